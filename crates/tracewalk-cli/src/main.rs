@@ -1,0 +1,2 @@
+//! The `tracewalk` command.
+fn main() {}

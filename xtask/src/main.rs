@@ -1,0 +1,2 @@
+//! Automation: `cargo xtask help` lists the tasks.
+fn main() {}
