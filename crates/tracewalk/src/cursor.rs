@@ -1,0 +1,66 @@
+//! Reading a packet's bytes front to back, with "not there yet" as an ordinary answer.
+
+/// A place in a slice of input. Reading past its end is [`NeedInput`], never a panic.
+#[derive(Clone, Copy, Debug)]
+pub struct Cursor<'a> {
+    input: &'a [u8],
+    position: usize,
+}
+
+/// The input ends before the field does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NeedInput;
+
+impl<'a> Cursor<'a> {
+    /// A cursor at the start of `input`.
+    #[must_use]
+    #[inline]
+    pub const fn new(input: &'a [u8]) -> Self {
+        Self { input, position: 0 }
+    }
+
+    /// How many bytes were read so far.
+    #[must_use]
+    #[inline]
+    pub const fn position(&self) -> usize {
+        self.position
+    }
+
+    /// The next byte.
+    #[inline]
+    pub fn byte(&mut self) -> Result<u8, NeedInput> {
+        let byte = self.peek().ok_or(NeedInput)?;
+        self.position += 1;
+        Ok(byte)
+    }
+
+    /// The next byte, left where it is.
+    #[must_use]
+    #[inline]
+    pub fn peek(&self) -> Option<u8> {
+        self.input.get(self.position).copied()
+    }
+
+    /// An unsigned little-endian number of `bytes` bytes, at most four.
+    #[inline]
+    pub fn little_endian(&mut self, bytes: u8) -> Result<u32, NeedInput> {
+        let mut value = 0;
+        for index in 0..u32::from(bytes.min(4)) {
+            value |= u32::from(self.byte()?) << (8 * index);
+        }
+        Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_little_endian_and_stop_at_the_end() {
+        let mut cursor = Cursor::new(&[0x78, 0x56, 0x34, 0x12, 0xaa]);
+        assert_eq!(cursor.little_endian(4), Ok(0x1234_5678));
+        assert_eq!(cursor.little_endian(2), Err(NeedInput));
+        assert_eq!(cursor.peek(), None);
+    }
+}

@@ -1,0 +1,180 @@
+//! What a trace unit's packets mean, in words that no protocol owns.
+//!
+//! `protocol::*::lower` makes directives, `flow` follows them through the program. Three of them pass instructions,
+//! one for each way a trace unit counts: [`Directive::Instructions`] (ETMv3: one atom, one instruction),
+//! [`Directive::Waypoint`] (PFT: one atom, everything up to the next waypoint) and [`Directive::RunTo`] (MTB and PFT's
+//! waypoint update: everything up to an address). Nothing behind this module asks which protocol is speaking.
+//!
+//! Cancelled instructions do not appear here: `lower` holds an instruction back until nothing can cancel it any more.
+
+use crate::ids::{Address, ContextId, Exception, Isa, Location, SecurityState, Vmid};
+
+/// One step of the story that the trace tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Directive {
+    /// Tracing begins: nothing is known of what ran before. The address is absent where instructions are not traced.
+    Begin {
+        /// The next instruction to be executed.
+        at: Option<Location>,
+        /// Why tracing begins here.
+        why: BeginReason,
+    },
+    /// The next instruction is this one; execution did not jump. Also where a lost position is found again.
+    Confirm(Location),
+    /// The next `executed` instructions passed their condition; then one failed its own, if `then_failed`.
+    Instructions {
+        /// How many were executed.
+        executed: u8,
+        /// Whether one more was passed whose condition failed.
+        then_failed: bool,
+    },
+    /// Everything up to and including the next waypoint was passed.
+    Waypoint {
+        /// Whether the waypoint passed its condition (a branch: was taken). An indirect branch that was taken goes to
+        /// the newest return stack entry.
+        executed: bool,
+    },
+    /// As an executed [`Directive::Waypoint`], which went here.
+    WaypointTo(Location),
+    /// Everything from here to `address` was passed, without any branch taken on the way.
+    RunTo {
+        /// Where it ended.
+        address: Address,
+        /// How the instruction at `address` takes part.
+        end: RunEnd,
+    },
+    /// Execution continues here: the target of the last instruction, or the confirmation of one already known.
+    Continue(Location),
+    /// An exception was taken.
+    Exception {
+        /// Which one; `None` where the trace does not say, and the vector table may.
+        exception: Option<Exception>,
+        /// The first instruction of the handler; `None` where the trace gives none that is meaningful.
+        handler: Option<Location>,
+        /// Where the architecture says that execution should resume.
+        preferred_return: PreferredReturn,
+    },
+    /// The last instruction returned from an exception.
+    ExceptionReturn,
+    /// A new context ID, for the instructions from here on.
+    ContextId(ContextId),
+    /// A new virtual machine, for the instructions from here on.
+    Vmid(Vmid),
+    /// A new security state, for the instructions from here on.
+    Security(SecurityState),
+    /// The time of the last traced instruction; 0 where the source did not know it.
+    Timestamp(u64),
+    /// Cycles that passed since the last ones counted, spent on the instruction that comes next in the trace, or
+    /// before tracing began where [`Directive::Begin`] comes next.
+    Cycles(u64),
+    /// The trigger condition occurred.
+    Trigger,
+    /// A data access of the last load or store.
+    Data(Transfer),
+    /// The value of an earlier access, which was still pending.
+    LateData {
+        /// The tag under which it was pending, 1 to 3.
+        tag: u8,
+        /// The value.
+        value: u32,
+    },
+    /// Trace was lost or could not be read; until the next [`Directive::Begin`] or [`Directive::Confirm`] nothing is
+    /// known of the position.
+    Lost,
+}
+
+/// Why tracing begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BeginReason {
+    /// Tracing was switched on.
+    Enabled,
+    /// The trace unit's FIFO had overflowed; trace before it is lost.
+    Overflow,
+    /// The processor left Debug state.
+    DebugExit,
+    /// The decoder came into step, at the start of a capture or after damage.
+    Synchronised,
+}
+
+impl BeginReason {
+    /// A short name, as the line formats print it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Enabled => "enabled",
+            Self::Overflow => "overflow",
+            Self::DebugExit => "debug_exit",
+            Self::Synchronised => "synchronised",
+        }
+    }
+}
+
+/// How the instruction at the end of a [`Directive::RunTo`] takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RunEnd {
+    /// It was executed and jumped; a [`Directive::Continue`] says where to.
+    Jumps,
+    /// It was not executed: an exception came first.
+    Before,
+    /// It was executed. The address may also lie inside it, or in none: the run ends before the first instruction
+    /// with a greater address.
+    Through,
+}
+
+/// Where the architecture says that execution should resume after an exception.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PreferredReturn {
+    /// At the next instruction: the one that the trace had come to.
+    Next,
+    /// At the last instruction passed, which has to be tried again or skipped by the handler.
+    Last,
+    /// At this address.
+    At(Address),
+    /// Nobody knows.
+    Unknown,
+}
+
+/// One access to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Transfer {
+    /// The address; absent where it was not traced.
+    pub address: Option<Address>,
+    /// The value.
+    pub value: TransferValue,
+    /// Set where the trace says that the value is big-endian.
+    pub big_endian: bool,
+}
+
+/// What the trace says of an access's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TransferValue {
+    /// The value, with high zero bytes restored.
+    Value(u32),
+    /// Not yet known: a [`Directive::LateData`] with this tag brings it.
+    Pending(u8),
+    /// Not traced.
+    NotTraced,
+    /// The store-exclusive did not store.
+    StoreFailed,
+    /// Dropped to keep the trace unit's FIFO from overflowing.
+    Suppressed,
+}
+
+/// What flow has to know of a source beside its directives.
+///
+/// A protocol's configuration gives these; they are named for what they mean, not for their registers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Rules {
+    /// DMB and DSB are waypoints too (ISB always is).
+    pub barriers_are_waypoints: bool,
+    /// Returns may be traced as a plain executed waypoint, predicted by a stack of the calls before.
+    pub return_stack: bool,
+    /// A 32-bit Thumb instruction counts as two in [`Directive::Instructions`].
+    pub halfwords_count: bool,
+    /// Exceptions are M profile's: handler addresses come from a table of vectors.
+    pub vectors_hold_addresses: bool,
+    /// Taken direct branches are reported by [`Directive::Continue`] as well.
+    pub branch_broadcast: bool,
+    /// The instruction set that a source without instruction set information runs in.
+    pub only_isa: Option<Isa>,
+}

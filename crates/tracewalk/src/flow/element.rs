@@ -1,0 +1,282 @@
+//! The elements that program flow is told in.
+
+use core::fmt;
+
+use crate::directive::{BeginReason, TransferValue};
+use crate::ids::{Address, ContextId, Exception, Isa, Location, SecurityState, Vmid};
+use crate::isa::{Return, Unclassified};
+use crate::span::Span;
+
+/// One piece of the story.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Element {
+    /// Instructions that were executed one after the other.
+    Block(Block),
+    /// Something that happened between instructions.
+    Event(Event),
+    /// Execution that could not be followed.
+    Gap(Gap),
+}
+
+/// Instructions that were executed one after the other, up to where the trace proves something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The first instruction.
+    pub start: Address,
+    /// The address behind the last instruction. Never equal to `start`.
+    pub end: Address,
+    /// The instruction set of all of them.
+    pub isa: Isa,
+    /// How many instructions, at least one.
+    pub instructions: u32,
+    /// The address of the last instruction.
+    pub last: Address,
+    /// How the block ends.
+    pub ending: Ending,
+    /// The trace that proves that the last instruction was executed.
+    pub span: Span,
+}
+
+/// How a block ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// With an instruction that is no branch: something happened behind it.
+    Interrupted,
+    /// With an instruction that is no branch, and whose condition failed.
+    ConditionFailed,
+    /// With a branch or a barrier.
+    Branch {
+        /// Of which kind.
+        kind: BranchKind,
+        /// Whether it was taken (a barrier: executed).
+        taken: bool,
+        /// Whether it writes the link register.
+        link: bool,
+        /// What it returns from, by its form.
+        returns: Option<Return>,
+    },
+}
+
+/// The kinds of instructions that end blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BranchKind {
+    /// Its target stands in the code.
+    Direct,
+    /// Its target is computed at run time.
+    Indirect,
+    /// A barrier that the trace unit treats as a waypoint.
+    Barrier,
+}
+
+/// Something that happened between instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What happened.
+    pub kind: EventKind,
+    /// The trace that says so.
+    pub span: Span,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// Tracing began, or began again: what ran before is unknown.
+    TraceOn(BeginReason),
+    /// An exception was taken.
+    Exception {
+        /// Which; `None` where neither the trace nor the vector table say.
+        exception: Option<Exception>,
+        /// Where the architecture would resume; `None` where it is unknown.
+        preferred_return: Option<Address>,
+        /// The handler's first instruction; `None` for the entry to Debug state.
+        handler: Option<Location>,
+    },
+    /// The instruction before this returned from an exception.
+    ExceptionReturn,
+    /// The context of the instructions from here on.
+    Context {
+        /// The context ID, where it was traced.
+        context_id: Option<ContextId>,
+        /// The virtual machine, where it was traced.
+        vmid: Option<Vmid>,
+        /// Security state and hypervisor mode.
+        security: SecurityState,
+    },
+    /// The time of the last instruction; 0 where the source did not know it.
+    Timestamp(u64),
+    /// Cycles spent on the instructions from the last count up to the end of the next block, or, before a
+    /// [`EventKind::TraceOn`], on what was not traced.
+    Cycles(u64),
+    /// The trigger condition occurred.
+    Trigger,
+    /// An access to memory.
+    Data(DataTransfer),
+}
+
+/// An access to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataTransfer {
+    /// The load or store; `None` where flow does not know the position.
+    pub instruction: Option<Location>,
+    /// The address; `None` where it was not traced and does not follow from the transfer before.
+    pub address: Option<Address>,
+    /// The value.
+    pub value: TransferValue,
+    /// The size in bytes, from the instruction; `None` where that is unknown.
+    pub bytes: Option<u8>,
+    /// Whether it is a store; `None` where the instruction is unknown.
+    pub store: Option<bool>,
+    /// Set where the trace says that the value is big-endian.
+    pub big_endian: bool,
+}
+
+/// Execution that could not be followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// Why not.
+    pub reason: GapReason,
+    /// The trace in which it was found. For lost trace: the bytes that could not be used.
+    pub span: Span,
+}
+
+/// Why execution could not be followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GapReason {
+    /// Execution reached code that no image holds.
+    NoCode(Location),
+    /// Execution reached code that cannot be decoded.
+    Undecodable(Location, Unclassified),
+    /// The trace does not say where execution went.
+    AddressUnknown,
+    /// Trace and image disagree: one of them is wrong, or the configuration is.
+    Contradiction(Contradiction),
+    /// Trace was malformed or lost.
+    TraceLost,
+}
+
+/// A way in which trace and image disagree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contradiction {
+    /// The trace says that this instruction's condition failed, but it has none.
+    UnconditionalFailed(Location),
+    /// The trace says that execution went elsewhere behind an instruction that does not branch.
+    NotABranch {
+        /// The instruction.
+        at: Location,
+        /// Where the trace says that execution went on.
+        went_to: Location,
+    },
+    /// A direct branch went elsewhere than the image says.
+    WrongTarget {
+        /// The branch.
+        at: Location,
+        /// Its target in the image.
+        expected: Location,
+        /// Its target in the trace.
+        found: Location,
+    },
+    /// A periodic synchronisation names another position than the one that execution had come to.
+    WrongPosition {
+        /// The position that flow had come to.
+        expected: Location,
+        /// The position in the trace.
+        found: Location,
+    },
+    /// A run that should go straight to `until` meets a branch that is always taken.
+    RunPassesBranch {
+        /// The branch.
+        at: Location,
+        /// Where the run should have ended.
+        until: Address,
+    },
+    /// A run ends at an address at which no instruction starts, or which lies before it.
+    RunMissesEnd {
+        /// Where the run started.
+        from: Location,
+        /// Where it should have ended.
+        until: Address,
+    },
+    /// The code goes on so long without any branch that it cannot be what ran.
+    NoBranchInReach(Location),
+    /// A return that the trace unit says it predicted, where no call is known.
+    ReturnStackEmpty(Location),
+}
+
+impl Contradiction {
+    /// Where in the program it was found.
+    #[must_use]
+    pub const fn location(self) -> Location {
+        match self {
+            Self::UnconditionalFailed(at)
+            | Self::NotABranch { at, .. }
+            | Self::WrongTarget { at, .. }
+            | Self::WrongPosition { expected: at, .. }
+            | Self::RunPassesBranch { at, .. }
+            | Self::RunMissesEnd { from: at, .. }
+            | Self::NoBranchInReach(at)
+            | Self::ReturnStackEmpty(at) => at,
+        }
+    }
+}
+
+impl GapReason {
+    /// A short name for line formats.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NoCode(_) => "no_code",
+            Self::Undecodable(..) => "undecodable",
+            Self::AddressUnknown => "address_unknown",
+            Self::Contradiction(_) => "contradiction",
+            Self::TraceLost => "trace_lost",
+        }
+    }
+}
+
+impl fmt::Display for Contradiction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnconditionalFailed(at) => {
+                write!(f, "found a failed condition at {at}, expected an instruction that has one")
+            }
+            Self::NotABranch { at, went_to } => {
+                write!(f, "found a jump to {went_to} behind {at}, expected a branch there")
+            }
+            Self::WrongTarget { at, expected, found } => {
+                write!(f, "found {found} as the target of the branch at {at}, expected {expected}")
+            }
+            Self::WrongPosition { expected, found } => {
+                write!(f, "found execution at {found}, expected it at {expected}")
+            }
+            Self::RunPassesBranch { at, until } => {
+                write!(f, "found straight execution to {until}, expected the branch at {at} to leave it")
+            }
+            Self::RunMissesEnd { from, until } => {
+                write!(f, "found execution from {from} to {until}, expected an instruction to start there")
+            }
+            Self::NoBranchInReach(at) => write!(f, "found no branch in the code behind {at}, expected one"),
+            Self::ReturnStackEmpty(at) => {
+                write!(f, "found a predicted return at {at}, expected a call before it")
+            }
+        }
+    }
+}
+
+impl fmt::Display for GapReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoCode(at) => write!(f, "no image holds {at}"),
+            Self::Undecodable(at, Unclassified::Jazelle) => {
+                write!(f, "Jazelle bytecode at {at} cannot be followed")
+            }
+            Self::Undecodable(at, Unclassified::Truncated) => {
+                write!(f, "the image ends inside the instruction at {at}")
+            }
+            Self::AddressUnknown => f.write_str("the trace does not say where execution went"),
+            Self::Contradiction(contradiction) => {
+                write!(f, "trace and image disagree: {contradiction}")
+            }
+            Self::TraceLost => f.write_str("trace was malformed or lost"),
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! What the program did: directives followed through the program's code.
+//!
+//! Directives and a [`Program`](crate::program::Program) go in, [`Element`]s come out: blocks of executed instructions,
+//! events between them, and gaps where execution could not be followed. Protocols and packets are unknown here.
+//!
+//! [`Walk`] decodes instruction by instruction: simple, obviously right, and the oracle for anything faster.
+
+mod element;
+mod return_stack;
+mod walk;
+
+pub use element::{
+    Block, BranchKind, Contradiction, DataTransfer, Element, Ending, Event, EventKind, Gap, GapReason,
+};
+pub use walk::Walk;

@@ -1,0 +1,5 @@
+//! Following directives instruction by instruction.
+
+/// The plain walk.
+#[derive(Clone, Debug, Default)]
+pub struct Walk;

@@ -1,0 +1,1 @@
+//! The CoreSight formatter: frames of 16 bytes ↔ the bytes of each trace ID.

@@ -1,0 +1,159 @@
+//! What flow must know of one instruction: its size, whether it branches and where to.
+//!
+//! Code bytes, an address and an instruction set go in, an [`Instruction`] comes out. The functions are pure and total:
+//! every bit pattern has an answer. They never read past the end of the bytes they are given: a 16-bit instruction that
+//! ends a region is decoded from its two bytes. Mnemonics and operands are not here; a disassembler is.
+
+mod a32;
+mod t32;
+
+use crate::ids::{Address, Isa, Location};
+
+/// One instruction, as far as program flow is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// Its size: 2 or 4 bytes.
+    pub bytes: u8,
+    /// How it takes part in program flow.
+    pub class: Class,
+    /// Whether its own encoding makes it conditional. An IT block makes any instruction in it conditional, which only
+    /// the code before it can tell.
+    pub conditional: bool,
+    /// Whether it writes the return address to the link register.
+    pub link: bool,
+    /// Whether it is an instruction that returns, by its form.
+    pub returns: Option<Return>,
+    /// Whether it raises an exception by itself.
+    pub raises: Option<Raises>,
+    /// How many instructions after it an IT instruction makes conditional, 1 to 4; 0 for every other instruction.
+    pub it_block: u8,
+    /// The memory accesses it makes; `None` where it makes none.
+    pub access: Option<Access>,
+}
+
+/// How an instruction takes part in program flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Execution goes on behind it.
+    Other,
+    /// A branch whose target stands in the instruction.
+    Direct(Location),
+    /// A branch whose target is computed at run time.
+    Indirect,
+    /// A barrier: a waypoint that goes on behind itself.
+    Barrier(Barrier),
+}
+
+/// The barriers, also in their CP15 forms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Barrier {
+    /// Instruction synchronisation: always a waypoint.
+    Isb,
+    /// Data synchronisation: a waypoint where the trace unit says so.
+    Dsb,
+    /// Data memory: a waypoint where the trace unit says so.
+    Dmb,
+}
+
+/// What an instruction returns from, judged by its form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Return {
+    /// A function: `BX LR`, `MOV PC, LR`, `POP {.., PC}`, `LDR PC, [SP], #4`.
+    Function,
+    /// An exception: `ERET`, `RFE`, `SUBS PC, LR`, `LDM` with PC and `^`.
+    Exception,
+}
+
+/// The exceptions that an instruction raises by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Raises {
+    /// SVC.
+    SupervisorCall,
+    /// HVC.
+    HypervisorCall,
+    /// SMC.
+    SecureMonitorCall,
+    /// BKPT.
+    Breakpoint,
+    /// UDF: permanently undefined.
+    Undefined,
+}
+
+/// The memory accesses of one instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Which way the data goes.
+    pub direction: Direction,
+    /// The size of each transfer in bytes, 1, 2, 4 or 8.
+    pub bytes: u8,
+    /// How many transfers, at least 1.
+    pub transfers: u8,
+}
+
+/// Which way data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From memory.
+    Load,
+    /// To memory.
+    Store,
+    /// Both, as SWP does.
+    Swap,
+}
+
+/// Why bytes are not an instruction that can be classified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unclassified {
+    /// The bytes end inside the instruction.
+    Truncated,
+    /// Jazelle bytecodes are not decoded.
+    Jazelle,
+}
+
+impl Instruction {
+    /// An instruction of this size that does nothing flow has to know of.
+    #[must_use]
+    pub const fn other(bytes: u8) -> Self {
+        Self {
+            bytes,
+            class: Class::Other,
+            conditional: false,
+            link: false,
+            returns: None,
+            raises: None,
+            it_block: 0,
+            access: None,
+        }
+    }
+
+    /// Whether it is a branch, direct or indirect.
+    #[must_use]
+    pub const fn is_branch(&self) -> bool {
+        matches!(self.class, Class::Direct(_) | Class::Indirect)
+    }
+}
+
+/// Classifies the instruction at the start of `code`, which stands at `address`.
+///
+/// `code` may go on behind the instruction; two bytes are enough for a 16-bit one.
+#[inline]
+pub fn classify(code: &[u8], address: Address, isa: Isa) -> Result<Instruction, Unclassified> {
+    match isa {
+        Isa::A32 => match code {
+            [a, b, c, d, ..] => Ok(a32::classify(u32::from_le_bytes([*a, *b, *c, *d]), address)),
+            _ => Err(Unclassified::Truncated),
+        },
+        Isa::T32 | Isa::T32EE => {
+            let [a, b, rest @ ..] = code else { return Err(Unclassified::Truncated) };
+            let first = u16::from_le_bytes([*a, *b]);
+            if !t32::is_32_bit(first) {
+                return Ok(t32::classify_16_bit(first, address, isa));
+            }
+            match rest {
+                [c, d, ..] => Ok(t32::classify_32_bit(first, u16::from_le_bytes([*c, *d]), address, isa)),
+                _ => Err(Unclassified::Truncated),
+            }
+        }
+        Isa::Jazelle => Err(Unclassified::Jazelle),
+    }
+}

@@ -1,0 +1,168 @@
+//! Feeding a decoder piece by piece, with account of every byte.
+
+use alloc::vec::Vec;
+
+use super::{Decode, Malformation, Step};
+use crate::span::{Span, StreamOffset};
+
+/// The longest malformed or unsynchronised stretch in one item. Longer ones come as several, so that memory stays
+/// bounded whatever the input holds.
+const LONGEST_GAP: usize = 4096;
+
+/// One item of a packet stream. Together the items cover every byte of the source exactly once, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item<P> {
+    /// A packet.
+    Packet(P),
+    /// Bytes that are no packet, up to where decoding goes on.
+    Malformed(Malformation),
+    /// Bytes passed over before the first synchronisation, or going on behind a long malformed stretch.
+    Unsynchronised,
+}
+
+/// A source's bytes, in pieces of any size, to packets.
+///
+/// ```ignore
+/// use tracewalk::protocol::{Item, Packets, etmv3};
+///
+/// let config = etmv3::Config::for_core("cortex-m3").expect("a known core");
+/// let mut packets = Packets::new(etmv3::Decoder::new(&config));
+/// let mut names = Vec::new();
+/// let mut note = |item: Item<etmv3::Packet>, _span, _bytes: &[u8]| {
+///     if let Item::Packet(packet) = item {
+///         names.push(tracewalk::protocol::Describe::name(&packet));
+///     }
+/// };
+/// packets.push(&[0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01], &mut note);
+/// packets.push(&[0x00, 0x00, 0x08, 0x84], &mut note);
+/// packets.finish(&mut note);
+/// assert_eq!(names, ["a_sync", "i_sync", "p_header"]);
+/// ```ignore
+#[derive(Clone, Debug)]
+pub struct Packets<D> {
+    decoder: D,
+    /// Bytes that the decoder wants to see again with more behind them. Bounded by the longest packet.
+    carried: Vec<u8>,
+    /// Bytes of the gap that is still open. Bounded by `LONGEST_GAP`.
+    gap: Vec<u8>,
+    /// What the open gap is: `None` for unsynchronised bytes. Meaningless while `gap` is empty.
+    gap_reason: Option<Malformation>,
+    /// Where the next byte for the decoder stands.
+    position: StreamOffset,
+}
+
+impl<D: Decode> Packets<D> {
+    /// Decodes a source from its first byte.
+    #[must_use]
+    pub fn new(decoder: D) -> Self {
+        Self { decoder, carried: Vec::new(), gap: Vec::new(), gap_reason: None, position: StreamOffset(0) }
+    }
+
+    /// Takes the next bytes of the source and calls `sink` with each item, where it stands and its bytes.
+    pub fn push(&mut self, input: &[u8], sink: &mut impl FnMut(Item<D::Packet>, Span, &[u8])) {
+        let mut input = input;
+        while !self.carried.is_empty() && !input.is_empty() {
+            input = self.push_behind_carried(input, sink);
+        }
+        let consumed = self.decode_all(input, sink);
+        self.carried.extend_from_slice(input.get(consumed..).unwrap_or_default());
+    }
+
+    /// The source ends here: gives the last items.
+    pub fn finish(&mut self, sink: &mut impl FnMut(Item<D::Packet>, Span, &[u8])) {
+        let rest = core::mem::take(&mut self.carried);
+        if !rest.is_empty() {
+            self.close_gap(sink);
+            self.gap_reason = Some(self.decoder.truncated(&rest));
+            self.take_into_gap(&rest, sink);
+        }
+        self.close_gap(sink);
+    }
+
+    /// Bytes of the source were lost before the next ones: gives what is complete and searches for synchronisation.
+    pub fn lose_sync(&mut self, sink: &mut impl FnMut(Item<D::Packet>, Span, &[u8])) {
+        self.finish(sink);
+        self.decoder.desynchronise();
+    }
+
+    /// Where the next byte will stand.
+    #[must_use]
+    pub fn position(&self) -> StreamOffset {
+        StreamOffset(self.position.0 + self.carried.len() as u64)
+    }
+
+    /// Gives the decoder the carried bytes with some of `input` behind them; returns what is left of `input`.
+    fn push_behind_carried<'a>(
+        &mut self,
+        input: &'a [u8],
+        sink: &mut impl FnMut(Item<D::Packet>, Span, &[u8]),
+    ) -> &'a [u8] {
+        // A few bytes complete nearly every packet; taking all of the input here would copy it.
+        const HELPING: usize = 32;
+        let mut joined = core::mem::take(&mut self.carried);
+        let old = joined.len();
+        let (helping, rest) = input.split_at(input.len().min(HELPING));
+        joined.extend_from_slice(helping);
+        let consumed = self.decode_all(&joined, sink);
+        match consumed.checked_sub(old) {
+            // Decoding has come into `input`: go on there, without copies.
+            Some(of_input) => input.get(of_input..).unwrap_or_default(),
+            None => {
+                joined.drain(..consumed);
+                self.carried = joined;
+                rest
+            }
+        }
+    }
+
+    /// Decodes until the input ends or is incomplete; returns how many bytes were consumed.
+    fn decode_all(&mut self, input: &[u8], sink: &mut impl FnMut(Item<D::Packet>, Span, &[u8])) -> usize {
+        let mut consumed = 0;
+        while let Some(rest) = input.get(consumed..).filter(|rest| !rest.is_empty()) {
+            match self.decoder.decode(rest) {
+                Step::Packet { packet, bytes } => {
+                    self.close_gap(sink);
+                    let span = Span::new(self.position, bytes as u64);
+                    sink(Item::Packet(packet), span, rest.get(..bytes).unwrap_or(rest));
+                    self.position = span.end;
+                    consumed += bytes;
+                }
+                Step::Malformed { reason, bytes } => {
+                    self.close_gap(sink);
+                    self.gap_reason = Some(reason);
+                    self.take_into_gap(rest.get(..bytes).unwrap_or(rest), sink);
+                    consumed += bytes;
+                }
+                Step::Searched { bytes } => {
+                    self.take_into_gap(rest.get(..bytes).unwrap_or(rest), sink);
+                    consumed += bytes;
+                }
+                Step::NeedInput => break,
+            }
+        }
+        consumed
+    }
+
+    fn take_into_gap(&mut self, bytes: &[u8], sink: &mut impl FnMut(Item<D::Packet>, Span, &[u8])) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(rest.len().min(LONGEST_GAP - self.gap.len()));
+            self.gap.extend_from_slice(now);
+            self.position.0 += now.len() as u64;
+            if self.gap.len() == LONGEST_GAP {
+                self.close_gap(sink);
+            }
+            rest = later;
+        }
+    }
+
+    fn close_gap(&mut self, sink: &mut impl FnMut(Item<D::Packet>, Span, &[u8])) {
+        if !self.gap.is_empty() {
+            let item = self.gap_reason.map_or(Item::Unsynchronised, Item::Malformed);
+            let start = StreamOffset(self.position.0 - self.gap.len() as u64);
+            sink(item, Span::new(start, self.gap.len() as u64), &self.gap);
+            self.gap.clear();
+        }
+        self.gap_reason = None;
+    }
+}

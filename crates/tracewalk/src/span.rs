@@ -1,0 +1,61 @@
+//! Offsets that name the ruler they were measured with.
+//!
+//! A [`StreamOffset`] counts the bytes of one trace source, a [`CaptureOffset`] the bytes of the capture file. In a
+//! formatted capture the two run apart, because frames carry several sources and bytes of their own.
+
+use core::fmt;
+
+/// A position in the bytes of one trace source, from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamOffset(pub u64);
+
+/// A position in the capture file, from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CaptureOffset(pub u64);
+
+impl fmt::Display for StreamOffset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "stream byte {}", self.0)
+    }
+}
+
+impl fmt::Display for CaptureOffset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "offset {}", self.0)
+    }
+}
+
+/// A stretch of one source's bytes: `start` included, `end` not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// The first byte.
+    pub start: StreamOffset,
+    /// The byte after the last one.
+    pub end: StreamOffset,
+}
+
+impl Span {
+    /// The span of `bytes` bytes from `start`.
+    #[must_use]
+    pub const fn new(start: StreamOffset, bytes: u64) -> Self {
+        Self { start, end: StreamOffset(start.0 + bytes) }
+    }
+
+    /// How many bytes it covers.
+    #[must_use]
+    pub const fn bytes(self) -> u64 {
+        self.end.0 - self.start.0
+    }
+
+    /// The smallest span that covers both.
+    #[must_use]
+    pub fn to(self, later: Self) -> Self {
+        Self { start: self.start.min(later.start), end: self.end.max(later.end) }
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "stream bytes {}..{}", self.start.0, self.end.0)
+    }
+}
