@@ -1,0 +1,239 @@
+//! `flow --format jsonl`: one object for each element of program flow (docs/formats.md).
+
+use std::io::{self, Write};
+
+use tracewalk::directive::TransferValue;
+use tracewalk::flow::{Block, BranchKind, DataTransfer, Element, Ending, EventKind, Gap, GapReason};
+use tracewalk::ids::{Exception, Location, SecurityState, TraceId};
+
+use super::json::{Line, Object};
+use super::{Export, FlowRecord};
+use crate::Section;
+
+/// The format's version, in every object.
+const VERSION: u64 = 1;
+
+/// Writes JSON lines of flow.
+#[derive(Debug)]
+pub struct FlowJsonl<W> {
+    out: W,
+    line: Line,
+    id: Option<TraceId>,
+}
+
+impl<W: Write> FlowJsonl<W> {
+    /// Writes to `out`.
+    pub fn new(out: W) -> Self {
+        Self { out, line: Line::default(), id: None }
+    }
+}
+
+impl<W: Write> Export<FlowRecord> for FlowJsonl<W> {
+    fn section(&mut self, section: &Section) -> io::Result<()> {
+        self.id = section.id;
+        Ok(())
+    }
+
+    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        let mut object = self.line.start(VERSION, record.at, self.id);
+        match record.element {
+            Element::Block(block) => range(&mut object, &block),
+            Element::Event(kind) => event(&mut object, kind.kind),
+            Element::Gap(found) => gap(&mut object, &found),
+        }
+        object.close();
+        self.line.end(&mut self.out)
+    }
+}
+
+fn range(object: &mut Object<'_>, block: &Block) {
+    object.text("element", "range");
+    object.address("start", block.start);
+    object.address("end", block.end);
+    object.text("isa", block.isa.name());
+    object.number("instructions", block.instructions.into());
+    let mut branch = object.object("branch");
+    match block.ending {
+        Ending::Interrupted => branch.text("kind", "none"),
+        Ending::ConditionFailed => {
+            branch.text("kind", "none");
+            branch.flag("condition_failed", true);
+        }
+        Ending::Branch { kind: BranchKind::Barrier, taken, .. } => {
+            branch.text("kind", "barrier");
+            branch.flag("taken", taken);
+        }
+        Ending::Branch { kind, taken, link, returns } => {
+            branch.text("kind", if kind == BranchKind::Direct { "direct" } else { "indirect" });
+            branch.flag("taken", taken);
+            branch.flag("link", link);
+            branch.flag("return", returns.is_some());
+        }
+    }
+    branch.close();
+}
+
+fn event(object: &mut Object<'_>, kind: EventKind) {
+    match kind {
+        EventKind::TraceOn(reason) => {
+            object.text("element", "trace_on");
+            object.text("reason", reason.name());
+        }
+        EventKind::Exception { exception, preferred_return, handler } => {
+            object.text("element", "exception");
+            if let Some(exception) = exception {
+                object.number("number", exception.number().into());
+                object.text("name", &exception.to_string());
+                object.text("profile", if matches!(exception, Exception::M(_)) { "M" } else { "A/R" });
+            }
+            if let Some(address) = preferred_return {
+                object.address("preferred_return", address);
+            }
+            location(object, "handler", "handler_isa", handler);
+        }
+        EventKind::ExceptionReturn => object.text("element", "exception_return"),
+        EventKind::Context { context_id, vmid, security } => {
+            object.text("element", "context");
+            if let Some(context_id) = context_id {
+                object.number("context_id", context_id.0.into());
+            }
+            if let Some(vmid) = vmid {
+                object.number("vmid", vmid.0.into());
+            }
+            object.text("security", security_name(security));
+        }
+        EventKind::Timestamp(value) => {
+            object.text("element", "timestamp");
+            object.number("timestamp", value);
+        }
+        EventKind::Cycles(count) => {
+            object.text("element", "cycles");
+            object.number("cycles", count);
+        }
+        EventKind::Trigger => object.text("element", "trigger"),
+        EventKind::Data(transfer) => data(object, &transfer),
+    }
+}
+
+/// The security state's name in the line formats.
+pub(super) const fn security_name(state: SecurityState) -> &'static str {
+    match (state.hypervisor, state.non_secure) {
+        (true, _) => "hypervisor",
+        (false, true) => "non_secure",
+        (false, false) => "secure",
+    }
+}
+
+fn location(object: &mut Object<'_>, address: &str, isa: &str, location: Option<Location>) {
+    if let Some(location) = location {
+        object.address(address, location.address);
+        object.text(isa, location.isa.name());
+    }
+}
+
+fn data(object: &mut Object<'_>, transfer: &DataTransfer) {
+    object.text("element", "data");
+    if let Some(instruction) = transfer.instruction {
+        object.address("instruction", instruction.address);
+    }
+    if let Some(address) = transfer.address {
+        object.address("addr", address);
+    }
+    match transfer.value {
+        TransferValue::Value(value) => object.number("value", value.into()),
+        TransferValue::Pending(tag) => object.number("tag", tag.into()),
+        TransferValue::NotTraced => object.text("missing", "not_traced"),
+        TransferValue::StoreFailed => object.text("missing", "store_failed"),
+        TransferValue::Suppressed => object.text("missing", "suppressed"),
+    }
+    if let Some(bytes) = transfer.bytes {
+        object.number("bytes", bytes.into());
+    }
+    if let Some(store) = transfer.store {
+        object.flag("store", store);
+    }
+    if transfer.big_endian {
+        object.flag("big_endian", true);
+    }
+}
+
+fn gap(object: &mut Object<'_>, gap: &Gap) {
+    object.text("element", "gap");
+    object.text("reason", gap.reason.name());
+    object.number("bytes", gap.span.bytes());
+    let at = match gap.reason {
+        GapReason::NoCode(at) | GapReason::Undecodable(at, _) => Some(at),
+        GapReason::Contradiction(contradiction) => Some(contradiction.location()),
+        GapReason::AddressUnknown | GapReason::TraceLost => None,
+    };
+    location(object, "addr", "isa", at);
+    object.text("message", &gap.reason.to_string());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::export::samples::{self, SPAN, block, export};
+    use serde_json::{Value, json};
+    use tracewalk::flow::Ending;
+    use tracewalk::ids::{Address, ContextId, Isa};
+    use tracewalk::isa::Return;
+
+    fn objects(elements: &[Element]) -> Vec<Value> {
+        let mut out = Vec::new();
+        export(&mut FlowJsonl::new(&mut out), TraceId::new(2), elements);
+        let text = String::from_utf8(out).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_range_says_how_it_ended() {
+        let call = Ending::Branch {
+            kind: BranchKind::Indirect,
+            taken: true,
+            link: true,
+            returns: Some(Return::Function),
+        };
+        let found = objects(&[block(0x100, 0x104, call), block(0x104, 0x106, Ending::ConditionFailed)]);
+        let expected = [
+            json!({
+                "v": 1, "offset": 7, "id": 2, "element": "range", "start": "0x00000100", "end": "0x00000104",
+                "isa": "T32", "instructions": 2,
+                "branch": { "kind": "indirect", "taken": true, "link": true, "return": true },
+            }),
+            json!({
+                "v": 1, "offset": 7, "id": 2, "element": "range", "start": "0x00000104", "end": "0x00000106",
+                "isa": "T32", "instructions": 1, "branch": { "kind": "none", "condition_failed": true },
+            }),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn absent_fields_are_left_out() {
+        let unknown = EventKind::Exception { exception: None, preferred_return: None, handler: None };
+        let context = EventKind::Context {
+            context_id: Some(ContextId(0x1234)),
+            vmid: None,
+            security: SecurityState { non_secure: true, hypervisor: false },
+        };
+        let found = objects(&[samples::event(unknown), samples::event(context)]);
+        let expected = [
+            json!({ "v": 1, "offset": 7, "id": 2, "element": "exception" }),
+            json!({
+                "v": 1, "offset": 7, "id": 2, "element": "context", "context_id": 0x1234,
+                "security": "non_secure",
+            }),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_gap_has_its_reason_and_size() {
+        let at = Location::new(Address(0xc005_8100), Isa::T32);
+        let found = objects(&[samples::gap(GapReason::NoCode(at))]);
+        assert_eq!(found[0]["reason"], "no_code");
+        assert_eq!(found[0]["bytes"], SPAN.bytes());
+        assert_eq!(found[0]["addr"], "0xc0058100");
+    }
+}

@@ -1,0 +1,184 @@
+//! Writing one JSON object a line, with the conventions all line formats share.
+//!
+//! Numbers are JSON numbers, addresses strings like `"0x08000306"`, bytes hex strings. A buffer is reused from line to
+//! line and nothing is formatted through `fmt`: these writers see every packet of a capture.
+
+use std::io::{self, Write};
+
+use tracewalk::ids::{Address, TraceId};
+use tracewalk::span::CaptureOffset;
+
+/// Builds lines, one object at a time.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    text: Vec<u8>,
+}
+
+/// An object that is being written; [`Object::close`] ends it.
+#[derive(Debug)]
+pub(super) struct Object<'a> {
+    text: &'a mut Vec<u8>,
+    empty: bool,
+}
+
+impl Line {
+    /// Starts the line's object with the fields that every object of the line formats has.
+    pub(super) fn start(&mut self, version: u64, at: CaptureOffset, id: Option<TraceId>) -> Object<'_> {
+        self.text.clear();
+        let mut object = Object::open(&mut self.text);
+        object.number("v", version);
+        object.number("offset", at.0);
+        match id {
+            Some(id) => object.number("id", id.get().into()),
+            None => object.null("id"),
+        }
+        object
+    }
+
+    /// Writes the line out.
+    pub(super) fn end(&mut self, out: &mut impl Write) -> io::Result<()> {
+        self.text.push(b'\n');
+        out.write_all(&self.text)
+    }
+}
+
+impl<'a> Object<'a> {
+    fn open(text: &'a mut Vec<u8>) -> Self {
+        text.push(b'{');
+        Self { text, empty: true }
+    }
+
+    pub(super) fn number(&mut self, name: &str, value: u64) {
+        self.name(name);
+        push_decimal(self.text, value);
+    }
+
+    pub(super) fn flag(&mut self, name: &str, value: bool) {
+        self.name(name);
+        self.text.extend_from_slice(if value { b"true" } else { b"false" });
+    }
+
+    pub(super) fn null(&mut self, name: &str) {
+        self.name(name);
+        self.text.extend_from_slice(b"null");
+    }
+
+    pub(super) fn text(&mut self, name: &str, value: &str) {
+        self.name(name);
+        push_string(self.text, value);
+    }
+
+    pub(super) fn address(&mut self, name: &str, value: Address) {
+        self.name(name);
+        self.text.extend_from_slice(b"\"0x");
+        push_hex(self.text, value.0, 8);
+        self.text.push(b'"');
+    }
+
+    pub(super) fn bytes(&mut self, name: &str, value: &[u8]) {
+        self.name(name);
+        self.text.push(b'"');
+        for byte in value {
+            push_hex(self.text, u32::from(*byte), 2);
+        }
+        self.text.push(b'"');
+    }
+
+    /// A field that is an object itself.
+    pub(super) fn object(&mut self, name: &str) -> Object<'_> {
+        self.name(name);
+        Object::open(self.text)
+    }
+
+    pub(super) fn close(self) {
+        self.text.push(b'}');
+    }
+
+    fn name(&mut self, name: &str) {
+        if !self.empty {
+            self.text.push(b',');
+        }
+        self.empty = false;
+        push_string(self.text, name);
+        self.text.push(b':');
+    }
+}
+
+/// Appends `value` in lower-case hexadecimal with at least `digits` digits.
+pub(super) fn push_hex(text: &mut Vec<u8>, value: u32, digits: u32) {
+    let needed = (u32::BITS - value.leading_zeros()).div_ceil(4).max(digits);
+    for digit in (0..needed).rev() {
+        let nibble = value.checked_shr(4 * digit).unwrap_or(0) & 0xf;
+        text.push(b"0123456789abcdef"[nibble as usize]);
+    }
+}
+
+/// Appends `value` in decimal.
+pub(super) fn push_decimal(text: &mut Vec<u8>, value: u64) {
+    let start = text.len();
+    let mut rest = value;
+    loop {
+        let digit = u8::try_from(rest % 10).expect("a remainder by ten is one digit");
+        text.push(b'0' + digit);
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    text[start..].reverse();
+}
+
+/// Appends `value` quoted and escaped (RFC 8259, section 7).
+fn push_string(text: &mut Vec<u8>, value: &str) {
+    text.push(b'"');
+    for byte in value.bytes() {
+        match byte {
+            b'"' | b'\\' => text.extend_from_slice(&[b'\\', byte]),
+            0x00..=0x1f => {
+                text.extend_from_slice(b"\\u");
+                push_hex(text, byte.into(), 4);
+            }
+            _ => text.push(byte),
+        }
+    }
+    text.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_back_by_another_json_library() {
+        let mut line = Line::default();
+        let mut object = line.start(1, CaptureOffset(u64::MAX), TraceId::new(0x10));
+        object.text("name", "a \"quoted\" \\ name\nwith\u{1}control and ü");
+        object.address("addr", Address(0x306));
+        object.bytes("bytes", &[0x00, 0xa5]);
+        object.flag("yes", true);
+        let mut inner = object.object("inner");
+        inner.number("ten", 10);
+        inner.close();
+        object.close();
+        let mut out = Vec::new();
+        line.end(&mut out).unwrap();
+        let read: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let expected = serde_json::json!({
+            "v": 1, "offset": u64::MAX, "id": 16, "name": "a \"quoted\" \\ name\nwith\u{1}control and ü",
+            "addr": "0x00000306", "bytes": "00a5", "yes": true, "inner": { "ten": 10 },
+        });
+        assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn hex_has_as_many_digits_as_it_needs_and_at_least_those_asked_for() {
+        for value in [0, 1, 0xf, 0x10, 0x8000_0000, u32::MAX] {
+            let mut text = Vec::new();
+            push_hex(&mut text, value, 1);
+            assert_eq!(text, format!("{value:x}").into_bytes());
+            text.clear();
+            push_hex(&mut text, value, 8);
+            assert_eq!(text, format!("{value:08x}").into_bytes());
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Output formats: records in, one format's bytes out. One file for each format.
+//!
+//! To add a format: a file with a type that implements [`Export`], and a line here.
+
+mod flow_jsonl;
+mod json;
+mod packets_jsonl;
+mod packets_text;
+mod runs;
+
+use std::io;
+
+use tracewalk::flow::Element;
+use tracewalk::protocol::{Describe, Malformation};
+use tracewalk::span::CaptureOffset;
+
+use crate::Section;
+
+pub use flow_jsonl::FlowJsonl;
+pub use packets_jsonl::PacketsJsonl;
+pub use packets_text::PacketsText;
+pub use runs::Runs;
+
+/// Something that writes records down.
+///
+/// The calls come as `begin (section record* end_section)*`. What an error leaves behind is a part of the output.
+pub trait Export<Record> {
+    /// The output begins.
+    fn begin(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// A source's records follow.
+    fn section(&mut self, section: &Section) -> io::Result<()>;
+
+    /// The source's next record.
+    fn record(&mut self, record: Record) -> io::Result<()>;
+
+    /// The source has no more records.
+    fn end_section(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A piece of program flow and where the trace says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowRecord {
+    /// The piece.
+    pub element: Element,
+    /// The capture's byte with which the trace that proves it begins.
+    pub at: CaptureOffset,
+}
+
+/// A piece of a source's bytes.
+#[derive(Clone, Copy)]
+pub struct PacketRecord<'a> {
+    /// What the bytes are.
+    pub content: PacketContent<'a>,
+    /// Where their first one stands in the capture.
+    pub at: CaptureOffset,
+    /// The bytes, never none.
+    pub bytes: &'a [u8],
+}
+
+/// What a piece of a source's bytes is.
+#[derive(Clone, Copy)]
+pub enum PacketContent<'a> {
+    /// A packet.
+    Packet(&'a dyn Describe),
+    /// No packet: up to where decoding goes on.
+    Malformed(Malformation),
+    /// Passed over in the search for synchronisation.
+    Unsynchronised,
+}
+
+#[cfg(test)]
+mod samples;

@@ -1,0 +1,217 @@
+//! `runs`: the smallest form that says what was executed, one item a line (docs/formats.md).
+
+use std::io::{self, Write};
+
+use tracewalk::flow::{Block, Element, EventKind, GapReason};
+use tracewalk::ids::{Address, Isa};
+use tracewalk::isa::Unclassified;
+
+use super::json::{push_decimal, push_hex};
+use super::{Export, FlowRecord};
+use crate::Section;
+
+/// Writes `runs`.
+#[derive(Debug)]
+pub struct Runs<W> {
+    out: W,
+    /// The run that may still grow.
+    open: Option<Run>,
+    /// The lines not yet written out, to write them in few calls.
+    text: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    start: Address,
+    end: Address,
+    isa: Isa,
+}
+
+/// Lines are written out when they come to this many bytes.
+const ENOUGH: usize = 1 << 14;
+
+impl<W: Write> Runs<W> {
+    /// Writes to `out`.
+    pub const fn new(out: W) -> Self {
+        Self { out, open: None, text: Vec::new() }
+    }
+
+    fn block(&mut self, block: &Block) {
+        match &mut self.open {
+            Some(run) if run.end == block.start && run.isa == block.isa => run.end = block.end,
+            _ => {
+                self.close_run();
+                self.open = Some(Run { start: block.start, end: block.end, isa: block.isa });
+            }
+        }
+    }
+
+    fn event(&mut self, event: EventKind) {
+        match event {
+            EventKind::TraceOn(_) => self.line(b"O"),
+            EventKind::Exception { exception, preferred_return, .. } => {
+                self.close_run();
+                self.text.extend_from_slice(b"X ");
+                match exception {
+                    Some(exception) => push_decimal(&mut self.text, exception.number().into()),
+                    None => self.text.push(b'-'),
+                }
+                self.text.push(b' ');
+                match preferred_return {
+                    Some(address) => push_hex(&mut self.text, address.0, 1),
+                    None => self.text.push(b'-'),
+                }
+                self.text.push(b'\n');
+            }
+            EventKind::ExceptionReturn => self.line(b"T"),
+            // Runs go on through these.
+            EventKind::Context { .. }
+            | EventKind::Timestamp(_)
+            | EventKind::Cycles(_)
+            | EventKind::Trigger
+            | EventKind::Data(_) => {}
+        }
+    }
+
+    fn gap(&mut self, reason: GapReason) {
+        match reason {
+            // Where an image ends inside an instruction, no image holds the instruction.
+            GapReason::NoCode(at) | GapReason::Undecodable(at, Unclassified::Truncated) => {
+                self.close_run();
+                self.text.extend_from_slice(b"N ");
+                push_hex(&mut self.text, at.address.0, 1);
+                self.text.push(b'\n');
+            }
+            GapReason::Undecodable(_, Unclassified::Jazelle)
+            | GapReason::AddressUnknown
+            | GapReason::Contradiction(_)
+            | GapReason::TraceLost => self.line(b"U"),
+        }
+    }
+
+    fn line(&mut self, line: &[u8]) {
+        self.close_run();
+        self.text.extend_from_slice(line);
+        self.text.push(b'\n');
+    }
+
+    fn close_run(&mut self) {
+        let Some(run) = self.open.take() else { return };
+        self.text.extend_from_slice(b"R ");
+        push_hex(&mut self.text, run.start.0, 1);
+        self.text.push(b' ');
+        push_hex(&mut self.text, run.end.0, 1);
+        self.text.extend_from_slice(match run.isa {
+            Isa::A32 => b" a32\n",
+            Isa::T32 => b" t32\n",
+            Isa::T32EE => b" t32ee\n",
+            Isa::Jazelle => b" jazelle\n",
+        });
+    }
+
+    fn write_out(&mut self) -> io::Result<()> {
+        self.out.write_all(&self.text)?;
+        self.text.clear();
+        Ok(())
+    }
+}
+
+impl<W: Write> Export<FlowRecord> for Runs<W> {
+    fn begin(&mut self) -> io::Result<()> {
+        self.out.write_all(b"# tracewalk runs 1\n")
+    }
+
+    fn section(&mut self, section: &Section) -> io::Result<()> {
+        match section.id {
+            Some(id) => writeln!(self.out, "S {:02x}", id.get()),
+            None => self.out.write_all(b"S -\n"),
+        }
+    }
+
+    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        match record.element {
+            Element::Block(block) => self.block(&block),
+            Element::Event(event) => self.event(event.kind),
+            Element::Gap(gap) => self.gap(gap.reason),
+        }
+        if self.text.len() >= ENOUGH { self.write_out() } else { Ok(()) }
+    }
+
+    fn end_section(&mut self) -> io::Result<()> {
+        self.close_run();
+        self.write_out()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::export::samples::*;
+    use tracewalk::directive::BeginReason;
+    use tracewalk::flow::Contradiction;
+    use tracewalk::ids::{Exception, Location, TraceId};
+
+    fn runs(elements: &[Element]) -> String {
+        let mut out = Vec::new();
+        export(&mut Runs::new(&mut out), TraceId::new(2), elements);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_run_goes_on_through_what_does_not_leave_it() {
+        let text = runs(&[
+            event(EventKind::TraceOn(BeginReason::Enabled)),
+            block(0x100, 0x104, not_taken()),
+            event(EventKind::Timestamp(5)),
+            block(0x104, 0x108, interrupted()),
+            event(EventKind::Cycles(5)),
+            event(EventKind::Trigger),
+            // A taken branch to the next address does not show.
+            block(0x108, 0x10a, taken()),
+            block(0x10a, 0x10c, taken()),
+            block(0x200, 0x202, taken()),
+        ]);
+        assert_eq!(text, "# tracewalk runs 1\nS 02\nO\nR 100 10c t32\nR 200 202 t32\n");
+    }
+
+    #[test]
+    fn a_change_of_instruction_set_ends_a_run() {
+        let mut a32 = block(0x104, 0x108, taken());
+        let Element::Block(inner) = &mut a32 else { unreachable!("block() makes a block") };
+        inner.isa = Isa::A32;
+        let text = runs(&[block(0x100, 0x104, taken()), a32]);
+        assert_eq!(text, "# tracewalk runs 1\nS 02\nR 100 104 t32\nR 104 108 a32\n");
+    }
+
+    #[test]
+    fn events_and_gaps_end_runs_even_where_execution_goes_straight_on() {
+        let exception = |exception, preferred_return| {
+            event(EventKind::Exception { exception, preferred_return, handler: None })
+        };
+        let at = Location::new(Address(0xc005_8100), Isa::T32);
+        let text = runs(&[
+            block(0x100, 0x102, interrupted()),
+            exception(Some(Exception::M(15)), Some(Address(0x102))),
+            block(0x102, 0x104, taken()),
+            event(EventKind::ExceptionReturn),
+            block(0x104, 0x106, interrupted()),
+            exception(None, None),
+            gap(GapReason::NoCode(at)),
+            gap(GapReason::AddressUnknown),
+            block(0x106, 0x108, interrupted()),
+            event(EventKind::TraceOn(BeginReason::Overflow)),
+            block(0x108, 0x10a, interrupted()),
+            gap(GapReason::Contradiction(Contradiction::UnconditionalFailed(at))),
+        ]);
+        let expected = "# tracewalk runs 1\nS 02\nR 100 102 t32\nX 15 102\nR 102 104 t32\nT\nR 104 106 t32\nX - -\n\
+                        N c0058100\nU\nR 106 108 t32\nO\nR 108 10a t32\nU\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_capture_without_ids_is_one_section_without_an_id() {
+        let mut out = Vec::new();
+        export(&mut Runs::new(&mut out), None, &[block(0, 2, taken())]);
+        assert_eq!(out, b"# tracewalk runs 1\nS -\nR 0 2 t32\n");
+    }
+}
