@@ -1,0 +1,40 @@
+#!/bin/sh
+# Builds the example programs. Needs gcc-arm-none-eabi; the committed ELF files were built by the version that
+# their DW_AT_producer names, and that version builds them again byte for byte, wherever the tree is.
+set -eu
+cd "$(dirname "$0")"
+
+cc=${CC:-arm-none-eabi-gcc}
+common="-std=c11 -O2 -g -gdwarf-4 -Wall -Wextra -Werror -ffreestanding -fno-common -ffile-prefix-map=$PWD=. -Icommon"
+# -no-pie and friends are not needed; the C library is not used, libgcc only for division.
+link="-nostdlib -Wl,--build-id=sha1 -Wl,--fatal-warnings -Wl,--no-warn-rwx-segments"
+
+# compile OUTPUT FLAGS... SOURCE
+compile() {
+    output=$1
+    shift
+    $cc $common "$@" -c -o "$output"
+}
+
+build=$(mktemp -d)
+trap 'rm -rf "$build"' EXIT
+
+m3="-mcpu=cortex-m3 -mthumb"
+compile "$build/m3-startup.o" $m3 m3/startup.s
+compile "$build/m3-main.o" $m3 m3/main.c
+compile "$build/m3-work.o" $m3 common/work.c
+$cc $m3 $link -T m3/m3.ld -o m3/m3.elf "$build/m3-startup.o" "$build/m3-main.o" "$build/m3-work.o" -lgcc
+
+# main.c is ARM code, the rest Thumb. The core has no floating point that the program would use.
+a9="-march=armv7-a -mfloat-abi=soft"
+compile "$build/a9-startup.o" $a9 a9/startup.s
+compile "$build/a9-main.o" $a9 -marm a9/main.c
+compile "$build/a9-work.o" $a9 -mthumb common/work.c
+$cc $a9 -marm $link -T a9/a9.ld -o a9/a9.elf "$build/a9-startup.o" "$build/a9-main.o" "$build/a9-work.o" -lgcc
+
+m0="-mcpu=cortex-m0plus -mthumb"
+compile "$build/m0-startup.o" $m0 m0-crash/startup.s
+compile "$build/m0-main.o" $m0 m0-crash/main.c
+compile "$build/m0-work.o" $m0 common/work.c
+$cc $m0 $link -T m0-crash/m0-crash.ld -o m0-crash/m0-crash.elf \
+    "$build/m0-startup.o" "$build/m0-main.o" "$build/m0-work.o" -lgcc

@@ -1,0 +1,47 @@
+#!/bin/bash
+# Runs the example programs in QEMU and writes down what they executed: NAME/NAME.record, in the format that
+# README.md describes. Needs QEMU 7.2 (qemu-system-arm), cc for the plugin, and cargo.
+#
+#     ./record.sh            all of them
+#     ./record.sh m3 a9      these
+set -euo pipefail
+cd "$(dirname "$0")"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+${HOST_CC:-cc} -O1 -Wall -Wextra -shared -fPIC -fvisibility=hidden -o "$work/accesses.so" accesses.c
+
+# emulate LOG OPTIONS...: one instruction at a time, with time counted in instructions so that every run is the same
+emulate() {
+    log=$1
+    shift
+    QEMU_AUDIO_DRV=none timeout 120 qemu-system-arm "$@" -nographic -monitor none -serial none \
+        -semihosting-config enable=on,target=native -icount shift=5,align=off,sleep=off -singlestep \
+        -d exec,nochain,int,cpu,plugin -D "$log"
+}
+
+[ $# -gt 0 ] || set -- m3 a9 m0-crash
+for name in "$@"; do
+    log=$work/$name.log
+    case $name in
+    m3)
+        emulate "$log" -M mps2-an385 -kernel m3/m3.elf -plugin "$work/accesses.so,limit=200000"
+        ;;
+    a9)
+        emulate "$log" -M vexpress-a9,memory-backend=ram -m 128M -kernel a9/a9.elf \
+            -object "memory-backend-file,id=ram,size=128M,mem-path=$work/ram,share=on" \
+            -plugin "$work/accesses.so,limit=200000,ram=$work/ram,base=0x60000000"
+        ;;
+    m0-crash)
+        # It never ends by itself: its last handler spins, which is where the record stops.
+        emulate "$log" -M microbit -kernel m0-crash/m0-crash.elf -plugin "$work/accesses.so,limit=40000"
+        ;;
+    *)
+        echo "record.sh: no program \"$name\"; there are m3, a9 and m0-crash" >&2
+        exit 2
+        ;;
+    esac
+    cargo run --quiet --package tracewalk-generate -- \
+        record --elf "$name/$name.elf" --log "$log" --output "$name/$name.record"
+done
