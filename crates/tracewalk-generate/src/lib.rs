@@ -1,1 +1,11 @@
-//! TBD
+//! What a program executed, written down, and encoded as the trace that a trace unit would have made of it.
+//!
+//! A [`Path`](path::Path) says what ran, instruction by instruction. It comes from an emulator's log ([`qemu`]) or from
+//! a [`Record`](record::Record), its compact form in a file. Decoding is not here: `tracewalk` does that, and what it
+//! finds is compared with the path.
+#![forbid(unsafe_code)]
+
+pub mod elf;
+pub mod path;
+pub mod qemu;
+pub mod record;

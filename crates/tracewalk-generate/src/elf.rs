@@ -1,0 +1,78 @@
+//! A program from an ELF file: what is loaded where, and the profile of the processor that runs it.
+
+use std::error::Error;
+
+use object::Endianness;
+use object::elf::{FileHeader32, PT_LOAD, SHT_ARM_ATTRIBUTES};
+use object::read::elf::{AttributeReader, ElfFile, ProgramHeader, SectionHeader};
+use tracewalk::ids::Address;
+use tracewalk::program::Program;
+
+use crate::record::Profile;
+
+/// A program and who runs it.
+pub struct Elf {
+    /// What is loaded where.
+    pub program: Program,
+    /// The processor's profile.
+    pub profile: Profile,
+}
+
+/// Reads the loaded segments of a 32-bit ARM file.
+pub fn read(bytes: &[u8]) -> Result<Elf, Box<dyn Error>> {
+    let file = ElfFile::<FileHeader32<Endianness>>::parse(bytes)?;
+    let endian = file.endian();
+    let mut program = Program::new();
+    for segment in file.elf_program_headers() {
+        if segment.p_type(endian) == PT_LOAD {
+            let data = segment.data(endian, bytes).map_err(|()| "a segment lies outside the file")?;
+            program.add(Address(segment.p_vaddr(endian)), data)?;
+        }
+    }
+    let profile = profile(&file)?.ok_or("no build attribute says the architecture profile")?;
+    Ok(Elf { program, profile })
+}
+
+/// The build attribute `Tag_CPU_arch_profile` (Addenda to the ABI for the Arm Architecture, 3.3.5.2).
+fn profile(file: &ElfFile<'_, FileHeader32<Endianness>>) -> object::Result<Option<Profile>> {
+    let endian = file.endian();
+    for section in file.elf_section_table().iter() {
+        if section.sh_type(endian) != SHT_ARM_ATTRIBUTES {
+            continue;
+        }
+        for subsection in section.attributes(endian, file.data())?.subsections()? {
+            for part in subsection?.subsubsections() {
+                if let Some(letter) = profile_letter(part?.attributes())? {
+                    return Ok(Some(if letter == u64::from(b'M') { Profile::M } else { Profile::Ar }));
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn profile_letter(mut attributes: AttributeReader<'_>) -> object::Result<Option<u64>> {
+    const CPU_RAW_NAME: u64 = 4;
+    const CPU_NAME: u64 = 5;
+    const CPU_ARCH_PROFILE: u64 = 7;
+    const COMPATIBILITY: u64 = 32;
+    while let Some(tag) = attributes.read_tag()? {
+        match tag {
+            CPU_ARCH_PROFILE => return attributes.read_integer().map(Some),
+            COMPATIBILITY => {
+                attributes.read_integer()?;
+                attributes.read_string()?;
+            }
+            CPU_RAW_NAME | CPU_NAME => {
+                attributes.read_string()?;
+            }
+            tag if tag > COMPATIBILITY && tag % 2 == 1 => {
+                attributes.read_string()?;
+            }
+            _ => {
+                attributes.read_integer()?;
+            }
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,148 @@
+//! The lines of QEMU's log, as far as they matter.
+
+use tracewalk::ids::{Address, Isa};
+
+use crate::path::Access;
+
+/// Something that the log says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// An instruction is about to run.
+    Entered(Entered),
+    /// It did not run.
+    DidNotRun,
+    /// It accessed memory.
+    Accessed(Access),
+    /// It called the debugger, which ends the program.
+    Semihosting,
+    /// An exception is about to be taken; QEMU's own number.
+    Taking(u32),
+    /// M profile: the address that faulted.
+    FaultAddress(Address),
+    /// M profile: the number of the exception.
+    VectorNumber(u16),
+    /// M profile: the handler's address.
+    HandlerLoaded(Address),
+    /// M profile: another exception takes the place of the return.
+    TailChaining,
+    /// M profile: the return from an exception was made.
+    Returned,
+}
+
+/// The state in which an instruction is about to run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Entered {
+    pub(super) address: Address,
+    pub(super) isa: Isa,
+    pub(super) registers: [u32; 16],
+    /// CPSR or XPSR.
+    pub(super) status: u32,
+}
+
+impl Entered {
+    pub(super) fn register(&self, number: u32) -> u32 {
+        usize::try_from(number).ok().and_then(|index| self.registers.get(index)).copied().unwrap_or(0)
+    }
+
+    pub(super) fn link(&self) -> u32 {
+        self.register(14)
+    }
+}
+
+/// The events with the line where each ends; `None` for a line that cannot be read.
+pub(super) fn events(log: &str) -> impl Iterator<Item = (usize, Option<Event>)> {
+    let mut entered = None;
+    log.lines().zip(1..).filter_map(move |(line, number)| Some((number, event(line, &mut entered)?)))
+}
+
+/// The event that `line` completes, if any; `entered` is the instruction whose registers are being logged.
+fn event(line: &str, entered: &mut Option<Entered>) -> Option<Option<Event>> {
+    if let Some(rest) = line.strip_prefix("Trace ") {
+        let Some(address) = trace_address(rest) else { return Some(None) };
+        *entered = Some(Entered { address, ..Entered::default() });
+        return None;
+    }
+    if let (Some(state), Some('R')) = (entered.as_mut(), line.chars().next()) {
+        return registers(line, state).is_none().then_some(None);
+    }
+    if let Some(rest) = line.strip_prefix("PSR=").or_else(|| line.strip_prefix("XPSR=")) {
+        let state = entered.take().and_then(|state| with_status(&state, rest));
+        return Some(state.map(Event::Entered));
+    }
+    if line.starts_with("Stopped execution of TB chain before")
+        || line.starts_with("cpu_io_recompile: rewound")
+    {
+        return Some(Some(Event::DidNotRun));
+    }
+    if let Some(rest) = line.strip_prefix("Access ") {
+        return Some(access(rest).map(Event::Accessed));
+    }
+    if let Some(rest) = line.strip_prefix("Taking exception ") {
+        let number = rest.split(' ').next().and_then(|word| word.parse().ok());
+        return Some(
+            number.map(|number| if number == 16 { Event::Semihosting } else { Event::Taking(number) }),
+        );
+    }
+    if let Some(rest) = line.strip_prefix("...at fault address ") {
+        return Some(hexadecimal(rest).map(Event::FaultAddress));
+    }
+    if let Some(rest) = line.strip_prefix("...taking pending nonsecure exception ") {
+        return Some(rest.parse().ok().map(Event::VectorNumber));
+    }
+    if let Some(rest) = line.strip_prefix("...loaded new PC ") {
+        // Bit 0 of a vector is the Thumb bit.
+        return Some(hexadecimal(rest).map(|vector| Event::HandlerLoaded(vector.aligned_for(Isa::T32))));
+    }
+    match line {
+        "...tailchaining to pending exception" => Some(Some(Event::TailChaining)),
+        "...successful exception return" => Some(Some(Event::Returned)),
+        _ => None,
+    }
+}
+
+/// `0: 0x7f1b84000100 [00800400/000000c0/00000110/ff020201] name`: the address is the second of the four.
+fn trace_address(rest: &str) -> Option<Address> {
+    let state = rest.split_once('[')?.1;
+    hexadecimal(state.split('/').nth(1)?)
+}
+
+/// `R00=00000000 R01=...`
+fn registers(line: &str, state: &mut Entered) -> Option<()> {
+    for word in line.split_whitespace() {
+        let (name, value) = word.split_once('=')?;
+        let number: usize = name.strip_prefix('R')?.parse().ok()?;
+        *state.registers.get_mut(number)? = u32::from_str_radix(value, 16).ok()?;
+    }
+    Some(())
+}
+
+/// `21000000 --C- T priv-thread`
+fn with_status(state: &Entered, rest: &str) -> Option<Entered> {
+    let mut words = rest.split(' ');
+    let status = u32::from_str_radix(words.next()?, 16).ok()?;
+    let isa = match words.nth(1)? {
+        "A" => Isa::A32,
+        "T" => Isa::T32,
+        _ => return None,
+    };
+    Some(Entered { isa, status, ..*state })
+}
+
+/// `INSTRUCTION ADDRESS SIZE r|w VALUE`, from the plugin.
+fn access(rest: &str) -> Option<Access> {
+    let mut words = rest.split(' ').skip(1);
+    Some(Access {
+        address: hexadecimal(words.next()?)?,
+        bytes: words.next()?.parse().ok()?,
+        store: words.next()? == "w",
+        value: match words.next()? {
+            "-" => None,
+            value => Some(u64::from_str_radix(value, 16).ok()?),
+        },
+    })
+}
+
+fn hexadecimal(word: &str) -> Option<Address> {
+    let digits = word.strip_prefix("0x").unwrap_or(word);
+    u32::from_str_radix(digits, 16).ok().map(Address)
+}

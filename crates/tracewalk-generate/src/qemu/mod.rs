@@ -1,0 +1,325 @@
+//! What QEMU says that it executed, as a [`Path`].
+//!
+//! QEMU must run one instruction at a time and log it before it runs: `-singlestep -d exec,nochain,int,cpu` (QEMU 7.2).
+//! The log then has for each instruction a `Trace` line, the registers before it, and whatever happened meanwhile.
+//! Some instructions are logged that did not run:
+//!
+//! - `Stopped execution of TB chain before`: an interrupt came first;
+//! - `rewound execution`: it accessed a device and is logged again at once;
+//! - an abort was taken: the instruction may be tried again later.
+//!
+//! The log ends where the program ends: at a semihosting call, or at an instruction that branches to itself.
+//! Data accesses come from the plugin `testdata/firmware/accesses.c`.
+
+mod condition;
+mod log;
+
+use std::fmt::{self, Display, Formatter};
+
+use tracewalk::ids::{Address, ContextId, Exception, Isa};
+use tracewalk::isa::{self, Return};
+use tracewalk::program::Program;
+
+use crate::path::{Executed, Path, Step, Taken};
+use crate::record::Profile;
+use log::{Entered, Event};
+
+/// Why a log cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub kind: LogErrorKind,
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogErrorKind {
+    /// It is not written as QEMU 7.2 writes such lines.
+    Unreadable,
+    /// An instruction ran where the program has no code.
+    NoCode {
+        /// Where.
+        at: Address,
+    },
+    /// QEMU took an exception that this reader does not know.
+    UnknownException {
+        /// QEMU's number for it.
+        number: u32,
+    },
+    /// The handler's link register does not name the instruction that was logged.
+    WrongLink {
+        /// The instruction that should have been named.
+        expected: Address,
+        /// The one that was.
+        found: Address,
+    },
+}
+
+impl Display for LogError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: ", self.line)?;
+        match &self.kind {
+            LogErrorKind::Unreadable => write!(f, "not a line as QEMU 7.2 logs it"),
+            LogErrorKind::NoCode { at } => write!(f, "{at} was executed, where the program has no code"),
+            LogErrorKind::UnknownException { number } => {
+                write!(f, "exception {number} of QEMU is not known here")
+            }
+            LogErrorKind::WrongLink { expected, found } => {
+                write!(f, "the exception came from {expected}, but its link register says {found}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for LogError {}
+
+/// Reads the log of a run of `program` on a processor of this profile.
+pub fn read_log(log: &str, profile: Profile, program: &Program) -> Result<Path, LogError> {
+    let mut reader = Reader::new(profile, program);
+    for (line, event) in log::events(log) {
+        let event = event.ok_or(LogErrorKind::Unreadable);
+        let more = event.and_then(|event| reader.take(event)).map_err(|kind| LogError { line, kind })?;
+        if !more {
+            return Ok(reader.path);
+        }
+    }
+    reader.commit().map_err(|kind| LogError { line: log.lines().count(), kind })?;
+    Ok(reader.path)
+}
+
+/// How an exception relates to the instruction that was logged last.
+enum Origin {
+    /// It completed; the exception came before the next one.
+    Between,
+    /// It completed and asked for the exception.
+    Call,
+    /// It was undefined: as good as completed, but the preferred return address is its own.
+    Undefined,
+    /// It was aborted.
+    Aborted,
+}
+
+struct Reader<'a> {
+    profile: Profile,
+    program: &'a Program,
+    path: Path,
+    /// The instruction logged last, until it is known whether it ran, and the steps that it makes.
+    pending: Option<(Entered, Vec<Step>)>,
+    /// The last instruction that ran, and nothing has happened since.
+    last: Option<Address>,
+    /// Where execution stood when the instruction logged last did not run.
+    stopped_at: Option<Address>,
+    /// An A-profile exception whose handler is about to be logged, and the address its link register should give.
+    entering: Option<(u8, Option<Address>)>,
+    /// M profile: preferred return address of the exception about to be taken, where it is known.
+    resumes_at: Option<Address>,
+    /// M profile: the number of the exception about to be taken.
+    number: u16,
+    /// M profile: a return is giving way to another exception.
+    tail_chaining: bool,
+    /// M profile: for each active exception, the steps whose preferred return address its return will show.
+    active: Vec<Vec<usize>>,
+    /// M profile: steps whose preferred return address is where execution goes on now.
+    resuming: Vec<usize>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(profile: Profile, program: &'a Program) -> Self {
+        Self {
+            profile,
+            program,
+            path: Path::default(),
+            pending: None,
+            last: None,
+            stopped_at: None,
+            entering: None,
+            resumes_at: None,
+            number: 0,
+            tail_chaining: false,
+            active: Vec::new(),
+            resuming: Vec::new(),
+        }
+    }
+
+    /// Takes one event; false when the program has ended.
+    fn take(&mut self, event: Event) -> Result<bool, LogErrorKind> {
+        match event {
+            Event::Entered(entered) => return self.enter(entered),
+            Event::DidNotRun => self.stopped_at = self.pending.take().map(|(entered, _)| entered.address),
+            Event::Accessed(access) => {
+                if let Some((_, steps)) = &mut self.pending {
+                    steps.push(Step::Access(access));
+                }
+            }
+            Event::Semihosting => return Ok(false),
+            Event::Taking(number) => match self.profile {
+                Profile::M => self.take_m(number)?,
+                Profile::Ar => self.take_ar(number)?,
+            },
+            Event::FaultAddress(address) => self.resumes_at = Some(address),
+            Event::VectorNumber(number) => self.number = number,
+            Event::HandlerLoaded(handler) => self.enter_m_handler(handler),
+            Event::TailChaining => {
+                self.path.steps.push(Step::ExceptionReturn);
+                self.tail_chaining = true;
+            }
+            Event::Returned => {
+                self.path.steps.push(Step::ExceptionReturn);
+                self.resuming.extend(self.active.pop().unwrap_or_default());
+            }
+        }
+        Ok(true)
+    }
+
+    fn enter(&mut self, entered: Entered) -> Result<bool, LogErrorKind> {
+        self.commit()?;
+        if let Some((code, expected)) = self.entering.take() {
+            self.enter_ar_handler(code, expected, &entered)?;
+        }
+        for step in self.resuming.drain(..) {
+            if let Some(Step::Exception(taken)) = self.path.steps.get_mut(step) {
+                taken.preferred_return = Some(entered.address);
+            }
+        }
+        // An endless loop is where a program without an operating system ends.
+        let ended = self.last == Some(entered.address);
+        self.stopped_at = None;
+        self.pending = Some((entered, Vec::new()));
+        Ok(!ended)
+    }
+
+    /// The pending instruction ran.
+    fn commit(&mut self) -> Result<(), LogErrorKind> {
+        let Some((entered, details)) = self.pending.take() else { return Ok(()) };
+        let at = entered.address;
+        let code = self.program.code(at).ok_or(LogErrorKind::NoCode { at })?;
+        let instruction = isa::classify(code, at, entered.isa).map_err(|_| LogErrorKind::NoCode { at })?;
+        let passed = condition::passed(&entered, code);
+        let bytes = instruction.bytes;
+        self.path.steps.push(Step::Instruction(Executed { address: at, isa: entered.isa, bytes, passed }));
+        self.path.steps.extend(details);
+        if passed {
+            self.path.steps.extend(context_id(&entered, code).map(Step::ContextId));
+            if self.profile == Profile::Ar && instruction.returns == Some(Return::Exception) {
+                self.path.steps.push(Step::ExceptionReturn);
+            }
+        }
+        self.last = Some(at);
+        Ok(())
+    }
+
+    /// Decides whether the pending instruction ran; gives where an exception of this origin returns to, if it tells.
+    fn settle(&mut self, origin: &Origin) -> Result<Option<Address>, LogErrorKind> {
+        let at = self.pending.as_ref().map(|(entered, _)| entered.address);
+        let stopped_at = self.stopped_at.take();
+        let preferred_return = match origin {
+            Origin::Between => {
+                self.commit()?;
+                stopped_at
+            }
+            Origin::Call => {
+                self.commit()?;
+                match self.path.steps.last() {
+                    Some(Step::Instruction(executed)) => Some(executed.end()),
+                    _ => None,
+                }
+            }
+            Origin::Undefined => {
+                self.commit()?;
+                at
+            }
+            Origin::Aborted => {
+                self.pending = None;
+                at
+            }
+        };
+        self.last = None;
+        Ok(preferred_return)
+    }
+
+    /// QEMU's numbers: target/arm/cpu.h, `EXCP_*`.
+    fn take_m(&mut self, number: u32) -> Result<(), LogErrorKind> {
+        let origin = match number {
+            // Prefetch abort (nothing was fetched, so nothing was logged), IRQ, exception return.
+            3 | 5 | 8 => Origin::Between,
+            2 => Origin::Call,
+            1 => Origin::Undefined,
+            // Data abort; no coprocessor, invalid state, unaligned and the like: refused before execution.
+            4 | 17 | 18 | 20..=23 => Origin::Aborted,
+            number => return Err(LogErrorKind::UnknownException { number }),
+        };
+        self.resumes_at = self.settle(&origin)?;
+        Ok(())
+    }
+
+    fn enter_m_handler(&mut self, handler: Address) {
+        let step = self.path.steps.len();
+        let known = self.resumes_at.take();
+        let preferred_return = if self.tail_chaining { None } else { known };
+        let exception = Exception::M(self.number);
+        self.path.steps.push(Step::Exception(Taken { exception, preferred_return, handler }));
+        if !std::mem::take(&mut self.tail_chaining) {
+            // Where a return led straight into this exception, both resume at the same place.
+            let mut unknown = std::mem::take(&mut self.resuming);
+            if known.is_none() {
+                unknown.push(step);
+            }
+            self.active.push(unknown);
+        }
+    }
+
+    fn take_ar(&mut self, number: u32) -> Result<(), LogErrorKind> {
+        let (code, origin) = match number {
+            1 => (9, Origin::Undefined),
+            2 => (10, Origin::Call),
+            3 => (11, Origin::Between),
+            4 => (12, Origin::Aborted),
+            5 => (14, Origin::Between),
+            6 => (15, Origin::Between),
+            // A breakpoint instruction takes a prefetch abort.
+            7 => (11, Origin::Aborted),
+            number => return Err(LogErrorKind::UnknownException { number }),
+        };
+        self.entering = Some((code, self.settle(&origin)?));
+        Ok(())
+    }
+
+    /// The link register tells the preferred return address, by an offset (DDI 0406C, table B1-7).
+    fn enter_ar_handler(
+        &mut self,
+        code: u8,
+        expected: Option<Address>,
+        entered: &Entered,
+    ) -> Result<(), LogErrorKind> {
+        let from_thumb = matches!(
+            self.path.steps.iter().rev().find_map(|step| match step {
+                Step::Instruction(executed) => Some(executed.isa),
+                _ => None,
+            }),
+            Some(Isa::T32)
+        );
+        let offset = match code {
+            10 => 0,
+            9 if from_thumb => 2,
+            12 => 8,
+            _ => 4,
+        };
+        let found = Address(entered.link().wrapping_sub(offset));
+        if let Some(expected) = expected.filter(|&expected| expected != found) {
+            return Err(LogErrorKind::WrongLink { expected, found });
+        }
+        let handler = entered.address;
+        let exception = Exception::Ar(code);
+        self.path.steps.push(Step::Exception(Taken { exception, preferred_return: Some(found), handler }));
+        Ok(())
+    }
+}
+
+/// The value that the instruction writes to CONTEXTIDR (`MCR p15, 0, Rt, c13, c0, 1`; DDI 0406C, B4.1.36).
+fn context_id(entered: &Entered, code: &[u8]) -> Option<ContextId> {
+    let word = condition::word(entered.isa, code)?;
+    let writes = word & 0x0fff_0fff == 0x0e0d_0f30;
+    writes.then(|| ContextId(entered.register(word >> 12 & 0xf)))
+}

@@ -1,0 +1,420 @@
+//! The file format of a recorded path: the truth that decoders are compared with.
+//!
+//! Plain text, one item a line, in the order in which things happened. Numbers are hexadecimal without `0x`, lower
+//! case, apart from exception numbers and sizes, which are decimal.
+//!
+//! ```text
+//! # tracewalk record 1
+//! P ar                              the processor's profile: m, or ar for A and R
+//! R 8000306 8000316 t32 !800030a    these addresses ran in order, end exclusive; isa: a32 t32; the instructions
+//!                                   behind ! were passed over because their condition failed
+//! D 800030c 20000010 4 r 1234       the instruction at 800030c, in the run above, loaded four bytes from 20000010
+//!                                   that hold 1234; w for a store; - for an unknown value
+//! C 8000310 2                       the instruction at 8000310, in the run above, set the Context ID register to 2
+//! X 15 8000316 8000408              exception 15 was taken: preferred return address, first instruction of the handler
+//! T                                 the last instruction returned from an exception
+//! ```
+//!
+//! - `R` is as long as possible: it ends at a taken branch to anywhere but the next address, and at X and T.
+//! - The X number is the architecture's for M profile, and the trace unit's exception code for A and R profile. The
+//!   preferred return address is `-` where an M-profile exception took the place of another one's return.
+//! - An instruction that made a supervisor call or was undefined is in the R before the X. One that aborted is not,
+//!   and neither is a breakpoint instruction; the X names it as the preferred return address.
+
+use std::fmt::{self, Display, Formatter};
+
+use tracewalk::ids::{Address, ContextId, Exception, Isa};
+
+use crate::path::{Access, Path, Step, Taken};
+
+/// A recorded path in its compact form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Whose exception numbers are used.
+    pub profile: Profile,
+    /// The lines behind the profile, in order.
+    pub lines: Vec<Line>,
+}
+
+/// An architecture profile, as far as exceptions are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// Microcontrollers.
+    M,
+    /// Applications and real time.
+    Ar,
+}
+
+/// One line of a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// `R`: instructions ran in order.
+    Run(Run),
+    /// `D`: an instruction of the run above accessed memory.
+    Access {
+        /// The instruction.
+        instruction: Address,
+        /// Its access.
+        access: Access,
+    },
+    /// `C`: an instruction of the run above set the Context ID register.
+    ContextId {
+        /// The instruction.
+        instruction: Address,
+        /// The new value.
+        context_id: ContextId,
+    },
+    /// `X`: an exception was taken.
+    Exception(Taken),
+    /// `T`: the last instruction returned from an exception.
+    ExceptionReturn,
+}
+
+/// Instructions that ran in the order of their addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The first one's address.
+    pub start: Address,
+    /// The address behind the last one.
+    pub end: Address,
+    /// Their instruction set.
+    pub isa: Isa,
+    /// Those whose condition failed, in order.
+    pub failed: Vec<Address>,
+}
+
+/// Why a text is not a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub kind: ParseErrorKind,
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParseErrorKind {
+    /// The first line is not the format's name and version.
+    NotARecord,
+    /// The second line does not say the profile.
+    NoProfile,
+    /// The line begins with something else than the letters that exist.
+    UnknownItem {
+        /// What it begins with.
+        found: String,
+    },
+    /// The line ends too early.
+    Missing {
+        /// The field that should come next.
+        field: &'static str,
+    },
+    /// A field holds something that it may not.
+    Invalid {
+        /// The field.
+        field: &'static str,
+        /// What it holds.
+        found: String,
+    },
+    /// Something stands behind the last field.
+    Excess {
+        /// What.
+        found: String,
+    },
+}
+
+impl Display for ParseError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: ", self.line)?;
+        match &self.kind {
+            ParseErrorKind::NotARecord => write!(f, "not a record, expected \"{HEADER}\""),
+            ParseErrorKind::NoProfile => write!(f, "expected the profile, \"P m\" or \"P ar\""),
+            ParseErrorKind::UnknownItem { found } => write!(f, "found \"{found}\", expected R, D, C, X or T"),
+            ParseErrorKind::Missing { field } => write!(f, "the {field} is missing"),
+            ParseErrorKind::Invalid { field, found } => write!(f, "\"{found}\" is not a valid {field}"),
+            ParseErrorKind::Excess { found } => write!(f, "found \"{found}\" behind the last field"),
+        }
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+const HEADER: &str = "# tracewalk record 1";
+
+impl Record {
+    /// Reads a record.
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        let at = |line: usize| move |kind| ParseError { line, kind };
+        let mut lines = text.lines().zip(1..);
+        if lines.next().is_none_or(|(line, _)| line != HEADER) {
+            return Err(at(1)(ParseErrorKind::NotARecord));
+        }
+        let profile = match lines.next() {
+            Some(("P m", _)) => Profile::M,
+            Some(("P ar", _)) => Profile::Ar,
+            _ => return Err(at(2)(ParseErrorKind::NoProfile)),
+        };
+        let lines = lines
+            .map(|(line, number)| parse_line(line, profile).map_err(at(number)))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { profile, lines })
+    }
+
+    /// The compact form of a path.
+    #[must_use]
+    pub fn of_path(profile: Profile, path: &Path) -> Self {
+        let mut lines = Vec::new();
+        let mut current = None::<Run>;
+        // What instructions of the current run did: to be written behind it.
+        let mut details = Vec::new();
+        let mut last = Address::default();
+        for step in &path.steps {
+            match step {
+                Step::Instruction(executed) => {
+                    if !current
+                        .as_ref()
+                        .is_some_and(|run| run.end == executed.address && run.isa == executed.isa)
+                    {
+                        lines.extend(current.take().map(Line::Run));
+                        lines.append(&mut details);
+                    }
+                    let run = current.get_or_insert_with(|| Run {
+                        start: executed.address,
+                        end: executed.address,
+                        isa: executed.isa,
+                        failed: Vec::new(),
+                    });
+                    run.end = executed.end();
+                    if !executed.passed {
+                        run.failed.push(executed.address);
+                    }
+                    last = executed.address;
+                }
+                Step::Access(access) => details.push(Line::Access { instruction: last, access: *access }),
+                Step::ContextId(context_id) => {
+                    details.push(Line::ContextId { instruction: last, context_id: *context_id });
+                }
+                Step::Exception(_) | Step::ExceptionReturn => {
+                    lines.extend(current.take().map(Line::Run));
+                    lines.append(&mut details);
+                    lines.push(match step {
+                        Step::Exception(taken) => Line::Exception(*taken),
+                        _ => Line::ExceptionReturn,
+                    });
+                }
+            }
+        }
+        lines.extend(current.map(Line::Run));
+        lines.append(&mut details);
+        Self { profile, lines }
+    }
+
+    /// The record in the `runs` format of `tracewalk flow`, without the lines that name a source.
+    #[must_use]
+    pub fn runs(&self) -> Runs<'_> {
+        Runs(self)
+    }
+}
+
+impl Display for Record {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{HEADER}")?;
+        writeln!(f, "P {}", if self.profile == Profile::M { "m" } else { "ar" })?;
+        for line in &self.lines {
+            match line {
+                Line::Run(run) => {
+                    write!(f, "R {:x} {:x} {}", run.start, run.end, isa_word(run.isa))?;
+                    for failed in &run.failed {
+                        write!(f, " !{failed:x}")?;
+                    }
+                    writeln!(f)?;
+                }
+                Line::Access { instruction, access } => {
+                    let direction = if access.store { 'w' } else { 'r' };
+                    write!(f, "D {instruction:x} {:x} {} {direction}", access.address, access.bytes)?;
+                    match access.value {
+                        Some(value) => writeln!(f, " {value:x}")?,
+                        None => writeln!(f, " -")?,
+                    }
+                }
+                Line::ContextId { instruction, context_id } => {
+                    writeln!(f, "C {instruction:x} {:x}", context_id.0)?;
+                }
+                Line::Exception(taken) => {
+                    write_exception(f, taken)?;
+                    writeln!(f, " {:x}", taken.handler)?;
+                }
+                Line::ExceptionReturn => writeln!(f, "T")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A record in the `runs` format, to be printed.
+#[derive(Clone, Copy, Debug)]
+pub struct Runs<'a>(&'a Record);
+
+impl Display for Runs<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for line in &self.0.lines {
+            match line {
+                Line::Run(run) => writeln!(f, "R {:x} {:x} {}", run.start, run.end, isa_word(run.isa))?,
+                Line::Exception(taken) => {
+                    write_exception(f, taken)?;
+                    writeln!(f)?;
+                }
+                Line::ExceptionReturn => writeln!(f, "T")?,
+                Line::Access { .. } | Line::ContextId { .. } => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Number and preferred return address, which both formats share.
+fn write_exception(f: &mut Formatter<'_>, taken: &Taken) -> fmt::Result {
+    write!(f, "X {} ", taken.exception.number())?;
+    match taken.preferred_return {
+        Some(address) => write!(f, "{address:x}"),
+        None => write!(f, "-"),
+    }
+}
+
+const fn isa_word(isa: Isa) -> &'static str {
+    match isa {
+        Isa::A32 => "a32",
+        Isa::T32 => "t32",
+        Isa::T32EE => "t32ee",
+        Isa::Jazelle => "jazelle",
+    }
+}
+
+fn parse_line(line: &str, profile: Profile) -> Result<Line, ParseErrorKind> {
+    let mut words = Words(line.split(' '));
+    let item = match words.next("item")? {
+        "R" => Line::Run(words.run()?),
+        "D" => Line::Access {
+            instruction: words.address("instruction")?,
+            access: Access {
+                address: words.address("address")?,
+                bytes: words
+                    .parse("size", |word| word.parse().ok().filter(|size| [1, 2, 4, 8].contains(size)))?,
+                store: words.parse("direction", |word| match word {
+                    "r" => Some(false),
+                    "w" => Some(true),
+                    _ => None,
+                })?,
+                value: words.parse("value", or_dash(|word| u64::from_str_radix(word, 16).ok()))?,
+            },
+        },
+        "C" => Line::ContextId {
+            instruction: words.address("instruction")?,
+            context_id: ContextId(words.address("context ID")?.0),
+        },
+        "X" => Line::Exception(Taken {
+            exception: words.parse("exception number", |word| match profile {
+                Profile::M => word.parse().ok().map(Exception::M),
+                Profile::Ar => word.parse().ok().map(Exception::Ar),
+            })?,
+            preferred_return: words.parse("preferred return address", or_dash(hexadecimal))?,
+            handler: words.address("handler")?,
+        }),
+        "T" => Line::ExceptionReturn,
+        other => return Err(ParseErrorKind::UnknownItem { found: other.to_owned() }),
+    };
+    match words.0.next() {
+        Some(excess) => Err(ParseErrorKind::Excess { found: excess.to_owned() }),
+        None => Ok(item),
+    }
+}
+
+/// The words of a line.
+struct Words<'a>(std::str::Split<'a, char>);
+
+impl<'a> Words<'a> {
+    fn next(&mut self, field: &'static str) -> Result<&'a str, ParseErrorKind> {
+        self.0.next().ok_or(ParseErrorKind::Missing { field })
+    }
+
+    fn parse<T>(
+        &mut self,
+        field: &'static str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, ParseErrorKind> {
+        let word = self.next(field)?;
+        read(word).ok_or_else(|| ParseErrorKind::Invalid { field, found: word.to_owned() })
+    }
+
+    fn address(&mut self, field: &'static str) -> Result<Address, ParseErrorKind> {
+        self.parse(field, hexadecimal)
+    }
+
+    fn run(&mut self) -> Result<Run, ParseErrorKind> {
+        let start = self.address("start")?;
+        let end = self.address("end")?;
+        let isa = self.parse("instruction set", |word| {
+            [Isa::A32, Isa::T32, Isa::T32EE, Isa::Jazelle].into_iter().find(|&isa| isa_word(isa) == word)
+        })?;
+        let mut failed = Vec::new();
+        for word in self.0.by_ref() {
+            let address = word.strip_prefix('!').and_then(hexadecimal);
+            failed.push(address.ok_or_else(|| ParseErrorKind::Invalid {
+                field: "failed instruction",
+                found: word.to_owned(),
+            })?);
+        }
+        Ok(Run { start, end, isa, failed })
+    }
+}
+
+fn hexadecimal(word: &str) -> Option<Address> {
+    u32::from_str_radix(word, 16).ok().map(Address)
+}
+
+/// Reads `-` as nothing.
+fn or_dash<T>(read: impl FnOnce(&str) -> Option<T>) -> impl FnOnce(&str) -> Option<Option<T>> {
+    |word| if word == "-" { Some(None) } else { read(word).map(Some) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: &str = "\
+# tracewalk record 1
+P m
+R 8000306 8000316 t32 !800030a
+D 800030c 20000010 4 r 1234
+D 800030e e000e010 1 w -
+C 8000310 2
+X 15 8000316 8000408
+R 8000408 800040a t32
+T
+X 14 - 8000410
+";
+
+    #[test]
+    fn a_record_is_written_as_it_was_read() {
+        assert_eq!(Record::parse(EXAMPLE).unwrap().to_string(), EXAMPLE);
+    }
+
+    #[test]
+    fn runs_leave_out_what_the_runs_format_has_not() {
+        let runs = Record::parse(EXAMPLE).unwrap().runs().to_string();
+        assert_eq!(runs, "R 8000306 8000316 t32\nX 15 8000316\nR 8000408 800040a t32\nT\nX 14 -\n");
+    }
+
+    #[test]
+    fn errors_name_the_line_and_what_stands_there() {
+        let error = |text: &str| Record::parse(text).unwrap_err().to_string();
+        assert_eq!(error("# tracewalk runs 1\n"), "line 1: not a record, expected \"# tracewalk record 1\"");
+        let line_3 = |line: &str| error(&format!("# tracewalk record 1\nP ar\n{line}\n"));
+        assert_eq!(line_3("Q 1"), "line 3: found \"Q\", expected R, D, C, X or T");
+        assert_eq!(line_3("R 0 4"), "line 3: the instruction set is missing");
+        assert_eq!(line_3("R 0 4 a32 2"), "line 3: \"2\" is not a valid failed instruction");
+        assert_eq!(line_3("D 0 4 3 r 0"), "line 3: \"3\" is not a valid size");
+        assert_eq!(line_3("X 256 0 8"), "line 3: \"256\" is not a valid exception number");
+        assert_eq!(line_3("T T"), "line 3: found \"T\" behind the last field");
+    }
+}
