@@ -43,12 +43,12 @@ fn interrupts_hit_the_programs_at_many_places() {
 }
 
 #[test]
-fn every_program_has_between_8_and_40_thousand_instructions_of_both_outcomes() {
+fn every_program_executes_thousands_of_instructions_of_both_outcomes() {
     for name in PROGRAMS {
         let (elf, record) = load(name);
         let path = Path::expand(&record, &elf.program).unwrap();
         let instructions = path.instructions().count();
-        assert!((8_000..40_000).contains(&instructions), "{name}: {instructions}");
+        assert!((5_000..40_000).contains(&instructions), "{name}: {instructions}");
         let failed = path.instructions().filter(|executed| !executed.passed).count();
         assert!(failed * 50 > instructions, "{name}: {failed} of {instructions} failed their condition");
         assert!(path.steps.iter().any(|step| matches!(step, Step::ExceptionReturn)), "{name}");
