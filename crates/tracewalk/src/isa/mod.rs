@@ -2,9 +2,26 @@
 //!
 //! Code bytes, an address and an instruction set go in, an [`Instruction`] comes out. The functions are pure and total:
 //! every bit pattern has an answer. They never read past the end of the bytes they are given: a 16-bit instruction that
-//! ends a region is decoded from its two bytes. Mnemonics and operands are not here; a disassembler is.
+//! ends a region is decoded from its two bytes. Mnemonics, operands and the effect on registers are not here; that is a
+//! disassembler's work.
+//!
+//! The encodings follow the tables of the ARM Architecture Reference Manual, ARMv7-A and ARMv7-R edition (DDI 0406C),
+//! in their order; what ARMv8-M adds (DDI 0553B) is marked. An encoding that the manual calls UNPREDICTABLE is taken
+//! for the instruction whose fields it has. One that it calls UNDEFINED is [`Class::Other`], as it raises an exception.
+//!
+//! ```
+//! use tracewalk::ids::{Address, Isa, Location};
+//! use tracewalk::isa::{Class, classify};
+//!
+//! // At 0x8000306: `bl 0x8000408`
+//! let call = classify(&[0x00, 0xf0, 0x7f, 0xf8], Address(0x0800_0306), Isa::T32).unwrap();
+//! assert_eq!(call.class, Class::Direct(Location::new(Address(0x0800_0408), Isa::T32)));
+//! assert!(call.link && !call.conditional);
+//! ```
 
 mod a32;
+mod bits;
+mod coprocessor;
 mod t32;
 
 use crate::ids::{Address, Isa, Location};
@@ -79,14 +96,15 @@ pub enum Raises {
     Undefined,
 }
 
-/// The memory accesses of one instruction.
+/// The memory accesses of one instruction, counted as the manual's pseudocode makes them: by element for structure
+/// loads and stores, by word for LDM, LDRD and the extension registers, by doubleword for LDREXD alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// Which way the data goes.
     pub direction: Direction,
     /// The size of each transfer in bytes, 1, 2, 4 or 8.
     pub bytes: u8,
-    /// How many transfers, at least 1.
+    /// How many transfers, at least 1; for [`Direction::Swap`] in each direction.
     pub transfers: u8,
 }
 
@@ -126,10 +144,60 @@ impl Instruction {
         }
     }
 
+    const fn direct(bytes: u8, target: Location) -> Self {
+        Self { class: Class::Direct(target), ..Self::other(bytes) }
+    }
+
+    const fn indirect(bytes: u8) -> Self {
+        Self { class: Class::Indirect, ..Self::other(bytes) }
+    }
+
+    const fn barrier(bytes: u8, barrier: Barrier) -> Self {
+        Self { class: Class::Barrier(barrier), ..Self::other(bytes) }
+    }
+
+    const fn exception(bytes: u8, raises: Raises) -> Self {
+        Self { raises: Some(raises), ..Self::other(bytes) }
+    }
+
+    const fn linking(self) -> Self {
+        Self { link: true, ..self }
+    }
+
+    const fn conditional(self) -> Self {
+        Self { conditional: true, ..self }
+    }
+
+    const fn returning(self, returns: Return) -> Self {
+        Self { returns: Some(returns), ..self }
+    }
+
+    const fn accessing(self, access: Option<Access>) -> Self {
+        Self { access, ..self }
+    }
+
     /// Whether it is a branch, direct or indirect.
     #[must_use]
     pub const fn is_branch(&self) -> bool {
         matches!(self.class, Class::Direct(_) | Class::Indirect)
+    }
+}
+
+impl Access {
+    const fn of(direction: Direction, bytes: u8) -> Self {
+        Self { direction, bytes, transfers: 1 }
+    }
+
+    /// The same, so many times; `None` for no times.
+    const fn times(self, transfers: u8) -> Option<Self> {
+        if transfers == 0 { None } else { Some(Self { transfers, ..self }) }
+    }
+}
+
+impl Direction {
+    /// The direction that the encodings' L bit tells.
+    const fn from_load_bit(load: bool) -> Self {
+        if load { Self::Load } else { Self::Store }
     }
 }
 

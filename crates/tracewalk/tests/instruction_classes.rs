@@ -1,0 +1,79 @@
+//! The corpus's table of encodings, each read by hand from the manual or by another decoder.
+
+use std::path::Path;
+
+use serde_json::Value;
+use tracewalk::ids::{Address, Isa};
+use tracewalk::isa::{Barrier, Class, Instruction, classify};
+
+/// The address that the table's targets are given for.
+const ADDRESS: Address = Address(0xc000_8000);
+
+/// The table's entries, or `None` where there is no corpus and none is demanded.
+fn instruction_classes() -> Option<Vec<Value>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/vectors.json");
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        assert!(std::env::var_os("CI").is_none(), "no corpus at {}", path.display());
+        eprintln!("skipped: no corpus at {}", path.display());
+        return None;
+    };
+    let vectors: Value = serde_json::from_str(&text).expect("the corpus is JSON");
+    Some(vectors["instruction_classes"].as_array().expect("the table is an array").clone())
+}
+
+fn isa(entry: &Value) -> Isa {
+    match entry["isa"].as_str() {
+        Some("A32") => Isa::A32,
+        Some("T32") => Isa::T32,
+        other => panic!("found instruction set {other:?}, expected A32 or T32"),
+    }
+}
+
+/// The encoding's bytes in memory: an A32 word, or T32 halfwords, little-endian.
+fn code(entry: &Value) -> Vec<u8> {
+    let encoding = entry["encoding"].as_str().expect("an encoding is a string");
+    encoding
+        .split(' ')
+        .flat_map(|unit| {
+            let bytes = u32::from_str_radix(unit, 16).expect("an encoding is hexadecimal").to_le_bytes();
+            bytes[..unit.len() / 2].to_vec()
+        })
+        .collect()
+}
+
+fn class_name(instruction: &Instruction) -> &'static str {
+    match instruction.class {
+        Class::Other => "other",
+        Class::Direct(_) => "direct",
+        Class::Indirect => "indirect",
+        Class::Barrier(Barrier::Isb) => "isb",
+        Class::Barrier(Barrier::Dsb | Barrier::Dmb) => "dmb_dsb",
+    }
+}
+
+fn target_address(entry: &Value) -> Option<Address> {
+    let text = entry["target_if_at_0xC0008000"].as_str()?;
+    let number = u32::from_str_radix(text.trim_start_matches("0x"), 16).expect("a target is hexadecimal");
+    Some(Address(number))
+}
+
+#[test]
+fn every_encoding_of_the_table_has_its_class_link_condition_and_target() {
+    let Some(entries) = instruction_classes() else { return };
+    for entry in &entries {
+        let name = &entry["mnemonic"];
+        let code = code(entry);
+        let instruction = classify(&code, ADDRESS, isa(entry)).expect("the whole instruction is there");
+        assert_eq!(usize::from(instruction.bytes), code.len(), "size of {name}");
+        assert_eq!(Some(class_name(&instruction)), entry["class"].as_str(), "class of {name}");
+        assert_eq!(Some(instruction.link), entry["link"].as_bool(), "link of {name}");
+        let conditional = entry["conditional_by_encoding"].as_bool();
+        assert_eq!(Some(instruction.conditional), conditional, "condition of {name}");
+        if let (Some(expected), Class::Direct(target)) = (target_address(entry), instruction.class) {
+            assert_eq!(target.address, expected, "target of {name}");
+            let changes_isa = entry["to_other_isa"].as_bool() == Some(true);
+            assert_eq!(target.isa != isa(entry), changes_isa, "instruction set after {name}");
+        }
+    }
+    assert!(entries.len() >= 92, "found {} entries, expected at least 92", entries.len());
+}
