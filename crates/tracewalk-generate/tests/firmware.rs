@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
+use tracewalk::ids::Address;
+use tracewalk::isa::Class;
 use tracewalk_generate::elf::{self, Elf};
 use tracewalk_generate::path::{Path, Step};
 use tracewalk_generate::record::Record;
 
-const PROGRAMS: [&str; 2] = ["m3", "m0-crash"];
+const PROGRAMS: [&str; 3] = ["m3", "a9", "m0-crash"];
 
 fn load(name: &str) -> (Elf, Record) {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware").join(name);
@@ -27,7 +29,7 @@ fn records_survive_being_expanded_and_condensed() {
 
 #[test]
 fn interrupts_hit_the_programs_at_many_places() {
-    for (name, at_least) in [("m3", 50), ("m0-crash", 4)] {
+    for (name, at_least) in [("m3", 50), ("a9", 30), ("m0-crash", 4)] {
         let (_, record) = load(name);
         let mut places = record
             .runs()
@@ -52,5 +54,71 @@ fn every_program_executes_thousands_of_instructions_of_both_outcomes() {
         let failed = path.instructions().filter(|executed| !executed.passed).count();
         assert!(failed * 50 > instructions, "{name}: {failed} of {instructions} failed their condition");
         assert!(path.steps.iter().any(|step| matches!(step, Step::ExceptionReturn)), "{name}");
+    }
+}
+
+/// Conditions and targets come from different parts of the log, so that each proves the other.
+#[test]
+fn execution_goes_where_the_instructions_say() {
+    for name in PROGRAMS {
+        let (elf, record) = load(name);
+        let path = Path::expand(&record, &elf.program).unwrap();
+        // Where execution has to go on, unless an exception comes first.
+        let mut expected = None::<Address>;
+        for step in &path.steps {
+            match step {
+                Step::Instruction(executed) => {
+                    assert!(
+                        expected.is_none_or(|at| at == executed.address),
+                        "{name}: {step:x?} {expected:x?}"
+                    );
+                    let class = executed.classify(&elf.program).unwrap().class;
+                    expected = match class {
+                        Class::Other | Class::Barrier(_) => Some(executed.end()),
+                        Class::Direct(target) if executed.passed => Some(target.address),
+                        Class::Indirect if executed.passed => None,
+                        Class::Direct(_) | Class::Indirect => Some(executed.end()),
+                    };
+                }
+                Step::Exception(taken) => expected = Some(taken.handler),
+                Step::ExceptionReturn => expected = None,
+                Step::Access(_) | Step::ContextId(_) => {}
+            }
+        }
+    }
+}
+
+/// The preferred return address is where the handler's return goes, if the handler does not change it: ours do for
+/// undefined instructions, breakpoints and jumps to nowhere, which they skip.
+#[test]
+fn exceptions_return_to_the_preferred_return_address() {
+    for (name, changed) in [("m3", [].as_slice()), ("a9", &[9, 11]), ("m0-crash", &[])] {
+        let (elf, record) = load(name);
+        let path = Path::expand(&record, &elf.program).unwrap();
+        let mut active = Vec::new();
+        let mut returning = None::<Address>;
+        for step in &path.steps {
+            match step {
+                Step::Exception(taken) => {
+                    let resumed = returning.take();
+                    match taken.preferred_return {
+                        // Tail-chaining: what was interrupted first is resumed in the end.
+                        None => active.push(resumed),
+                        Some(at) => {
+                            assert!(resumed.is_none_or(|resumed| resumed == at), "{name}: {at}");
+                            let changes = changed.contains(&taken.exception.number());
+                            active.push((!changes).then_some(at));
+                        }
+                    }
+                }
+                Step::ExceptionReturn => returning = active.pop().flatten(),
+                Step::Instruction(executed) => {
+                    if let Some(at) = returning.take() {
+                        assert_eq!(at, executed.address, "{name}");
+                    }
+                }
+                Step::Access(_) | Step::ContextId(_) => {}
+            }
+        }
     }
 }
