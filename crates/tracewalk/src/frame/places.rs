@@ -1,0 +1,135 @@
+//! Where a source's bytes stood in the capture.
+
+use alloc::collections::VecDeque;
+
+use super::{FRAME_DATA_BYTES, Piece};
+use crate::span::{CaptureOffset, StreamOffset};
+
+/// A map from one source's [`StreamOffset`]s to [`CaptureOffset`]s.
+///
+/// It grows at the end as bytes arrive and is trimmed at the front as they are used up, so that it stays as small as
+/// the window that is in work. Runs of whole frames take one entry however long they are.
+///
+/// ```
+/// use tracewalk::frame::{Piece, Places};
+/// use tracewalk::span::{CaptureOffset, StreamOffset};
+///
+/// let mut places = Places::new();
+/// places.append(Piece { at: CaptureOffset(1), bytes: &[0xaa, 0x10, 0xbb] });
+/// places.append(Piece { at: CaptureOffset(16), bytes: &[0x08] });
+/// assert_eq!(places.locate(StreamOffset(2)), Some(CaptureOffset(3)));
+/// assert_eq!(places.locate(StreamOffset(3)), Some(CaptureOffset(16)));
+/// assert_eq!(places.locate(StreamOffset(4)), None);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// Ascending by `stream`; each entry reaches to the next one's `stream`, the last one to `end`.
+    entries: VecDeque<Entry>,
+    /// Where the next byte will stand in the stream.
+    end: u64,
+    /// Bytes in front of this one are trimmed.
+    start: u64,
+    /// The entry that answered last. A hint: any value is right.
+    recent: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    stream: u64,
+    capture: u64,
+    rule: Rule,
+}
+
+/// How an entry goes on from its first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    /// Byte after byte.
+    Contiguous,
+    /// As a [`Piece`]: an auxiliary byte is stepped over every 15 bytes.
+    Frames,
+}
+
+impl Entry {
+    #[inline]
+    const fn place(&self, stream: u64) -> u64 {
+        let index = stream - self.stream;
+        match self.rule {
+            Rule::Contiguous => self.capture + index,
+            Rule::Frames => self.capture + index + index / FRAME_DATA_BYTES as u64,
+        }
+    }
+}
+
+impl Places {
+    /// A map that knows nothing yet; the first byte to come is stream byte 0.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The source's next bytes, as a deframer hands them out.
+    #[inline]
+    pub fn append(&mut self, piece: Piece<'_>) {
+        self.append_bytes(piece.at.0, piece.bytes.len() as u64, Rule::Frames);
+    }
+
+    /// The source's next bytes, of an unformatted capture: they stand one behind the other.
+    pub fn append_contiguous(&mut self, at: CaptureOffset, bytes: u64) {
+        self.append_bytes(at.0, bytes, Rule::Contiguous);
+    }
+
+    #[inline]
+    fn append_bytes(&mut self, at: u64, bytes: u64, rule: Rule) {
+        if bytes == 0 {
+            return;
+        }
+        let goes_on = self.entries.back().is_some_and(|last| {
+            let whole_frames = (self.end - last.stream).is_multiple_of(FRAME_DATA_BYTES as u64);
+            last.rule == rule && last.place(self.end) == at && (rule == Rule::Contiguous || whole_frames)
+        });
+        if !goes_on {
+            self.entries.push_back(Entry { stream: self.end, capture: at, rule });
+        }
+        self.end += bytes;
+    }
+
+    /// Where the stream's byte at `at` stood. `None` when it has not arrived yet or is trimmed.
+    ///
+    /// Questions in ascending order take constant time each, others a binary search.
+    #[must_use]
+    pub fn locate(&mut self, at: StreamOffset) -> Option<CaptureOffset> {
+        if at.0 < self.start || at.0 >= self.end {
+            return None;
+        }
+        let holds = |index: usize| {
+            let entry = self.entries.get(index).filter(|entry| entry.stream <= at.0)?;
+            let next = self.entries.get(index + 1).map_or(self.end, |next| next.stream);
+            (at.0 < next).then_some((index, entry.place(at.0)))
+        };
+        let search = || holds(self.entries.partition_point(|entry| entry.stream <= at.0).checked_sub(1)?);
+        let (index, place) = holds(self.recent).or_else(|| holds(self.recent + 1)).or_else(search)?;
+        self.recent = index;
+        Some(CaptureOffset(place))
+    }
+
+    /// Where the next byte will stand in the stream.
+    #[must_use]
+    pub const fn end(&self) -> StreamOffset {
+        StreamOffset(self.end)
+    }
+
+    /// Forgets the bytes in front of `before`: they will not be asked for again.
+    pub fn trim(&mut self, before: StreamOffset) {
+        self.start = self.start.max(before.0.min(self.end));
+        while self.entries.get(1).is_some_and(|second| second.stream <= self.start) {
+            self.entries.pop_front();
+            self.recent = self.recent.saturating_sub(1);
+        }
+    }
+
+    /// How many entries the map holds: what its memory is proportional to.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        self.entries.len()
+    }
+}

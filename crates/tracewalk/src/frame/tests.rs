@@ -1,0 +1,185 @@
+//! Properties of the deframer and the formatter, over random sources, frames and cuts.
+
+use std::collections::BTreeMap;
+use std::vec::Vec;
+
+use super::*;
+use core::num::NonZeroU32;
+use proptest::prelude::*;
+
+/// Keeps everything, with the place of each byte.
+#[derive(Default)]
+struct Record {
+    bytes: Vec<(u64, Owner, u8)>,
+    discontinuities: Vec<Discontinuity>,
+}
+
+impl FrameSink for Record {
+    fn data(&mut self, owner: Owner, piece: Piece<'_>) {
+        assert!(!piece.bytes.is_empty());
+        for (index, &byte) in piece.bytes.iter().enumerate() {
+            self.bytes.push((piece.place(index).0, owner, byte));
+        }
+        let joined: Vec<u8> = piece.contiguous().flat_map(|part| part.bytes.to_vec()).collect();
+        assert_eq!(joined, piece.bytes);
+    }
+
+    fn discontinuity(&mut self, discontinuity: Discontinuity) {
+        self.discontinuities.push(discontinuity);
+    }
+}
+
+impl Record {
+    fn by_owner(&self) -> BTreeMap<Owner, Vec<u8>> {
+        let mut by_owner = BTreeMap::<_, Vec<u8>>::new();
+        for &(_, owner, byte) in &self.bytes {
+            by_owner.entry(owner).or_default().push(byte);
+        }
+        by_owner
+    }
+}
+
+fn deframe(framing: Framing, input: &[u8], cuts: &[usize]) -> (Record, Tail, Account) {
+    let mut record = Record::default();
+    let mut deframer = Deframer::new(framing);
+    let mut rest = input;
+    for &cut in cuts {
+        let (piece, behind) = rest.split_at(cut.min(rest.len()));
+        deframer.push(piece, &mut record);
+        rest = behind;
+    }
+    deframer.push(rest, &mut record);
+    let tail = deframer.finish(&mut record);
+    (record, tail, *deframer.account())
+}
+
+/// Every byte is data, lost, tail or overhead, and no byte is two of them.
+fn assert_tiling(input: &[u8], record: &Record, tail: Tail, account: &Account) {
+    assert_eq!(account.total(), input.len() as u64, "{account:?}");
+    let mut uses = std::vec![0u8; input.len()];
+    let mut claim = |at: u64| uses[usize::try_from(at).expect("a small test input")] += 1;
+    record.bytes.iter().for_each(|&(at, ..)| claim(at));
+    for lost in &record.discontinuities {
+        (lost.at.0..lost.at.0 + lost.bytes).for_each(&mut claim);
+    }
+    (tail.at.0..tail.at.0 + tail.bytes).for_each(&mut claim);
+    assert!(uses.iter().all(|&uses| uses <= 1), "a byte has two uses");
+    let claimed: u64 = uses.iter().map(|&uses| u64::from(uses)).sum();
+    assert_eq!(claimed + account.overhead, input.len() as u64);
+    assert_eq!(account.lost, record.discontinuities.iter().map(|lost| lost.bytes).sum::<u64>());
+    assert_eq!(account.tail, tail.bytes);
+    assert!(record.bytes.is_sorted_by_key(|&(at, ..)| at));
+}
+
+/// Bytes that look like frames and like synchronisation more often than chance would have it.
+fn likely_bytes() -> impl Strategy<Value = Vec<u8>> {
+    let byte = prop_oneof![3 => any::<u8>(), 2 => Just(0xff), 1 => Just(0x7f), 1 => Just(0), 2 => Just(0x21)];
+    let piece = prop_oneof![
+        4 => prop::collection::vec(byte, 1..40),
+        1 => Just(FSYNC.to_vec()),
+        1 => Just(FSYNC.repeat(4)),
+        1 => Just(HSYNC.to_vec()),
+        2 => prop::collection::vec(any::<u8>().prop_map(|byte| byte & 0xfe), 16..64),
+    ];
+    prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+fn framing() -> impl Strategy<Value = Framing> {
+    prop_oneof![Just(Framing::Buffer), Just(Framing::Port), (0..16u8).prop_map(Framing::PortFrom)]
+}
+
+fn options() -> impl Strategy<Value = FormatterOptions> {
+    let every = || prop::option::of((1..12u32).prop_map(|n| NonZeroU32::new(n).expect("at least 1")));
+    (every(), every(), every()).prop_map(|(repeat_id_after, full_sync_every, half_sync_every)| {
+        FormatterOptions { repeat_id_after, full_sync_every, half_sync_every }
+    })
+}
+
+fn writes() -> impl Strategy<Value = Vec<(u8, Vec<u8>)>> {
+    let id = prop_oneof![3 => 0x10..0x13u8, 1 => 1..0x70u8];
+    let byte = prop_oneof![3 => any::<u8>(), 1 => Just(0xff), 1 => Just(0x7f)];
+    prop::collection::vec((id, prop::collection::vec(byte, 0..40)), 0..24)
+}
+
+proptest! {
+    #[test]
+    fn every_byte_is_accounted_for_once(input in likely_bytes(), framing in framing()) {
+        let (record, tail, account) = deframe(framing, &input, &[]);
+        assert_tiling(&input, &record, tail, &account);
+    }
+
+    #[test]
+    fn cutting_the_input_changes_nothing(
+        input in likely_bytes(),
+        framing in framing(),
+        cuts in prop::collection::vec(0..20usize, 0..40),
+    ) {
+        let (whole, whole_tail, whole_account) = deframe(framing, &input, &[]);
+        let (cut, tail, account) = deframe(framing, &input, &cuts);
+        prop_assert_eq!(cut.bytes, whole.bytes);
+        prop_assert_eq!(cut.discontinuities, whole.discontinuities);
+        prop_assert_eq!((tail, account), (whole_tail, whole_account));
+    }
+
+    #[test]
+    fn what_was_formatted_comes_back(
+        writes in writes(),
+        options in options(),
+        front in 0..16usize,
+        cuts in prop::collection::vec(0..20usize, 0..40),
+    ) {
+        let mut input = std::vec![0x55; front];
+        let mut expected = BTreeMap::<_, Vec<u8>>::new();
+        let mut formatter = Formatter::new(options);
+        for (id, bytes) in &writes {
+            let id = TraceId::new(*id).expect("a trace source's ID");
+            formatter.write(id, bytes, &mut input);
+            if !bytes.is_empty() {
+                expected.entry(Owner::Source(id)).or_default().extend(bytes);
+            }
+        }
+        formatter.flush(&mut input);
+
+        let framing = match options.full_sync_every {
+            Some(_) => Framing::Port,
+            None => Framing::PortFrom(u8::try_from(front).expect("below 16")),
+        };
+        let (record, tail, account) = deframe(framing, &input, &cuts);
+        let mut found = record.by_owner();
+        let padding = found.remove(&Owner::Padding).unwrap_or_default();
+        prop_assert_eq!(found, expected);
+        prop_assert!(padding.iter().all(|&byte| byte == 0));
+        prop_assert_eq!(tail.bytes, 0);
+        prop_assert_eq!(account.lost, front as u64);
+    }
+
+    #[test]
+    fn places_answer_what_was_appended_and_forget_what_was_trimmed(
+        input in likely_bytes(),
+        trims in prop::collection::vec(0..600u64, 0..4),
+    ) {
+        use crate::span::StreamOffset;
+        struct Sink(Places, Vec<u64>);
+        impl FrameSink for Sink {
+            fn data(&mut self, _: Owner, piece: Piece<'_>) {
+                self.0.append(piece);
+                self.1.extend((0..piece.bytes.len()).map(|index| piece.place(index).0));
+            }
+            fn discontinuity(&mut self, _: Discontinuity) {}
+        }
+        let mut sink = Sink(Places::new(), Vec::new());
+        let mut deframer = Deframer::new(Framing::PortFrom(0));
+        deframer.push(&input, &mut sink);
+        let Sink(mut places, expected) = sink;
+        let mut start = 0;
+        for trim in core::iter::once(0).chain(trims) {
+            places.trim(StreamOffset(trim));
+            start = start.max(trim);
+            for (stream, &capture) in expected.iter().enumerate() {
+                let located = places.locate(StreamOffset(stream as u64));
+                prop_assert_eq!(located, (stream as u64 >= start).then_some(CaptureOffset(capture)));
+            }
+            prop_assert_eq!(places.locate(places.end()), None);
+        }
+    }
+}

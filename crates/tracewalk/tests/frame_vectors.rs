@@ -1,0 +1,81 @@
+//! The CoreSight frame vectors of the shared corpus: short captures with the bytes of each ID as the specification and
+//! OpenCSD's deformatter read them.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Framing, Owner, Piece};
+
+#[derive(Default)]
+struct ByOwner(Vec<(Owner, Vec<u8>)>);
+
+impl FrameSink for ByOwner {
+    fn data(&mut self, owner: Owner, piece: Piece<'_>) {
+        match self.0.last_mut() {
+            Some((last, bytes)) if *last == owner => bytes.extend_from_slice(piece.bytes),
+            _ => self.0.push((owner, piece.bytes.to_vec())),
+        }
+    }
+
+    fn discontinuity(&mut self, _: Discontinuity) {}
+}
+
+/// The corpus, which lies beside the project and is not part of it.
+fn corpus() -> Option<PathBuf> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+    if path.is_dir() {
+        return Some(path);
+    }
+    assert!(std::env::var_os("CI").is_none(), "{} is missing", path.display());
+    eprintln!("skipped: {} is missing", path.display());
+    None
+}
+
+fn hex(text: &Value) -> Vec<u8> {
+    let text = text.as_str().expect("bytes are a string");
+    let pairs = text.as_bytes().chunks(2).map(|pair| str::from_utf8(pair).expect("ASCII"));
+    pairs.map(|pair| u8::from_str_radix(pair, 16).expect("hex digits")).collect()
+}
+
+fn owner(id: &Value) -> Owner {
+    match id.as_u64() {
+        None => Owner::Unknown,
+        Some(id) => Owner::from_id_byte(u8::try_from(id << 1 | 1).expect("7 bits")),
+    }
+}
+
+#[test]
+fn every_frame_vector_gives_the_expected_bytes_of_each_id_however_it_is_cut() {
+    let Some(corpus) = corpus() else { return };
+    let text = std::fs::read_to_string(corpus.join("vectors.json")).expect("vectors.json is readable");
+    let vectors: Value = serde_json::from_str(&text).expect("vectors.json is JSON");
+    let vectors = vectors["vectors"].as_array().expect("a list of vectors");
+    let mut tested = 0;
+    for vector in vectors.iter().filter(|vector| vector["protocol"] == "coresight-frames") {
+        let name = &vector["id"];
+        let framing = match vector["config"]["mode"].as_str() {
+            Some("frame-aligned") => Framing::Buffer,
+            Some("tpiu-fsync" | "tpiu-fsync+hsync") => Framing::Port,
+            mode => panic!("{name}: unknown mode {mode:?}"),
+        };
+        let expected: Vec<(Owner, Vec<u8>)> = vector["expected"]
+            .as_array()
+            .expect("a list of pieces")
+            .iter()
+            .inspect(|piece| assert_eq!(piece["kind"], "id_data", "{name}"))
+            .map(|piece| (owner(&piece["id"]), hex(&piece["data"])))
+            .collect();
+        let input = hex(&vector["bytes"]);
+        for size in 1..=input.len() {
+            let mut found = ByOwner::default();
+            let mut deframer = Deframer::new(framing);
+            input.chunks(size).for_each(|piece| deframer.push(piece, &mut found));
+            let tail = deframer.finish(&mut found);
+            assert_eq!(found.0, expected, "{name} in pieces of {size}");
+            assert_eq!(deframer.account().total(), input.len() as u64, "{name}");
+            assert_eq!(tail.bytes, u64::from(name == "F-019"), "{name} has an incomplete frame at the end");
+        }
+        tested += 1;
+    }
+    assert!(tested >= 18, "only {tested} frame vectors found");
+}
