@@ -25,4 +25,5 @@ pub mod ids;
 pub mod isa;
 pub mod program;
 pub mod protocol;
+pub mod source;
 pub mod span;

@@ -6,13 +6,15 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::ids::Address;
+use crate::ids::{Address, Exception};
 
 /// The code that was executed, as far as it is known.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
     /// Sorted by address, neither overlapping nor touching.
     regions: Vec<Region>,
+    /// M profile's table of vectors, where it is known.
+    vector_table: Option<Address>,
 }
 
 /// A stretch of memory and its bytes.
@@ -75,7 +77,7 @@ impl Program {
     /// A program of which nothing is known.
     #[must_use]
     pub const fn new() -> Self {
-        Self { regions: Vec::new() }
+        Self { regions: Vec::new(), vector_table: None }
     }
 
     /// Adds the bytes at `start`. Where memory is already known the bytes have to be the same.
@@ -120,6 +122,35 @@ impl Program {
     #[must_use]
     pub fn word(&self, address: Address) -> Option<u32> {
         self.code(address)?.first_chunk().copied().map(u32::from_le_bytes)
+    }
+
+    /// Says where M profile's table of vectors stands (VTOR).
+    pub fn set_vector_table(&mut self, at: Address) {
+        self.vector_table = Some(at);
+    }
+
+    /// Where M profile's table of vectors stands, if that was said.
+    #[must_use]
+    pub const fn vector_table(&self) -> Option<Address> {
+        self.vector_table
+    }
+
+    /// M profile: the exception whose handler starts at `handler`. `None` without a table of vectors, and where no
+    /// vector or more than one names the handler: a default handler that many share says nothing.
+    #[must_use]
+    pub fn exception_of_handler(&self, handler: Address) -> Option<Exception> {
+        /// 16 of the system's and up to 240 interrupts (DDI 0403E, B1.5.2); the table may well be shorter, but what
+        /// follows it seldom holds a handler's address by chance.
+        const VECTORS: u16 = 256;
+        let table = self.vector_table?;
+        let mut found = (1..VECTORS).filter(|&number| {
+            let vector = self.word(table.plus(4 * u32::from(number)));
+            vector == Some(handler.0 | 1)
+        });
+        match (found.next(), found.next()) {
+            (Some(number), None) => Some(Exception::M(number)),
+            _ => None,
+        }
     }
 
     /// The regions in the order of their addresses.

@@ -5,6 +5,7 @@
 //!
 //! [`Walk`] decodes instruction by instruction: simple, obviously right, and the oracle for anything faster.
 
+mod data;
 mod element;
 mod return_stack;
 mod walk;

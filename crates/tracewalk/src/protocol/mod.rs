@@ -5,6 +5,7 @@
 //! bytes are malformed, fields that several protocols lay out alike, and [`Packets`], which feeds a decoder piece by
 //! piece and keeps account of every byte.
 
+mod a_sync;
 pub mod branch_address;
 pub mod etmv3;
 mod packets;

@@ -22,7 +22,7 @@ pub enum Item<P> {
 
 /// A source's bytes, in pieces of any size, to packets.
 ///
-/// ```ignore
+/// ```
 /// use tracewalk::protocol::{Item, Packets, etmv3};
 ///
 /// let config = etmv3::Config::for_core("cortex-m3").expect("a known core");
@@ -37,7 +37,7 @@ pub enum Item<P> {
 /// packets.push(&[0x00, 0x00, 0x08, 0x84], &mut note);
 /// packets.finish(&mut note);
 /// assert_eq!(names, ["a_sync", "i_sync", "p_header"]);
-/// ```ignore
+/// ```
 #[derive(Clone, Debug)]
 pub struct Packets<D> {
     decoder: D,

@@ -1,1 +1,24 @@
-//! ETMv3.
+//! ETMv3: the Embedded Trace Macrocell, architecture versions 3.0 to 3.5.
+//!
+//! Cortex-M3, M4, A5, A7, A8, R4, R5, ARM11 and ARM9. The source is the ETM architecture specification, IHI 0014Q;
+//! tables cited by number are its tables.
+//!
+//! One E or N atom passes one instruction; branch packets name the targets of indirect branches.
+
+mod config;
+mod decode;
+mod encode;
+mod lower;
+mod packet;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use config::{Config, ConfigError, Core, DataTrace, Profile, Registers};
+pub use decode::Decoder;
+pub use encode::{EncodeError, Encoder};
+pub use lower::Lowering;
+pub use packet::{
+    Atom, Branch, BranchException, DataAddress, ExceptionInformation, ISync, ISyncReason, PHeader, Packet,
+    Tag,
+};

@@ -1,0 +1,73 @@
+//! Data accesses, given to the instructions that made them.
+
+use crate::directive::{Transfer, TransferValue};
+use crate::ids::{Address, Location};
+use crate::isa::{self, Access, Direction};
+use crate::program::Program;
+
+use super::element::DataTransfer;
+
+/// What is remembered between transfers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct DataState {
+    /// The load or store of the last transfer, and the address behind that transfer.
+    last: Option<(Location, Address)>,
+    /// Transfers whose value comes later, by tag.
+    pending: [Option<DataTransfer>; 3],
+}
+
+impl DataState {
+    /// The transfer, with its instruction: the load or store passed last. `None` where its value comes later.
+    pub(super) fn transfer(
+        &mut self,
+        program: &Program,
+        passed: Option<Location>,
+        transfer: Transfer,
+    ) -> Option<DataTransfer> {
+        let access = passed.and_then(|at| access(program, at));
+        let (instruction, access) = match (passed, access) {
+            (Some(at), Some(access)) => (Some(at), Some(access)),
+            // The instruction passed last accesses no memory: the transfer is that of the last one that did.
+            _ => {
+                let last = self.last.map(|(at, _)| at);
+                (last, last.and_then(|at| self::access(program, at)))
+            }
+        };
+        // A load multiple sends its address once; the transfers behind it go upwards.
+        let follows = self.last.filter(|(at, _)| Some(*at) == instruction).map(|(_, behind)| behind);
+        let address = transfer.address.or(follows);
+        let bytes = access.map(|access| access.bytes);
+        if let (Some(at), Some(address)) = (instruction, address) {
+            self.last = Some((at, address.plus(u32::from(bytes.unwrap_or(4)))));
+        }
+        let transfer = DataTransfer {
+            instruction,
+            address,
+            value: transfer.value,
+            bytes,
+            store: access.map(|access| access.direction == Direction::Store),
+            big_endian: transfer.big_endian,
+        };
+        match transfer.value {
+            TransferValue::Pending(tag) => {
+                *self.slot(tag)? = Some(transfer);
+                None
+            }
+            _ => Some(transfer),
+        }
+    }
+
+    /// The transfer that was pending under `tag`, with its value.
+    pub(super) fn late(&mut self, tag: u8, value: u32) -> Option<DataTransfer> {
+        let transfer = self.slot(tag)?.take()?;
+        Some(DataTransfer { value: TransferValue::Value(value), ..transfer })
+    }
+
+    fn slot(&mut self, tag: u8) -> Option<&mut Option<DataTransfer>> {
+        self.pending.get_mut(usize::from(tag).checked_sub(1)?)
+    }
+}
+
+fn access(program: &Program, at: Location) -> Option<Access> {
+    isa::classify(program.code(at.address)?, at.address, at.isa).ok()?.access
+}

@@ -1,0 +1,91 @@
+//! A-sync: five or more zero bytes and 0x80, in ETMv3 and PFT alike.
+
+use super::Step;
+
+/// The fewest zero bytes of an A-sync.
+const FEWEST_ZEROS: usize = 5;
+/// The most zero bytes that are taken as part of one A-sync. Trace units send five; a bound keeps what a decoder has
+/// to carry from one piece of input to the next small, whatever the input holds.
+const MOST_ZEROS: usize = 64;
+/// The last byte of an A-sync.
+const END: u8 = 0b1000_0000;
+
+/// What a run of zero bytes at the start of the input is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ZeroRun {
+    /// An A-sync.
+    ASync {
+        /// Its length, 0x80 included.
+        bytes: usize,
+    },
+    /// Something else.
+    Other {
+        /// How many zero bytes.
+        zeros: u32,
+        /// The byte behind them.
+        found: u8,
+    },
+    /// The input ends before that is certain.
+    Unfinished,
+}
+
+/// Looks at the zero bytes at the start of `input`, where a packet is expected.
+pub(super) fn zero_run(input: &[u8]) -> ZeroRun {
+    let bounded = input.get(..=MOST_ZEROS).unwrap_or(input);
+    let zeros = bounded.iter().take_while(|&&byte| byte == 0).count();
+    match bounded.get(zeros) {
+        Some(&END) if zeros >= FEWEST_ZEROS => ZeroRun::ASync { bytes: zeros + 1 },
+        Some(&found) => ZeroRun::Other { zeros: u32::try_from(zeros).unwrap_or(u32::MAX), found },
+        None if zeros > MOST_ZEROS => {
+            ZeroRun::Other { zeros: u32::try_from(zeros).unwrap_or(u32::MAX), found: 0 }
+        }
+        None => ZeroRun::Unfinished,
+    }
+}
+
+/// Searches for an A-sync: [`Step::Searched`] for what stands before it, [`Step::Packet`] where it is at the start.
+pub(super) fn search(input: &[u8]) -> Step<()> {
+    for end in memchr::memchr_iter(END, input) {
+        let zeros = trailing_zeros(input.get(..end).unwrap_or_default());
+        if zeros >= FEWEST_ZEROS {
+            let start = end - zeros;
+            return if start == 0 {
+                Step::Packet { packet: (), bytes: end + 1 }
+            } else {
+                Step::Searched { bytes: start }
+            };
+        }
+    }
+    match input.len() - trailing_zeros(input) {
+        0 => Step::NeedInput,
+        bytes => Step::Searched { bytes },
+    }
+}
+
+/// How many zero bytes end `bytes`, counted up to what an A-sync can hold.
+fn trailing_zeros(bytes: &[u8]) -> usize {
+    bytes.iter().rev().take(MOST_ZEROS).take_while(|&&byte| byte == 0).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn surplus_zeros_belong_to_the_a_sync() {
+        assert_eq!(zero_run(&[0, 0, 0, 0, 0, 0x80]), ZeroRun::ASync { bytes: 6 });
+        assert_eq!(zero_run(&[0, 0, 0, 0, 0, 0, 0, 0x80, 1]), ZeroRun::ASync { bytes: 8 });
+        assert_eq!(zero_run(&[0, 0, 0, 0, 0x80]), ZeroRun::Other { zeros: 4, found: 0x80 });
+        assert_eq!(zero_run(&[0, 0, 0, 0, 0, 0]), ZeroRun::Unfinished);
+        assert_eq!(zero_run(&[0; 100]), ZeroRun::Other { zeros: 65, found: 0 });
+    }
+
+    #[test]
+    fn a_search_stops_before_the_zeros_that_may_begin_an_a_sync() {
+        assert_eq!(search(&[1, 2, 0x80, 0, 0]), Step::Searched { bytes: 3 });
+        assert_eq!(search(&[0, 0]), Step::NeedInput);
+        assert_eq!(search(&[1, 0, 0, 0, 0, 0, 0, 0x80]), Step::Searched { bytes: 1 });
+        assert_eq!(search(&[0, 0, 0, 0, 0, 0, 0x80]), Step::Packet { packet: (), bytes: 7 });
+        assert_eq!(search(&[0; 100]), Step::Searched { bytes: 36 });
+    }
+}

@@ -1,0 +1,359 @@
+//! ETMv3's configuration: registers in, named fields out.
+
+use core::fmt;
+
+use crate::directive::Rules;
+use crate::ids::{Isa, TraceId};
+use crate::protocol::branch_address::AddressEncoding;
+use crate::protocol::timestamp::{TimestampCoding, TimestampFormat, TimestampWidth};
+
+/// How a trace unit was built and set up, as far as decoding depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The `x` of ETMv3.x, 0 to 5.
+    pub minor_version: u8,
+    /// The processor's profile: which exceptions there are.
+    pub profile: Profile,
+    /// How branch addresses are encoded.
+    pub address_encoding: AddressEncoding,
+    /// Whether a 32-bit Thumb instruction is passed by two atoms.
+    pub two_atoms_per_thumb_pair: bool,
+    /// Whether cycles are counted.
+    pub cycle_accurate: bool,
+    /// Whether taken direct branches get branch packets as well.
+    pub branch_broadcast: bool,
+    /// Whether instructions are traced, or only data.
+    pub instructions: bool,
+    /// What is traced of loads and stores.
+    pub data: DataTrace,
+    /// The size of context IDs: 0, 1, 2 or 4 bytes.
+    pub context_id_bytes: u8,
+    /// How timestamps are written.
+    pub timestamp: TimestampFormat,
+    /// The source's ID in formatted trace.
+    pub trace_id: Option<TraceId>,
+}
+
+/// What is traced of loads and stores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DataTrace {
+    /// Their values.
+    pub values: bool,
+    /// Their addresses.
+    pub addresses: bool,
+}
+
+impl DataTrace {
+    /// Whether anything of them is traced.
+    #[must_use]
+    pub const fn any(self) -> bool {
+        self.values || self.addresses
+    }
+}
+
+/// The processor's profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// Microcontroller: ARMv7-M, Thumb only, exceptions by vector table.
+    M,
+    /// Application and real-time, and everything before ARMv7.
+    Ar,
+}
+
+/// The registers that decoding depends on. What is `None` is unknown, not zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Registers {
+    /// ETMCR, main control.
+    pub etmcr: Option<u32>,
+    /// ETMIDR, ID.
+    pub etmidr: Option<u32>,
+    /// ETMCCER, configuration code extension.
+    pub etmccer: Option<u32>,
+    /// ETMTRACEIDR, CoreSight trace ID.
+    pub etmtraceidr: Option<u32>,
+}
+
+/// A processor whose ETM's usual registers are known.
+///
+/// ETMIDR values are those of the processors' technical reference manuals. The last digit varies with the revision,
+/// which decoding does not depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Core {
+    name: &'static str,
+    profile: Profile,
+    etmidr: u32,
+    etmccer: u32,
+}
+
+/// No bit of ETMCCER that matters: before ETMv3.5 there are no timestamps.
+const NO_TIMESTAMPS: u32 = 0;
+/// What TC2's Cortex-A7 reports: 64-bit natural binary timestamps, Virtualization.
+const CORTEX_A7_CCER: u32 = 0x3440_08f2;
+/// Cortex-M3 r2 and M4: 48-bit natural binary timestamps.
+const CORTEX_M_CCER: u32 = 0x1854_1800;
+
+const CORES: [Core; 15] = [
+    Core { name: "cortex-m3", profile: Profile::M, etmidr: 0x4114_f250, etmccer: CORTEX_M_CCER },
+    Core { name: "cortex-m4", profile: Profile::M, etmidr: 0x4114_f250, etmccer: CORTEX_M_CCER },
+    // No public ETMIDR was found for Cortex-M23: the encoding is expected to be that of its siblings.
+    Core { name: "cortex-m23", profile: Profile::M, etmidr: 0x4114_f250, etmccer: CORTEX_M_CCER },
+    Core { name: "cortex-a5", profile: Profile::Ar, etmidr: 0x410c_f250, etmccer: CORTEX_A7_CCER },
+    Core { name: "cortex-a7", profile: Profile::Ar, etmidr: 0x410c_f250, etmccer: CORTEX_A7_CCER },
+    Core { name: "cortex-a8", profile: Profile::Ar, etmidr: 0x410c_f230, etmccer: NO_TIMESTAMPS },
+    Core { name: "cortex-r4", profile: Profile::Ar, etmidr: 0x4104_f230, etmccer: NO_TIMESTAMPS },
+    Core { name: "cortex-r5", profile: Profile::Ar, etmidr: 0x4104_f230, etmccer: NO_TIMESTAMPS },
+    Core { name: "arm1136", profile: Profile::Ar, etmidr: 0x4101_3211, etmccer: NO_TIMESTAMPS },
+    // ARM1156T2 and ARM1176: ETM11 as well; of its ETMIDR only the major and minor version matter here.
+    Core { name: "arm1156", profile: Profile::Ar, etmidr: 0x4105_3211, etmccer: NO_TIMESTAMPS },
+    Core { name: "arm1176", profile: Profile::Ar, etmidr: 0x4109_3211, etmccer: NO_TIMESTAMPS },
+    Core { name: "arm926", profile: Profile::Ar, etmidr: 0x4100_1220, etmccer: NO_TIMESTAMPS },
+    Core { name: "arm946", profile: Profile::Ar, etmidr: 0x4100_1220, etmccer: NO_TIMESTAMPS },
+    Core { name: "arm966", profile: Profile::Ar, etmidr: 0x4100_1220, etmccer: NO_TIMESTAMPS },
+    Core { name: "arm968", profile: Profile::Ar, etmidr: 0x4100_1220, etmccer: NO_TIMESTAMPS },
+];
+
+impl Core {
+    /// The core of this name, like `cortex-m3`; case does not matter.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        CORES.into_iter().find(|core| core.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The names of all known cores.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        CORES.into_iter().map(|core| core.name)
+    }
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Its profile.
+    #[must_use]
+    pub const fn profile(self) -> Profile {
+        self.profile
+    }
+}
+
+/// Why registers do not make a configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigError {
+    /// A register that decoding depends on is not given, and no core stands in for it.
+    Missing {
+        /// Its name.
+        register: &'static str,
+    },
+    /// ETMIDR is that of another architecture.
+    NotEtmv3 {
+        /// What ETMIDR holds.
+        etmidr: u32,
+    },
+    /// A bit is set that the processor's ETM does not have.
+    NotOnMProfile {
+        /// The feature.
+        feature: &'static str,
+        /// The register and bit.
+        setting: &'static str,
+        /// What the register holds.
+        found: u32,
+    },
+    /// The core always has the alternative encoding, and ETMIDR says otherwise.
+    EncodingOfCore {
+        /// The core.
+        core: &'static str,
+        /// What ETMIDR holds.
+        etmidr: u32,
+    },
+    /// ETMTRACEIDR is no trace ID.
+    TraceId {
+        /// What it holds.
+        found: u32,
+    },
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Missing { register } => {
+                write!(f, "{register} is not given, and no cpu name that would stand in for it")
+            }
+            Self::NotEtmv3 { etmidr } => {
+                let major = etmidr >> 8 & 0b1111;
+                let hint = if major == 3 { "; a PFT source has this value" } else { "" };
+                write!(
+                    f,
+                    "found major architecture version {major} in ETMIDR 0x{etmidr:08x}, expected 2 for ETMv3{hint}"
+                )
+            }
+            Self::NotOnMProfile { feature, setting, found } => {
+                write!(f, "found {feature} ({setting}) in 0x{found:08x}, which a Cortex-M ETM does not have")
+            }
+            Self::EncodingOfCore { core, etmidr } => write!(
+                f,
+                "found the original branch encoding (ETMIDR[20]) in 0x{etmidr:08x}, expected the alternative one for {core}"
+            ),
+            Self::TraceId { found } => {
+                write!(f, "found 0x{found:x} in ETMTRACEIDR, expected a trace ID from 0x01 to 0x6f")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+/// ETMCR.
+mod etmcr {
+    pub(super) const DATA_VALUES: u32 = 1 << 2;
+    pub(super) const DATA_ADDRESSES: u32 = 1 << 3;
+    pub(super) const BRANCH_OUTPUT: u32 = 1 << 8;
+    pub(super) const CYCLE_ACCURATE: u32 = 1 << 12;
+    pub(super) const DATA_ONLY: u32 = 1 << 20;
+
+    /// Bits 15:14: context IDs of 0, 1, 2 or 4 bytes.
+    pub(super) const fn context_id_bytes(register: u32) -> u8 {
+        match register >> 14 & 0b11 {
+            0b00 => 0,
+            0b01 => 1,
+            0b10 => 2,
+            _ => 4,
+        }
+    }
+}
+
+/// ETMIDR.
+mod etmidr {
+    /// Each 32-bit Thumb instruction is one instruction.
+    pub(super) const THUMB_PAIRS_ARE_ONE: u32 = 1 << 18;
+    pub(super) const SECURITY_EXTENSIONS: u32 = 1 << 19;
+    pub(super) const ALTERNATIVE_ENCODING: u32 = 1 << 20;
+}
+
+/// ETMCCER.
+mod etmccer {
+    pub(super) const TIMESTAMP_BINARY: u32 = 1 << 28;
+    pub(super) const TIMESTAMP_64_BITS: u32 = 1 << 29;
+}
+
+impl Config {
+    /// The configuration of a core with its usual registers: instruction trace, nothing more.
+    #[must_use]
+    pub fn for_core(name: &str) -> Option<Self> {
+        Self::from_registers(Registers::default(), Core::named(name)).ok()
+    }
+
+    /// The configuration that registers say. A core's usual values stand in for registers that are not given.
+    pub fn from_registers(registers: Registers, core: Option<Core>) -> Result<Self, ConfigError> {
+        let usual =
+            |register, usual: fn(Core) -> u32| core.map(usual).ok_or(ConfigError::Missing { register });
+        let etmidr = registers.etmidr.map_or_else(|| usual("ETMIDR", |core| core.etmidr), Ok)?;
+        let etmcr = registers.etmcr.map_or_else(|| usual("ETMCR", |_| 0), Ok)?;
+        // Only timestamps depend on ETMCCER, and not every source has them.
+        let etmccer = registers.etmccer.or(core.map(|core| core.etmccer)).unwrap_or(NO_TIMESTAMPS);
+        if etmidr >> 8 & 0b1111 != 2 {
+            return Err(ConfigError::NotEtmv3 { etmidr });
+        }
+        let minor_version = u8::try_from(etmidr >> 4 & 0b1111).unwrap_or_default();
+        // ETMIDR[20] has a meaning only from ETMv3.4 on.
+        let alternative = minor_version >= 4 && etmidr & etmidr::ALTERNATIVE_ENCODING != 0;
+        let profile = core.map_or_else(|| profile_by_id(etmidr, alternative), Core::profile);
+        if let (Some(core), Profile::M, false) = (core, profile, alternative) {
+            return Err(ConfigError::EncodingOfCore { core: core.name, etmidr });
+        }
+        if profile == Profile::M {
+            refuse_on_m_profile(etmcr)?;
+        }
+        Ok(Self {
+            minor_version,
+            profile,
+            address_encoding: if alternative {
+                AddressEncoding::Alternative
+            } else {
+                AddressEncoding::Original
+            },
+            two_atoms_per_thumb_pair: etmidr & etmidr::THUMB_PAIRS_ARE_ONE == 0,
+            cycle_accurate: etmcr & etmcr::CYCLE_ACCURATE != 0,
+            branch_broadcast: etmcr & etmcr::BRANCH_OUTPUT != 0,
+            instructions: etmcr & etmcr::DATA_ONLY == 0,
+            data: DataTrace {
+                values: etmcr & etmcr::DATA_VALUES != 0,
+                addresses: etmcr & etmcr::DATA_ADDRESSES != 0,
+            },
+            context_id_bytes: etmcr::context_id_bytes(etmcr),
+            timestamp: TimestampFormat {
+                width: if etmccer & etmccer::TIMESTAMP_64_BITS != 0 {
+                    TimestampWidth::Bits64
+                } else {
+                    TimestampWidth::Bits48
+                },
+                coding: if etmccer & etmccer::TIMESTAMP_BINARY != 0 {
+                    TimestampCoding::Binary
+                } else {
+                    TimestampCoding::Gray
+                },
+            },
+            trace_id: registers.etmtraceidr.map_or(Ok(None), trace_id)?,
+        })
+    }
+
+    /// The first minor version whose exception exit packet this profile has.
+    pub(super) const fn exception_exit_since(&self) -> u8 {
+        match self.profile {
+            Profile::M => 4,
+            Profile::Ar => 5,
+        }
+    }
+
+    /// Whether there is an exception entry packet.
+    pub(super) const fn has_exception_entry(&self) -> bool {
+        matches!(self.profile, Profile::M)
+    }
+
+    /// What flow has to know.
+    #[must_use]
+    pub const fn rules(&self) -> Rules {
+        let m_profile = matches!(self.profile, Profile::M);
+        Rules {
+            barriers_are_waypoints: false,
+            return_stack: false,
+            halfwords_count: self.two_atoms_per_thumb_pair,
+            vectors_hold_addresses: m_profile,
+            branch_broadcast: self.branch_broadcast,
+            only_isa: if m_profile { Some(Isa::T32) } else { None },
+        }
+    }
+}
+
+/// Without a core's name: among the ETMs with the alternative encoding those without Security Extensions are Cortex-M's.
+const fn profile_by_id(etmidr: u32, alternative: bool) -> Profile {
+    if alternative && etmidr & etmidr::SECURITY_EXTENSIONS == 0 { Profile::M } else { Profile::Ar }
+}
+
+/// The ETM of Cortex-M3 and M4 traces instructions, and nothing of what is refused here (DDI 0440C, 1.3).
+const fn refuse_on_m_profile(etmcr: u32) -> Result<(), ConfigError> {
+    let features = [
+        (etmcr::DATA_VALUES | etmcr::DATA_ADDRESSES, "data tracing", "ETMCR[3:2]"),
+        (etmcr::DATA_ONLY, "data-only tracing", "ETMCR[20]"),
+        (etmcr::CYCLE_ACCURATE, "cycle-accurate tracing", "ETMCR[12]"),
+        (0b11 << 14, "context ID tracing", "ETMCR[15:14]"),
+    ];
+    let mut index = 0;
+    while index < features.len() {
+        let (bits, feature, setting) = features[index];
+        if etmcr & bits != 0 {
+            return Err(ConfigError::NotOnMProfile { feature, setting, found: etmcr });
+        }
+        index += 1;
+    }
+    Ok(())
+}
+
+/// ETMTRACEIDR[6:0]. 0 is its reset value: not set.
+fn trace_id(register: u32) -> Result<Option<TraceId>, ConfigError> {
+    if register == 0 {
+        return Ok(None);
+    }
+    let id = u8::try_from(register).ok().and_then(TraceId::new);
+    id.map(Some).ok_or(ConfigError::TraceId { found: register })
+}

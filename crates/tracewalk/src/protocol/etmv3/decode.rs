@@ -1,0 +1,419 @@
+//! ETMv3 bytes → packets.
+
+use crate::cursor::{Cursor, NeedInput};
+use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
+use crate::protocol::a_sync::{self, ZeroRun};
+use crate::protocol::branch_address::{self, After, Alignment, ReadError};
+use crate::protocol::{Decode, Malformation, Step};
+
+use super::config::Config;
+use super::packet::{
+    Branch, BranchException, DataAddress, ExceptionInformation, ISync, ISyncReason, PHeader, Packet, Tag,
+    header, information, information_bytes,
+};
+use super::state::Compression;
+
+/// The packet decoder.
+#[derive(Clone, Debug)]
+pub struct Decoder {
+    config: Config,
+    compression: Compression,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The next byte may be anything: wait for an A-sync.
+    Searching,
+    /// The next byte is a header.
+    Synchronised,
+}
+
+/// Why a packet could not be read.
+enum Failure {
+    NeedInput,
+    Malformed(Malformation),
+}
+
+impl From<NeedInput> for Failure {
+    fn from(_: NeedInput) -> Self {
+        Self::NeedInput
+    }
+}
+
+impl From<Malformation> for Failure {
+    fn from(malformation: Malformation) -> Self {
+        Self::Malformed(malformation)
+    }
+}
+
+impl Decoder {
+    /// A decoder that searches for the first A-sync.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        Self { config: *config, compression: Compression::default(), state: State::Searching }
+    }
+}
+
+impl Decode for Decoder {
+    type Packet = Packet;
+
+    fn decode(&mut self, input: &[u8]) -> Step<Packet> {
+        if self.state == State::Searching {
+            return match a_sync::search(input) {
+                Step::Packet { bytes, .. } => {
+                    self.state = State::Synchronised;
+                    Step::Packet { packet: Packet::ASync, bytes }
+                }
+                Step::Searched { bytes } => Step::Searched { bytes },
+                Step::Malformed { .. } | Step::NeedInput => Step::NeedInput,
+            };
+        }
+        let mut reader =
+            Reader { config: &self.config, compression: self.compression, cursor: Cursor::new(input) };
+        match reader.packet(input) {
+            Ok(packet) => {
+                self.compression = reader.compression;
+                Step::Packet { packet, bytes: reader.cursor.position() }
+            }
+            Err(Failure::NeedInput) => Step::NeedInput,
+            Err(Failure::Malformed(reason)) => {
+                self.desynchronise();
+                Step::Malformed { reason, bytes: 1 }
+            }
+        }
+    }
+
+    fn truncated(&self, input: &[u8]) -> Malformation {
+        if self.state == State::Searching {
+            return Malformation::Truncated { packet: "a_sync" };
+        }
+        Malformation::Truncated { packet: input.first().map_or("a_sync", |&byte| header::packet_name(byte)) }
+    }
+
+    fn desynchronise(&mut self) {
+        self.state = State::Searching;
+        self.compression.forget_addresses();
+    }
+}
+
+/// One packet's reading: a copy of what is remembered, kept only if the packet is complete.
+struct Reader<'a> {
+    config: &'a Config,
+    compression: Compression,
+    cursor: Cursor<'a>,
+}
+
+impl<'a> Reader<'a> {
+    /// Table 7.1 of IHI 0014Q.
+    fn packet(&mut self, input: &'a [u8]) -> Result<Packet, Failure> {
+        let byte = self.cursor.byte()?;
+        if byte & header::BRANCH != 0 {
+            return self.branch(input);
+        }
+        if byte & header::P_HEADER != 0 {
+            let p_header = PHeader::new(byte, self.config.cycle_accurate);
+            return Ok(Packet::PHeader(p_header.ok_or(Malformation::ReservedHeader { found: byte })?));
+        }
+        match byte {
+            header::A_SYNC => self.a_sync(input),
+            header::CYCLE_COUNT => {
+                self.require(self.config.cycle_accurate, "cycle_count", "ETMCR[12]")?;
+                Ok(Packet::CycleCount(self.cycle_count()?))
+            }
+            header::I_SYNC => self.i_sync(None),
+            header::I_SYNC_WITH_CYCLES => {
+                self.require(self.config.cycle_accurate, "i_sync with a cycle count", "ETMCR[12]")?;
+                let cycles = self.cycle_count()?;
+                self.i_sync(Some(cycles))
+            }
+            header::TRIGGER => Ok(Packet::Trigger),
+            // 0TT0SS00, TT != 0
+            0x20 | 0x24 | 0x28 | 0x2c | 0x40 | 0x44 | 0x48 | 0x4c | 0x60 | 0x64 | 0x68 | 0x6c => {
+                self.require_data("ooo_data")?;
+                let tag = self.tag(byte >> 5)?;
+                Ok(Packet::OutOfOrderData { tag, value: self.value(byte)? })
+            }
+            header::STORE_FAILED => {
+                self.require_data("store_failed")?;
+                Ok(Packet::StoreFailed)
+            }
+            // 01A1TT00, TT != 0
+            0x54 | 0x58 | 0x5c | 0x74 | 0x78 | 0x7c => {
+                self.require_data("ooo_placeholder")?;
+                let tag = self.tag(byte >> 2)?;
+                Ok(Packet::OutOfOrderPlaceholder { tag, address: self.data_address(byte & 0b0010_0000)? })
+            }
+            // 00A0SS10
+            0x02 | 0x06 | 0x0a | 0x0e | 0x22 | 0x26 | 0x2a | 0x2e => {
+                self.require_data("normal_data")?;
+                let address = self.data_address(byte & 0b0010_0000)?;
+                Ok(Packet::NormalData { address, value: self.value(byte)? })
+            }
+            header::DATA_SUPPRESSED => {
+                self.require_data("data_suppressed")?;
+                Ok(Packet::DataSuppressed)
+            }
+            header::VALUE_NOT_TRACED | header::VALUE_NOT_TRACED_WITH_ADDRESS => {
+                self.require_data("value_not_traced")?;
+                Ok(Packet::ValueNotTraced { address: self.data_address(byte & 0b0001_0000)? })
+            }
+            header::VMID => {
+                self.require_version(5, "vmid")?;
+                Ok(Packet::Vmid(Vmid(self.cursor.byte()?)))
+            }
+            header::TIMESTAMP | header::TIMESTAMP_CLOCK_CHANGED => {
+                self.require_version(5, "timestamp")?;
+                self.timestamp(byte == header::TIMESTAMP_CLOCK_CHANGED)
+            }
+            header::IGNORE => Ok(Packet::Ignore),
+            header::CONTEXT_ID => {
+                self.require(self.config.context_id_bytes != 0, "context_id", "ETMCR[15:14]")?;
+                Ok(Packet::ContextId(ContextId(self.cursor.little_endian(self.config.context_id_bytes)?)))
+            }
+            header::EXCEPTION_EXIT => {
+                self.require_version(self.config.exception_exit_since(), "exception_return")?;
+                Ok(Packet::ExceptionExit)
+            }
+            header::EXCEPTION_ENTRY if self.config.has_exception_entry() => Ok(Packet::ExceptionEntry),
+            // Reserved: 0001xx00, 00110x00, 00111000; then 00x1xx10, 010x1x10, 0101xx10, and the rest of the table.
+            0x10 | 0x14 | 0x18 | 0x1c | 0x30 | 0x34 | 0x38 => Err(reserved(byte)),
+            0x12 | 0x16 | 0x1a | 0x1e | 0x32 | 0x36 | 0x3a | 0x3e => Err(reserved(byte)),
+            0x4a | 0x4e | 0x52 | 0x56 | 0x5a | 0x5e | 0x72 | header::EXCEPTION_ENTRY => Err(reserved(byte)),
+            // Odd headers and those from 0x80 on are above.
+            _ => Err(reserved(byte)),
+        }
+    }
+
+    /// Five or more zero bytes and 0x80.
+    fn a_sync(&mut self, input: &[u8]) -> Result<Packet, Failure> {
+        match a_sync::zero_run(input) {
+            ZeroRun::ASync { bytes } => {
+                for _ in 1..bytes {
+                    self.cursor.byte()?;
+                }
+                Ok(Packet::ASync)
+            }
+            ZeroRun::Other { zeros, found } => Err(Malformation::NotASync { zeros, found }.into()),
+            ZeroRun::Unfinished => Err(Failure::NeedInput),
+        }
+    }
+
+    /// One to five bytes of seven bits, least significant first.
+    fn cycle_count(&mut self) -> Result<u32, NeedInput> {
+        let mut cycles = 0;
+        for index in 0..5 {
+            let byte = self.cursor.byte()?;
+            cycles |= u64::from(byte & 0b0111_1111) << (7 * index);
+            if byte & 0b1000_0000 == 0 {
+                break;
+            }
+        }
+        // The fifth byte has room for more than the counter's 32 bits.
+        Ok(u32::try_from(cycles & u64::from(u32::MAX)).unwrap_or(u32::MAX))
+    }
+
+    fn i_sync(&mut self, cycles: Option<u32>) -> Result<Packet, Failure> {
+        let context_id = match self.config.context_id_bytes {
+            0 => None,
+            bytes => Some(ContextId(self.cursor.little_endian(bytes)?)),
+        };
+        let byte = self.cursor.byte()?;
+        if byte & information::ALWAYS_SET == 0 {
+            return Err(reserved_value("i_sync", "information", byte, "bit 0 to be set"));
+        }
+        let mut location = None;
+        let mut in_progress = None;
+        if self.config.instructions {
+            let at = i_sync_location(byte, self.cursor.little_endian(4)?);
+            location = Some(at);
+            if byte & information::LOAD_STORE_IN_PROGRESS != 0 {
+                in_progress = Some(at);
+                location = Some(self.next_instruction(at)?);
+            }
+        }
+        let i_sync = ISync {
+            reason: ISyncReason::from_bits(byte >> information::REASON_SHIFT),
+            location,
+            in_progress,
+            security: SecurityState {
+                non_secure: byte & information::NON_SECURE != 0,
+                hypervisor: byte & information::HYPERVISOR != 0,
+            },
+            context_id,
+            cycles,
+        };
+        self.compression.after_i_sync(&i_sync);
+        Ok(Packet::ISync(i_sync))
+    }
+
+    /// The second address of an I-sync with a load or store in progress, compressed against the first.
+    fn next_instruction(&mut self, first: Location) -> Result<Location, Failure> {
+        let alignment = Alignment::of(first.isa);
+        let field =
+            branch_address::read(&mut self.cursor, self.config.address_encoding, first.address, alignment)
+                .map_err(|error| address_failure("i_sync", error))?;
+        if field.after != After::Nothing {
+            return Err(reserved_value("i_sync", "second address", 0, "no exception information"));
+        }
+        let alternative = first.isa == Isa::T32EE;
+        Ok(Location::new(field.address, field.alignment.unwrap_or(alignment).isa(alternative)))
+    }
+
+    fn branch(&mut self, input: &'a [u8]) -> Result<Packet, Failure> {
+        // The header is the first address byte.
+        self.cursor = Cursor::new(input);
+        let (base, base_alignment) = self.compression.branch_base();
+        let field =
+            branch_address::read(&mut self.cursor, self.config.address_encoding, base, base_alignment)
+                .map_err(|error| address_failure("branch", error))?;
+        let exception = match field.after {
+            After::Nothing => None,
+            After::ExceptionInformation => Some(BranchException::Information(self.exception_information()?)),
+            After::Deprecated { code, cancel } => Some(BranchException::Deprecated { code, cancel }),
+        };
+        let alternative = match exception {
+            Some(BranchException::Information(information)) => information.alternative_isa,
+            _ => self.compression.alternative_isa,
+        };
+        let isa = field.alignment.unwrap_or(base_alignment).isa(alternative);
+        let known = field.alignment.is_some() || self.compression.base.is_some();
+        let branch = Branch {
+            target: known.then_some(Location::new(field.address, isa)),
+            states_isa: field.alignment.is_some(),
+            exception,
+        };
+        self.compression.after_branch(&branch);
+        Ok(Packet::Branch(branch))
+    }
+
+    fn exception_information(&mut self) -> Result<ExceptionInformation, Failure> {
+        use information_bytes as bits;
+        let byte_0 = self.cursor.byte()?;
+        let mut information = ExceptionInformation {
+            code: u16::from(byte_0 >> 1 & 0b1111),
+            cancel: byte_0 & bits::CANCEL != 0,
+            alternative_isa: byte_0 & bits::ALTERNATIVE_ISA != 0,
+            security: SecurityState {
+                non_secure: byte_0 & bits::NON_SECURE != 0,
+                ..self.compression.security
+            },
+            resume: 0,
+        };
+        if byte_0 & bits::CONTINUES == 0 {
+            return Ok(information);
+        }
+        let mut byte = self.cursor.byte()?;
+        if byte & bits::IS_BYTE_2 == 0 {
+            information.code |= u16::from(byte & 0b0001_1111) << 4;
+            information.security.hypervisor = byte & bits::HYPERVISOR != 0;
+            if byte & bits::CONTINUES == 0 {
+                return Ok(information);
+            }
+            byte = self.cursor.byte()?;
+        }
+        if byte & bits::IS_BYTE_2 == 0 || byte & bits::CONTINUES != 0 {
+            return Err(reserved_value(
+                "branch",
+                "exception information byte 2",
+                byte,
+                "bits 7:6 to be 0b01",
+            ));
+        }
+        information.resume = byte & 0b1111;
+        Ok(information)
+    }
+
+    fn timestamp(&mut self, clock_changed: bool) -> Result<Packet, Failure> {
+        let format = self.config.timestamp;
+        self.compression.timestamp = format.read(&mut self.cursor, self.compression.timestamp)?;
+        Ok(Packet::Timestamp { value: format.value(self.compression.timestamp), clock_changed })
+    }
+
+    /// Up to five bytes of seven bits, least significant first, against the last data address; the fifth holds
+    /// `A[31:28]` in 3:0 and the byte order in 4.
+    fn data_address(&mut self, present: u8) -> Result<Option<DataAddress>, NeedInput> {
+        if present == 0 || !self.config.data.addresses {
+            return Ok(None);
+        }
+        let mut address = self.compression.data_address.0;
+        let mut big_endian = None;
+        for index in 0..4 {
+            let byte = self.cursor.byte()?;
+            let mask = 0b0111_1111 << (7 * index);
+            address = address & !mask | u32::from(byte) << (7 * index) & mask;
+            if byte & 0b1000_0000 == 0 {
+                break;
+            }
+            if index == 3 {
+                let last = self.cursor.byte()?;
+                address = address & 0x0fff_ffff | u32::from(last & 0b1111) << 28;
+                big_endian = Some(last & 0b0001_0000 != 0);
+            }
+        }
+        self.compression.data_address = Address(address);
+        Ok(Some(DataAddress { address: Address(address), big_endian }))
+    }
+
+    /// SS in bits 3:2 of the header: 0, 1, 2 or 4 bytes.
+    fn value(&mut self, header: u8) -> Result<Option<u32>, NeedInput> {
+        if !self.config.data.values {
+            return Ok(None);
+        }
+        let bytes = match header >> 2 & 0b11 {
+            0b00 => 0,
+            0b01 => 1,
+            0b10 => 2,
+            _ => 4,
+        };
+        self.cursor.little_endian(bytes).map(Some)
+    }
+
+    fn tag(&self, bits: u8) -> Result<Tag, Failure> {
+        let number = bits & 0b11;
+        Tag::new(number).ok_or_else(|| reserved_value("ooo_data", "tag", number, "1 to 3"))
+    }
+
+    fn require(&self, enabled: bool, packet: &'static str, setting: &'static str) -> Result<(), Failure> {
+        if enabled { Ok(()) } else { Err(Malformation::NotEnabled { packet, setting }.into()) }
+    }
+
+    fn require_data(&self, packet: &'static str) -> Result<(), Failure> {
+        self.require(self.config.data.any(), packet, "ETMCR[3:2]")
+    }
+
+    fn require_version(&self, minor: u8, packet: &'static str) -> Result<(), Failure> {
+        self.require(self.config.minor_version >= minor, packet, "ETMIDR[7:4]")
+    }
+}
+
+/// The address of an I-sync, with the instruction set that the information byte and the T bit name.
+///
+/// IHI 0014Q does not say whether bit 0 is part of a Jazelle address. Bytecodes are byte-aligned, so here it is.
+fn i_sync_location(information: u8, address: u32) -> Location {
+    if information & information::JAZELLE != 0 {
+        return Location::new(Address(address), Isa::Jazelle);
+    }
+    match (address & 1 != 0, information & information::ALTERNATIVE_ISA != 0) {
+        (false, _) => Location::new(Address(address), Isa::A32),
+        (true, false) => Location::new(Address(address & !1), Isa::T32),
+        (true, true) => Location::new(Address(address & !1), Isa::T32EE),
+    }
+}
+
+fn reserved(found: u8) -> Failure {
+    Failure::Malformed(Malformation::ReservedHeader { found })
+}
+
+fn reserved_value(packet: &'static str, field: &'static str, found: u8, expected: &'static str) -> Failure {
+    Failure::Malformed(Malformation::ReservedValue { packet, field, found: u32::from(found), expected })
+}
+
+fn address_failure(packet: &'static str, error: ReadError) -> Failure {
+    match error {
+        ReadError::NeedInput => Failure::NeedInput,
+        ReadError::Reserved { found } => {
+            reserved_value(packet, "address byte 5", found, "0C001xxx, 0C01xxxx or 0C1xxxxx")
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! ETMv3 packets → directives.
+//!
+//! The last atom is held back until the next one, because a branch packet may cancel it, whatever stands between. What
+//! stands between is queued behind it:
+//!
+//! ```text
+//! atom      release what is held; hold the atom
+//! branch    target: queue it. exception: drop what it cancels, release the rest
+//! i-sync    periodic: queue it. else: release what is held, begin anew
+//! others    queue them
+//! ```
+
+use alloc::vec::Vec;
+
+use crate::directive::{BeginReason, Directive, PreferredReturn, Transfer, TransferValue};
+use crate::ids::{ContextId, Exception, SecurityState};
+use crate::protocol::Lower;
+use crate::span::Span;
+
+use super::config::{Config, Profile};
+use super::packet::{Atom, Branch, BranchException, DataAddress, ISync, ISyncReason, PHeader, Packet};
+
+/// The meaning of a packet stream.
+#[derive(Clone, Debug)]
+pub struct Lowering {
+    profile: Profile,
+    position: Position,
+    /// What the next exception may cancel.
+    held: Option<(Held, Span)>,
+    /// What came behind `held`; empty without it. At most `LONGEST_QUEUE` long.
+    queue: Vec<(Directive, Span)>,
+    /// Cycles counted since the last atom, and where the last of them stands.
+    cycles: Option<(u64, Span)>,
+    /// The last security state and context ID told.
+    security: SecurityState,
+    context_id: Option<ContextId>,
+}
+
+/// Whether atoms can be placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Position {
+    /// Not before the next I-sync.
+    Unknown,
+    /// Yes.
+    Known,
+}
+
+/// What an exception may cancel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Held {
+    /// The last atom: an instruction that may not have completed.
+    Instruction(Atom),
+    /// ARMv7-M: the return from an exception, whose instruction completed (DDI 0337G, 14.6, "Exception exit").
+    Return,
+}
+
+/// How many directives may wait behind an atom. A load multiple with all its transfers needs 16 or so; a stream that
+/// sends more than this between an atom and its cancellation is not one that a trace unit makes, and memory is bounded.
+const LONGEST_QUEUE: usize = 64;
+
+impl Lowering {
+    /// Nothing is known yet.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        Self {
+            profile: config.profile,
+            position: Position::Unknown,
+            held: None,
+            queue: Vec::new(),
+            cycles: None,
+            security: SecurityState::default(),
+            context_id: None,
+        }
+    }
+
+    fn p_header(&mut self, p_header: PHeader, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+        let Some((executed, failed)) = p_header.run() else {
+            p_header.atoms().for_each(|atom| self.atom(atom, span, emit));
+            return;
+        };
+        let last = match (executed, failed) {
+            (0, false) => return,
+            (_, false) => Atom::E,
+            (_, true) => Atom::N,
+        };
+        self.release(emit);
+        let before_last = executed - u8::from(!failed);
+        if before_last > 0 {
+            emit(Directive::Instructions { executed: before_last, then_failed: false }, span);
+        }
+        self.held = Some((Held::Instruction(last), span));
+    }
+
+    fn atom(&mut self, atom: Atom, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+        if atom == Atom::W {
+            self.cycles = Some((self.cycles.map_or(0, |(cycles, _)| cycles) + 1, span));
+            return;
+        }
+        self.release(emit);
+        self.tell_cycles(emit);
+        self.held = Some((Held::Instruction(atom), span));
+    }
+
+    fn branch(&mut self, branch: &Branch, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+        let taken = branch.exception.as_ref().and_then(|information| {
+            information.exception(self.profile, branch.target.map(|target| target.address))
+        });
+        let cancel = branch.exception.as_ref().is_some_and(BranchException::cancel);
+        match taken {
+            None => {
+                if cancel {
+                    self.cancel(emit);
+                }
+                if let Some(target) = branch.target {
+                    self.queue(Directive::Continue(target), span, emit);
+                }
+            }
+            Some(exception) => {
+                if cancel {
+                    self.cancel(emit);
+                }
+                self.release(emit);
+                let handler = branch.target.filter(|_| !exception.is_debug_entry());
+                let preferred_return = preferred_return(exception, cancel);
+                emit(Directive::Exception { exception: Some(exception), handler, preferred_return }, span);
+            }
+        }
+        if let Some(BranchException::Information(information)) = branch.exception {
+            self.security(information.security, span, emit);
+        }
+    }
+
+    fn i_sync(&mut self, i_sync: &ISync, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+        let why = match (i_sync.reason, self.position) {
+            (ISyncReason::Periodic, Position::Known) => {
+                if let Some(location) = i_sync.location {
+                    self.queue(Directive::Confirm(location), span, emit);
+                }
+                self.state(i_sync, span, emit);
+                return;
+            }
+            (ISyncReason::Periodic, Position::Unknown) => BeginReason::Synchronised,
+            (ISyncReason::Enabled, _) => BeginReason::Enabled,
+            (ISyncReason::Overflow, _) => BeginReason::Overflow,
+            (ISyncReason::DebugExit, _) => BeginReason::DebugExit,
+        };
+        self.release(emit);
+        self.tell_cycles(emit);
+        if let Some(cycles) = i_sync.cycles {
+            emit(Directive::Cycles(u64::from(cycles)), span);
+        }
+        if let Some(in_progress) = i_sync.in_progress {
+            // The packet says that this instruction was executed, and not what ran between it and the next one.
+            emit(Directive::Begin { at: Some(in_progress), why }, span);
+            emit(Directive::Instructions { executed: 1, then_failed: false }, span);
+        }
+        emit(Directive::Begin { at: i_sync.location, why }, span);
+        self.position = Position::Known;
+        self.state(i_sync, span, emit);
+    }
+
+    /// The state that an I-sync names.
+    fn state(&mut self, i_sync: &ISync, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+        self.security(i_sync.security, span, emit);
+        if let Some(context_id) = i_sync.context_id {
+            self.context_id(context_id, span, emit);
+        }
+    }
+
+    fn security(&mut self, security: SecurityState, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+        if security != self.security {
+            self.security = security;
+            self.queue(Directive::Security(security), span, emit);
+        }
+    }
+
+    fn context_id(&mut self, context_id: ContextId, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+        if self.context_id != Some(context_id) {
+            self.context_id = Some(context_id);
+            self.queue(Directive::ContextId(context_id), span, emit);
+        }
+    }
+
+    fn data(
+        &mut self,
+        address: Option<DataAddress>,
+        value: TransferValue,
+        span: Span,
+        emit: &mut impl FnMut(Directive, Span),
+    ) {
+        let big_endian = address.and_then(|address| address.big_endian).unwrap_or(false);
+        let address = address.map(|address| address.address);
+        self.queue(Directive::Data(Transfer { address, value, big_endian }), span, emit);
+    }
+
+    /// The last instruction returned from an exception.
+    fn exception_exit(&mut self, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+        match self.profile {
+            Profile::M => {
+                self.release(emit);
+                self.held = Some((Held::Return, span));
+            }
+            Profile::Ar => self.queue(Directive::ExceptionReturn, span, emit),
+        }
+    }
+
+    /// Emits `directive`, or lets it wait for what is held.
+    fn queue(&mut self, directive: Directive, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+        if self.queue.len() == LONGEST_QUEUE {
+            self.release(emit);
+        }
+        if self.held.is_some() {
+            self.queue.push((directive, span));
+        } else {
+            emit(directive, span);
+        }
+    }
+
+    /// Nothing can cancel what is held any more.
+    fn release(&mut self, emit: &mut impl FnMut(Directive, Span)) {
+        match self.held.take() {
+            Some((Held::Instruction(Atom::E), span)) => {
+                emit(Directive::Instructions { executed: 1, then_failed: false }, span);
+            }
+            Some((Held::Instruction(_), span)) => {
+                emit(Directive::Instructions { executed: 0, then_failed: true }, span);
+            }
+            Some((Held::Return, span)) => emit(Directive::ExceptionReturn, span),
+            None => {}
+        }
+        self.queue.drain(..).for_each(|(directive, span)| emit(directive, span));
+    }
+
+    /// Drops what is held, and of the queue what was its effect.
+    fn cancel(&mut self, emit: &mut impl FnMut(Directive, Span)) {
+        self.held = None;
+        for (directive, span) in self.queue.drain(..) {
+            let effect = matches!(
+                directive,
+                Directive::Continue(_)
+                    | Directive::Confirm(_)
+                    | Directive::ExceptionReturn
+                    | Directive::Data(_)
+            );
+            if !effect {
+                emit(directive, span);
+            }
+        }
+    }
+
+    fn tell_cycles(&mut self, emit: &mut impl FnMut(Directive, Span)) {
+        if let Some((cycles, span)) = self.cycles.take() {
+            emit(Directive::Cycles(cycles), span);
+        }
+    }
+}
+
+/// Where the architecture resumes. An undefined instruction is traced and never cancelled (table 7.7), and is the
+/// preferred return address by itself; every other instruction that did not complete is cancelled.
+fn preferred_return(exception: Exception, cancel: bool) -> PreferredReturn {
+    match (exception, cancel) {
+        (Exception::Ar(9), false) => PreferredReturn::Last,
+        (Exception::Ar(8) | Exception::M(1), _) => PreferredReturn::Unknown,
+        _ => PreferredReturn::Next,
+    }
+}
+
+impl Lower for Lowering {
+    type Packet = Packet;
+
+    fn lower(&mut self, packet: &Packet, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+        match (packet, self.position) {
+            (Packet::ISync(i_sync), _) => self.i_sync(i_sync, span, emit),
+            (Packet::Trigger, _) => self.queue(Directive::Trigger, span, emit),
+            (Packet::Vmid(vmid), _) => self.queue(Directive::Vmid(*vmid), span, emit),
+            (Packet::Timestamp { value, .. }, _) => self.queue(Directive::Timestamp(*value), span, emit),
+            (Packet::ContextId(context_id), _) => self.context_id(*context_id, span, emit),
+            // The data packets behind an exception entry are the automatic push: no instruction's.
+            (Packet::ASync | Packet::Ignore | Packet::ExceptionEntry, _) => {}
+            // Before the first I-sync these parse, but cannot be placed.
+            (_, Position::Unknown) => {}
+            (Packet::PHeader(p_header), _) => self.p_header(*p_header, span, emit),
+            (Packet::Branch(branch), _) => self.branch(branch, span, emit),
+            (Packet::CycleCount(cycles), _) => self.queue(Directive::Cycles(u64::from(*cycles)), span, emit),
+            (Packet::ExceptionExit, _) => self.exception_exit(span, emit),
+            (Packet::OutOfOrderData { tag, value }, _) => {
+                if let Some(value) = *value {
+                    self.queue(Directive::LateData { tag: tag.get(), value }, span, emit);
+                }
+            }
+            (Packet::OutOfOrderPlaceholder { tag, address }, _) => {
+                self.data(*address, TransferValue::Pending(tag.get()), span, emit);
+            }
+            (Packet::NormalData { address, value }, _) => {
+                let value = value.map_or(TransferValue::NotTraced, TransferValue::Value);
+                self.data(*address, value, span, emit);
+            }
+            (Packet::ValueNotTraced { address }, _) => {
+                self.data(*address, TransferValue::NotTraced, span, emit);
+            }
+            (Packet::StoreFailed, _) => self.data(None, TransferValue::StoreFailed, span, emit),
+            (Packet::DataSuppressed, _) => self.data(None, TransferValue::Suppressed, span, emit),
+        }
+    }
+
+    fn lost(&mut self, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+        self.finish(emit);
+        self.position = Position::Unknown;
+        emit(Directive::Lost, span);
+    }
+
+    fn finish(&mut self, emit: &mut impl FnMut(Directive, Span)) {
+        self.release(emit);
+        self.tell_cycles(emit);
+    }
+}

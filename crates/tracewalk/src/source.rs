@@ -1,0 +1,238 @@
+//! One source's bytes, whatever its protocol, to packets or to program flow.
+//!
+//! This is where the rooms are joined: [`PacketStream`] runs a protocol's decoder, [`FlowStream`] its decoder and
+//! lowering and the flow behind them. Both take bytes in pieces of any size, and both give the same items however the
+//! pieces were cut.
+//!
+//! ```
+//! use tracewalk::flow::Element;
+//! use tracewalk::ids::Address;
+//! use tracewalk::program::Program;
+//! use tracewalk::protocol::etmv3;
+//! use tracewalk::source::{FlowStream, SourceConfig};
+//!
+//! let mut program = Program::new();
+//! program.add(Address(0x100), &[0x01, 0x20, 0x70, 0x47])?; // movs r0, #1; bx lr
+//! let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").expect("a known core"));
+//! let mut flow = FlowStream::new(&config);
+//! let mut instructions = 0;
+//! let mut count = |element| {
+//!     if let Element::Block(block) = element {
+//!         instructions += block.instructions;
+//!     }
+//! };
+//! // A-sync, I-sync at 0x100 in Thumb, two executed instructions.
+//! flow.push(&[0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01, 0x01, 0x00, 0x00, 0x88], &program, &mut count);
+//! flow.finish(&program, &mut count);
+//! assert_eq!(instructions, 2);
+//! # Ok::<(), tracewalk::program::AddRegionError>(())
+//! ```
+
+use crate::directive::{Directive, Rules};
+use crate::flow::{Element, Walk};
+use crate::ids::TraceId;
+use crate::program::Program;
+use crate::protocol::{Decode, Describe, Item, Lower, Malformation, Packets, etmv3};
+use crate::span::{Span, StreamOffset};
+
+/// A source's protocol and its configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SourceConfig {
+    /// ETMv3.
+    Etmv3(etmv3::Config),
+}
+
+impl SourceConfig {
+    /// The protocol's name, as the command line has it.
+    #[must_use]
+    pub const fn protocol(&self) -> &'static str {
+        match self {
+            Self::Etmv3(_) => "etmv3",
+        }
+    }
+
+    /// The source's ID in formatted trace, where its registers say it.
+    #[must_use]
+    pub const fn trace_id(&self) -> Option<TraceId> {
+        match self {
+            Self::Etmv3(config) => config.trace_id,
+        }
+    }
+
+    /// What flow has to know of the source.
+    #[must_use]
+    pub const fn rules(&self) -> Rules {
+        match self {
+            Self::Etmv3(config) => config.rules(),
+        }
+    }
+}
+
+/// One item of a packet stream, its packet seen only through what it says of itself.
+#[derive(Clone, Copy)]
+pub enum PacketItem<'a> {
+    /// A packet.
+    Packet(&'a dyn Describe),
+    /// Bytes that are no packet, up to where decoding goes on.
+    Malformed(Malformation),
+    /// Bytes passed over in the search for synchronisation.
+    Unsynchronised,
+}
+
+/// A source's bytes to packets.
+#[derive(Clone, Debug)]
+pub struct PacketStream(PacketChain);
+
+#[derive(Clone, Debug)]
+enum PacketChain {
+    Etmv3(Packets<etmv3::Decoder>),
+}
+
+impl PacketStream {
+    /// A stream from the source's first byte.
+    #[must_use]
+    pub fn new(config: &SourceConfig) -> Self {
+        Self(match config {
+            SourceConfig::Etmv3(config) => PacketChain::Etmv3(Packets::new(etmv3::Decoder::new(config))),
+        })
+    }
+
+    /// Takes the next bytes; calls `sink` with each item, its place and its bytes.
+    pub fn push(&mut self, bytes: &[u8], sink: &mut impl FnMut(PacketItem<'_>, Span, &[u8])) {
+        match &mut self.0 {
+            PacketChain::Etmv3(packets) => packets.push(bytes, &mut described(sink)),
+        }
+    }
+
+    /// Bytes were lost before the next ones.
+    pub fn lose_sync(&mut self, sink: &mut impl FnMut(PacketItem<'_>, Span, &[u8])) {
+        match &mut self.0 {
+            PacketChain::Etmv3(packets) => packets.lose_sync(&mut described(sink)),
+        }
+    }
+
+    /// The source ends here.
+    pub fn finish(&mut self, sink: &mut impl FnMut(PacketItem<'_>, Span, &[u8])) {
+        match &mut self.0 {
+            PacketChain::Etmv3(packets) => packets.finish(&mut described(sink)),
+        }
+    }
+}
+
+/// A sink for any protocol's items.
+fn described<P: Describe>(
+    sink: &mut impl FnMut(PacketItem<'_>, Span, &[u8]),
+) -> impl FnMut(Item<P>, Span, &[u8]) {
+    |item, span, bytes| match item {
+        Item::Packet(packet) => sink(PacketItem::Packet(&packet), span, bytes),
+        Item::Malformed(reason) => sink(PacketItem::Malformed(reason), span, bytes),
+        Item::Unsynchronised => sink(PacketItem::Unsynchronised, span, bytes),
+    }
+}
+
+/// A source's bytes to program flow.
+#[derive(Clone, Debug)]
+pub struct FlowStream(FlowChain);
+
+#[derive(Clone, Debug)]
+enum FlowChain {
+    Etmv3(Chain<etmv3::Decoder, etmv3::Lowering>),
+}
+
+impl FlowStream {
+    /// A stream from the source's first byte.
+    #[must_use]
+    pub fn new(config: &SourceConfig) -> Self {
+        let rules = config.rules();
+        Self(match config {
+            SourceConfig::Etmv3(config) => {
+                FlowChain::Etmv3(Chain::new(etmv3::Decoder::new(config), etmv3::Lowering::new(config), rules))
+            }
+        })
+    }
+
+    /// Takes the next bytes; calls `sink` with what they prove.
+    pub fn push(&mut self, bytes: &[u8], program: &Program, sink: &mut impl FnMut(Element)) {
+        match &mut self.0 {
+            FlowChain::Etmv3(chain) => chain.push(bytes, program, sink),
+        }
+    }
+
+    /// Bytes were lost before the next ones.
+    pub fn lose_sync(&mut self, program: &Program, sink: &mut impl FnMut(Element)) {
+        match &mut self.0 {
+            FlowChain::Etmv3(chain) => chain.lose_sync(program, sink),
+        }
+    }
+
+    /// The source ends here.
+    pub fn finish(&mut self, program: &Program, sink: &mut impl FnMut(Element)) {
+        match &mut self.0 {
+            FlowChain::Etmv3(chain) => chain.finish(program, sink),
+        }
+    }
+}
+
+/// One protocol's decoder and lowering, and the flow behind them.
+#[derive(Clone, Debug)]
+struct Chain<D, L> {
+    packets: Packets<D>,
+    follower: Follower<L>,
+}
+
+/// What stands behind the packets.
+#[derive(Clone, Debug)]
+struct Follower<L> {
+    lowering: L,
+    walk: Walk,
+}
+
+impl<D: Decode, L: Lower<Packet = D::Packet>> Chain<D, L> {
+    fn new(decoder: D, lowering: L, rules: Rules) -> Self {
+        Self { packets: Packets::new(decoder), follower: Follower { lowering, walk: Walk::new(rules) } }
+    }
+
+    fn push(&mut self, bytes: &[u8], program: &Program, sink: &mut impl FnMut(Element)) {
+        let follower = &mut self.follower;
+        self.packets.push(bytes, &mut |item, span, _| follower.follow(&item, span, program, sink));
+    }
+
+    fn lose_sync(&mut self, program: &Program, sink: &mut impl FnMut(Element)) {
+        let follower = &mut self.follower;
+        let position = self.packets.position();
+        self.packets.lose_sync(&mut |item, span, _| follower.follow(&item, span, program, sink));
+        follower.lost(position, program, sink);
+    }
+
+    fn finish(&mut self, program: &Program, sink: &mut impl FnMut(Element)) {
+        let follower = &mut self.follower;
+        self.packets.finish(&mut |item, span, _| follower.follow(&item, span, program, sink));
+        let Follower { lowering, walk } = follower;
+        lowering.finish(&mut |directive, span| walk.follow(program, directive, span, sink));
+        walk.finish(sink);
+    }
+}
+
+impl<L: Lower> Follower<L> {
+    fn follow(
+        &mut self,
+        item: &Item<L::Packet>,
+        span: Span,
+        program: &Program,
+        sink: &mut impl FnMut(Element),
+    ) {
+        let Self { lowering, walk } = self;
+        let emit = &mut |directive: Directive, span| walk.follow(program, directive, span, sink);
+        match item {
+            Item::Packet(packet) => lowering.lower(packet, span, emit),
+            Item::Malformed(_) => lowering.lost(span, emit),
+            // Before the first synchronisation nothing was known yet, and behind a malformed stretch nothing is.
+            Item::Unsynchronised => {}
+        }
+    }
+
+    fn lost(&mut self, at: StreamOffset, program: &Program, sink: &mut impl FnMut(Element)) {
+        let Self { lowering, walk } = self;
+        lowering.lost(Span::new(at, 0), &mut |directive, span| walk.follow(program, directive, span, sink));
+    }
+}
