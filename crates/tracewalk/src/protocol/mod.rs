@@ -8,6 +8,7 @@
 mod a_sync;
 pub mod branch_address;
 pub mod etmv3;
+pub mod mtb;
 mod packets;
 pub mod timestamp;
 
