@@ -10,6 +10,7 @@ pub mod branch_address;
 pub mod etmv3;
 pub mod mtb;
 mod packets;
+pub mod pft;
 pub mod timestamp;
 
 use core::fmt;
