@@ -5,7 +5,13 @@
 //! finds is compared with the path.
 #![forbid(unsafe_code)]
 
+pub mod capture;
+pub mod container;
 pub mod elf;
+pub mod etmv3;
 pub mod path;
 pub mod qemu;
 pub mod record;
+mod story;
+mod time;
+pub mod trace;

@@ -1,17 +1,40 @@
 //! The command `tracewalk-generate`: records of executed paths, and the traces of them.
 #![forbid(unsafe_code)]
 
+mod arguments;
+mod generate;
+
 use std::error::Error;
 use std::process::ExitCode;
 
+use arguments::Arguments;
+use tracewalk_generate::elf::{self, Elf};
+use tracewalk_generate::qemu;
 use tracewalk_generate::record::Record;
-use tracewalk_generate::{elf, qemu};
 
 const USAGE: &str = "\
 usage: tracewalk-generate record --elf FILE --log FILE --output FILE
            what QEMU's log says was executed, as a record
        tracewalk-generate runs RECORD
            a record in the runs format of `tracewalk flow`
+       tracewalk-generate capture --record FILE --elf FILE --protocol PROTOCOL[,key=value...] --output FOLDER
+           the trace of a record; PROTOCOL is etmv3; keys: cpu=cortex-m3 (needed), and registers by Arm's names in
+           lower case, like etmcr=0x100
+           --branch-broadcast --cycle-accurate --data-addresses --data-values --context-id-bytes N
+                                 bits of ETMCR by their meaning
+           --id ID               the trace ID; 0x10 if not given
+           --container frames|raw
+           --itm ID:TEXT         in frames: text from an ITM beside the trace
+           --snapshot            write a snapshot folder for OpenCSD instead of capture.toml
+           --synchronise BYTES   between periodic synchronisations; 0 for only one; 1024 if not given
+           --timestamps N        a timestamp every N instructions
+           --cancel never|multiple|always
+                                 which interrupted instructions are traced and cancelled
+           --tail-chaining-follows
+                                 an exception that takes a return's place does not cancel the return
+           --deprecated-exceptions
+                                 name exceptions by the deprecated code of the original address encoding
+           --non-secure          the processor is in Non-secure state
 ";
 
 fn main() -> ExitCode {
@@ -27,27 +50,35 @@ fn main() -> ExitCode {
 
 fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     match arguments.split_first().map(|(command, rest)| (command.as_str(), rest)) {
-        Some(("record", rest)) => record(&mut Arguments(rest.to_vec())),
+        Some(("record", rest)) => record(Arguments::new(rest)),
+        Some(("capture", rest)) => generate::run(Arguments::new(rest)),
         Some(("runs", [file])) => {
             print!("{}", read_record(file)?.runs());
+            Ok(())
+        }
+        Some(("help" | "--help" | "-h", _)) => {
+            print!("{USAGE}");
             Ok(())
         }
         _ => Err(USAGE.into()),
     }
 }
 
-fn record(arguments: &mut Arguments) -> Result<(), Box<dyn Error>> {
+fn record(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     let elf_file = arguments.required("--elf")?;
     let log_file = arguments.required("--log")?;
     let output = arguments.required("--output")?;
     arguments.finish()?;
-    let elf = elf::read(&read(&elf_file)?).map_err(|error| format!("{elf_file}: {error}"))?;
+    let elf = read_elf(&elf_file)?;
     let log = read_text(&log_file)?;
     let path =
         qemu::read_log(&log, elf.profile, &elf.program).map_err(|error| format!("{log_file}: {error}"))?;
-    let record = Record::of_path(elf.profile, &path).to_string();
-    std::fs::write(&output, record).map_err(|error| format!("{output}: {error}"))?;
+    write(&output, Record::of_path(elf.profile, &path).to_string().as_bytes())?;
     Ok(())
+}
+
+fn read_elf(file: &str) -> Result<Elf, String> {
+    elf::read(&read(file)?).map_err(|error| format!("{file}: {error}"))
 }
 
 fn read_record(file: &str) -> Result<Record, String> {
@@ -62,19 +93,6 @@ fn read_text(file: &str) -> Result<String, String> {
     std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))
 }
 
-/// The arguments of a command that were not looked at yet.
-struct Arguments(Vec<String>);
-
-impl Arguments {
-    /// The value behind `option`.
-    fn required(&mut self, option: &str) -> Result<String, String> {
-        let index = self.0.iter().position(|argument| argument == option);
-        let index = index.ok_or_else(|| format!("{option} is missing\n{USAGE}"))?;
-        self.0.remove(index);
-        if index < self.0.len() { Ok(self.0.remove(index)) } else { Err(format!("{option} needs a value")) }
-    }
-
-    fn finish(&self) -> Result<(), String> {
-        self.0.first().map_or(Ok(()), |excess| Err(format!("\"{excess}\" is not an option here\n{USAGE}")))
-    }
+fn write(file: &str, bytes: &[u8]) -> Result<(), String> {
+    std::fs::write(file, bytes).map_err(|error| format!("{file}: {error}"))
 }

@@ -1,6 +1,6 @@
 //! The path that a program took: the instructions it executed, and what happened between them.
 
-use tracewalk::ids::{Address, ContextId, Exception, Isa};
+use tracewalk::ids::{Address, ContextId, Exception, Isa, Location};
 use tracewalk::isa::{self, Instruction, Unclassified};
 use tracewalk::program::Program;
 
@@ -106,6 +106,12 @@ impl std::fmt::Display for ExpandError {
 impl std::error::Error for ExpandError {}
 
 impl Executed {
+    /// Where it stands, and its instruction set.
+    #[must_use]
+    pub const fn location(&self) -> Location {
+        Location::new(self.address, self.isa)
+    }
+
     /// The address behind it.
     #[must_use]
     pub const fn end(&self) -> Address {

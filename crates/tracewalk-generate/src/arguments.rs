@@ -1,0 +1,51 @@
+//! The command line's arguments.
+
+/// The arguments of a command that were not looked at yet.
+pub(crate) struct Arguments(Vec<String>);
+
+impl Arguments {
+    pub(crate) fn new(arguments: &[String]) -> Self {
+        Self(arguments.to_vec())
+    }
+
+    /// Whether `flag` is given.
+    pub(crate) fn flag(&mut self, flag: &str) -> bool {
+        let index = self.0.iter().position(|argument| argument == flag);
+        index.map(|index| self.0.remove(index)).is_some()
+    }
+
+    /// The value behind `option`, if that is given.
+    pub(crate) fn optional(&mut self, option: &str) -> Result<Option<String>, String> {
+        let Some(index) = self.0.iter().position(|argument| argument == option) else { return Ok(None) };
+        self.0.remove(index);
+        if index < self.0.len() {
+            Ok(Some(self.0.remove(index)))
+        } else {
+            Err(format!("{option} needs a value"))
+        }
+    }
+
+    /// The value behind `option`.
+    pub(crate) fn required(&mut self, option: &str) -> Result<String, String> {
+        self.optional(option)?.ok_or_else(|| format!("{option} is missing"))
+    }
+
+    /// The number behind `option`, if that is given.
+    pub(crate) fn number(&mut self, option: &str) -> Result<Option<u32>, String> {
+        self.optional(option)?.map(|text| number(option, &text)).transpose()
+    }
+
+    /// Everything has to have been looked at.
+    pub(crate) fn finish(&self) -> Result<(), String> {
+        self.0.first().map_or(Ok(()), |excess| Err(format!("\"{excess}\" is not an option here")))
+    }
+}
+
+/// A decimal number, or a hexadecimal one behind `0x`.
+pub(crate) fn number(name: &str, text: &str) -> Result<u32, String> {
+    let number = match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    number.map_err(|_| format!("{name}: \"{text}\" is not a number"))
+}

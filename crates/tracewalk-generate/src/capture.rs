@@ -1,0 +1,142 @@
+//! A capture as the files of a folder: trace bytes and what is needed to decode them, in the project's own form or as a
+//! snapshot for OpenCSD.
+
+use std::fmt::Write as _;
+
+use tracewalk::ids::TraceId;
+use tracewalk::program::Program;
+
+use crate::path::Path;
+use crate::record::{Profile, Record};
+
+/// A file of a capture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Its name.
+    pub name: String,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+}
+
+/// How the bytes are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Container {
+    /// CoreSight frames from a buffer.
+    Frames,
+    /// One source's bytes.
+    Raw,
+    /// The RAM of an MTB.
+    Mtb,
+}
+
+/// The trace unit that a capture is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// The protocol's name: `etmv3`, `pft` or `mtb`.
+    pub protocol: &'static str,
+    /// The processor, like `cortex-m3`.
+    pub cpu: String,
+    /// Its trace ID, where it has one.
+    pub id: Option<TraceId>,
+    /// Registers that differ from the processor's usual values, by Arm's names in lower case.
+    pub registers: Vec<(String, u32)>,
+}
+
+/// A capture to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    /// How the bytes are kept.
+    pub container: Container,
+    /// Where they come from.
+    pub unit: Unit,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// The name of the file of trace bytes.
+const TRACE_FILE: &str = "trace.bin";
+
+impl Capture {
+    /// `capture.toml` and the trace bytes. The images are named, but not among the files.
+    #[must_use]
+    pub fn files(&self, images: &[&str]) -> Vec<File> {
+        let container = match self.container {
+            Container::Frames => "frames",
+            Container::Raw => "raw",
+            Container::Mtb => "mtb",
+        };
+        let mut toml =
+            format!("[capture]\nfile = \"{TRACE_FILE}\"\ncontainer = \"{container}\"\n\n[[source]]\n");
+        let Unit { protocol, cpu, id, registers } = &self.unit;
+        let registers =
+            registers.iter().map(|(name, value)| format!("{name} = {value:#x}")).collect::<Vec<_>>();
+        // Writing to a string cannot fail.
+        let _ = id.map(|id| writeln!(toml, "id = {id}"));
+        let _ = writeln!(toml, "protocol = \"{protocol}\"\ncpu = \"{cpu}\"");
+        if !registers.is_empty() {
+            let _ = writeln!(toml, "registers = {{ {} }}", registers.join(", "));
+        }
+        for image in images {
+            let _ = writeln!(toml, "\n[[image]]\nfile = \"{image}\"");
+        }
+        vec![text_file("capture.toml", toml), File { name: TRACE_FILE.to_owned(), bytes: self.bytes.clone() }]
+    }
+
+    /// A snapshot folder as DS-5 writes it and OpenCSD reads it. `registers` are all that decoding depends on, by Arm's
+    /// names in upper case. There is none for an MTB.
+    #[must_use]
+    pub fn snapshot(&self, program: &Program, unit_type: &str, registers: &[(&str, u32)]) -> Vec<File> {
+        let mut core =
+            format!("[device]\nname=cpu_0\nclass=core\ntype={}\n\n[regs]\n", snapshot_cpu(&self.unit.cpu));
+        let mut files = Vec::new();
+        for (number, region) in program.regions().iter().enumerate() {
+            let name = format!("memory_{number}.bin");
+            let start = region.start();
+            let _ = write!(
+                core,
+                "\n[dump{number}]\nfile={name}\naddress={start}\nlength={}\n",
+                region.bytes().len()
+            );
+            files.push(File { name, bytes: region.bytes().to_vec() });
+        }
+        let mut unit = format!("[device]\nname=SOURCE_0\nclass=trace_source\ntype={unit_type}\n\n[regs]\n");
+        for (name, value) in registers {
+            let _ = writeln!(unit, "{name}=0x{value:08X}");
+        }
+        let format = if self.container == Container::Frames { "coresight" } else { "source_data" };
+        let trace = format!(
+            "[trace_buffers]\nbuffers=buffer0\n\n[buffer0]\nname=BUFFER_0\nfile={TRACE_FILE}\nformat={format}\n\n\
+             [source_buffers]\nSOURCE_0=BUFFER_0\n\n[core_trace_sources]\ncpu_0=SOURCE_0\n"
+        );
+        let snapshot = "[snapshot]\nversion=1.0\n\n[device_list]\ndevice0=cpu_0.ini\ndevice1=source_0.ini\n\n\
+                        [trace]\nmetadata=trace.ini\n";
+        files.extend([
+            text_file("snapshot.ini", snapshot.to_owned()),
+            text_file("cpu_0.ini", core),
+            text_file("source_0.ini", unit),
+            text_file("trace.ini", trace),
+            File { name: TRACE_FILE.to_owned(), bytes: self.bytes.clone() },
+        ]);
+        files
+    }
+}
+
+/// What `tracewalk flow --format runs` should print for a source that told this.
+#[must_use]
+pub fn runs_file(id: Option<TraceId>, profile: Profile, told: &Path) -> File {
+    let source = id.map_or("-".to_owned(), |id| format!("{:02x}", id.get()));
+    let runs = Record::of_path(profile, told).runs().to_string();
+    text_file("runs.txt", format!("# tracewalk runs 1\nS {source}\nO\n{runs}"))
+}
+
+fn text_file(name: &str, text: String) -> File {
+    File { name: name.to_owned(), bytes: text.into_bytes() }
+}
+
+/// `cortex-a7` as DS-5 spells it: `Cortex-A7`.
+fn snapshot_cpu(cpu: &str) -> String {
+    match cpu.strip_prefix("cortex-") {
+        Some(model) => format!("Cortex-{}", model.to_uppercase()),
+        None => cpu.to_uppercase(),
+    }
+}

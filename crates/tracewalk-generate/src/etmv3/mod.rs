@@ -1,0 +1,397 @@
+//! A path as ETMv3 trace (IHI 0014Q, chapter 7).
+//!
+//! The decisions that the specification leaves to the implementation are made so that a decoder meets every form: see
+//! [`Options`]. What is sent:
+//!
+//! - at the start A-sync and I-sync, and again every so many bytes;
+//! - an atom for every instruction, collected into P-headers until something else has to be sent;
+//! - a branch packet behind every indirect branch, with branch broadcast behind every taken branch;
+//! - for an exception a branch packet to the handler. An instruction that aborted is traced and cancelled; a supervisor
+//!   call and an undefined instruction are traced and stay. A jump to where nothing is has nothing to trace;
+//! - the exception exit packet between a return's atom and its branch packet. On M profile, where another exception
+//!   takes the return's place, that exception's packet cancels the return.
+
+mod p_headers;
+
+use tracewalk::ids::{Address, ContextId, Exception, Location, SecurityState};
+use tracewalk::isa::{Class, Instruction};
+use tracewalk::program::Program;
+use tracewalk::protocol::etmv3::{
+    Branch, BranchException, Config, DataAddress, Encoder, ExceptionInformation, ISync, ISyncReason, Packet,
+    Profile,
+};
+
+use crate::path::{Access, Executed, Path, Step, Taken};
+use crate::story::{Story, Went};
+use crate::time::Clock;
+use crate::trace::{EncodeError, Trace};
+use p_headers::Pending;
+
+/// What the specification, or the person at the debugger, may choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How many bytes lie between two periodic synchronisations; `None` for only the one at the start.
+    pub synchronise_every: Option<usize>,
+    /// How many instructions lie between two timestamps; `None` for no timestamps.
+    pub timestamp_every: Option<u64>,
+    /// Which interrupted instructions are traced and cancelled, rather than not traced at all.
+    pub cancel: Cancel,
+    /// Whether an M-profile exception that takes the place of another one's return cancels the return, as the
+    /// specification has it, or follows it.
+    pub tail_chaining_cancels: bool,
+    /// Whether exceptions are named by the deprecated code in the address, where the encoding has it.
+    pub deprecated_exceptions: bool,
+    /// The security state, which does not change.
+    pub security: SecurityState,
+}
+
+/// Which instructions are traced and cancelled when an interrupt comes before them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cancel {
+    /// None.
+    Never,
+    /// Those that load or store several registers, which processors abandon for an interrupt and begin anew later.
+    Multiple,
+    /// All.
+    Always,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            synchronise_every: Some(1024),
+            timestamp_every: None,
+            cancel: Cancel::Multiple,
+            tail_chaining_cancels: true,
+            deprecated_exceptions: false,
+            security: SecurityState::default(),
+        }
+    }
+}
+
+/// Encodes `path` as a trace unit with this configuration would, and says what a decoder should make of it.
+pub fn encode(
+    path: &Path,
+    program: &Program,
+    config: &Config,
+    options: &Options,
+) -> Result<Trace, EncodeError> {
+    let mut unit = Unit::new(path, program, config, options);
+    for (index, step) in unit.story.steps() {
+        let more = match step {
+            Step::Instruction(executed) => unit.instruction(index, executed)?,
+            Step::Access(access) => unit.access(access)?,
+            Step::ContextId(context_id) => unit.context_id(*context_id)?,
+            Step::Exception(taken) => unit.exception(index, taken)?,
+            Step::ExceptionReturn => unit.exception_return(step)?,
+        };
+        if !more {
+            break;
+        }
+    }
+    unit.finish_instruction()?;
+    unit.flush()?;
+    unit.trace.cycles = unit.clock.now();
+    Ok(unit.trace)
+}
+
+/// How many atoms are collected while nothing else has to be sent.
+const MOST_ATOMS_HELD: usize = 15;
+
+struct Unit<'a> {
+    story: Story<'a>,
+    config: &'a Config,
+    options: &'a Options,
+    encoder: Encoder,
+    trace: Trace,
+    clock: Clock,
+    /// Atoms that are not sent yet.
+    atoms: Vec<Pending>,
+    /// Cycles that were already sent for the next instruction.
+    cycles_sent: u32,
+    /// Where the last instruction branched to, if a branch packet has to say it.
+    target: Option<Location>,
+    context_id: ContextId,
+    /// Where the trace was when it was synchronised last; `None` before the start.
+    synchronised_at: Option<usize>,
+    instructions_since_timestamp: u64,
+    /// Where the next transfer of the last load or store lies if it is contiguous; `None` for its first transfer.
+    next_transfer: Option<u32>,
+    /// Whether the next data address has to be sent whole.
+    whole_data_address: bool,
+    /// The instruction executed last.
+    last: Option<Location>,
+}
+
+impl<'a> Unit<'a> {
+    fn new(path: &'a Path, program: &'a Program, config: &'a Config, options: &'a Options) -> Self {
+        Self {
+            story: Story::new(path, program),
+            config,
+            options,
+            encoder: Encoder::new(config),
+            trace: Trace::default(),
+            clock: Clock::default(),
+            atoms: Vec::new(),
+            cycles_sent: 0,
+            target: None,
+            context_id: ContextId(0),
+            synchronised_at: None,
+            instructions_since_timestamp: 0,
+            next_transfer: None,
+            whole_data_address: true,
+            last: None,
+        }
+    }
+
+    /// Encodes an instruction; false where the path ends before its target is known.
+    fn instruction(&mut self, index: usize, executed: &Executed) -> Result<bool, EncodeError> {
+        let instruction = self.story.instruction(executed)?;
+        let went = self.story.went(index);
+        let indirect = executed.passed && instruction.class == Class::Indirect;
+        if indirect && went == Went::End {
+            return Ok(false);
+        }
+        if self.target.is_some() {
+            self.wait_for_target(executed, &instruction)?;
+        }
+        self.finish_instruction()?;
+        self.synchronise_if_due(executed.location())?;
+        self.atoms_of(executed, &instruction);
+        self.trace.told.steps.push(Step::Instruction(*executed));
+        self.next_transfer = None;
+        self.last = Some(executed.location());
+        self.target = match (instruction.class, went) {
+            (Class::Indirect, Went::To(target)) if executed.passed => Some(target),
+            (Class::Direct(target), _) if executed.passed && self.config.branch_broadcast => Some(target),
+            _ => None,
+        };
+        Ok(true)
+    }
+
+    /// What was still to be said of the last instruction, behind its transfers.
+    fn finish_instruction(&mut self) -> Result<(), EncodeError> {
+        if let Some(target) = self.target.take() {
+            self.branch(target, None)?;
+        }
+        if self.atoms.len() >= MOST_ATOMS_HELD {
+            self.flush()?;
+        }
+        match self.options.timestamp_every {
+            Some(every) if self.instructions_since_timestamp >= every => self.timestamp(),
+            _ => Ok(()),
+        }
+    }
+
+    fn atoms_of(&mut self, executed: &Executed, instruction: &Instruction) {
+        let cycles = self.clock.execute(executed, instruction) - std::mem::take(&mut self.cycles_sent);
+        let cycles = if self.config.cycle_accurate { cycles } else { 0 };
+        self.atoms.push(Pending { cycles, passed: executed.passed });
+        if self.counts_halfwords(executed.location()) && executed.bytes == 4 {
+            self.atoms.push(Pending { cycles: 0, passed: executed.passed });
+        }
+        self.instructions_since_timestamp += 1;
+    }
+
+    fn counts_halfwords(&self, location: Location) -> bool {
+        self.config.two_atoms_per_thumb_pair && location.isa.alignment() == 2
+    }
+
+    /// A target takes a while to be known: often the first cycle of the next instruction, if it takes any, passes
+    /// before the branch packet.
+    fn wait_for_target(&mut self, next: &Executed, instruction: &Instruction) -> Result<(), EncodeError> {
+        let cycles = self.clock.clone().execute(next, instruction);
+        if !self.config.cycle_accurate || cycles == 0 || next.address.0 & 0b1000 == 0 {
+            return Ok(());
+        }
+        self.flush()?;
+        self.cycles_sent = 1;
+        p_headers::waits(1).into_iter().try_for_each(|header| self.append(&Packet::PHeader(header)))
+    }
+
+    fn exception(&mut self, index: usize, taken: &Taken) -> Result<bool, EncodeError> {
+        self.finish_instruction()?;
+        let handler = self.story.handler(index, taken);
+        let tail_chained = taken.preferred_return.is_none();
+        let mut cancel = tail_chained && self.options.tail_chaining_cancels;
+        if cancel && self.trace.told.steps.last() == Some(&Step::ExceptionReturn) {
+            self.trace.told.steps.pop();
+        }
+        if let Some(resumes) = self.story.resumes(index, taken) {
+            self.synchronise_if_due(resumes)?;
+            if let Some(instruction) = self.cancelled(taken, resumes) {
+                cancel = true;
+                let bytes = if self.counts_halfwords(resumes) { 2 } else { instruction.bytes };
+                let executed = Executed { address: resumes.address, isa: resumes.isa, bytes, passed: true };
+                self.atoms_of(&executed, &instruction);
+            }
+        }
+        self.branch(handler, Some((taken.exception, cancel)))?;
+        self.trace.told.steps.push(Step::Exception(*taken));
+        self.last = None;
+        Ok(true)
+    }
+
+    /// The instruction that is traced and cancelled because of an exception, if any.
+    fn cancelled(&self, taken: &Taken, resumes: Location) -> Option<Instruction> {
+        let instruction = self.story.instruction_at(resumes)?;
+        let multiple = instruction.access.is_some_and(|access| access.transfers > 1);
+        let cancel = match taken.exception {
+            // Undefined instructions and supervisor calls are traced already, and never cancelled.
+            Exception::Ar(9 | 10) | Exception::M(11) => false,
+            // Aborts, breakpoints among them, and faults. A fault of an instruction that was traced is an undefined one.
+            Exception::Ar(11 | 12) => true,
+            Exception::M(3..=6) => self.last.is_none_or(|last| last.address != resumes.address),
+            _ => match self.options.cancel {
+                Cancel::Never => false,
+                Cancel::Multiple => multiple,
+                Cancel::Always => true,
+            },
+        };
+        cancel.then_some(instruction)
+    }
+
+    fn exception_return(&mut self, step: &Step) -> Result<bool, EncodeError> {
+        if self.tells_exception_returns() {
+            self.send(&Packet::ExceptionExit)?;
+            self.trace.told.steps.push(*step);
+        }
+        Ok(true)
+    }
+
+    /// The exception exit packet exists from ETMv3.4 on for ARMv7-M, from ETMv3.5 on for A and R profile.
+    fn tells_exception_returns(&self) -> bool {
+        match self.config.profile {
+            Profile::M => self.config.minor_version >= 4,
+            Profile::Ar => self.config.minor_version >= 5,
+        }
+    }
+
+    /// Encodes one transfer. Those whose value is not known are outside of what is traced.
+    fn access(&mut self, access: &Access) -> Result<bool, EncodeError> {
+        let Some(value) = access.value.filter(|_| self.config.data.any()) else { return Ok(true) };
+        let words = if access.bytes == 8 { 2 } else { 1 };
+        for word in 0..words {
+            let address = access.address.plus(4 * word);
+            let value = u32::try_from(value >> (32 * word) & 0xffff_ffff).unwrap_or_default();
+            let contiguous = self.next_transfer == Some(address.0);
+            let told = self.config.data.addresses && !contiguous;
+            self.flush()?;
+            self.transfer(told.then_some(address), self.config.data.values.then_some(value))?;
+            self.next_transfer = Some(address.plus(u32::from(access.bytes.min(4))).0);
+        }
+        self.trace.told.steps.push(Step::Access(*access));
+        Ok(true)
+    }
+
+    /// Sends one transfer. The address is whole behind a synchronisation, and where fewer bytes cannot say it.
+    fn transfer(&mut self, address: Option<Address>, value: Option<u32>) -> Result<(), EncodeError> {
+        let packet = |big_endian| Packet::NormalData {
+            address: address.map(|address| DataAddress { address, big_endian }),
+            value,
+        };
+        let short = !std::mem::take(&mut self.whole_data_address) || address.is_none();
+        if short && self.encoder.encode(&packet(None), &mut self.trace.bytes).is_ok() {
+            return Ok(());
+        }
+        self.append(&packet(Some(false)))
+    }
+
+    fn context_id(&mut self, context_id: ContextId) -> Result<bool, EncodeError> {
+        self.context_id = context_id;
+        if self.config.context_id_bytes != 0 {
+            self.send(&Packet::ContextId(context_id))?;
+            self.trace.told.steps.push(Step::ContextId(context_id));
+        }
+        Ok(true)
+    }
+
+    fn branch(&mut self, target: Location, exception: Option<(Exception, bool)>) -> Result<(), EncodeError> {
+        let exception = match exception {
+            None => None,
+            Some((exception, cancel)) => Some(
+                self.deprecated_exception(exception, cancel)
+                    .or_else(|| self.exception_information(exception, cancel))
+                    .ok_or(EncodeError::NoExceptionCode { exception })?,
+            ),
+        };
+        self.flush()?;
+        let mut branch = Branch { target: Some(target), states_isa: false, exception };
+        // As short as possible: all five bytes only where fewer cannot say it.
+        if self.encoder.encode(&Packet::Branch(branch), &mut self.trace.bytes).is_err() {
+            branch.states_isa = true;
+            self.send(&Packet::Branch(branch))?;
+        }
+        Ok(())
+    }
+
+    fn exception_information(&self, exception: Exception, cancel: bool) -> Option<BranchException> {
+        let information = ExceptionInformation::for_exception(exception, cancel)?;
+        Some(BranchException::Information(ExceptionInformation {
+            security: self.options.security,
+            ..information
+        }))
+    }
+
+    /// Table 7.7.
+    fn deprecated_exception(&self, exception: Exception, cancel: bool) -> Option<BranchException> {
+        let code = match exception {
+            Exception::Ar(8..=12) => 0,
+            Exception::Ar(14) => 1,
+            Exception::Ar(5) => 4,
+            Exception::Ar(15) => 5,
+            Exception::Ar(4) => 6,
+            Exception::Ar(1) => 7,
+            _ => return None,
+        };
+        self.options.deprecated_exceptions.then_some(BranchException::Deprecated { code, cancel })
+    }
+
+    fn synchronise_if_due(&mut self, next: Location) -> Result<(), EncodeError> {
+        let reason = match (self.synchronised_at, self.options.synchronise_every) {
+            (None, _) => ISyncReason::Enabled,
+            (Some(at), Some(every)) if self.trace.bytes.len() - at >= every => ISyncReason::Periodic,
+            _ => return Ok(()),
+        };
+        self.send(&Packet::ASync)?;
+        self.synchronised_at = Some(self.trace.bytes.len());
+        self.whole_data_address = true;
+        let counts = self.config.cycle_accurate && reason != ISyncReason::Periodic;
+        self.send(&Packet::ISync(ISync {
+            reason,
+            location: Some(next),
+            in_progress: None,
+            security: self.options.security,
+            context_id: (self.config.context_id_bytes != 0).then_some(self.context_id),
+            cycles: counts.then_some(1),
+        }))?;
+        if self.options.timestamp_every.is_some() {
+            self.timestamp()?;
+        }
+        Ok(())
+    }
+
+    fn timestamp(&mut self) -> Result<(), EncodeError> {
+        self.instructions_since_timestamp = 0;
+        self.send(&Packet::Timestamp { value: self.clock.timestamp(), clock_changed: false })
+    }
+
+    /// Sends the atoms that are due, then `packet`.
+    fn send(&mut self, packet: &Packet) -> Result<(), EncodeError> {
+        self.flush()?;
+        self.append(packet)
+    }
+
+    fn flush(&mut self) -> Result<(), EncodeError> {
+        let atoms = std::mem::take(&mut self.atoms);
+        let headers =
+            if self.config.cycle_accurate { p_headers::timed(&atoms) } else { p_headers::plain(&atoms) };
+        headers.into_iter().try_for_each(|header| self.append(&Packet::PHeader(header)))
+    }
+
+    fn append(&mut self, packet: &Packet) -> Result<(), EncodeError> {
+        self.encoder
+            .encode(packet, &mut self.trace.bytes)
+            .map_err(|error| EncodeError::Packet { message: format!("{error}: {packet:x?}") })
+    }
+}

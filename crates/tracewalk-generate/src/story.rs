@@ -1,0 +1,102 @@
+//! A path with its program at hand: what an encoder asks about the steps around the one that it stands at.
+
+use tracewalk::ids::{Address, Exception, Isa, Location};
+use tracewalk::isa::{self, Instruction};
+use tracewalk::program::Program;
+
+use crate::path::{Executed, Path, Step, Taken};
+use crate::trace::EncodeError;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Story<'a> {
+    path: &'a Path,
+    program: &'a Program,
+}
+
+/// Where execution went on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Went {
+    /// Here.
+    To(Location),
+    /// Nowhere: a return gave way to another exception.
+    TailChained,
+    /// The path ends.
+    End,
+}
+
+impl<'a> Story<'a> {
+    pub(crate) fn new(path: &'a Path, program: &'a Program) -> Self {
+        Self { path, program }
+    }
+
+    pub(crate) fn steps(&self) -> impl Iterator<Item = (usize, &'a Step)> + use<'a> {
+        self.path.steps.iter().enumerate()
+    }
+
+    /// What the program says about an instruction that was executed.
+    pub(crate) fn instruction(&self, executed: &Executed) -> Result<Instruction, EncodeError> {
+        executed.classify(self.program).ok_or(EncodeError::NoCode { at: executed.address })
+    }
+
+    /// What the program says about a place where execution was about to go on.
+    pub(crate) fn instruction_at(&self, location: Location) -> Option<Instruction> {
+        isa::classify(self.program.code(location.address)?, location.address, location.isa).ok()
+    }
+
+    /// Where execution went on behind the instruction that is the step at `index`.
+    pub(crate) fn went(&self, index: usize) -> Went {
+        for (index, step) in self.steps_behind(index) {
+            match step {
+                Step::Access(_) | Step::ContextId(_) | Step::ExceptionReturn => {}
+                Step::Instruction(executed) => return Went::To(executed.location()),
+                Step::Exception(taken) => {
+                    return self.resumes(index, taken).map_or(Went::TailChained, Went::To);
+                }
+            }
+        }
+        Went::End
+    }
+
+    /// The first instruction executed behind the step at `index`.
+    pub(crate) fn next_executed(&self, index: usize) -> Option<&'a Executed> {
+        self.steps_behind(index).find_map(|(_, step)| match step {
+            Step::Instruction(executed) => Some(executed),
+            _ => None,
+        })
+    }
+
+    /// The preferred return address of the exception that is the step at `index`.
+    pub(crate) fn resumes(&self, index: usize, taken: &Taken) -> Option<Location> {
+        taken.preferred_return.map(|address| Location::new(address, self.isa_at(index, address)))
+    }
+
+    /// The first instruction of the handler of the exception that is the step at `index`.
+    pub(crate) fn handler(&self, index: usize, taken: &Taken) -> Location {
+        let entered = self.next_executed(index).filter(|executed| executed.address == taken.handler);
+        let usual = match taken.exception {
+            Exception::M(_) => Isa::T32,
+            Exception::Ar(_) => Isa::A32,
+        };
+        Location::new(taken.handler, entered.map_or(usual, |executed| executed.isa))
+    }
+
+    /// The instruction set at an address that execution may come back to. A record does not say it: the instruction
+    /// that is executed there tells, or else the one executed last.
+    fn isa_at(&self, index: usize, address: Address) -> Isa {
+        let executed = |step: &Step| match step {
+            Step::Instruction(executed) => Some(*executed),
+            _ => None,
+        };
+        let later = self.steps_behind(index).filter_map(|(_, step)| executed(step));
+        let before = self.path.steps.iter().take(index).rev().filter_map(executed);
+        later
+            .clone()
+            .find(|executed| executed.address == address)
+            .or_else(|| before.clone().next())
+            .map_or(Isa::default(), |executed| executed.isa)
+    }
+
+    fn steps_behind(&self, index: usize) -> impl Iterator<Item = (usize, &'a Step)> + Clone + use<'a> {
+        self.path.steps.iter().enumerate().skip(index + 1)
+    }
+}
