@@ -1,1 +1,33 @@
-//! TBD
+//! Files → captures, program images and symbols.
+//!
+//! This is the only crate of tracewalk that opens files:
+//!
+//! ```text
+//! capture  trace bytes and what describes them: a plain file, a capture.toml, a snapshot directory
+//! image    ELF files and raw memory dumps → the program's memory, and who gave which part of it
+//! symbols  ELF files → functions, instruction sets, source lines, the vector table
+//! ```
+//!
+//! Decoding is not here, and nothing here knows what a packet is. A file may hold anything: every length that it
+//! claims is checked before it is used, a description can only name files beside it, and what is wrong is told in one
+//! sentence with its place and the option to try.
+#![forbid(unsafe_code)]
+
+mod bytes;
+pub mod capture;
+pub mod cpu;
+mod excerpt;
+mod file;
+#[cfg(test)]
+mod fixtures;
+pub mod image;
+mod nearest;
+mod number;
+mod origin;
+mod paths;
+pub mod symbols;
+
+pub use bytes::Bytes;
+pub use file::FileProblem;
+pub use origin::{Origin, Stated};
+pub use paths::PathProblem;

@@ -56,6 +56,10 @@ pub enum Directive {
     },
     /// The last instruction returned from an exception.
     ExceptionReturn,
+    /// Execution goes on here behind an [`Directive::ExceptionReturn`], in the code that was interrupted or, where a
+    /// handler starts here, in that handler: its exception was taken instead (tail-chaining). The trace does not tell
+    /// which; the vector table does.
+    Resume(Location),
     /// A new context ID, for the instructions from here on.
     ContextId(ContextId),
     /// A new virtual machine, for the instructions from here on.

@@ -156,7 +156,7 @@ impl Walk {
                 let result = self.run_to(program, address, end, span, sink);
                 self.stop(result, span, sink);
             }
-            Directive::Continue(target) => self.go_on_at(target, span, sink),
+            Directive::Continue(target) | Directive::Resume(target) => self.go_on_at(target, span, sink),
             Directive::Begin { at, why } => {
                 self.jump(at);
                 self.return_stack.clear();

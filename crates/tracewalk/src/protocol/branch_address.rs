@@ -150,6 +150,9 @@ const EXCEPTION: u8 = 0b0100_0000;
 const DEPRECATED_CODE: u8 = 0b0011_1000;
 const DEPRECATED_CANCEL: u8 = 0b0100_0000;
 
+/// The most bytes in an address field.
+pub const MOST_BYTES: usize = 5;
+
 /// Address bits in bytes 1 to 4 together.
 const BITS_IN_FOUR_BYTES: u32 = 27;
 

@@ -8,7 +8,9 @@
 mod a_sync;
 pub mod branch_address;
 pub mod etmv3;
+pub mod mtb;
 mod packets;
+pub mod pft;
 pub mod timestamp;
 
 use core::fmt;

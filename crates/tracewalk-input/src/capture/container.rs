@@ -1,0 +1,145 @@
+//! How trace bytes are packed in a file.
+
+use std::fmt;
+use std::str::FromStr;
+
+use tracewalk::span::CaptureOffset;
+
+use super::error::CaptureErrorKind;
+use crate::bytes::Bytes;
+use crate::excerpt::excerpt;
+use crate::nearest::nearest;
+
+/// How the bytes of a buffer are packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Container {
+    /// CoreSight frames of 16 bytes from a trace buffer: aligned, without synchronisation patterns.
+    Frames,
+    /// CoreSight frames from a trace port: at any place in the file, with FSYNC and HSYNC patterns or not.
+    TracePort,
+    /// The bytes of one source.
+    Raw,
+    /// The memory of a Micro Trace Buffer, as it was read out.
+    Mtb,
+}
+
+impl Container {
+    /// Every container, in the order of the options' help.
+    pub const ALL: [Self; 4] = [Self::Frames, Self::TracePort, Self::Raw, Self::Mtb];
+
+    /// The word for it in options and descriptions.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Frames => "frames",
+            Self::TracePort => "tpiu",
+            Self::Raw => "raw",
+            Self::Mtb => "mtb",
+        }
+    }
+}
+
+impl fmt::Display for Container {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The container that was meant by an unknown word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownContainer(CaptureErrorKind);
+
+impl fmt::Display for UnknownContainer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for UnknownContainer {}
+
+impl From<UnknownContainer> for CaptureErrorKind {
+    fn from(unknown: UnknownContainer) -> Self {
+        unknown.0
+    }
+}
+
+/// Reads the word for a container. `auto` is not one: it says that nobody knows yet.
+impl FromStr for Container {
+    type Err = UnknownContainer;
+
+    fn from_str(word: &str) -> Result<Self, UnknownContainer> {
+        Self::ALL.into_iter().find(|container| container.name() == word).ok_or_else(|| {
+            let names = ["auto"].into_iter().chain(Self::ALL.map(Self::name));
+            UnknownContainer(CaptureErrorKind::UnknownValue {
+                key: "container".to_owned(),
+                found: excerpt(word),
+                nearest: nearest(word, names).unwrap_or(""),
+            })
+        })
+    }
+}
+
+/// A DSTREAM unit's blocks: 504 bytes of the trace port's data, then 8 bytes of the unit's own.
+const BLOCK: usize = 512;
+const BLOCK_PAYLOAD: usize = 504;
+
+/// Whether a file's bytes are all trace, or have something between them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Blocks {
+    /// Every byte of the file is trace.
+    #[default]
+    None,
+    /// The file is blocks of 512 bytes from a DSTREAM unit, each with 504 bytes of trace.
+    Dstream,
+}
+
+impl Blocks {
+    /// The bytes of trace in a file's bytes.
+    pub(crate) fn payload(self, file: Bytes) -> Bytes {
+        match self {
+            Self::None => file,
+            Self::Dstream => {
+                let payloads = file.chunks(BLOCK).map(|block| block.get(..BLOCK_PAYLOAD).unwrap_or(block));
+                Bytes::from(payloads.collect::<Vec<_>>().concat())
+            }
+        }
+    }
+
+    /// Where in the file a byte of trace stands.
+    #[must_use]
+    pub const fn file_offset(self, offset: CaptureOffset) -> u64 {
+        match self {
+            Self::None => offset.0,
+            Self::Dstream => offset.0 / BLOCK_PAYLOAD as u64 * BLOCK as u64 + offset.0 % BLOCK_PAYLOAD as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn container_words_are_read_back() {
+        for container in Container::ALL {
+            assert_eq!(container.name().parse(), Ok(container));
+        }
+        assert_eq!(
+            "tpui".parse::<Container>().unwrap_err().to_string(),
+            "unknown container `tpui`, the nearest known one is `tpiu`"
+        );
+    }
+
+    #[test]
+    fn dstream_footers_are_left_out_and_offsets_lead_back_into_the_file() {
+        let file = (0..1500_u32).map(|index| index.to_le_bytes()[0]).collect::<Vec<_>>();
+        let payload = Blocks::Dstream.payload(Bytes::from(file.clone()));
+        assert_eq!(payload.len(), 504 + 504 + (1500 - 1024));
+        for (offset, byte) in (0..).zip(payload.iter()) {
+            let place = usize::try_from(Blocks::Dstream.file_offset(CaptureOffset(offset))).unwrap();
+            assert_eq!(file.get(place), Some(byte));
+        }
+        // A last block that ends in its footer has no trace there.
+        assert_eq!(Blocks::Dstream.payload(Bytes::from(vec![0; 507])).len(), 504);
+    }
+}

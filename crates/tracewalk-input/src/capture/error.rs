@@ -1,0 +1,201 @@
+//! What can be wrong with a capture's description.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::file::FileProblem;
+use crate::paths::PathProblem;
+
+/// Why a capture cannot be opened: where it is written, and what is wrong there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureError {
+    /// The file, or the option, that holds the mistake.
+    pub file: PathBuf,
+    /// The line, from 1, where there is one.
+    pub line: Option<u32>,
+    /// What is wrong.
+    pub kind: CaptureErrorKind,
+}
+
+/// What is wrong with a capture's description.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CaptureErrorKind {
+    /// The file cannot be read.
+    File(FileProblem),
+    /// A description names a file that it may not name.
+    Path {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        problem: PathProblem,
+    },
+    /// The directory holds neither `snapshot.ini` nor `capture.toml`.
+    NoDescription,
+    /// The text is not TOML, in the parser's words.
+    Toml(String),
+    /// A line is neither `[section]`, `key=value` nor a comment.
+    Line {
+        /// The line.
+        found: String,
+    },
+    /// A `key=value` line comes before the first `[section]`.
+    BeforeSection {
+        /// The key.
+        key: String,
+    },
+    /// Nobody knows the key.
+    UnknownKey {
+        /// Where it stands: a table, section or option.
+        place: String,
+        /// The key.
+        key: String,
+        /// The known key that was probably meant.
+        nearest: &'static str,
+    },
+    /// The key is known, the word behind it is not.
+    UnknownValue {
+        /// The key.
+        key: String,
+        /// The word.
+        found: String,
+        /// The known word that was probably meant.
+        nearest: &'static str,
+    },
+    /// Something has to be said and is not.
+    MissingKey {
+        /// The table or section where it should stand.
+        place: String,
+        /// The key.
+        key: &'static str,
+    },
+    /// Something is said twice.
+    Repeated {
+        /// The key, or what else it is.
+        key: String,
+    },
+    /// The value is of another type.
+    Type {
+        /// The key.
+        key: String,
+        /// The type that the key takes.
+        expected: &'static str,
+        /// What was found.
+        found: String,
+    },
+    /// The number is greater than the key allows.
+    TooLarge {
+        /// The key.
+        key: String,
+        /// The number.
+        found: u64,
+        /// The greatest one.
+        limit: u64,
+    },
+    /// The number is no trace source's ID.
+    TraceId {
+        /// The number.
+        found: u64,
+    },
+    /// The snapshot is of a version that nobody knows.
+    Version {
+        /// The version.
+        found: String,
+    },
+    /// A name is used that nothing in the snapshot has.
+    Undefined {
+        /// What it should name: a device, a buffer.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The name that was probably meant, where there is any.
+        nearest: Option<String>,
+    },
+    /// The snapshot describes no trace buffer.
+    NoBuffer,
+}
+
+impl CaptureError {
+    /// What to try, naming the option or key.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        use CaptureErrorKind as Kind;
+        match &self.kind {
+            Kind::File(FileProblem::Empty) => {
+                Some("check that the capture was downloaded completely".to_owned())
+            }
+            Kind::File(FileProblem::TooLong { .. }) => {
+                Some("cut it, and describe the parts one by one".to_owned())
+            }
+            Kind::File(_) | Kind::NoDescription => {
+                Some("give a file of trace bytes with --container and --source".to_owned())
+            }
+            Kind::Path { .. } => Some(
+                "copy or link the directory so that the file is inside, or name it with --image".to_owned(),
+            ),
+            Kind::UnknownKey { nearest, .. } | Kind::UnknownValue { nearest, .. } => {
+                Some(format!("write `{nearest}`"))
+            }
+            Kind::Undefined { nearest: Some(nearest), .. } => Some(format!("write `{nearest}`")),
+            Kind::MissingKey { key, place } => Some(format!("add `{key} = …` to {place}")),
+            Kind::Version { .. } | Kind::NoBuffer => {
+                Some("open the trace file itself, with --container, --source and --image".to_owned())
+            }
+            Kind::TraceId { .. } => Some("give the source's ID with --source ID=PROTOCOL".to_owned()),
+            Kind::Toml(_)
+            | Kind::Line { .. }
+            | Kind::BeforeSection { .. }
+            | Kind::Repeated { .. }
+            | Kind::Type { .. }
+            | Kind::TooLarge { .. }
+            | Kind::Undefined { nearest: None, .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for CaptureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.file.display(), self.kind),
+            None => write!(f, "{}: {}", self.file.display(), self.kind),
+        }
+    }
+}
+
+impl std::error::Error for CaptureError {}
+
+impl fmt::Display for CaptureErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(problem) => problem.fmt(f),
+            Self::Path { name, problem } => write!(f, "the file name `{name}` {problem}"),
+            Self::NoDescription => f.write_str("holds neither snapshot.ini nor capture.toml"),
+            Self::Toml(message) => f.write_str(message),
+            Self::Line { found } => {
+                write!(f, "expected `[section]`, `key=value` or a comment, found `{found}`")
+            }
+            Self::BeforeSection { key } => write!(f, "`{key}` comes before the first `[section]`"),
+            Self::UnknownKey { place, key, nearest } => {
+                write!(f, "unknown key `{key}` in {place}, the nearest known one is `{nearest}`")
+            }
+            Self::UnknownValue { key, found, nearest } => {
+                write!(f, "unknown {key} `{found}`, the nearest known one is `{nearest}`")
+            }
+            Self::MissingKey { place, key } => write!(f, "{place} does not say `{key}`"),
+            Self::Repeated { key } => write!(f, "`{key}` is said twice"),
+            Self::Type { key, expected, found } => {
+                write!(f, "expected {expected} for `{key}`, found {found}")
+            }
+            Self::TooLarge { key, found, limit } => {
+                write!(f, "expected at most 0x{limit:x} for `{key}`, found 0x{found:x}")
+            }
+            Self::TraceId { found } => write!(f, "expected a trace ID of 0x01 to 0x6f, found 0x{found:02x}"),
+            Self::Version { found } => write!(f, "expected snapshot version 1.0, found `{found}`"),
+            Self::Undefined { what, name, nearest: Some(nearest) } => {
+                write!(f, "there is no {what} `{name}`, the nearest name is `{nearest}`")
+            }
+            Self::Undefined { what, name, nearest: None } => write!(f, "there is no {what} `{name}`"),
+            Self::NoBuffer => f.write_str("describes no trace buffer"),
+        }
+    }
+}

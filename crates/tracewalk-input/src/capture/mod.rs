@@ -1,0 +1,144 @@
+//! Captures: trace bytes, and what is known about them.
+//!
+//! A capture is a file of trace bytes, of which the caller knows the rest, or a description that names the file and says
+//! the rest: a `capture.toml`, or a snapshot directory as DS-5 and OpenCSD write it. What comes out is the same for
+//! all: [`Buffer`]s of bytes, each with its container and sources, and the [`ImageRequest`]s for the program's memory.
+//!
+//! What is not here: looking into the bytes. A container or protocol that nobody named stays unknown.
+//!
+//! ```no_run
+//! use tracewalk_input::capture::Capture;
+//! use tracewalk_input::image::ImageLoader;
+//!
+//! let capture = Capture::open("snapshots/TC2".as_ref())?;
+//! let mut images = ImageLoader::new();
+//! for source in capture.sources() {
+//!     println!("{:?} {} on {:?}", source.id, source.protocol, source.core);
+//!     let memory = images.memory(capture.images_for(source))?;
+//!     println!("{} regions of code", memory.program.regions().len());
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod container;
+mod error;
+mod ini;
+mod registers;
+mod source;
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use tracewalk::span::CaptureOffset;
+
+use crate::bytes::Bytes;
+use crate::file::{self, FileProblem};
+use crate::image::ImageRequest;
+use crate::origin::{Origin, Stated};
+
+pub use container::{Blocks, Container, UnknownContainer};
+pub use error::{CaptureError, CaptureErrorKind};
+pub use registers::Registers;
+pub use source::{ParseSourceError, Protocol, SourceDescription};
+
+/// Trace bytes and what is known about them.
+#[derive(Clone, Debug)]
+pub struct Capture {
+    /// What was opened.
+    pub path: PathBuf,
+    /// The buffers; at least one.
+    pub buffers: Vec<Buffer>,
+    /// Sources that the description knows and whose trace is in no buffer.
+    pub other_sources: Vec<SourceDescription>,
+    /// The images that the description names.
+    pub images: Vec<ImageRequest>,
+    /// How often a second the timestamps count.
+    pub timestamp_frequency: Option<Stated<u64>>,
+}
+
+/// The bytes of one trace buffer.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    /// The buffer's name in a snapshot, else the file's.
+    pub name: String,
+    /// The file that the bytes came from.
+    pub file: PathBuf,
+    /// The bytes of trace.
+    pub bytes: Bytes,
+    /// How they are packed; `None` where nobody said it.
+    pub container: Option<Stated<Container>>,
+    /// Whose trace they are, as far as anybody said it.
+    pub sources: Vec<SourceDescription>,
+    /// What stood between the bytes of trace in the file, and is not in `bytes`.
+    pub blocks: Blocks,
+    /// Who says that there is this buffer.
+    pub origin: Origin,
+}
+
+impl Capture {
+    /// Opens what `path` names: a directory with a `snapshot.ini` or `capture.toml`, one of these files, or a file of
+    /// trace bytes. `-` is standard input.
+    pub fn open(path: &Path) -> Result<Self, CaptureError> {
+        if path.as_os_str() == "-" {
+            return Self::read_from(path, io::stdin().lock());
+        }
+        let bytes = file::read(path, file::LONGEST_FILE).map_err(|problem| file_error(path, problem))?;
+        Self::from_bytes(path, bytes)
+    }
+
+    /// A capture of trace bytes that `reader` gives until its end. `name` is used in messages.
+    pub fn read_from(name: &Path, reader: impl Read) -> Result<Self, CaptureError> {
+        let bytes =
+            file::read_from(reader, file::LONGEST_FILE).map_err(|problem| file_error(name, problem))?;
+        Self::from_bytes(name, bytes)
+    }
+
+    /// A capture of these trace bytes. `name` is used in messages.
+    pub fn from_bytes(name: &Path, bytes: impl Into<Bytes>) -> Result<Self, CaptureError> {
+        let bytes = bytes.into();
+        if bytes.is_empty() {
+            return Err(file_error(name, FileProblem::Empty));
+        }
+        let buffer = Buffer {
+            name: name.file_name().unwrap_or(name.as_os_str()).to_string_lossy().into_owned(),
+            file: name.to_owned(),
+            bytes,
+            container: None,
+            sources: Vec::new(),
+            blocks: Blocks::None,
+            origin: Origin::file(name),
+        };
+        Ok(Self {
+            path: name.to_owned(),
+            buffers: vec![buffer],
+            other_sources: Vec::new(),
+            images: Vec::new(),
+            timestamp_frequency: None,
+        })
+    }
+
+    /// The sources of all buffers, in order.
+    pub fn sources(&self) -> impl Iterator<Item = &SourceDescription> {
+        self.buffers.iter().flat_map(|buffer| &buffer.sources)
+    }
+
+    /// The images of the core that `source` traces: those for this core, and those for every core. A source without
+    /// a core gets only the latter.
+    pub fn images_for<'a>(&'a self, source: &SourceDescription) -> impl Iterator<Item = &'a ImageRequest> {
+        let core = source.core.clone();
+        self.images.iter().filter(move |image| image.is_for(core.as_deref()))
+    }
+}
+
+impl Buffer {
+    /// Where in the file a byte of trace stands. They are the same unless the file has [`Blocks`].
+    #[must_use]
+    pub const fn file_offset(&self, offset: CaptureOffset) -> u64 {
+        self.blocks.file_offset(offset)
+    }
+}
+
+/// A file that cannot be read.
+fn file_error(path: &Path, problem: FileProblem) -> CaptureError {
+    CaptureError { file: path.to_owned(), line: None, kind: CaptureErrorKind::File(problem) }
+}

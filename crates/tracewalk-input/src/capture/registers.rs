@@ -1,0 +1,129 @@
+//! A trace unit's registers, by Arm's names.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::error::{CaptureError, CaptureErrorKind};
+use super::ini;
+use crate::cpu::UsualRegisters;
+use crate::excerpt::excerpt;
+use crate::file;
+use crate::nearest::nearest;
+use crate::number;
+use crate::origin::{Origin, Stated};
+
+/// The registers that change how trace is read. Others are kept as well, but nothing depends on their values.
+pub(crate) const DECODING: [&str; 9] = [
+    "ETMCR",
+    "ETMIDR",
+    "ETMCCER",
+    "ETMTRACEIDR",
+    "ITMTCR",
+    "MTB_POSITION",
+    "MTB_MASTER",
+    "MTB_FLOW",
+    "MTB_BASE",
+];
+
+/// The registers of a Micro Trace Buffer, as `registers.txt` and the options name them.
+pub(crate) const MTB: [&str; 4] = ["MTB_POSITION", "MTB_MASTER", "MTB_FLOW", "MTB_BASE"];
+
+/// Register values by Arm's names in upper case (`ETMCR`, `MTB_POSITION`), each with who says so.
+///
+/// A register that nobody gave is absent, which is not the same as 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Registers(BTreeMap<String, Stated<u32>>);
+
+impl Registers {
+    /// No registers.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// The value of the register with this name, in any case.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<u32> {
+        self.stated(name).map(|stated| stated.value)
+    }
+
+    /// The value of the register with this name, in any case, and who says so.
+    #[must_use]
+    pub fn stated(&self, name: &str) -> Option<&Stated<u32>> {
+        self.0.get(&name.to_ascii_uppercase())
+    }
+
+    /// Sets a register, in the place of what was said before.
+    pub fn set(&mut self, name: &str, value: u32, origin: Origin) {
+        self.0.insert(name.to_ascii_uppercase(), Stated::new(value, origin));
+    }
+
+    /// The registers by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Stated<u32>)> {
+        self.0.iter().map(|(name, stated)| (name.as_str(), stated))
+    }
+
+    /// Whether no register is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes over what `later` says; it has the last word.
+    pub fn extend(&mut self, later: Self) {
+        self.0.extend(later.0);
+    }
+
+    /// Adds the registers that nobody gave and that are usual for the processor with this name. Tells whether the
+    /// processor is known.
+    pub fn add_usual(&mut self, cpu: &str) -> bool {
+        let Some(usual) = UsualRegisters::of_cpu(cpu) else { return false };
+        for &(name, value) in usual.registers {
+            let stated = || Stated::new(value, Origin::Usual(usual.cpu.to_owned()));
+            self.0.entry(name.to_owned()).or_insert_with(stated);
+        }
+        true
+    }
+
+    /// Reads the registers of a Micro Trace Buffer from a file with lines like `MTB_POSITION=0x1bc`.
+    pub fn read_mtb(path: &Path) -> Result<Self, CaptureError> {
+        let error = |line, kind| CaptureError { file: path.to_owned(), line, kind };
+        let text = file::read_text(path).map_err(|problem| error(None, CaptureErrorKind::File(problem)))?;
+        let mut registers = Self::new();
+        for (line, text) in ini::lines(&text) {
+            let at = |kind| error(Some(line), kind);
+            let (key, value) =
+                ini::assignment(text).ok_or_else(|| at(CaptureErrorKind::Line { found: excerpt(text) }))?;
+            let name = known(key, &MTB).map_err(|nearest| {
+                at(CaptureErrorKind::UnknownKey { place: "registers".to_owned(), key: excerpt(key), nearest })
+            })?;
+            if registers.stated(name).is_some() {
+                return Err(at(CaptureErrorKind::Repeated { key: name.to_owned() }));
+            }
+            registers.set(name, parse_value(name, value).map_err(at)?, Origin::line(path, line));
+        }
+        Ok(registers)
+    }
+}
+
+/// The name among `names` that `key` spells, or the nearest one.
+pub(crate) fn known(key: &str, names: &[&'static str]) -> Result<&'static str, &'static str> {
+    match names.iter().find(|name| name.eq_ignore_ascii_case(key)) {
+        Some(name) => Ok(name),
+        None => Err(nearest(key, names.iter().copied()).unwrap_or("")),
+    }
+}
+
+/// A register's value.
+pub(crate) fn parse_value(key: &str, value: &str) -> Result<u32, CaptureErrorKind> {
+    let number = number::parse(value).ok_or_else(|| CaptureErrorKind::Type {
+        key: excerpt(key),
+        expected: "a number",
+        found: format!("`{}`", excerpt(value)),
+    })?;
+    u32::try_from(number).map_err(|_| CaptureErrorKind::TooLarge {
+        key: excerpt(key),
+        found: number,
+        limit: u64::from(u32::MAX),
+    })
+}

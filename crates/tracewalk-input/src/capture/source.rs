@@ -1,0 +1,282 @@
+//! A trace source: whose trace it is, in which protocol, and how the trace unit was set up.
+
+use std::fmt;
+use std::str::FromStr;
+
+use tracewalk::ids::TraceId;
+
+use super::error::CaptureErrorKind;
+use super::registers::{DECODING, Registers, known, parse_value};
+use crate::cpu::{Profile, UsualRegisters};
+use crate::excerpt::excerpt;
+use crate::nearest::nearest;
+use crate::number;
+use crate::origin::{Origin, Stated};
+
+/// What a source's bytes are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// ETM architecture version 3: Cortex-M3, M4, A5, A7, A8, R4, R5, ARM9, ARM11.
+    EtmV3,
+    /// Program Flow Trace: the PTM of Cortex-A9, A12, A15, A17.
+    Pft,
+    /// Micro Trace Buffer: Cortex-M0+, M23, M33.
+    Mtb,
+    /// Instrumentation Trace Macrocell: what software wrote, not what it executed.
+    Itm,
+    /// Something else, by the name that the description gives it; empty where it gives none.
+    Unknown(String),
+}
+
+impl Protocol {
+    /// The word for it in options and output.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::EtmV3 => "etmv3",
+            Self::Pft => "pft",
+            Self::Mtb => "mtb",
+            Self::Itm => "itm",
+            Self::Unknown(_) => "unknown",
+        }
+    }
+
+    /// The words that options and descriptions take.
+    pub(crate) const NAMES: [&str; 5] = ["etmv3", "pft", "mtb", "itm", "unknown"];
+
+    pub(crate) fn from_name(name: &str) -> Result<Self, CaptureErrorKind> {
+        match name.to_ascii_lowercase().as_str() {
+            "etmv3" => Ok(Self::EtmV3),
+            "pft" | "ptm" => Ok(Self::Pft),
+            "mtb" => Ok(Self::Mtb),
+            "itm" => Ok(Self::Itm),
+            "unknown" => Ok(Self::Unknown(String::new())),
+            _ => Err(CaptureErrorKind::UnknownValue {
+                key: "protocol".to_owned(),
+                found: excerpt(name),
+                nearest: nearest(name, Self::NAMES).unwrap_or(""),
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(name) if !name.is_empty() => write!(f, "unknown ({name})"),
+            _ => f.write_str(self.name()),
+        }
+    }
+}
+
+/// One source of trace in a buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceDescription {
+    /// The trace unit's name in a snapshot (`ETM_0`).
+    pub name: Option<String>,
+    /// Its ID in CoreSight frames; `None` where the trace carries none or nobody said it.
+    pub id: Option<TraceId>,
+    /// What its bytes are.
+    pub protocol: Protocol,
+    /// Its registers.
+    pub registers: Registers,
+    /// The traced core's name (`cpu_0`), which images may be for.
+    pub core: Option<String>,
+    /// The traced processor (`Cortex-M3`).
+    pub cpu: Option<Stated<String>>,
+    /// Who says that there is this source.
+    pub origin: Origin,
+}
+
+impl SourceDescription {
+    /// A source of which nothing but the protocol is known.
+    #[must_use]
+    pub const fn new(protocol: Protocol, origin: Origin) -> Self {
+        Self { name: None, id: None, protocol, registers: Registers::new(), core: None, cpu: None, origin }
+    }
+
+    /// The profile of the traced processor, where the processor is known.
+    #[must_use]
+    pub fn profile(&self) -> Option<Profile> {
+        self.cpu.as_ref().and_then(|cpu| Profile::of_cpu(&cpu.value))
+    }
+
+    /// Adds the registers that are usual for the processor and that nobody gave.
+    pub fn add_usual_registers(&mut self) {
+        if let (Some(cpu), Protocol::EtmV3 | Protocol::Pft) = (&self.cpu, &self.protocol) {
+            self.registers.add_usual(&cpu.value);
+        }
+    }
+
+    /// Sets the ID from the register that holds it, unless it is known.
+    pub(crate) fn add_id_from_registers(&mut self) {
+        let bits =
+            |register, shift: u32| self.registers.get(register).map(|value| value >> shift & 0b111_1111);
+        let number = match self.protocol {
+            // ETM architecture (IHI 0014Q), 3.5.60; PFT architecture (IHI 0035B), 3.15.40.
+            Protocol::EtmV3 | Protocol::Pft => bits("ETMTRACEIDR", 0),
+            // ARMv7-M Architecture Reference Manual (DDI 0403E), C1.7.6: ITM_TCR.TraceBusID.
+            Protocol::Itm => bits("ITMTCR", 16),
+            // ETMv4 calls it TRCTRACEIDR, the STM keeps it as the ITM does.
+            Protocol::Unknown(_) => bits("TRCTRACEIDR", 0).or_else(|| bits("STMTCSR", 16)),
+            Protocol::Mtb => None,
+        };
+        self.id = self.id.or_else(|| TraceId::new(u8::try_from(number?).ok()?));
+    }
+}
+
+/// What cannot be understood in the argument of `--source`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseSourceError(CaptureErrorKind);
+
+impl ParseSourceError {
+    /// What is wrong.
+    #[must_use]
+    pub const fn kind(&self) -> &CaptureErrorKind {
+        &self.0
+    }
+}
+
+impl fmt::Display for ParseSourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for ParseSourceError {}
+
+/// Reads the argument of `--source`, `[ID=]PROTOCOL[,key=value…]`.
+///
+/// ```
+/// use tracewalk_input::capture::{Protocol, SourceDescription};
+///
+/// let source: SourceDescription = "0x02=etmv3,cpu=cortex-m3,etmcr=0x500".parse()?;
+/// assert_eq!(source.protocol, Protocol::EtmV3);
+/// assert_eq!(source.registers.get("ETMCR"), Some(0x500));
+/// assert_eq!(source.registers.get("ETMIDR"), Some(0x4114_f250)); // usual for a Cortex-M3
+///
+/// let error = "2=etmv3,etmrc=0x500".parse::<SourceDescription>().unwrap_err();
+/// assert_eq!(error.to_string(), "unknown key `etmrc` in --source, the nearest known one is `etmcr`");
+/// # Ok::<(), tracewalk_input::capture::ParseSourceError>(())
+/// ```
+impl FromStr for SourceDescription {
+    type Err = ParseSourceError;
+
+    fn from_str(argument: &str) -> Result<Self, ParseSourceError> {
+        parse(argument).map_err(ParseSourceError)
+    }
+}
+
+fn parse(argument: &str) -> Result<SourceDescription, CaptureErrorKind> {
+    let origin = || Origin::Option("--source");
+    let mut parts = argument.split(',').map(str::trim);
+    let first = parts.next().unwrap_or("");
+    let (id, protocol) = match first.split_once('=') {
+        Some((id, protocol)) => (Some(parse_id(id.trim())?), protocol.trim()),
+        None => (None, first),
+    };
+    let mut source = SourceDescription::new(Protocol::from_name(protocol)?, origin());
+    source.id = id;
+    for part in parts {
+        let (key, value) = part.split_once('=').ok_or_else(|| CaptureErrorKind::Type {
+            key: excerpt(part),
+            expected: "key=value",
+            found: "no `=`".to_owned(),
+        })?;
+        let (key, value) = (key.trim(), value.trim());
+        if key == "cpu" {
+            source.cpu = Some(Stated::new(known_cpu(value)?, origin()));
+            continue;
+        }
+        let name = known(key, &DECODING).map_err(|nearest| unknown_option_key(key, nearest))?;
+        source.registers.set(name, parse_value(key, value)?, origin());
+    }
+    source.add_usual_registers();
+    source.add_id_from_registers();
+    Ok(source)
+}
+
+/// A trace ID in an option or description.
+fn parse_id(text: &str) -> Result<TraceId, CaptureErrorKind> {
+    let number = number::parse(text).ok_or_else(|| CaptureErrorKind::Type {
+        key: "id".to_owned(),
+        expected: "a trace ID",
+        found: format!("`{}`", excerpt(text)),
+    })?;
+    trace_id(number)
+}
+
+/// The trace ID with this number.
+pub(crate) fn trace_id(number: u64) -> Result<TraceId, CaptureErrorKind> {
+    let id = u8::try_from(number).ok().and_then(TraceId::new);
+    id.ok_or(CaptureErrorKind::TraceId { found: number })
+}
+
+/// A processor's name. A processor that nobody knows the usual registers of is fine as long as its profile is known.
+pub(crate) fn known_cpu(name: &str) -> Result<String, CaptureErrorKind> {
+    if UsualRegisters::of_cpu(name).is_some() || Profile::of_cpu(name).is_some() {
+        return Ok(name.to_owned());
+    }
+    Err(CaptureErrorKind::UnknownValue {
+        key: "cpu".to_owned(),
+        found: excerpt(name),
+        nearest: nearest(name, UsualRegisters::all().iter().map(|usual| usual.cpu)).unwrap_or(""),
+    })
+}
+
+/// The keys of `--source` are the registers in lower case, and `cpu`.
+fn unknown_option_key(key: &str, nearest_register: &'static str) -> CaptureErrorKind {
+    const KEYS: [&str; 10] = [
+        "cpu",
+        "etmcr",
+        "etmidr",
+        "etmccer",
+        "etmtraceidr",
+        "itmtcr",
+        "mtb_position",
+        "mtb_master",
+        "mtb_flow",
+        "mtb_base",
+    ];
+    let nearest = nearest(key, KEYS).unwrap_or(nearest_register);
+    CaptureErrorKind::UnknownKey { place: "--source".to_owned(), key: excerpt(key), nearest }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_option_says_id_protocol_and_registers() {
+        let source: SourceDescription = "pft,etmtraceidr=0x13,etmcr=0x1000,cpu=cortex-a15".parse().unwrap();
+        assert_eq!(source.id, TraceId::new(0x13));
+        assert_eq!(source.profile(), Some(Profile::A));
+        assert_eq!(
+            source.registers.stated("etmcr").map(|stated| &stated.origin),
+            Some(&Origin::Option("--source"))
+        );
+        assert_eq!(
+            source.registers.stated("ETMIDR"),
+            Some(&Stated::new(0x411c_f312, Origin::Usual("cortex-a15".to_owned())))
+        );
+    }
+
+    #[test]
+    fn mistakes_in_a_source_option_are_named() {
+        let cases = [
+            ("0x70=pft", "expected a trace ID of 0x01 to 0x6f, found 0x70"),
+            ("0=pft", "expected a trace ID of 0x01 to 0x6f, found 0x00"),
+            ("x=pft", "expected a trace ID for `id`, found `x`"),
+            ("2=etmv4", "unknown protocol `etmv4`, the nearest known one is `etmv3`"),
+            ("etmv3,cpu=cortex-m33x,cqu=1", "unknown key `cqu` in --source, the nearest known one is `cpu`"),
+            ("etmv3,cpu=crotex-m3", "unknown cpu `crotex-m3`, the nearest known one is `cortex-m3`"),
+            ("etmv3,etmcr", "expected key=value for `etmcr`, found no `=`"),
+            ("etmv3,etmcr=0x1g", "expected a number for `etmcr`, found `0x1g`"),
+            ("etmv3,etmcr=0x100000000", "expected at most 0xffffffff for `etmcr`, found 0x100000000"),
+        ];
+        for (argument, message) in cases {
+            let error = argument.parse::<SourceDescription>().unwrap_err();
+            assert_eq!(error.to_string(), message);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Reading a whole file, within a limit.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::bytes::Bytes;
+
+/// The longest text that describes something (`capture.toml`, the snapshot's `.ini` files, `registers.txt`).
+/// Arm's largest device descriptions have some ten thousand bytes.
+pub(crate) const LONGEST_TEXT: u64 = 4 << 20;
+
+/// The longest capture or image. A wrong name such as `/dev/zero` has no end.
+pub(crate) const LONGEST_FILE: u64 = 16 << 30;
+
+/// Why a file cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileProblem {
+    /// There is no such file.
+    Missing,
+    /// It is a directory.
+    Directory,
+    /// The user may not read it.
+    Denied,
+    /// There is nothing in it.
+    Empty,
+    /// It is longer than anything that makes sense.
+    TooLong {
+        /// The greatest length in bytes.
+        limit: u64,
+    },
+    /// It is not text.
+    NotText {
+        /// The first byte that is not UTF-8.
+        offset: usize,
+    },
+    /// Something else, in the operating system's words.
+    Other(String),
+}
+
+impl fmt::Display for FileProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("no such file"),
+            Self::Directory => f.write_str("is a directory, expected a file"),
+            Self::Denied => f.write_str("cannot be read: permission denied"),
+            Self::Empty => f.write_str("is empty"),
+            Self::TooLong { limit } => write!(f, "is longer than {limit} bytes"),
+            Self::NotText { offset } => write!(f, "is not text: byte {offset} is not UTF-8"),
+            Self::Other(message) => write!(f, "cannot be read: {message}"),
+        }
+    }
+}
+
+impl From<io::Error> for FileProblem {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Missing,
+            io::ErrorKind::IsADirectory => Self::Directory,
+            io::ErrorKind::PermissionDenied => Self::Denied,
+            _ => Self::Other(error.to_string()),
+        }
+    }
+}
+
+/// The bytes of the file at `path`, at most `limit` of them.
+pub(crate) fn read(path: &Path, limit: u64) -> Result<Bytes, FileProblem> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(FileProblem::Directory);
+    }
+    read_from(file, limit)
+}
+
+/// What `reader` gives until its end, at most `limit` bytes.
+pub(crate) fn read_from(reader: impl Read, limit: u64) -> Result<Bytes, FileProblem> {
+    let mut bytes = Vec::new();
+    reader.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(FileProblem::TooLong { limit });
+    }
+    Ok(Bytes::from(bytes))
+}
+
+/// The text of the file at `path`.
+pub(crate) fn read_text(path: &Path) -> Result<String, FileProblem> {
+    let bytes = read(path, LONGEST_TEXT)?;
+    let text =
+        std::str::from_utf8(&bytes).map_err(|error| FileProblem::NotText { offset: error.valid_up_to() })?;
+    // Some Windows editors start a file with a byte order mark.
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned())
+}

@@ -1,0 +1,268 @@
+//! ELF files → the segments of an image.
+
+use std::ops::Range;
+use std::path::Path;
+
+use object::LittleEndian;
+use object::elf::{self, FileHeader32, ProgramHeader32, SectionHeader32};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+use tracewalk::ids::{Address, Isa, Location};
+
+use super::attributes::Attributes;
+use super::error::{ImageErrorKind, Looks};
+use super::{Image, Segment};
+use crate::bytes::Bytes;
+
+/// Programs have a few segments. Without a bound, a small file could name the same bytes 65,535 times.
+const MOST_SEGMENTS: usize = 1024;
+
+/// Segments may share bytes of the file (headers, alignment), but not everything many times over.
+const MOST_TIMES_THE_FILE: u64 = 4;
+
+const ENDIAN: LittleEndian = LittleEndian;
+
+type Sections<'data> = object::read::elf::SectionTable<'data, FileHeader32<LittleEndian>>;
+
+/// Reads an ELF file.
+pub(super) fn read(file: &Path, bytes: Bytes) -> Result<Image, ImageErrorKind> {
+    check_identity(&bytes)?;
+    let data: &[u8] = &bytes;
+    let header = FileHeader32::<LittleEndian>::parse(data).map_err(malformed)?;
+    check_tables(header, data)?;
+    let sections = header.sections(ENDIAN, data).map_err(malformed)?;
+    let programs = header.program_headers(ENDIAN, data).map_err(malformed)?;
+    let loadable = programs.iter().any(|program| program.p_type(ENDIAN) == elf::PT_LOAD);
+    let segments = if loadable {
+        from_program_headers(programs, &sections, data)?
+    } else {
+        from_sections(&sections, header.e_type(ENDIAN) == elf::ET_REL, data)?
+    };
+    check_size(&segments, data)?;
+    if !segments.iter().any(|segment| segment.executable) {
+        return Err(ImageErrorKind::NoCode);
+    }
+    Ok(Image {
+        file: file.to_owned(),
+        segments,
+        build_id: build_id(&sections, data),
+        attributes: attributes(&sections, data),
+        entry: entry(header),
+        bytes: bytes.clone(),
+        elf: true,
+    })
+}
+
+fn malformed(error: object::read::Error) -> ImageErrorKind {
+    ImageErrorKind::Malformed(error.to_string())
+}
+
+/// Whether this is a little-endian ELF file for 32-bit Arm. Looks at bytes one by one, because the layout of the header
+/// depends on what they say.
+fn check_identity(data: &[u8]) -> Result<(), ImageErrorKind> {
+    const HEADER: usize = size_of::<FileHeader32<LittleEndian>>();
+    if !data.starts_with(&elf::ELFMAG) {
+        return Err(ImageErrorKind::NotElf(Looks::like(data)));
+    }
+    let (Some(class), Some(order), Some(machine)) = (data.get(4), data.get(5), data.get(18..20)) else {
+        return Err(cut_off("the header", HEADER as u64, data));
+    };
+    let big_endian = elf::DataEncoding(*order) == elf::ELFDATA2MSB;
+    let machine = machine.iter().rev().fold(0, |number, byte| number << 8 | u16::from(*byte));
+    let machine = if big_endian { machine.swap_bytes() } else { machine };
+    let bits = match elf::FileClass(*class) {
+        elf::ELFCLASS32 => Some(32),
+        elf::ELFCLASS64 => Some(64),
+        _ => None,
+    };
+    if elf::Machine(machine) != elf::EM_ARM || bits != Some(32) {
+        return Err(ImageErrorKind::Machine { bits, machine });
+    }
+    if big_endian {
+        return Err(ImageErrorKind::BigEndian);
+    }
+    if data.len() < HEADER {
+        return Err(cut_off("the header", HEADER as u64, data));
+    }
+    Ok(())
+}
+
+/// Whether the tables of segments and sections are in the file. The section headers come last in most files, so this
+/// finds one that was not copied completely.
+fn check_tables(header: &FileHeader32<LittleEndian>, data: &[u8]) -> Result<(), ImageErrorKind> {
+    let tables = [
+        ("the table of segments", header.e_phoff(ENDIAN), header.e_phnum(ENDIAN), header.e_phentsize(ENDIAN)),
+        ("the table of sections", header.e_shoff(ENDIAN), header.e_shnum(ENDIAN), header.e_shentsize(ENDIAN)),
+    ];
+    for (what, offset, entries, size) in tables {
+        let end = u64::from(offset) + u64::from(entries) * u64::from(size);
+        if offset != 0 && end > data.len() as u64 {
+            return Err(cut_off(what, end, data));
+        }
+    }
+    Ok(())
+}
+
+fn cut_off(what: &'static str, end: u64, data: &[u8]) -> ImageErrorKind {
+    ImageErrorKind::Truncated { what, end, bytes: data.len() as u64 }
+}
+
+/// The segments that a loader would load, as far as they can hold code or constants.
+fn from_program_headers(
+    programs: &[ProgramHeader32<LittleEndian>],
+    sections: &Sections<'_>,
+    data: &[u8],
+) -> Result<Vec<Segment>, ImageErrorKind> {
+    let mut segments = Vec::new();
+    for (index, program) in programs.iter().enumerate() {
+        if program.p_type(ENDIAN) != elf::PT_LOAD || program.p_filesz(ENDIAN) == 0 {
+            continue;
+        }
+        let flags = program.p_flags(ENDIAN);
+        // Some linkers do not mark segments as executable, but always the sections in them.
+        let executable = flags.contains(elf::PF_X)
+            || sections_in(program, sections)
+                .any(|section| section.sh_flags(ENDIAN).contains(elf::SHF_EXECINSTR));
+        if !executable && flags.contains(elf::PF_W) {
+            continue;
+        }
+        let all = file_range("a segment", program.p_offset(ENDIAN), program.p_filesz(ENDIAN), data)?;
+        let (skipped, range) = without_headers(program, sections, all);
+        let address = Address(program.p_vaddr(ENDIAN));
+        check_address(address, program.p_filesz(ENDIAN))?;
+        let address = address.plus(skipped);
+        segments.push(Segment { name: format!("segment {index}"), address, executable, range });
+        check_count(segments.len())?;
+    }
+    Ok(segments)
+}
+
+/// The sections that a segment was made of and that have bytes in the file.
+fn sections_in<'a>(
+    program: &ProgramHeader32<LittleEndian>,
+    sections: &'a Sections<'_>,
+) -> impl Iterator<Item = &'a SectionHeader32<LittleEndian>> {
+    let start = u64::from(program.p_vaddr(ENDIAN));
+    let end = start + u64::from(program.p_filesz(ENDIAN));
+    sections.iter().filter(move |section| {
+        let from = u64::from(section.sh_addr(ENDIAN));
+        let to = from + u64::from(section.sh_size(ENDIAN));
+        has_memory(section) && from >= start && to <= end && from < to
+    })
+}
+
+/// Cuts a segment to the sections in it, and tells how many bytes are left out before them.
+///
+/// GNU ld lets the first segment of a bare-metal program start with the ELF header when the addresses allow it. What is
+/// at that address in the processor is something else, perhaps another image.
+fn without_headers(
+    program: &ProgramHeader32<LittleEndian>,
+    sections: &Sections<'_>,
+    range: Range<usize>,
+) -> (u32, Range<usize>) {
+    let base = program.p_vaddr(ENDIAN);
+    let bounds = sections_in(program, sections).fold(None, |bounds: Option<(u32, u32)>, section| {
+        let from = section.sh_addr(ENDIAN).wrapping_sub(base);
+        let to = from.saturating_add(section.sh_size(ENDIAN));
+        Some(bounds.map_or((from, to), |(first, last)| (first.min(from), last.max(to))))
+    });
+    let Some((from, to)) = bounds else { return (0, range) };
+    let end = range.start.saturating_add(to as usize).min(range.end);
+    let start = range.start.saturating_add(from as usize).min(end);
+    (from, start..end)
+}
+
+/// The sections with code, where there are no segments. In an object file that is not linked all of them are at 0, so
+/// only one can be taken.
+fn from_sections(
+    sections: &Sections<'_>,
+    relocatable: bool,
+    data: &[u8],
+) -> Result<Vec<Segment>, ImageErrorKind> {
+    let mut segments = Vec::new();
+    for section in sections.iter() {
+        let flags = section.sh_flags(ENDIAN);
+        let executable = flags.contains(elf::SHF_EXECINSTR);
+        let wanted = executable || !(relocatable || flags.contains(elf::SHF_WRITE));
+        if !has_memory(section) || !wanted || section.sh_size(ENDIAN) == 0 {
+            continue;
+        }
+        let range = file_range("a section", section.sh_offset(ENDIAN), section.sh_size(ENDIAN), data)?;
+        let address = Address(section.sh_addr(ENDIAN));
+        check_address(address, section.sh_size(ENDIAN))?;
+        let name = sections.section_name(ENDIAN, section).unwrap_or(b"a section");
+        let name = String::from_utf8_lossy(name).into_owned();
+        segments.push(Segment { name, address, executable, range });
+        check_count(segments.len())?;
+    }
+    if relocatable && segments.len() > 1 {
+        return Err(ImageErrorKind::Unlinked);
+    }
+    Ok(segments)
+}
+
+/// Whether a section is part of the running program and has bytes in the file.
+fn has_memory(section: &SectionHeader32<LittleEndian>) -> bool {
+    section.sh_flags(ENDIAN).contains(elf::SHF_ALLOC) && section.sh_type(ENDIAN) != elf::SHT_NOBITS
+}
+
+fn file_range(
+    what: &'static str,
+    offset: u32,
+    size: u32,
+    data: &[u8],
+) -> Result<Range<usize>, ImageErrorKind> {
+    let end = u64::from(offset) + u64::from(size);
+    match (usize::try_from(offset), usize::try_from(end)) {
+        (Ok(offset), Ok(end)) if end <= data.len() => Ok(offset..end),
+        _ => Err(cut_off(what, end, data)),
+    }
+}
+
+fn check_address(start: Address, size: u32) -> Result<(), ImageErrorKind> {
+    if u64::from(start.0) + u64::from(size) > 1 << 32 {
+        return Err(ImageErrorKind::PastEndOfMemory { start, bytes: u64::from(size) });
+    }
+    Ok(())
+}
+
+fn check_count(found: usize) -> Result<(), ImageErrorKind> {
+    if found > MOST_SEGMENTS {
+        return Err(ImageErrorKind::TooManySegments { found, limit: MOST_SEGMENTS });
+    }
+    Ok(())
+}
+
+fn check_size(segments: &[Segment], data: &[u8]) -> Result<(), ImageErrorKind> {
+    let claimed = segments.iter().map(|segment| segment.len() as u64).sum();
+    let bytes = data.len() as u64;
+    if claimed > bytes.saturating_mul(MOST_TIMES_THE_FILE) {
+        return Err(ImageErrorKind::Oversized { claimed, bytes });
+    }
+    Ok(())
+}
+
+/// Where the program starts; bit 0 of the header's field says Thumb. 0 is how files say that they have no start.
+fn entry(header: &FileHeader32<LittleEndian>) -> Option<Location> {
+    let entry = header.e_entry(ENDIAN);
+    let isa = if entry & 1 == 1 { Isa::T32 } else { Isa::A32 };
+    (entry != 0).then_some(Location::new(Address(entry & !1), isa))
+}
+
+/// The contents of the note that identifies a build (`NT_GNU_BUILD_ID`).
+fn build_id(sections: &Sections<'_>, data: &[u8]) -> Option<Vec<u8>> {
+    for section in sections.iter() {
+        let Ok(Some(mut notes)) = section.notes(ENDIAN, data) else { continue };
+        while let Ok(Some(note)) = notes.next() {
+            if note.name() == elf::ELF_NOTE_GNU && note.n_type(ENDIAN) == elf::NT_GNU_BUILD_ID {
+                return Some(note.desc().to_vec());
+            }
+        }
+    }
+    None
+}
+
+fn attributes(sections: &Sections<'_>, data: &[u8]) -> Attributes {
+    let section = sections.iter().find(|section| section.sh_type(ENDIAN) == elf::SHT_ARM_ATTRIBUTES);
+    let contents = section.and_then(|section| section.data(ENDIAN, data).ok());
+    contents.map(Attributes::parse).unwrap_or_default()
+}

@@ -1,0 +1,234 @@
+//! What can be wrong with a program image.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use tracewalk::ids::Address;
+
+use crate::file::FileProblem;
+
+/// Why an image cannot be used: the file, and what is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageError {
+    /// The image's file.
+    pub file: PathBuf,
+    /// What is wrong with it.
+    pub kind: ImageErrorKind,
+}
+
+/// What is wrong with an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ImageErrorKind {
+    /// The file cannot be read.
+    File(FileProblem),
+    /// The file is not ELF.
+    NotElf(Looks),
+    /// The file is ELF for another machine.
+    Machine {
+        /// The width of its addresses, 32 or 64; `None` for a class that ELF does not have.
+        bits: Option<u8>,
+        /// ELF's number for the machine (`e_machine`).
+        machine: u16,
+    },
+    /// The file is for big-endian Arm.
+    BigEndian,
+    /// The file ends before what its headers say.
+    Truncated {
+        /// What is missing.
+        what: &'static str,
+        /// Where it ends.
+        end: u64,
+        /// How long the file is.
+        bytes: u64,
+    },
+    /// The file contradicts itself, in the ELF reader's words.
+    Malformed(String),
+    /// The file's segments together are many times the file.
+    Oversized {
+        /// The bytes that the segments have.
+        claimed: u64,
+        /// How long the file is.
+        bytes: u64,
+    },
+    /// The file has more segments than any program.
+    TooManySegments {
+        /// How many.
+        found: usize,
+        /// The greatest number.
+        limit: usize,
+    },
+    /// The file has no code.
+    NoCode,
+    /// The file is an object file whose sections have no addresses yet.
+    Unlinked,
+    /// The bytes end behind the last address of 32 bits.
+    PastEndOfMemory {
+        /// Where they start.
+        start: Address,
+        /// How many there are.
+        bytes: u64,
+    },
+    /// The part of the file that should be loaded is not in it.
+    OutsideFile {
+        /// Where the part starts.
+        offset: u64,
+        /// How long it is.
+        length: u64,
+        /// How long the file is.
+        bytes: u64,
+    },
+    /// Two images say different things about the same address.
+    Conflict {
+        /// The image that came first, with the part of it.
+        other: String,
+        /// The part of this image.
+        part: String,
+        /// The first address where they differ.
+        at: Address,
+    },
+}
+
+/// What a file that is not ELF looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Looks {
+    /// Text.
+    Text,
+    /// Intel's hexadecimal records.
+    IntelHex,
+    /// Motorola's hexadecimal records.
+    SRecord,
+    /// A library of object files.
+    Archive,
+    /// None of these.
+    Binary,
+}
+
+impl ImageError {
+    /// What to try, naming the option.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        use ImageErrorKind as Kind;
+        let file = self.file.display();
+        match &self.kind {
+            Kind::NotElf(Looks::Binary) => {
+                Some(format!("if it holds the memory's bytes, say where: --image ADDRESS:{file}"))
+            }
+            Kind::NotElf(Looks::IntelHex | Looks::SRecord) => {
+                Some("convert it with `objcopy -O binary` and give --image ADDRESS:FILE".to_owned())
+            }
+            Kind::NotElf(Looks::Text | Looks::Archive) | Kind::Machine { .. } | Kind::NoCode => {
+                Some("give the linked ELF file of the traced program with --image".to_owned())
+            }
+            Kind::Unlinked => Some("link it, and give the linked ELF file with --image".to_owned()),
+            Kind::BigEndian => {
+                Some("give the memory's bytes in little-endian order with --image ADDRESS:FILE".to_owned())
+            }
+            Kind::Truncated { .. }
+            | Kind::Malformed(_)
+            | Kind::Oversized { .. }
+            | Kind::TooManySegments { .. } => {
+                Some("check that the file was copied completely, or build it again".to_owned())
+            }
+            Kind::Conflict { .. } => Some("leave out the --image that was not running".to_owned()),
+            Kind::PastEndOfMemory { .. } => Some("check ADDRESS in --image ADDRESS:FILE".to_owned()),
+            Kind::OutsideFile { .. } => Some("check `offset` and `length` in the description".to_owned()),
+            Kind::File(_) => Some("check the name behind --image".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for ImageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.file.display(), self.kind)
+    }
+}
+
+impl std::error::Error for ImageError {}
+
+impl fmt::Display for ImageErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(problem) => problem.fmt(f),
+            Self::NotElf(looks) => write!(f, "expected an ELF file, found {looks}"),
+            Self::Machine { bits, machine } => {
+                f.write_str("expected an ELF file for 32-bit Arm, found one for ")?;
+                if let (Some(bits), false) = (bits, object::elf::Machine(*machine) == object::elf::EM_AARCH64)
+                {
+                    write!(f, "{bits}-bit ")?;
+                }
+                match machine_name(*machine) {
+                    Some(name) => f.write_str(name),
+                    None => write!(f, "machine {machine}"),
+                }
+            }
+            Self::BigEndian => f.write_str("expected a little-endian ELF file, found a big-endian one"),
+            Self::Truncated { what, end, bytes } => {
+                write!(f, "the file is cut off: {what} ends at byte {end}, the file at byte {bytes}")
+            }
+            Self::Malformed(message) => write!(f, "the ELF file is malformed: {message}"),
+            Self::Oversized { claimed, bytes } => {
+                write!(f, "the segments claim {claimed} bytes in a file of {bytes}")
+            }
+            Self::TooManySegments { found, limit } => {
+                write!(f, "expected at most {limit} segments, found {found}")
+            }
+            Self::NoCode => f.write_str("the ELF file has no code"),
+            Self::Unlinked => {
+                f.write_str("is an object file that is not linked, so its code has no addresses")
+            }
+            Self::PastEndOfMemory { start, bytes } => {
+                write!(f, "{bytes} bytes at {start} go past the end of the 32-bit address space")
+            }
+            Self::OutsideFile { offset, length, bytes } => {
+                write!(f, "expected {length} bytes at offset {offset}, the file has {bytes} bytes")
+            }
+            Self::Conflict { other, part, at } => {
+                write!(f, "{part} says something else at address {at} than {other}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Looks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Text => "text",
+            Self::IntelHex => "Intel HEX records",
+            Self::SRecord => "Motorola S-records",
+            Self::Archive => "a library of object files",
+            Self::Binary => "other bytes",
+        })
+    }
+}
+
+impl Looks {
+    /// What the bytes of a file look like.
+    pub(crate) fn like(bytes: &[u8]) -> Self {
+        let beginning = bytes.get(..4096).unwrap_or(bytes);
+        let text = beginning.iter().all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | b'\x0c' | b' '..=b'~'));
+        match beginning {
+            [b':', b'0'..=b'9' | b'A'..=b'F', ..] if text => Self::IntelHex,
+            [b'S', b'0'..=b'3', b'0'..=b'9' | b'A'..=b'F', ..] if text => Self::SRecord,
+            _ if beginning.starts_with(b"!<arch>\n") => Self::Archive,
+            _ if text => Self::Text,
+            _ => Self::Binary,
+        }
+    }
+}
+
+/// The machines that people have ELF files for.
+fn machine_name(machine: u16) -> Option<&'static str> {
+    use object::elf;
+    Some(match elf::Machine(machine) {
+        elf::EM_X86_64 | elf::EM_386 => "x86",
+        elf::EM_AARCH64 => "64-bit Arm (AArch64)",
+        elf::EM_ARM => "Arm",
+        elf::EM_RISCV => "RISC-V",
+        elf::EM_MIPS => "MIPS",
+        elf::EM_PPC | elf::EM_PPC64 => "PowerPC",
+        elf::EM_XTENSA => "Xtensa",
+        elf::EM_AVR => "AVR",
+        _ => return None,
+    })
+}

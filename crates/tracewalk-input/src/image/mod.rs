@@ -1,0 +1,263 @@
+//! Program images: files → the bytes at each address.
+//!
+//! An [`ImageRequest`] says which file to take and how: an ELF file, or raw bytes at an address. An [`ImageLoader`]
+//! reads every file once, and puts the images that belong to one core together as its [`Memory`]. Images may overlap as
+//! long as they agree; where they do not, both are named.
+//!
+//! ELF segments are placed at their virtual addresses (`p_vaddr`), because that is where code runs and what trace
+//! reports. The physical address, which says where a loader put the bytes first, is not looked at. Loaded is what can
+//! hold code or constants: segments that are executable, or that cannot be written. Initial values of variables are left
+//! out, since they are not what the memory held when the program ran.
+//!
+//! Symbols and source lines are the business of [`symbols`](crate::symbols).
+//!
+//! ```no_run
+//! use tracewalk_input::image::ImageLoader;
+//!
+//! let requests = ["app.elf".parse()?, "0x1fff0000:bootrom.bin".parse()?];
+//! let memory = ImageLoader::new().memory(&requests)?;
+//! assert!(!memory.program.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod attributes;
+mod elf;
+mod error;
+mod request;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tracewalk::ids::{Address, Location};
+use tracewalk::program::{AddRegionError, Program};
+
+use crate::bytes::Bytes;
+use crate::file;
+
+pub use attributes::Attributes;
+pub use error::{ImageError, ImageErrorKind, Looks};
+pub use request::{ImageKind, ImageRequest, ParseImageError};
+
+/// A program image: what one file says about memory.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// The file.
+    pub file: PathBuf,
+    /// The stretches of memory that it fills, in the file's order.
+    pub segments: Vec<Segment>,
+    /// The build's own ID; `None` where there is none.
+    pub build_id: Option<Vec<u8>>,
+    /// What the ELF file says about the processor that it was built for; nothing for raw bytes.
+    pub attributes: Attributes,
+    /// Where the program starts. `None` for raw bytes.
+    pub entry: Option<Location>,
+    /// The whole file.
+    bytes: Bytes,
+    /// Whether the file is ELF.
+    elf: bool,
+}
+
+/// A stretch of memory that an image fills.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// What it is called in messages: a section's name, or `segment` and its number.
+    pub name: String,
+    /// The address of its first byte.
+    pub address: Address,
+    /// Whether the file says that it holds code. Raw bytes may.
+    pub executable: bool,
+    /// Where its bytes are in the file; checked to be inside it.
+    range: Range<usize>,
+}
+
+/// The memory of a core: the images that belong to it, put together.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    /// The bytes by address, for following execution.
+    pub program: Program,
+    /// The images that they came from.
+    pub images: Vec<Arc<Image>>,
+}
+
+/// Reads images, each file once.
+#[derive(Debug, Default)]
+pub struct ImageLoader {
+    files: BTreeMap<PathBuf, Bytes>,
+    images: BTreeMap<(PathBuf, ImageKind), Arc<Image>>,
+}
+
+impl Image {
+    /// The bytes of one of its segments.
+    #[must_use]
+    pub fn segment_bytes(&self, segment: &Segment) -> &[u8] {
+        self.bytes.get(segment.range.clone()).unwrap_or(&[])
+    }
+
+    /// The ELF file's bytes; `None` for raw bytes, which have no symbols.
+    #[must_use]
+    pub fn elf_bytes(&self) -> Option<&Bytes> {
+        self.elf.then_some(&self.bytes)
+    }
+
+    /// The segment that has a byte at `address`.
+    #[must_use]
+    pub fn segment_at(&self, address: Address) -> Option<&Segment> {
+        self.segments.iter().find(|segment| segment.contains(address))
+    }
+
+    /// Reads an image from a file's bytes. `file` is used in messages.
+    pub fn from_bytes(file: &Path, kind: &ImageKind, bytes: impl Into<Bytes>) -> Result<Self, ImageError> {
+        let bytes = bytes.into();
+        let error = |kind| ImageError { file: file.to_owned(), kind };
+        if bytes.is_empty() {
+            return Err(error(ImageErrorKind::File(file::FileProblem::Empty)));
+        }
+        match kind {
+            ImageKind::Elf => elf::read(file, bytes).map_err(error),
+            ImageKind::Raw { address, offset, length, .. } => {
+                let range = raw_range(&bytes, *address, *offset, *length).map_err(error)?;
+                let segment =
+                    Segment { name: "the file".to_owned(), address: *address, executable: true, range };
+                Ok(Self {
+                    file: file.to_owned(),
+                    segments: vec![segment],
+                    build_id: None,
+                    attributes: Attributes::default(),
+                    entry: None,
+                    bytes,
+                    elf: false,
+                })
+            }
+        }
+    }
+}
+
+impl Segment {
+    /// How many bytes it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    /// Whether it has no bytes. An image's segments have some.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.range.is_empty()
+    }
+
+    /// Whether it has a byte at `address`.
+    #[must_use]
+    pub fn contains(&self, address: Address) -> bool {
+        (address.bytes_since(self.address) as usize) < self.range.len()
+    }
+}
+
+impl ImageLoader {
+    /// A loader that has read nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The image that `request` names. A file that was read before is not read again.
+    pub fn load(&mut self, request: &ImageRequest) -> Result<Arc<Image>, ImageError> {
+        let key = (request.file.clone(), request.kind.clone());
+        if let Some(image) = self.images.get(&key) {
+            return Ok(Arc::clone(image));
+        }
+        let bytes = match self.files.get(&request.file) {
+            Some(bytes) => bytes.clone(),
+            None => file::read(&request.file, file::LONGEST_FILE).map_err(|problem| ImageError {
+                file: request.file.clone(),
+                kind: ImageErrorKind::File(problem),
+            })?,
+        };
+        self.files.insert(request.file.clone(), bytes.clone());
+        let image = Arc::new(Image::from_bytes(&request.file, &request.kind, bytes)?);
+        self.images.insert(key, Arc::clone(&image));
+        Ok(image)
+    }
+
+    /// The images that the requests name, put together.
+    pub fn memory<'a>(
+        &mut self,
+        requests: impl IntoIterator<Item = &'a ImageRequest>,
+    ) -> Result<Memory, ImageError> {
+        let mut memory = Memory::default();
+        for request in requests {
+            memory.add(self.load(request)?)?;
+        }
+        Ok(memory)
+    }
+}
+
+impl Memory {
+    /// Puts an image to those that are there. Where they overlap they have to agree.
+    pub fn add(&mut self, image: Arc<Image>) -> Result<(), ImageError> {
+        if self.images.iter().any(|known| Arc::ptr_eq(known, &image)) {
+            return Ok(());
+        }
+        for (index, segment) in image.segments.iter().enumerate() {
+            self.program.add(segment.address, image.segment_bytes(segment)).map_err(|error| {
+                let earlier = image.segments.get(..index).unwrap_or_default();
+                ImageError { file: image.file.clone(), kind: self.explain(error, &image, segment, earlier) }
+            })?;
+        }
+        self.images.push(image);
+        Ok(())
+    }
+
+    /// The image and segment that gave the byte at `address`; the first one, where several did.
+    #[must_use]
+    pub fn given_by(&self, address: Address) -> Option<(&Image, &Segment)> {
+        self.images.iter().find_map(|image| Some((image.as_ref(), image.segment_at(address)?)))
+    }
+
+    /// Says who else gave the bytes that differ.
+    fn explain(
+        &self,
+        error: AddRegionError,
+        image: &Image,
+        segment: &Segment,
+        earlier: &[Segment],
+    ) -> ImageErrorKind {
+        match error {
+            AddRegionError::PastEndOfMemory { start, bytes } => {
+                ImageErrorKind::PastEndOfMemory { start, bytes: bytes as u64 }
+            }
+            AddRegionError::Conflict { at } => {
+                let own = earlier.iter().find(|segment| segment.contains(at)).map(|segment| (image, segment));
+                let other = own.or_else(|| self.given_by(at));
+                let other =
+                    other.map(|(image, segment)| format!("{} of {}", segment.name, image.file.display()));
+                let other = other.unwrap_or_else(|| "another image".to_owned());
+                ImageErrorKind::Conflict { other, part: segment.name.clone(), at }
+            }
+        }
+    }
+}
+
+/// The part of a file of raw bytes that goes to `address`.
+fn raw_range(
+    bytes: &[u8],
+    address: Address,
+    offset: u64,
+    length: Option<u64>,
+) -> Result<Range<usize>, ImageErrorKind> {
+    let all = bytes.len() as u64;
+    let length = length.unwrap_or(all.saturating_sub(offset));
+    let end = offset.checked_add(length).filter(|&end| end <= all && length > 0);
+    let (Some(end), Ok(start)) = (end.and_then(|end| usize::try_from(end).ok()), usize::try_from(offset))
+    else {
+        return Err(ImageErrorKind::OutsideFile { offset, length: length.max(1), bytes: all });
+    };
+    if u64::from(address.0) + length > 1 << 32 {
+        return Err(ImageErrorKind::PastEndOfMemory { start: address, bytes: length });
+    }
+    Ok(start..end)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+//! What to load: an ELF file, or raw bytes at an address.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use tracewalk::ids::Address;
+
+use crate::excerpt::excerpt;
+use crate::number;
+use crate::origin::Origin;
+
+/// An image to load, and for which cores.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageRequest {
+    /// The file.
+    pub file: PathBuf,
+    /// How the file is read.
+    pub kind: ImageKind,
+    /// The cores whose memory it is part of, by their names in the description. Empty: every core's.
+    pub cores: Vec<String>,
+    /// Who asks for it.
+    pub origin: Origin,
+}
+
+/// How an image's file is read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ImageKind {
+    /// As an ELF file.
+    Elf,
+    /// As the bytes of memory.
+    Raw {
+        /// The address of the first byte.
+        address: Address,
+        /// Where in the file the first byte is.
+        offset: u64,
+        /// How many bytes; `None`: to the end of the file.
+        length: Option<u64>,
+        /// The address space, in a snapshot's words (`S`, `N`, `H`). It is kept and shown; all spaces are one memory.
+        space: Option<String>,
+    },
+}
+
+impl ImageKind {
+    /// All bytes of a file, at `address`.
+    #[must_use]
+    pub const fn raw(address: Address) -> Self {
+        Self::Raw { address, offset: 0, length: None, space: None }
+    }
+}
+
+impl ImageRequest {
+    /// The file, for every core.
+    #[must_use]
+    pub fn new(file: impl Into<PathBuf>, kind: ImageKind, origin: Origin) -> Self {
+        Self { file: file.into(), kind, cores: Vec::new(), origin }
+    }
+
+    /// Whether it is part of the memory of the core with this name. `None` is a core that nobody named.
+    #[must_use]
+    pub fn is_for(&self, core: Option<&str>) -> bool {
+        self.cores.is_empty() || core.is_some_and(|core| self.cores.iter().any(|name| name == core))
+    }
+}
+
+/// What cannot be understood in the argument of `--image`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParseImageError {
+    /// There is no file name.
+    NoFile,
+    /// What stands before the `:` starts like a number and is no 32-bit address.
+    Address {
+        /// What stands there.
+        found: String,
+    },
+}
+
+impl fmt::Display for ParseImageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoFile => f.write_str("expected FILE or ADDRESS:FILE for --image, found no file name"),
+            Self::Address { found } => {
+                write!(f, "expected a 32-bit address before the `:` of --image, found `{found}`")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ParseImageError {}
+
+/// Reads the argument of `--image`, `FILE` or `ADDRESS:FILE`.
+///
+/// An address starts with a digit. A file whose own name looks so is written as `./0x100:file`.
+impl FromStr for ImageRequest {
+    type Err = ParseImageError;
+
+    fn from_str(argument: &str) -> Result<Self, ParseImageError> {
+        let (kind, file) = match argument.split_once(':') {
+            Some((address, file)) if address.starts_with(|first: char| first.is_ascii_digit()) => {
+                let number = number::parse_u32(address)
+                    .ok_or_else(|| ParseImageError::Address { found: excerpt(address) })?;
+                (ImageKind::raw(Address(number)), file)
+            }
+            _ => (ImageKind::Elf, argument),
+        };
+        if file.is_empty() {
+            return Err(ParseImageError::NoFile);
+        }
+        Ok(Self::new(file, kind, Origin::Option("--image")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_option_is_a_file_or_an_address_and_a_file() {
+        let request = |argument: &str| argument.parse::<ImageRequest>().map(|image| (image.kind, image.file));
+        assert_eq!(request("app.elf"), Ok((ImageKind::Elf, "app.elf".into())));
+        assert_eq!(request("C:\\app.elf"), Ok((ImageKind::Elf, "C:\\app.elf".into())));
+        assert_eq!(request("./0:x"), Ok((ImageKind::Elf, "./0:x".into())));
+        assert_eq!(
+            request("0x0800_0000:a:b.bin"),
+            Ok((ImageKind::raw(Address(0x0800_0000)), "a:b.bin".into()))
+        );
+        assert_eq!(request(""), Err(ParseImageError::NoFile));
+        assert_eq!(request("0x100:"), Err(ParseImageError::NoFile));
+        assert_eq!(
+            request("0x100000000:a"),
+            Err(ParseImageError::Address { found: "0x100000000".to_owned() })
+        );
+    }
+
+    #[test]
+    fn an_image_for_no_core_is_for_every_core() {
+        let mut image: ImageRequest = "app.elf".parse().unwrap();
+        assert!(image.is_for(None) && image.is_for(Some("cpu_0")));
+        image.cores = vec!["cpu_1".to_owned()];
+        assert!(!image.is_for(None) && !image.is_for(Some("cpu_0")) && image.is_for(Some("cpu_1")));
+    }
+}

@@ -1,0 +1,52 @@
+//! The known word that was probably meant.
+
+/// The one of `known` that takes the fewest changed letters to become `given`, without regard to case.
+pub(crate) fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let given = letters(given);
+    known.into_iter().min_by_key(|candidate| distance(&given, &letters(candidate)))
+}
+
+/// The word in lower case. What follows a long beginning cannot make the word any nearer.
+fn letters(word: &str) -> Vec<char> {
+    word.chars().take(64).flat_map(char::to_lowercase).collect()
+}
+
+/// The number of letters to insert, remove or replace (Levenshtein), by one row of the table at a time.
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut row = (0..=b.len()).collect::<Vec<_>>();
+    for (index, letter) in a.iter().enumerate() {
+        let mut left = index + 1;
+        let mut diagonal = index;
+        for (above, other) in row.iter_mut().skip(1).zip(b) {
+            let here = (diagonal + usize::from(letter != other)).min(left + 1).min(*above + 1);
+            diagonal = std::mem::replace(above, here);
+            left = here;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = index + 1;
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_distance_counts_changed_letters() {
+        let distance = |a, b| distance(&letters(a), &letters(b));
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("abc", ""), 3);
+        assert_eq!(distance("Container", "container"), 0);
+    }
+
+    #[test]
+    fn the_nearest_word_is_found() {
+        let known = ["file", "container", "id", "protocol"];
+        assert_eq!(nearest("contaner", known), Some("container"));
+        assert_eq!(nearest("FILES", known), Some("file"));
+        assert_eq!(nearest("x", []), None);
+    }
+}

@@ -1,0 +1,65 @@
+//! Where a statement about a capture comes from.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Who says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A file, and its line where there is one.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: Option<u32>,
+    },
+    /// A command-line option, with its dashes.
+    Option(&'static str),
+    /// What is usual for a processor, by its name.
+    Usual(String),
+    /// It was found out from the bytes.
+    Detected,
+}
+
+impl Origin {
+    /// The line `line` of the file at `path`.
+    #[must_use]
+    pub fn line(path: &Path, line: u32) -> Self {
+        Self::File { path: path.to_owned(), line: Some(line) }
+    }
+
+    /// The file at `path` as a whole.
+    #[must_use]
+    pub fn file(path: &Path) -> Self {
+        Self::File { path: path.to_owned(), line: None }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { path, line: Some(line) } => write!(f, "{}:{line}", path.display()),
+            Self::File { path, line: None } => write!(f, "{}", path.display()),
+            Self::Option(option) => f.write_str(option),
+            Self::Usual(cpu) => write!(f, "usual for {cpu}"),
+            Self::Detected => f.write_str("detected"),
+        }
+    }
+}
+
+/// A value and who says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stated<T> {
+    /// The value.
+    pub value: T,
+    /// Who says so.
+    pub origin: Origin,
+}
+
+impl<T> Stated<T> {
+    /// `value`, as `origin` says.
+    #[must_use]
+    pub const fn new(value: T, origin: Origin) -> Self {
+        Self { value, origin }
+    }
+}

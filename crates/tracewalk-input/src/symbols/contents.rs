@@ -1,0 +1,96 @@
+//! Mapping symbols: where in a code section there is ARM code, Thumb code and data.
+//!
+//! ELF for the Arm Architecture (IHI 0044), "Mapping symbols": `$a`, `$t` and `$d`, each up to the next one in its
+//! section. A dot and anything may follow the letter.
+
+use tracewalk::ids::{Address, Isa};
+
+use super::table::{Kind, Table};
+
+/// What is at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Content {
+    /// Instructions of this set.
+    Code(Isa),
+    /// Data: constants between the code, a vector table.
+    Data,
+}
+
+/// Stretches of addresses with the same content.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Contents {
+    /// Sorted by start, not overlapping.
+    stretches: Vec<Stretch>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    start: u32,
+    end: u64,
+    content: Content,
+}
+
+impl Contents {
+    pub(super) fn of(tables: &[Table]) -> Self {
+        let mut stretches = Vec::new();
+        for table in tables {
+            let mut marks = Vec::new();
+            for symbol in &table.symbols {
+                if let (Kind::Untyped, Some(section), Some(content)) =
+                    (symbol.kind, symbol.section, content_of(&symbol.name))
+                {
+                    marks.push((section, symbol.value, content));
+                }
+            }
+            // Where two are at one address, the first one's stretch is empty: it is the end of an object file's part of
+            // the section, and the symbols of object files stand in the order of their parts. So the sort is stable.
+            marks.sort_by_key(|&(section, value, _)| (section, value));
+            for (index, &(section, start, content)) in marks.iter().enumerate() {
+                let next =
+                    marks.get(index + 1).filter(|next| next.0 == section).map(|next| u64::from(next.1));
+                let end = next.or_else(|| Some(table.sections.get(section)?.end)).unwrap_or(0);
+                if u64::from(start) < end {
+                    stretches.push(Stretch { start, end, content });
+                }
+            }
+        }
+        stretches.sort_by_key(|stretch| stretch.start);
+        let mut known_to = 0;
+        stretches.retain_mut(|stretch| {
+            // Two images may describe the same code; the one that starts first is believed.
+            let overlaps = u64::from(stretch.start) < known_to;
+            known_to = known_to.max(stretch.end);
+            !overlaps
+        });
+        Self { stretches }
+    }
+
+    pub(super) fn at(&self, address: Address) -> Option<Content> {
+        let behind = self.stretches.partition_point(|stretch| stretch.start <= address.0);
+        let stretch = self.stretches.get(behind.checked_sub(1)?)?;
+        (u64::from(address.0) < stretch.end).then_some(stretch.content)
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = (Address, u64, Content)> {
+        self.stretches.iter().map(|stretch| (Address(stretch.start), stretch.end, stretch.content))
+    }
+}
+
+/// What a mapping symbol with this name says; `None` for other symbols.
+fn content_of(name: &str) -> Option<Content> {
+    let (letter, rest) = name.strip_prefix('$')?.split_at_checked(1)?;
+    if !rest.is_empty() && !rest.starts_with('.') {
+        return None;
+    }
+    match letter {
+        "a" => Some(Content::Code(Isa::A32)),
+        "t" => Some(Content::Code(Isa::T32)),
+        "d" => Some(Content::Data),
+        _ => None,
+    }
+}
+
+/// Whether a symbol is one of these, also of kinds that are not told apart here.
+pub(super) fn is_mapping_symbol(name: &str) -> bool {
+    name.starts_with('$')
+}

@@ -1,0 +1,247 @@
+//! Functions by address.
+
+use std::collections::BTreeMap;
+
+use tracewalk::ids::{Address, Isa};
+
+use super::contents::{Content, Contents, is_mapping_symbol};
+use super::table::{Binding, Kind, Symbol, Table};
+
+/// A function, or a label of assembly code that is not in a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its name, demangled.
+    pub name: String,
+    /// Its name as the linker knows it.
+    pub symbol: String,
+    /// Other symbols at the same address. Startup code gives a default handler the names of all interrupts.
+    pub aliases: Vec<String>,
+    /// The address of its first instruction.
+    pub start: Address,
+    /// How many bytes it has. Inferred from what comes next, where the symbol does not say it.
+    pub size: u32,
+    /// The instruction set that it starts in, where the symbols say it.
+    pub isa: Option<Isa>,
+    /// Whether it is a function or a label.
+    pub kind: FunctionKind,
+    /// Whether it can be named from other object files.
+    pub global: bool,
+}
+
+/// What a function is to the linker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FunctionKind {
+    /// A function (`STT_FUNC`).
+    Function,
+    /// A label in a code section, without a type.
+    Label,
+}
+
+impl Function {
+    /// The address behind the last byte, as a number that may be 2^32.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        u64::from(self.start.0) + u64::from(self.size)
+    }
+
+    /// Whether this is one of its names.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.symbol == name || self.aliases.iter().any(|alias| alias == name)
+    }
+}
+
+/// The functions of a program.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Functions {
+    /// By address; no two start at the same one.
+    all: Vec<Function>,
+    /// Which function each address belongs to: sorted, not overlapping.
+    extents: Vec<Extent>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    start: u64,
+    end: u64,
+    function: usize,
+}
+
+/// How far a function goes whose end nothing tells: a symbol for code that is not in the file, say in ROM.
+const LONGEST_GUESS: u64 = 0x1_0000;
+
+impl Functions {
+    pub(super) fn of(tables: &[Table], contents: &Contents) -> Self {
+        let mut starts = BTreeMap::new();
+        for table in tables {
+            for symbol in &table.symbols {
+                collect(&mut starts, table, symbol, contents);
+            }
+        }
+        remove_labels_in_functions(&mut starts);
+        let ends = starts.keys().skip(1).map(|&start| u64::from(start)).chain([1 << 32]).collect::<Vec<_>>();
+        let all =
+            starts.into_iter().zip(ends).map(|((start, found), next)| found.finish(start, next, contents));
+        let all = all.collect::<Vec<_>>();
+        let extents = flatten(&all);
+        Self { all, extents }
+    }
+
+    pub(super) fn all(&self) -> &[Function] {
+        &self.all
+    }
+
+    pub(super) fn at(&self, address: Address) -> Option<&Function> {
+        let address = u64::from(address.0);
+        let behind = self.extents.partition_point(|extent| extent.start <= address);
+        let extent = self.extents.get(behind.checked_sub(1)?).filter(|extent| address < extent.end)?;
+        self.all.get(extent.function)
+    }
+}
+
+/// The symbols at one address.
+struct Found<'a> {
+    kind: FunctionKind,
+    /// The greatest size that any of them says; 0 where none does.
+    size: u32,
+    /// The end of the section.
+    limit: u64,
+    thumb: bool,
+    symbols: Vec<&'a Symbol>,
+}
+
+/// Takes a symbol that may be a function to the others at its address.
+fn collect<'a>(
+    starts: &mut BTreeMap<u32, Found<'a>>,
+    table: &Table,
+    symbol: &'a Symbol,
+    contents: &Contents,
+) {
+    let section = table.section_of(symbol);
+    let kind = match symbol.kind {
+        Kind::Function => FunctionKind::Function,
+        // A label for data, or for the end of a section, is no function.
+        Kind::Untyped
+            if section.is_some_and(|section| section.code && u64::from(symbol.value) < section.end)
+                && !is_mapping_symbol(&symbol.name)
+                && contents.at(Address(symbol.value & !1)) != Some(Content::Data) =>
+        {
+            FunctionKind::Label
+        }
+        Kind::Untyped | Kind::Object => return,
+    };
+    let start = symbol.value & !1;
+    let limit = section.map_or(u64::from(start) + LONGEST_GUESS, |section| section.end);
+    let found = starts.entry(start).or_insert_with(|| Found {
+        kind,
+        size: 0,
+        limit,
+        thumb: false,
+        symbols: Vec::new(),
+    });
+    if kind < found.kind {
+        // A function has the last word over labels at its address, which the linker script puts at borders.
+        found.symbols.clear();
+        found.kind = kind;
+    }
+    if kind == found.kind {
+        found.size = found.size.max(symbol.size);
+        found.limit = found.limit.max(limit);
+        found.thumb |= symbol.value & 1 == 1;
+        found.symbols.push(symbol);
+    }
+}
+
+/// A label in a function whose size is known is a place in it, not a function.
+fn remove_labels_in_functions(starts: &mut BTreeMap<u32, Found<'_>>) {
+    let mut known_to = 0;
+    starts.retain(|&start, found| {
+        if found.kind == FunctionKind::Label {
+            return u64::from(start) >= known_to;
+        }
+        known_to = known_to.max(u64::from(start) + u64::from(found.size));
+        true
+    });
+}
+
+impl Found<'_> {
+    fn finish(mut self, start: u32, next: u64, contents: &Contents) -> Function {
+        // The name that other files use comes first; among equals the order has to be the same for every run.
+        self.symbols.sort_by(|a, b| {
+            let rank = |symbol: &Symbol| (symbol.binding, symbol.size == 0);
+            rank(a).cmp(&rank(b)).then_with(|| a.name.cmp(&b.name))
+        });
+        self.symbols.dedup_by(|a, b| a.name == b.name);
+        let from = u64::from(start);
+        let end = match self.size {
+            0 => next.min(self.limit).max(from),
+            size => (from + u64::from(size)).min(1 << 32),
+        };
+        let mut names = self.symbols.iter().map(|symbol| symbol.name.clone());
+        let symbol = names.next().unwrap_or_default();
+        let isa = match contents.at(Address(start)) {
+            Some(Content::Code(isa)) => Some(isa),
+            _ if self.kind == FunctionKind::Function => Some(if self.thumb { Isa::T32 } else { Isa::A32 }),
+            _ => None,
+        };
+        Function {
+            name: demangle(&symbol),
+            aliases: names.collect(),
+            symbol,
+            start: Address(start),
+            size: u32::try_from(end - from).unwrap_or(u32::MAX),
+            isa,
+            kind: self.kind,
+            global: self.symbols.first().is_some_and(|symbol| symbol.binding != Binding::Local),
+        }
+    }
+}
+
+/// Gives every address to the innermost function around it. `functions` are sorted by their starts.
+fn flatten(functions: &[Function]) -> Vec<Extent> {
+    let mut extents = Vec::new();
+    let mut open: Vec<(usize, u64)> = Vec::new();
+    let mut from = 0;
+    let mut give = |from: &mut u64, to: u64, function| {
+        if *from < to {
+            extents.push(Extent { start: *from, end: to, function });
+            *from = to;
+        }
+    };
+    for (index, function) in functions.iter().enumerate() {
+        let start = u64::from(function.start.0);
+        while let Some(&(outer, end)) = open.last() {
+            give(&mut from, end.min(start), outer);
+            if end > start {
+                break;
+            }
+            open.pop();
+        }
+        from = start;
+        open.push((index, function.end()));
+    }
+    while let Some((outer, end)) = open.pop() {
+        give(&mut from, end, outer);
+    }
+    extents
+}
+
+/// The longest name that is demangled. A short mangled name can stand for an enormous one.
+const LONGEST_MANGLED: usize = 4096;
+const LONGEST_DEMANGLED: usize = 16 * 1024;
+
+/// The name as it is written in the program: Rust's and C++'s names are demangled.
+pub(super) fn demangle(symbol: &str) -> String {
+    if symbol.len() > LONGEST_MANGLED {
+        return symbol.to_owned();
+    }
+    let demangled = if let Ok(rust) = rustc_demangle::try_demangle(symbol) {
+        Some(format!("{rust:#}"))
+    } else if symbol.starts_with("_Z") {
+        let cpp = cpp_demangle::Symbol::new(symbol).ok();
+        cpp.and_then(|cpp| cpp.demangle().ok())
+    } else {
+        None
+    };
+    demangled.filter(|name| name.len() <= LONGEST_DEMANGLED).unwrap_or_else(|| symbol.to_owned())
+}

@@ -1,0 +1,168 @@
+//! Symbols: what the addresses of a program are called.
+//!
+//! [`Symbols`] is made once from a core's [`Memory`] and then only read, by as many threads as there are: functions by
+//! address, the instruction set at an address, the vector table. [`SourceLines`] finds files, lines and inlined functions
+//! in the debugging information; it keeps what it found, so each thread has its own.
+//!
+//! Nothing here decides how execution is followed: a symbol table may be wrong or absent, and the trace is not.
+//!
+//! ```no_run
+//! use tracewalk::ids::Address;
+//! use tracewalk_input::image::ImageLoader;
+//! use tracewalk_input::symbols::Symbols;
+//!
+//! let memory = ImageLoader::new().memory(&["app.elf".parse()?])?;
+//! let symbols = Symbols::of(&memory);
+//! let main = symbols.function_at(Address(0x0800_02b4));
+//! println!("{:?}", main.map(|function| &function.name));
+//!
+//! let mut lines = symbols.source_lines();
+//! for frame in lines.lines_for(Address(0x0800_02b4)).iter() {
+//!     println!("{frame}"); // innermost first
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod contents;
+mod functions;
+mod lines;
+mod table;
+mod vectors;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tracewalk::ids::{Address, Isa};
+use tracewalk::program::Program;
+
+use crate::cpu::Profile;
+use crate::image::{Image, Memory};
+
+pub use contents::Content;
+pub use functions::{Function, FunctionKind};
+pub use lines::{Frame, LineRow, SourceLines};
+pub use vectors::{VectorTable, VectorTableFrom};
+
+/// What the addresses of a program are called.
+#[derive(Clone, Debug)]
+pub struct Symbols {
+    images: Vec<Arc<Image>>,
+    functions: functions::Functions,
+    contents: contents::Contents,
+    vector_tables: Vec<VectorTable>,
+    profile: Option<Profile>,
+    notes: Vec<SymbolNote>,
+}
+
+/// Something in an image that keeps symbols or lines from being found. Following execution does not depend on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SymbolNote {
+    /// The image's file.
+    pub file: PathBuf,
+    /// What is wrong, in one clause.
+    pub problem: String,
+}
+
+impl Symbols {
+    /// The symbols of the images that a core's memory was put together from.
+    #[must_use]
+    pub fn of(memory: &Memory) -> Self {
+        let mut notes = Vec::new();
+        let mut tables = Vec::new();
+        for image in &memory.images {
+            match table::Table::read(image) {
+                Ok(table) => tables.push(table),
+                Err(problem) => notes.push(SymbolNote { file: image.file.clone(), problem }),
+            }
+        }
+        let contents = contents::Contents::of(&tables);
+        Self {
+            functions: functions::Functions::of(&tables, &contents),
+            contents,
+            vector_tables: vectors::candidates(&tables),
+            profile: memory.images.iter().find_map(|image| image.attributes.profile),
+            images: memory.images.clone(),
+            notes,
+        }
+    }
+
+    /// The function that has an instruction at `address`; the innermost one, where functions are nested.
+    #[must_use]
+    pub fn function_at(&self, address: Address) -> Option<&Function> {
+        self.functions.at(address)
+    }
+
+    /// The functions in the order of their addresses.
+    #[must_use]
+    pub fn functions(&self) -> &[Function] {
+        self.functions.all()
+    }
+
+    /// The function with this name, as the program spells it or as the linker does.
+    #[must_use]
+    pub fn function_named(&self, name: &str) -> Option<&Function> {
+        self.functions().iter().find(|function| function.is_called(name))
+    }
+
+    /// What the mapping symbols say about `address`: code of an instruction set, or data between the code.
+    #[must_use]
+    pub fn content_at(&self, address: Address) -> Option<Content> {
+        self.contents.at(address)
+    }
+
+    /// The stretches of addresses that the mapping symbols tell apart, in order: start, end (as a number that may be
+    /// 2^32) and what is there.
+    pub fn contents(&self) -> impl Iterator<Item = (Address, u64, Content)> {
+        self.contents.all()
+    }
+
+    /// The instruction set of the code at `address`. `None` for data, and where nothing says it.
+    #[must_use]
+    pub fn isa_at(&self, address: Address) -> Option<Isa> {
+        match self.content_at(address) {
+            Some(Content::Code(isa)) => Some(isa),
+            Some(Content::Data) => None,
+            None if self.profile == Some(Profile::M) => Some(Isa::T32),
+            None => self.function_at(address).and_then(|function| function.isa),
+        }
+    }
+
+    /// The profile of the processor that the images were built for.
+    #[must_use]
+    pub const fn profile(&self) -> Option<Profile> {
+        self.profile
+    }
+
+    /// Where the exception vectors of an M-profile program are, by its symbols, its sections, or a guess. `profile` is
+    /// what the capture says about the processor; the images have the last word. Other profiles have no table of
+    /// addresses.
+    #[must_use]
+    pub fn vector_table(&self, program: &Program, profile: Option<Profile>) -> Option<VectorTable> {
+        match self.profile.or(profile) {
+            Some(Profile::M) | None => vectors::choose(&self.vector_tables, program),
+            Some(Profile::A | Profile::R | Profile::Classic) => None,
+        }
+    }
+
+    /// A finder of source lines, for one thread.
+    #[must_use]
+    pub fn source_lines(&self) -> SourceLines {
+        SourceLines::new(&self.images)
+    }
+
+    /// What keeps symbols from being found.
+    #[must_use]
+    pub fn notes(&self) -> &[SymbolNote] {
+        &self.notes
+    }
+}
+
+impl fmt::Display for SymbolNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.file.display(), self.problem)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! An ELF file's symbol table, as the other files here need it.
+
+use object::elf::{self, FileHeader32};
+use object::read::elf::{FileHeader, SectionHeader, Sym};
+use object::{LittleEndian, SectionIndex};
+
+use crate::image::Image;
+
+const ENDIAN: LittleEndian = LittleEndian;
+
+/// The symbols and code sections of an image. Empty for raw bytes.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    pub(super) symbols: Vec<Symbol>,
+    pub(super) sections: Vec<Section>,
+}
+
+/// A symbol that is defined in the image.
+#[derive(Debug)]
+pub(super) struct Symbol {
+    pub(super) name: String,
+    /// The address with the Thumb bit that functions have.
+    pub(super) value: u32,
+    pub(super) size: u32,
+    pub(super) kind: Kind,
+    pub(super) binding: Binding,
+    /// The section that it is in; `None` for an absolute one.
+    pub(super) section: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Function,
+    Object,
+    /// Labels of assembly code, mapping symbols, the linker script's own.
+    Untyped,
+}
+
+/// Best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Binding {
+    Global,
+    Weak,
+    Local,
+}
+
+/// A section in memory.
+#[derive(Debug)]
+pub(super) struct Section {
+    pub(super) name: String,
+    pub(super) start: u32,
+    /// Behind the last byte, at most 2^32.
+    pub(super) end: u64,
+    pub(super) code: bool,
+}
+
+impl Table {
+    /// Reads the symbol table of an image, or says what is wrong with it.
+    pub(super) fn read(image: &Image) -> Result<Self, String> {
+        let Some(bytes) = image.elf_bytes() else { return Ok(Self::default()) };
+        Self::parse(bytes).map_err(|error| format!("its symbols cannot be read: {error}"))
+    }
+
+    fn parse(data: &[u8]) -> object::read::Result<Self> {
+        let sections = FileHeader32::<LittleEndian>::parse(data)?.sections(ENDIAN, data)?;
+        let mut symbols = sections.symbols(ENDIAN, data, elf::SHT_SYMTAB)?;
+        if symbols.is_empty() {
+            symbols = sections.symbols(ENDIAN, data, elf::SHT_DYNSYM)?;
+        }
+        let mut table = Self::default();
+        for section in sections.iter() {
+            let start = section.sh_addr(ENDIAN);
+            let name = sections.section_name(ENDIAN, section).unwrap_or_default();
+            let flags = section.sh_flags(ENDIAN);
+            table.sections.push(Section {
+                name: String::from_utf8_lossy(name).into_owned(),
+                start,
+                end: (u64::from(start) + u64::from(section.sh_size(ENDIAN))).min(1 << 32),
+                code: flags.contains(elf::SHF_EXECINSTR) && flags.contains(elf::SHF_ALLOC),
+            });
+        }
+        for symbol in symbols.iter() {
+            let Ok(name) = symbols.symbol_name(ENDIAN, symbol) else { continue };
+            let kind = match symbol.st_type() {
+                elf::STT_FUNC | elf::STT_GNU_IFUNC => Kind::Function,
+                elf::STT_OBJECT => Kind::Object,
+                elf::STT_NOTYPE => Kind::Untyped,
+                _ => continue,
+            };
+            if symbol.is_undefined(ENDIAN) || name.is_empty() {
+                continue;
+            }
+            let index = symbol.st_shndx(ENDIAN);
+            let section = index.index().map(|index| SectionIndex(usize::from(index)).0);
+            table.symbols.push(Symbol {
+                name: String::from_utf8_lossy(name).into_owned(),
+                value: symbol.st_value(ENDIAN),
+                size: symbol.st_size(ENDIAN),
+                kind,
+                binding: match symbol.st_bind() {
+                    elf::STB_LOCAL => Binding::Local,
+                    elf::STB_WEAK => Binding::Weak,
+                    _ => Binding::Global,
+                },
+                section: section.filter(|&index| index < table.sections.len()),
+            });
+        }
+        Ok(table)
+    }
+
+    /// The section of a symbol; `None` for an absolute one.
+    pub(super) fn section_of(&self, symbol: &Symbol) -> Option<&Section> {
+        self.sections.get(symbol.section?)
+    }
+}

@@ -1,0 +1,129 @@
+//! The vector table of an M-profile program.
+//!
+//! ARMv7-M Architecture Reference Manual (DDI 0403E), B1.5.3: word 0 is the initial stack pointer, word n the address of
+//! exception n's handler with bit 0 set. VTOR says where the table is. Trace does not show VTOR, so it is found by the
+//! names that startup code gives the table, or where it is after reset.
+
+use std::fmt;
+
+use tracewalk::ids::Address;
+use tracewalk::program::Program;
+
+use super::table::Table;
+
+/// A vector table, and how it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VectorTable {
+    /// The address of word 0.
+    pub address: Address,
+    /// How it was found.
+    pub from: VectorTableFrom,
+}
+
+/// How a vector table was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VectorTableFrom {
+    /// By a symbol of this name.
+    Symbol(String),
+    /// By a section of this name.
+    Section(String),
+    /// It is at 0, where the processor looks for it after reset.
+    Reset,
+    /// It is at the lowest address that the images fill.
+    LowestAddress,
+}
+
+impl fmt::Display for VectorTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.address, self.from)
+    }
+}
+
+impl fmt::Display for VectorTableFrom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Symbol(name) => write!(f, "symbol {name}"),
+            Self::Section(name) => write!(f, "section {name}"),
+            Self::Reset => f.write_str("where it is after reset"),
+            Self::LowestAddress => f.write_str("the lowest address of the images"),
+        }
+    }
+}
+
+/// What CMSIS, vendors, and operating systems call the table. The most common ones come first.
+const SYMBOLS: [&str; 16] = [
+    "__isr_vector",
+    "g_pfnVectors",
+    "__Vectors",
+    "__vector_table",
+    "_vector_table",
+    "vector_table",
+    "__VECTOR_TABLE",
+    "__vectors",
+    "_vectors",
+    "vectors",
+    "__interrupt_vector_table",
+    "interruptVectors",
+    "exception_table",
+    "_isr_vectors",
+    "isr_vector",
+    "__StackTop_and_vectors",
+];
+
+const SECTIONS: [&str; 9] = [
+    ".isr_vector",
+    ".vector_table",
+    ".vectors",
+    ".vector",
+    ".intvec",
+    ".interrupts",
+    ".isr_vectors",
+    "vectors",
+    "RESET",
+];
+
+/// The tables that names speak for, the most common names first.
+pub(super) fn candidates(tables: &[Table]) -> Vec<VectorTable> {
+    let mut found = Vec::new();
+    for name in SYMBOLS {
+        let symbols = tables.iter().flat_map(|table| &table.symbols).filter(|symbol| symbol.name == name);
+        found.extend(symbols.map(|symbol| VectorTable {
+            address: Address(symbol.value & !1),
+            from: VectorTableFrom::Symbol(name.to_owned()),
+        }));
+    }
+    for name in SECTIONS {
+        let sections = tables.iter().flat_map(|table| &table.sections).filter(|section| section.name == name);
+        found.extend(sections.map(|section| VectorTable {
+            address: Address(section.start),
+            from: VectorTableFrom::Section(name.to_owned()),
+        }));
+    }
+    found
+}
+
+/// The first table that looks like one.
+pub(super) fn choose(candidates: &[VectorTable], program: &Program) -> Option<VectorTable> {
+    let reset = VectorTable { address: Address(0), from: VectorTableFrom::Reset };
+    let lowest = program
+        .regions()
+        .first()
+        .map(|region| VectorTable { address: region.start(), from: VectorTableFrom::LowestAddress });
+    let guesses = [Some(reset), lowest];
+    let all = candidates.iter().chain(guesses.iter().flatten());
+    all.into_iter().find(|table| is_plausible(table.address, program)).cloned()
+}
+
+/// Whether there is an aligned stack pointer and a reset handler in the program.
+fn is_plausible(table: Address, program: &Program) -> bool {
+    // The low bits of VTOR are not implemented (DDI 0403E, B3.2.5).
+    const ALIGNMENT: u32 = 128;
+    let stack = program.word(table);
+    let reset = program.word(table.plus(4));
+    let (Some(stack), Some(reset)) = (stack, reset) else { return false };
+    table.0.is_multiple_of(ALIGNMENT)
+        && stack != 0
+        && stack.is_multiple_of(4)
+        && reset & 1 == 1
+        && program.code(Address(reset & !1)).is_some_and(|code| code.len() >= 2)
+}

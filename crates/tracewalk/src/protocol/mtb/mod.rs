@@ -1,0 +1,46 @@
+//! MTB: the Micro Trace Buffer of Cortex-M0+, M23 and M33.
+//!
+//! The MTB writes a packet of two words into a part of the chip's SRAM whenever the program counter changes
+//! non-sequentially, and goes round when the buffer is full. A memory dump is the whole interface; no trace port is
+//! needed. [`order`] finds the packets in a dump, from the registers or without them; [`Decoder`] reads them; [`Lowering`]
+//! tells what they mean.
+//!
+//! What the packets leave open, and only the program can say, is left to flow: whether a change of the program counter
+//! was an exception, and which (CoreSight MTB-M0+ Technical Reference Manual, DDI 0486B, 2.3.1).
+//!
+//! ```
+//! use tracewalk::protocol::{Item, Packets, mtb};
+//!
+//! // A buffer of 32 bytes that has wrapped: its oldest packet stands at offset 16.
+//! let dump = [0x0000_0300_u32, 0x302, 0x304, 0x306, 0x100, 0x102, 0x200, 0x202].map(u32::to_le_bytes).concat();
+//! let registers = mtb::Registers { position: 0x14, master: 0x8000_0001, flow: None, base: None };
+//! let config = mtb::Config::from_registers(registers);
+//! let dump = mtb::order::Dump { data: &dump, address: None };
+//! let layout = mtb::order::by_registers(dump, &config).expect("the dump holds the buffer");
+//!
+//! let mut sources = Vec::new();
+//! let mut packets = Packets::new(mtb::Decoder);
+//! for piece in layout.pieces {
+//!     packets.push(&dump.data[piece.bytes], &mut |item, _span, _bytes: &[u8]| {
+//!         if let Item::Packet(packet) = item {
+//!             sources.push(mtb::Packet::source(packet).0);
+//!         }
+//!     });
+//! }
+//! assert_eq!(sources, [0x100, 0x200, 0x300, 0x304]);
+//! ```
+
+mod config;
+mod decode;
+mod encode;
+mod evidence;
+mod lower;
+pub mod order;
+mod packet;
+#[cfg(test)]
+mod tests;
+
+pub use config::{BufferSize, Config, Registers, Watermark};
+pub use decode::Decoder;
+pub use lower::{Lowering, RULES};
+pub use packet::{ExceptionReturn, Magic, Packet};

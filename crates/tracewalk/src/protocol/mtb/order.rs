@@ -1,0 +1,203 @@
+//! Where packets stand in a dump of memory, oldest first.
+//!
+//! ```text
+//! POSITION says where the next packet would be written; in a buffer that has wrapped the oldest one stands there.
+//!
+//!   not wrapped   | p0 p1 p2 ·  ·  ·  |      wrapped   | p4 p5 p6 p1 p2 p3 |
+//!                            ↑ POINTER                            ↑ POINTER
+//! ```
+//!
+//! [`by_registers`] reads this from the registers, wherever in the dump the buffer lies. [`by_evidence`] does without
+//! registers: it looks for the one place where the packets do not continue each other, says what it found, and names
+//! the second best answer.
+
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Range;
+
+use super::config::Config;
+use super::packet::PACKET_BYTES;
+use crate::ids::Address;
+use crate::span::StreamOffset;
+
+pub use super::evidence::{Evidence, Guess, Reading, by_evidence, within_reach};
+
+/// A copy of memory that holds the buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Dump<'a> {
+    /// The bytes.
+    pub data: &'a [u8],
+    /// The address of the first byte, where it is known.
+    ///
+    /// Without it, a dump that is not larger than the buffer is taken to start where the buffer starts, and a larger
+    /// one where the MTB's memory starts.
+    pub address: Option<Address>,
+}
+
+/// Where packets stand in a dump.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// The packets' bytes, in the order in which they were written. Each piece starts with a packet.
+    pub pieces: Vec<Piece>,
+    /// Bytes of packets that were written but that the dump does not hold.
+    pub missing: u64,
+}
+
+/// A stretch of a dump that holds packets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Which bytes of the dump.
+    pub bytes: Range<usize>,
+    /// Whether the first packet was written directly after the last one of the piece before. Never set in the first
+    /// piece: what came before it is unknown.
+    pub continues: bool,
+}
+
+/// Why a dump and registers do not go together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LayoutError {
+    /// The dump holds nothing of what was written.
+    OutsideDump {
+        /// Where POSITION says that the buffer starts: an address, or an offset in the MTB's memory where the address
+        /// of that memory is unknown.
+        buffer: u64,
+        /// Where the dump starts, in the same terms.
+        dump: u64,
+        /// How long the dump is.
+        dump_bytes: usize,
+    },
+}
+
+impl fmt::Display for LayoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutsideDump { buffer, dump, dump_bytes } => write!(
+                f,
+                "found {dump_bytes} bytes from 0x{dump:08x}, expected the trace buffer, which POSITION places at 0x{buffer:08x}"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for LayoutError {}
+
+impl Layout {
+    /// The place in the dump of a byte of the packets, counted in the order in which they were written.
+    #[must_use]
+    pub fn place_in_dump(&self, offset: StreamOffset) -> Option<usize> {
+        let mut before = 0_u64;
+        for Piece { bytes, .. } in &self.pieces {
+            let length = bytes.len() as u64;
+            if let Some(inside) = offset.0.checked_sub(before).filter(|&inside| inside < length) {
+                return bytes.start.checked_add(usize::try_from(inside).ok()?);
+            }
+            before += length;
+        }
+        None
+    }
+}
+
+/// Finds the packets by the registers.
+///
+/// POSITION holds the low bits of an address on the bus. How many of them is in no register (it is the MTB's parameter
+/// AWIDTH), but matters only where the dump holds more than the buffer and BASE is no multiple of the memory's size.
+/// Where [`Config::pointer_bits`] does not say it, it is taken to be as small as pointer, buffer and dump allow.
+pub fn by_registers(dump: Dump<'_>, config: &Config) -> Result<Layout, LayoutError> {
+    let offset = u64::from(config.offset());
+    let mut best = None::<(Memory, Layout)>;
+    for memory in Memory::candidates(dump, config) {
+        let size = config.size.bytes().min(memory.modulus);
+        let written = if config.wrapped { [offset..size, 0..offset] } else { [0..offset, 0..0] };
+        let layout = memory.layout(&written);
+        if best.as_ref().is_none_or(|(_, best)| layout.missing < best.missing) {
+            best = Some((memory, layout));
+        }
+    }
+    // There is always a candidate: the widest pointer.
+    let Some((memory, layout)) = best else { return Ok(Layout::default()) };
+    if layout.pieces.is_empty() && layout.missing > 0 {
+        let (buffer, dump_bytes) = (memory.address(0), dump.data.len());
+        return Err(LayoutError::OutsideDump { buffer, dump: memory.dump, dump_bytes });
+    }
+    Ok(layout)
+}
+
+/// How the pointer's numbers, addresses and places in the dump belong together.
+#[derive(Clone, Copy, Debug)]
+struct Memory {
+    /// Where the MTB's memory starts.
+    base: u64,
+    /// Where the dump starts, in the same terms.
+    dump: u64,
+    /// How long the dump is.
+    dump_bytes: u64,
+    /// Where the buffer starts, in the pointer's terms.
+    buffer_start: u64,
+    /// The pointer's numbers repeat after so many bytes: two to the power of AWIDTH.
+    modulus: u64,
+}
+
+impl Memory {
+    /// The possible answers, the most likely one first.
+    fn candidates(dump: Dump<'_>, config: &Config) -> impl Iterator<Item = Self> {
+        let dump_bytes = dump.data.len() as u64;
+        let buffer_start = u64::from(config.buffer_start());
+        let base = config.base.map(|base| u64::from(base.0));
+        let (base, dump) = match dump.address.map(|address| u64::from(address.0)) {
+            Some(dump) => (base.unwrap_or(dump), dump),
+            None if dump_bytes <= config.size.bytes() => (buffer_start, buffer_start),
+            None => (base.unwrap_or(0), base.unwrap_or(0)),
+        };
+        // The memory reaches at least as far as the dump, and the pointer at least through the buffer.
+        let behind_base = (dump + dump_bytes).saturating_sub(base);
+        let reached = (u64::from(config.pointer) + 1).max(config.size.bytes()).max(behind_base);
+        let least = reached.next_power_of_two().trailing_zeros();
+        let widths = match config.pointer_bits {
+            Some(bits) => u32::from(bits).min(32)..=u32::from(bits).min(32),
+            None => least..=least.max(32),
+        };
+        widths.map(move |bits| Self { base, dump, dump_bytes, buffer_start, modulus: 1 << bits })
+    }
+
+    /// The address of the byte `offset` bytes behind the start of the buffer: the one at or above the base whose low
+    /// bits are the pointer's.
+    fn address(&self, offset: u64) -> u64 {
+        self.base + (self.buffer_start + offset).wrapping_sub(self.base) % self.modulus
+    }
+
+    /// The places in the dump of these parts of the buffer.
+    fn layout(&self, written: &[Range<u64>]) -> Layout {
+        let mut layout = Layout::default();
+        let mut unbroken = false;
+        for part in written.iter().flat_map(|part| self.contiguous(part.clone())) {
+            if part.is_empty() {
+                continue;
+            }
+            let start = self.address(part.start);
+            let end = start + (part.end - part.start);
+            let held = start.max(self.dump)..end.min(self.dump + self.dump_bytes);
+            // A packet that the dump holds one half of is of no use.
+            let skipped = held.start.saturating_sub(start).next_multiple_of(PACKET_BYTES as u64);
+            let held = start + skipped..held.end;
+            let bytes = held.end.saturating_sub(held.start) / PACKET_BYTES as u64 * PACKET_BYTES as u64;
+            layout.missing += end - start - bytes;
+            unbroken &= skipped == 0;
+            let range = held.start.checked_sub(self.dump).and_then(|from| {
+                let from = usize::try_from(from).ok()?;
+                Some(from..from.checked_add(usize::try_from(bytes).ok()?)?)
+            });
+            if let Some(bytes) = range.filter(|range| !range.is_empty()) {
+                layout.pieces.push(Piece { bytes, continues: unbroken });
+            }
+            unbroken = bytes == end - start;
+        }
+        layout
+    }
+
+    /// Cuts a part of the buffer where its addresses start again at the base.
+    fn contiguous(&self, part: Range<u64>) -> [Range<u64>; 2] {
+        let seam = self.base.wrapping_sub(self.buffer_start) % self.modulus;
+        let seam = seam.clamp(part.start, part.end.max(part.start));
+        [part.start..seam, seam..part.end]
+    }
+}

@@ -1,0 +1,182 @@
+//! The packet: two words (CoreSight MTB-M0+ TRM, DDI 0486B, 2.3.1).
+
+use core::fmt;
+
+use crate::ids::Address;
+use crate::protocol::{Describe, Field};
+
+/// How many bytes a packet takes.
+pub(super) const PACKET_BYTES: usize = 8;
+
+/// A: bit 0 of the first word.
+const ATOMIC: u32 = 0b1;
+/// S: bit 0 of the second word.
+const START: u32 = 0b1;
+
+/// One non-sequential change of the program counter.
+///
+/// Kept as the two words of the buffer, so that every eight bytes are a packet and every packet has eight bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Packet {
+    first: u32,
+    second: u32,
+}
+
+impl Packet {
+    /// The packet for a change from `source` to `destination`, with A and S clear. Bit 0 of an address is not kept.
+    #[must_use]
+    pub const fn new(source: Address, destination: Address) -> Self {
+        Self { first: source.0 & !ATOMIC, second: destination.0 & !START }
+    }
+
+    /// The same packet with this A bit.
+    #[must_use]
+    pub const fn with_atomic(self, atomic: bool) -> Self {
+        Self { first: self.first & !ATOMIC | if atomic { ATOMIC } else { 0 }, ..self }
+    }
+
+    /// The same packet with this S bit.
+    #[must_use]
+    pub const fn with_start(self, start: bool) -> Self {
+        Self { second: self.second & !START | if start { START } else { 0 }, ..self }
+    }
+
+    /// The packet in two words of memory, the one at the lower address first.
+    #[must_use]
+    pub const fn from_words(first: u32, second: u32) -> Self {
+        Self { first, second }
+    }
+
+    /// The two words of memory.
+    #[must_use]
+    pub const fn words(self) -> [u32; 2] {
+        [self.first, self.second]
+    }
+
+    /// Where execution left its sequence: the instruction that branched or, where [`Packet::atomic`] is set, the
+    /// address at which execution should resume.
+    #[must_use]
+    pub const fn source(self) -> Address {
+        Address(self.first & !ATOMIC)
+    }
+
+    /// Where execution went on.
+    #[must_use]
+    pub const fn destination(self) -> Address {
+        Address(self.second & !START)
+    }
+
+    /// A: no instruction made the change, but an exception, the end of one, or a debugger.
+    #[must_use]
+    pub const fn atomic(self) -> bool {
+        self.first & ATOMIC != 0
+    }
+
+    /// S: tracing started here; nothing is known of what ran between the packet before and this one.
+    #[must_use]
+    pub const fn start(self) -> bool {
+        self.second & START != 0
+    }
+}
+
+impl Describe for Packet {
+    fn name(&self) -> &'static str {
+        "mtb"
+    }
+
+    fn fields(&self, visit: &mut dyn FnMut(&'static str, Field<'_>)) {
+        visit("source", Field::Address(self.source()));
+        visit("destination", Field::Address(self.destination()));
+        visit("a", Field::Number(self.atomic().into()));
+        visit("s", Field::Number(self.start().into()));
+    }
+}
+
+impl fmt::Debug for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Packet")
+            .field("source", &format_args!("{}", self.source()))
+            .field("destination", &format_args!("{}", self.destination()))
+            .field("atomic", &self.atomic())
+            .field("start", &self.start())
+            .finish()
+    }
+}
+
+/// A value that the processor puts into the link register instead of an address. Loading it into the program counter
+/// is not a branch but a command, and no code ever stands there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Magic {
+    /// Return from an exception.
+    ExceptionReturn(ExceptionReturn),
+    /// FNC_RETURN: return from Non-secure to Secure code (ARMv8-M Architecture Reference Manual, DDI 0553B).
+    FunctionReturn,
+}
+
+impl Magic {
+    /// What loading `address` into the program counter commands; `None` where it is an address.
+    ///
+    /// ARMv6-M and ARMv7-M take all of `0xFxxxxxxx` as EXC_RETURN (DDI 0419E, B1.5.8), ARMv8-M `0xFFxxxxxx` and, as
+    /// FNC_RETURN, `0xFEFFFFFE` and `0xFEFFFFFF`. No code can be executed there in any of them.
+    #[must_use]
+    pub const fn at(address: Address) -> Option<Self> {
+        match address.0 {
+            0xfeff_fffe..=0xfeff_ffff => Some(Self::FunctionReturn),
+            // The packet does not hold bit 0, which is always set.
+            value @ 0xf000_0000.. => Some(Self::ExceptionReturn(ExceptionReturn(value | 1))),
+            _ => None,
+        }
+    }
+}
+
+/// An EXC_RETURN value.
+///
+/// The bits are ARMv8-M's (DDI 0553B); the values of ARMv6-M and ARMv7-M agree with them as far as they go:
+/// they have bits 5 and 6 set and know no security states.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ExceptionReturn(pub u32);
+
+impl ExceptionReturn {
+    const STACKED_SECURE: u32 = 0b100_0000;
+    const NO_FLOATING_POINT: u32 = 0b1_0000;
+    const THREAD: u32 = 0b1000;
+    const PROCESS_STACK: u32 = 0b100;
+
+    /// Whether Thread mode is returned to, rather than another handler.
+    #[must_use]
+    pub const fn to_thread(self) -> bool {
+        self.0 & Self::THREAD != 0
+    }
+
+    /// Whether the process stack is used behind the return, rather than the main stack.
+    #[must_use]
+    pub const fn process_stack(self) -> bool {
+        self.0 & Self::PROCESS_STACK != 0
+    }
+
+    /// Whether floating-point registers were stacked.
+    #[must_use]
+    pub const fn floating_point(self) -> bool {
+        self.0 & Self::NO_FLOATING_POINT == 0
+    }
+
+    /// Whether the registers lie on the Secure stack. Without meaning before ARMv8-M.
+    #[must_use]
+    pub const fn secure_stack(self) -> bool {
+        self.0 & Self::STACKED_SECURE != 0
+    }
+}
+
+impl fmt::Debug for ExceptionReturn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ExceptionReturn(0x{:08X})", self.0)
+    }
+}
+
+impl fmt::Display for ExceptionReturn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mode = if self.to_thread() { "thread" } else { "handler" };
+        let stack = if self.process_stack() { "process" } else { "main" };
+        write!(f, "0x{:08X} (to {mode} mode, {stack} stack)", self.0)
+    }
+}

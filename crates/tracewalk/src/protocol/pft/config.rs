@@ -1,0 +1,312 @@
+//! PFT's configuration: registers in, named fields out.
+
+use core::fmt;
+
+use crate::directive::Rules;
+use crate::ids::TraceId;
+use crate::protocol::timestamp::{TimestampCoding, TimestampFormat, TimestampWidth};
+
+/// How a trace unit was built and set up, as far as decoding depends on it.
+///
+/// Whether timestamps and VMIDs are enabled is not here: their packets are read wherever they come. A Cortex-A9 was
+/// seen to send timestamps that its ETMCCER denies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The architecture's version.
+    pub version: Version,
+    /// Whether taken direct branches get branch packets as well.
+    pub branch_broadcast: bool,
+    /// Whether cycles are counted.
+    pub cycle_accurate: bool,
+    /// The size of context IDs: 0, 1, 2 or 4 bytes.
+    pub context_id_bytes: u8,
+    /// Whether returns may be traced as plain atoms.
+    pub return_stack: bool,
+    /// Whether DMB and DSB are waypoints.
+    pub barriers_are_waypoints: bool,
+    /// How timestamps are written.
+    pub timestamp: TimestampFormat,
+    /// Whether the address of a waypoint update is what the next address is compressed against.
+    ///
+    /// The specification can be read both ways: the section on branch address compression names branch and I-sync
+    /// packets, the one on waypoint updates says that they are compressed in the same way. The other decoders at hand
+    /// (OpenCSD, ptm2human) take waypoint updates in, and so does this one: it is the default.
+    pub waypoint_updates_are_bases: bool,
+    /// The source's ID in formatted trace.
+    pub trace_id: Option<TraceId>,
+}
+
+/// The versions of the architecture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Version {
+    /// PFTv1.0.
+    V1_0,
+    /// PFTv1.1: Virtualization, timestamps of other forms, exception returns on A and R profile.
+    V1_1,
+}
+
+/// The registers that decoding depends on. What is `None` is unknown, not zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Registers {
+    /// ETMCR, main control.
+    pub etmcr: Option<u32>,
+    /// ETMIDR, ID.
+    pub etmidr: Option<u32>,
+    /// ETMCCER, configuration code extension.
+    pub etmccer: Option<u32>,
+    /// ETMTRACEIDR, CoreSight trace ID.
+    pub etmtraceidr: Option<u32>,
+}
+
+/// A processor whose PTM's usual registers are known. The last digit of ETMIDR varies with the revision, which decoding
+/// does not depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Core {
+    name: &'static str,
+    etmidr: u32,
+    etmccer: u32,
+}
+
+/// CoreSight PTM-A9 (DDI 0401).
+const V1_0_ETMCCER: u32 = 0x00c0_19a2;
+/// What the Cortex-A15 of the TC2 board reports: 64-bit natural binary timestamps, return stack, Virtualization.
+const V1_1_ETMCCER: u32 = 0x34c0_1ac2;
+
+const CORES: [Core; 4] = [
+    Core { name: "cortex-a9", etmidr: 0x411c_f300, etmccer: V1_0_ETMCCER },
+    Core { name: "cortex-a12", etmidr: 0x411c_f310, etmccer: V1_1_ETMCCER },
+    Core { name: "cortex-a15", etmidr: 0x411c_f312, etmccer: V1_1_ETMCCER },
+    Core { name: "cortex-a17", etmidr: 0x411c_f310, etmccer: V1_1_ETMCCER },
+];
+
+impl Core {
+    /// The core of this name, like `cortex-a15`; case does not matter.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        CORES.into_iter().find(|core| core.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The names of all known cores.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        CORES.into_iter().map(|core| core.name)
+    }
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+}
+
+/// Why registers do not make a configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigError {
+    /// A register that decoding depends on is not given, and no core stands in for it.
+    Missing {
+        /// Its name.
+        register: &'static str,
+    },
+    /// ETMIDR is that of another architecture.
+    NotPft {
+        /// What ETMIDR holds.
+        etmidr: u32,
+    },
+    /// ETMIDR is that of a version that did not exist when this was written.
+    UnknownVersion {
+        /// What ETMIDR holds.
+        etmidr: u32,
+    },
+    /// The core's PTM is of another version than ETMIDR says.
+    VersionOfCore {
+        /// The core.
+        core: &'static str,
+        /// What ETMIDR holds.
+        etmidr: u32,
+    },
+    /// Branch broadcast and return stack are both on, which makes the trace unpredictable.
+    BroadcastWithReturnStack {
+        /// What ETMCR holds.
+        etmcr: u32,
+    },
+    /// VMID tracing is on in a version that has none.
+    VmidOnV1_0 {
+        /// What ETMCR holds.
+        etmcr: u32,
+    },
+    /// ETMTRACEIDR is no trace ID.
+    TraceId {
+        /// What it holds.
+        found: u32,
+    },
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Missing { register } => {
+                write!(f, "{register} is not given, and no cpu name that would stand in for it")
+            }
+            Self::NotPft { etmidr } => {
+                let major = etmidr::major(etmidr);
+                let hint = if major == etmidr::MAJOR_ETMV3 { "; an ETMv3 source has this value" } else { "" };
+                write!(
+                    f,
+                    "found major architecture version {major} in ETMIDR 0x{etmidr:08x}, expected 3 for PFT{hint}"
+                )
+            }
+            Self::UnknownVersion { etmidr } => {
+                let minor = etmidr::minor(etmidr);
+                write!(f, "found PFTv1.{minor} in ETMIDR 0x{etmidr:08x}, expected PFTv1.0 or PFTv1.1")
+            }
+            Self::VersionOfCore { core, etmidr } => {
+                let minor = etmidr::minor(etmidr);
+                write!(
+                    f,
+                    "found PFTv1.{minor} in ETMIDR 0x{etmidr:08x}, expected the other version for {core}"
+                )
+            }
+            Self::BroadcastWithReturnStack { etmcr } => write!(
+                f,
+                "found branch broadcast and return stack together in ETMCR 0x{etmcr:08x}, expected one of bits 8 and 29"
+            ),
+            Self::VmidOnV1_0 { etmcr } => {
+                write!(f, "found VMID tracing in ETMCR 0x{etmcr:08x}, expected bit 30 to be 0 on PFTv1.0")
+            }
+            Self::TraceId { found } => {
+                write!(f, "found 0x{found:x} in ETMTRACEIDR, expected a trace ID from 0x01 to 0x6f")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+/// ETMCR, main control.
+mod etmcr {
+    pub(super) const BRANCH_BROADCAST: u32 = 1 << 8;
+    pub(super) const CYCLE_ACCURATE: u32 = 1 << 12;
+    pub(super) const RETURN_STACK: u32 = 1 << 29;
+    pub(super) const VMID: u32 = 1 << 30;
+
+    /// Bits 15:14: context IDs of 0, 1, 2 or 4 bytes.
+    pub(super) const fn context_id_bytes(register: u32) -> u8 {
+        match register >> 14 & 0b11 {
+            0b00 => 0,
+            0b01 => 1,
+            0b10 => 2,
+            _ => 4,
+        }
+    }
+}
+
+/// ETMIDR, ID.
+mod etmidr {
+    pub(super) const MAJOR_ETMV3: u32 = 2;
+    pub(super) const MAJOR_PFT: u32 = 3;
+
+    /// Bits 11:8.
+    pub(super) const fn major(register: u32) -> u32 {
+        register >> 8 & 0b1111
+    }
+
+    /// Bits 7:4.
+    pub(super) const fn minor(register: u32) -> u32 {
+        register >> 4 & 0b1111
+    }
+}
+
+/// ETMCCER, configuration code extension.
+mod etmccer {
+    pub(super) const BARRIERS_ARE_WAYPOINTS: u32 = 1 << 24;
+    /// From PFTv1.1 on; PFTv1.0 always has Gray codes.
+    pub(super) const TIMESTAMP_BINARY: u32 = 1 << 28;
+    /// From PFTv1.1 on; PFTv1.0 always has 48 bits.
+    pub(super) const TIMESTAMP_64_BITS: u32 = 1 << 29;
+}
+
+impl Config {
+    /// The configuration of a core with its usual registers: instruction trace, nothing more.
+    #[must_use]
+    pub fn for_core(name: &str) -> Option<Self> {
+        Self::from_registers(Registers::default(), Some(Core::named(name)?)).ok()
+    }
+
+    /// The configuration that registers say. A core's usual values stand in for registers that are not given.
+    pub fn from_registers(registers: Registers, core: Option<Core>) -> Result<Self, ConfigError> {
+        let usual =
+            |register, usual: fn(Core) -> u32| core.map(usual).ok_or(ConfigError::Missing { register });
+        let etmidr = registers.etmidr.map_or_else(|| usual("ETMIDR", |core| core.etmidr), Ok)?;
+        let etmcr = registers.etmcr.map_or_else(|| usual("ETMCR", |_| 0), Ok)?;
+        let version = Version::from_etmidr(etmidr)?;
+        if let Some(core) = core.filter(|core| Version::from_etmidr(core.etmidr) != Ok(version)) {
+            return Err(ConfigError::VersionOfCore { core: core.name, etmidr });
+        }
+        // The version alone decides well enough: every known PTM of a version has the same bits that matter.
+        let etmccer = registers.etmccer.unwrap_or(match version {
+            Version::V1_0 => V1_0_ETMCCER,
+            Version::V1_1 => V1_1_ETMCCER,
+        });
+        let branch_broadcast = etmcr & etmcr::BRANCH_BROADCAST != 0;
+        // ETMCCER[23] is not asked whether there is a return stack: without one, no atom would ever ask for it.
+        let return_stack = etmcr & etmcr::RETURN_STACK != 0;
+        if branch_broadcast && return_stack {
+            return Err(ConfigError::BroadcastWithReturnStack { etmcr });
+        }
+        if version == Version::V1_0 && etmcr & etmcr::VMID != 0 {
+            return Err(ConfigError::VmidOnV1_0 { etmcr });
+        }
+        Ok(Self {
+            version,
+            branch_broadcast,
+            cycle_accurate: etmcr & etmcr::CYCLE_ACCURATE != 0,
+            context_id_bytes: etmcr::context_id_bytes(etmcr),
+            return_stack,
+            barriers_are_waypoints: etmccer & etmccer::BARRIERS_ARE_WAYPOINTS != 0,
+            timestamp: timestamp_format(version, etmccer),
+            waypoint_updates_are_bases: true,
+            trace_id: registers.etmtraceidr.map_or(Ok(None), trace_id)?,
+        })
+    }
+
+    /// What flow has to know.
+    #[must_use]
+    pub const fn rules(&self) -> Rules {
+        Rules {
+            barriers_are_waypoints: self.barriers_are_waypoints,
+            return_stack: self.return_stack,
+            halfwords_count: false,
+            vectors_hold_addresses: false,
+            branch_broadcast: self.branch_broadcast,
+            only_isa: None,
+        }
+    }
+}
+
+impl Version {
+    /// ETMIDR: bits 11:8 are 3 for PFT, bits 7:4 the minor version.
+    const fn from_etmidr(etmidr: u32) -> Result<Self, ConfigError> {
+        match (etmidr::major(etmidr), etmidr::minor(etmidr)) {
+            (etmidr::MAJOR_PFT, 0) => Ok(Self::V1_0),
+            (etmidr::MAJOR_PFT, 1) => Ok(Self::V1_1),
+            (etmidr::MAJOR_PFT, _) => Err(ConfigError::UnknownVersion { etmidr }),
+            (_, _) => Err(ConfigError::NotPft { etmidr }),
+        }
+    }
+}
+
+fn timestamp_format(version: Version, etmccer: u32) -> TimestampFormat {
+    let says = |bit| version >= Version::V1_1 && etmccer & bit != 0;
+    TimestampFormat {
+        width: if says(etmccer::TIMESTAMP_64_BITS) { TimestampWidth::Bits64 } else { TimestampWidth::Bits48 },
+        coding: if says(etmccer::TIMESTAMP_BINARY) { TimestampCoding::Binary } else { TimestampCoding::Gray },
+    }
+}
+
+/// ETMTRACEIDR[6:0]. 0 is its reset value: not set.
+fn trace_id(register: u32) -> Result<Option<TraceId>, ConfigError> {
+    if register == 0 {
+        return Ok(None);
+    }
+    let id = u8::try_from(register).ok().and_then(TraceId::new);
+    id.map(Some).ok_or(ConfigError::TraceId { found: register })
+}

@@ -1,0 +1,342 @@
+//! Bytes → packets.
+
+use crate::cursor::{Cursor, NeedInput};
+use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
+use crate::protocol::branch_address::{After, ReadError};
+use crate::protocol::{Decode, Malformation, Step};
+
+use super::compression::Compression;
+use super::config::{Config, Version};
+use super::cycle_count;
+use super::packet::{
+    A_SYNC_END, A_SYNC_ZEROS, Atom, Atoms, Branch, ExceptionInformation, ISync, ISyncReason, Packet,
+    Timestamp, WaypointUpdate, exception_byte_0, exception_byte_1, header, i_sync_information,
+    waypoint_information,
+};
+
+/// The packet decoder.
+///
+/// Until the first A-sync, and behind malformed bytes, it searches for the next A-sync. Packets between an A-sync and the
+/// next I-sync are decoded; it is [`Lowering`](super::Lowering) that makes nothing of them.
+#[derive(Clone, Debug)]
+pub struct Decoder {
+    config: Config,
+    synchronised: bool,
+    compression: Compression,
+}
+
+/// The longest run of zero bytes that is taken for an A-sync. Trace units send five; where a longer run comes, memory
+/// for it has to stay bounded.
+const LONGEST_A_SYNC: usize = 64;
+
+/// Why there is no packet.
+enum Stop {
+    NeedInput,
+    Malformed(Malformation),
+}
+
+impl From<NeedInput> for Stop {
+    fn from(_: NeedInput) -> Self {
+        Self::NeedInput
+    }
+}
+
+impl From<Malformation> for Stop {
+    fn from(malformation: Malformation) -> Self {
+        Self::Malformed(malformation)
+    }
+}
+
+impl Decoder {
+    /// A decoder for the start of a source's trace.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        Self { config: *config, synchronised: false, compression: Compression::default() }
+    }
+
+    /// The next step of the search for an A-sync.
+    ///
+    /// Of a run of zero bytes the last [`LONGEST_A_SYNC`] may be the A-sync's: what is passed over does not depend on how
+    /// much of the run is there already.
+    fn search(&mut self, input: &[u8]) -> Step<Packet> {
+        let zeros = leading_zeros(input);
+        if zeros == 0 {
+            return Step::Searched { bytes: memchr::memchr(header::A_SYNC, input).unwrap_or(input.len()) };
+        }
+        match input.get(zeros) {
+            None | Some(&A_SYNC_END) if zeros > LONGEST_A_SYNC => {
+                Step::Searched { bytes: zeros - LONGEST_A_SYNC }
+            }
+            None => Step::NeedInput,
+            Some(&A_SYNC_END) if zeros >= A_SYNC_ZEROS => {
+                self.synchronised = true;
+                Step::Packet { packet: Packet::ASync, bytes: zeros + 1 }
+            }
+            Some(_) => Step::Searched { bytes: zeros },
+        }
+    }
+
+    /// Reads a packet.
+    fn packet(&mut self, cursor: &mut Cursor<'_>) -> Result<Packet, Stop> {
+        let start = *cursor;
+        // IHI 0035B, table 4-1.
+        Ok(match cursor.byte()? {
+            byte if byte & header::BRANCH != 0 => {
+                *cursor = start;
+                Packet::Branch(self.branch(cursor)?)
+            }
+            header::A_SYNC => a_sync(cursor)?,
+            header::I_SYNC => Packet::ISync(self.i_sync(cursor)?),
+            header::TRIGGER => Packet::Trigger,
+            header::VMID if self.config.version >= Version::V1_1 => Packet::Vmid(Vmid(cursor.byte()?)),
+            found @ header::VMID => return Err(Malformation::ReservedHeader { found }.into()),
+            header @ (header::TIMESTAMP | header::TIMESTAMP_CLOCK_CHANGED) => {
+                Packet::Timestamp(self.timestamp(header, cursor)?)
+            }
+            header::IGNORE => Packet::Ignore,
+            header::CONTEXT_ID => Packet::ContextId(self.context_id(cursor)?.ok_or(CONTEXT_ID_NOT_ENABLED)?),
+            header::WAYPOINT_UPDATE => Packet::WaypointUpdate(self.waypoint_update(cursor)?),
+            header::EXCEPTION_RETURN => Packet::ExceptionReturn,
+            header @ header::ATOM..=0xff => Packet::Atom(self.atom(header, cursor)?),
+            // Reserved: every even byte below 0x80 that is not above. The odd ones went to the first row.
+            found @ (0x01..=0x07
+            | 0x09..=0x0b
+            | 0x0d..=0x3b
+            | 0x3d..=0x41
+            | 0x43..=0x45
+            | 0x47..=0x65
+            | 0x67..=0x6d
+            | 0x6f..=0x71
+            | 0x73..=0x75
+            | 0x77..=0x7f) => return Err(Malformation::ReservedHeader { found }.into()),
+        })
+    }
+
+    /// 4.4: address, information, cycle count unless periodic, context ID.
+    fn i_sync(&mut self, cursor: &mut Cursor<'_>) -> Result<ISync, Stop> {
+        use i_sync_information as bits;
+        let address = cursor.little_endian(4)?;
+        let information = cursor.byte()?;
+        let reserved = |field, found, expected| {
+            Stop::Malformed(Malformation::ReservedValue { packet: "i_sync", field, found, expected })
+        };
+        if information & bits::FIXED_MASK != bits::FIXED {
+            return Err(reserved("information", u32::from(information), "bits 7 and 4 clear and bit 0 set"));
+        }
+        let thumb = address & u32::from(bits::THUMB) != 0;
+        let alternative_isa = information & bits::ALTERNATIVE_ISA != 0;
+        let isa = match (thumb, alternative_isa) {
+            (true, true) => Isa::T32EE,
+            (true, false) => Isa::T32,
+            (false, false) => Isa::A32,
+            (false, true) => {
+                return Err(reserved("information", u32::from(information), "AltISA only with Thumb"));
+            }
+        };
+        if !thumb && address & u32::from(bits::HALFWORD) != 0 {
+            return Err(reserved("address", address, "a multiple of 4 with A32"));
+        }
+        let location = Location::new(Address(address & !u32::from(bits::THUMB)), isa);
+        let security = SecurityState {
+            non_secure: information & bits::NON_SECURE != 0,
+            hypervisor: information & bits::HYPERVISOR != 0,
+        };
+        let reason = ISyncReason::from_bits(information >> bits::REASON_SHIFT);
+        let cycles = if reason == ISyncReason::Periodic { None } else { self.cycle_count("i_sync", cursor)? };
+        let context_id = self.context_id(cursor)?;
+        let timestamp = self.compression.timestamp;
+        self.compression = Compression { base: Some(location), alternative_isa, security, timestamp };
+        Ok(ISync { reason, location, security, cycles, context_id })
+    }
+
+    /// 4.5 and 4.6: a header with atoms; in cycle-accurate trace with one atom and the start of a cycle count.
+    fn atom(&self, header: u8, cursor: &mut Cursor<'_>) -> Result<Atom, Stop> {
+        if self.config.cycle_accurate {
+            let atoms = Atoms::one(header & CYCLE_ACCURATE_N == 0);
+            return Ok(Atom { atoms, cycles: Some(cycle_count::read(cursor, header)?) });
+        }
+        let atoms = Atoms::from_header(header).ok_or(Malformation::ReservedHeader { found: header })?;
+        Ok(Atom { atoms, cycles: None })
+    }
+
+    /// 4.7: address bytes, of which the header is the first, exception information, cycle count.
+    fn branch(&mut self, cursor: &mut Cursor<'_>) -> Result<Branch, Stop> {
+        let mut next = self.compression;
+        let field = next.read_address(cursor).map_err(|error| address_error("branch", error))?;
+        let exception = match field.after {
+            After::ExceptionInformation => Some(exception_information(cursor, &mut next)?),
+            After::Nothing | After::Deprecated { .. } => None,
+        };
+        let target = next.locate(field);
+        let cycles = self.cycle_count("branch", cursor)?;
+        next.base = target;
+        self.compression = next;
+        Ok(Branch { target, states_isa: field.alignment.is_some(), exception, cycles })
+    }
+
+    /// 4.8: address bytes as a branch's, behind a header of their own.
+    fn waypoint_update(&mut self, cursor: &mut Cursor<'_>) -> Result<WaypointUpdate, Stop> {
+        let reserved = |field, found, expected| {
+            Stop::Malformed(Malformation::ReservedValue { packet: "waypoint_update", field, found, expected })
+        };
+        let mut next = self.compression;
+        let field = next.read_address(cursor).map_err(|error| address_error("waypoint_update", error))?;
+        if field.after == After::ExceptionInformation {
+            // Behind fewer than five bytes nobody knows what bit 6 says: that an information byte follows as in a branch
+            // packet, a seventh address bit (ptm2human), or nothing (OpenCSD). A guess could go wrong unnoticed.
+            if field.alignment.is_none() {
+                let expected = "bit 6 clear in the last of fewer than five bytes";
+                return Err(reserved("address", field.address.0, expected));
+            }
+            let information = cursor.byte()?;
+            if information & waypoint_information::RESERVED != 0 {
+                return Err(reserved("information", u32::from(information), "bit 7 clear"));
+            }
+            next.alternative_isa = information & waypoint_information::ALTERNATIVE_ISA != 0;
+        }
+        let reached = next.locate(field);
+        next.base = reached;
+        if self.config.waypoint_updates_are_bases {
+            self.compression = next;
+        }
+        Ok(WaypointUpdate { reached, states_isa: field.alignment.is_some() })
+    }
+
+    /// 4.10: the value, and in cycle-accurate trace a cycle count.
+    fn timestamp(&mut self, header: u8, cursor: &mut Cursor<'_>) -> Result<Timestamp, Stop> {
+        let format = self.config.timestamp;
+        let raw = format.read(cursor, self.compression.timestamp)?;
+        let cycles = self.cycle_count("timestamp", cursor)?;
+        self.compression.timestamp = raw;
+        let clock_changed = header == header::TIMESTAMP_CLOCK_CHANGED;
+        Ok(Timestamp { value: format.value(raw), clock_changed, cycles })
+    }
+
+    /// A context ID of the size that the configuration says; `None` where that is no bytes.
+    fn context_id(&self, cursor: &mut Cursor<'_>) -> Result<Option<ContextId>, NeedInput> {
+        let bytes = self.config.context_id_bytes;
+        if bytes == 0 { Ok(None) } else { cursor.little_endian(bytes).map(|value| Some(ContextId(value))) }
+    }
+
+    /// A cycle count field outside of atom packets; `None` without cycle accuracy.
+    fn cycle_count(&self, packet: &'static str, cursor: &mut Cursor<'_>) -> Result<Option<u32>, Stop> {
+        if !self.config.cycle_accurate {
+            return Ok(None);
+        }
+        let first = cursor.byte()?;
+        if first & cycle_count::FIRST_RESERVED != 0 {
+            return Err(Stop::Malformed(Malformation::ReservedValue {
+                packet,
+                field: "cycle count",
+                found: u32::from(first),
+                expected: "bits 1 and 0 clear in its first byte",
+            }));
+        }
+        Ok(Some(cycle_count::read(cursor, first)?))
+    }
+}
+
+impl Decode for Decoder {
+    type Packet = Packet;
+
+    #[inline]
+    fn decode(&mut self, input: &[u8]) -> Step<Packet> {
+        if !self.synchronised {
+            return self.search(input);
+        }
+        let mut cursor = Cursor::new(input);
+        match self.packet(&mut cursor) {
+            Ok(packet) => Step::Packet { packet, bytes: cursor.position() },
+            Err(Stop::NeedInput) => Step::NeedInput,
+            Err(Stop::Malformed(reason)) => {
+                self.desynchronise();
+                // Only the header is certain to be wrong: an A-sync may start anywhere behind it.
+                Step::Malformed { reason, bytes: 1 }
+            }
+        }
+    }
+
+    fn truncated(&self, input: &[u8]) -> Malformation {
+        let packet = match input.first() {
+            Some(byte) if byte & header::BRANCH != 0 => "branch",
+            Some(byte) if byte & header::ATOM != 0 => "atom",
+            Some(&header::I_SYNC) => "i_sync",
+            Some(&header::VMID) => "vmid",
+            Some(&(header::TIMESTAMP | header::TIMESTAMP_CLOCK_CHANGED)) => "timestamp",
+            Some(&header::CONTEXT_ID) => "context_id",
+            Some(&header::WAYPOINT_UPDATE) => "waypoint_update",
+            // Every other packet is one byte; and the search stops at zeros only.
+            _ => "a_sync",
+        };
+        Malformation::Truncated { packet }
+    }
+
+    fn desynchronise(&mut self) {
+        self.synchronised = false;
+        self.compression.forget_base();
+    }
+}
+
+/// F of a cycle-accurate atom: set for N.
+pub(super) const CYCLE_ACCURATE_N: u8 = 0b0000_0010;
+
+const CONTEXT_ID_NOT_ENABLED: Malformation =
+    Malformation::NotEnabled { packet: "context_id", setting: "ETMCR[15:14]" };
+
+/// 4.3: five zero bytes or more, and 0x80. The first zero byte was the header.
+fn a_sync(cursor: &mut Cursor<'_>) -> Result<Packet, Stop> {
+    let mut zeros = 1;
+    loop {
+        match cursor.byte()? {
+            0 if zeros < LONGEST_A_SYNC => zeros += 1,
+            A_SYNC_END if zeros >= A_SYNC_ZEROS => return Ok(Packet::ASync),
+            found => {
+                let zeros = u32::try_from(zeros).unwrap_or(u32::MAX);
+                return Err(Malformation::NotASync { zeros, found }.into());
+            }
+        }
+    }
+}
+
+/// 4.7.3: exception information bytes 0 and 1. What they do not say stays as it is.
+fn exception_information(
+    cursor: &mut Cursor<'_>,
+    next: &mut Compression,
+) -> Result<ExceptionInformation, Stop> {
+    let reserved = |field, byte: u8, expected| {
+        let found = u32::from(byte);
+        Stop::Malformed(Malformation::ReservedValue { packet: "branch", field, found, expected })
+    };
+    let byte_0 = cursor.byte()?;
+    if byte_0 & exception_byte_0::RESERVED != 0 {
+        return Err(reserved("exception information byte 0", byte_0, "bit 5 clear"));
+    }
+    let mut number = u16::from((byte_0 & exception_byte_0::NUMBER) >> exception_byte_0::NUMBER_SHIFT);
+    next.alternative_isa = byte_0 & exception_byte_0::ALTERNATIVE_ISA != 0;
+    next.security.non_secure = byte_0 & exception_byte_0::NON_SECURE != 0;
+    if byte_0 & exception_byte_0::CONTINUES != 0 {
+        let byte_1 = cursor.byte()?;
+        if byte_1 & exception_byte_1::RESERVED != 0 {
+            return Err(reserved("exception information byte 1", byte_1, "bits 7 and 6 clear"));
+        }
+        number |= u16::from(byte_1 & exception_byte_1::NUMBER) << exception_byte_1::NUMBER_SHIFT;
+        next.security.hypervisor = byte_1 & exception_byte_1::HYPERVISOR != 0;
+    }
+    Ok(ExceptionInformation { number, security: next.security })
+}
+
+fn address_error(packet: &'static str, error: ReadError) -> Stop {
+    match error {
+        ReadError::NeedInput => Stop::NeedInput,
+        ReadError::Reserved { found } => Stop::Malformed(Malformation::ReservedValue {
+            packet,
+            field: "address byte 5",
+            found: u32::from(found),
+            expected: "bit 7 clear and an instruction set",
+        }),
+    }
+}
+
+fn leading_zeros(input: &[u8]) -> usize {
+    input.iter().take_while(|&&byte| byte == header::A_SYNC).count()
+}

@@ -1,0 +1,176 @@
+//! Packets → directives.
+
+use crate::directive::{BeginReason, Directive, PreferredReturn, RunEnd};
+use crate::ids::{ContextId, Exception, Location, SecurityState, Vmid};
+use crate::protocol::Lower;
+use crate::span::Span;
+
+use super::packet::{
+    Atom, Branch, ExceptionInformation, ISync, ISyncReason, Packet, Timestamp, WaypointUpdate,
+};
+
+/// What packets mean, in the order in which it happened.
+///
+/// Nothing is held back: no PFT packet takes back what an earlier one said.
+#[derive(Clone, Debug, Default)]
+pub struct Lowering {
+    /// Whether an I-sync told where execution is, and nothing was lost since. Until then only what needs no position is
+    /// passed on: times, context and triggers.
+    positioned: bool,
+    /// The context that was last passed on; `None` for what was never traced.
+    context_id: Option<ContextId>,
+    vmid: Option<Vmid>,
+    security: Option<SecurityState>,
+}
+
+impl Lowering {
+    /// For the start of a source's trace.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn i_sync(&mut self, packet: &ISync, emit: &mut impl FnMut(Directive)) {
+        if let Some(cycles) = packet.cycles {
+            emit(Directive::Cycles(u64::from(cycles)));
+        }
+        let began = match packet.reason {
+            // Periodic: of no consequence where the position is known.
+            ISyncReason::Periodic if self.positioned => None,
+            ISyncReason::Periodic => Some(BeginReason::Synchronised),
+            ISyncReason::Enabled => Some(BeginReason::Enabled),
+            ISyncReason::Overflow => Some(BeginReason::Overflow),
+            ISyncReason::DebugExit => Some(BeginReason::DebugExit),
+        };
+        emit(match began {
+            Some(why) => Directive::Begin { at: Some(packet.location), why },
+            None => Directive::Confirm(packet.location),
+        });
+        self.positioned = true;
+        self.security(packet.security, emit);
+        if let Some(context_id) = packet.context_id {
+            self.context_id(context_id, emit);
+        }
+    }
+
+    fn atom(&self, packet: &Atom, emit: &mut impl FnMut(Directive)) {
+        if let Some(cycles) = packet.cycles {
+            emit(Directive::Cycles(u64::from(cycles)));
+        }
+        if self.positioned {
+            packet.atoms.iter().for_each(|executed| emit(Directive::Waypoint { executed }));
+        }
+    }
+
+    fn branch(&mut self, packet: &Branch, emit: &mut impl FnMut(Directive)) {
+        if let Some(cycles) = packet.cycles {
+            emit(Directive::Cycles(u64::from(cycles)));
+        }
+        // An I-sync gives a base, so that there is a target wherever there is a position.
+        let (true, Some(target)) = (self.positioned, packet.target) else { return };
+        match packet.exception {
+            Some(exception) if exception.was_taken() => self.exception(exception, target, emit),
+            Some(exception) => {
+                emit(Directive::WaypointTo(target));
+                self.security(exception.security, emit);
+            }
+            None => emit(Directive::WaypointTo(target)),
+        }
+    }
+
+    fn exception(
+        &mut self,
+        information: ExceptionInformation,
+        handler: Location,
+        emit: &mut impl FnMut(Directive),
+    ) {
+        let exception = information.exception();
+        // Debug entry: neither address nor state of the packet have a meaning.
+        let debug_entry = exception.is_some_and(Exception::is_debug_entry);
+        emit(Directive::Exception {
+            exception,
+            handler: if debug_entry { None } else { Some(handler) },
+            preferred_return: preferred_return(information.number),
+        });
+        if !debug_entry {
+            self.security(information.security, emit);
+        }
+    }
+
+    fn timestamp(packet: &Timestamp, emit: &mut impl FnMut(Directive)) {
+        emit(Directive::Timestamp(packet.value));
+        if let Some(cycles) = packet.cycles {
+            emit(Directive::Cycles(u64::from(cycles)));
+        }
+    }
+
+    fn security(&mut self, security: SecurityState, emit: &mut impl FnMut(Directive)) {
+        if self.security.replace(security) != Some(security) {
+            emit(Directive::Security(security));
+        }
+    }
+
+    fn context_id(&mut self, context_id: ContextId, emit: &mut impl FnMut(Directive)) {
+        if self.context_id.replace(context_id) != Some(context_id) {
+            emit(Directive::ContextId(context_id));
+        }
+    }
+}
+
+impl Lower for Lowering {
+    type Packet = Packet;
+
+    fn lower(&mut self, packet: &Packet, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+        let emit = &mut |directive| emit(directive, span);
+        match packet {
+            Packet::ASync | Packet::Ignore => {}
+            Packet::ISync(i_sync) => self.i_sync(i_sync, emit),
+            Packet::Atom(atom) => self.atom(atom, emit),
+            Packet::Branch(branch) => self.branch(branch, emit),
+            Packet::WaypointUpdate(WaypointUpdate { reached, .. }) => {
+                if let (true, Some(reached)) = (self.positioned, reached) {
+                    emit(Directive::RunTo { address: reached.address, end: RunEnd::Through });
+                }
+            }
+            Packet::ContextId(context_id) => self.context_id(*context_id, emit),
+            Packet::Trigger => emit(Directive::Trigger),
+            Packet::ExceptionReturn => {
+                if self.positioned {
+                    emit(Directive::ExceptionReturn);
+                }
+            }
+            Packet::Timestamp(timestamp) => Self::timestamp(timestamp, emit),
+            Packet::Vmid(vmid) => {
+                if self.vmid.replace(*vmid) != Some(*vmid) {
+                    emit(Directive::Vmid(*vmid));
+                }
+            }
+        }
+    }
+
+    fn lost(&mut self, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+        self.positioned = false;
+        emit(Directive::Lost, span);
+    }
+
+    fn finish(&mut self, _emit: &mut impl FnMut(Directive, Span)) {}
+}
+
+/// Where the architecture resumes after an exception of this number, seen from how far the trace has come.
+///
+/// Section 5.2 of IHI 0035B: before the exception a waypoint update brings the trace to the last instruction executed.
+/// For SVC, SMC and HVC that is the instruction itself, for aborts and breakpoints the one before; so both resume at the
+/// next instruction. An undefined instruction counts as executed as well, but its return address is its own.
+const fn preferred_return(number: u16) -> PreferredReturn {
+    match number {
+        // Debug entry, SMC, Hyp entry, asynchronous abort, ThumbEE check.
+        1..=5 => PreferredReturn::Next,
+        // Reset: the trace says nothing of what was executed before it.
+        8 => PreferredReturn::Unknown,
+        9 => PreferredReturn::Last,
+        // SVC, prefetch abort, data abort, generic, IRQ, FIQ.
+        10..=15 => PreferredReturn::Next,
+        // Reserved.
+        _ => PreferredReturn::Unknown,
+    }
+}

@@ -1,0 +1,382 @@
+//! The packets of PFT, in the order of section 4.3 of IHI 0035B.
+
+use crate::ids::{ContextId, Exception, Location, SecurityState, Vmid};
+use crate::protocol::{Describe, Field};
+
+/// A packet, with compressed fields restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packet {
+    /// `00000000` …: the next byte is a header.
+    ASync,
+    /// `00001000`: the state of the processor, for the next instruction.
+    ISync(ISync),
+    /// `1xxxxxx0`: waypoints that were passed.
+    Atom(Atom),
+    /// `xxxxxxx1`: a waypoint that was passed and where it went, or an exception.
+    Branch(Branch),
+    /// `01110010`: how far execution came without passing a waypoint.
+    WaypointUpdate(WaypointUpdate),
+    /// `01101110`: a new context ID.
+    ContextId(ContextId),
+    /// `00001100`: the trigger condition occurred.
+    Trigger,
+    /// `01100110`: padding.
+    Ignore,
+    /// `01110110`: the last waypoint returned from an exception.
+    ExceptionReturn,
+    /// `01000R10`: the time.
+    Timestamp(Timestamp),
+    /// `00111100`: a new virtual machine.
+    Vmid(Vmid),
+}
+
+/// The header bytes that are packets by themselves; branches and atoms take all that fit their patterns.
+pub(super) mod header {
+    pub(in super::super) const A_SYNC: u8 = 0b0000_0000;
+    pub(in super::super) const I_SYNC: u8 = 0b0000_1000;
+    pub(in super::super) const TRIGGER: u8 = 0b0000_1100;
+    pub(in super::super) const VMID: u8 = 0b0011_1100;
+    pub(in super::super) const TIMESTAMP: u8 = 0b0100_0010;
+    pub(in super::super) const TIMESTAMP_CLOCK_CHANGED: u8 = 0b0100_0110;
+    pub(in super::super) const IGNORE: u8 = 0b0110_0110;
+    pub(in super::super) const CONTEXT_ID: u8 = 0b0110_1110;
+    pub(in super::super) const WAYPOINT_UPDATE: u8 = 0b0111_0010;
+    pub(in super::super) const EXCEPTION_RETURN: u8 = 0b0111_0110;
+
+    /// Set in the first byte of a branch packet, and in no other header.
+    pub(in super::super) const BRANCH: u8 = 0b0000_0001;
+    /// Set in the header of an atom packet, and in no other header but branches'.
+    pub(in super::super) const ATOM: u8 = 0b1000_0000;
+}
+
+/// The zero bytes of an A-sync, at least; and the byte behind them.
+pub(super) const A_SYNC_ZEROS: usize = 5;
+pub(super) const A_SYNC_END: u8 = 0b1000_0000;
+
+/// I-sync: the information byte.
+pub(super) mod i_sync_information {
+    pub(in super::super) const REASON_SHIFT: u32 = 5;
+    pub(in super::super) const NON_SECURE: u8 = 0b0000_1000;
+    pub(in super::super) const ALTERNATIVE_ISA: u8 = 0b0000_0100;
+    pub(in super::super) const HYPERVISOR: u8 = 0b0000_0010;
+    /// Bits 7, 4 and 0, and what they always hold.
+    pub(in super::super) const FIXED_MASK: u8 = 0b1001_0001;
+    pub(in super::super) const FIXED: u8 = 0b0000_0001;
+    /// Set in the first address byte: Thumb or ThumbEE.
+    pub(in super::super) const THUMB: u8 = 0b0000_0001;
+    /// Zero in the first address byte where THUMB is zero: A32 instructions are words.
+    pub(in super::super) const HALFWORD: u8 = 0b0000_0010;
+}
+
+/// Branch: exception information byte 0.
+pub(super) mod exception_byte_0 {
+    pub(in super::super) const CONTINUES: u8 = 0b1000_0000;
+    pub(in super::super) const ALTERNATIVE_ISA: u8 = 0b0100_0000;
+    pub(in super::super) const RESERVED: u8 = 0b0010_0000;
+    pub(in super::super) const NUMBER: u8 = 0b0001_1110;
+    pub(in super::super) const NUMBER_SHIFT: u32 = 1;
+    pub(in super::super) const NON_SECURE: u8 = 0b0000_0001;
+}
+
+/// Branch: exception information byte 1.
+pub(super) mod exception_byte_1 {
+    pub(in super::super) const RESERVED: u8 = 0b1100_0000;
+    pub(in super::super) const HYPERVISOR: u8 = 0b0010_0000;
+    /// Exception[8:4].
+    pub(in super::super) const NUMBER: u8 = 0b0001_1111;
+    pub(in super::super) const NUMBER_SHIFT: u32 = 4;
+}
+
+/// Waypoint update: the information byte.
+pub(super) mod waypoint_information {
+    pub(in super::super) const RESERVED: u8 = 0b1000_0000;
+    pub(in super::super) const ALTERNATIVE_ISA: u8 = 0b0100_0000;
+}
+
+/// An I-sync packet. It says that no instruction was executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ISync {
+    /// Why it was sent.
+    pub reason: ISyncReason,
+    /// The next instruction to be executed.
+    pub location: Location,
+    /// NS and Hyp.
+    pub security: SecurityState,
+    /// Cycles since the last count. In cycle-accurate trace, unless the packet is periodic.
+    pub cycles: Option<u32>,
+    /// The context ID, where it is traced.
+    pub context_id: Option<ContextId>,
+}
+
+/// Why an I-sync was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ISyncReason {
+    /// Periodically.
+    Periodic,
+    /// Tracing was enabled.
+    Enabled,
+    /// Tracing restarted after an overflow.
+    Overflow,
+    /// The processor left Debug state.
+    DebugExit,
+}
+
+/// An atom packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Atom {
+    /// The atoms; one in cycle-accurate trace.
+    pub atoms: Atoms,
+    /// Cycles since the last count, in cycle-accurate trace.
+    pub cycles: Option<u32>,
+}
+
+/// One to five E and N atoms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Atoms {
+    /// Invariant: 1 to 5.
+    count: u8,
+    /// Bit `count - 1` is the oldest atom; set for N. Invariant: no bit above.
+    failed: u8,
+}
+
+/// A branch packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// Where execution went: the target or the exception's vector. `None` while the address that it is compressed
+    /// against is unknown.
+    pub target: Option<Location>,
+    /// Whether all five address bytes were sent, so that the packet itself says the instruction set.
+    pub states_isa: bool,
+    /// The exception information, where there is any.
+    pub exception: Option<ExceptionInformation>,
+    /// Cycles since the last count, in cycle-accurate trace.
+    pub cycles: Option<u32>,
+}
+
+/// A branch packet's exception information. AltISA is part of the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExceptionInformation {
+    /// Exception[8:0]. 0 where there was none: a branch that changes the security state or AltISA.
+    pub number: u16,
+    /// NS and Hyp; what was not sent is as in the last packet that said it.
+    pub security: SecurityState,
+}
+
+/// A waypoint update packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaypointUpdate {
+    /// Up to where execution came, this instruction included. `None` while the address that it is compressed against is
+    /// unknown.
+    pub reached: Option<Location>,
+    /// Whether all five address bytes were sent, so that the packet itself says the instruction set.
+    pub states_isa: bool,
+}
+
+/// A timestamp packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timestamp {
+    /// The value, Gray code resolved; 0 where the unit did not know it.
+    pub value: u64,
+    /// R: whether the processor's clock speed changed since the last timestamp.
+    pub clock_changed: bool,
+    /// Cycles since the last count, in cycle-accurate trace.
+    pub cycles: Option<u32>,
+}
+
+impl ISyncReason {
+    /// From the two reason bits.
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> Self {
+        match bits & 0b11 {
+            0b00 => Self::Periodic,
+            0b01 => Self::Enabled,
+            0b10 => Self::Overflow,
+            _ => Self::DebugExit,
+        }
+    }
+
+    /// The two reason bits.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        match self {
+            Self::Periodic => 0b00,
+            Self::Enabled => 0b01,
+            Self::Overflow => 0b10,
+            Self::DebugExit => 0b11,
+        }
+    }
+}
+
+impl Atoms {
+    /// The most atoms in a packet.
+    pub const MOST: u8 = 5;
+
+    /// One atom: E where the waypoint was `executed`, else N.
+    #[must_use]
+    pub const fn one(executed: bool) -> Self {
+        Self { count: 1, failed: !executed as u8 }
+    }
+
+    /// These atoms and one more behind them; `None` where they are five already.
+    #[must_use]
+    pub const fn and(self, executed: bool) -> Option<Self> {
+        if self.count == Self::MOST {
+            return None;
+        }
+        Some(Self { count: self.count + 1, failed: self.failed << 1 | !executed as u8 })
+    }
+
+    /// The atoms of a header without cycle accuracy; `None` for the reserved `1000000x`.
+    #[must_use]
+    pub(super) const fn from_header(header: u8) -> Option<Self> {
+        let count = match header {
+            0b1000_0100..=0b1000_0111 => 1,
+            0b1000_1000..=0b1000_1111 => 2,
+            0b1001_0000..=0b1001_1111 => 3,
+            0b1010_0000..=0b1011_1111 => 4,
+            0b1100_0000..=0b1111_1111 => 5,
+            0b0000_0000..=0b1000_0011 => return None,
+        };
+        Some(Self { count, failed: header >> 1 & ((1 << count) - 1) })
+    }
+
+    /// The header without cycle accuracy.
+    #[must_use]
+    pub(super) const fn header(self) -> u8 {
+        // The bit in front of the oldest atom says how many there are; five need none, their header has bit 6 set.
+        let marker = match self.count {
+            1 => 0b1000_0100,
+            2 => 0b1000_1000,
+            3 => 0b1001_0000,
+            4 => 0b1010_0000,
+            _ => 0b1100_0000,
+        };
+        marker | self.failed << 1
+    }
+
+    /// How many there are, 1 to 5.
+    #[must_use]
+    pub const fn count(self) -> u8 {
+        self.count
+    }
+
+    /// For each atom, oldest first, whether it is E: its waypoint was executed.
+    pub fn iter(self) -> impl DoubleEndedIterator<Item = bool> + ExactSizeIterator {
+        (0..self.count).rev().map(move |bit| self.failed >> bit & 1 == 0)
+    }
+}
+
+impl ExceptionInformation {
+    /// The exception; `None` where there was none, or where its number is none of A and R profile's.
+    #[must_use]
+    pub fn exception(self) -> Option<Exception> {
+        match u8::try_from(self.number) {
+            Ok(0) | Err(_) => None,
+            Ok(number) => Some(Exception::Ar(number)),
+        }
+    }
+
+    /// Whether an exception was taken.
+    #[must_use]
+    pub const fn was_taken(self) -> bool {
+        self.number != 0
+    }
+}
+
+impl Describe for Packet {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::ASync => "a_sync",
+            Self::ISync(_) => "i_sync",
+            Self::Atom(_) => "atom",
+            Self::Branch(_) => "branch",
+            Self::WaypointUpdate(_) => "waypoint_update",
+            Self::ContextId(_) => "context_id",
+            Self::Trigger => "trigger",
+            Self::Ignore => "ignore",
+            Self::ExceptionReturn => "exception_return",
+            Self::Timestamp(_) => "timestamp",
+            Self::Vmid(_) => "vmid",
+        }
+    }
+
+    fn fields(&self, visit: &mut dyn FnMut(&'static str, Field<'_>)) {
+        match self {
+            Self::ISync(i_sync) => i_sync.fields(visit),
+            Self::Atom(Atom { atoms, cycles }) => {
+                let mut letters = [0; Atoms::MOST as usize];
+                let text = atoms.letters(&mut letters);
+                visit("atoms", Field::Text(text));
+                cycles_field(*cycles, visit);
+            }
+            Self::Branch(branch) => branch.fields(visit),
+            Self::WaypointUpdate(WaypointUpdate { reached, states_isa }) => {
+                location_fields(*reached, *states_isa, visit);
+            }
+            Self::ContextId(context_id) => visit("context_id", Field::Number(u64::from(context_id.0))),
+            Self::Timestamp(Timestamp { value, cycles, .. }) => {
+                visit("timestamp", Field::Number(*value));
+                cycles_field(*cycles, visit);
+            }
+            Self::Vmid(vmid) => visit("vmid", Field::Number(u64::from(vmid.0))),
+            Self::ASync | Self::Trigger | Self::Ignore | Self::ExceptionReturn => {}
+        }
+    }
+}
+
+impl ISync {
+    fn fields(&self, visit: &mut dyn FnMut(&'static str, Field<'_>)) {
+        visit("reason", Field::Number(u64::from(self.reason.bits())));
+        location_fields(Some(self.location), true, visit);
+        security_fields(self.security, visit);
+        if let Some(context_id) = self.context_id {
+            visit("context_id", Field::Number(u64::from(context_id.0)));
+        }
+        cycles_field(self.cycles, visit);
+    }
+}
+
+impl Atoms {
+    fn letters(self, letters: &mut [u8; Self::MOST as usize]) -> &str {
+        for (letter, executed) in letters.iter_mut().zip(self.iter()) {
+            *letter = if executed { b'E' } else { b'N' };
+        }
+        let letters = letters.get(..usize::from(self.count)).unwrap_or_default();
+        core::str::from_utf8(letters).unwrap_or_default()
+    }
+}
+
+impl Branch {
+    fn fields(&self, visit: &mut dyn FnMut(&'static str, Field<'_>)) {
+        location_fields(self.target, self.states_isa, visit);
+        if let Some(exception) = self.exception {
+            visit("exception", Field::Number(u64::from(exception.number)));
+            security_fields(exception.security, visit);
+        }
+        cycles_field(self.cycles, visit);
+    }
+}
+
+fn location_fields(
+    location: Option<Location>,
+    states_isa: bool,
+    visit: &mut dyn FnMut(&'static str, Field<'_>),
+) {
+    if let Some(location) = location {
+        visit("addr", Field::Address(location.address));
+        if states_isa {
+            visit("isa", Field::Text(location.isa.name()));
+        }
+    }
+}
+
+fn security_fields(security: SecurityState, visit: &mut dyn FnMut(&'static str, Field<'_>)) {
+    visit("ns", Field::Number(u64::from(security.non_secure)));
+    visit("hyp", Field::Number(u64::from(security.hypervisor)));
+}
+
+fn cycles_field(cycles: Option<u32>, visit: &mut dyn FnMut(&'static str, Field<'_>)) {
+    if let Some(cycles) = cycles {
+        visit("cycles", Field::Number(u64::from(cycles)));
+    }
+}
