@@ -19,9 +19,12 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod analysis;
+pub mod disassembly;
 pub mod export;
 mod palette;
 mod section;
+pub mod symbols;
 
 pub use palette::Palette;
 pub use section::Section;

@@ -74,4 +74,4 @@ pub enum PacketContent<'a> {
 }
 
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;

@@ -1,0 +1,9 @@
+//! Answers that are counted or inferred from program flow.
+
+mod call_depth;
+mod contradictions;
+mod statistics;
+
+pub use call_depth::{Arrival, CallDepth};
+pub use contradictions::{Contradictions, Verdict};
+pub use statistics::Statistics;

@@ -1,0 +1,45 @@
+//! How much there was.
+
+use tracewalk::flow::Element;
+
+/// Counts over one source, or over several added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Bytes of trace.
+    pub bytes: u64,
+    /// Packets.
+    pub packets: u64,
+    /// Stretches of bytes that are no packet.
+    pub malformed: u64,
+    /// Ranges of instructions that were executed.
+    pub ranges: u64,
+    /// Instructions that were executed or passed.
+    pub instructions: u64,
+    /// Places where execution could not be followed.
+    pub gaps: u64,
+}
+
+impl Statistics {
+    /// Counts an element of program flow.
+    #[inline]
+    pub const fn element(&mut self, element: &Element) {
+        match element {
+            Element::Block(block) => {
+                self.ranges += 1;
+                self.instructions += block.instructions as u64;
+            }
+            Element::Gap(_) => self.gaps += 1,
+            Element::Event(_) => {}
+        }
+    }
+
+    /// Adds what another counted.
+    pub const fn add(&mut self, other: &Self) {
+        self.bytes += other.bytes;
+        self.packets += other.packets;
+        self.malformed += other.malformed;
+        self.ranges += other.ranges;
+        self.instructions += other.instructions;
+        self.gaps += other.gaps;
+    }
+}

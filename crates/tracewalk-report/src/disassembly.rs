@@ -1,0 +1,257 @@
+//! Instructions as text.
+//!
+//! A place in a program goes in, mnemonic and operands come out. Which instructions were executed is not decided here:
+//! program flow has its own, far smaller idea of an instruction, and never asks a disassembler.
+
+use std::fmt;
+
+use exarmo_aarch32::{
+    BranchKind, DecodeError, Instruction as Decoded, ItState, TokenKind, TokenSink, a32, t32,
+};
+use tracewalk::ids::{Address, Isa, Location};
+use tracewalk::program::Program;
+
+mod m_profile;
+
+/// One instruction as text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Disassembled {
+    /// Its size, 2 or 4 bytes (fewer where the program ends inside it).
+    pub bytes: u8,
+    /// The mnemonic with its condition, like `bne`.
+    pub mnemonic: String,
+    /// The operands, like `r0, [r1, #4]`. Addresses are `0x`-prefixed.
+    pub operands: String,
+    /// The address among the operands: a branch target.
+    pub target: Option<Address>,
+    /// The address among the operands from which a load relative to the program counter takes its value.
+    pub literal: Option<Address>,
+}
+
+/// A disassembler.
+pub trait Disassemble {
+    /// The instruction at `at`; `None` where the program has no byte there.
+    fn disassemble(&self, program: &Program, at: Location) -> Option<Disassembled>;
+}
+
+/// The variants of the architecture whose encodings overlap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// Application and real-time processors.
+    #[default]
+    Ar,
+    /// Microcontrollers.
+    M,
+}
+
+/// The disassembler for A32 and T32.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Disassembler {
+    profile: Profile,
+}
+
+impl Disassembler {
+    /// A disassembler for code of this profile.
+    #[must_use]
+    pub const fn new(profile: Profile) -> Self {
+        Self { profile }
+    }
+}
+
+impl Disassemble for Disassembler {
+    fn disassemble(&self, program: &Program, at: Location) -> Option<Disassembled> {
+        let code = program.code(at.address)?;
+        Some(match at.isa {
+            Isa::A32 => match code.first_chunk() {
+                Some(word) => written(a32::decode_word(u32::from_le_bytes(*word)), code, at, 4),
+                None => data(code),
+            },
+            Isa::T32 | Isa::T32EE => self.thumb(program, code, at),
+            Isa::Jazelle => data(code.get(..1).unwrap_or(code)),
+        })
+    }
+}
+
+impl Disassembler {
+    fn thumb(self, program: &Program, code: &[u8], at: Location) -> Disassembled {
+        let Some(first) = code.first_chunk().copied().map(u16::from_le_bytes) else { return data(code) };
+        let bytes = t32::length(first);
+        let second = code.get(2..4).filter(|_| bytes == 4).and_then(|code| code.first_chunk());
+        if self.profile == Profile::M
+            && let Some(text) = m_profile::disassemble(first, second.copied().map(u16::from_le_bytes))
+        {
+            return text;
+        }
+        written(t32::decode_bytes(code, it_state(program, at.address)), code, at, bytes)
+    }
+}
+
+/// The state of the IT block that the instruction at `at` stands in.
+///
+/// It does not depend on how execution came here: the IT instruction is looked for in the code before. A block holds
+/// at most four instructions, so the IT stands at most three instructions of four bytes and itself before the last.
+fn it_state(program: &Program, at: Address) -> ItState {
+    (1..=7).find_map(|halfwords| it_block_from(program, at.moved(-2 * halfwords), at)).unwrap_or(ItState::Outside)
+}
+
+/// The state at `at` if an IT instruction at `from` has `at` in its block.
+fn it_block_from(program: &Program, from: Address, at: Address) -> Option<ItState> {
+    let halfword = |at: Address| program.code(at)?.first_chunk().copied().map(u16::from_le_bytes);
+    let it = halfword(from)?;
+    if it & 0xff00 != 0xbf00 || it & 0x000f == 0 {
+        return None;
+    }
+    // Behind the first half of a 32-bit instruction it is the second half, not an IT.
+    if halfword(from.moved(-2)).is_some_and(|before| t32::length(before) == 4) {
+        return None;
+    }
+    let (mut state, mut next) = (ItState::Outside, from);
+    while next.bytes_since(from) < at.bytes_since(from) {
+        let code = program.code(next)?;
+        state = state.after(&t32::decode_bytes(code, state).ok()?);
+        next = next.plus(t32::length(halfword(next)?).into());
+    }
+    (next == at && state.in_block()).then_some(state)
+}
+
+fn written(decoded: Result<Decoded, DecodeError>, code: &[u8], at: Location, bytes: u8) -> Disassembled {
+    let Ok(instruction) = decoded else { return data(code.get(..bytes.into()).unwrap_or(code)) };
+    let instruction = instruction.at(at.address.0.into());
+    let mut text = Text::default();
+    // The sink writes to strings, which cannot fail.
+    let _ = instruction.write_tokens(&mut text);
+    let branches = instruction.branch().kind != BranchKind::None;
+    let loads = text.mnemonic.starts_with("ldr") || text.mnemonic.starts_with("vldr");
+    Disassembled {
+        bytes,
+        target: text.address.filter(|_| branches),
+        literal: text.address.filter(|_| loads && !branches),
+        mnemonic: text.mnemonic,
+        operands: text.operands,
+    }
+}
+
+/// Bytes that are no instruction.
+fn data(code: &[u8]) -> Disassembled {
+    let (mnemonic, operands) = match *code {
+        [a, b, c, d, ..] => (".word", format!("0x{:08x}", u32::from_le_bytes([a, b, c, d]))),
+        [a, b, ..] => (".short", format!("0x{:04x}", u16::from_le_bytes([a, b]))),
+        [a] => (".byte", format!("0x{a:02x}")),
+        [] => ("", String::new()),
+    };
+    let bytes = u8::try_from(code.len().min(4)).expect("at most four");
+    Disassembled { bytes, mnemonic: mnemonic.to_owned(), operands, target: None, literal: None }
+}
+
+/// Collects the tokens of one instruction.
+#[derive(Default)]
+struct Text {
+    mnemonic: String,
+    operands: String,
+    /// The address that a label among the operands stands for.
+    address: Option<Address>,
+}
+
+/// Numbers below this are counts and offsets to people, above it patterns and addresses.
+const DECIMAL_BELOW: u64 = 1024;
+
+impl Text {
+    fn part(&mut self, kind: TokenKind) -> &mut String {
+        // A data type like `.f32` rides on the mnemonic.
+        if kind == TokenKind::Mnemonic || (kind != TokenKind::Text && self.operands.is_empty() && self.mnemonic.is_empty())
+        {
+            &mut self.mnemonic
+        } else {
+            &mut self.operands
+        }
+    }
+}
+
+impl TokenSink for Text {
+    fn text(&mut self, kind: TokenKind, operand: Option<u8>, text: &str) -> fmt::Result {
+        self.value(kind, operand, &text)
+    }
+
+    fn value(&mut self, kind: TokenKind, _operand: Option<u8>, value: &dyn fmt::Display) -> fmt::Result {
+        use fmt::Write as _;
+        match kind {
+            TokenKind::Immediate(number) if number.unsigned_abs() < DECIMAL_BELOW => {
+                write!(self.operands, "{number}")
+            }
+            TokenKind::Address(address) => {
+                self.address = u32::try_from(address).ok().map(Address);
+                write!(self.operands, "0x{address:x}")
+            }
+            TokenKind::Text => {
+                let text = value.to_string();
+                // The tab between mnemonic and operands is the layout's business.
+                if text == "\t" { Ok(()) } else { self.part(kind).write_str(&text) }
+            }
+            _ => write!(self.part(kind), "{value}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(profile: Profile, isa: Isa, code: &[u8]) -> Vec<String> {
+        let mut program = Program::new();
+        program.add(Address(0x1000), code).unwrap();
+        let disassembler = Disassembler::new(profile);
+        let mut at = Location::new(Address(0x1000), isa);
+        let mut lines = Vec::new();
+        while let Some(text) = disassembler.disassemble(&program, at) {
+            lines.push(format!("{} {}", text.mnemonic, text.operands).trim_end().to_owned());
+            at.address = at.address.plus(text.bytes.into());
+        }
+        lines
+    }
+
+    #[test]
+    fn thumb_is_disassembled_and_a_rest_is_data() {
+        let code = [
+            0x00, 0xb5, // push {lr}
+            0xff, 0xf7, 0xfd, 0xff, // bl 1000
+            0x01, 0x4b, // ldr r3, [pc, #4]
+            0xfc, 0xd1, // bne 1004
+            0xde, // half an instruction
+        ];
+        let expected = ["push {lr}", "bl 0x1000", "ldr r3, 0x100c", "bne 0x1004", ".byte 0xde"];
+        assert_eq!(lines(Profile::M, Isa::T32, &code), expected);
+    }
+
+    #[test]
+    fn a_branch_has_its_target_and_a_literal_load_its_address() {
+        let mut program = Program::new();
+        program.add(Address(0x1002), &[0x01, 0x4b, 0xfd, 0xd1]).unwrap();
+        let disassembler = Disassembler::new(Profile::M);
+        let load = disassembler.disassemble(&program, Location::new(Address(0x1002), Isa::T32)).unwrap();
+        assert_eq!(load.literal, Some(Address(0x1008)));
+        let branch = disassembler.disassemble(&program, Location::new(Address(0x1004), Isa::T32)).unwrap();
+        assert_eq!(branch.target, Some(Address(0x1002)));
+    }
+
+    #[test]
+    fn an_instruction_in_an_it_block_has_its_condition_however_execution_came_to_it() {
+        let code = [
+            0x0c, 0xbf, // ite eq
+            0x4f, 0xf0, 0x01, 0x00, // moveq.w r0, #1
+            0x00, 0x20, // movne r0, #0
+            0x00, 0x20, // movs r0, #0
+        ];
+        assert_eq!(lines(Profile::M, Isa::T32, &code), ["ite eq", "moveq r0, #1", "movne r0, #0", "movs r0, #0"]);
+        let mut program = Program::new();
+        program.add(Address(0x1000), &code).unwrap();
+        let at = Location::new(Address(0x1006), Isa::T32);
+        let text = Disassembler::new(Profile::M).disassemble(&program, at).unwrap();
+        assert_eq!(text.mnemonic, "movne");
+    }
+
+    #[test]
+    fn a32_words_are_disassembled_and_a_rest_is_data() {
+        let code = [0x10, 0x40, 0x2d, 0xe9, 0x1e, 0xff, 0x2f, 0x01, 0xff, 0xff];
+        assert_eq!(lines(Profile::Ar, Isa::A32, &code), ["push {r4, lr}", "bxeq lr", ".short 0xffff"]);
+    }
+}
