@@ -91,7 +91,9 @@ impl Disassembler {
 /// It does not depend on how execution came here: the IT instruction is looked for in the code before. A block holds
 /// at most four instructions, so the IT stands at most three instructions of four bytes and itself before the last.
 fn it_state(program: &Program, at: Address) -> ItState {
-    (1..=7).find_map(|halfwords| it_block_from(program, at.moved(-2 * halfwords), at)).unwrap_or(ItState::Outside)
+    (1..=7)
+        .find_map(|halfwords| it_block_from(program, at.moved(-2 * halfwords), at))
+        .unwrap_or(ItState::Outside)
 }
 
 /// The state at `at` if an IT instruction at `from` has `at` in its block.
@@ -158,7 +160,8 @@ const DECIMAL_BELOW: u64 = 1024;
 impl Text {
     fn part(&mut self, kind: TokenKind) -> &mut String {
         // A data type like `.f32` rides on the mnemonic.
-        if kind == TokenKind::Mnemonic || (kind != TokenKind::Text && self.operands.is_empty() && self.mnemonic.is_empty())
+        if kind == TokenKind::Mnemonic
+            || (kind != TokenKind::Text && self.operands.is_empty() && self.mnemonic.is_empty())
         {
             &mut self.mnemonic
         } else {
@@ -241,7 +244,10 @@ mod tests {
             0x00, 0x20, // movne r0, #0
             0x00, 0x20, // movs r0, #0
         ];
-        assert_eq!(lines(Profile::M, Isa::T32, &code), ["ite eq", "moveq r0, #1", "movne r0, #0", "movs r0, #0"]);
+        assert_eq!(
+            lines(Profile::M, Isa::T32, &code),
+            ["ite eq", "moveq r0, #1", "movne r0, #0", "movs r0, #0"]
+        );
         let mut program = Program::new();
         program.add(Address(0x1000), &code).unwrap();
         let at = Location::new(Address(0x1006), Isa::T32);

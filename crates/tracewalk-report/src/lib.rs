@@ -7,12 +7,12 @@
 //! ```
 //! use tracewalk::ids::TraceId;
 //! use tracewalk_report::export::{Export, FlowRecord, Runs};
-//! use tracewalk_report::Section;
+//! use tracewalk_report::{Code, Section};
 //!
 //! let mut out = Vec::new();
 //! let mut runs = Runs::new(&mut out);
 //! runs.begin()?;
-//! runs.section(&Section { id: TraceId::new(2), protocol: "etmv3" })?;
+//! runs.section(&Section { id: TraceId::new(2), protocol: "etmv3", code: Code::unknown().into() })?;
 //! runs.end_section()?;
 //! assert_eq!(out, b"# tracewalk runs 1\nS 02\n");
 //! # Ok::<(), std::io::Error>(())
@@ -27,4 +27,4 @@ mod section;
 pub mod symbols;
 
 pub use palette::Palette;
-pub use section::Section;
+pub use section::{Code, Section};

@@ -54,7 +54,9 @@ enum Next {
     Jump,
     /// An indirect branch, which may be a return by another means.
     IndirectJump,
-    Call { returns_to: Address },
+    Call {
+        returns_to: Address,
+    },
     Return,
     /// Applied already.
     Exception,
@@ -106,7 +108,9 @@ impl CallDepth {
                     let _ = self.arrive(at.address);
                     self.next = Next::Elsewhere;
                 }
-                GapReason::AddressUnknown | GapReason::Contradiction(_) | GapReason::TraceLost => self.forget(),
+                GapReason::AddressUnknown | GapReason::Contradiction(_) | GapReason::TraceLost => {
+                    self.forget()
+                }
             },
         }
         None
@@ -161,7 +165,9 @@ impl CallDepth {
                 (BranchKind::Indirect, false, None) => Next::IndirectJump,
                 (BranchKind::Direct, false, None) => Next::Jump,
             },
-            Ending::Branch { taken: false, .. } | Ending::Interrupted | Ending::ConditionFailed => Next::Straight,
+            Ending::Branch { taken: false, .. } | Ending::Interrupted | Ending::ConditionFailed => {
+                Next::Straight
+            }
         };
     }
 
@@ -327,11 +333,10 @@ mod tests {
             block(0x200, 0x202, returns()),
             block(0x104, 0x106, taken()),
         ]);
-        assert_eq!(found[1..], [
-            (Arrival::Exception, 2),
-            (Arrival::ExceptionReturn, 1),
-            (Arrival::Return, 0),
-        ]);
+        assert_eq!(
+            found[1..],
+            [(Arrival::Exception, 2), (Arrival::ExceptionReturn, 1), (Arrival::Return, 0),]
+        );
     }
 
     #[test]

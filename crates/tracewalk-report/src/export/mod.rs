@@ -4,9 +4,10 @@
 
 mod flow_jsonl;
 mod json;
+mod last;
 mod packets_jsonl;
-mod packets_text;
 mod runs;
+mod text;
 
 use std::io;
 
@@ -17,9 +18,10 @@ use tracewalk::span::CaptureOffset;
 use crate::Section;
 
 pub use flow_jsonl::FlowJsonl;
+pub use last::LastInstructions;
 pub use packets_jsonl::PacketsJsonl;
-pub use packets_text::PacketsText;
 pub use runs::Runs;
+pub use text::{FunctionTree, Listing, ListingOptions, PacketsText};
 
 /// Something that writes records down.
 ///

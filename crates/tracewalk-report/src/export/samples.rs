@@ -1,19 +1,21 @@
 //! Hand-made records for the exporters' tests.
 
+use std::rc::Rc;
+
 use tracewalk::flow::{Block, BranchKind, Element, Ending, Event, EventKind, Gap, GapReason};
 use tracewalk::ids::{Address, Isa, TraceId};
 use tracewalk::protocol::{Describe, Field};
 use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
 use super::{Export, FlowRecord, PacketContent, PacketRecord};
-use crate::Section;
+use crate::{Code, Section};
 
 /// Where all elements of these samples are proven.
 pub(crate) const SPAN: Span = Span { start: StreamOffset(3), end: StreamOffset(5) };
 
 pub(crate) fn export(exporter: &mut impl Export<FlowRecord>, id: Option<TraceId>, elements: &[Element]) {
     exporter.begin().unwrap();
-    exporter.section(&Section { id, protocol: "etmv3" }).unwrap();
+    exporter.section(&Section { id, protocol: "etmv3", code: Rc::new(Code::unknown()) }).unwrap();
     for &element in elements {
         exporter.record(FlowRecord { element, at: CaptureOffset(7) }).unwrap();
     }
@@ -74,7 +76,7 @@ where
     E: for<'a> Export<PacketRecord<'a>>,
 {
     exporter.begin().unwrap();
-    exporter.section(&Section { id: None, protocol: "etmv3" }).unwrap();
+    exporter.section(&Section { id: None, protocol: "etmv3", code: Rc::new(Code::unknown()) }).unwrap();
     let mut at = CaptureOffset(0);
     for &(content, bytes) in contents {
         exporter.record(PacketRecord { content, at, bytes }).unwrap();

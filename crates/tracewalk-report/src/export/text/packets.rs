@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use tracewalk::protocol::Field;
 
-use super::{Export, PacketContent, PacketRecord};
+use crate::export::{Export, PacketContent, PacketRecord};
 use crate::{Palette, Section};
 
 /// How many bytes stand on one line.

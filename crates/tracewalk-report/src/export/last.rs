@@ -1,0 +1,148 @@
+//! Only the end of a trace: the last so many instructions and what happened between them.
+
+use std::collections::VecDeque;
+use std::io;
+
+use tracewalk::flow::{Block, Element};
+use tracewalk::ids::Location;
+use tracewalk::isa::classify;
+
+use super::{Export, FlowRecord};
+use crate::{Code, Section};
+
+/// Holds records back and passes on those of the last instructions of each source.
+#[derive(Debug)]
+pub struct LastInstructions<E> {
+    inner: E,
+    instructions: u64,
+    section: Option<Section>,
+    held: VecDeque<FlowRecord>,
+    /// How many instructions `held` has.
+    holding: u64,
+}
+
+/// More records than this are not held, so that memory stays bounded in a trace of events without instructions.
+const MOST_RECORDS: usize = 1 << 20;
+
+impl<E: Export<FlowRecord>> LastInstructions<E> {
+    /// Passes the last `instructions` instructions on to `inner`.
+    pub const fn new(inner: E, instructions: u64) -> Self {
+        Self { inner, instructions, section: None, held: VecDeque::new(), holding: 0 }
+    }
+
+    /// Drops what is older than the last instructions, in whole records.
+    fn drop_old(&mut self) {
+        while let Some(oldest) = self.held.front() {
+            let count = instructions(oldest);
+            let kept = self.holding - count < self.instructions
+                // What happened in front of the first instruction that is kept.
+                || (count == 0 && self.holding == self.instructions && self.instructions != 0);
+            if kept && self.held.len() <= MOST_RECORDS {
+                break;
+            }
+            self.holding -= count;
+            self.held.pop_front();
+        }
+    }
+}
+
+impl<E: Export<FlowRecord>> Export<FlowRecord> for LastInstructions<E> {
+    fn begin(&mut self) -> io::Result<()> {
+        self.inner.begin()
+    }
+
+    fn section(&mut self, section: &Section) -> io::Result<()> {
+        self.section = Some(section.clone());
+        self.inner.section(section)
+    }
+
+    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        self.holding += instructions(&record);
+        self.held.push_back(record);
+        self.drop_old();
+        Ok(())
+    }
+
+    fn end_section(&mut self) -> io::Result<()> {
+        let code = self.section.take().map(|section| section.code);
+        let mut surplus = std::mem::take(&mut self.holding).saturating_sub(self.instructions);
+        for mut record in self.held.drain(..) {
+            if let (Element::Block(block), Some(code)) = (&mut record.element, &code) {
+                let skip = surplus.min(block.instructions.saturating_sub(1).into());
+                skip_instructions(block, skip, code);
+                surplus = 0;
+            }
+            self.inner.record(record)?;
+        }
+        self.inner.end_section()
+    }
+}
+
+const fn instructions(record: &FlowRecord) -> u64 {
+    match record.element {
+        Element::Block(block) => block.instructions as u64,
+        Element::Event(_) | Element::Gap(_) => 0,
+    }
+}
+
+/// Takes the first `count` instructions off a block that has more.
+fn skip_instructions(block: &mut Block, count: u64, code: &Code) {
+    for _ in 0..count {
+        let at = Location::new(block.start, block.isa);
+        let bytes = code.program.code(at.address).unwrap_or_default();
+        // Flow has been through this code, so it can be classified.
+        let Ok(instruction) = classify(bytes, at.address, at.isa) else { return };
+        block.start = block.start.plus(instruction.bytes.into());
+        block.instructions -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disassembly::Disassembler;
+    use crate::export::Runs;
+    use crate::export::samples::{block, event, taken};
+    use crate::symbols::NoSymbols;
+    use std::rc::Rc;
+    use std::sync::Arc;
+    use tracewalk::flow::EventKind;
+    use tracewalk::ids::Address;
+    use tracewalk::program::Program;
+    use tracewalk::span::CaptureOffset;
+
+    fn last(count: u64, elements: &[Element]) -> String {
+        let mut program = Program::new();
+        program.add(Address(0x100), &[0; 0x400]).unwrap();
+        let code = Code {
+            program: Arc::new(program),
+            symbols: Box::new(NoSymbols),
+            disassembler: Box::new(Disassembler::default()),
+        };
+        let section = Section { id: None, protocol: "mtb", code: Rc::new(code) };
+        let mut out = Vec::new();
+        let mut exporter = LastInstructions::new(Runs::new(&mut out), count);
+        exporter.section(&section).unwrap();
+        for &element in elements {
+            exporter.record(FlowRecord { element, at: CaptureOffset(0) }).unwrap();
+        }
+        exporter.end_section().unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_last_instructions_are_counted_exactly_and_events_between_them_stay() {
+        let elements = [
+            block(0x100, 0x108, taken()),
+            event(EventKind::ExceptionReturn),
+            block(0x200, 0x208, taken()),
+            event(EventKind::ExceptionReturn),
+            block(0x300, 0x304, taken()),
+        ];
+        assert_eq!(last(1, &elements), "S -\nR 302 304 t32\n");
+        assert_eq!(last(4, &elements), "S -\nR 204 208 t32\nT\nR 300 304 t32\n");
+        assert_eq!(last(6, &elements), "S -\nT\nR 200 208 t32\nT\nR 300 304 t32\n");
+        assert_eq!(last(99, &elements), "S -\nR 100 108 t32\nT\nR 200 208 t32\nT\nR 300 304 t32\n");
+        assert_eq!(last(0, &elements), "S -\n");
+    }
+}

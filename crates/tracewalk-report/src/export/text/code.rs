@@ -1,0 +1,142 @@
+//! Instructions as rows of a listing. Each is made once, however often it was executed.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::rc::Rc;
+
+use tracewalk::ids::{Address, Location};
+
+use super::{indent, place_name};
+use crate::Palette;
+use crate::section::Code;
+
+/// One instruction, ready to be printed.
+#[derive(Debug)]
+pub(super) struct Row {
+    /// The address behind it.
+    pub(super) next: Address,
+    /// Its code, like `f7ff ffd5`.
+    pub(super) code: String,
+    /// Mnemonic, operands and what they refer to, with colours.
+    pub(super) text: String,
+    /// How many columns `text` takes.
+    pub(super) width: usize,
+    /// Where it stands in the source.
+    pub(super) place: Rc<Place>,
+}
+
+/// Where an instruction stands in the program's source.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The function by its symbol, and where it starts.
+    pub(super) function: Option<(String, Address)>,
+    /// The functions inlined there, outermost first.
+    pub(super) inlined: Vec<String>,
+    /// The source file, as the debug information names it.
+    pub(super) file: Option<String>,
+    /// The line in it.
+    pub(super) line: Option<u32>,
+}
+
+impl Place {
+    /// Whether both are in the same function, inlined ones included.
+    pub(super) fn same_scope(&self, other: &Self) -> bool {
+        self.function == other.function && self.inlined == other.inlined
+    }
+
+    /// `sort.c:12`: the file without its folders.
+    pub(super) fn file_and_line(&self) -> Option<String> {
+        let file = self.file.as_deref()?;
+        let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+        Some(match self.line {
+            Some(line) => format!("{name}:{line}"),
+            None => name.to_owned(),
+        })
+    }
+}
+
+/// The rows of one source's code.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    rows: HashMap<Location, Rc<Row>>,
+}
+
+/// Mnemonics are padded to this width.
+const MNEMONIC_WIDTH: usize = 7;
+
+impl Rows {
+    /// The row of the instruction at `at`; `None` where there is no code.
+    pub(super) fn row(&mut self, code: &Code, palette: &Palette, at: Location) -> Option<Rc<Row>> {
+        if let Some(row) = self.rows.get(&at) {
+            return Some(Rc::clone(row));
+        }
+        let row = Rc::new(row(code, palette, at)?);
+        self.rows.insert(at, Rc::clone(&row));
+        Some(row)
+    }
+}
+
+fn row(code: &Code, palette: &Palette, at: Location) -> Option<Row> {
+    let instruction = code.disassembler.disassemble(&code.program, at)?;
+    let next = at.address.plus(instruction.bytes.into());
+    let bytes = code.program.code(at.address)?.get(..instruction.bytes.into())?;
+    let mut text = format!("{}{:MNEMONIC_WIDTH$}{:#}", palette.name, instruction.mnemonic, palette.name);
+    let mut width = MNEMONIC_WIDTH.max(instruction.mnemonic.len());
+    let mut push = |style: anstyle::Style, part: &str| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{style}{part}{style:#}");
+        width += part.chars().count();
+    };
+    if !instruction.operands.is_empty() {
+        push(anstyle::Style::new(), &format!(" {}", instruction.operands));
+    }
+    if let Some(target) = instruction.target.filter(|target| code.symbols.function(*target).is_some()) {
+        push(palette.function, &format!(" <{}>", place_name(&*code.symbols, target)));
+    }
+    if let Some(value) = instruction.literal.and_then(|literal| code.program.word(literal)) {
+        push(palette.quiet, &format!(" = 0x{value:x}"));
+    }
+    Some(Row { next, code: halfwords(bytes, at), text, width, place: Rc::new(place(code, at.address)) })
+}
+
+/// Code as its units are written: halfwords of Thumb, words of ARM.
+fn halfwords(bytes: &[u8], at: Location) -> String {
+    let unit = usize::try_from(at.isa.alignment()).unwrap_or(1);
+    let hex = |unit: &[u8]| unit.iter().rev().map(|byte| format!("{byte:02x}")).collect::<String>();
+    bytes.chunks(unit).map(hex).collect::<Vec<_>>().join(" ")
+}
+
+fn place(code: &Code, address: Address) -> Place {
+    let mut frames = code.symbols.frames(address).into_iter();
+    let innermost = frames.next();
+    let (file, line) = innermost.as_ref().map_or((None, None), |frame| (frame.file.clone(), frame.line));
+    // The last frame is the function itself, which its symbol names with its start.
+    let mut inlined =
+        innermost.into_iter().chain(frames).filter_map(|frame| frame.function).collect::<Vec<_>>();
+    let outer = inlined.pop();
+    inlined.reverse();
+    let function = match code.symbols.function(address) {
+        Some(function) => Some((function.name.to_owned(), function.start)),
+        None => outer.map(|name| (name, address)),
+    };
+    Place { function, inlined, file, line }
+}
+
+/// `outer+0x12 › inlined`, for the instruction at `address`.
+pub(super) fn scope_name(place: &Place, address: Address, palette: &Palette) -> String {
+    let style = palette.function;
+    let mut text = match &place.function {
+        Some((name, start)) if *start == address => format!("{style}{name}{style:#}"),
+        Some((name, start)) => format!("{style}{name}{style:#}+0x{:x}", address.bytes_since(*start)),
+        None => format!("{style}{address}{style:#}"),
+    };
+    for inlined in &place.inlined {
+        let _ = write!(text, " › {style}{inlined}{style:#}");
+    }
+    text
+}
+
+/// The columns in front of the instructions.
+pub(super) fn margin(depth: usize) -> String {
+    format!("{:1$}", "", 20 + indent(depth))
+}

@@ -1,0 +1,124 @@
+//! Text for people. Its layout may change with any version; programs read the line formats.
+
+mod code;
+mod functions;
+mod listing;
+mod packets;
+
+use std::fmt::Write as _;
+
+use tracewalk::directive::TransferValue;
+use tracewalk::flow::{DataTransfer, EventKind, Gap, GapReason};
+use tracewalk::ids::Address;
+
+use super::flow_jsonl::security_name;
+use crate::symbols::Symbols;
+
+pub use functions::FunctionTree;
+pub use listing::{Listing, ListingOptions};
+pub use packets::PacketsText;
+
+/// How far each call indents.
+const INDENT: usize = 2;
+/// Calls deeper than this are not indented further: the instructions would leave the screen.
+const DEEPEST_INDENT: usize = 24;
+/// How wide the lines are that mark an exception or a gap.
+const RULE_WIDTH: usize = 78;
+
+/// How far code at this call depth is indented, in columns.
+fn indent(depth: usize) -> usize {
+    depth.min(DEEPEST_INDENT) * INDENT
+}
+
+/// `── text ─────`, as wide as the others.
+fn rule(text: &str) -> String {
+    let filling = RULE_WIDTH.saturating_sub(text.chars().count() + 4);
+    format!("── {text} {}", "─".repeat(filling))
+}
+
+/// `main+0x16`, or the address where no function is known.
+fn place_name(symbols: &dyn Symbols, address: Address) -> String {
+    match symbols.function(address) {
+        Some(function) => match address.bytes_since(function.start) {
+            0 => function.name.to_owned(),
+            offset => format!("{}+0x{offset:x}", function.name),
+        },
+        None => address.to_string(),
+    }
+}
+
+/// `0x08000316 <main+0x16>`, or only the address.
+fn address_and_name(symbols: &dyn Symbols, address: Address) -> String {
+    match symbols.function(address) {
+        Some(_) => format!("{address} <{}>", place_name(symbols, address)),
+        None => address.to_string(),
+    }
+}
+
+/// The line's text for an event that stands out; `None` for those that do not.
+fn marked_event(symbols: &dyn Symbols, event: &EventKind) -> Option<String> {
+    match event {
+        EventKind::TraceOn(reason) => Some(format!("trace begins: {}", reason.name())),
+        EventKind::Exception { exception, preferred_return, .. } => {
+            let mut text =
+                exception.map_or_else(|| "an exception".to_owned(), |exception| exception.to_string());
+            if let Some(address) = preferred_return {
+                // Writing to a string cannot fail.
+                let _ = write!(text, ", returns to {}", address_and_name(symbols, *address));
+            }
+            Some(text)
+        }
+        EventKind::ExceptionReturn => Some("return from exception".to_owned()),
+        _ => None,
+    }
+}
+
+/// The line's text for an event that does not stand out; `None` for the others.
+fn quiet_event(event: &EventKind) -> Option<String> {
+    Some(match event {
+        EventKind::Context { context_id, vmid, security } => {
+            let mut text = security_name(*security).replace('_', "-");
+            if let Some(context_id) = context_id {
+                let _ = write!(text, ", context ID {context_id}");
+            }
+            if let Some(vmid) = vmid {
+                let _ = write!(text, ", VMID {vmid}");
+            }
+            text
+        }
+        EventKind::Timestamp(0) => "timestamp unknown".to_owned(),
+        EventKind::Timestamp(value) => format!("timestamp {value}"),
+        EventKind::Trigger => "trigger".to_owned(),
+        EventKind::Data(transfer) => data(transfer),
+        _ => return None,
+    })
+}
+
+fn data(transfer: &DataTransfer) -> String {
+    let mut text = match transfer.store {
+        Some(true) => "stores ",
+        Some(false) => "loads ",
+        None => "accesses ",
+    }
+    .to_owned();
+    let _ = match transfer.value {
+        TransferValue::Value(value) => write!(text, "0x{value:x}"),
+        TransferValue::Pending(_) => write!(text, "a value that comes later"),
+        TransferValue::NotTraced => write!(text, "a value that was not traced"),
+        TransferValue::StoreFailed => write!(text, "nothing: the exclusive store failed"),
+        TransferValue::Suppressed => write!(text, "a value that the trace unit dropped"),
+    };
+    if let Some(address) = transfer.address {
+        let _ = write!(text, " at {address}");
+    }
+    text
+}
+
+/// The line's text for a gap.
+fn gap_text(gap: &Gap) -> String {
+    let mut text = gap.reason.to_string();
+    if matches!(gap.reason, GapReason::TraceLost) && gap.span.bytes() > 0 {
+        let _ = write!(text, " ({} bytes)", gap.span.bytes());
+    }
+    text
+}
