@@ -21,6 +21,7 @@
 
 pub mod analysis;
 pub mod disassembly;
+pub mod drive;
 pub mod export;
 mod palette;
 mod section;

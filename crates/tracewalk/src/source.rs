@@ -130,6 +130,26 @@ fn described<P: Describe>(
     }
 }
 
+/// How many items a source's packet stream had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketCounts {
+    /// Packets.
+    pub packets: u64,
+    /// Malformed stretches.
+    pub malformed: u64,
+}
+
+impl PacketCounts {
+    #[inline]
+    const fn count<P>(&mut self, item: &Item<P>) {
+        match item {
+            Item::Packet(_) => self.packets += 1,
+            Item::Malformed(_) => self.malformed += 1,
+            Item::Unsynchronised => {}
+        }
+    }
+}
+
 /// A source's bytes to program flow.
 #[derive(Clone, Debug)]
 pub struct FlowStream(FlowChain);
@@ -171,6 +191,14 @@ impl FlowStream {
             FlowChain::Etmv3(chain) => chain.finish(program, sink),
         }
     }
+
+    /// What the packet stream behind the flow had so far.
+    #[must_use]
+    pub const fn counts(&self) -> PacketCounts {
+        match &self.0 {
+            FlowChain::Etmv3(chain) => chain.follower.counts,
+        }
+    }
 }
 
 /// One protocol's decoder and lowering, and the flow behind them.
@@ -185,11 +213,15 @@ struct Chain<D, L> {
 struct Follower<L> {
     lowering: L,
     walk: Walk,
+    counts: PacketCounts,
 }
 
 impl<D: Decode, L: Lower<Packet = D::Packet>> Chain<D, L> {
     fn new(decoder: D, lowering: L, rules: Rules) -> Self {
-        Self { packets: Packets::new(decoder), follower: Follower { lowering, walk: Walk::new(rules) } }
+        Self {
+            packets: Packets::new(decoder),
+            follower: Follower { lowering, walk: Walk::new(rules), counts: PacketCounts::default() },
+        }
     }
 
     fn push(&mut self, bytes: &[u8], program: &Program, sink: &mut impl FnMut(Element)) {
@@ -207,7 +239,7 @@ impl<D: Decode, L: Lower<Packet = D::Packet>> Chain<D, L> {
     fn finish(&mut self, program: &Program, sink: &mut impl FnMut(Element)) {
         let follower = &mut self.follower;
         self.packets.finish(&mut |item, span, _| follower.follow(&item, span, program, sink));
-        let Follower { lowering, walk } = follower;
+        let Follower { lowering, walk, .. } = follower;
         lowering.finish(&mut |directive, span| walk.follow(program, directive, span, sink));
         walk.finish(sink);
     }
@@ -221,7 +253,8 @@ impl<L: Lower> Follower<L> {
         program: &Program,
         sink: &mut impl FnMut(Element),
     ) {
-        let Self { lowering, walk } = self;
+        let Self { lowering, walk, counts } = self;
+        counts.count(item);
         let emit = &mut |directive: Directive, span| walk.follow(program, directive, span, sink);
         match item {
             Item::Packet(packet) => lowering.lower(packet, span, emit),
@@ -232,7 +265,7 @@ impl<L: Lower> Follower<L> {
     }
 
     fn lost(&mut self, at: StreamOffset, program: &Program, sink: &mut impl FnMut(Element)) {
-        let Self { lowering, walk } = self;
+        let Self { lowering, walk, .. } = self;
         lowering.lost(Span::new(at, 0), &mut |directive, span| walk.follow(program, directive, span, sink));
     }
 }

@@ -12,7 +12,7 @@ mod text;
 use std::io;
 
 use tracewalk::flow::Element;
-use tracewalk::protocol::{Describe, Malformation};
+use tracewalk::source::PacketItem;
 use tracewalk::span::CaptureOffset;
 
 use crate::Section;
@@ -57,22 +57,11 @@ pub struct FlowRecord {
 #[derive(Clone, Copy)]
 pub struct PacketRecord<'a> {
     /// What the bytes are.
-    pub content: PacketContent<'a>,
+    pub content: PacketItem<'a>,
     /// Where their first one stands in the capture.
     pub at: CaptureOffset,
     /// The bytes, never none.
     pub bytes: &'a [u8],
-}
-
-/// What a piece of a source's bytes is.
-#[derive(Clone, Copy)]
-pub enum PacketContent<'a> {
-    /// A packet.
-    Packet(&'a dyn Describe),
-    /// No packet: up to where decoding goes on.
-    Malformed(Malformation),
-    /// Passed over in the search for synchronisation.
-    Unsynchronised,
 }
 
 #[cfg(test)]

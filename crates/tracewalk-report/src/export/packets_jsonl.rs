@@ -4,9 +4,10 @@ use std::io::{self, Write};
 
 use tracewalk::ids::TraceId;
 use tracewalk::protocol::Field;
+use tracewalk::source::PacketItem;
 
 use super::json::Line;
-use super::{Export, PacketContent, PacketRecord};
+use super::{Export, PacketRecord};
 use crate::Section;
 
 /// The format's version, in every object.
@@ -37,7 +38,7 @@ impl<W: Write> Export<PacketRecord<'_>> for PacketsJsonl<W> {
         let mut object = self.line.start(VERSION, record.at, self.id);
         object.bytes("bytes", record.bytes);
         match record.content {
-            PacketContent::Packet(packet) => {
+            PacketItem::Packet(packet) => {
                 object.text("packet", packet.name());
                 packet.fields(&mut |name, field| match field {
                     Field::Number(value) => object.number(name, value),
@@ -45,12 +46,12 @@ impl<W: Write> Export<PacketRecord<'_>> for PacketsJsonl<W> {
                     Field::Text(value) => object.text(name, value),
                 });
             }
-            PacketContent::Malformed(reason) => {
+            PacketItem::Malformed(reason) => {
                 object.text("packet", "malformed");
                 object.text("reason", reason.name());
                 object.text("message", &reason.to_string());
             }
-            PacketContent::Unsynchronised => object.text("packet", "unsynced"),
+            PacketItem::Unsynchronised => object.text("packet", "unsynced"),
         }
         object.close();
         self.line.end(&mut self.out)
@@ -68,9 +69,9 @@ mod tests {
     fn packets_tell_their_own_fields() {
         let mut out = Vec::new();
         let contents = [
-            (PacketContent::Unsynchronised, &[1_u8, 2][..]),
-            (PacketContent::Packet(&ISync), &[8]),
-            (PacketContent::Malformed(Malformation::ReservedHeader { found: 0xa8 }), &[0xa8, 0]),
+            (PacketItem::Unsynchronised, &[1_u8, 2][..]),
+            (PacketItem::Packet(&ISync), &[8]),
+            (PacketItem::Malformed(Malformation::ReservedHeader { found: 0xa8 }), &[0xa8, 0]),
         ];
         packets(&mut PacketsJsonl::new(&mut out), &contents);
         let text = String::from_utf8(out).unwrap();

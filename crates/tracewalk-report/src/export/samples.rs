@@ -5,9 +5,10 @@ use std::rc::Rc;
 use tracewalk::flow::{Block, BranchKind, Element, Ending, Event, EventKind, Gap, GapReason};
 use tracewalk::ids::{Address, Isa, TraceId};
 use tracewalk::protocol::{Describe, Field};
+use tracewalk::source::PacketItem;
 use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
-use super::{Export, FlowRecord, PacketContent, PacketRecord};
+use super::{Export, FlowRecord, PacketRecord};
 use crate::{Code, Section};
 
 /// Where all elements of these samples are proven.
@@ -71,7 +72,7 @@ impl Describe for ISync {
 }
 
 /// Exports packets that stand one behind the other, of a source without ID.
-pub(crate) fn packets<E>(exporter: &mut E, contents: &[(PacketContent<'_>, &[u8])])
+pub(crate) fn packets<E>(exporter: &mut E, contents: &[(PacketItem<'_>, &[u8])])
 where
     E: for<'a> Export<PacketRecord<'a>>,
 {

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use tracewalk::protocol::Field;
+use tracewalk::source::PacketItem;
 
-use crate::export::{Export, PacketContent, PacketRecord};
+use crate::export::{Export, PacketRecord};
 use crate::{Palette, Section};
 
 /// How many bytes stand on one line.
@@ -29,13 +30,13 @@ impl<W: Write> PacketsText<W> {
         Self { out, palette, text: String::new(), first: true }
     }
 
-    fn describe(&mut self, content: PacketContent<'_>, bytes: usize) {
+    fn describe(&mut self, content: PacketItem<'_>, bytes: usize) {
         let Palette { name, problem, quiet, .. } = self.palette;
         let text = &mut self.text;
         text.clear();
         // Writing to a string cannot fail.
         let _ = match content {
-            PacketContent::Packet(packet) => {
+            PacketItem::Packet(packet) => {
                 let result = write!(text, "{name}{}{name:#}", packet.name());
                 let padding = 16_usize.saturating_sub(packet.name().len());
                 let mut separator = format!("{:padding$} ", "");
@@ -46,10 +47,10 @@ impl<W: Write> PacketsText<W> {
                 });
                 result
             }
-            PacketContent::Malformed(reason) => {
+            PacketItem::Malformed(reason) => {
                 write!(text, "{problem}malformed{problem:#}        {reason} ({})", counted(bytes))
             }
-            PacketContent::Unsynchronised => {
+            PacketItem::Unsynchronised => {
                 write!(text, "{quiet}unsynced{quiet:#}         {} before synchronisation", counted(bytes))
             }
         };
@@ -70,7 +71,7 @@ impl<W: Write> Export<PacketRecord<'_>> for PacketsText<W> {
         self.describe(record.content, record.bytes.len());
         let quiet = self.palette.quiet;
         let shown = match record.content {
-            PacketContent::Packet(_) => record.bytes,
+            PacketItem::Packet(_) => record.bytes,
             _ => record.bytes.get(..BYTES_OF_NO_PACKET).unwrap_or(record.bytes),
         };
         for (index, line) in shown.chunks(BYTES_A_LINE).enumerate() {
@@ -113,9 +114,9 @@ mod tests {
     fn packets_are_a_table_that_abbreviates_what_is_no_packet() {
         let mut out = Vec::new();
         let contents = [
-            (PacketContent::Unsynchronised, &[0x55_u8; 40][..]),
-            (PacketContent::Packet(&ISync), &[8; 9]),
-            (PacketContent::Malformed(Malformation::ReservedHeader { found: 0xa8 }), &[0xa8]),
+            (PacketItem::Unsynchronised, &[0x55_u8; 40][..]),
+            (PacketItem::Packet(&ISync), &[8; 9]),
+            (PacketItem::Malformed(Malformation::ReservedHeader { found: 0xa8 }), &[0xa8]),
         ];
         packets(&mut PacketsText::new(&mut out, Palette::PLAIN), &contents);
         let expected = "\

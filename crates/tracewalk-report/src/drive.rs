@@ -1,0 +1,307 @@
+//! Running a source's bytes through its decoder, and what comes out past whoever looks at it.
+//!
+//! The one place that will decide how work is spread over threads; today it is sequential. What comes out does not
+//! depend on it.
+
+use std::io;
+
+use tracewalk::flow::Element;
+use tracewalk::frame::{Cause, Deframer, Discontinuity, FrameSink, Framing, Owner, Piece, Places};
+use tracewalk::ids::TraceId;
+use tracewalk::program::Program;
+use tracewalk::source::{FlowStream, PacketItem, PacketStream, SourceConfig};
+use tracewalk::span::{CaptureOffset, Span, StreamOffset};
+
+use crate::analysis::Statistics;
+use crate::export::{FlowRecord, PacketRecord};
+
+/// One source's bytes in a capture.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// The capture's bytes.
+    pub capture: &'a [u8],
+    /// How the source's bytes lie in them.
+    pub carrier: Carrier,
+    /// Called now and then with the number of capture bytes that are done.
+    pub progress: &'a dyn Progress,
+}
+
+/// How a source's bytes lie in a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// In frames, with other sources' bytes between them.
+    Frames {
+        /// What stands between the frames.
+        framing: Framing,
+        /// Which bytes are the source's.
+        id: TraceId,
+    },
+    /// The capture is the source's bytes and nothing else.
+    Contiguous,
+}
+
+/// Somebody who wants to know how far the work has come.
+pub trait Progress: std::fmt::Debug {
+    /// So many of the capture's bytes are done.
+    fn done(&self, bytes: u64);
+}
+
+/// Nobody does.
+#[derive(Clone, Copy, Debug)]
+pub struct NoProgress;
+
+impl Progress for NoProgress {
+    fn done(&self, _bytes: u64) {}
+}
+
+impl<'a> Input<'a> {
+    /// The first `bytes` bytes of the capture, or all of it.
+    #[must_use]
+    pub fn head(self, bytes: usize) -> Self {
+        Self { capture: self.capture.get(..bytes).unwrap_or(self.capture), progress: &NoProgress, ..self }
+    }
+
+    /// Decodes the source's packets and calls `look` with each. The first error of `look` ends the work.
+    pub fn packets<F>(&self, config: &SourceConfig, look: F) -> io::Result<Statistics>
+    where
+        F: FnMut(PacketRecord<'_>) -> io::Result<()>,
+    {
+        let mut work = PacketWork {
+            stream: PacketStream::new(config),
+            places: Places::new(),
+            look: Look::new(look),
+            statistics: Statistics::default(),
+        };
+        self.feed(&mut work);
+        let PacketWork { mut stream, mut places, mut look, mut statistics } = work;
+        statistics.bytes = places.end().0;
+        stream.finish(&mut |item, span, bytes| {
+            note_packet(&mut statistics, item);
+            look.packet(item, span, bytes, &mut places);
+        });
+        look.end(statistics)
+    }
+
+    /// Follows the source's program flow and calls `look` with each piece. The first error of `look` ends the work.
+    pub fn flow<F>(&self, config: &SourceConfig, program: &Program, look: F) -> io::Result<Statistics>
+    where
+        F: FnMut(FlowRecord) -> io::Result<()>,
+    {
+        let mut work = FlowWork {
+            stream: FlowStream::new(config),
+            program,
+            places: Places::new(),
+            look: Look::new(look),
+            statistics: Statistics::default(),
+        };
+        self.feed(&mut work);
+        let FlowWork { mut stream, mut places, mut look, mut statistics, .. } = work;
+        statistics.bytes = places.end().0;
+        stream.finish(program, &mut |element| {
+            statistics.element(&element);
+            look.flow(element, &mut places);
+        });
+        let counts = stream.counts();
+        statistics.packets = counts.packets;
+        statistics.malformed = counts.malformed;
+        look.end(statistics)
+    }
+
+    /// Calls `sink` with the source's bytes, piece by piece.
+    fn feed(&self, sink: &mut impl Take) {
+        match self.carrier {
+            Carrier::Frames { framing, id } => {
+                let mut deframer = Deframer::new(framing);
+                let mut only = OnlySource { id, sink };
+                self.chunks(|_, chunk| {
+                    deframer.push(chunk, &mut only);
+                    !only.sink.has_failed()
+                });
+                deframer.finish(&mut only);
+            }
+            Carrier::Contiguous => self.chunks(|at, chunk| {
+                sink.places().append_contiguous(at, chunk.len() as u64);
+                sink.take(chunk);
+                !sink.has_failed()
+            }),
+        }
+    }
+
+    /// Calls `work` with the capture, chunk by chunk, as long as it answers yes.
+    fn chunks(&self, mut work: impl FnMut(CaptureOffset, &[u8]) -> bool) {
+        let mut at = CaptureOffset(0);
+        for chunk in self.capture.chunks(CHUNK) {
+            if !work(at, chunk) {
+                break;
+            }
+            at.0 += chunk.len() as u64;
+            self.progress.done(at.0);
+        }
+    }
+}
+
+/// How many bytes are worked on between two reports of progress.
+const CHUNK: usize = 1 << 18;
+
+/// How far an element may lie behind the newest byte. The decoder holds back at most a gap of 4 KiB.
+const WINDOW: u64 = 1 << 16;
+
+/// Something that takes one source's bytes.
+trait Take {
+    fn places(&mut self) -> &mut Places;
+
+    /// Takes the next bytes; `places` knows them already.
+    fn take(&mut self, bytes: &[u8]);
+
+    /// Bytes were lost before the next ones.
+    fn lose_sync(&mut self);
+
+    fn has_failed(&self) -> bool;
+}
+
+/// Hands on one source's bytes of a formatted capture.
+struct OnlySource<'a, S> {
+    id: TraceId,
+    sink: &'a mut S,
+}
+
+impl<S: Take> FrameSink for OnlySource<'_, S> {
+    fn data(&mut self, owner: Owner, piece: Piece<'_>) {
+        if owner.trace_id() == Some(self.id) {
+            let places = self.sink.places();
+            places.append(piece);
+            places.trim(StreamOffset(places.end().0.saturating_sub(WINDOW + piece.bytes.len() as u64)));
+            self.sink.take(piece.bytes);
+        }
+    }
+
+    fn discontinuity(&mut self, discontinuity: Discontinuity) {
+        // Before the source's first byte there is nothing to lose.
+        if discontinuity.cause != Cause::Start && self.sink.places().end().0 > 0 {
+            self.sink.lose_sync();
+        }
+    }
+}
+
+/// Whoever looks at records, up to the first error.
+struct Look<F> {
+    look: F,
+    failed: Option<io::Error>,
+    /// The last place that was known, for items without bytes of their own at the end.
+    last: CaptureOffset,
+}
+
+impl<F> Look<F> {
+    const fn new(look: F) -> Self {
+        Self { look, failed: None, last: CaptureOffset(0) }
+    }
+
+    fn locate(&mut self, span: Span, places: &mut Places) -> CaptureOffset {
+        if let Some(place) = places.locate(span.start) {
+            self.last = place;
+        }
+        self.last
+    }
+
+    fn end(self, statistics: Statistics) -> io::Result<Statistics> {
+        self.failed.map_or(Ok(statistics), Err)
+    }
+}
+
+impl<F: FnMut(FlowRecord) -> io::Result<()>> Look<F> {
+    fn flow(&mut self, element: Element, places: &mut Places) {
+        if self.failed.is_none() {
+            let span = match &element {
+                Element::Block(block) => block.span,
+                Element::Event(event) => event.span,
+                Element::Gap(gap) => gap.span,
+            };
+            let at = self.locate(span, places);
+            self.failed = (self.look)(FlowRecord { element, at }).err();
+        }
+    }
+}
+
+impl<F: FnMut(PacketRecord<'_>) -> io::Result<()>> Look<F> {
+    fn packet(&mut self, content: PacketItem<'_>, span: Span, bytes: &[u8], places: &mut Places) {
+        if self.failed.is_none() {
+            let at = self.locate(span, places);
+            self.failed = (self.look)(PacketRecord { content, at, bytes }).err();
+        }
+    }
+}
+
+struct PacketWork<F> {
+    stream: PacketStream,
+    places: Places,
+    look: Look<F>,
+    statistics: Statistics,
+}
+
+impl<F: FnMut(PacketRecord<'_>) -> io::Result<()>> Take for PacketWork<F> {
+    fn places(&mut self) -> &mut Places {
+        &mut self.places
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        let Self { stream, places, look, statistics } = self;
+        stream.push(bytes, &mut |item, span, bytes| {
+            note_packet(statistics, item);
+            look.packet(item, span, bytes, places);
+        });
+    }
+
+    fn lose_sync(&mut self) {
+        let Self { stream, places, look, statistics } = self;
+        stream.lose_sync(&mut |item, span, bytes| {
+            note_packet(statistics, item);
+            look.packet(item, span, bytes, places);
+        });
+    }
+
+    fn has_failed(&self) -> bool {
+        self.look.failed.is_some()
+    }
+}
+
+const fn note_packet(statistics: &mut Statistics, item: PacketItem<'_>) {
+    match item {
+        PacketItem::Packet(_) => statistics.packets += 1,
+        PacketItem::Malformed(_) => statistics.malformed += 1,
+        PacketItem::Unsynchronised => {}
+    }
+}
+
+struct FlowWork<'a, F> {
+    stream: FlowStream,
+    program: &'a Program,
+    places: Places,
+    look: Look<F>,
+    statistics: Statistics,
+}
+
+impl<F: FnMut(FlowRecord) -> io::Result<()>> Take for FlowWork<'_, F> {
+    fn places(&mut self) -> &mut Places {
+        &mut self.places
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        let Self { stream, program, places, look, statistics } = self;
+        stream.push(bytes, program, &mut |element| {
+            statistics.element(&element);
+            look.flow(element, places);
+        });
+    }
+
+    fn lose_sync(&mut self) {
+        let Self { stream, program, places, look, statistics } = self;
+        stream.lose_sync(program, &mut |element| {
+            statistics.element(&element);
+            look.flow(element, places);
+        });
+    }
+
+    fn has_failed(&self) -> bool {
+        self.look.failed.is_some()
+    }
+}
