@@ -1,0 +1,286 @@
+//! The command line: options in, plain values out. What they mean is decided elsewhere.
+
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+use tracewalk::ids::TraceId;
+use tracewalk_input::capture::{Container, SourceDescription};
+use tracewalk_input::image::ImageRequest;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+const EXIT_STATUS: &str = "\
+Exit status:
+  0  everything was decoded
+  1  something was to be checked, and it did not hold
+  2  something could not be read, or the trace had malformed parts or gaps;
+     what could be decoded is printed all the same";
+
+/// What an Arm core executed, from its CoreSight trace.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tracewalk",
+    version,
+    styles = STYLES,
+    max_term_width = 100,
+    propagate_version = true,
+    after_help = EXIT_STATUS,
+    after_long_help = concat!(
+        "Examples:\n",
+        "  tracewalk info swo.bin --image firmware.elf\n",
+        "      what is in a capture, and the options that say the same\n",
+        "  tracewalk flow swo.bin --image firmware.elf\n",
+        "      every instruction that ran, with functions and source lines\n",
+        "  tracewalk flow mtb.bin --registers mtb.txt --image firmware.elf --last 50\n",
+        "      the last 50 instructions before a crash\n",
+        "\n",
+        "Exit status:\n",
+        "  0  everything was decoded\n",
+        "  1  something was to be checked, and it did not hold\n",
+        "  2  something could not be read, or the trace had malformed parts or gaps;\n",
+        "     what could be decoded is printed all the same",
+    )
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// When to use colours; NO_COLOR in the environment is obeyed.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true, help_heading = "Output")]
+    pub(crate) color: When,
+
+    /// Print no notes and no progress on standard error, only warnings and errors.
+    #[arg(short, long, global = true, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Say what is in a capture: container, sources, synchronisation, losses, time span.
+    #[command(after_help = EXIT_STATUS)]
+    Info(Info),
+    /// Print the packets of each source.
+    #[command(after_help = EXIT_STATUS)]
+    Packets(Packets),
+    /// Print what was executed.
+    #[command(after_help = EXIT_STATUS)]
+    Flow(Flow),
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Write the manual pages into a directory.
+    Man {
+        /// The directory; it is made if it does not exist.
+        #[arg(value_hint = ValueHint::DirPath)]
+        directory: PathBuf,
+    },
+}
+
+/// A capture and what the user says of it.
+#[derive(Args, Debug)]
+pub(crate) struct CaptureArgs {
+    /// A file of trace bytes, a capture.toml, or a snapshot directory; - is standard input.
+    ///
+    /// What the options do not say of a file of trace bytes is found out from the bytes and the image, and told on
+    /// standard error as the options that would have said it.
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub(crate) capture: PathBuf,
+
+    /// How the bytes are packed: `auto`, `frames` (CoreSight frames from a trace buffer), `tpiu` (frames from a trace
+    /// port, with FSYNC and HSYNC, at any alignment), `raw` (one source's bytes) or `mtb` (an MTB's RAM).
+    #[arg(long, value_name = "CONTAINER", value_parser = container, help_heading = "Capture")]
+    pub(crate) container: Option<ContainerChoice>,
+
+    /// A source: [ID=]PROTOCOL[,key=value…].
+    ///
+    /// PROTOCOL is `etmv3`, `pft` or `mtb`. Keys are `cpu=cortex-m3`, which gives the usual register values, and the
+    /// registers by Arm's names in lower case: `etmcr=`, `etmidr=`, `etmccer=`, `etmtraceidr=`.
+    #[arg(long = "source", value_name = "SOURCE", help_heading = "Capture")]
+    pub(crate) sources: Vec<SourceDescription>,
+
+    /// Only this trace ID (hexadecimal with 0x, or decimal); can be given several times.
+    #[arg(long = "id", value_name = "ID", value_parser = trace_id, help_heading = "Capture")]
+    pub(crate) ids: Vec<TraceId>,
+
+    /// The program: an ELF file, or ADDRESS:FILE for raw memory bytes; can be given several times.
+    #[arg(long = "image", value_name = "[ADDRESS:]FILE", value_hint = ValueHint::FilePath, help_heading = "Program")]
+    pub(crate) images: Vec<ImageRequest>,
+
+    /// The MTB's POSITION register: where the buffer's oldest packet is.
+    #[arg(long, value_name = "VALUE", value_parser = register, help_heading = "MTB")]
+    pub(crate) mtb_position: Option<u32>,
+
+    /// The MTB's MASTER register: how large the buffer is.
+    #[arg(long, value_name = "VALUE", value_parser = register, help_heading = "MTB")]
+    pub(crate) mtb_master: Option<u32>,
+
+    /// The MTB's BASE register: where its RAM is.
+    #[arg(long, value_name = "VALUE", value_parser = register, help_heading = "MTB")]
+    pub(crate) mtb_base: Option<u32>,
+
+    /// A file with lines like MTB_POSITION=0x….
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "MTB")]
+    pub(crate) registers: Option<PathBuf>,
+}
+
+/// How the work is done and measured.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct WorkArgs {
+    /// Print one line of JSON on standard error at the end: how much there was and how long it took.
+    #[arg(long, help_heading = "Output")]
+    pub(crate) stats: bool,
+
+    /// How many threads work; 1 is sequential. The output does not depend on it.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Output")]
+    pub(crate) threads: u16,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Info {
+    #[command(flatten)]
+    pub(crate) capture: CaptureArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Packets {
+    #[command(flatten)]
+    pub(crate) capture: CaptureArgs,
+
+    /// The output format.
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub(crate) format: PacketsFormat,
+
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Flow {
+    #[command(flatten)]
+    pub(crate) capture: CaptureArgs,
+
+    /// Follow the image even where the trace contradicts it all the time.
+    #[arg(long, help_heading = "Program")]
+    pub(crate) trust_image: bool,
+
+    /// The output format.
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub(crate) format: FlowFormat,
+
+    /// Print only the functions that ran, as a tree of calls.
+    #[arg(long, help_heading = "Output")]
+    pub(crate) functions: bool,
+
+    /// Print the lines of the source files between the instructions.
+    #[arg(long, conflicts_with = "functions", help_heading = "Output")]
+    pub(crate) source_lines: bool,
+
+    /// Where else to look for source files; can be given several times.
+    #[arg(long = "source-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
+    pub(crate) source_dirs: Vec<PathBuf>,
+
+    /// Print only the last N instructions of each source, and what happened between them.
+    #[arg(long, value_name = "N", help_heading = "Output")]
+    pub(crate) last: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PacketsFormat {
+    /// A table for people.
+    #[default]
+    Text,
+    /// One JSON object a line (docs/formats.md).
+    Jsonl,
+    /// Decode everything and print nothing.
+    None,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FlowFormat {
+    /// A listing for people.
+    #[default]
+    Text,
+    /// The addresses that were executed, one run a line (docs/formats.md).
+    Runs,
+    /// One JSON object a line (docs/formats.md).
+    Jsonl,
+    /// Decode everything and print nothing.
+    None,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// `--container`: a container, or that it has to be found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ContainerChoice {
+    Auto,
+    Is(Container),
+}
+
+fn container(word: &str) -> Result<ContainerChoice, String> {
+    if word == "auto" {
+        return Ok(ContainerChoice::Auto);
+    }
+    word.parse().map(ContainerChoice::Is).map_err(|error: tracewalk_input::capture::UnknownContainer| error.to_string())
+}
+
+fn trace_id(text: &str) -> Result<TraceId, String> {
+    let id = number(text).and_then(|number| TraceId::new(u8::try_from(number).ok()?));
+    id.ok_or_else(|| "expected a trace ID from 0x01 to 0x6f".to_owned())
+}
+
+fn register(text: &str) -> Result<u32, String> {
+    number(text).ok_or_else(|| "expected a number of 32 bits, like 0x20000000".to_owned())
+}
+
+/// A number of at most 32 bits, in hexadecimal with 0x or in decimal; underscores may group the digits.
+fn number(text: &str) -> Option<u32> {
+    let digits = text.replace('_', "");
+    let number = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(hex) if !hex.starts_with('+') => u32::from_str_radix(hex, 16),
+        Some(_) => return None,
+        None if digits.starts_with('+') => return None,
+        None => digits.parse(),
+    };
+    number.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn ids_are_hexadecimal_or_decimal() {
+        assert_eq!(trace_id("0x10"), Ok(TraceId::new(16).unwrap()));
+        assert_eq!(trace_id("16"), Ok(TraceId::new(16).unwrap()));
+        for wrong in ["", "0", "0x70", "-1", "+1", "0x+1", "ten", "1000"] {
+            assert!(trace_id(wrong).is_err(), "{wrong}");
+        }
+    }
+}

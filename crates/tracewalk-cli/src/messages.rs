@@ -1,0 +1,64 @@
+//! What is said on standard error.
+//!
+//! Three kinds: an error ends the command, a warning tells of something that is not as it should be and ends in what
+//! to try, a note tells what was found out.
+
+use std::fmt;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anstyle::{AnsiColor, Style};
+
+/// Says things on standard error.
+#[derive(Debug, Default)]
+pub(crate) struct Messages {
+    quiet: bool,
+    /// Whether something was said that makes the exit status 2.
+    failed: AtomicBool,
+}
+
+impl Messages {
+    pub(crate) const fn new(quiet: bool) -> Self {
+        Self { quiet, failed: AtomicBool::new(false) }
+    }
+
+    /// Something was found out.
+    pub(crate) fn note(&self, text: impl fmt::Display) {
+        if !self.quiet {
+            say("note", AnsiColor::Cyan.on_default().bold(), &text);
+        }
+    }
+
+    /// Something is not as it should be; the work goes on.
+    pub(crate) fn warning(&self, text: impl fmt::Display) {
+        say("warning", AnsiColor::Yellow.on_default().bold(), &text);
+    }
+
+    /// As a warning, of something that could not be read: the exit status will be 2.
+    pub(crate) fn incomplete(&self, text: impl fmt::Display) {
+        self.failed.store(true, Ordering::Relaxed);
+        self.warning(text);
+    }
+
+    /// The command ends without what it was asked for.
+    pub(crate) fn error(&self, text: impl fmt::Display) {
+        self.failed.store(true, Ordering::Relaxed);
+        say("error", AnsiColor::Red.on_default().bold(), &text);
+    }
+
+    /// Whether something could not be read.
+    pub(crate) fn failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+}
+
+fn say(kind: &str, style: Style, text: &dyn fmt::Display) {
+    // Where standard error is closed there is nobody to tell.
+    let _ = writeln!(anstream::stderr(), "{style}{kind}:{style:#} {text}");
+}
+
+/// `1 packet`, `2 packets`.
+pub(crate) fn counted(count: u64, thing: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{plural}")
+}
