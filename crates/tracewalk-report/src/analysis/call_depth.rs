@@ -109,7 +109,7 @@ impl CallDepth {
                     self.next = Next::Elsewhere;
                 }
                 GapReason::AddressUnknown | GapReason::Contradiction(_) | GapReason::TraceLost => {
-                    self.forget()
+                    self.forget();
                 }
             },
         }
