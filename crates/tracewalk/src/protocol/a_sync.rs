@@ -62,6 +62,33 @@ pub(super) fn search(input: &[u8]) -> Step<()> {
     }
 }
 
+/// Where an A-sync may hide in a packet that is not certain to be one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Overlap {
+    /// None begins inside the packet.
+    None,
+    /// One begins here, behind the packet's first byte.
+    At(usize),
+    /// The input ends before that is certain.
+    Unfinished,
+}
+
+/// Looks for an A-sync that begins inside the packet of `bytes` bytes at the start of `input`.
+///
+/// In step this is never asked: a field of zeros is no A-sync. Behind a reserved header packets are read on trial, and
+/// an A-sync is better evidence than they are.
+pub(super) fn overlap(input: &[u8], bytes: usize) -> Overlap {
+    let mut start = 1;
+    while start < bytes {
+        match zero_run(input.get(start..).unwrap_or_default()) {
+            ZeroRun::ASync { .. } => return Overlap::At(start),
+            ZeroRun::Other { zeros, .. } => start += zeros as usize + 1,
+            ZeroRun::Unfinished => return Overlap::Unfinished,
+        }
+    }
+    Overlap::None
+}
+
 /// How many zero bytes end `bytes`, counted up to what an A-sync can hold.
 fn trailing_zeros(bytes: &[u8]) -> usize {
     bytes.iter().rev().take(MOST_ZEROS).take_while(|&&byte| byte == 0).count()
@@ -78,6 +105,15 @@ mod tests {
         assert_eq!(zero_run(&[0, 0, 0, 0, 0x80]), ZeroRun::Other { zeros: 4, found: 0x80 });
         assert_eq!(zero_run(&[0, 0, 0, 0, 0, 0]), ZeroRun::Unfinished);
         assert_eq!(zero_run(&[0; 100]), ZeroRun::Other { zeros: 65, found: 0 });
+    }
+
+    #[test]
+    fn an_a_sync_that_begins_in_a_packet_is_found_there() {
+        assert_eq!(overlap(&[0x6e, 1, 0, 0, 0, 0, 0, 0x80], 5), Overlap::At(2));
+        assert_eq!(overlap(&[0x6e, 1, 0, 0, 0, 0, 0, 7], 5), Overlap::None);
+        assert_eq!(overlap(&[0x6e, 1, 0, 0, 0], 5), Overlap::Unfinished);
+        assert_eq!(overlap(&[0x6e, 0, 0, 0, 1], 5), Overlap::None);
+        assert_eq!(overlap(&[0x84, 0, 0, 0, 0, 0, 0x80], 1), Overlap::None);
     }
 
     #[test]

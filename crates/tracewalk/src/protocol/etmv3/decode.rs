@@ -2,7 +2,7 @@
 
 use crate::cursor::{Cursor, NeedInput};
 use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
-use crate::protocol::a_sync::{self, ZeroRun};
+use crate::protocol::a_sync::{self, Overlap, ZeroRun};
 use crate::protocol::branch_address::{self, After, Alignment, ReadError};
 use crate::protocol::{Decode, Malformation, Step};
 
@@ -25,6 +25,9 @@ pub struct Decoder {
 enum State {
     /// The next byte may be anything: wait for an A-sync.
     Searching,
+    /// A reserved header came, and the next byte may be a header. Packets are read on trial up to the next A-sync;
+    /// nothing is to be made of them.
+    OnTrial,
     /// The next byte is a header.
     Synchronised,
 }
@@ -73,12 +76,27 @@ impl Decode for Decoder {
             Reader { config: &self.config, compression: self.compression, cursor: Cursor::new(input) };
         match reader.packet(input) {
             Ok(packet) => {
-                self.compression = reader.compression;
-                Step::Packet { packet, bytes: reader.cursor.position() }
+                let bytes = reader.cursor.position();
+                let compression = reader.compression;
+                if self.state == State::OnTrial {
+                    match a_sync::overlap(input, bytes) {
+                        Overlap::None => {}
+                        Overlap::At(bytes) => return Step::Searched { bytes },
+                        Overlap::Unfinished => return Step::NeedInput,
+                    }
+                }
+                self.compression = compression;
+                if packet == Packet::ASync {
+                    self.state = State::Synchronised;
+                }
+                Step::Packet { packet, bytes }
             }
             Err(Failure::NeedInput) => Step::NeedInput,
             Err(Failure::Malformed(reason)) => {
                 self.desynchronise();
+                if matches!(reason, Malformation::ReservedHeader { .. }) {
+                    self.state = State::OnTrial;
+                }
                 Step::Malformed { reason, bytes: 1 }
             }
         }

@@ -39,8 +39,10 @@ pub struct Lowering {
 /// Whether atoms can be placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {
+    /// Not before the next A-sync, and then an I-sync.
+    Lost,
     /// Not before the next I-sync.
-    Unknown,
+    Aligned,
     /// Yes.
     Known,
 }
@@ -64,7 +66,7 @@ impl Lowering {
     pub fn new(config: &Config) -> Self {
         Self {
             profile: config.profile,
-            position: Position::Unknown,
+            position: Position::Lost,
             held: None,
             queue: Vec::new(),
             cycles: None,
@@ -139,7 +141,7 @@ impl Lowering {
                 self.state(i_sync, span, emit);
                 return;
             }
-            (ISyncReason::Periodic, Position::Unknown) => BeginReason::Synchronised,
+            (ISyncReason::Periodic, _) => BeginReason::Synchronised,
             (ISyncReason::Enabled, _) => BeginReason::Enabled,
             (ISyncReason::Overflow, _) => BeginReason::Overflow,
             (ISyncReason::DebugExit, _) => BeginReason::DebugExit,
@@ -270,6 +272,9 @@ impl Lower for Lowering {
 
     fn lower(&mut self, packet: &Packet, span: Span, emit: &mut impl FnMut(Directive, Span)) {
         match (packet, self.position) {
+            (Packet::ASync, Position::Lost) => self.position = Position::Aligned,
+            // Packets behind a reserved header were read on trial.
+            (_, Position::Lost) => {}
             (Packet::ISync(i_sync), _) => self.i_sync(i_sync, span, emit),
             (Packet::Trigger, _) => self.queue(Directive::Trigger, span, emit),
             (Packet::Vmid(vmid), _) => self.queue(Directive::Vmid(*vmid), span, emit),
@@ -278,7 +283,7 @@ impl Lower for Lowering {
             // The data packets behind an exception entry are the automatic push: no instruction's.
             (Packet::ASync | Packet::Ignore | Packet::ExceptionEntry, _) => {}
             // Before the first I-sync these parse, but cannot be placed.
-            (_, Position::Unknown) => {}
+            (_, Position::Aligned) => {}
             (Packet::PHeader(p_header), _) => self.p_header(*p_header, span, emit),
             (Packet::Branch(branch), _) => self.branch(branch, span, emit),
             (Packet::CycleCount(cycles), _) => self.queue(Directive::Cycles(u64::from(*cycles)), span, emit),
@@ -305,7 +310,7 @@ impl Lower for Lowering {
 
     fn lost(&mut self, span: Span, emit: &mut impl FnMut(Directive, Span)) {
         self.finish(emit);
-        self.position = Position::Unknown;
+        self.position = Position::Lost;
         emit(Directive::Lost, span);
     }
 

@@ -1,0 +1,141 @@
+//! What the vector tests share: the corpus beside the project, its vectors, and a listing of flow in their notation.
+#![allow(dead_code, reason = "each test uses its part")]
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+use tracewalk::directive::TransferValue;
+use tracewalk::flow::{Block, Element, Ending, EventKind, GapReason};
+use tracewalk::ids::Address;
+use tracewalk::isa;
+use tracewalk::program::Program;
+use tracewalk::protocol::Field;
+use tracewalk::source::{FlowStream, PacketItem, PacketStream, SourceConfig};
+
+/// The corpus, which lies beside the project and is not part of it.
+pub fn corpus() -> Option<PathBuf> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+    if path.is_dir() {
+        return Some(path);
+    }
+    assert!(std::env::var_os("CI").is_none(), "{} is missing", path.display());
+    eprintln!("skipped: {} is missing", path.display());
+    None
+}
+
+/// `vectors.json`.
+pub fn vectors_file() -> Option<Value> {
+    let text = std::fs::read_to_string(corpus()?.join("vectors.json")).expect("vectors.json is readable");
+    Some(serde_json::from_str(&text).expect("vectors.json is JSON"))
+}
+
+/// The bytes of a string of hexadecimal digits.
+pub fn hex(text: &Value) -> Vec<u8> {
+    let text = text.as_str().expect("bytes are a string");
+    let pairs = text.as_bytes().chunks(2).map(|pair| str::from_utf8(pair).expect("ASCII"));
+    pairs.map(|pair| u8::from_str_radix(pair, 16).expect("hex digits")).collect()
+}
+
+/// A number, also as a string like `"0x10"`.
+pub fn number(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| u64::from_str_radix(value.as_str()?.strip_prefix("0x")?, 16).ok())
+}
+
+/// The memory that the flow vectors run in.
+pub fn images(file: &Value) -> Program {
+    let mut program = Program::new();
+    for image in file["images"].as_array().expect("a list of images") {
+        let at = number(&image["addr"]).and_then(|at| u32::try_from(at).ok()).expect("an address");
+        program.add(Address(at), &hex(&image["hex"])).expect("images do not overlap");
+    }
+    program
+}
+
+/// Decodes in pieces of `size` bytes; each item as an object with `kind`, `offset`, `length` and the packet's fields.
+pub fn packets(config: &SourceConfig, bytes: &[u8], size: usize) -> Vec<Map<String, Value>> {
+    let mut items = Vec::new();
+    let mut note = |item: PacketItem<'_>, span: tracewalk::span::Span, bytes: &[u8]| {
+        assert_eq!(span.bytes(), bytes.len() as u64);
+        let mut object = Map::new();
+        object.insert("offset".into(), json!(span.start.0));
+        object.insert("length".into(), json!(bytes.len()));
+        match item {
+            PacketItem::Packet(packet) => {
+                object.insert("kind".into(), json!(packet.name()));
+                packet.fields(&mut |name, field| {
+                    let value = match field {
+                        Field::Number(number) => json!(number),
+                        Field::Address(address) => json!(address.0),
+                        Field::Text(text) => json!(text),
+                    };
+                    object.insert(name.into(), value);
+                });
+            }
+            PacketItem::Malformed(reason) => {
+                object.insert("kind".into(), json!("malformed"));
+                object.insert("reason".into(), json!(reason.name()));
+            }
+            PacketItem::Unsynchronised => {
+                object.insert("kind".into(), json!("unsynced"));
+            }
+        }
+        items.push(object);
+    };
+    let mut stream = PacketStream::new(config);
+    bytes.chunks(size).for_each(|piece| stream.push(piece, &mut note));
+    stream.finish(&mut note);
+    items
+}
+
+/// Decodes in pieces of `size` bytes; the elements in the vectors' notation.
+pub fn flow(config: &SourceConfig, bytes: &[u8], program: &Program, size: usize) -> Vec<String> {
+    let mut listing = Vec::new();
+    let mut note = |element| match element {
+        Element::Block(block) => instructions(&block, config, program, &mut listing),
+        Element::Event(event) => match event.kind {
+            EventKind::TraceOn(_) => listing.push("trace_on".into()),
+            EventKind::ExceptionReturn => listing.push("exception_return".into()),
+            EventKind::Timestamp(_) => listing.push("timestamp".into()),
+            EventKind::Exception { exception, preferred_return, .. } => {
+                let number = exception.map_or(0, |exception| exception.number());
+                let returns = preferred_return.map_or("-".into(), |at| format!("{:08X}", at.0));
+                listing.push(format!("exception {number} ret {returns}"));
+            }
+            EventKind::Data(transfer) => {
+                let value = match transfer.value {
+                    TransferValue::Value(value) => format!("{value:x}"),
+                    other => format!("{other:?}"),
+                };
+                listing.push(format!("data {:?} {value}", transfer.address));
+            }
+            EventKind::Context { .. } | EventKind::Cycles(_) | EventKind::Trigger => {}
+        },
+        Element::Gap(gap) => listing.push(match gap.reason {
+            GapReason::AddressUnknown => "address_unknown".into(),
+            GapReason::NoCode(at) => format!("no_memory {:08X}", at.address.0),
+            other => other.to_string(),
+        }),
+    };
+    let mut stream = FlowStream::new(config);
+    bytes.chunks(size).for_each(|piece| stream.push(piece, program, &mut note));
+    stream.finish(program, &mut note);
+    listing
+}
+
+/// `ADDRESS E` for executed, `ADDRESS N` for a failed condition, `ADDRESS .` where the protocol does not say.
+fn instructions(block: &Block, config: &SourceConfig, program: &Program, listing: &mut Vec<String>) {
+    let inside = if config.protocol() == "etmv3" { 'E' } else { '.' };
+    let mut at = block.start;
+    while at != block.end {
+        let code = program.code(at).expect("executed code is known");
+        let instruction = isa::classify(code, at, block.isa).expect("executed code can be decoded");
+        let result = match block.ending {
+            _ if at != block.last => inside,
+            Ending::Branch { taken: false, .. } | Ending::ConditionFailed => 'N',
+            Ending::Branch { taken: true, .. } => 'E',
+            Ending::Interrupted => inside,
+        };
+        listing.push(format!("{:08X} {result}", at.0));
+        at = at.plus(u32::from(instruction.bytes));
+    }
+}
