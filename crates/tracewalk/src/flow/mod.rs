@@ -7,7 +7,7 @@
 
 mod data;
 mod element;
-mod return_stack;
+mod location_stack;
 mod walk;
 
 pub use element::{

@@ -10,13 +10,13 @@
 
 use crate::directive::{Directive, PreferredReturn, Rules, RunEnd, Transfer};
 use crate::ids::{Address, ContextId, Exception, Isa, Location, SecurityState, Vmid};
-use crate::isa::{self, Barrier, Class, Instruction, Unclassified};
+use crate::isa::{self, Barrier, Class, Instruction, Return, Unclassified};
 use crate::program::Program;
 use crate::span::Span;
 
 use super::data::DataState;
 use super::element::{Block, BranchKind, Contradiction, Element, Ending, Event, EventKind, Gap, GapReason};
-use super::return_stack::ReturnStack;
+use super::location_stack::LocationStack;
 
 /// The plain walk: the oracle for anything faster.
 ///
@@ -48,7 +48,10 @@ pub struct Walk {
     rules: Rules,
     position: Position,
     open: Option<OpenBlock>,
-    return_stack: ReturnStack,
+    /// Where predicted returns go: behind the calls that were executed.
+    return_stack: LocationStack,
+    /// Where exceptions were taken from and execution has not returned to.
+    interrupted: LocationStack,
     /// The instruction passed last, as long as nothing has said yet where execution went from there.
     unconfirmed: Option<Passed>,
     /// The instruction passed last.
@@ -88,6 +91,7 @@ struct OpenBlock {
 struct Passed {
     at: Location,
     class: Class,
+    returns: Option<Return>,
     taken: bool,
 }
 
@@ -125,7 +129,8 @@ impl Walk {
             rules,
             position: Position::Nowhere,
             open: None,
-            return_stack: ReturnStack::new(),
+            return_stack: LocationStack::new(),
+            interrupted: LocationStack::new(),
             unconfirmed: None,
             last: None,
             it_block: 0,
@@ -421,7 +426,8 @@ impl Walk {
         self.it_block =
             if instruction.it_block > 0 { instruction.it_block } else { self.it_block.saturating_sub(1) };
         self.last = Some(at);
-        self.unconfirmed = Some(Passed { at, class: instruction.class, taken: executed });
+        self.unconfirmed =
+            Some(Passed { at, class: instruction.class, returns: instruction.returns, taken: executed });
         let kind = match instruction.class {
             Class::Other => None,
             Class::Direct(_) => Some(BranchKind::Direct),
@@ -463,11 +469,12 @@ impl Walk {
 
     /// Where the trace says that execution goes on.
     fn go_on_at(&mut self, target: Location, span: Span, sink: &mut impl FnMut(Element)) {
+        let target = self.resumed(target);
         if let (Some(passed), Position::At(expected)) = (self.unconfirmed, self.position)
             && expected != target
         {
             let contradiction = match passed {
-                Passed { at, class: Class::Direct(expected), taken: true } => {
+                Passed { at, class: Class::Direct(expected), taken: true, .. } => {
                     Contradiction::WrongTarget { at, expected, found: target }
                 }
                 Passed { at, .. } => Contradiction::NotABranch { at, went_to: target },
@@ -480,6 +487,23 @@ impl Walk {
         self.position = Position::At(target);
         self.unconfirmed = None;
         self.half_passed = false;
+    }
+
+    /// Where a return from an exception really goes that the trace says goes to `target`.
+    ///
+    /// A change of the instruction set needs an address of five bytes. Where the next exception comes before the first
+    /// instruction behind a return, captures were seen to send fewer: the instruction set is then that of the handler,
+    /// and the address is rounded down to its alignment. A return into the word that was interrupted, in another
+    /// instruction set, is such a one: it goes where the exception was taken from.
+    fn resumed(&mut self, target: Location) -> Location {
+        let returns =
+            self.unconfirmed.is_some_and(|passed| passed.taken && passed.returns == Some(Return::Exception));
+        let interrupted = if returns { self.interrupted.pop() } else { None };
+        let rounded = |interrupted: &Location| {
+            interrupted.address != target.address
+                && interrupted.address.aligned_for(target.isa) == target.address
+        };
+        interrupted.filter(rounded).unwrap_or(target)
     }
 
     /// A periodic synchronisation.
@@ -510,6 +534,9 @@ impl Walk {
             (PreferredReturn::Last, _) => self.last.map(|last| last.address),
             _ => None,
         };
+        if let (Position::At(at), Some(_)) = (self.position, preferred_return) {
+            self.interrupted.push(at);
+        }
         let exception = exception.or_else(|| program.exception_of_handler(handler?.address));
         self.event(EventKind::Exception { exception, preferred_return, handler }, span, sink);
         self.jump(handler);

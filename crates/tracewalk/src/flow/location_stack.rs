@@ -1,14 +1,14 @@
-//! The stack of predicted returns, as PFT's trace units keep one (IHI 0035B, 4.13).
+//! A stack of places that execution is to return to.
 
 use crate::ids::Location;
 
-/// How many calls are remembered. A decoder's stack may be deeper than the trace unit's: the unit's newest entry is
-/// always the decoder's newest entry. No known unit has more than four.
+/// How many places are remembered. A decoder's return stack may be deeper than the trace unit's (IHI 0035B, 4.13): the
+/// unit's newest entry is always the decoder's newest entry. No known unit has more than four.
 const DEPTH: usize = 16;
 
 /// A stack that forgets its oldest entry when it is full.
 #[derive(Clone, Debug)]
-pub(super) struct ReturnStack {
+pub(super) struct LocationStack {
     entries: [Location; DEPTH],
     /// Where the next entry goes.
     top: usize,
@@ -16,7 +16,7 @@ pub(super) struct ReturnStack {
     count: usize,
 }
 
-impl ReturnStack {
+impl LocationStack {
     pub(super) const fn new() -> Self {
         Self {
             entries: [Location::new(crate::ids::Address(0), crate::ids::Isa::A32); DEPTH],
@@ -25,9 +25,9 @@ impl ReturnStack {
         }
     }
 
-    pub(super) fn push(&mut self, returns_to: Location) {
+    pub(super) fn push(&mut self, location: Location) {
         if let Some(entry) = self.entries.get_mut(self.top) {
-            *entry = returns_to;
+            *entry = location;
         }
         self.top = (self.top + 1) % DEPTH;
         self.count = (self.count + 1).min(DEPTH);
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn a_full_stack_forgets_the_oldest_entry() {
         let at = |index| Location::new(Address(index), Isa::T32);
-        let mut stack = ReturnStack::new();
+        let mut stack = LocationStack::new();
         (0..20).for_each(|index| stack.push(at(index)));
         let popped = core::iter::from_fn(|| stack.pop());
         assert!(popped.eq((4..20).rev().map(at)));
