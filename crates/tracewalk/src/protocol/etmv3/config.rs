@@ -103,9 +103,8 @@ const CORES: [Core; 15] = [
     Core { name: "cortex-r4", profile: Profile::Ar, etmidr: 0x4104_f230, etmccer: NO_TIMESTAMPS },
     Core { name: "cortex-r5", profile: Profile::Ar, etmidr: 0x4104_f230, etmccer: NO_TIMESTAMPS },
     Core { name: "arm1136", profile: Profile::Ar, etmidr: 0x4101_3211, etmccer: NO_TIMESTAMPS },
-    // ARM1156T2 and ARM1176: ETM11 as well; of its ETMIDR only the major and minor version matter here.
-    Core { name: "arm1156", profile: Profile::Ar, etmidr: 0x4105_3211, etmccer: NO_TIMESTAMPS },
-    Core { name: "arm1176", profile: Profile::Ar, etmidr: 0x4109_3211, etmccer: NO_TIMESTAMPS },
+    Core { name: "arm1156", profile: Profile::Ar, etmidr: 0x4101_3211, etmccer: NO_TIMESTAMPS },
+    Core { name: "arm1176", profile: Profile::Ar, etmidr: 0x4101_3211, etmccer: NO_TIMESTAMPS },
     Core { name: "arm926", profile: Profile::Ar, etmidr: 0x4100_1220, etmccer: NO_TIMESTAMPS },
     Core { name: "arm946", profile: Profile::Ar, etmidr: 0x4100_1220, etmccer: NO_TIMESTAMPS },
     Core { name: "arm966", profile: Profile::Ar, etmidr: 0x4100_1220, etmccer: NO_TIMESTAMPS },

@@ -95,7 +95,7 @@ impl Lowering {
 
     fn atom(&mut self, atom: Atom, span: Span, emit: &mut impl FnMut(Directive, Span)) {
         if atom == Atom::W {
-            self.cycles = Some((self.cycles.map_or(0, |(cycles, _)| cycles) + 1, span));
+            self.count_cycles(1, span);
             return;
         }
         self.release(emit);
@@ -250,6 +250,12 @@ impl Lowering {
         }
     }
 
+    fn count_cycles(&mut self, cycles: u64, span: Span) {
+        if cycles > 0 {
+            self.cycles = Some((self.cycles.map_or(0, |(before, _)| before) + cycles, span));
+        }
+    }
+
     fn tell_cycles(&mut self, emit: &mut impl FnMut(Directive, Span)) {
         if let Some((cycles, span)) = self.cycles.take() {
             emit(Directive::Cycles(cycles), span);
@@ -282,7 +288,11 @@ impl Lower for Lowering {
             (Packet::ContextId(context_id), _) => self.context_id(*context_id, span, emit),
             // The data packets behind an exception entry are the automatic push: no instruction's.
             (Packet::ASync | Packet::Ignore | Packet::ExceptionEntry, _) => {}
-            // Before the first I-sync these parse, but cannot be placed.
+            // Before the first I-sync instructions cannot be placed; cycles passed all the same.
+            (Packet::PHeader(p_header), Position::Aligned) => {
+                let cycles = p_header.atoms().filter(|&atom| atom == Atom::W).count();
+                self.count_cycles(cycles as u64, span);
+            }
             (_, Position::Aligned) => {}
             (Packet::PHeader(p_header), _) => self.p_header(*p_header, span, emit),
             (Packet::Branch(branch), _) => self.branch(branch, span, emit),

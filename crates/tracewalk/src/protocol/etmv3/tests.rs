@@ -1,1 +1,570 @@
+use std::collections::BTreeSet;
+use std::vec;
+use std::vec::Vec;
 
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+
+use super::*;
+use crate::directive::{Directive, PreferredReturn};
+use crate::ids::{Address, ContextId, Exception, Isa, Location, SecurityState, Vmid};
+use crate::protocol::branch_address::AddressEncoding;
+use crate::protocol::timestamp::{TimestampCoding, TimestampFormat, TimestampWidth};
+use crate::protocol::{Describe, Item, Lower, Packets};
+use crate::span::Span;
+
+/// ETMv3.5 with everything on, on an application processor.
+fn everything() -> Config {
+    Config {
+        minor_version: 5,
+        profile: Profile::Ar,
+        address_encoding: AddressEncoding::Original,
+        two_atoms_per_thumb_pair: false,
+        cycle_accurate: true,
+        branch_broadcast: false,
+        instructions: true,
+        data: DataTrace { values: true, addresses: true },
+        context_id_bytes: 4,
+        timestamp: TimestampFormat { width: TimestampWidth::Bits64, coding: TimestampCoding::Binary },
+        trace_id: None,
+    }
+}
+
+fn any_config() -> impl Strategy<Value = Config> {
+    let context_id = prop_oneof![Just(0_u8), Just(1), Just(2), Just(4)];
+    let flags = any::<(bool, bool, bool, bool, bool, bool, bool)>();
+    (0_u8..=5, context_id, flags, any::<bool>()).prop_map(
+        |(
+            minor_version,
+            context_id_bytes,
+            (alternative, m, cycles, data_only, values, addresses, wide),
+            gray,
+        )| Config {
+            minor_version,
+            profile: if m { Profile::M } else { Profile::Ar },
+            address_encoding: if alternative {
+                AddressEncoding::Alternative
+            } else {
+                AddressEncoding::Original
+            },
+            cycle_accurate: cycles,
+            instructions: !data_only,
+            data: DataTrace { values, addresses },
+            context_id_bytes,
+            timestamp: TimestampFormat {
+                width: if wide { TimestampWidth::Bits64 } else { TimestampWidth::Bits48 },
+                coding: if gray { TimestampCoding::Gray } else { TimestampCoding::Binary },
+            },
+            ..everything()
+        },
+    )
+}
+
+fn any_location() -> impl Strategy<Value = Location> {
+    let isa = prop_oneof![Just(Isa::A32), Just(Isa::T32), Just(Isa::T32EE), Just(Isa::Jazelle)];
+    // Few distinct high bits, so that short addresses are frequent.
+    let address = prop_oneof![any::<u32>(), 0x8000_0000_u32..0x8000_1000, 0x8000_0000_u32..0x8001_0000];
+    (address, isa).prop_map(|(address, isa)| Location::new(Address(address).aligned_for(isa), isa))
+}
+
+fn any_security() -> impl Strategy<Value = SecurityState> {
+    any::<(bool, bool)>().prop_map(|(non_secure, hypervisor)| SecurityState { non_secure, hypervisor })
+}
+
+fn any_branch() -> impl Strategy<Value = Packet> {
+    let information = (0_u16..512, any::<bool>(), any::<bool>(), any_security(), 0_u8..16).prop_map(
+        |(code, cancel, alternative_isa, security, resume)| {
+            BranchException::Information(ExceptionInformation {
+                code,
+                cancel,
+                alternative_isa,
+                security,
+                resume,
+            })
+        },
+    );
+    let deprecated =
+        (0_u8..8, any::<bool>()).prop_map(|(code, cancel)| BranchException::Deprecated { code, cancel });
+    let exception = proptest::option::of(prop_oneof![3 => information, 1 => deprecated]);
+    (any_location(), any::<bool>(), exception).prop_map(|(target, states_isa, exception)| {
+        Packet::Branch(Branch { target: Some(target), states_isa, exception })
+    })
+}
+
+fn any_i_sync() -> impl Strategy<Value = Packet> {
+    let location = proptest::option::of(any_location());
+    let in_progress = proptest::option::weighted(0.2, any_location());
+    let context_id = proptest::option::of(prop_oneof![0_u32..256, any::<u32>()]);
+    (0_u8..4, location, in_progress, any_security(), context_id, any::<Option<u32>>()).prop_map(
+        |(reason, location, in_progress, security, context_id, cycles)| {
+            Packet::ISync(ISync {
+                reason: ISyncReason::from_bits(reason),
+                location,
+                in_progress,
+                security,
+                context_id: context_id.map(ContextId),
+                cycles,
+            })
+        },
+    )
+}
+
+fn any_data() -> impl Strategy<Value = Packet> {
+    let tag = (1_u8..=3).prop_map(|number| Tag::new(number).expect("1 to 3"));
+    let address = proptest::option::of(
+        (any::<u32>(), any::<Option<bool>>())
+            .prop_map(|(address, big_endian)| DataAddress { address: Address(address), big_endian }),
+    );
+    let value = proptest::option::of(prop_oneof![Just(0_u32), 0_u32..256, 0_u32..65536, any::<u32>()]);
+    prop_oneof![
+        (tag.clone(), value.clone()).prop_map(|(tag, value)| Packet::OutOfOrderData { tag, value }),
+        (tag, address.clone()).prop_map(|(tag, address)| Packet::OutOfOrderPlaceholder { tag, address }),
+        (address.clone(), value).prop_map(|(address, value)| Packet::NormalData { address, value }),
+        address.prop_map(|address| Packet::ValueNotTraced { address }),
+        Just(Packet::StoreFailed),
+        Just(Packet::DataSuppressed),
+    ]
+}
+
+fn any_packet() -> impl Strategy<Value = Packet> {
+    prop_oneof![
+        4 => any_branch(),
+        2 => any_i_sync(),
+        4 => any_data(),
+        2 => (0x80_u8..=0xff, any::<bool>()).prop_map(|(byte, cycle_accurate)| {
+            PHeader::new(byte & !1, cycle_accurate).map_or(Packet::Ignore, Packet::PHeader)
+        }),
+        1 => Just(Packet::ASync),
+        1 => any::<u32>().prop_map(Packet::CycleCount),
+        1 => Just(Packet::Trigger),
+        1 => any::<u8>().prop_map(|vmid| Packet::Vmid(Vmid(vmid))),
+        1 => any::<(u64, bool)>().prop_map(|(value, clock_changed)| Packet::Timestamp { value, clock_changed }),
+        1 => Just(Packet::Ignore),
+        1 => prop_oneof![0_u32..256, any::<u32>()].prop_map(|value| Packet::ContextId(ContextId(value))),
+        1 => Just(Packet::ExceptionExit),
+        1 => Just(Packet::ExceptionEntry),
+    ]
+}
+
+fn decode(config: &Config, bytes: &[u8], piece: usize) -> Vec<(Item<Packet>, Span)> {
+    let mut items = Vec::new();
+    let mut packets = Packets::new(Decoder::new(config));
+    bytes
+        .chunks(piece.max(1))
+        .for_each(|piece| packets.push(piece, &mut |item, span, _| items.push((item, span))));
+    packets.finish(&mut |item, span, _| items.push((item, span)));
+    items
+}
+
+/// The packets of `wanted` that the configuration can send, and their bytes behind an A-sync.
+fn encode(config: &Config, wanted: &[Packet]) -> (Vec<Packet>, Vec<u8>) {
+    let mut encoder = Encoder::new(config);
+    let mut bytes = Vec::new();
+    encoder.encode(&Packet::ASync, &mut bytes).expect("an A-sync can always be sent");
+    let sendable = |packet: &&Packet| match packet {
+        Packet::PHeader(p_header) => PHeader::new(p_header.byte(), config.cycle_accurate) == Some(*p_header),
+        _ => true,
+    };
+    let mut sent = std::vec![Packet::ASync];
+    for packet in wanted.iter().filter(sendable) {
+        if encoder.encode(packet, &mut bytes).is_ok() {
+            sent.push(*packet);
+        }
+    }
+    (sent, bytes)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn every_packet_that_a_configuration_can_send_is_read_back(
+        config in any_config(),
+        wanted in proptest::collection::vec(any_packet(), 0..40),
+        piece in 1_usize..40,
+    ) {
+        let (sent, bytes) = encode(&config, &wanted);
+        let read: Vec<Packet> = decode(&config, &bytes, piece)
+            .into_iter()
+            .map(|(item, _)| match item {
+                Item::Packet(packet) => packet,
+                other => panic!("{other:?} in {bytes:02x?}"),
+            })
+            .collect();
+        prop_assert_eq!(read, sent, "{:02x?}", bytes);
+    }
+
+    #[test]
+    fn any_bytes_are_tiled_and_read_the_same_however_they_are_cut(
+        config in any_config(),
+        wanted in proptest::collection::vec(any_packet(), 0..20),
+        damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..10),
+        noise in proptest::collection::vec(any::<u8>(), 0..60),
+        piece in 1_usize..20,
+    ) {
+        let (_, mut bytes) = encode(&config, &wanted);
+        bytes.extend(noise);
+        for (at, byte) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        let whole = decode(&config, &bytes, bytes.len());
+        prop_assert_eq!(&decode(&config, &bytes, 1), &whole);
+        prop_assert_eq!(&decode(&config, &bytes, piece), &whole);
+        let mut position = 0;
+        for (_, span) in whole {
+            prop_assert_eq!(span.start.0, position);
+            prop_assert!(span.bytes() > 0);
+            position = span.end.0;
+        }
+        prop_assert_eq!(position, bytes.len() as u64);
+    }
+}
+
+#[test]
+fn the_round_trip_covers_every_packet() {
+    let mut seen = BTreeSet::new();
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    for _ in 0..2000 {
+        let config = any_config().new_tree(&mut runner).expect("a configuration").current();
+        let packet = any_packet().new_tree(&mut runner).expect("a packet").current();
+        seen.extend(encode(&config, &[packet]).0.iter().map(Describe::name));
+    }
+    assert_eq!(seen.len(), 18, "{seen:?}");
+}
+
+/// What branch packets say of each other: `bytes` behind an A-sync and an I-sync at 0x8000 in ARM state, Non-secure.
+fn branches(config: &Config, bytes: &[u8]) -> Vec<Branch> {
+    let mut all = std::vec![0, 0, 0, 0, 0, 0x80, 0x08, 0x29, 0x00, 0x80, 0x00, 0x00];
+    all.extend(bytes);
+    let is_branch = |(item, _)| match item {
+        Item::Packet(Packet::Branch(branch)) => Some(branch),
+        _ => None,
+    };
+    decode(config, &all, all.len()).into_iter().filter_map(is_branch).collect()
+}
+
+fn cortex_a7() -> Config {
+    Config::for_core("cortex-a7").expect("a known core")
+}
+
+#[test]
+fn missing_fields_are_interpreted_as_table_7_5_says() {
+    // Address: the bits of the last one. Everything else is missing.
+    let [branch] = branches(&cortex_a7(), &[0b0001_0101])[..] else { panic!("one branch") };
+    assert_eq!(branch.target, Some(Location::new(Address(0x8028), Isa::A32)));
+    assert_eq!(branch.exception, None);
+
+    // Byte 0 only: Excp[8:4] and Resume are 0, Hyp stays what it was.
+    let with_byte_0 = [0x81, 0x80, 0x82, 0x80, 0x48, 0b0001_1101];
+    let [branch] = branches(&cortex_a7(), &with_byte_0)[..] else { panic!("one branch") };
+    let expected = ExceptionInformation {
+        code: 14,
+        cancel: false,
+        alternative_isa: false,
+        security: SecurityState { non_secure: true, hypervisor: false },
+        resume: 0,
+    };
+    assert_eq!(branch.exception, Some(BranchException::Information(expected)));
+
+    // Hyp set by byte 1 is kept by a packet without byte 1; byte 0 says NS anew.
+    let hyp_then_byte_0 =
+        [0x81, 0x80, 0x82, 0x80, 0x48, 0b1000_0111, 0b0010_0000, 0x81, 0x80, 0x82, 0x80, 0x48, 0b0001_0100];
+    let [first, second] = branches(&cortex_a7(), &hyp_then_byte_0)[..] else { panic!("two branches") };
+    let security = |branch: Branch| match branch.exception {
+        Some(BranchException::Information(information)) => information.security,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(security(first), SecurityState { non_secure: true, hypervisor: true });
+    assert_eq!(security(second), SecurityState { non_secure: false, hypervisor: true });
+
+    // AltISA stays: a Thumb address of five bytes without byte 0 is ThumbEE behind one that said so.
+    let alt_isa = [0x95, 0x82, 0x81, 0x84, 0x5c, 0b0100_0000, 0x97, 0x82, 0x81, 0x84, 0x1c];
+    let [first, second] = branches(&cortex_a7(), &alt_isa)[..] else { panic!("two branches") };
+    assert_eq!(first.target.map(|target| target.isa), Some(Isa::T32EE));
+    assert_eq!(second.target.map(|target| target.isa), Some(Isa::T32EE));
+}
+
+#[test]
+fn v7_m_exception_codes_are_those_of_table_7_11() {
+    let exception = |code| {
+        let information = ExceptionInformation { code, ..ExceptionInformation::default() };
+        BranchException::Information(information).exception(Profile::M, None)
+    };
+    assert_eq!(exception(0), None);
+    let expected = [
+        (0x001, 17),
+        (0x007, 23),
+        (0x008, 16),
+        (0x009, 6),
+        (0x00a, 2),
+        (0x00b, 11),
+        (0x00c, 12),
+        (0x00d, 4),
+        (0x00e, 14),
+        (0x00f, 15),
+        (0x011, 1),
+        (0x013, 3),
+        (0x015, 5),
+        (0x018, 24),
+        (0x020, 32),
+        (0x1fe, 16 + 494),
+        (0x1ff, 16 + 495),
+    ];
+    for (code, number) in expected {
+        assert_eq!(exception(code), Some(Exception::M(number)), "code {code:#x}");
+        let back = ExceptionInformation::for_exception(Exception::M(number), false);
+        assert_eq!(back.map(|information| information.code), Some(code));
+    }
+}
+
+#[test]
+fn other_exception_codes_are_those_of_table_7_12() {
+    for code in 1..16 {
+        let information = ExceptionInformation { code, ..ExceptionInformation::default() };
+        let exception = BranchException::Information(information).exception(Profile::Ar, None);
+        assert_eq!(exception, u8::try_from(code).ok().map(Exception::Ar));
+    }
+    let named = |code| Exception::Ar(code).name();
+    assert_eq!(named(2), Some("SMC"));
+    assert_eq!(named(11), Some("Prefetch abort"));
+    assert_eq!((named(6), named(7)), (None, None), "6 and 7 are reserved");
+}
+
+#[test]
+fn deprecated_exception_codes_are_those_of_table_7_7() {
+    let exception = |code, cancel, handler| {
+        BranchException::Deprecated { code, cancel }.exception(Profile::Ar, Some(Address(handler)))
+    };
+    let code_0 = [(0x00, 8), (0x04, 9), (0x08, 10), (0x0c, 11), (0x10, 12)];
+    for (vector, expected) in code_0 {
+        assert_eq!(exception(0, false, 0xffff_0000 | vector), Some(Exception::Ar(expected)));
+    }
+    for (code, expected) in [(1, 14), (4, 5), (5, 15), (6, 4), (7, 1)] {
+        assert_eq!(exception(code, false, 0x18), Some(Exception::Ar(expected)));
+    }
+}
+
+#[test]
+fn a_direct_branch_to_thumb_does_not_change_the_state_of_compression() {
+    // Table 7.15: I-sync in ARM state, BLX #immed (no packet), a return to ARM state: a short packet of ARM alignment.
+    let [branch] = branches(&cortex_a7(), &[0b0000_0101])[..] else { panic!("one branch") };
+    assert_eq!(branch.target, Some(Location::new(Address(0x8008), Isa::A32)));
+}
+
+#[test]
+fn leavex_does_not_change_the_state_of_compression() {
+    // Table 7.16: ARM to ThumbEE with byte 0, LEAVEX (no packet), to ThumbEE again without exception information.
+    let packets = [0x81, 0x82, 0x82, 0x80, 0x50, 0b0100_0000, 0b0000_0101];
+    let [first, second] = branches(&cortex_a7(), &packets)[..] else { panic!("two branches") };
+    assert_eq!(first.target.map(|target| target.isa), Some(Isa::T32EE));
+    assert_eq!(second.target.map(|target| target.isa), Some(Isa::T32EE));
+    assert!(!second.states_isa);
+}
+
+/// The directives of `packets`, without their spans. A-sync and I-sync at 0x100 in Thumb come first.
+fn directives(config: &Config, packets: &[Packet]) -> Vec<Directive> {
+    let i_sync = Packet::ISync(ISync {
+        reason: ISyncReason::Enabled,
+        location: Some(Location::new(Address(0x100), Isa::T32)),
+        in_progress: None,
+        security: SecurityState::default(),
+        context_id: None,
+        cycles: None,
+    });
+    let mut all = Vec::new();
+    let mut lowering = Lowering::new(config);
+    let mut emit = |directive, _| all.push(directive);
+    for packet in [Packet::ASync, i_sync].iter().chain(packets) {
+        lowering.lower(packet, Span::default(), &mut emit);
+    }
+    lowering.finish(&mut emit);
+    assert!(matches!(all.first(), Some(Directive::Begin { .. })));
+    all.split_off(1)
+}
+
+fn p_header(byte: u8, cycle_accurate: bool) -> Packet {
+    Packet::PHeader(PHeader::new(byte, cycle_accurate).expect("a defined P-header"))
+}
+
+fn branch_to(address: u32, exception: Option<(u16, bool)>) -> Packet {
+    let information = |(code, cancel)| {
+        BranchException::Information(ExceptionInformation { code, cancel, ..ExceptionInformation::default() })
+    };
+    let target = Some(Location::new(Address(address), Isa::T32));
+    Packet::Branch(Branch { target, states_isa: false, exception: exception.map(information) })
+}
+
+fn passed(executed: u8) -> Directive {
+    Directive::Instructions { executed, then_failed: false }
+}
+
+fn taken(exception: Exception, handler: u32) -> Directive {
+    Directive::Exception {
+        exception: Some(exception),
+        handler: Some(Location::new(Address(handler), Isa::T32)),
+        preferred_return: PreferredReturn::Next,
+    }
+}
+
+#[test]
+fn three_atoms_then_cancelling_irq_leave_two_instructions() {
+    let found = directives(&cortex_a7(), &[p_header(0x8c, false), branch_to(0x18, Some((14, true)))]);
+    assert_eq!(found, [passed(2), taken(Exception::Ar(14), 0x18)]);
+}
+
+#[test]
+fn atom_then_timestamp_periodic_i_sync_and_target_then_cancel_leave_only_the_timestamp() {
+    let mut config = cortex_a7();
+    config.context_id_bytes = 0;
+    let time = Packet::Timestamp { value: 7, clock_changed: false };
+    let i_sync = Packet::ISync(ISync {
+        reason: ISyncReason::Periodic,
+        location: Some(Location::new(Address(0x104), Isa::T32)),
+        in_progress: None,
+        security: SecurityState::default(),
+        context_id: None,
+        cycles: None,
+    });
+    let packets = [
+        p_header(0x84, false),
+        time,
+        Packet::ASync,
+        i_sync,
+        branch_to(0x200, None),
+        branch_to(0x18, Some((12, true))),
+    ];
+    let found = directives(&config, &packets);
+    assert_eq!(found, [Directive::Timestamp(7), taken(Exception::Ar(12), 0x18)]);
+}
+
+#[test]
+fn target_then_irq_keep_the_first_address_as_the_one_interrupted() {
+    let packets = [p_header(0x84, false), branch_to(0x200, None), branch_to(0x18, Some((14, false)))];
+    let target = Directive::Continue(Location::new(Address(0x200), Isa::T32));
+    assert_eq!(directives(&cortex_a7(), &packets), [passed(1), target, taken(Exception::Ar(14), 0x18)]);
+}
+
+#[test]
+fn v7_m_cancel_behind_an_exception_exit_cancels_the_return_and_not_the_instruction() {
+    let config = Config::for_core("cortex-m3").expect("a known core");
+    let packets = [p_header(0x84, false), Packet::ExceptionExit, branch_to(0x300, Some((14, true)))];
+    assert_eq!(directives(&config, &packets), [passed(1), taken(Exception::M(14), 0x300)]);
+    let packets = [p_header(0x84, false), Packet::ExceptionExit, branch_to(0x300, Some((14, false)))];
+    let found = directives(&config, &packets);
+    assert_eq!(found, [passed(1), Directive::ExceptionReturn, taken(Exception::M(14), 0x300)]);
+}
+
+#[test]
+fn v7_a_cancel_behind_an_exception_exit_cancels_both() {
+    let packets = [p_header(0x84, false), Packet::ExceptionExit, branch_to(0x18, Some((12, true)))];
+    assert_eq!(directives(&cortex_a7(), &packets), [taken(Exception::Ar(12), 0x18)]);
+}
+
+#[test]
+fn an_undefined_instruction_is_its_own_preferred_return_address() {
+    let found = directives(&cortex_a7(), &[p_header(0x84, false), branch_to(0x4, Some((9, false)))]);
+    let [_, Directive::Exception { preferred_return, .. }] = found[..] else { panic!("{found:?}") };
+    assert_eq!(preferred_return, PreferredReturn::Last);
+}
+
+#[test]
+fn debug_entry_has_no_handler() {
+    let found = directives(&cortex_a7(), &[p_header(0x84, false), branch_to(0, Some((1, false)))]);
+    let [_, Directive::Exception { handler, .. }] = found[..] else { panic!("{found:?}") };
+    assert_eq!(handler, None);
+}
+
+#[test]
+fn cycles_belong_to_the_instruction_behind_them() {
+    let mut config = cortex_a7();
+    config.cycle_accurate = true;
+    // Format 3: two W and E; format 4: N without W; format 2: W, then E and N.
+    let packets = [p_header(0xe4, true), p_header(0x96, true), p_header(0x86, true)];
+    let failed = Directive::Instructions { executed: 0, then_failed: true };
+    let expected = [Directive::Cycles(2), passed(1), failed, Directive::Cycles(1), passed(1), failed];
+    assert_eq!(directives(&config, &packets), expected);
+}
+
+#[test]
+fn trace_behind_a_loss_counts_only_from_the_next_a_sync_and_i_sync() {
+    let config = cortex_a7();
+    let mut found = Vec::new();
+    let mut lowering = Lowering::new(&config);
+    let mut emit = |directive, _| found.push(directive);
+    let i_sync = |reason| {
+        Packet::ISync(ISync {
+            reason,
+            location: Some(Location::new(Address(0x100), Isa::T32)),
+            in_progress: None,
+            security: SecurityState::default(),
+            context_id: None,
+            cycles: None,
+        })
+    };
+    lowering.lost(Span::default(), &mut emit);
+    for packet in [i_sync(ISyncReason::Enabled), p_header(0x84, false), Packet::ASync, p_header(0x84, false)]
+    {
+        lowering.lower(&packet, Span::default(), &mut emit);
+    }
+    lowering.lower(&i_sync(ISyncReason::Periodic), Span::default(), &mut emit);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(matches!(found[..], [Directive::Lost, Directive::Begin { .. }]));
+}
+
+#[test]
+fn a_load_in_progress_is_one_instruction_and_then_trace_begins() {
+    let i_sync = Packet::ISync(ISync {
+        reason: ISyncReason::Enabled,
+        location: Some(Location::new(Address(0x110), Isa::T32)),
+        in_progress: Some(Location::new(Address(0x104), Isa::T32)),
+        security: SecurityState::default(),
+        context_id: None,
+        cycles: None,
+    });
+    let found = directives(&cortex_a7(), &[i_sync]);
+    assert!(
+        matches!(
+            found[..],
+            [Directive::Begin { .. }, Directive::Instructions { executed: 1, .. }, Directive::Begin { .. }]
+        ),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn more_packets_than_may_wait_behind_an_atom_release_it() {
+    let packets: Vec<Packet> =
+        std::iter::once(p_header(0x84, false)).chain(std::iter::repeat_n(Packet::Trigger, 1000)).collect();
+    let found = directives(&cortex_a7(), &packets);
+    assert_eq!(found.len(), 1001);
+    assert_eq!(found[0], passed(1));
+}
+
+#[test]
+fn registers_that_contradict_each_other_are_refused() {
+    let core = Core::named("cortex-m4");
+    let refused = |registers| Config::from_registers(registers, core).expect_err("a contradiction");
+    let none = Registers::default();
+    assert_eq!(
+        refused(Registers { etmidr: Some(0x410c_f250), ..none }),
+        ConfigError::EncodingOfCore { core: "cortex-m4", etmidr: 0x410c_f250 }
+    );
+    assert!(matches!(refused(Registers { etmidr: Some(0x411c_f312), ..none }), ConfigError::NotEtmv3 { .. }));
+    assert!(matches!(refused(Registers { etmcr: Some(0xc000), ..none }), ConfigError::NotOnMProfile { .. }));
+    assert!(matches!(refused(Registers { etmcr: Some(0xc), ..none }), ConfigError::NotOnMProfile { .. }));
+    assert!(matches!(refused(Registers { etmtraceidr: Some(0x7d), ..none }), ConfigError::TraceId { .. }));
+    let without_core = Config::from_registers(Registers { etmcr: Some(0), ..none }, None);
+    assert_eq!(without_core, Err(ConfigError::Missing { register: "ETMIDR" }));
+}
+
+#[test]
+fn every_core_has_a_usual_configuration() {
+    for name in Core::names() {
+        let config = Config::for_core(name).expect("usual registers are sound");
+        let m_profile = name.starts_with("cortex-m");
+        assert_eq!(config.profile == Profile::M, m_profile, "{name}");
+        assert_eq!(config.address_encoding == AddressEncoding::Alternative, m_profile, "{name}");
+        assert_eq!(config.two_atoms_per_thumb_pair, name.starts_with("arm"), "{name}");
+    }
+}
