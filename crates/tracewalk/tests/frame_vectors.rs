@@ -1,7 +1,7 @@
 //! The CoreSight frame vectors of the shared corpus: short captures with the bytes of each ID as the specification and
 //! OpenCSD's deformatter read them.
 
-use std::path::PathBuf;
+mod support;
 
 use serde_json::Value;
 use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Framing, Owner, Piece};
@@ -20,23 +20,6 @@ impl FrameSink for ByOwner {
     fn discontinuity(&mut self, _: Discontinuity) {}
 }
 
-/// The corpus, which lies beside the project and is not part of it.
-fn corpus() -> Option<PathBuf> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
-    if path.is_dir() {
-        return Some(path);
-    }
-    assert!(std::env::var_os("CI").is_none(), "{} is missing", path.display());
-    eprintln!("skipped: {} is missing", path.display());
-    None
-}
-
-fn hex(text: &Value) -> Vec<u8> {
-    let text = text.as_str().expect("bytes are a string");
-    let pairs = text.as_bytes().chunks(2).map(|pair| str::from_utf8(pair).expect("ASCII"));
-    pairs.map(|pair| u8::from_str_radix(pair, 16).expect("hex digits")).collect()
-}
-
 fn owner(id: &Value) -> Owner {
     match id.as_u64() {
         None => Owner::Unknown,
@@ -46,10 +29,8 @@ fn owner(id: &Value) -> Owner {
 
 #[test]
 fn every_frame_vector_gives_the_expected_bytes_of_each_id_however_it_is_cut() {
-    let Some(corpus) = corpus() else { return };
-    let text = std::fs::read_to_string(corpus.join("vectors.json")).expect("vectors.json is readable");
-    let vectors: Value = serde_json::from_str(&text).expect("vectors.json is JSON");
-    let vectors = vectors["vectors"].as_array().expect("a list of vectors");
+    let Some(file) = support::vectors_file() else { return };
+    let vectors = file["vectors"].as_array().expect("a list of vectors");
     let mut tested = 0;
     for vector in vectors.iter().filter(|vector| vector["protocol"] == "coresight-frames") {
         let name = &vector["id"];
@@ -63,9 +44,9 @@ fn every_frame_vector_gives_the_expected_bytes_of_each_id_however_it_is_cut() {
             .expect("a list of pieces")
             .iter()
             .inspect(|piece| assert_eq!(piece["kind"], "id_data", "{name}"))
-            .map(|piece| (owner(&piece["id"]), hex(&piece["data"])))
+            .map(|piece| (owner(&piece["id"]), support::hex(&piece["data"])))
             .collect();
-        let input = hex(&vector["bytes"]);
+        let input = support::hex(&vector["bytes"]);
         for size in 1..=input.len() {
             let mut found = ByOwner::default();
             let mut deframer = Deframer::new(framing);

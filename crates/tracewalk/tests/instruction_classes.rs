@@ -1,6 +1,6 @@
 //! The corpus's table of encodings, each read by hand from the manual or by another decoder.
 
-use std::path::Path;
+mod support;
 
 use serde_json::Value;
 use tracewalk::ids::{Address, Isa};
@@ -11,13 +11,7 @@ const ADDRESS: Address = Address(0xc000_8000);
 
 /// The table's entries, or `None` where there is no corpus and none is demanded.
 fn instruction_classes() -> Option<Vec<Value>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/vectors.json");
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        assert!(std::env::var_os("CI").is_none(), "no corpus at {}", path.display());
-        eprintln!("skipped: no corpus at {}", path.display());
-        return None;
-    };
-    let vectors: Value = serde_json::from_str(&text).expect("the corpus is JSON");
+    let vectors = support::vectors_file()?;
     Some(vectors["instruction_classes"].as_array().expect("the table is an array").clone())
 }
 

@@ -13,7 +13,7 @@ use tracewalk::protocol::Field;
 use tracewalk::source::{FlowStream, PacketItem, PacketStream, SourceConfig};
 
 /// The corpus, which lies beside the project and is not part of it.
-pub fn corpus() -> Option<PathBuf> {
+pub(crate) fn corpus() -> Option<PathBuf> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
     if path.is_dir() {
         return Some(path);
@@ -24,25 +24,25 @@ pub fn corpus() -> Option<PathBuf> {
 }
 
 /// `vectors.json`.
-pub fn vectors_file() -> Option<Value> {
+pub(crate) fn vectors_file() -> Option<Value> {
     let text = std::fs::read_to_string(corpus()?.join("vectors.json")).expect("vectors.json is readable");
     Some(serde_json::from_str(&text).expect("vectors.json is JSON"))
 }
 
 /// The bytes of a string of hexadecimal digits.
-pub fn hex(text: &Value) -> Vec<u8> {
+pub(crate) fn hex(text: &Value) -> Vec<u8> {
     let text = text.as_str().expect("bytes are a string");
     let pairs = text.as_bytes().chunks(2).map(|pair| str::from_utf8(pair).expect("ASCII"));
     pairs.map(|pair| u8::from_str_radix(pair, 16).expect("hex digits")).collect()
 }
 
 /// A number, also as a string like `"0x10"`.
-pub fn number(value: &Value) -> Option<u64> {
+pub(crate) fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| u64::from_str_radix(value.as_str()?.strip_prefix("0x")?, 16).ok())
 }
 
 /// The memory that the flow vectors run in.
-pub fn images(file: &Value) -> Program {
+pub(crate) fn images(file: &Value) -> Program {
     let mut program = Program::new();
     for image in file["images"].as_array().expect("a list of images") {
         let at = number(&image["addr"]).and_then(|at| u32::try_from(at).ok()).expect("an address");
@@ -52,7 +52,7 @@ pub fn images(file: &Value) -> Program {
 }
 
 /// Decodes in pieces of `size` bytes; each item as an object with `kind`, `offset`, `length` and the packet's fields.
-pub fn packets(config: &SourceConfig, bytes: &[u8], size: usize) -> Vec<Map<String, Value>> {
+pub(crate) fn packets(config: &SourceConfig, bytes: &[u8], size: usize) -> Vec<Map<String, Value>> {
     let mut items = Vec::new();
     let mut note = |item: PacketItem<'_>, span: tracewalk::span::Span, bytes: &[u8]| {
         assert_eq!(span.bytes(), bytes.len() as u64);
@@ -88,7 +88,7 @@ pub fn packets(config: &SourceConfig, bytes: &[u8], size: usize) -> Vec<Map<Stri
 }
 
 /// Decodes in pieces of `size` bytes; the elements in the vectors' notation.
-pub fn flow(config: &SourceConfig, bytes: &[u8], program: &Program, size: usize) -> Vec<String> {
+pub(crate) fn flow(config: &SourceConfig, bytes: &[u8], program: &Program, size: usize) -> Vec<String> {
     let mut listing = Vec::new();
     let mut note = |element| match element {
         Element::Block(block) => instructions(&block, config, program, &mut listing),
@@ -97,7 +97,7 @@ pub fn flow(config: &SourceConfig, bytes: &[u8], program: &Program, size: usize)
             EventKind::ExceptionReturn => listing.push("exception_return".into()),
             EventKind::Timestamp(_) => listing.push("timestamp".into()),
             EventKind::Exception { exception, preferred_return, .. } => {
-                let number = exception.map_or(0, |exception| exception.number());
+                let number = exception.map_or(0, tracewalk::ids::Exception::number);
                 let returns = preferred_return.map_or("-".into(), |at| format!("{:08X}", at.0));
                 listing.push(format!("exception {number} ret {returns}"));
             }
