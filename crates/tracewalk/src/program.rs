@@ -3,6 +3,8 @@
 //! Regions are added once, then only read, and shared by everything that follows execution. Touching regions become
 //! one, so that an instruction may lie across the border of two memory dumps. ELF files and symbols are not here.
 
+mod vectors;
+
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -15,6 +17,19 @@ pub struct Program {
     regions: Vec<Region>,
     /// M profile's table of vectors, where it is known.
     vector_table: Option<Address>,
+}
+
+/// What M profile's table of vectors says of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vectors {
+    /// Nobody said where the table stands.
+    Unknown,
+    /// No handler starts there.
+    None,
+    /// The handler of one exception starts there.
+    One(Exception),
+    /// A handler starts there that several exceptions share.
+    Several,
 }
 
 /// A stretch of memory and its bytes.
@@ -135,21 +150,15 @@ impl Program {
         self.vector_table
     }
 
-    /// M profile: the exception whose handler starts at `handler`. `None` without a table of vectors, and where no
-    /// vector or more than one names the handler: a default handler that many share says nothing.
+    /// M profile: what the table of vectors says of code that starts at `address`.
     #[must_use]
-    pub fn exception_of_handler(&self, handler: Address) -> Option<Exception> {
-        /// 16 of the system's and up to 240 interrupts (DDI 0403E, B1.5.2); the table may well be shorter, but what
-        /// follows it seldom holds a handler's address by chance.
-        const VECTORS: u16 = 256;
-        let table = self.vector_table?;
-        let mut found = (1..VECTORS).filter(|&number| {
-            let vector = self.word(table.plus(4 * u32::from(number)));
-            vector == Some(handler.0 | 1)
-        });
+    pub fn vectors_to(&self, address: Address) -> Vectors {
+        let Some(table) = self.vector_table else { return Vectors::Unknown };
+        let mut found = vectors::handlers(self, table).filter(|&(_, handler)| handler == address);
         match (found.next(), found.next()) {
-            (Some(number), None) => Some(Exception::M(number)),
-            _ => None,
+            (None, _) => Vectors::None,
+            (Some((number, _)), None) => Vectors::One(Exception::M(number)),
+            (Some(_), Some(_)) => Vectors::Several,
         }
     }
 

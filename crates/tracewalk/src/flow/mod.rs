@@ -8,9 +8,12 @@
 mod data;
 mod element;
 mod location_stack;
+mod straight;
+mod vectors;
 mod walk;
 
 pub use element::{
     Block, BranchKind, Contradiction, DataTransfer, Element, Ending, Event, EventKind, Gap, GapReason,
 };
+pub use straight::runs_straight;
 pub use walk::Walk;

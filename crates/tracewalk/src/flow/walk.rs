@@ -8,7 +8,7 @@
 //! what the image cannot confirm is a Gap, and the position is nowhere until the trace names one
 //! ```
 
-use crate::directive::{Directive, PreferredReturn, Rules, RunEnd, Transfer};
+use crate::directive::{BeginReason, Directive, PreferredReturn, Rules, RunEnd, Transfer};
 use crate::ids::{Address, ContextId, Exception, Isa, Location, SecurityState, Vmid};
 use crate::isa::{self, Barrier, Class, Instruction, Return, Unclassified};
 use crate::program::Program;
@@ -17,6 +17,7 @@ use crate::span::Span;
 use super::data::DataState;
 use super::element::{Block, BranchKind, Contradiction, Element, Ending, Event, EventKind, Gap, GapReason};
 use super::location_stack::LocationStack;
+use super::vectors::{self, Entered};
 
 /// The plain walk: the oracle for anything faster.
 ///
@@ -118,8 +119,9 @@ impl From<Contradiction> for Stop {
 /// How far the code may go on without a waypoint. A trace unit sends a waypoint update where more than 4096 bytes lie
 /// between waypoints (IHI 0035B, 4.6).
 const FARTHEST_WAYPOINT: u32 = 4096 + 8;
-/// How far a run that names its end may go. Straight code of this length is not a program.
-const LONGEST_RUN: u32 = 1 << 20;
+/// How far a run that names its end may go. Straight code of this length is not a program, and every eight bytes of a
+/// damaged MTB buffer may ask for a run.
+const LONGEST_RUN: u32 = 1 << 16;
 
 impl Walk {
     /// A walk that knows no position yet.
@@ -161,7 +163,8 @@ impl Walk {
                 let result = self.run_to(program, address, end, span, sink);
                 self.stop(result, span, sink);
             }
-            Directive::Continue(target) | Directive::Resume(target) => self.go_on_at(target, span, sink),
+            Directive::Continue(target) => self.go_on_at(target, span, sink),
+            Directive::Resume(target) => self.resume(program, target, span, sink),
             Directive::Begin { at, why } => {
                 self.jump(at);
                 self.return_stack.clear();
@@ -362,7 +365,7 @@ impl Walk {
         self.pass(program, at, &instruction, false, span, sink)
     }
 
-    /// The instruction here was executed and jumped, whatever it is; the trace says where to.
+    /// The instruction here was executed and jumped; the trace says where to.
     fn jump_from_here(
         &mut self,
         program: &Program,
@@ -370,8 +373,8 @@ impl Walk {
         sink: &mut impl FnMut(Element),
     ) -> Result<(), Stop> {
         let (at, instruction) = self.next_instruction(program)?;
-        let direct = matches!(instruction.class, Class::Direct(_));
-        let class = if direct { instruction.class } else { Class::Indirect };
+        // Behind an instruction that cannot jump flow goes on, and what the trace says next contradicts that.
+        let class = if instruction.is_branch() { instruction.class } else { Class::Other };
         self.pass(program, at, &Instruction { class, ..instruction }, true, span, sink)
     }
 
@@ -537,9 +540,28 @@ impl Walk {
         if let (Position::At(at), Some(_)) = (self.position, preferred_return) {
             self.interrupted.push(at);
         }
-        let exception = exception.or_else(|| program.exception_of_handler(handler?.address));
-        self.event(EventKind::Exception { exception, preferred_return, handler }, span, sink);
+        let entered = match (exception, handler) {
+            (None, Some(handler)) if self.rules.vectors_hold_addresses => vectors::entered(program, handler),
+            _ => Entered::Exception(exception),
+        };
+        let kind = match entered {
+            Entered::Exception(exception) => EventKind::Exception { exception, preferred_return, handler },
+            Entered::ByDebugger => EventKind::TraceOn(BeginReason::DebugExit),
+        };
+        self.event(kind, span, sink);
         self.jump(handler);
+    }
+
+    /// Where execution goes on behind a return from an exception.
+    fn resume(&mut self, program: &Program, target: Location, span: Span, sink: &mut impl FnMut(Element)) {
+        match vectors::tail_chained(program, target) {
+            Some(exception) => {
+                let handler = Some(target);
+                self.event(EventKind::Exception { exception, preferred_return: None, handler }, span, sink);
+                self.jump(handler);
+            }
+            None => self.go_on_at(target, span, sink),
+        }
     }
 
     fn transfer(

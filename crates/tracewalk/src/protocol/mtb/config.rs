@@ -128,18 +128,6 @@ impl Config {
             },
         }
     }
-
-    /// Where the buffer starts, in the pointer's terms.
-    #[must_use]
-    pub fn buffer_start(&self) -> u32 {
-        self.pointer - self.offset()
-    }
-
-    /// How far behind the start of the buffer the next packet would be written.
-    #[must_use]
-    pub fn offset(&self) -> u32 {
-        u32::try_from(u64::from(self.pointer) % self.size.bytes()).unwrap_or(self.pointer)
-    }
 }
 
 /// The size of a buffer: a power of two, 16 bytes up to 32 GiB.

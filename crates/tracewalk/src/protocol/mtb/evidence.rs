@@ -119,8 +119,11 @@ pub fn within_reach(from: Address, to: Address) -> bool {
 enum Entry {
     /// Never written: zeros, or the same word twice where no code can be.
     Empty,
+    /// Both addresses may hold code.
     Packet(Packet),
-    /// Addresses at which no code can be executed.
+    /// Only one of the two may: the way to a crash, or its consequence.
+    Stray(Packet),
+    /// Neither may.
     Other,
 }
 
@@ -157,11 +160,21 @@ impl Entry {
         let source = may_hold_code(packet.source()) || commanded(packet.source(), packet.atomic());
         let destination =
             may_hold_code(packet.destination()) || commanded(packet.destination(), !packet.atomic());
+        // A branch may go anywhere, but it stands in code; an exception may come anywhere, but it goes to code.
+        let possible = if packet.atomic() { destination } else { source };
         match (first == second, source && destination) {
             (true, _) if first == 0 => Self::Empty,
             (_, true) => Self::Packet(packet),
+            (false, false) if possible => Self::Stray(packet),
             (true, false) => Self::Empty,
             (false, false) => Self::Other,
+        }
+    }
+
+    const fn packet(self) -> Option<Packet> {
+        match self {
+            Self::Packet(packet) | Self::Stray(packet) => Some(packet),
+            Self::Empty | Self::Other => None,
         }
     }
 }
@@ -232,11 +245,8 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
 
     /// How two entries go together.
     fn pair(&self, first: usize, second: usize) -> Pair {
-        let (Some(&Entry::Packet(first)), Some(&Entry::Packet(second))) =
-            (self.entries.get(first), self.entries.get(second))
-        else {
-            return Pair::None;
-        };
+        let packet = |index: usize| self.entries.get(index).copied().and_then(Entry::packet);
+        let (Some(first), Some(second)) = (packet(first), packet(second)) else { return Pair::None };
         let fits = match (Magic::at(first.destination()), Magic::at(second.source())) {
             _ if second.start() => return Pair::Restarts,
             // The two halves of a return.
@@ -246,7 +256,9 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
             (Some(_), None) => false,
             (None, None) => {
                 let overtaken = first.atomic() && second.atomic() && first.source() == second.source();
-                overtaken || (self.reaches)(first.destination(), second.source())
+                // Where nothing ran in between, no code needs to be there either.
+                let at_once = second.atomic() && first.destination() == second.source();
+                overtaken || at_once || (self.reaches)(first.destination(), second.source())
             }
         };
         if fits { Pair::Fits } else { Pair::Breaks }
@@ -259,8 +271,8 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         for (index, (entry, pair)) in self.entries.iter().zip(&self.pairs).enumerate() {
             match entry {
                 Entry::Empty | Entry::Other => sum = 0,
-                Entry::Packet(_) if sum <= 0 => (start, sum) = (index, PACKET_SCORE),
-                Entry::Packet(_) => sum += pair.score() + PACKET_SCORE,
+                Entry::Packet(_) | Entry::Stray(_) if sum <= 0 => (start, sum) = (index, PACKET_SCORE),
+                Entry::Packet(_) | Entry::Stray(_) => sum += pair.score() + PACKET_SCORE,
             }
             if sum > best.map_or(0, |(best, _)| best) {
                 best = Some((sum, Shape { start, end: index + 1, oldest: None }));
@@ -268,7 +280,7 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         }
         let (score, mut shape) = best?;
         // Packets that go together badly at the very start of the dump are the oldest ones all the same.
-        if self.entries.iter().take(shape.start).all(|entry| matches!(entry, Entry::Packet(_))) {
+        if self.entries.iter().take(shape.start).all(|entry| entry.packet().is_some()) {
             shape.start = 0;
         }
         Some((score, shape))
@@ -291,7 +303,7 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         let full = self
             .entries
             .get(block.clone())
-            .filter(|entries| entries.iter().all(|entry| matches!(entry, Entry::Packet(_))));
+            .filter(|entries| entries.iter().all(|entry| entry.packet().is_some()));
         if full.is_none() {
             return [None; 2];
         }
@@ -334,10 +346,7 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         let evidence = Evidence {
             bytes: start * PACKET_BYTES..end * PACKET_BYTES,
             wrapped: shape.oldest.is_some(),
-            packets: self.entries[start..end]
-                .iter()
-                .filter(|entry| matches!(entry, Entry::Packet(_)))
-                .count(),
+            packets: self.entries[start..end].iter().filter(|entry| entry.packet().is_some()).count(),
             fits: count(Pair::Fits),
             restarts: count(Pair::Restarts),
             breaks: count(Pair::Breaks),

@@ -103,10 +103,9 @@ impl Layout {
 /// AWIDTH), but matters only where the dump holds more than the buffer and BASE is no multiple of the memory's size.
 /// Where [`Config::pointer_bits`] does not say it, it is taken to be as small as pointer, buffer and dump allow.
 pub fn by_registers(dump: Dump<'_>, config: &Config) -> Result<Layout, LayoutError> {
-    let offset = u64::from(config.offset());
     let mut best = None::<(Memory, Layout)>;
     for memory in Memory::candidates(dump, config) {
-        let size = config.size.bytes().min(memory.modulus);
+        let Memory { size, offset, .. } = memory;
         let written = if config.wrapped { [offset..size, 0..offset] } else { [0..offset, 0..0] };
         let layout = memory.layout(&written);
         if best.as_ref().is_none_or(|(_, best)| layout.missing < best.missing) {
@@ -133,6 +132,10 @@ struct Memory {
     dump_bytes: u64,
     /// Where the buffer starts, in the pointer's terms.
     buffer_start: u64,
+    /// How large the buffer is: what MASK says, or all of the memory.
+    size: u64,
+    /// How far behind the start of the buffer the pointer is; less than `size`.
+    offset: u64,
     /// The pointer's numbers repeat after so many bytes: two to the power of AWIDTH.
     modulus: u64,
 }
@@ -140,23 +143,34 @@ struct Memory {
 impl Memory {
     /// The possible answers, the most likely one first.
     fn candidates(dump: Dump<'_>, config: &Config) -> impl Iterator<Item = Self> {
+        let dump_end = dump.address.map(|address| u64::from(address.0) + dump.data.len() as u64);
+        let base = config.base.map(|base| u64::from(base.0));
+        // The memory reaches at least as far as the dump, and the pointer at least through the buffer.
+        let behind_base = match (dump_end, base) {
+            (Some(end), Some(base)) => end.saturating_sub(base),
+            _ => dump.data.len() as u64,
+        };
+        let reached = (u64::from(config.pointer) + 1).max(config.size.bytes()).max(behind_base);
+        let least = reached.next_power_of_two().trailing_zeros();
+        let widths = match config.pointer_bits {
+            Some(bits) => u32::from(bits).clamp(4, 32)..=u32::from(bits).clamp(4, 32),
+            None => least..=least.max(32),
+        };
+        widths.map(move |bits| Self::new(dump, config, 1 << bits))
+    }
+
+    fn new(dump: Dump<'_>, config: &Config, modulus: u64) -> Self {
+        let size = config.size.bytes().min(modulus);
+        let pointer = u64::from(config.pointer) % modulus;
+        let (offset, buffer_start) = (pointer % size, pointer - pointer % size);
         let dump_bytes = dump.data.len() as u64;
-        let buffer_start = u64::from(config.buffer_start());
         let base = config.base.map(|base| u64::from(base.0));
         let (base, dump) = match dump.address.map(|address| u64::from(address.0)) {
             Some(dump) => (base.unwrap_or(dump), dump),
             None if dump_bytes <= config.size.bytes() => (buffer_start, buffer_start),
             None => (base.unwrap_or(0), base.unwrap_or(0)),
         };
-        // The memory reaches at least as far as the dump, and the pointer at least through the buffer.
-        let behind_base = (dump + dump_bytes).saturating_sub(base);
-        let reached = (u64::from(config.pointer) + 1).max(config.size.bytes()).max(behind_base);
-        let least = reached.next_power_of_two().trailing_zeros();
-        let widths = match config.pointer_bits {
-            Some(bits) => u32::from(bits).min(32)..=u32::from(bits).min(32),
-            None => least..=least.max(32),
-        };
-        widths.map(move |bits| Self { base, dump, dump_bytes, buffer_start, modulus: 1 << bits })
+        Self { base, dump, dump_bytes, buffer_start, size, offset, modulus }
     }
 
     /// The address of the byte `offset` bytes behind the start of the buffer: the one at or above the base whose low

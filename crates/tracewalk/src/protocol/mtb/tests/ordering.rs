@@ -210,6 +210,23 @@ fn without_registers_the_halves_of_a_return_must_meet() {
 }
 
 #[test]
+fn without_registers_a_jump_to_nowhere_and_the_fault_behind_it_are_packets_too() {
+    // The last entries of a crash: a branch to an address without memory, and the exception that it caused.
+    let mut packets = path(64);
+    let last = packets[61].1 + 8;
+    packets[62] = (last, 0xbf00_de4c);
+    packets[63] = (0xbf00_de4d, 0x0800_0300);
+    let mut wrapped = packets.clone();
+    wrapped.rotate_left(20);
+    assert_eq!(guessed_ranges(&memory(&wrapped)), [44 * 8..512, 0..44 * 8]);
+    assert_eq!(guess(&memory(&wrapped)).best.evidence.fits, 63);
+    // The same before the exception, which a locked-up processor never takes.
+    packets.pop();
+    packets.resize(128, (0, 0));
+    assert_eq!(guessed_ranges(&memory(&packets)), [0..63 * 8]);
+}
+
+#[test]
 fn without_registers_the_buffer_is_found_in_a_dump_of_all_memory() {
     // Data that is not packets, then the buffer at its alignment, then zeros.
     let mut data = 0x4000_0c3f_u32.to_le_bytes().repeat(256);

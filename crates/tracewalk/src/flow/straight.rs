@@ -1,0 +1,65 @@
+//! Whether code runs from here to there by itself.
+
+use crate::ids::{Address, Location};
+use crate::isa::{self, Class};
+use crate::program::Program;
+
+/// How far to look. Code seldom runs so far without a jump, and this question is asked of many pairs of addresses.
+const FARTHEST: u32 = 4096;
+
+/// Whether execution at `from` can come to the instruction at `to` without any branch taken on the way.
+///
+/// A branch in between may have failed its condition; one that has none, nor got one from an IT instruction behind
+/// `from`, is in the way.
+#[must_use]
+pub fn runs_straight(program: &Program, from: Location, to: Address) -> bool {
+    let distance = to.bytes_since(from.address);
+    let Some(code) = program.code(from.address).filter(|_| distance <= FARTHEST) else { return false };
+    let (mut passed, mut it_block) = (0, 0_u8);
+    while passed < distance {
+        let rest = code.get(passed as usize..).unwrap_or_default();
+        let Ok(instruction) = isa::classify(rest, from.address.plus(passed), from.isa) else { return false };
+        let jumps = matches!(instruction.class, Class::Direct(_) | Class::Indirect);
+        if jumps && !instruction.conditional && it_block == 0 {
+            return false;
+        }
+        it_block = if instruction.it_block > 0 { instruction.it_block } else { it_block.saturating_sub(1) };
+        passed += u32::from(instruction.bytes);
+    }
+    passed == distance && code.len() > distance as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Isa;
+
+    fn reaches(halfwords: &[u16], from: u32, to: u32) -> bool {
+        let code = halfwords.iter().flat_map(|halfword| halfword.to_le_bytes());
+        let mut program = Program::new();
+        program.add(Address(0x100), &code.collect::<alloc::vec::Vec<_>>()).expect("nothing else is there");
+        runs_straight(&program, Location::new(Address(from), Isa::T32), Address(to))
+    }
+
+    #[test]
+    fn a_conditional_branch_may_be_passed_and_an_unconditional_one_not() {
+        // nop; bne .; nop; b .; nop
+        let code = [0xbf00, 0xd1fe, 0xbf00, 0xe7fe, 0xbf00];
+        assert!(reaches(&code, 0x100, 0x106));
+        assert!(!reaches(&code, 0x100, 0x108));
+        assert!(reaches(&code, 0x108, 0x108));
+        // it eq; bxeq lr; nop
+        assert!(reaches(&[0xbf08, 0x4770, 0xbf00], 0x100, 0x104));
+    }
+
+    #[test]
+    fn an_end_inside_an_instruction_behind_the_start_or_outside_the_code_is_not_reached() {
+        // nop; isb; nop
+        let code = [0xbf00, 0xf3bf, 0x8f6f, 0xbf00];
+        assert!(reaches(&code, 0x100, 0x106));
+        assert!(!reaches(&code, 0x100, 0x104));
+        assert!(!reaches(&code, 0x106, 0x100));
+        assert!(!reaches(&code, 0x100, 0x108));
+        assert!(!reaches(&code, 0x200, 0x200));
+    }
+}

@@ -1,0 +1,83 @@
+//! Reading M profile's table of vectors.
+//!
+//! ARMv7-M Architecture Reference Manual (DDI 0403E), B1.5.2 and B1.5.3: word `n` is the address of exception `n`'s
+//! handler with bit 0 set. How long the table is stands nowhere; it ends where its words stop making sense.
+
+use super::Program;
+use crate::ids::Address;
+
+/// The system's vectors, which are always there: 1 is reset, the interrupts start at 16.
+const SYSTEM_VECTORS: u16 = 16;
+/// ARMv8-M has the most: 480 interrupts (DDI 0553B, B3.9).
+const MOST_VECTORS: u16 = SYSTEM_VECTORS + 480;
+
+/// The numbers and handlers of the exceptions in the table.
+pub(super) fn handlers(program: &Program, table: Address) -> impl Iterator<Item = (u16, Address)> {
+    // The table ends where the first handler behind it starts.
+    let mut bytes = 4 * u32::from(MOST_VECTORS);
+    let mut numbers = 1..MOST_VECTORS;
+    core::iter::from_fn(move || {
+        loop {
+            let number = numbers.next()?;
+            let offset = 4 * u32::from(number);
+            let word = program.word(table.plus(offset)).filter(|_| offset < bytes)?;
+            let handler = Address(word & !1);
+            if word & 1 == 1 && program.code(handler).is_some() {
+                bytes = bytes.min(handler.bytes_since(table));
+                return Some((number, handler));
+            }
+            // Vectors that are not used are 0 or erased flash; a handler may also lie in code that no image holds. The
+            // system's reserved ones hold anything, like the table's checksum. An even word is no vector.
+            if word & 1 == 0 && word != 0 && number >= SYSTEM_VECTORS {
+                return None;
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::super::Vectors;
+    use super::*;
+    use crate::ids::Exception;
+
+    /// A table at 0x1000 with these vectors behind the stack pointer, and behind it `code` as words.
+    fn program(vectors: &[u32], code: &[u32]) -> Program {
+        let words = [0x2000_4000].iter().chain(vectors).chain(code).flat_map(|word| word.to_le_bytes());
+        let mut program = Program::new();
+        program.add(Address(0x1000), &words.collect::<Vec<_>>()).expect("nothing else is there");
+        program.set_vector_table(Address(0x1000));
+        program
+    }
+
+    fn table(interrupts: &[u32]) -> Vec<u32> {
+        let mut vectors = Vec::from([0x1101, 0x1103, 0x1105, 0, 0, 0, 0xefff_f0c4, 0, 0, 0]);
+        vectors.extend([0x1107, 0x1105, 0, 0x1109, 0x110b]);
+        vectors.extend(interrupts);
+        vectors
+    }
+
+    #[test]
+    fn a_handler_that_one_vector_names_tells_its_exception() {
+        let program = program(&table(&[0x1105, 0x110d, 0x1105]), &[0xbf00_bf00; 60]);
+        assert_eq!(program.vectors_to(Address(0x110a)), Vectors::One(Exception::M(15)));
+        assert_eq!(program.vectors_to(Address(0x110c)), Vectors::One(Exception::M(17)));
+        assert_eq!(program.vectors_to(Address(0x1104)), Vectors::Several);
+        assert_eq!(program.vectors_to(Address(0x1120)), Vectors::None);
+        assert_eq!(Program::new().vectors_to(Address(0x1120)), Vectors::Unknown);
+    }
+
+    #[test]
+    fn a_table_ends_where_code_begins() {
+        // The first handler starts behind 17 words; behind it another word looks like a vector.
+        let mut vectors = table(&[0x1105]);
+        vectors[0] = 0x1045;
+        let code = [0xbf00_bf00, 0x1109].repeat(40);
+        assert_eq!(program(&vectors, &code).vectors_to(Address(0x1108)), Vectors::One(Exception::M(14)));
+        // An even word ends it as well.
+        let code = [0x4770_4770, 0x1109].repeat(40);
+        assert_eq!(program(&table(&[]), &code).vectors_to(Address(0x1108)), Vectors::One(Exception::M(14)));
+    }
+}

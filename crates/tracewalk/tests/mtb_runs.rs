@@ -1,0 +1,194 @@
+//! MTB buffers of a program that ran in an emulator, against the emulator's own record of what it executed.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use object::{Object, ObjectSegment};
+use tracewalk::flow::{Element, EventKind, GapReason, Walk, runs_straight};
+use tracewalk::ids::{Address, Isa, Location};
+use tracewalk::program::Program;
+use tracewalk::protocol::mtb::order::{Dump, Layout, by_evidence, by_registers, within_reach};
+use tracewalk::protocol::mtb::{Config, Decoder, Lowering, RULES, Registers};
+use tracewalk::protocol::{Item, Lower, Packets};
+
+/// The program ends by stopping the emulator, at this address.
+const HALTED_AT: Address = Address(0xc6);
+
+/// The corpus, which lies beside the project and is not part of it.
+fn corpus() -> Option<PathBuf> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+    if path.is_dir() {
+        return Some(path);
+    }
+    assert!(std::env::var_os("CI").is_none(), "{} is missing", path.display());
+    eprintln!("skipped: {} is missing", path.display());
+    None
+}
+
+/// One capture of the corpus.
+struct Case {
+    data: Vec<u8>,
+    config: Config,
+    program: Program,
+    /// The record's lines.
+    record: Vec<String>,
+}
+
+impl Case {
+    fn read(folder: &Path) -> Self {
+        let read = |name: &str| std::fs::read(folder.join(name)).expect("the corpus is complete");
+        let text = |name: &str| String::from_utf8(read(name)).expect("text");
+        let registers = text("registers.txt");
+        let register = |name: &str| {
+            let line = registers.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix("=0x"));
+            u32::from_str_radix(line.expect("the register is there"), 16).expect("hex digits")
+        };
+        let registers = Registers {
+            position: register("MTB_POSITION"),
+            master: register("MTB_MASTER"),
+            flow: Some(register("MTB_FLOW")),
+            base: Some(register("MTB_BASE")),
+        };
+        let record = text("runs.txt").lines().map(String::from).collect::<Vec<_>>();
+        Self {
+            data: read("mtb.bin"),
+            config: Config::from_registers(registers),
+            program: program(&read("program.elf")),
+            record: joined(record),
+        }
+    }
+
+    fn dump(&self) -> Dump<'_> {
+        Dump { data: &self.data, address: None }
+    }
+
+    /// What flow finds, as lines of the runs format.
+    fn runs(&self, layout: &Layout, lowering: Lowering) -> Vec<String> {
+        let (mut lowering, mut walk) = (lowering, Walk::new(RULES));
+        let mut lines = Vec::new();
+        let mut note = |element| line(&element, &mut lines);
+        let mut packets = Packets::new(Decoder);
+        for piece in &layout.pieces {
+            packets.push(&self.data[piece.bytes.clone()], &mut |item, span, _| match item {
+                Item::Packet(packet) => lowering.lower(&packet, span, &mut |directive, span| {
+                    walk.follow(&self.program, directive, span, &mut note);
+                }),
+                other => panic!("found {other:?}, expected a packet"),
+            });
+        }
+        lowering.finish(&mut |directive, span| walk.follow(&self.program, directive, span, &mut note));
+        walk.finish(&mut note);
+        joined(lines)
+    }
+
+    /// Checks that `runs` is the part of the record that ends `behind` lines before its end; of the first run only the
+    /// end is known.
+    fn assert_end_of_record(&self, runs: &[String], behind: usize) {
+        let end = self.record.len() - behind;
+        let expected = &self.record[end - runs.len()..end];
+        let last_word = |line: &str| line.rsplit(' ').nth(1).map(String::from);
+        assert_eq!(last_word(&runs[0]), last_word(&expected[0]), "the first run ends as recorded");
+        for (index, (found, expected)) in runs.iter().zip(expected).enumerate().skip(1) {
+            assert_eq!(found, expected, "line {index} of {}", runs.len());
+        }
+    }
+}
+
+/// The segments of an ELF file, with the table of vectors at 0.
+fn program(elf: &[u8]) -> Program {
+    let file = object::File::parse(elf).expect("an ELF file");
+    let mut program = Program::new();
+    for segment in file.segments() {
+        let at = Address(u32::try_from(segment.address()).expect("a 32-bit address"));
+        program
+            .add(at, segment.data().expect("the segment is in the file"))
+            .expect("segments do not overlap");
+    }
+    program.set_vector_table(Address(0));
+    program
+}
+
+fn line(element: &Element, lines: &mut Vec<String>) {
+    let mut line = String::new();
+    let written = match element {
+        Element::Block(block) => write!(line, "R {:x} {:x} t32", block.start.0, block.end.0),
+        Element::Event(event) => match event.kind {
+            EventKind::TraceOn(_) => write!(line, "O"),
+            EventKind::ExceptionReturn => write!(line, "T"),
+            EventKind::Exception { exception, preferred_return, .. } => {
+                let number = exception.map_or("-".into(), |exception| exception.number().to_string());
+                let returns = preferred_return.map_or("-".into(), |at| format!("{:x}", at.0));
+                write!(line, "X {number} {returns}")
+            }
+            other => panic!("found {other:?}, which no MTB tells"),
+        },
+        Element::Gap(gap) => match gap.reason {
+            GapReason::NoCode(at) => write!(line, "N {:x}", at.address.0),
+            other => write!(line, "gap: {other}"),
+        },
+    };
+    written.expect("strings can be written to");
+    lines.push(line);
+}
+
+/// The lines without `O`, and with runs that touch made one.
+fn joined(lines: Vec<String>) -> Vec<String> {
+    let mut joined = Vec::<String>::new();
+    for line in lines.into_iter().filter(|line| line != "O") {
+        let before = joined.last().and_then(|before| before.strip_prefix("R ")?.split_once(' '));
+        match (before, line.strip_prefix("R ").and_then(|rest| rest.split_once(' '))) {
+            (Some((start, before)), Some((from, rest))) if before == format!("{from} t32") => {
+                let line = format!("R {start} {rest}");
+                joined.pop();
+                joined.push(line);
+            }
+            _ => joined.push(line),
+        }
+    }
+    joined
+}
+
+fn case(name: &str) -> Option<Case> {
+    Some(Case::read(&corpus()?.join("synthetic").join(name)))
+}
+
+#[test]
+fn a_buffer_that_held_everything_tells_the_whole_record() {
+    let Some(case) = case("mix-m0-mtb-full") else { return };
+    let layout = by_registers(case.dump(), &case.config).expect("the dump holds the buffer");
+    let runs = case.runs(&layout, Lowering::new());
+    // What ran behind the last packet is known only where the halted program counter is.
+    assert_eq!(runs.len(), case.record.len() - 1);
+    case.assert_end_of_record(&runs, 1);
+    let runs = case.runs(&layout, Lowering::new().halted_at(HALTED_AT));
+    assert_eq!(runs.len(), case.record.len());
+    case.assert_end_of_record(&runs, 0);
+}
+
+#[test]
+fn a_buffer_that_wrapped_tells_the_end_of_the_record() {
+    let Some(case) = case("mix-m0-mtb-4k") else { return };
+    let layout = by_registers(case.dump(), &case.config).expect("the dump holds the buffer");
+    let runs = case.runs(&layout, Lowering::new().halted_at(HALTED_AT));
+    // 512 packets; each ends a run or, in pairs, a return.
+    assert!(runs.len() > 400, "only {} lines", runs.len());
+    case.assert_end_of_record(&runs, 0);
+}
+
+#[test]
+fn without_registers_the_image_shows_where_a_buffer_wrapped() {
+    for name in ["mix-m0-mtb-full", "mix-m0-mtb-4k"] {
+        let Some(case) = case(name) else { return };
+        let layout = by_registers(case.dump(), &case.config).expect("the dump holds the buffer");
+        let reaches = |from, to| runs_straight(&case.program, Location::new(from, Isa::T32), to);
+        let guess = by_evidence(case.dump(), reaches).expect("there are packets");
+        eprintln!("{name}: {}", guess.best.evidence);
+        eprintln!("{name}: next best: {:?}", guess.runner_up.as_ref().map(|r| r.evidence.to_string()));
+        assert_eq!(guess.best.layout, layout, "{name}");
+        assert_eq!(guess.best.evidence.breaks, 0, "{name}");
+        assert!(guess.runner_up.is_none_or(|other| other.evidence.score() < guess.best.evidence.score()));
+        // A rule of thumb about distances finds what was written, too.
+        let guess = by_evidence(case.dump(), within_reach).expect("there are packets");
+        eprintln!("{name}: {}", guess.best.evidence);
+    }
+}
