@@ -30,9 +30,9 @@
 
 use crate::directive::{Directive, Rules};
 use crate::flow::{Element, Walk};
-use crate::ids::TraceId;
+use crate::ids::{Address, TraceId};
 use crate::program::Program;
-use crate::protocol::{Decode, Describe, Item, Lower, Malformation, Packets, etmv3};
+use crate::protocol::{Decode, Describe, Item, Lower, Malformation, Packets, etmv3, mtb};
 use crate::span::{Span, StreamOffset};
 
 /// A source's protocol and its configuration.
@@ -40,6 +40,11 @@ use crate::span::{Span, StreamOffset};
 pub enum SourceConfig {
     /// ETMv3.
     Etmv3(etmv3::Config),
+    /// A micro trace buffer, its packets in order. Nothing else of its configuration matters to them.
+    Mtb {
+        /// Where the processor was found halted, if tracing went on up to there.
+        halted_at: Option<Address>,
+    },
 }
 
 impl SourceConfig {
@@ -48,6 +53,7 @@ impl SourceConfig {
     pub const fn protocol(&self) -> &'static str {
         match self {
             Self::Etmv3(_) => "etmv3",
+            Self::Mtb { .. } => "mtb",
         }
     }
 
@@ -56,6 +62,7 @@ impl SourceConfig {
     pub const fn trace_id(&self) -> Option<TraceId> {
         match self {
             Self::Etmv3(config) => config.trace_id,
+            Self::Mtb { .. } => None,
         }
     }
 
@@ -64,6 +71,7 @@ impl SourceConfig {
     pub const fn rules(&self) -> Rules {
         match self {
             Self::Etmv3(config) => config.rules(),
+            Self::Mtb { .. } => mtb::RULES,
         }
     }
 }
@@ -86,6 +94,7 @@ pub struct PacketStream(PacketChain);
 #[derive(Clone, Debug)]
 enum PacketChain {
     Etmv3(Packets<etmv3::Decoder>),
+    Mtb(Packets<mtb::Decoder>),
 }
 
 impl PacketStream {
@@ -94,6 +103,7 @@ impl PacketStream {
     pub fn new(config: &SourceConfig) -> Self {
         Self(match config {
             SourceConfig::Etmv3(config) => PacketChain::Etmv3(Packets::new(etmv3::Decoder::new(config))),
+            SourceConfig::Mtb { .. } => PacketChain::Mtb(Packets::new(mtb::Decoder)),
         })
     }
 
@@ -101,6 +111,7 @@ impl PacketStream {
     pub fn push(&mut self, bytes: &[u8], sink: &mut impl FnMut(PacketItem<'_>, Span, &[u8])) {
         match &mut self.0 {
             PacketChain::Etmv3(packets) => packets.push(bytes, &mut described(sink)),
+            PacketChain::Mtb(packets) => packets.push(bytes, &mut described(sink)),
         }
     }
 
@@ -108,6 +119,7 @@ impl PacketStream {
     pub fn lose_sync(&mut self, sink: &mut impl FnMut(PacketItem<'_>, Span, &[u8])) {
         match &mut self.0 {
             PacketChain::Etmv3(packets) => packets.lose_sync(&mut described(sink)),
+            PacketChain::Mtb(packets) => packets.lose_sync(&mut described(sink)),
         }
     }
 
@@ -115,6 +127,7 @@ impl PacketStream {
     pub fn finish(&mut self, sink: &mut impl FnMut(PacketItem<'_>, Span, &[u8])) {
         match &mut self.0 {
             PacketChain::Etmv3(packets) => packets.finish(&mut described(sink)),
+            PacketChain::Mtb(packets) => packets.finish(&mut described(sink)),
         }
     }
 }
@@ -157,6 +170,7 @@ pub struct FlowStream(FlowChain);
 #[derive(Clone, Debug)]
 enum FlowChain {
     Etmv3(Chain<etmv3::Decoder, etmv3::Lowering>),
+    Mtb(Chain<mtb::Decoder, mtb::Lowering>),
 }
 
 impl FlowStream {
@@ -168,6 +182,9 @@ impl FlowStream {
             SourceConfig::Etmv3(config) => {
                 FlowChain::Etmv3(Chain::new(etmv3::Decoder::new(config), etmv3::Lowering::new(config), rules))
             }
+            &SourceConfig::Mtb { halted_at } => {
+                FlowChain::Mtb(Chain::new(mtb::Decoder, mtb::Lowering::new().halted_at(halted_at), rules))
+            }
         })
     }
 
@@ -175,6 +192,7 @@ impl FlowStream {
     pub fn push(&mut self, bytes: &[u8], program: &Program, sink: &mut impl FnMut(Element)) {
         match &mut self.0 {
             FlowChain::Etmv3(chain) => chain.push(bytes, program, sink),
+            FlowChain::Mtb(chain) => chain.push(bytes, program, sink),
         }
     }
 
@@ -182,6 +200,7 @@ impl FlowStream {
     pub fn lose_sync(&mut self, program: &Program, sink: &mut impl FnMut(Element)) {
         match &mut self.0 {
             FlowChain::Etmv3(chain) => chain.lose_sync(program, sink),
+            FlowChain::Mtb(chain) => chain.lose_sync(program, sink),
         }
     }
 
@@ -189,6 +208,7 @@ impl FlowStream {
     pub fn finish(&mut self, program: &Program, sink: &mut impl FnMut(Element)) {
         match &mut self.0 {
             FlowChain::Etmv3(chain) => chain.finish(program, sink),
+            FlowChain::Mtb(chain) => chain.finish(program, sink),
         }
     }
 
@@ -197,6 +217,7 @@ impl FlowStream {
     pub const fn counts(&self) -> PacketCounts {
         match &self.0 {
             FlowChain::Etmv3(chain) => chain.follower.counts,
+            FlowChain::Mtb(chain) => chain.follower.counts,
         }
     }
 }

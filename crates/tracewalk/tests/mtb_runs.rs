@@ -1,29 +1,22 @@
 //! MTB buffers of a program that ran in an emulator, against the emulator's own record of what it executed.
 
+mod support;
+
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use object::{Object, ObjectSegment};
-use tracewalk::flow::{Element, EventKind, GapReason, Walk, runs_straight};
+use tracewalk::flow::{Element, EventKind, GapReason, runs_straight};
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::program::Program;
 use tracewalk::protocol::mtb::order::{Dump, Layout, by_evidence, by_registers, within_reach};
-use tracewalk::protocol::mtb::{Config, Decoder, Lowering, RULES, Registers};
-use tracewalk::protocol::{Item, Lower, Packets};
+use tracewalk::protocol::mtb::{Config, Registers};
+use tracewalk::source::{FlowStream, SourceConfig};
+
+use support::corpus;
 
 /// The program ends by stopping the emulator, at this address.
 const HALTED_AT: Address = Address(0xc6);
-
-/// The corpus, which lies beside the project and is not part of it.
-fn corpus() -> Option<PathBuf> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
-    if path.is_dir() {
-        return Some(path);
-    }
-    assert!(std::env::var_os("CI").is_none(), "{} is missing", path.display());
-    eprintln!("skipped: {} is missing", path.display());
-    None
-}
 
 /// One capture of the corpus.
 struct Case {
@@ -63,21 +56,14 @@ impl Case {
     }
 
     /// What flow finds, as lines of the runs format.
-    fn runs(&self, layout: &Layout, lowering: Lowering) -> Vec<String> {
-        let (mut lowering, mut walk) = (lowering, Walk::new(RULES));
+    fn runs(&self, layout: &Layout, halted_at: Option<Address>) -> Vec<String> {
         let mut lines = Vec::new();
         let mut note = |element| line(&element, &mut lines);
-        let mut packets = Packets::new(Decoder);
+        let mut flow = FlowStream::new(&SourceConfig::Mtb { halted_at });
         for piece in &layout.pieces {
-            packets.push(&self.data[piece.bytes.clone()], &mut |item, span, _| match item {
-                Item::Packet(packet) => lowering.lower(&packet, span, &mut |directive, span| {
-                    walk.follow(&self.program, directive, span, &mut note);
-                }),
-                other => panic!("found {other:?}, expected a packet"),
-            });
+            flow.push(&self.data[piece.bytes.clone()], &self.program, &mut note);
         }
-        lowering.finish(&mut |directive, span| walk.follow(&self.program, directive, span, &mut note));
-        walk.finish(&mut note);
+        flow.finish(&self.program, &mut note);
         joined(lines)
     }
 
@@ -156,11 +142,11 @@ fn case(name: &str) -> Option<Case> {
 fn a_buffer_that_held_everything_tells_the_whole_record() {
     let Some(case) = case("mix-m0-mtb-full") else { return };
     let layout = by_registers(case.dump(), &case.config).expect("the dump holds the buffer");
-    let runs = case.runs(&layout, Lowering::new());
+    let runs = case.runs(&layout, None);
     // What ran behind the last packet is known only where the halted program counter is.
     assert_eq!(runs.len(), case.record.len() - 1);
     case.assert_end_of_record(&runs, 1);
-    let runs = case.runs(&layout, Lowering::new().halted_at(HALTED_AT));
+    let runs = case.runs(&layout, Some(HALTED_AT));
     assert_eq!(runs.len(), case.record.len());
     case.assert_end_of_record(&runs, 0);
 }
@@ -169,7 +155,7 @@ fn a_buffer_that_held_everything_tells_the_whole_record() {
 fn a_buffer_that_wrapped_tells_the_end_of_the_record() {
     let Some(case) = case("mix-m0-mtb-4k") else { return };
     let layout = by_registers(case.dump(), &case.config).expect("the dump holds the buffer");
-    let runs = case.runs(&layout, Lowering::new().halted_at(HALTED_AT));
+    let runs = case.runs(&layout, Some(HALTED_AT));
     // 512 packets; each ends a run or, in pairs, a return.
     assert!(runs.len() > 400, "only {} lines", runs.len());
     case.assert_end_of_record(&runs, 0);

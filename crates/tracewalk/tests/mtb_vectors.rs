@@ -1,40 +1,28 @@
 //! The MTB vectors of the shared corpus: short buffers and the packets that Arm's and NXP's descriptions read in them.
 
-use std::path::PathBuf;
+mod support;
 
 use serde_json::Value;
 use tracewalk::ids::Address;
-use tracewalk::protocol::mtb::order::{Dump, by_evidence, by_registers, within_reach};
+use tracewalk::protocol::mtb::order::{Dump, Layout, Piece, by_evidence, by_registers, within_reach};
 use tracewalk::protocol::mtb::{Config, Decoder, Packet, Registers};
 use tracewalk::protocol::{Item, Packets};
 
-/// The corpus, which lies beside the project and is not part of it.
-fn corpus() -> Option<PathBuf> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
-    if path.is_dir() {
-        return Some(path);
-    }
-    assert!(std::env::var_os("CI").is_none(), "{} is missing", path.display());
-    eprintln!("skipped: {} is missing", path.display());
-    None
+use support::{hex, number, vectors_file};
+
+/// A register of the vector's configuration.
+fn register(vector: &Value, name: &str) -> Option<u32> {
+    number(&vector["config"][name]).map(|value| u32::try_from(value).expect("a register has 32 bits"))
 }
 
-fn hex(text: &Value) -> Vec<u8> {
-    let text = text.as_str().expect("bytes are a string");
-    let pairs = text.as_bytes().chunks(2).map(|pair| str::from_utf8(pair).expect("ASCII"));
-    pairs.map(|pair| u8::from_str_radix(pair, 16).expect("hex digits")).collect()
-}
-
-fn number(text: &Value) -> Option<u32> {
-    let text = text.as_str()?;
-    Some(u32::from_str_radix(text.strip_prefix("0x")?, 16).expect("hex digits"))
+fn address(value: &Value) -> Address {
+    Address(number(value).and_then(|value| u32::try_from(value).ok()).expect("an address"))
 }
 
 fn packet(expected: &Value) -> Packet {
     assert_eq!(expected["kind"], "mtb_packet");
-    let source = Address(number(&expected["source"]).expect("a source"));
-    let destination = Address(number(&expected["dest"]).expect("a destination"));
-    Packet::new(source, destination).with_atomic(expected["a"] == 1).with_start(expected["s"] == 1)
+    let packet = Packet::new(address(&expected["source"]), address(&expected["dest"]));
+    packet.with_atomic(expected["a"] == 1).with_start(expected["s"] == 1)
 }
 
 /// The packets in `pieces`, given to the decoder in pieces of `size` bytes.
@@ -54,25 +42,20 @@ fn packets<'a>(pieces: impl Iterator<Item = &'a [u8]>, size: usize) -> Vec<Packe
 
 #[test]
 fn every_mtb_vector_is_read_as_expected_however_it_is_cut_and_written_back() {
-    let Some(corpus) = corpus() else { return };
-    let text = std::fs::read_to_string(corpus.join("vectors.json")).expect("vectors.json is readable");
-    let vectors: Value = serde_json::from_str(&text).expect("vectors.json is JSON");
-    let vectors = vectors["vectors"].as_array().expect("a list of vectors");
+    let Some(file) = vectors_file() else { return };
+    let vectors = file["vectors"].as_array().expect("a list of vectors");
     let mut tested = 0;
     for vector in vectors.iter().filter(|vector| vector["protocol"] == "mtb") {
         let name = &vector["id"];
         let data = hex(&vector["bytes"]);
         let expected = vector["expected"].as_array().expect("a list").iter().map(packet).collect::<Vec<_>>();
         let dump = Dump { data: &data, address: None };
-        let layout = match (number(&vector["config"]["POSITION"]), number(&vector["config"]["MASTER"])) {
+        let layout = match (register(vector, "POSITION"), register(vector, "MASTER")) {
             (Some(position), Some(master)) => {
                 let registers = Registers { position, master, flow: None, base: None };
                 by_registers(dump, &Config::from_registers(registers)).expect("the dump holds the buffer")
             }
-            _ => {
-                let whole = tracewalk::protocol::mtb::order::Piece { bytes: 0..data.len(), continues: false };
-                tracewalk::protocol::mtb::order::Layout { pieces: vec![whole], missing: 0 }
-            }
+            _ => Layout { pieces: vec![Piece { bytes: 0..data.len(), continues: false }], missing: 0 },
         };
         let pieces = || layout.pieces.iter().map(|piece| &data[piece.bytes.clone()]);
         for size in 1..=data.len() {

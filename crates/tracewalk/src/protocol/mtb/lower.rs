@@ -67,11 +67,11 @@ impl Lowering {
         Self::default()
     }
 
-    /// The processor was found halted here, and the MTB had been running up to then: what was executed behind the last
-    /// packet ends before this instruction.
+    /// The same, where the processor was found halted here, and tracing went on up to there: what was executed behind
+    /// the last packet ends before this instruction.
     #[must_use]
-    pub fn halted_at(self, program_counter: Address) -> Self {
-        Self { halted_at: Some(program_counter), ..self }
+    pub fn halted_at(self, program_counter: Option<Address>) -> Self {
+        Self { halted_at: program_counter, ..self }
     }
 
     /// A packet behind which nothing is known.

@@ -246,7 +246,7 @@ fn nothing_is_known_behind_lost_trace() {
 
 #[test]
 fn a_known_halt_ends_the_run_behind_the_last_packet() {
-    let halted = || Lowering::new().halted_at(Address(0x204));
+    let halted = || Lowering::new().halted_at(Some(Address(0x204)));
     assert_eq!(lowered_with(halted(), &[jump(0x100, 0x200)]).pop(), Some((0, before(0x204))));
     assert_eq!(lowered_with(halted(), &[exception(0x100, 0x200)]).pop(), Some((0, before(0x204))));
     assert_eq!(lowered_with(halted(), &[jump(0x100, TO_THREAD)]).pop(), Some((0, ExceptionReturn)));
@@ -259,7 +259,7 @@ proptest! {
         packets in proptest::collection::vec(any_packet(), 0..40),
     ) {
         let mut counts = vec![0; packets.len()];
-        for (index, _) in lowered_with(Lowering::new().halted_at(Address(0)), &packets) {
+        for (index, _) in lowered_with(Lowering::new().halted_at(Some(Address(0))), &packets) {
             counts[index] += 1;
         }
         prop_assert!(counts.iter().all(|&count| count <= 5));
