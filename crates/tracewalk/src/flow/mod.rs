@@ -9,6 +9,8 @@ mod data;
 mod element;
 mod location_stack;
 mod straight;
+#[cfg(test)]
+mod tests;
 mod vectors;
 mod walk;
 

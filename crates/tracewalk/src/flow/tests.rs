@@ -1,0 +1,366 @@
+use std::vec::Vec;
+
+use super::*;
+use crate::directive::{BeginReason, Directive, PreferredReturn, Rules, RunEnd, Transfer, TransferValue};
+use crate::ids::{Address, Exception, Isa, Location};
+use crate::program::Program;
+use crate::span::Span;
+
+fn t32(address: u32) -> Location {
+    Location::new(Address(address), Isa::T32)
+}
+
+fn a32(address: u32) -> Location {
+    Location::new(Address(address), Isa::A32)
+}
+
+/// Thumb code, halfword by halfword.
+fn thumb(at: u32, halfwords: &[u16]) -> Program {
+    let bytes: Vec<u8> = halfwords.iter().flat_map(|halfword| halfword.to_le_bytes()).collect();
+    let mut program = Program::new();
+    program.add(Address(at), &bytes).expect("one region");
+    program
+}
+
+fn begin(at: Location) -> Directive {
+    Directive::Begin { at: Some(at), why: BeginReason::Enabled }
+}
+
+fn executed(executed: u8) -> Directive {
+    Directive::Instructions { executed, then_failed: false }
+}
+
+const FAILED: Directive = Directive::Instructions { executed: 0, then_failed: true };
+
+/// What the directives prove, behind the first TraceOn.
+fn follow(rules: Rules, program: &Program, directives: &[Directive]) -> Vec<Element> {
+    let mut walk = Walk::new(rules);
+    let mut elements = Vec::new();
+    for (index, directive) in directives.iter().enumerate() {
+        let span = Span::new(crate::span::StreamOffset(index as u64), 1);
+        walk.follow(program, *directive, span, &mut |element| elements.push(element));
+    }
+    walk.finish(&mut |element| elements.push(element));
+    elements
+}
+
+/// Start, end and instructions of each block, and the reasons of gaps.
+fn outline(elements: &[Element]) -> (Vec<(u32, u32, u32)>, Vec<GapReason>) {
+    let blocks = elements.iter().filter_map(|element| match element {
+        Element::Block(block) => Some((block.start.0, block.end.0, block.instructions)),
+        _ => None,
+    });
+    let gaps = elements.iter().filter_map(|element| match element {
+        Element::Gap(gap) => Some(gap.reason),
+        _ => None,
+    });
+    (blocks.collect(), gaps.collect())
+}
+
+fn contradictions(elements: &[Element]) -> Vec<Contradiction> {
+    let reasons = outline(elements).1.into_iter();
+    let contradiction = |reason| match reason {
+        GapReason::Contradiction(contradiction) => Some(contradiction),
+        _ => None,
+    };
+    reasons.filter_map(contradiction).collect()
+}
+
+const NOP: u16 = 0xbf00;
+const BX_LR: u16 = 0x4770;
+/// `b .+8`
+const B_PLUS_8: u16 = 0xe002;
+const ITT_NE: u16 = 0xbf1c;
+
+#[test]
+fn a_failed_condition_of_an_instruction_that_has_none_is_a_contradiction() {
+    let program = thumb(0x100, &[0x2001, 0x2002, NOP]);
+    let found = follow(Rules::default(), &program, &[begin(t32(0x100)), executed(1), FAILED, executed(1)]);
+    assert_eq!(contradictions(&found), [Contradiction::UnconditionalFailed(t32(0x102))]);
+    assert_eq!(outline(&found).0, [(0x100, 0x102, 1)], "what comes behind it is not believed");
+}
+
+#[test]
+fn an_it_block_makes_any_instruction_conditional_also_where_trace_begins_inside_it() {
+    let program = thumb(0x100, &[ITT_NE, 0x2001, 0x2002, 0x2003]);
+    let whole = [begin(t32(0x100)), executed(1), FAILED, FAILED, executed(1)];
+    let found = follow(Rules::default(), &program, &whole);
+    assert_eq!(contradictions(&found), []);
+    assert_eq!(outline(&found).0, [(0x100, 0x104, 2), (0x104, 0x106, 1), (0x106, 0x108, 1)]);
+    let found = follow(Rules::default(), &program, &[begin(t32(0x104)), FAILED]);
+    assert_eq!(contradictions(&found), []);
+}
+
+#[test]
+fn a_jump_behind_an_instruction_that_is_no_branch_is_a_contradiction() {
+    let program = thumb(0x100, &[NOP, NOP, NOP, NOP]);
+    let found = follow(
+        Rules::default(),
+        &program,
+        &[begin(t32(0x100)), executed(1), Directive::Continue(t32(0x106)), executed(1)],
+    );
+    assert_eq!(contradictions(&found), [Contradiction::NotABranch { at: t32(0x100), went_to: t32(0x106) }]);
+    assert_eq!(outline(&found).0, [(0x100, 0x102, 1), (0x106, 0x108, 1)], "the trace's own address counts");
+}
+
+#[test]
+fn a_broadcast_target_confirms_or_contradicts_the_one_in_the_image() {
+    let program = thumb(0x100, &[B_PLUS_8, NOP, NOP, NOP, NOP, NOP]);
+    let with_target = |target| {
+        follow(Rules::default(), &program, &[begin(t32(0x100)), executed(1), Directive::Continue(target)])
+    };
+    assert_eq!(contradictions(&with_target(t32(0x108))), []);
+    let wrong = Contradiction::WrongTarget { at: t32(0x100), expected: t32(0x108), found: t32(0x104) };
+    assert_eq!(contradictions(&with_target(t32(0x104))), [wrong]);
+}
+
+#[test]
+fn a_second_target_replaces_the_first_without_contradiction() {
+    let program = thumb(0x100, &[BX_LR, NOP, NOP, NOP]);
+    let found = follow(
+        Rules::default(),
+        &program,
+        &[
+            begin(t32(0x100)),
+            executed(1),
+            Directive::Continue(t32(0x102)),
+            Directive::Continue(t32(0x104)),
+            executed(1),
+        ],
+    );
+    assert_eq!(outline(&found), (std::vec![(0x100, 0x102, 1), (0x104, 0x106, 1)], std::vec![]));
+}
+
+#[test]
+fn periodic_synchronisation_checks_the_position_and_finds_a_lost_one() {
+    let program = thumb(0x100, &[NOP, BX_LR, NOP, NOP]);
+    let confirmed = [begin(t32(0x100)), executed(1), Directive::Confirm(t32(0x102)), executed(1)];
+    let found = follow(Rules::default(), &program, &confirmed);
+    assert_eq!(outline(&found), (std::vec![(0x100, 0x104, 2)], std::vec![]), "no discontinuity");
+
+    let elsewhere = [begin(t32(0x100)), executed(1), Directive::Confirm(t32(0x106)), executed(1)];
+    let found = follow(Rules::default(), &program, &elsewhere);
+    let expected = Contradiction::WrongPosition { expected: t32(0x102), found: t32(0x106) };
+    assert_eq!(contradictions(&found), [expected]);
+
+    let lost = [begin(t32(0x100)), executed(3), Directive::Confirm(t32(0x106)), executed(1)];
+    let found = follow(Rules::default(), &program, &lost);
+    assert_eq!(outline(&found).1, [GapReason::AddressUnknown]);
+    assert_eq!(outline(&found).0, [(0x100, 0x104, 2), (0x106, 0x108, 1)]);
+}
+
+#[test]
+fn code_that_no_image_holds_is_one_gap_until_the_trace_names_an_address() {
+    let program = thumb(0x100, &[NOP, NOP]);
+    let directives =
+        [begin(t32(0x100)), executed(6), executed(5), Directive::Continue(t32(0x100)), executed(1)];
+    let found = follow(Rules::default(), &program, &directives);
+    assert_eq!(outline(&found).1, [GapReason::NoCode(t32(0x104))]);
+    assert_eq!(outline(&found).0, [(0x100, 0x104, 2), (0x100, 0x102, 1)]);
+}
+
+#[test]
+fn a_16_bit_instruction_that_ends_a_region_is_executed() {
+    let program = thumb(0x100, &[NOP]);
+    let found = follow(Rules::default(), &program, &[begin(t32(0x100)), executed(1)]);
+    assert_eq!(outline(&found), (std::vec![(0x100, 0x102, 1)], std::vec![]));
+    // The first halfword of a 32-bit instruction, and nothing behind it.
+    let program = thumb(0x100, &[0xf000]);
+    let found = follow(Rules::default(), &program, &[begin(t32(0x100)), executed(1)]);
+    let truncated = GapReason::Undecodable(t32(0x100), crate::isa::Unclassified::Truncated);
+    assert_eq!(outline(&found), (std::vec![], std::vec![truncated]));
+}
+
+#[test]
+fn a_direct_blx_changes_the_instruction_set_for_good() {
+    // blx to 0x108 in ARM state; there: mov r0, r0 twice.
+    let mut program = thumb(0x100, &[0xf000, 0xe802, NOP, NOP]);
+    program.add(Address(0x108), &[0, 0, 0xa0, 0xe1, 0, 0, 0xa0, 0xe1]).expect("a region of its own");
+    let found =
+        follow(Rules::default(), &program, &[begin(t32(0x100)), executed(1), executed(1), executed(1)]);
+    let isas: Vec<Isa> = found
+        .iter()
+        .filter_map(|element| match element {
+            Element::Block(block) => Some(block.isa),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(isas, [Isa::T32, Isa::A32]);
+    assert_eq!(outline(&found), (std::vec![(0x100, 0x104, 1), (0x108, 0x110, 2)], std::vec![]));
+}
+
+#[test]
+fn where_halfwords_count_a_bl_takes_two_atoms() {
+    // bl .+8; the address behind it: nop; target 0x108: nop.
+    let program = thumb(0x100, &[0xf000, 0xf802, NOP, NOP, NOP]);
+    let rules = Rules { halfwords_count: true, ..Rules::default() };
+    let found = follow(rules, &program, &[begin(t32(0x100)), executed(3)]);
+    assert_eq!(outline(&found).0, [(0x100, 0x104, 1), (0x108, 0x10a, 1)]);
+    let interrupted = Directive::Exception {
+        exception: Some(Exception::Ar(14)),
+        handler: None,
+        preferred_return: PreferredReturn::Next,
+    };
+    let found = follow(rules, &program, &[begin(t32(0x100)), executed(1), interrupted]);
+    assert_eq!(outline(&found).0, [], "half an instruction is none");
+}
+
+#[test]
+fn exceptions_name_where_execution_resumes() {
+    let program = thumb(0x100, &[NOP, NOP, BX_LR]);
+    let exception = |preferred_return| Directive::Exception {
+        exception: Some(Exception::M(15)),
+        handler: Some(t32(0x104)),
+        preferred_return,
+    };
+    let resumes_at = |before: &[Directive], preferred_return| {
+        let directives: Vec<Directive> =
+            before.iter().copied().chain([exception(preferred_return)]).collect();
+        follow(Rules::default(), &program, &directives).into_iter().find_map(|element| match element {
+            Element::Event(Event { kind: EventKind::Exception { preferred_return, .. }, .. }) => {
+                Some(preferred_return)
+            }
+            _ => None,
+        })
+    };
+    let two = [begin(t32(0x100)), executed(2)];
+    assert_eq!(resumes_at(&two, PreferredReturn::Next), Some(Some(Address(0x104))));
+    assert_eq!(resumes_at(&two, PreferredReturn::Last), Some(Some(Address(0x102))));
+    assert_eq!(resumes_at(&two, PreferredReturn::Unknown), Some(None));
+    let behind_indirect = [begin(t32(0x104)), executed(1)];
+    assert_eq!(resumes_at(&behind_indirect, PreferredReturn::Next), Some(None), "its target is unknown");
+}
+
+#[test]
+fn a_return_stack_predicts_returns_until_the_trace_synchronises() {
+    // 0x100: bl 0x108; 0x104: nop; b .; 0x108: bx lr.
+    let program = thumb(0x100, &[0xf000, 0xf802, NOP, 0xe7fe, BX_LR]);
+    let rules = Rules { return_stack: true, ..Rules::default() };
+    let waypoint = Directive::Waypoint { executed: true };
+    let found = follow(rules, &program, &[begin(t32(0x100)), waypoint, waypoint, waypoint]);
+    assert_eq!(
+        outline(&found),
+        (std::vec![(0x100, 0x104, 1), (0x108, 0x10a, 1), (0x104, 0x108, 2)], std::vec![])
+    );
+
+    let synchronised = [begin(t32(0x100)), waypoint, Directive::Confirm(t32(0x108)), waypoint];
+    let found = follow(rules, &program, &synchronised);
+    assert_eq!(contradictions(&found), [Contradiction::ReturnStackEmpty(t32(0x108))]);
+
+    let packet_instead = [begin(t32(0x100)), waypoint, Directive::WaypointTo(t32(0x104)), waypoint];
+    let found = follow(rules, &program, &packet_instead);
+    assert_eq!(contradictions(&found), []);
+}
+
+#[test]
+fn code_without_any_branch_is_not_walked_for_ever() {
+    let mut program = Program::new();
+    program.add(Address(0), &std::vec![0; 1 << 20]).expect("one region");
+    for isa in [Isa::A32, Isa::T32] {
+        let at = Location::new(Address(0x40), isa);
+        let found = follow(Rules::default(), &program, &[begin(at), Directive::Waypoint { executed: true }]);
+        assert_eq!(contradictions(&found), [Contradiction::NoBranchInReach(at)]);
+        let run = Directive::RunTo { address: Address(0xff_0000), end: RunEnd::Before };
+        let found = follow(Rules::default(), &program, &[begin(at), run]);
+        assert_eq!(contradictions(&found).len(), 1);
+    }
+}
+
+#[test]
+fn a_run_that_passes_a_branch_or_misses_its_end_is_a_contradiction() {
+    let program = thumb(0x100, &[NOP, B_PLUS_8, NOP, 0xf000, 0xf802, NOP]);
+    let run = |from, address, end| {
+        let directives = [begin(t32(from)), Directive::RunTo { address: Address(address), end }];
+        contradictions(&follow(Rules::default(), &program, &directives))
+    };
+    let passes = Contradiction::RunPassesBranch { at: t32(0x102), until: Address(0x104) };
+    assert_eq!(run(0x100, 0x104, RunEnd::Before), [passes]);
+    let misses = |from| Contradiction::RunMissesEnd { from: t32(from), until: Address(0x102) };
+    assert_eq!(run(0x104, 0x102, RunEnd::Before), [misses(0x104)]);
+    assert_eq!(run(0x100, 0x102, RunEnd::Jumps), []);
+    assert_eq!(run(0x104, 0x106, RunEnd::Before), []);
+    let inside = Contradiction::RunPassesBranch { at: t32(0x106), until: Address(0x108) };
+    assert_eq!(run(0x104, 0x108, RunEnd::Before), [inside], "0x108 is the second half of a BL");
+}
+
+#[test]
+fn a_return_into_the_interrupted_word_goes_where_the_exception_came_from() {
+    // 0x100: nop; nop in Thumb. The handler at 0x200 in ARM state: subs pc, lr, #4.
+    let mut program = thumb(0x100, &[NOP, NOP, NOP, NOP]);
+    program.add(Address(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
+    let exception = Directive::Exception {
+        exception: Some(Exception::Ar(14)),
+        handler: Some(a32(0x200)),
+        preferred_return: PreferredReturn::Next,
+    };
+    let rounded = Directive::Continue(a32(0x100));
+    let found = follow(
+        Rules::default(),
+        &program,
+        &[begin(t32(0x100)), executed(1), exception, executed(1), rounded, exception],
+    );
+    let returns: Vec<_> = found
+        .iter()
+        .filter_map(|element| match element {
+            Element::Event(Event { kind: EventKind::Exception { preferred_return, .. }, .. }) => {
+                *preferred_return
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(returns, [Address(0x102), Address(0x102)]);
+}
+
+fn transfers(elements: &[Element]) -> Vec<DataTransfer> {
+    let transfer = |element: &Element| match element {
+        Element::Event(Event { kind: EventKind::Data(transfer), .. }) => Some(*transfer),
+        _ => None,
+    };
+    elements.iter().filter_map(transfer).collect()
+}
+
+fn data(address: Option<u32>, value: TransferValue) -> Directive {
+    Directive::Data(Transfer { address: address.map(Address), value, big_endian: false })
+}
+
+#[test]
+fn transfers_belong_to_the_last_load_or_store_and_multiple_ones_go_upwards() {
+    // ldmia r0!, {r1, r2}; nop; strb r1, [r0].
+    let program = thumb(0x100, &[0xc806, NOP, 0x7001]);
+    let directives = [
+        begin(t32(0x100)),
+        executed(1),
+        data(Some(0x2000), TransferValue::Value(1)),
+        data(None, TransferValue::Value(2)),
+        executed(1),
+        data(None, TransferValue::Value(3)),
+        executed(1),
+        data(Some(0x3000), TransferValue::Value(4)),
+    ];
+    let found = transfers(&follow(Rules::default(), &program, &directives));
+    let outline: Vec<_> = found
+        .iter()
+        .map(|transfer| (transfer.instruction, transfer.address, transfer.bytes, transfer.store))
+        .collect();
+    let load = |address| (Some(t32(0x100)), Some(Address(address)), Some(4), Some(false));
+    let store = (Some(t32(0x104)), Some(Address(0x3000)), Some(1), Some(true));
+    assert_eq!(outline, [load(0x2000), load(0x2004), load(0x2008), store]);
+}
+
+#[test]
+fn a_late_value_belongs_to_the_access_that_waited_for_it() {
+    let program = thumb(0x100, &[0x6801, NOP, NOP]); // ldr r1, [r0]
+    let directives = [
+        begin(t32(0x100)),
+        executed(1),
+        data(Some(0x2000), TransferValue::Pending(2)),
+        executed(2),
+        Directive::LateData { tag: 2, value: 7 },
+        Directive::LateData { tag: 2, value: 8 },
+    ];
+    let found = transfers(&follow(Rules::default(), &program, &directives));
+    let [transfer] = found[..] else { panic!("{found:?}") };
+    assert_eq!(transfer.instruction, Some(t32(0x100)));
+    assert_eq!(transfer.address, Some(Address(0x2000)));
+    assert_eq!(transfer.value, TransferValue::Value(7));
+}
