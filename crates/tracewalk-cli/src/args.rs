@@ -241,7 +241,9 @@ fn container(word: &str) -> Result<ContainerChoice, String> {
     if word == "auto" {
         return Ok(ContainerChoice::Auto);
     }
-    word.parse().map(ContainerChoice::Is).map_err(|error: tracewalk_input::capture::UnknownContainer| error.to_string())
+    word.parse()
+        .map(ContainerChoice::Is)
+        .map_err(|error: tracewalk_input::capture::UnknownContainer| error.to_string())
 }
 
 fn trace_id(text: &str) -> Result<TraceId, String> {

@@ -1,2 +1,52 @@
 //! The `tracewalk` command.
-fn main() {}
+
+mod args;
+mod code;
+mod commands;
+mod failure;
+mod guess;
+mod messages;
+mod output;
+mod progress;
+mod session;
+mod sources;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use args::{Cli, Command};
+use failure::Failure;
+use messages::Messages;
+
+/// Everything was decoded, and what was to be checked held.
+const COMPLETE: u8 = 0;
+/// Something could not be read, or trace was malformed or missing.
+const INCOMPLETE: u8 = 2;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    output::set_colours(cli.color);
+    let messages = Messages::new(cli.quiet);
+    let status = match run(&cli, &messages) {
+        Ok(()) if messages.failed() => INCOMPLETE,
+        Ok(()) => COMPLETE,
+        // Whoever read the output has seen enough, like `head`.
+        Err(Failure::ClosedPipe) => COMPLETE,
+        Err(failure) => {
+            messages.error(failure);
+            INCOMPLETE
+        }
+    };
+    ExitCode::from(status)
+}
+
+fn run(cli: &Cli, messages: &Messages) -> Result<(), Failure> {
+    match &cli.command {
+        Command::Info(args) => commands::info::run(args, messages),
+        Command::Packets(args) => commands::packets::run(args, messages),
+        Command::Flow(args) => commands::flow::run(args, messages),
+        Command::Completions { shell } => commands::shell::completions(*shell, &mut Cli::command()),
+        Command::Man { directory } => commands::shell::manual(directory, Cli::command()),
+    }
+}

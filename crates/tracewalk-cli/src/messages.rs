@@ -46,6 +46,11 @@ impl Messages {
         say("error", AnsiColor::Red.on_default().bold(), &text);
     }
 
+    /// Whether notes and progress are unwanted.
+    pub(crate) const fn quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Whether something could not be read.
     pub(crate) fn failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)

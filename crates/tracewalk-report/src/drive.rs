@@ -4,6 +4,7 @@
 //! depend on it.
 
 use std::io;
+use std::ops::Range;
 
 use tracewalk::flow::Element;
 use tracewalk::frame::{Cause, Deframer, Discontinuity, FrameSink, Framing, Owner, Piece, Places};
@@ -16,7 +17,7 @@ use crate::analysis::Statistics;
 use crate::export::{FlowRecord, PacketRecord};
 
 /// One source's bytes in a capture.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Input<'a> {
     /// The capture's bytes.
     pub capture: &'a [u8],
@@ -27,7 +28,7 @@ pub struct Input<'a> {
 }
 
 /// How a source's bytes lie in a capture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Carrier {
     /// In frames, with other sources' bytes between them.
     Frames {
@@ -36,8 +37,25 @@ pub enum Carrier {
         /// Which bytes are the source's.
         id: TraceId,
     },
-    /// The capture is the source's bytes and nothing else.
-    Contiguous,
+    /// As stretches of the capture, in the order in which the source made them.
+    Stretches(Vec<Stretch>),
+}
+
+/// A part of a capture that holds nothing but one source's bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Which bytes of the capture; what lies outside is left out.
+    pub bytes: Range<usize>,
+    /// Whether the source made the first byte directly after the last one of the stretch before.
+    pub continues: bool,
+}
+
+impl Stretch {
+    /// A capture of so many bytes that is nothing but one source's.
+    #[must_use]
+    pub const fn all(bytes: usize) -> Self {
+        Self { bytes: 0..bytes, continues: false }
+    }
 }
 
 /// Somebody who wants to know how far the work has come.
@@ -109,28 +127,36 @@ impl<'a> Input<'a> {
 
     /// Calls `sink` with the source's bytes, piece by piece.
     fn feed(&self, sink: &mut impl Take) {
-        match self.carrier {
-            Carrier::Frames { framing, id } => {
+        match &self.carrier {
+            &Carrier::Frames { framing, id } => {
                 let mut deframer = Deframer::new(framing);
                 let mut only = OnlySource { id, sink };
-                self.chunks(|_, chunk| {
+                self.chunks(0..self.capture.len(), |_, chunk| {
                     deframer.push(chunk, &mut only);
                     !only.sink.has_failed()
                 });
                 deframer.finish(&mut only);
             }
-            Carrier::Contiguous => self.chunks(|at, chunk| {
-                sink.places().append_contiguous(at, chunk.len() as u64);
-                sink.take(chunk);
-                !sink.has_failed()
-            }),
+            Carrier::Stretches(stretches) => {
+                for stretch in stretches {
+                    if !stretch.continues && sink.places().end().0 > 0 {
+                        sink.lose_sync();
+                    }
+                    self.chunks(stretch.bytes.clone(), |at, chunk| {
+                        sink.places().append_contiguous(at, chunk.len() as u64);
+                        sink.take(chunk);
+                        !sink.has_failed()
+                    });
+                }
+            }
         }
     }
 
-    /// Calls `work` with the capture, chunk by chunk, as long as it answers yes.
-    fn chunks(&self, mut work: impl FnMut(CaptureOffset, &[u8]) -> bool) {
-        let mut at = CaptureOffset(0);
-        for chunk in self.capture.chunks(CHUNK) {
+    /// Calls `work` with a part of the capture, chunk by chunk, as long as it answers yes.
+    fn chunks(&self, part: Range<usize>, mut work: impl FnMut(CaptureOffset, &[u8]) -> bool) {
+        let mut at = CaptureOffset(part.start as u64);
+        let end = part.end.min(self.capture.len());
+        for chunk in self.capture.get(part.start..end).unwrap_or_default().chunks(CHUNK) {
             if !work(at, chunk) {
                 break;
             }

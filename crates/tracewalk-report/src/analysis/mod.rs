@@ -2,8 +2,10 @@
 
 mod call_depth;
 mod contradictions;
+mod gaps;
 mod statistics;
 
 pub use call_depth::{Arrival, CallDepth};
 pub use contradictions::{Contradictions, Verdict};
+pub use gaps::{GapCount, Gaps};
 pub use statistics::Statistics;

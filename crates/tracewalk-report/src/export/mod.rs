@@ -44,6 +44,38 @@ pub trait Export<Record> {
     }
 }
 
+impl<Record, E: Export<Record> + ?Sized> Export<Record> for Box<E> {
+    fn begin(&mut self) -> io::Result<()> {
+        (**self).begin()
+    }
+
+    fn section(&mut self, section: &Section) -> io::Result<()> {
+        (**self).section(section)
+    }
+
+    fn record(&mut self, record: Record) -> io::Result<()> {
+        (**self).record(record)
+    }
+
+    fn end_section(&mut self) -> io::Result<()> {
+        (**self).end_section()
+    }
+}
+
+/// Writes nothing down.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nothing;
+
+impl<Record> Export<Record> for Nothing {
+    fn section(&mut self, _: &Section) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn record(&mut self, _: Record) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// A piece of program flow and where the trace says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowRecord {

@@ -1,0 +1,129 @@
+//! A core's program, as reports want to see it.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tracewalk::ids::Address;
+use tracewalk_input::cpu::Profile;
+use tracewalk_input::image::Memory;
+use tracewalk_input::symbols::{SourceLines, Symbols};
+use tracewalk_report::Code;
+use tracewalk_report::disassembly::{self, Disassembler};
+use tracewalk_report::symbols;
+
+use crate::messages::Messages;
+
+/// Symbols and lines of one core's images.
+struct ImageSymbols {
+    symbols: Symbols,
+    lines: RefCell<SourceLines>,
+    files: RefCell<SourceFiles>,
+}
+
+/// Source files by the names that the debug information gives them.
+struct SourceFiles {
+    /// Where to look for files that are not where the name says.
+    directories: Vec<PathBuf>,
+    /// The lines of each file; `None` for a file that is not at hand.
+    files: HashMap<String, Option<Vec<String>>>,
+}
+
+/// Longer files are no source text.
+const LONGEST_SOURCE: u64 = 16 << 20;
+
+/// The program in `memory`, for a processor of this profile.
+pub(crate) fn code(
+    memory: Memory,
+    symbols: Symbols,
+    profile: Option<Profile>,
+    source_dirs: &[PathBuf],
+    messages: &Messages,
+) -> Rc<Code> {
+    let profile = profile.or(symbols.profile());
+    let lines = symbols.source_lines();
+    for note in symbols.notes().iter().chain(lines.notes()) {
+        messages
+            .warning(format_args!("{note}; names or lines are missing, and --image can name a better file"));
+    }
+    let beside_images = memory.images.iter().filter_map(|image| image.file.parent()).map(Path::to_owned);
+    let directories = source_dirs.iter().cloned().chain(beside_images).collect();
+    let files = SourceFiles { directories, files: HashMap::new() };
+    let profile = match profile {
+        Some(Profile::M) => disassembly::Profile::M,
+        _ => disassembly::Profile::Ar,
+    };
+    Rc::new(Code {
+        program: Arc::new(memory.program),
+        symbols: Box::new(ImageSymbols { symbols, lines: lines.into(), files: files.into() }),
+        disassembler: Box::new(Disassembler::new(profile)),
+    })
+}
+
+impl symbols::Symbols for ImageSymbols {
+    fn function(&self, address: Address) -> Option<symbols::Function<'_>> {
+        let function = self.symbols.function_at(address)?;
+        Some(symbols::Function { name: &function.name, start: function.start })
+    }
+
+    fn frames(&self, address: Address) -> Vec<symbols::Frame> {
+        let frames = self.lines.borrow_mut().lines_for(address);
+        let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
+        frames
+            .iter()
+            .map(|frame| symbols::Frame {
+                function: text(&frame.function),
+                file: text(&frame.file),
+                line: frame.line,
+            })
+            .collect()
+    }
+
+    fn source_line(&self, file: &str, line: u32) -> Option<String> {
+        self.files.borrow_mut().line(file, line)
+    }
+}
+
+impl SourceFiles {
+    fn line(&mut self, file: &str, line: u32) -> Option<String> {
+        let directories = &self.directories;
+        let lines = self.files.entry(file.to_owned()).or_insert_with(|| read(file, directories));
+        let index = usize::try_from(line).ok()?.checked_sub(1)?;
+        lines.as_ref()?.get(index).cloned()
+    }
+}
+
+/// The lines of the file that the debug information calls `name`: where it says, or beside an image or in a directory
+/// that the user named, with as many of the name's folders as possible.
+fn read(name: &str, directories: &[PathBuf]) -> Option<Vec<String>> {
+    let path = name.replace('\\', "/");
+    let parts = path.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect::<Vec<_>>();
+    let ends = (0..parts.len()).map(|skipped| parts[skipped..].join("/"));
+    let elsewhere = ends.flat_map(|end| directories.iter().map(move |directory| directory.join(&end)));
+    let file = std::iter::once(PathBuf::from(&path)).chain(elsewhere).find(|file| {
+        std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.len() <= LONGEST_SOURCE)
+    })?;
+    let bytes = std::fs::read(file).ok()?;
+    // Tabs would break the columns, and other control characters the terminal.
+    let clean = |line: &str| line.replace('\t', "    ").replace(char::is_control, "");
+    Some(String::from_utf8_lossy(&bytes).lines().map(|line| clean(line).trim_end().to_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_file_is_found_by_the_end_of_its_name_and_its_lines_are_clean() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("src")).unwrap();
+        std::fs::write(directory.path().join("src/main.c"), "int\tx;\r\n\x1b[31mred").unwrap();
+        let directories = [directory.path().to_owned()];
+        let expected = Some(vec!["int    x;".to_owned(), "[31mred".to_owned()]);
+        assert_eq!(read("/build/machine/project/src/main.c", &directories), expected);
+        assert_eq!(read("C:\\project\\src\\main.c", &directories), expected);
+        assert_eq!(read("/build/machine/other.c", &directories), None);
+    }
+}

@@ -1,0 +1,129 @@
+//! `info`: what is in a capture.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use tracewalk::protocol::Field;
+use tracewalk::source::PacketItem;
+use tracewalk::span::CaptureOffset;
+use tracewalk_report::analysis::Statistics;
+use tracewalk_report::drive::NoProgress;
+
+use crate::args::Info;
+use crate::failure::Failure;
+use crate::messages::{Messages, counted};
+use crate::output::{Output, palette, standard_output};
+use crate::session::{Contents, Job, Session};
+use crate::sources::as_option;
+
+/// Prints what is in a capture.
+pub(crate) fn run(args: &Info, messages: &Messages) -> Result<(), Failure> {
+    let session = Session::open(&args.capture, messages)?;
+    let mut out = standard_output();
+    for (index, contents) in session.contents.iter().enumerate() {
+        buffer(&mut out, &session, index, contents)?;
+        for job in session.jobs.iter().filter(|job| job.buffer == index) {
+            source(&mut out, &session, job)?;
+        }
+    }
+    for image in &session.capture.images {
+        writeln!(out, "image   {}", image.file.display())?;
+    }
+    Ok(out.flush()?)
+}
+
+fn buffer(out: &mut Output, session: &Session, index: usize, contents: &Contents) -> Result<(), Failure> {
+    let head = palette().head;
+    let buffer = &session.capture.buffers[index];
+    writeln!(out, "{head}{}{head:#}, {}", buffer.file.display(), counted(buffer.bytes.len() as u64, "byte"))?;
+    writeln!(out, "  container     {} ({})", contents.container.value, contents.container.origin)?;
+    let Some(frames) = &contents.frames else { return Ok(()) };
+    let account = &frames.account;
+    for (id, bytes) in &frames.sources {
+        writeln!(out, "  trace ID {id} {bytes:>10} bytes")?;
+    }
+    let others = [
+        ("padding", account.padding),
+        ("triggers", account.trigger),
+        ("unowned", account.unowned),
+        ("reserved IDs", account.reserved),
+        ("frame overhead", account.overhead),
+        ("lost", account.lost),
+        ("incomplete end", account.tail),
+    ];
+    for (what, bytes) in others.into_iter().filter(|(_, bytes)| *bytes > 0) {
+        writeln!(out, "  {what:14}{bytes:>9} bytes")?;
+    }
+    if frames.discontinuities > 0 {
+        writeln!(out, "  {}", counted(frames.discontinuities, "discontinuity").replace("tys", "ties"))?;
+    }
+    Ok(())
+}
+
+/// What a look at every packet of a source found.
+#[derive(Default)]
+struct Found {
+    names: BTreeMap<&'static str, u64>,
+    first_sync: Option<CaptureOffset>,
+    unsynchronised: u64,
+    first_time: Option<u64>,
+    last_time: Option<u64>,
+    cycles: u64,
+}
+
+fn source(out: &mut Output, session: &Session, job: &Job) -> Result<(), Failure> {
+    let head = palette().head;
+    let mut found = Found::default();
+    let buffer = session.buffer(job);
+    let statistics = session.input(job, &NoProgress).packets(&job.config, |record| {
+        let at = CaptureOffset(buffer.file_offset(record.at));
+        match record.content {
+            PacketItem::Packet(packet) => {
+                *found.names.entry(packet.name()).or_default() += 1;
+                found.first_sync.get_or_insert(at);
+                packet.fields(&mut |name, field| found.field(name, field));
+            }
+            PacketItem::Unsynchronised => found.unsynchronised += record.bytes.len() as u64,
+            PacketItem::Malformed(_) => {}
+        }
+        Ok(())
+    })?;
+    writeln!(out, "\n{head}{}{head:#}, {}", job.name(), job.config.protocol())?;
+    writeln!(out, "  as options    {}", as_option(&job.description))?;
+    found.print(out, &statistics)
+}
+
+impl Found {
+    fn field(&mut self, name: &str, field: Field<'_>) {
+        match (name, field) {
+            ("timestamp", Field::Number(time)) if time != 0 => {
+                self.first_time.get_or_insert(time);
+                self.last_time = Some(time);
+            }
+            ("cycles", Field::Number(cycles)) => self.cycles += cycles,
+            _ => {}
+        }
+    }
+
+    fn print(&self, out: &mut Output, statistics: &Statistics) -> Result<(), Failure> {
+        writeln!(out, "  bytes         {}", statistics.bytes)?;
+        writeln!(out, "  packets       {}", statistics.packets)?;
+        for (name, count) in &self.names {
+            writeln!(out, "    {name:22} {count:>9}")?;
+        }
+        match self.first_sync {
+            Some(at) => {
+                writeln!(out, "  synchronised  from {at}, behind {}", counted(self.unsynchronised, "byte"))?
+            }
+            None => writeln!(out, "  synchronised  never")?,
+        }
+        writeln!(out, "  malformed     {}", statistics.malformed)?;
+        if let (Some(first), Some(last)) = (self.first_time, self.last_time) {
+            writeln!(out, "  timestamps    {first} to {last}")?;
+        }
+        if self.cycles > 0 {
+            writeln!(out, "  cycles        {}", self.cycles)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,38 @@
+//! One file for each command, and what they share.
+
+pub(crate) mod flow;
+pub(crate) mod info;
+pub(crate) mod packets;
+pub(crate) mod shell;
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use tracewalk_report::analysis::Statistics;
+
+use crate::messages::{Messages, counted};
+use crate::session::Job;
+
+/// `--stats`.
+fn print_statistics(statistics: &Statistics, time: Duration, threads: u16) {
+    let Statistics { bytes, packets, malformed, ranges, instructions, gaps } = statistics;
+    let seconds = time.as_secs_f64();
+    // Where standard error is closed there is nobody to tell.
+    let _ = writeln!(
+        std::io::stderr(),
+        "{{\"bytes\":{bytes},\"packets\":{packets},\"ranges\":{ranges},\"instructions\":{instructions},\
+         \"gaps\":{gaps},\"malformed\":{malformed},\"seconds\":{seconds:.6},\"threads\":{threads}}}"
+    );
+}
+
+/// Warns of a source in which not one packet was found.
+fn tell_if_nothing_decoded(job: &Job, statistics: &Statistics, messages: &Messages) {
+    if statistics.packets == 0 && statistics.bytes > 0 {
+        messages.incomplete(format_args!(
+            "{}: found no synchronisation in {}, expected {}; say what it is with --source and --container",
+            job.name(),
+            counted(statistics.bytes, "byte"),
+            job.config.protocol(),
+        ));
+    }
+}

@@ -1,0 +1,76 @@
+//! `packets`: the packets of each source.
+
+use std::io::Write;
+use std::time::Instant;
+
+use tracewalk::protocol::{Fault, Malformation};
+use tracewalk::source::PacketItem;
+use tracewalk::span::CaptureOffset;
+use tracewalk_report::Code;
+use tracewalk_report::analysis::Statistics;
+use tracewalk_report::export::{Export, Nothing, PacketRecord, PacketsJsonl, PacketsText};
+
+use super::{print_statistics, tell_if_nothing_decoded};
+use crate::args::{Packets, PacketsFormat};
+use crate::failure::Failure;
+use crate::messages::{Messages, counted};
+use crate::output::{palette, standard_output};
+use crate::progress::Bar;
+use crate::session::{Job, Session};
+
+/// Prints the packets.
+pub(crate) fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
+    let start = Instant::now();
+    let session = Session::open(&args.capture, messages)?;
+    let mut out = standard_output();
+    let mut exporter: Box<dyn for<'a> Export<PacketRecord<'a>> + '_> = match args.format {
+        PacketsFormat::Text => Box::new(PacketsText::new(&mut out, palette())),
+        PacketsFormat::Jsonl => Box::new(PacketsJsonl::new(&mut out)),
+        PacketsFormat::None => Box::new(Nothing),
+    };
+    exporter.begin()?;
+    let mut total = Statistics::default();
+    for job in &session.jobs {
+        total.add(&packets(&session, job, &mut *exporter, messages)?);
+    }
+    drop(exporter);
+    out.flush()?;
+    if args.work.stats {
+        print_statistics(&total, start.elapsed(), args.work.threads);
+    }
+    Ok(())
+}
+
+fn packets(
+    session: &Session,
+    job: &Job,
+    exporter: &mut dyn for<'a> Export<PacketRecord<'a>>,
+    messages: &Messages,
+) -> Result<Statistics, Failure> {
+    let bar = Bar::new(session.buffer(job).bytes.len() as u64, messages.quiet());
+    let buffer = session.buffer(job);
+    let mut first_malformed = None::<(CaptureOffset, Malformation)>;
+    exporter.section(&Session::section(job, Code::unknown().into()))?;
+    let statistics = session.input(job, &bar).packets(&job.config, |mut record| {
+        record.at = CaptureOffset(buffer.file_offset(record.at));
+        if let PacketItem::Malformed(reason) = record.content {
+            first_malformed.get_or_insert((record.at, reason));
+        }
+        exporter.record(record)
+    })?;
+    exporter.end_section()?;
+    drop(bar);
+    tell_if_nothing_decoded(job, &statistics, messages);
+    if let Some((at, reason)) = first_malformed {
+        let hint = match reason.at_fault() {
+            Fault::Trace => "the trace is damaged, or not this protocol: check --source",
+            Fault::Configuration => "the registers in --source say otherwise",
+        };
+        messages.incomplete(format_args!(
+            "{}: {}, the first at {at}: {reason}; {hint}",
+            job.name(),
+            counted(statistics.malformed, "malformed stretch").replace("stretchs", "stretches"),
+        ));
+    }
+    Ok(statistics)
+}

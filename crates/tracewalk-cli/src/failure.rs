@@ -1,0 +1,73 @@
+//! Why a command ends without what it was asked for.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tracewalk_input::capture::CaptureError;
+use tracewalk_input::image::ImageError;
+
+/// What went wrong, as one sentence that ends in what to try.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Nobody reads the output any more.
+    ClosedPipe,
+    /// The output cannot be written.
+    Output(io::Error),
+    /// The capture cannot be opened.
+    Capture(CaptureError),
+    /// An image cannot be used.
+    Image(ImageError),
+    /// A file cannot be written.
+    Write { file: PathBuf, error: io::Error },
+    /// The input is not what it should be.
+    Input { problem: String, hint: String },
+}
+
+impl Failure {
+    pub(crate) fn input(problem: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Input { problem: problem.into(), hint: hint.into() }
+    }
+
+    pub(crate) fn write(file: &Path, error: io::Error) -> Self {
+        Self::Write { file: file.to_owned(), error }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let with_hint = |f: &mut fmt::Formatter<'_>, problem: &dyn fmt::Display, hint: Option<String>| {
+            problem.fmt(f)?;
+            hint.map_or(Ok(()), |hint| write!(f, "; {hint}"))
+        };
+        match self {
+            Self::ClosedPipe => f.write_str("nobody reads the output"),
+            Self::Output(error) => write!(f, "cannot write the output: {error}"),
+            Self::Capture(error) => with_hint(f, error, error.hint()),
+            Self::Image(error) => with_hint(f, error, error.hint()),
+            Self::Write { file, error } => write!(f, "{}: cannot be written: {error}", file.display()),
+            Self::Input { problem, hint } => with_hint(f, problem, Some(hint.clone())),
+        }
+    }
+}
+
+impl From<CaptureError> for Failure {
+    fn from(error: CaptureError) -> Self {
+        Self::Capture(error)
+    }
+}
+
+impl From<ImageError> for Failure {
+    fn from(error: ImageError) -> Self {
+        Self::Image(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ClosedPipe,
+            _ => Self::Output(error),
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Finding out what nobody said: the container, whose bytes they are, and for which processor.
+//!
+//! Every answer rests on decoding the beginning of the capture in each way that comes into question and counting what
+//! goes wrong. The strongest witness is the program: a wrong reading of the trace contradicts it at once.
+
+use tracewalk::frame::{FSYNC, Framing};
+use tracewalk::ids::TraceId;
+use tracewalk::program::Program;
+use tracewalk::protocol::Field;
+use tracewalk::protocol::mtb::order;
+use tracewalk::source::{PacketItem, SourceConfig};
+use tracewalk_input::capture::{Container, SourceDescription};
+use tracewalk_input::cpu::{Profile, UsualRegisters};
+use tracewalk_input::image::Memory;
+use tracewalk_input::{Origin, Stated};
+use tracewalk_report::analysis::Contradictions;
+use tracewalk_report::drive::{Carrier, Input, NoProgress, Stretch};
+
+use crate::session::Frames;
+use crate::sources::config;
+
+/// How much of a capture is decoded to judge a reading.
+const HEAD: usize = 1 << 18;
+
+/// The readings that come into question for a program.
+#[derive(Debug)]
+pub(crate) struct Candidates<'a> {
+    program: &'a Program,
+    /// Sources, the most likely first.
+    sources: Vec<SourceDescription>,
+}
+
+impl<'a> Candidates<'a> {
+    pub(crate) fn of(memory: &'a Memory) -> Self {
+        let attributes = memory.images.iter().map(|image| &image.attributes);
+        let profile = attributes.clone().find_map(|attributes| attributes.profile);
+        let named = attributes.filter_map(|attributes| attributes.cpu_name.as_deref());
+        let named = named.filter_map(UsualRegisters::of_cpu).next();
+        // ETMIDR 0x411cf250 is a Cortex-A's with the alternative branch encoding.
+        let usual: &[(&str, &str)] = match profile {
+            Some(Profile::M) => &[("etmv3", "cortex-m3")],
+            Some(Profile::A) => &[
+                ("etmv3", "cortex-a7"),
+                ("etmv3", "cortex-a7,etmidr=0x411cf250"),
+                ("pft", "cortex-a15"),
+                ("pft", "cortex-a9"),
+                ("etmv3", "cortex-a8"),
+            ],
+            Some(Profile::R) => &[("etmv3", "cortex-r4")],
+            Some(Profile::Classic) => &[("etmv3", "arm1136"), ("etmv3", "arm9")],
+            None => {
+                &[("etmv3", "cortex-m3"), ("etmv3", "cortex-a7"), ("pft", "cortex-a15"), ("pft", "cortex-a9")]
+            }
+        };
+        let named = named.iter().flat_map(|named| [("etmv3", named.cpu), ("pft", named.cpu)]);
+        let sources = named
+            .chain(usual.iter().copied())
+            .filter_map(|(protocol, cpu)| detected(&format!("{protocol},cpu={cpu}")));
+        Self { program: &memory.program, sources: sources.collect() }
+    }
+}
+
+/// The source that an option describes, as something that was found out.
+fn detected(option: &str) -> Option<SourceDescription> {
+    let mut source: SourceDescription = option.parse().ok()?;
+    source.origin = Origin::Detected;
+    source.cpu = source.cpu.map(|cpu| Stated::new(cpu.value, Origin::Detected));
+    Some(source)
+}
+
+/// How well a reading goes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reading {
+    packets: u64,
+    malformed: u64,
+    i_syncs: u64,
+    /// I-syncs whose address is in the program.
+    i_syncs_in_program: u64,
+    contradictions: u64,
+}
+
+impl Reading {
+    fn of(input: &Input<'_>, config: &SourceConfig, program: &Program) -> Self {
+        let mut reading = Self::default();
+        let statistics = input.packets(config, |record| {
+            if let PacketItem::Packet(packet) = record.content
+                && packet.name() == "i_sync"
+            {
+                reading.i_syncs += 1;
+                packet.fields(&mut |_, field| {
+                    if let Field::Address(address) = field
+                        && program.code(address).is_some()
+                    {
+                        reading.i_syncs_in_program += 1;
+                    }
+                });
+            }
+            Ok(())
+        });
+        // Looking at records raises no error here.
+        let statistics = statistics.unwrap_or_default();
+        reading.packets = statistics.packets;
+        reading.malformed = statistics.malformed;
+        if reading.is_plausible() && !program.is_empty() {
+            let mut contradictions = Contradictions::default();
+            let followed = input.flow(config, program, |record| {
+                contradictions.element(&record.element, record.at);
+                Ok(())
+            });
+            reading.contradictions = followed.map_or(0, |_| contradictions.count());
+        }
+        reading
+    }
+
+    /// Bytes of another protocol have no I-sync behind an A-sync, or hardly a packet without a reserved header.
+    const fn is_plausible(&self) -> bool {
+        self.i_syncs > 0 && self.malformed * 20 <= self.packets
+    }
+
+    /// What speaks against it, in errors for each thousand packets.
+    const fn errors(&self) -> u64 {
+        (self.malformed + self.contradictions) * 1000 / if self.packets == 0 { 1 } else { self.packets }
+    }
+}
+
+/// Whose bytes a carrier holds, if it is a source that can be decoded.
+pub(crate) fn source(
+    id: Option<TraceId>,
+    capture: &[u8],
+    carrier: Carrier,
+    candidates: &Candidates<'_>,
+) -> Option<SourceDescription> {
+    let input = Input { capture, carrier, progress: &NoProgress }.head(HEAD);
+    let readings = candidates.sources.iter().filter_map(|source| {
+        let reading = Reading::of(&input, &config(source).ok()?, candidates.program);
+        reading.is_plausible().then_some((source, reading))
+    });
+    // Of equal ones the first is the likelier.
+    let (best, _) = readings.min_by_key(|(_, reading)| {
+        (reading.errors(), std::cmp::Reverse(reading.i_syncs_in_program.min(1)))
+    })?;
+    Some(SourceDescription { id, ..best.clone() })
+}
+
+/// Adds the processor that the image was built for to a source of which no registers are known.
+pub(crate) fn add_cpu(source: &mut SourceDescription, candidates: &Candidates<'_>) {
+    if source.cpu.is_some() || config(source).is_ok() {
+        return;
+    }
+    let same_protocol = candidates.sources.iter().find(|candidate| candidate.protocol == source.protocol);
+    if let Some(candidate) = same_protocol {
+        source.cpu.clone_from(&candidate.cpu);
+        source.add_usual_registers();
+    }
+}
+
+/// The trace ID under which a source decodes.
+pub(crate) fn id(source: &SourceDescription, capture: &[u8], frames: &Frames) -> Option<TraceId> {
+    let config = config(source).ok()?;
+    frames.sources.keys().copied().find(|&id| {
+        let carrier = Carrier::Frames { framing: frames.framing, id };
+        let input = Input { capture, carrier, progress: &NoProgress }.head(HEAD);
+        Reading::of(&input, &config, &Program::new()).is_plausible()
+    })
+}
+
+/// How a buffer's bytes are packed.
+pub(crate) fn container(bytes: &[u8], candidates: &Candidates<'_>) -> Container {
+    let head = bytes.get(..HEAD).unwrap_or(bytes);
+    let framed = framing(head).map(|framing| {
+        let frames = Frames::scan(head, framing);
+        let decodes = frames
+            .sources
+            .keys()
+            .any(|&id| source(Some(id), head, Carrier::Frames { framing, id }, candidates).is_some());
+        let container = if framing == Framing::Buffer { Container::Frames } else { Container::TracePort };
+        (container, decodes)
+    });
+    if let Some((container, true)) = framed {
+        return container;
+    }
+    let whole = Carrier::Stretches(vec![Stretch::all(head.len())]);
+    if source(None, head, whole, candidates).is_some() {
+        return Container::Raw;
+    }
+    if is_mtb(bytes) {
+        return Container::Mtb;
+    }
+    framed.map_or(Container::Raw, |(container, _)| container)
+}
+
+/// How frames stand in the bytes of a trace port.
+pub(crate) fn port_framing(bytes: &[u8]) -> Framing {
+    let head = bytes.get(..HEAD).unwrap_or(bytes);
+    match framing(head) {
+        Some(Framing::Buffer) => Framing::PortFrom(0),
+        Some(framing) => framing,
+        None => Framing::Port,
+    }
+}
+
+/// How frames stand in bytes, if there are any.
+fn framing(head: &[u8]) -> Option<Framing> {
+    let has_sync = head.windows(FSYNC.len()).any(|bytes| bytes == FSYNC);
+    let starts = (0..16).map(|start| if start == 0 { Framing::Buffer } else { Framing::PortFrom(start) });
+    let port = has_sync.then_some(Framing::Port);
+    port.into_iter()
+        .chain(starts)
+        .filter_map(|framing| Some((framing, disorder(&Frames::scan(head, framing))?)))
+        .min_by_key(|(_, disorder)| *disorder)
+        .map(|(framing, _)| framing)
+}
+
+/// How much in the frames is not as a formatter writes it, in bytes; `None` for what are no frames.
+fn disorder(frames: &Frames) -> Option<u64> {
+    let account = &frames.account;
+    let wrong = account.reserved + account.lost;
+    // Read at the wrong place, data are taken for the IDs of ever more sources.
+    let sources = frames.sources.len() as u64;
+    (account.data > 0 && wrong * 32 <= account.total() && sources <= 16).then_some(wrong * 16 + sources)
+}
+
+/// Whether a dump holds packets of a Micro Trace Buffer that go on from one to the next.
+fn is_mtb(dump: &[u8]) -> bool {
+    let dump = order::Dump { data: dump, address: None };
+    order::by_evidence(dump, order::within_reach)
+        .is_some_and(|guess| guess.best.evidence.fits > 3 * guess.best.evidence.breaks + 3)
+}

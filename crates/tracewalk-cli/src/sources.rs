@@ -1,0 +1,68 @@
+//! What is said of a source → the configuration it is decoded with.
+
+use tracewalk::protocol::etmv3;
+use tracewalk::source::SourceConfig;
+use tracewalk_input::capture::{Protocol, SourceDescription};
+
+/// Why a source is not decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoConfig {
+    /// Its trace is not of instructions, or of a protocol that is not known.
+    NotDecoded,
+    /// Its registers do not make a configuration.
+    Registers(String),
+}
+
+/// The configuration that a description makes.
+pub(crate) fn config(description: &SourceDescription) -> Result<SourceConfig, NoConfig> {
+    let register = |name| description.registers.get(name);
+    let cpu = description.cpu.as_ref().map(|cpu| cpu.value.as_str());
+    match description.protocol {
+        Protocol::EtmV3 => {
+            let registers = etmv3::Registers {
+                etmcr: register("ETMCR"),
+                etmidr: register("ETMIDR"),
+                etmccer: register("ETMCCER"),
+                etmtraceidr: register("ETMTRACEIDR"),
+            };
+            let core = cpu.and_then(etmv3::Core::named);
+            etmv3::Config::from_registers(registers, core)
+                .map(SourceConfig::Etmv3)
+                .map_err(|error| NoConfig::Registers(error.to_string()))
+        }
+        Protocol::Mtb => Ok(SourceConfig::Mtb { halted_at: None }),
+        Protocol::Pft | Protocol::Itm | Protocol::Unknown(_) => Err(NoConfig::NotDecoded),
+    }
+}
+
+/// The `--source` option that says what a description says.
+pub(crate) fn as_option(description: &SourceDescription) -> String {
+    let mut option = String::from("--source ");
+    if let Some(id) = description.id {
+        option.push_str(&format!("{id}="));
+    }
+    option.push_str(description.protocol.name());
+    if let Some(cpu) = &description.cpu {
+        option.push_str(&format!(",cpu={}", cpu.value.to_ascii_lowercase()));
+    }
+    for (name, value) in description.registers.iter() {
+        // What is usual for the processor need not be said.
+        if !matches!(value.origin, tracewalk_input::Origin::Usual(_)) {
+            option.push_str(&format!(",{}=0x{:x}", name.to_ascii_lowercase(), value.value));
+        }
+    }
+    option
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_prints_as_the_option_that_makes_it() {
+        let option = "0x02=etmv3,cpu=cortex-m3,etmcr=0x1000";
+        let source: SourceDescription = option.parse().unwrap();
+        assert_eq!(as_option(&source), format!("--source {option}"));
+        assert_eq!(as_option(&source).strip_prefix("--source ").unwrap().parse(), Ok(source));
+    }
+}

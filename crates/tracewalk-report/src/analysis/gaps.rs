@@ -1,0 +1,56 @@
+//! Where and why execution could not be followed.
+
+use tracewalk::flow::{Element, GapReason};
+use tracewalk::ids::Address;
+use tracewalk::span::CaptureOffset;
+
+/// Counts gaps by their reasons.
+#[derive(Clone, Debug, Default)]
+pub struct Gaps {
+    /// Code that no image holds.
+    pub no_code: GapCount<Address>,
+    /// Code that cannot be decoded.
+    pub undecodable: GapCount<GapReason>,
+    /// The trace does not say where execution went.
+    pub address_unknown: GapCount<()>,
+    /// Trace and image disagree.
+    pub contradictions: GapCount<GapReason>,
+    /// Trace was malformed or lost.
+    pub trace_lost: GapCount<()>,
+}
+
+/// How many gaps with one reason, and the first one.
+#[derive(Clone, Copy, Debug)]
+pub struct GapCount<T> {
+    /// How many.
+    pub count: u64,
+    /// The first: where the trace shows it, and what it was about.
+    pub first: Option<(CaptureOffset, T)>,
+}
+
+impl<T> Default for GapCount<T> {
+    fn default() -> Self {
+        Self { count: 0, first: None }
+    }
+}
+
+impl<T> GapCount<T> {
+    fn add(&mut self, at: CaptureOffset, about: T) {
+        self.count += 1;
+        self.first.get_or_insert((at, about));
+    }
+}
+
+impl Gaps {
+    /// Looks at an element of program flow.
+    pub fn element(&mut self, element: &Element, at: CaptureOffset) {
+        let Element::Gap(gap) = element else { return };
+        match gap.reason {
+            GapReason::NoCode(location) => self.no_code.add(at, location.address),
+            reason @ GapReason::Undecodable(..) => self.undecodable.add(at, reason),
+            GapReason::AddressUnknown => self.address_unknown.add(at, ()),
+            reason @ GapReason::Contradiction(_) => self.contradictions.add(at, reason),
+            GapReason::TraceLost => self.trace_lost.add(at, ()),
+        }
+    }
+}
