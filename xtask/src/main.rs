@@ -1,2 +1,71 @@
 //! Automation: `cargo xtask help` lists the tasks.
-fn main() {}
+
+mod check_isa;
+mod disassembly;
+
+use std::process::ExitCode;
+
+/// How a task ended that did not fail.
+#[derive(Debug)]
+enum Outcome {
+    /// What was checked.
+    Done(String),
+    /// Why nothing was checked.
+    Skipped(String),
+}
+
+/// What a task answers; the error says what is wrong, one finding a line.
+type Answer = Result<Outcome, String>;
+
+struct Task {
+    name: &'static str,
+    about: &'static str,
+    run: fn() -> Answer,
+}
+
+const TASKS: &[Task] = &[Task {
+    name: "check-isa",
+    about: "compare the classification of instructions with arm-none-eabi-objdump's reading of library code",
+    run: check_isa::run,
+}];
+
+fn main() -> ExitCode {
+    let name = std::env::args().nth(1).unwrap_or_default();
+    let Some(task) = TASKS.iter().find(|task| task.name == name) else {
+        return help(&name);
+    };
+    match (task.run)() {
+        Ok(Outcome::Done(message)) => {
+            println!("{name}: {message}");
+            ExitCode::SUCCESS
+        }
+        // A check that cannot run is no success where it has to.
+        Ok(Outcome::Skipped(message)) if std::env::var_os("CI").is_some() => {
+            eprintln!("{name}: not run: {message}");
+            ExitCode::FAILURE
+        }
+        Ok(Outcome::Skipped(message)) => {
+            println!("{name}: skipped: {message}");
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("{message}");
+            eprintln!("{name}: failed");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn help(name: &str) -> ExitCode {
+    println!("usage: cargo xtask TASK");
+    for task in TASKS {
+        println!("  {:12}{}", task.name, task.about);
+    }
+    match name {
+        "" | "help" | "--help" | "-h" => ExitCode::SUCCESS,
+        _ => {
+            eprintln!("found task {name:?}, expected one of these");
+            ExitCode::from(2)
+        }
+    }
+}

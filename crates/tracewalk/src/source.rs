@@ -32,7 +32,7 @@ use crate::directive::{Directive, Rules};
 use crate::flow::{Element, Walk};
 use crate::ids::{Address, TraceId};
 use crate::program::Program;
-use crate::protocol::{Decode, Describe, Item, Lower, Malformation, Packets, etmv3, mtb};
+use crate::protocol::{Decode, Describe, Item, Lower, Malformation, Packets, etmv3, mtb, pft};
 use crate::span::{Span, StreamOffset};
 
 /// A source's protocol and its configuration.
@@ -45,6 +45,8 @@ pub enum SourceConfig {
         /// Where the processor was found halted, if tracing went on up to there.
         halted_at: Option<Address>,
     },
+    /// PFT.
+    Pft(pft::Config),
 }
 
 impl SourceConfig {
@@ -54,6 +56,7 @@ impl SourceConfig {
         match self {
             Self::Etmv3(_) => "etmv3",
             Self::Mtb { .. } => "mtb",
+            Self::Pft(_) => "pft",
         }
     }
 
@@ -63,6 +66,7 @@ impl SourceConfig {
         match self {
             Self::Etmv3(config) => config.trace_id,
             Self::Mtb { .. } => None,
+            Self::Pft(config) => config.trace_id,
         }
     }
 
@@ -72,6 +76,7 @@ impl SourceConfig {
         match self {
             Self::Etmv3(config) => config.rules(),
             Self::Mtb { .. } => mtb::RULES,
+            Self::Pft(config) => config.rules(),
         }
     }
 }
@@ -95,6 +100,7 @@ pub struct PacketStream(PacketChain);
 enum PacketChain {
     Etmv3(Packets<etmv3::Decoder>),
     Mtb(Packets<mtb::Decoder>),
+    Pft(Packets<pft::Decoder>),
 }
 
 impl PacketStream {
@@ -104,6 +110,7 @@ impl PacketStream {
         Self(match config {
             SourceConfig::Etmv3(config) => PacketChain::Etmv3(Packets::new(etmv3::Decoder::new(config))),
             SourceConfig::Mtb { .. } => PacketChain::Mtb(Packets::new(mtb::Decoder)),
+            SourceConfig::Pft(config) => PacketChain::Pft(Packets::new(pft::Decoder::new(config))),
         })
     }
 
@@ -112,6 +119,7 @@ impl PacketStream {
         match &mut self.0 {
             PacketChain::Etmv3(packets) => packets.push(bytes, &mut described(sink)),
             PacketChain::Mtb(packets) => packets.push(bytes, &mut described(sink)),
+            PacketChain::Pft(packets) => packets.push(bytes, &mut described(sink)),
         }
     }
 
@@ -120,6 +128,7 @@ impl PacketStream {
         match &mut self.0 {
             PacketChain::Etmv3(packets) => packets.lose_sync(&mut described(sink)),
             PacketChain::Mtb(packets) => packets.lose_sync(&mut described(sink)),
+            PacketChain::Pft(packets) => packets.lose_sync(&mut described(sink)),
         }
     }
 
@@ -128,6 +137,7 @@ impl PacketStream {
         match &mut self.0 {
             PacketChain::Etmv3(packets) => packets.finish(&mut described(sink)),
             PacketChain::Mtb(packets) => packets.finish(&mut described(sink)),
+            PacketChain::Pft(packets) => packets.finish(&mut described(sink)),
         }
     }
 }
@@ -171,6 +181,7 @@ pub struct FlowStream(FlowChain);
 enum FlowChain {
     Etmv3(Chain<etmv3::Decoder, etmv3::Lowering>),
     Mtb(Chain<mtb::Decoder, mtb::Lowering>),
+    Pft(Chain<pft::Decoder, pft::Lowering>),
 }
 
 impl FlowStream {
@@ -185,6 +196,9 @@ impl FlowStream {
             &SourceConfig::Mtb { halted_at } => {
                 FlowChain::Mtb(Chain::new(mtb::Decoder, mtb::Lowering::new().halted_at(halted_at), rules))
             }
+            SourceConfig::Pft(config) => {
+                FlowChain::Pft(Chain::new(pft::Decoder::new(config), pft::Lowering::new(), rules))
+            }
         })
     }
 
@@ -193,6 +207,7 @@ impl FlowStream {
         match &mut self.0 {
             FlowChain::Etmv3(chain) => chain.push(bytes, program, sink),
             FlowChain::Mtb(chain) => chain.push(bytes, program, sink),
+            FlowChain::Pft(chain) => chain.push(bytes, program, sink),
         }
     }
 
@@ -201,6 +216,7 @@ impl FlowStream {
         match &mut self.0 {
             FlowChain::Etmv3(chain) => chain.lose_sync(program, sink),
             FlowChain::Mtb(chain) => chain.lose_sync(program, sink),
+            FlowChain::Pft(chain) => chain.lose_sync(program, sink),
         }
     }
 
@@ -209,6 +225,7 @@ impl FlowStream {
         match &mut self.0 {
             FlowChain::Etmv3(chain) => chain.finish(program, sink),
             FlowChain::Mtb(chain) => chain.finish(program, sink),
+            FlowChain::Pft(chain) => chain.finish(program, sink),
         }
     }
 
@@ -218,6 +235,7 @@ impl FlowStream {
         match &self.0 {
             FlowChain::Etmv3(chain) => chain.follower.counts,
             FlowChain::Mtb(chain) => chain.follower.counts,
+            FlowChain::Pft(chain) => chain.follower.counts,
         }
     }
 }

@@ -7,7 +7,8 @@ use crate::program::Program;
 /// How far to look. Code seldom runs so far without a jump, and this question is asked of many pairs of addresses.
 const FARTHEST: u32 = 4096;
 
-/// Whether execution at `from` can come to the instruction at `to` without any branch taken on the way.
+/// Whether execution at `from` can come to the instruction at `to` without any branch taken on the way, apart from
+/// branches to the next instruction.
 ///
 /// A branch in between may have failed its condition; one that has none, nor got one from an IT instruction behind
 /// `from`, is in the way.
@@ -18,9 +19,15 @@ pub fn runs_straight(program: &Program, from: Location, to: Address) -> bool {
     let (mut passed, mut it_block) = (0, 0_u8);
     while passed < distance {
         let rest = code.get(passed as usize..).unwrap_or_default();
-        let Ok(instruction) = isa::classify(rest, from.address.plus(passed), from.isa) else { return false };
-        let jumps = matches!(instruction.class, Class::Direct(_) | Class::Indirect);
-        if jumps && !instruction.conditional && it_block == 0 {
+        let at = from.address.plus(passed);
+        let Ok(instruction) = isa::classify(rest, at, from.isa) else { return false };
+        let behind = Location::new(at.plus(u32::from(instruction.bytes)), from.isa);
+        let leaves = match instruction.class {
+            Class::Direct(target) => target != behind,
+            Class::Indirect => true,
+            Class::Other | Class::Barrier(_) => false,
+        };
+        if leaves && !instruction.conditional && it_block == 0 {
             return false;
         }
         it_block = if instruction.it_block > 0 { instruction.it_block } else { it_block.saturating_sub(1) };
@@ -48,6 +55,8 @@ mod tests {
         assert!(reaches(&code, 0x100, 0x106));
         assert!(!reaches(&code, 0x100, 0x108));
         assert!(reaches(&code, 0x108, 0x108));
+        // b 102: the next instruction
+        assert!(reaches(&[0xe7ff, 0xbf00, 0xbf00], 0x100, 0x104));
         // it eq; bxeq lr; nop
         assert!(reaches(&[0xbf08, 0x4770, 0xbf00], 0x100, 0x104));
     }

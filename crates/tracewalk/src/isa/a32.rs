@@ -138,17 +138,16 @@ const fn load_store_word_and_byte(word: u32) -> Instruction {
     let byte = bit::<22>(word);
     let access = Access::of(Direction::from_load_bit(load), if byte { 1 } else { 4 }).times(1);
     let instruction = match (load, byte, field::<15, 12>(word)) {
+        (true, false, PC) if is_stack_pop(word) => Instruction::indirect(4).returning(Return::Function),
         (true, false, PC) => Instruction::indirect(4),
         _ => Instruction::other(4),
     };
-    // LDR PC, [SP], #4: no register offset, P 0, U 1, W 0.
-    const LDR_PC_POST_INCREMENT: u32 = 0b0100_1001 << 20 | SP << 16 | PC << 12 | 4;
-    let instruction = if field::<27, 0>(word) == LDR_PC_POST_INCREMENT {
-        instruction.returning(Return::Function)
-    } else {
-        instruction
-    };
     instruction.accessing(access)
+}
+
+/// LDR Rt, [SP], #imm12: no register offset, P 0, U 1, W 0. Library code drops more than its own word from the stack.
+const fn is_stack_pop(word: u32) -> bool {
+    matches!((field::<25, 20>(word), field::<19, 16>(word)), (0b00_1001, SP))
 }
 
 /// A5.4.

@@ -75,7 +75,7 @@ pub enum Barrier {
 /// What an instruction returns from, judged by its form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Return {
-    /// A function: `BX LR`, `MOV PC, LR`, `POP {.., PC}`, `LDR PC, [SP], #4`.
+    /// A function: `BX LR`, `MOV PC, LR`, `POP {.., PC}`, `LDR PC, [SP], #n`.
     Function,
     /// An exception: `ERET`, `RFE`, `SUBS PC, LR`, `LDM` with PC and `^`.
     Exception,
@@ -225,3 +225,6 @@ pub fn classify(code: &[u8], address: Address, isa: Isa) -> Result<Instruction, 
         Isa::Jazelle => Err(Unclassified::Jazelle),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -340,12 +340,13 @@ const fn load_single(first: u32, second: u32) -> Instruction {
         _ => return Instruction::other(4),
     };
     let literal = field::<3, 0>(first) == PC;
+    let wide_offset = bit::<7>(first);
     if !(literal || is_addressing_mode(first, second)) || to_pc && bytes != 4 {
         return Instruction::other(4);
     }
-    // LDR PC, [SP], #4: P 0, U 1, W 1.
-    let is_pop = first == 0xf850 | SP && field::<11, 0>(second) == 0b1011 << 8 | 4;
-    let instruction = match (to_pc, is_pop) {
+    // LDR Rt, [SP], #imm8: P 0, U 1, W 1. Library code drops more than its own word from the stack.
+    let is_stack_pop = !wide_offset && field::<3, 0>(first) == SP && field::<11, 8>(second) == 0b1011;
+    let instruction = match (to_pc, is_stack_pop) {
         (true, true) => Instruction::indirect(4).returning(Return::Function),
         (true, false) => Instruction::indirect(4),
         (false, _) => Instruction::other(4),

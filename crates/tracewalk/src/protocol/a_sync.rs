@@ -2,6 +2,9 @@
 
 use super::Step;
 
+/// An A-sync as trace units send it.
+pub(super) const SHORTEST: [u8; FEWEST_ZEROS + 1] = [0, 0, 0, 0, 0, END];
+
 /// The fewest zero bytes of an A-sync.
 const FEWEST_ZEROS: usize = 5;
 /// The most zero bytes that are taken as part of one A-sync. Trace units send five; a bound keeps what a decoder has

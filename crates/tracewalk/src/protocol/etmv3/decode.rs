@@ -7,9 +7,9 @@ use crate::protocol::branch_address::{self, After, Alignment, ReadError};
 use crate::protocol::{Decode, Malformation, Step};
 
 use super::config::Config;
+use super::exception::{BranchException, ExceptionInformation};
 use super::packet::{
-    Branch, BranchException, DataAddress, ExceptionInformation, ISync, ISyncReason, PHeader, Packet, Tag,
-    header, information, information_bytes,
+    Branch, DataAddress, ISync, ISyncReason, PHeader, Packet, Tag, header, information, information_bytes,
 };
 use super::state::Compression;
 

@@ -7,10 +7,8 @@ use crate::ids::{Address, Isa, Location};
 use crate::protocol::branch_address::{self, After, Alignment, Target};
 
 use super::config::Config;
-use super::packet::{
-    Branch, BranchException, DataAddress, ExceptionInformation, ISync, Packet, header, information,
-    information_bytes,
-};
+use super::exception::{BranchException, ExceptionInformation};
+use super::packet::{Branch, DataAddress, ISync, Packet, header, information, information_bytes};
 use super::state::Compression;
 
 /// The packet encoder: what a trace unit with this configuration would send.

@@ -18,7 +18,8 @@ use crate::protocol::Lower;
 use crate::span::Span;
 
 use super::config::{Config, Profile};
-use super::packet::{Atom, Branch, BranchException, DataAddress, ISync, ISyncReason, PHeader, Packet};
+use super::exception::BranchException;
+use super::packet::{Atom, Branch, DataAddress, ISync, ISyncReason, PHeader, Packet};
 
 /// The meaning of a packet stream.
 #[derive(Clone, Debug)]

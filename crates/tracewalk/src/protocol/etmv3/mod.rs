@@ -8,6 +8,7 @@
 mod config;
 mod decode;
 mod encode;
+mod exception;
 mod lower;
 mod packet;
 mod state;
@@ -17,8 +18,6 @@ mod tests;
 pub use config::{Config, ConfigError, Core, DataTrace, Profile, Registers};
 pub use decode::Decoder;
 pub use encode::{EncodeError, Encoder};
+pub use exception::{BranchException, ExceptionInformation};
 pub use lower::Lowering;
-pub use packet::{
-    Atom, Branch, BranchException, DataAddress, ExceptionInformation, ISync, ISyncReason, PHeader, Packet,
-    Tag,
-};
+pub use packet::{Atom, Branch, DataAddress, ISync, ISyncReason, PHeader, Packet, Tag};

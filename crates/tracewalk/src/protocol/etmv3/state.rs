@@ -4,7 +4,8 @@ use crate::ids::{Address, Location, SecurityState};
 use crate::protocol::branch_address::Alignment;
 use crate::protocol::timestamp::RawTimestamp;
 
-use super::packet::{Branch, BranchException, ISync};
+use super::exception::BranchException;
+use super::packet::{Branch, ISync};
 
 /// The values that fields missing from a packet keep (table 7.5 of IHI 0014Q).
 ///

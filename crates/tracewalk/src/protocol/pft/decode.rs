@@ -2,6 +2,7 @@
 
 use crate::cursor::{Cursor, NeedInput};
 use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
+use crate::protocol::a_sync::{self, ZeroRun};
 use crate::protocol::branch_address::{After, ReadError};
 use crate::protocol::{Decode, Malformation, Step};
 
@@ -9,9 +10,8 @@ use super::compression::Compression;
 use super::config::{Config, Version};
 use super::cycle_count;
 use super::packet::{
-    A_SYNC_END, A_SYNC_ZEROS, Atom, Atoms, Branch, ExceptionInformation, ISync, ISyncReason, Packet,
-    Timestamp, WaypointUpdate, exception_byte_0, exception_byte_1, header, i_sync_information,
-    waypoint_information,
+    Atom, Atoms, Branch, ExceptionInformation, ISync, ISyncReason, Packet, Timestamp, WaypointUpdate,
+    exception_byte_0, exception_byte_1, header, i_sync_information, waypoint_information,
 };
 
 /// The packet decoder.
@@ -24,10 +24,6 @@ pub struct Decoder {
     synchronised: bool,
     compression: Compression,
 }
-
-/// The longest run of zero bytes that is taken for an A-sync. Trace units send five; where a longer run comes, memory
-/// for it has to stay bounded.
-const LONGEST_A_SYNC: usize = 64;
 
 /// Why there is no packet.
 enum Stop {
@@ -54,30 +50,8 @@ impl Decoder {
         Self { config: *config, synchronised: false, compression: Compression::default() }
     }
 
-    /// The next step of the search for an A-sync.
-    ///
-    /// Of a run of zero bytes the last [`LONGEST_A_SYNC`] may be the A-sync's: what is passed over does not depend on how
-    /// much of the run is there already.
-    fn search(&mut self, input: &[u8]) -> Step<Packet> {
-        let zeros = leading_zeros(input);
-        if zeros == 0 {
-            return Step::Searched { bytes: memchr::memchr(header::A_SYNC, input).unwrap_or(input.len()) };
-        }
-        match input.get(zeros) {
-            None | Some(&A_SYNC_END) if zeros > LONGEST_A_SYNC => {
-                Step::Searched { bytes: zeros - LONGEST_A_SYNC }
-            }
-            None => Step::NeedInput,
-            Some(&A_SYNC_END) if zeros >= A_SYNC_ZEROS => {
-                self.synchronised = true;
-                Step::Packet { packet: Packet::ASync, bytes: zeros + 1 }
-            }
-            Some(_) => Step::Searched { bytes: zeros },
-        }
-    }
-
-    /// Reads a packet.
-    fn packet(&mut self, cursor: &mut Cursor<'_>) -> Result<Packet, Stop> {
+    /// Reads the packet at the start of `input`.
+    fn packet(&mut self, input: &[u8], cursor: &mut Cursor<'_>) -> Result<Packet, Stop> {
         let start = *cursor;
         // IHI 0035B, table 4-1.
         Ok(match cursor.byte()? {
@@ -85,7 +59,7 @@ impl Decoder {
                 *cursor = start;
                 Packet::Branch(self.branch(cursor)?)
             }
-            header::A_SYNC => a_sync(cursor)?,
+            header::A_SYNC => read_a_sync(input, cursor)?,
             header::I_SYNC => Packet::ISync(self.i_sync(cursor)?),
             header::TRIGGER => Packet::Trigger,
             header::VMID if self.config.version >= Version::V1_1 => Packet::Vmid(Vmid(cursor.byte()?)),
@@ -242,10 +216,17 @@ impl Decode for Decoder {
     #[inline]
     fn decode(&mut self, input: &[u8]) -> Step<Packet> {
         if !self.synchronised {
-            return self.search(input);
+            return match a_sync::search(input) {
+                Step::Packet { bytes, .. } => {
+                    self.synchronised = true;
+                    Step::Packet { packet: Packet::ASync, bytes }
+                }
+                Step::Searched { bytes } => Step::Searched { bytes },
+                Step::Malformed { .. } | Step::NeedInput => Step::NeedInput,
+            };
         }
         let mut cursor = Cursor::new(input);
-        match self.packet(&mut cursor) {
+        match self.packet(input, &mut cursor) {
             Ok(packet) => Step::Packet { packet, bytes: cursor.position() },
             Err(Stop::NeedInput) => Step::NeedInput,
             Err(Stop::Malformed(reason)) => {
@@ -257,6 +238,9 @@ impl Decode for Decoder {
     }
 
     fn truncated(&self, input: &[u8]) -> Malformation {
+        if !self.synchronised {
+            return Malformation::Truncated { packet: "a_sync" };
+        }
         let packet = match input.first() {
             Some(byte) if byte & header::BRANCH != 0 => "branch",
             Some(byte) if byte & header::ATOM != 0 => "atom",
@@ -265,7 +249,7 @@ impl Decode for Decoder {
             Some(&(header::TIMESTAMP | header::TIMESTAMP_CLOCK_CHANGED)) => "timestamp",
             Some(&header::CONTEXT_ID) => "context_id",
             Some(&header::WAYPOINT_UPDATE) => "waypoint_update",
-            // Every other packet is one byte; and the search stops at zeros only.
+            // Every other packet is one byte.
             _ => "a_sync",
         };
         Malformation::Truncated { packet }
@@ -284,17 +268,14 @@ const CONTEXT_ID_NOT_ENABLED: Malformation =
     Malformation::NotEnabled { packet: "context_id", setting: "ETMCR[15:14]" };
 
 /// 4.3: five zero bytes or more, and 0x80. The first zero byte was the header.
-fn a_sync(cursor: &mut Cursor<'_>) -> Result<Packet, Stop> {
-    let mut zeros = 1;
-    loop {
-        match cursor.byte()? {
-            0 if zeros < LONGEST_A_SYNC => zeros += 1,
-            A_SYNC_END if zeros >= A_SYNC_ZEROS => return Ok(Packet::ASync),
-            found => {
-                let zeros = u32::try_from(zeros).unwrap_or(u32::MAX);
-                return Err(Malformation::NotASync { zeros, found }.into());
-            }
+fn read_a_sync(input: &[u8], cursor: &mut Cursor<'_>) -> Result<Packet, Stop> {
+    match a_sync::zero_run(input) {
+        ZeroRun::ASync { bytes } => {
+            (1..bytes).try_for_each(|_| cursor.byte().map(|_| ()))?;
+            Ok(Packet::ASync)
         }
+        ZeroRun::Other { zeros, found } => Err(Malformation::NotASync { zeros, found }.into()),
+        ZeroRun::Unfinished => Err(Stop::NeedInput),
     }
 }
 
@@ -335,8 +316,4 @@ fn address_error(packet: &'static str, error: ReadError) -> Stop {
             expected: "bit 7 clear and an instruction set",
         }),
     }
-}
-
-fn leading_zeros(input: &[u8]) -> usize {
-    input.iter().take_while(|&&byte| byte == header::A_SYNC).count()
 }

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::ids::{Address, Isa, Location, SecurityState};
+use crate::protocol::a_sync;
 use crate::protocol::branch_address::{self, AddressEncoding, After, Alignment, Target};
 
 use super::compression::Compression;
@@ -11,8 +12,8 @@ use super::config::{Config, Version};
 use super::cycle_count;
 use super::decode::CYCLE_ACCURATE_N;
 use super::packet::{
-    A_SYNC_END, A_SYNC_ZEROS, Atom, Branch, ExceptionInformation, ISync, ISyncReason, Packet, Timestamp,
-    WaypointUpdate, exception_byte_0, exception_byte_1, header, i_sync_information, waypoint_information,
+    Atom, Branch, ExceptionInformation, ISync, ISyncReason, Packet, Timestamp, WaypointUpdate,
+    exception_byte_0, exception_byte_1, header, i_sync_information, waypoint_information,
 };
 
 /// The packet encoder: writes each packet in its shortest form, against the packets before it.
@@ -131,10 +132,7 @@ impl Encoder {
 
     fn write(&mut self, packet: &Packet, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
         match packet {
-            Packet::ASync => {
-                bytes.extend([header::A_SYNC; A_SYNC_ZEROS]);
-                bytes.push(A_SYNC_END);
-            }
+            Packet::ASync => bytes.extend(a_sync::SHORTEST),
             Packet::ISync(i_sync) => self.i_sync(i_sync, bytes)?,
             Packet::Atom(atom) => self.atom(atom, bytes)?,
             Packet::Branch(branch) => self.branch(branch, bytes)?,

@@ -49,10 +49,6 @@ pub(super) mod header {
     pub(in super::super) const ATOM: u8 = 0b1000_0000;
 }
 
-/// The zero bytes of an A-sync, at least; and the byte behind them.
-pub(super) const A_SYNC_ZEROS: usize = 5;
-pub(super) const A_SYNC_END: u8 = 0b1000_0000;
-
 /// I-sync: the information byte.
 pub(super) mod i_sync_information {
     pub(in super::super) const REASON_SHIFT: u32 = 5;

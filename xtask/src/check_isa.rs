@@ -1,0 +1,325 @@
+//! `check-isa`: the classification of instructions against objdump's reading of library code.
+//!
+//! The compiler's own libraries come in many variants of both instruction sets. Each is linked whole, so that branches
+//! have their real targets, and disassembled. Pseudo-random encodings, the same in every run, add what libraries do
+//! not use.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tracewalk::ids::Isa;
+use tracewalk::isa::{Class, Instruction, classify};
+
+use crate::disassembly::{Line, Reading};
+use crate::{Answer, Outcome};
+
+const COMPILER: &str = "arm-none-eabi-gcc";
+const LINKER: &str = "arm-none-eabi-ld";
+const DISASSEMBLER: &str = "arm-none-eabi-objdump";
+
+/// How many pseudo-random encodings are compared in each instruction set.
+const RANDOM_ENCODINGS: usize = 500_000;
+
+/// How many differences are shown.
+const SHOWN: usize = 40;
+
+/// What was compared.
+#[derive(Debug, Default)]
+struct Tally {
+    a32: u64,
+    t32: u64,
+    direct: u64,
+    indirect: u64,
+    accesses: u64,
+    /// The differences, as text.
+    differences: Vec<String>,
+}
+
+/// Runs the task.
+pub(crate) fn run() -> Answer {
+    for tool in [COMPILER, LINKER, DISASSEMBLER] {
+        if output(Command::new(tool).arg("--version")).is_err() {
+            return Ok(Outcome::Skipped(format!("{tool} is not installed (Debian's gcc-arm-none-eabi)")));
+        }
+    }
+    let directory = std::env::temp_dir().join(format!("tracewalk-check-isa-{}", std::process::id()));
+    fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    let answer = check(&directory);
+    // The directory is this process's own.
+    let _ = fs::remove_dir_all(&directory);
+    answer
+}
+
+fn check(directory: &Path) -> Answer {
+    let mut libraries = Tally::default();
+    let variants = variants()?;
+    for flags in &variants {
+        let file = link(flags, directory)?;
+        let text = output(Command::new(DISASSEMBLER).arg("-d").arg(file))?;
+        compare(&text, &mut libraries);
+    }
+    let mut random = Tally::default();
+    for isa in [Isa::A32, Isa::T32] {
+        compare(&disassemble_random(isa, directory)?, &mut random);
+    }
+    for tally in [&libraries, &random] {
+        if !tally.differences.is_empty() {
+            return Err(report(tally));
+        }
+    }
+    if libraries.a32 == 0 || libraries.t32 == 0 {
+        return Err(format!(
+            "found {} A32 and {} T32 instructions in the libraries",
+            libraries.a32, libraries.t32
+        ));
+    }
+    Ok(Outcome::Done(format!(
+        "no difference from {DISASSEMBLER}\n{} library variants: {libraries}\npseudo-random encodings: {random}",
+        variants.len(),
+    )))
+}
+
+fn report(tally: &Tally) -> String {
+    let mut lines = tally.differences.iter().take(SHOWN).cloned().collect::<Vec<_>>();
+    lines.push(format!("{} differences from {DISASSEMBLER}", tally.differences.len()));
+    lines.join("\n")
+}
+
+/// The compiler's variants, as lists of flags.
+fn variants() -> Result<Vec<Vec<String>>, String> {
+    let text = output(Command::new(COMPILER).arg("-print-multi-lib"))?;
+    let variants = text
+        .lines()
+        .filter_map(|line| line.split_once(';'))
+        // ARMv8.1-M's loop instructions branch by themselves; no core that has them has one of these trace units.
+        .filter(|(_, flags)| !flags.contains("armv8.1-m"))
+        .map(|(_, flags)| flags.split('@').skip(1).map(|flag| format!("-{flag}")).collect())
+        .collect();
+    Ok(variants)
+}
+
+/// All of a variant's libraries as one program.
+fn link(flags: &[String], directory: &Path) -> Result<PathBuf, String> {
+    let file = directory.join("libraries.elf");
+    let mut command = Command::new(LINKER);
+    command
+        .args(["--whole-archive", "--allow-multiple-definition", "--unresolved-symbols=ignore-all"])
+        .args(["--no-warn-mismatch", "--defsym=__dso_handle=0", "-Ttext=0x8000", "-o"])
+        .arg(&file);
+    for library in ["libgcc.a", "libc.a", "libm.a"] {
+        let path = output(Command::new(COMPILER).args(flags).arg(format!("-print-file-name={library}")))?;
+        command.arg(path.trim());
+    }
+    output(&mut command)?;
+    Ok(file)
+}
+
+/// objdump's reading of pseudo-random encodings, as ARMv7; for T32 behind all 16-bit ones.
+fn disassemble_random(isa: Isa, directory: &Path) -> Result<String, String> {
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut code = Vec::new();
+    if isa == Isa::T32 {
+        // IT is left out: it would change what the next ones are.
+        code.extend((0..0xe800_u16).filter(|code| code >> 8 != 0xbf).flat_map(u16::to_le_bytes));
+    }
+    for _ in 0..RANDOM_ENCODINGS {
+        let encoding = random.word();
+        if isa == Isa::A32 {
+            code.extend(defined_a32(encoding).to_le_bytes());
+        } else {
+            code.extend(halfwords(defined_t32(encoding)));
+        }
+    }
+    let file = directory.join("random.bin");
+    fs::write(&file, code).map_err(|error| format!("{}: {error}", file.display()))?;
+    let mut command = Command::new(DISASSEMBLER);
+    command.args(["-D", "-z", "-b", "binary", "-m", "armv7"]);
+    if isa != Isa::A32 {
+        command.args(["-M", "force-thumb"]);
+    }
+    output(command.arg(file))
+}
+
+/// A word of code as T32 stores it: the upper halfword first.
+fn halfwords(word: u32) -> [u8; 4] {
+    let [a, b, c, d] = word.to_le_bytes();
+    [c, d, a, b]
+}
+
+/// The A32 encoding, changed to one that ARMv7 defines where objdump would not tell.
+fn defined_a32(word: u32) -> u32 {
+    const MISCELLANEOUS: u32 = 0b0001_0000 << 20;
+    let op2 = word >> 4 & 0b111;
+    match (word >> 21 & 0b11, op2) {
+        // Halfword loads and stores with PC, which it takes for MSR.
+        _ if word >> 25 & 0b111 == 0 && word >> 4 & 0b1001 == 0b1001 => word & !(1 << 12),
+        _ if word & (0b1111_1001 << 20 | 1 << 7) != MISCELLANEOUS || word >> 28 == 0b1111 => {
+            defined_coprocessor(word)
+        }
+        // BX, BXJ, BLX and ERET with bits that should be one or zero, and are not.
+        (0b01, 0b001..=0b011) => word | 0b1111_1111_1111 << 8,
+        (0b11, 0b110) => word & 0b1111 << 28 | 0x0160_006e,
+        // BKPT with a condition, which it takes for MSR.
+        (0b01, 0b111) => word & !(0b1111 << 28) | 0b1110 << 28,
+        _ => word,
+    }
+}
+
+/// The T32 encoding, changed to one of 32 bits that ARMv7 defines where objdump would not tell.
+fn defined_t32(word: u32) -> u32 {
+    const SINGLE: u32 = 0b1111_1000;
+    const WIDE_OFFSET: u32 = 1 << 23;
+    let word = word | 0b111 << 29;
+    let word = if word >> 27 == 0b11100 { word | 1 << 27 } else { word };
+    // The addressing modes of loads and stores are 000000, 1xx1xx, 1100xx and 1110xx.
+    match word {
+        _ if word >> 25 != SINGLE >> 1 || word & WIDE_OFFSET != 0 => defined_coprocessor(word),
+        _ if word & 1 << 11 == 0 => word & !(0b1_1111 << 6),
+        _ if word & 1 << 8 == 0 => word | 1 << 10,
+        _ => word,
+    }
+}
+
+fn defined_coprocessor(word: u32) -> u32 {
+    const NO_LOAD_STORE: u32 = 1 << 25;
+    match word >> 26 & 0b11 {
+        // objdump knows mnemonics of processors before ARMv7 for all coprocessors but 10, 11, 14 and 15.
+        0b11 if word & NO_LOAD_STORE != 0 => word | 0b1010 << 8,
+        // It does not mind an address without U, P and W, nor lists of no registers or of more than there are.
+        0b11 => (word | 1 << 23 | 0b1010 << 8 | 0b10) & !0b1110_0000,
+        _ => word,
+    }
+}
+
+/// Marsaglia's xorshift64, so that every run compares the same encodings.
+struct Random(u64);
+
+impl Random {
+    fn word(&mut self) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        u32::try_from(self.0 >> 32).unwrap_or(u32::MAX)
+    }
+}
+
+/// Compares every instruction in `text`, objdump's disassembly.
+fn compare(text: &str, tally: &mut Tally) {
+    // How many instructions the last IT still makes conditional.
+    let mut it_block = 0_u8;
+    for text in text.lines() {
+        let Some(line) = Line::parse(text) else {
+            it_block = 0;
+            continue;
+        };
+        let in_it_block = it_block > 0;
+        it_block = it_block.saturating_sub(1);
+        if line.doubtful {
+            continue;
+        }
+        let reading = line.read();
+        match classify(&line.code, line.address, line.isa) {
+            Ok(found) => {
+                if let Some(difference) = difference(&line, &reading, &found, in_it_block) {
+                    tally.differences.push(format!("{text}\n    {difference}"));
+                }
+            }
+            Err(reason) => tally.differences.push(format!("{text}\n    found {reason:?}")),
+        }
+        if reading.it_block > 0 {
+            it_block = reading.it_block;
+        }
+        tally.count(line.isa, &reading);
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { a32, t32, direct, indirect, accesses, .. } = self;
+        write!(
+            f,
+            "{a32} A32 and {t32} T32 instructions; {direct} direct and {indirect} indirect branches, {accesses} \
+             loads and stores"
+        )
+    }
+}
+
+impl Tally {
+    fn count(&mut self, isa: Isa, reading: &Reading) {
+        let by_isa = if isa == Isa::A32 { &mut self.a32 } else { &mut self.t32 };
+        *by_isa += 1;
+        self.accesses += u64::from(reading.access.is_some());
+        match reading.class {
+            Class::Direct(_) => self.direct += 1,
+            Class::Indirect => self.indirect += 1,
+            Class::Other | Class::Barrier(_) => {}
+        }
+    }
+}
+
+/// How the classification differs from the text.
+fn difference(line: &Line<'_>, reading: &Reading, found: &Instruction, in_it_block: bool) -> Option<String> {
+    // In an IT block it is the block that makes a branch conditional, which the classification cannot know.
+    let conditional = reading.conditional_branch && !in_it_block;
+    let differs = |field, found, expected| Some(format!("found {field} {found}, expected {expected}"));
+    if usize::from(found.bytes) != line.code.len() {
+        differs("size", found.bytes.to_string(), line.code.len().to_string())
+    } else if found.class != reading.class {
+        differs("class", format!("{:?}", found.class), format!("{:?}", reading.class))
+    } else if found.is_branch() && found.conditional != conditional {
+        differs("conditional", found.conditional.to_string(), conditional.to_string())
+    } else if found.link != reading.link {
+        differs("link", found.link.to_string(), reading.link.to_string())
+    } else if found.returns != reading.returns {
+        differs("returns", format!("{:?}", found.returns), format!("{:?}", reading.returns))
+    } else if found.raises != reading.raises {
+        differs("raises", format!("{:?}", found.raises), format!("{:?}", reading.raises))
+    } else if found.it_block != reading.it_block {
+        differs("IT block of", found.it_block.to_string(), reading.it_block.to_string())
+    } else if found.access != reading.access {
+        differs("access", format!("{:?}", found.access), format!("{:?}", reading.access))
+    } else {
+        None
+    }
+}
+
+/// The standard output of a command that succeeds.
+fn output(command: &mut Command) -> Result<String, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{name}: {error}"))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(format!("{name}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn differences(text: &str) -> usize {
+        let mut tally = Tally::default();
+        compare(text, &mut tally);
+        tally.differences.len()
+    }
+
+    #[test]
+    fn a_wrong_reading_is_a_difference() {
+        assert_eq!(differences("    8004:\teb0037fa \tbl\t15ff4 <abort>"), 0);
+        assert_eq!(differences("    8004:\teb0037fa \tbl\t15ff8 <abort>"), 1, "another target");
+        assert_eq!(differences("    8004:\teb0037fa \tb\t15ff4 <abort>"), 1, "no link");
+        assert_eq!(differences("    8004:\teb0037fa \tbleq\t15ff4 <abort>"), 1, "a condition");
+        assert_eq!(differences("    8004:\teb0037fa \tsvc\t0x0"), 1, "no branch");
+        assert_eq!(differences("    8004:\te92d4010 \tpush\t{r4, r5, lr}"), 1, "another number of registers");
+    }
+
+    #[test]
+    fn an_it_block_takes_the_condition_from_its_branches() {
+        let block = "    8c02:\tbf18      \tit\tne\n    8c04:\t4770      \tbxne\tlr\n";
+        assert_eq!(differences(block), 0);
+        assert_eq!(differences("    8c04:\t4770      \tbxne\tlr\n"), 1);
+    }
+}
