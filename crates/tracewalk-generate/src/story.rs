@@ -57,6 +57,13 @@ impl<'a> Story<'a> {
         Went::End
     }
 
+    /// Whether the instruction that is the step at `index` returned from an exception.
+    pub(crate) fn returns(&self, index: usize) -> bool {
+        let next =
+            self.steps_behind(index).find(|(_, step)| !matches!(step, Step::Access(_) | Step::ContextId(_)));
+        matches!(next, Some((_, Step::ExceptionReturn)))
+    }
+
     /// The first instruction executed behind the step at `index`.
     pub(crate) fn next_executed(&self, index: usize) -> Option<&'a Executed> {
         self.steps_behind(index).find_map(|(_, step)| match step {

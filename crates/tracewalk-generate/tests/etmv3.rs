@@ -1,158 +1,34 @@
 //! Generated ETMv3 traces, decoded by `tracewalk`: it has to find what the emulator recorded.
 
-use std::path::PathBuf;
+mod common;
 
-use tracewalk::directive::{Directive, TransferValue};
-use tracewalk::flow::{BranchKind, Element, Ending, EventKind, Walk};
-use tracewalk::ids::{ContextId, SecurityState};
-use tracewalk::isa;
-use tracewalk::program::Program;
-use tracewalk::protocol::etmv3::{Config, Core, Decoder, Lowering, Packet, Registers};
-use tracewalk::protocol::{Item, Lower, Packets};
-use tracewalk::span::Span;
-use tracewalk_generate::elf::{self, Elf};
+use common::{Decoded, Firmware, assert_same};
+use tracewalk::ids::{Address, ContextId, SecurityState};
+use tracewalk::protocol::etmv3::{Config, Core, Decoder, Lowering, Registers};
 use tracewalk_generate::etmv3::{Cancel, Options, encode};
-use tracewalk_generate::path::{Access, Executed, Path, Step, Taken};
-use tracewalk_generate::record::Record;
+use tracewalk_generate::path::Step;
 use tracewalk_generate::trace::Trace;
-
-struct Firmware {
-    elf: Elf,
-    path: Path,
-}
-
-fn firmware(name: &str) -> Firmware {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware").join(name);
-    let elf = elf::read(&std::fs::read(folder.join(format!("{name}.elf"))).unwrap()).unwrap();
-    let record = std::fs::read_to_string(folder.join(format!("{name}.record"))).unwrap();
-    let path = Path::expand(&Record::parse(&record).unwrap(), &elf.program).unwrap();
-    Firmware { elf, path }
-}
 
 fn config(core: &str, etmcr: u32, etmidr: Option<u32>) -> Config {
     let registers = Registers { etmcr: Some(etmcr), etmidr, ..Registers::default() };
     Config::from_registers(registers, Core::named(core)).unwrap()
 }
 
-/// What the core library makes of a trace.
-#[derive(Default)]
-struct Decoded {
-    path: Path,
-    cycles: u64,
-    timestamps: Vec<u64>,
-    contexts: Vec<Option<ContextId>>,
-    packets: Vec<Packet>,
-}
-
-fn decode(bytes: &[u8], config: &Config, program: &Program) -> Decoded {
-    let mut decoded = Decoded::default();
-    let mut packets = Packets::new(Decoder::new(config));
-    let mut found = Vec::new();
-    let mut note = |item: Item<Packet>, span: Span, bytes: &[u8]| match item {
-        Item::Packet(packet) => found.push((packet, span)),
-        other => panic!("{other:?} at {span}: {bytes:02x?}"),
-    };
-    packets.push(bytes, &mut note);
-    packets.finish(&mut note);
-    let mut lowering = Lowering::new(config);
-    let mut directives = Vec::new();
-    let mut emit = |directive: Directive, span: Span| directives.push((directive, span));
-    for (packet, span) in &found {
-        lowering.lower(packet, *span, &mut emit);
-        decoded.packets.push(*packet);
-    }
-    lowering.finish(&mut emit);
-    let mut walk = Walk::new(config.rules());
-    let mut take = |element| decoded.take(element, program);
-    for (directive, span) in directives {
-        walk.follow(program, directive, span, &mut take);
-    }
-    walk.finish(&mut take);
-    decoded
-}
-
-impl Decoded {
-    fn take(&mut self, element: Element, program: &Program) {
-        let block = match element {
-            Element::Block(block) => block,
-            Element::Event(event) => return self.event(event.kind),
-            Element::Gap(gap) => panic!("{gap:?}"),
-        };
-        let mut at = block.start;
-        while at != block.end {
-            let bytes = isa::classify(program.code(at).unwrap(), at, block.isa).unwrap().bytes;
-            let passed = match block.ending {
-                _ if at != block.last => true,
-                Ending::Branch { kind: BranchKind::Direct | BranchKind::Indirect, taken, .. } => taken,
-                Ending::ConditionFailed => false,
-                Ending::Branch { kind: BranchKind::Barrier, .. } | Ending::Interrupted => true,
-            };
-            self.path.steps.push(Step::Instruction(Executed { address: at, isa: block.isa, bytes, passed }));
-            at = at.plus(u32::from(bytes));
-        }
-    }
-
-    fn event(&mut self, event: EventKind) {
-        let step = match event {
-            EventKind::Exception { exception, preferred_return, handler } => Step::Exception(Taken {
-                exception: exception.unwrap(),
-                preferred_return,
-                handler: handler.unwrap().address,
-            }),
-            EventKind::ExceptionReturn => Step::ExceptionReturn,
-            EventKind::Data(data) => Step::Access(Access {
-                address: data.address.unwrap_or_default(),
-                bytes: data.bytes.unwrap(),
-                store: data.store.unwrap(),
-                value: match data.value {
-                    TransferValue::Value(value) => Some(value.into()),
-                    _ => None,
-                },
-            }),
-            EventKind::Context { context_id, .. } => {
-                self.contexts.push(context_id);
-                return;
-            }
-            EventKind::Cycles(cycles) => {
-                self.cycles += cycles;
-                return;
-            }
-            EventKind::Timestamp(time) => {
-                self.timestamps.push(time);
-                return;
-            }
-            EventKind::TraceOn(_) => {
-                // Those before it are no instruction's.
-                self.cycles = 0;
-                return;
-            }
-            EventKind::Trigger => return,
-        };
-        self.path.steps.push(step);
-    }
-}
-
 /// Encodes and decodes; the two have to agree on everything that this configuration tells.
 fn check(name: &str, config: &Config, options: &Options) -> (Trace, Decoded) {
-    let firmware = firmware(name);
-    let trace = encode(&firmware.path, &firmware.elf.program, config, options).unwrap();
-    let decoded = decode(&trace.bytes, config, &firmware.elf.program);
-    let compare = |path: &Path, without_contexts: bool| {
-        let mut path = path.clone();
-        path.steps.retain(|step| !(without_contexts && matches!(step, Step::ContextId(_))));
-        for step in &mut path.steps {
-            if let Step::Access(access) = step {
-                access.address = if config.data.addresses { access.address } else { Default::default() };
-                access.value = access.value.filter(|_| config.data.values);
-            }
+    let firmware = Firmware::load(name);
+    let program = &firmware.elf.program;
+    let trace = encode(&firmware.path, program, config, options).unwrap();
+    let decoded =
+        Decoded::of(&trace.bytes, Decoder::new(config), Lowering::new(config), config.rules(), program);
+    let mut told = trace.told.clone();
+    for step in &mut told.steps {
+        if let Step::Access(access) = step {
+            access.address = if config.data.addresses { access.address } else { Address::default() };
+            access.value = access.value.filter(|_| config.data.values);
         }
-        Record::of_path(firmware.elf.profile, &path).to_string()
-    };
-    let (told, found) = (compare(&trace.told, true), compare(&decoded.path, false));
-    for (number, (told, found)) in told.lines().zip(found.lines()).enumerate() {
-        assert_eq!(told, found, "line {number}, {config:?}, {options:?}");
     }
-    assert_eq!(told.lines().count(), found.lines().count());
+    assert_same(firmware.elf.profile, &told, &decoded.path, &format!("{config:?}, {options:?}"));
     (trace, decoded)
 }
 

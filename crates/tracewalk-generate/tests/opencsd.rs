@@ -1,26 +1,21 @@
 //! Generated traces, read by OpenCSD where it is installed (Debian: libopencsd-bin): another decoder has to find what
 //! the emulator recorded as well. Only where OpenCSD is known to be right; see the comments.
 
-use std::path::{Path as FilePath, PathBuf};
+mod common;
+
+use std::path::Path as FilePath;
 use std::process::Command;
 
+use common::Firmware;
 use tracewalk::frame::FormatterOptions;
 use tracewalk::ids::TraceId;
 use tracewalk::protocol::etmv3::{Config, Core, Registers};
 use tracewalk_generate::capture::{Capture, Container, Unit};
 use tracewalk_generate::container::{self, SourceBytes};
-use tracewalk_generate::elf::{self, Elf};
+use tracewalk_generate::elf::Elf;
 use tracewalk_generate::etmv3::{Cancel, Options, encode};
 use tracewalk_generate::path::Path;
 use tracewalk_generate::record::Record;
-
-fn firmware(name: &str) -> (Elf, Path) {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware").join(name);
-    let elf = elf::read(&std::fs::read(folder.join(format!("{name}.elf"))).unwrap()).unwrap();
-    let record = std::fs::read_to_string(folder.join(format!("{name}.record"))).unwrap();
-    let path = Path::expand(&Record::parse(&record).unwrap(), &elf.program).unwrap();
-    (elf, path)
-}
 
 /// What OpenCSD prints for a snapshot, or `None` where it is not installed.
 fn list(folder: &FilePath) -> Option<String> {
@@ -90,7 +85,7 @@ fn m_profile_code(number: &str) -> u32 {
 #[test]
 fn opencsd_finds_the_m3_program() {
     let id = TraceId::new(0x10).unwrap();
-    let (elf, path) = firmware("m3");
+    let Firmware { elf, path } = Firmware::load("m3");
     for (etmcr, container) in [(0, Container::Raw), (0x100, Container::Raw), (0, Container::Frames)] {
         let options = Options { cancel: Cancel::Never, tail_chaining_cancels: false, ..Options::default() };
         let core = Core::named("cortex-m3").unwrap();

@@ -1,0 +1,329 @@
+//! A path as PFT trace (IHI 0035B, chapters 4 and 5).
+//!
+//! What is sent:
+//!
+//! - at the start A-sync and I-sync, and again every so many bytes, behind a waypoint;
+//! - for every waypoint an atom, or a branch packet where it is an indirect branch that the return stack does not predict,
+//!   or with branch broadcast any taken branch;
+//! - for an exception a waypoint update where instructions were executed since the last waypoint, then a branch packet to
+//!   the handler. Instructions that aborted are not traced; supervisor calls and undefined instructions are;
+//! - behind the branch packet of a return from an exception an exception return packet, from PFTv1.1 on.
+//!
+//! PFT does not tell the conditions of instructions that are no waypoints.
+
+use tracewalk::ids::{ContextId, Location, SecurityState};
+use tracewalk::isa::{Barrier, Class, Instruction};
+use tracewalk::program::Program;
+use tracewalk::protocol::pft::{
+    Atom, Atoms, Config, Encoder, ISync, ISyncReason, Packet, Timestamp, Version,
+};
+
+use crate::path::{Executed, Path, Step, Taken};
+use crate::story::{Story, Went};
+use crate::time::Clock;
+use crate::trace::{EncodeError, Trace};
+
+/// What the specification, or the person at the debugger, may choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How many bytes lie between two periodic synchronisations; `None` for only the one at the start.
+    pub synchronise_every: Option<usize>,
+    /// How many instructions lie between two timestamps; `None` for no timestamps.
+    pub timestamp_every: Option<u64>,
+    /// How many returns the return stack holds, where the configuration has one.
+    pub return_stack_depth: usize,
+    /// The security state, which does not change.
+    pub security: SecurityState,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            synchronise_every: Some(1024),
+            timestamp_every: None,
+            return_stack_depth: 4,
+            security: SecurityState::default(),
+        }
+    }
+}
+
+/// How far a waypoint may lie behind the last one without a waypoint update (IHI 0035B, 4.6).
+const FARTHEST_WAYPOINT: u32 = 4096;
+
+/// Encodes `path` as a trace unit with this configuration would, and says what a decoder should make of it.
+pub fn encode(
+    path: &Path,
+    program: &Program,
+    config: &Config,
+    options: &Options,
+) -> Result<Trace, EncodeError> {
+    let mut unit = Unit::new(path, program, config, options);
+    for (index, step) in unit.story.steps() {
+        let more = match step {
+            Step::Instruction(executed) => unit.instruction(index, executed)?,
+            Step::Access(_) => true,
+            Step::ContextId(context_id) => unit.context_id(*context_id)?,
+            Step::Exception(taken) => unit.exception(index, taken)?,
+            Step::ExceptionReturn => unit.exception_return(step)?,
+        };
+        if !more {
+            break;
+        }
+    }
+    unit.flush()?;
+    unit.trace.told.steps.truncate(unit.proven);
+    unit.trace.cycles = unit.cycles_sent;
+    Ok(unit.trace)
+}
+
+struct Unit<'a> {
+    story: Story<'a>,
+    config: &'a Config,
+    options: &'a Options,
+    encoder: Encoder,
+    trace: Trace,
+    /// How many of the told steps the trace proves: those up to the last waypoint.
+    proven: usize,
+    clock: Clock,
+    /// Cycles up to the last count that was sent.
+    cycles_sent: u64,
+    /// Atoms that are not sent yet.
+    atoms: Option<Atoms>,
+    /// The instruction executed last, if it is no waypoint.
+    behind_waypoint: Option<Location>,
+    /// Where execution went on behind the last waypoint or exception.
+    run_start: Location,
+    /// Newest last.
+    return_stack: Vec<Location>,
+    context_id: ContextId,
+    /// Where the trace was when it was synchronised last; `None` before the start.
+    synchronised_at: Option<usize>,
+    instructions_since_timestamp: u64,
+}
+
+impl<'a> Unit<'a> {
+    fn new(path: &'a Path, program: &'a Program, config: &'a Config, options: &'a Options) -> Self {
+        Self {
+            story: Story::new(path, program),
+            config,
+            options,
+            encoder: Encoder::new(config),
+            trace: Trace::default(),
+            proven: 0,
+            clock: Clock::default(),
+            cycles_sent: 0,
+            atoms: None,
+            behind_waypoint: None,
+            run_start: Location::new(tracewalk::ids::Address(0), tracewalk::ids::Isa::A32),
+            return_stack: Vec::new(),
+            context_id: ContextId(0),
+            synchronised_at: None,
+            instructions_since_timestamp: 0,
+        }
+    }
+
+    /// Encodes an instruction; false where the path ends before its target is known.
+    fn instruction(&mut self, index: usize, executed: &Executed) -> Result<bool, EncodeError> {
+        let instruction = self.story.instruction(executed)?;
+        let went = self.story.went(index);
+        let location = executed.location();
+        if self.behind_waypoint.is_none() {
+            self.timestamp_if_due()?;
+            self.synchronise_if_due(location)?;
+        }
+        self.clock.execute(executed, &instruction);
+        self.instructions_since_timestamp += 1;
+        if !self.is_waypoint(&instruction) {
+            self.behind_waypoint = Some(location);
+            self.trace.told.steps.push(Step::Instruction(Executed { passed: true, ..*executed }));
+            return Ok(true);
+        }
+        if executed.address.bytes_since(self.run_start.address) > FARTHEST_WAYPOINT {
+            self.waypoint_update()?;
+        }
+        let next = match (instruction.class, went) {
+            (Class::Indirect, Went::To(target)) if executed.passed => {
+                self.indirect(target)?;
+                target
+            }
+            (Class::Indirect, Went::TailChained | Went::End) if executed.passed => return Ok(false),
+            (Class::Direct(target), _) if executed.passed => {
+                if self.config.branch_broadcast {
+                    self.branch(target)?;
+                } else {
+                    self.atom(true)?;
+                }
+                target
+            }
+            _ => {
+                self.atom(executed.passed)?;
+                Location::new(executed.end(), executed.isa)
+            }
+        };
+        if executed.passed && instruction.link {
+            self.push_return(Location::new(executed.end(), executed.isa));
+        }
+        self.behind_waypoint = None;
+        self.run_start = next;
+        self.tell(Step::Instruction(*executed));
+        Ok(true)
+    }
+
+    fn is_waypoint(&self, instruction: &Instruction) -> bool {
+        match instruction.class {
+            Class::Direct(_) | Class::Indirect | Class::Barrier(Barrier::Isb) => true,
+            Class::Barrier(Barrier::Dsb | Barrier::Dmb) => self.config.barriers_are_waypoints,
+            Class::Other => false,
+        }
+    }
+
+    /// An indirect branch that was taken: an atom where the return stack predicted its target (IHI 0035B, 4.13).
+    fn indirect(&mut self, target: Location) -> Result<(), EncodeError> {
+        if self.return_stack.last() == Some(&target) {
+            self.return_stack.pop();
+            return self.atom(true);
+        }
+        self.branch(target)
+    }
+
+    fn push_return(&mut self, returns_to: Location) {
+        if !self.config.return_stack {
+            return;
+        }
+        if self.return_stack.len() == self.options.return_stack_depth {
+            self.return_stack.remove(0);
+        }
+        self.return_stack.push(returns_to);
+    }
+
+    fn exception(&mut self, index: usize, taken: &Taken) -> Result<bool, EncodeError> {
+        let handler = self.story.handler(index, taken);
+        if self.behind_waypoint.is_none()
+            && let Some(resumes) = self.story.resumes(index, taken)
+        {
+            self.synchronise_if_due(resumes)?;
+        }
+        self.waypoint_update()?;
+        let cycles = self.take_cycles();
+        let number = taken.exception.number();
+        self.send(&Packet::Branch(self.encoder.exception(number, handler, self.options.security, cycles)))?;
+        self.run_start = handler;
+        self.tell(Step::Exception(*taken));
+        Ok(true)
+    }
+
+    /// Says how far execution came, if it passed instructions since the last waypoint.
+    fn waypoint_update(&mut self) -> Result<(), EncodeError> {
+        if let Some(reached) = self.behind_waypoint.take() {
+            self.send(&Packet::WaypointUpdate(self.encoder.waypoint_update(reached)))?;
+        }
+        Ok(())
+    }
+
+    fn exception_return(&mut self, step: &Step) -> Result<bool, EncodeError> {
+        if self.config.version >= Version::V1_1 {
+            self.send(&Packet::ExceptionReturn)?;
+            self.tell(*step);
+        }
+        Ok(true)
+    }
+
+    fn context_id(&mut self, context_id: ContextId) -> Result<bool, EncodeError> {
+        self.context_id = context_id;
+        if self.config.context_id_bytes != 0 {
+            self.send(&Packet::ContextId(context_id))?;
+            self.trace.told.steps.push(Step::ContextId(context_id));
+        }
+        Ok(true)
+    }
+
+    /// Adds a step that the trace proves, and with it everything before.
+    fn tell(&mut self, step: Step) {
+        self.trace.told.steps.push(step);
+        self.proven = self.trace.told.steps.len();
+    }
+
+    fn atom(&mut self, executed: bool) -> Result<(), EncodeError> {
+        if self.atoms.is_some_and(|atoms| atoms.count() == Atoms::MOST) {
+            self.flush()?;
+        }
+        self.atoms = match self.atoms {
+            Some(atoms) => atoms.and(executed),
+            None => Some(Atoms::one(executed)),
+        };
+        if self.config.cycle_accurate { self.flush() } else { Ok(()) }
+    }
+
+    fn branch(&mut self, target: Location) -> Result<(), EncodeError> {
+        let cycles = self.take_cycles();
+        self.send(&Packet::Branch(self.encoder.branch_to(target, self.options.security, cycles)))
+    }
+
+    fn synchronise_if_due(&mut self, next: Location) -> Result<(), EncodeError> {
+        let reason = match (self.synchronised_at, self.options.synchronise_every) {
+            (None, _) => ISyncReason::Enabled,
+            (Some(at), Some(every)) if self.trace.bytes.len() - at >= every => ISyncReason::Periodic,
+            _ => return Ok(()),
+        };
+        self.send(&Packet::ASync)?;
+        self.synchronised_at = Some(self.trace.bytes.len());
+        let cycles = self.config.cycle_accurate && reason != ISyncReason::Periodic;
+        self.send(&Packet::ISync(ISync {
+            reason,
+            location: next,
+            security: self.options.security,
+            cycles: cycles.then_some(1),
+            context_id: (self.config.context_id_bytes != 0).then_some(self.context_id),
+        }))?;
+        self.run_start = next;
+        self.return_stack.clear();
+        if self.options.timestamp_every.is_some() {
+            self.timestamp()?;
+        }
+        Ok(())
+    }
+
+    fn timestamp_if_due(&mut self) -> Result<(), EncodeError> {
+        match self.options.timestamp_every {
+            Some(every) if self.instructions_since_timestamp >= every => self.timestamp(),
+            _ => Ok(()),
+        }
+    }
+
+    fn timestamp(&mut self) -> Result<(), EncodeError> {
+        self.instructions_since_timestamp = 0;
+        let cycles = self.take_cycles();
+        self.send(&Packet::Timestamp(Timestamp {
+            value: self.clock.timestamp(),
+            clock_changed: false,
+            cycles,
+        }))
+    }
+
+    /// The cycles since the last count, where they are counted.
+    fn take_cycles(&mut self) -> Option<u32> {
+        let cycles = u32::try_from(self.clock.now() - self.cycles_sent).ok()?;
+        self.config.cycle_accurate.then(|| {
+            self.cycles_sent = self.clock.now();
+            cycles
+        })
+    }
+
+    /// Sends the atoms that are due, then `packet`.
+    fn send(&mut self, packet: &Packet) -> Result<(), EncodeError> {
+        self.flush()?;
+        self.append(packet)
+    }
+
+    fn flush(&mut self) -> Result<(), EncodeError> {
+        let Some(atoms) = self.atoms.take() else { return Ok(()) };
+        let cycles = self.take_cycles();
+        self.append(&Packet::Atom(Atom { atoms, cycles }))
+    }
+
+    fn append(&mut self, packet: &Packet) -> Result<(), EncodeError> {
+        self.encoder
+            .encode(packet, &mut self.trace.bytes)
+            .map_err(|error| EncodeError::Packet { message: format!("{error}: {packet:x?}") })
+    }
+}
