@@ -1,7 +1,6 @@
 //! A path as the packets of an MTB (CoreSight MTB-M0+ Technical Reference Manual, DDI 0486B, 2.3.1).
 //!
-//! A packet is written for each change of the program counter that is not sequential: for taken branches, though not for
-//! one to the next address; for exceptions; and two for a return from an exception, from the returning instruction to
+//! A packet is written for each change of the program counter that is not sequential: for taken branches; for exceptions; and two for a return from an exception, from the returning instruction to
 //! EXC_RETURN and from there to where execution resumes, or to the handler of a tail-chained exception. The buffer goes
 //! round and keeps the newest packets.
 //!
@@ -24,6 +23,8 @@ pub struct Options {
     pub size: BufferSize,
     /// The address of the MTB's memory, which the buffer starts at: a multiple of the buffer's size.
     pub base: Address,
+    /// Whether a branch to the next address counts as a change. The manual leaves it open.
+    pub writes_branches_to_next: bool,
     /// Whether thread mode uses the process stack rather than the main stack.
     pub process_stack: bool,
 }
@@ -47,6 +48,7 @@ const TO_THREAD_PROCESS_STACK: Address = Address(0xffff_fffd);
 /// Runs `path` past an MTB that was switched on before its first instruction.
 pub fn encode(path: &Path, program: &Program, options: &Options) -> Result<Buffer, EncodeError> {
     let mut unit = Unit {
+        writes_branches_to_next: options.writes_branches_to_next,
         story: Story::new(path, program),
         thread: if options.process_stack { TO_THREAD_PROCESS_STACK } else { TO_THREAD_MAIN_STACK },
         active: Vec::new(),
@@ -75,6 +77,7 @@ struct Written {
 }
 
 struct Unit<'a> {
+    writes_branches_to_next: bool,
     story: Story<'a>,
     /// EXC_RETURN for a return to thread mode.
     thread: Address,
@@ -112,7 +115,9 @@ impl Unit<'_> {
             (Class::Indirect, Went::To(target)) => Some(target.address),
             (Class::Indirect, Went::TailChained) => None,
         };
-        if let Some(target) = target.filter(|&target| target != executed.end()) {
+        if let Some(target) =
+            target.filter(|&target| self.writes_branches_to_next || target != executed.end())
+        {
             // The marker of the return belongs to the packet, though its step comes only now.
             let returns = usize::from(self.returning.is_some());
             let last = self.told.len() - 1;

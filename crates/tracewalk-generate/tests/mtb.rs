@@ -9,11 +9,12 @@ use tracewalk_generate::mtb::{Buffer, Options, encode};
 use tracewalk_generate::path::{Step, Taken};
 use tracewalk_generate::record::Profile;
 
-fn check(name: &str, bytes: u64) -> Buffer {
+fn check(name: &str, bytes: u64, writes_branches_to_next: bool) -> Buffer {
     let firmware = Firmware::load(name);
     let program = &firmware.elf.program;
     let size = BufferSize::new(bytes).unwrap();
-    let options = Options { size, base: Address(0x2000_0000), process_stack: name == "m3" };
+    let options =
+        Options { size, base: Address(0x2000_0000), writes_branches_to_next, process_stack: name == "m3" };
     let buffer = encode(&firmware.path, program, &options).unwrap();
     let config = Config::from_registers(buffer.registers);
     let dump = order::Dump { data: &buffer.bytes, address: Some(options.base) };
@@ -30,15 +31,16 @@ fn check(name: &str, bytes: u64) -> Buffer {
 fn both_m_profile_programs_are_found_in_buffers_of_every_size() {
     for name in ["m3", "m0-crash"] {
         for bits in 4..18 {
-            check(name, 1 << bits);
+            check(name, 1 << bits, false);
+            check(name, 1 << bits, true);
         }
     }
 }
 
 #[test]
 fn a_small_buffer_has_wrapped_and_a_large_one_has_not() {
-    assert_eq!(check("m0-crash", 1024).registers.position & 0b100, 0b100);
-    let large = check("m0-crash", 1 << 20);
+    assert_eq!(check("m0-crash", 1024, true).registers.position & 0b100, 0b100);
+    let large = check("m0-crash", 1 << 20, true);
     assert_eq!(large.registers.position & 0b100, 0);
     let executed = large.told.instructions().count();
     assert!(executed > 7_000, "{executed}");
@@ -46,7 +48,7 @@ fn a_small_buffer_has_wrapped_and_a_large_one_has_not() {
 
 #[test]
 fn the_crash_is_the_last_thing_in_the_buffer() {
-    let buffer = check("m0-crash", 256);
+    let buffer = check("m0-crash", 256, true);
     let Some(Step::Exception(Taken { exception, preferred_return, .. })) = buffer.told.steps.last() else {
         panic!("{:x?}", buffer.told.steps.last());
     };

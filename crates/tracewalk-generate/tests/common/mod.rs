@@ -14,13 +14,13 @@ use tracewalk_generate::path::{Access, Executed, Path, Step, Taken};
 use tracewalk_generate::record::{Profile, Record};
 
 /// A program, and what it executed.
-pub struct Firmware {
-    pub elf: Elf,
-    pub path: Path,
+pub(crate) struct Firmware {
+    pub(crate) elf: Elf,
+    pub(crate) path: Path,
 }
 
 impl Firmware {
-    pub fn load(name: &str) -> Self {
+    pub(crate) fn load(name: &str) -> Self {
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware").join(name);
         let mut elf = elf::read(&std::fs::read(folder.join(format!("{name}.elf"))).unwrap()).unwrap();
         if elf.profile == Profile::M {
@@ -34,16 +34,16 @@ impl Firmware {
 
 /// What the core library makes of a trace.
 #[derive(Default)]
-pub struct Decoded {
-    pub path: Path,
-    pub cycles: u64,
-    pub timestamps: Vec<u64>,
-    pub contexts: Vec<Option<ContextId>>,
+pub(crate) struct Decoded {
+    pub(crate) path: Path,
+    pub(crate) cycles: u64,
+    pub(crate) timestamps: Vec<u64>,
+    pub(crate) contexts: Vec<Option<ContextId>>,
 }
 
 impl Decoded {
     /// Decodes all of `bytes`, which have to be nothing but packets.
-    pub fn of<D: Decode, L: Lower<Packet = D::Packet>>(
+    pub(crate) fn of<D: Decode, L: Lower<Packet = D::Packet>>(
         bytes: &[u8],
         decoder: D,
         mut lowering: L,
@@ -130,7 +130,7 @@ impl Decoded {
 }
 
 /// The two have to be the same, but for the steps that say a context ID.
-pub fn assert_same(profile: Profile, told: &Path, found: &Path, what: &str) {
+pub(crate) fn assert_same(profile: Profile, told: &Path, found: &Path, what: &str) {
     let text = |path: &Path| {
         let mut path = path.clone();
         path.steps.retain(|step| !matches!(step, Step::ContextId(_)));

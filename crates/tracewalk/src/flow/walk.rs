@@ -358,6 +358,11 @@ impl Walk {
             let plain = Instruction { class: Class::Other, ..instruction };
             return self.pass(program, at, &plain, true, span, sink);
         }
+        // A branch to the next address changes nothing that an MTB must write a packet for (DDI 0486B, 2.3.1).
+        let next = Location::new(at.address.plus(u32::from(instruction.bytes)), at.isa);
+        if end != RunEnd::Through && instruction.class == Class::Direct(next) && !instruction.conditional {
+            return self.pass(program, at, &instruction, true, span, sink);
+        }
         let may_not_branch = instruction.conditional || self.in_it_block(program, at);
         if end == RunEnd::Through || !may_not_branch {
             return Err(Contradiction::RunPassesBranch { at, until }.into());
