@@ -18,3 +18,16 @@ generate() {
 generate --record "$firmware/m3/m3.record" --elf "$firmware/m3/m3.elf" --protocol etmv3,cpu=cortex-m3 \
     --id 0x10 --itm "0x01:a round of work; another one; the last one" --output "$output/m3-etmv3"
 cp "$firmware/m3/m3.record" "$output/m3-etmv3/"
+
+# A Cortex-A7's ETM, cycle accurate, with context IDs and timestamps.
+generate --record "$firmware/a9/a9.record" --elf "$firmware/a9/a9.elf" --protocol etmv3,cpu=cortex-a7 \
+    --cycle-accurate --context-id-bytes 1 --timestamps 200 --id 0x10 --output "$output/a7-etmv3"
+
+# A Cortex-A15's PTM with a return stack.
+generate --record "$firmware/a9/a9.record" --elf "$firmware/a9/a9.elf" --protocol pft,cpu=cortex-a15 \
+    --return-stack --timestamps 200 --id 0x13 --output "$output/a15-pft"
+
+# The crash in the buffer of a Cortex-M0+'s MTB, which holds the last 128 packets before the debugger stopped the
+# processor at the entry of HardFault_Handler (vector catch).
+generate --record "$firmware/m0-crash/m0-crash.record" --elf "$firmware/m0-crash/m0-crash.elf" --protocol mtb \
+    --mtb-size 1024 --mtb-base 0x20001000 --output "$output/m0-crash-mtb"

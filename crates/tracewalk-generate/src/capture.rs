@@ -34,8 +34,8 @@ pub enum Container {
 pub struct Unit {
     /// The protocol's name: `etmv3`, `pft` or `mtb`.
     pub protocol: &'static str,
-    /// The processor, like `cortex-m3`.
-    pub cpu: String,
+    /// The processor, like `cortex-m3`, where the protocol depends on it.
+    pub cpu: Option<String>,
     /// Its trace ID, where it has one.
     pub id: Option<TraceId>,
     /// Registers that differ from the processor's usual values, by Arm's names in lower case.
@@ -72,7 +72,8 @@ impl Capture {
             registers.iter().map(|(name, value)| format!("{name} = {value:#x}")).collect::<Vec<_>>();
         // Writing to a string cannot fail.
         let _ = id.map(|id| writeln!(toml, "id = {id}"));
-        let _ = writeln!(toml, "protocol = \"{protocol}\"\ncpu = \"{cpu}\"");
+        let _ = writeln!(toml, "protocol = \"{protocol}\"");
+        let _ = cpu.as_ref().map(|cpu| writeln!(toml, "cpu = \"{cpu}\""));
         if !registers.is_empty() {
             let _ = writeln!(toml, "registers = {{ {} }}", registers.join(", "));
         }
@@ -86,8 +87,8 @@ impl Capture {
     /// names in upper case. There is none for an MTB.
     #[must_use]
     pub fn snapshot(&self, program: &Program, unit_type: &str, registers: &[(&str, u32)]) -> Vec<File> {
-        let mut core =
-            format!("[device]\nname=cpu_0\nclass=core\ntype={}\n\n[regs]\n", snapshot_cpu(&self.unit.cpu));
+        let cpu = self.unit.cpu.as_deref().map_or_else(String::new, snapshot_cpu);
+        let mut core = format!("[device]\nname=cpu_0\nclass=core\ntype={cpu}\n\n[regs]\n");
         let mut files = Vec::new();
         for (number, region) in program.regions().iter().enumerate() {
             let name = format!("memory_{number}.bin");

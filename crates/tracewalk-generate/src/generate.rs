@@ -3,20 +3,32 @@
 use std::error::Error;
 
 use tracewalk::frame::FormatterOptions;
-use tracewalk::ids::{SecurityState, TraceId};
-use tracewalk::protocol::etmv3;
+use tracewalk::ids::{Address, SecurityState, TraceId};
+use tracewalk::protocol::{etmv3 as etmv3_protocol, mtb as mtb_protocol, pft as pft_protocol};
 use tracewalk_generate::capture::{self, Capture, Container, File, Unit};
 use tracewalk_generate::container::{self, SourceBytes};
 use tracewalk_generate::elf::Elf;
-use tracewalk_generate::etmv3::{Cancel, Options, encode};
 use tracewalk_generate::path::Path;
 use tracewalk_generate::trace::Trace;
+use tracewalk_generate::{etmv3, mtb, pft};
 
 use crate::arguments::{Arguments, number};
-use crate::{read_elf, read_record, write};
+use crate::{read, read_elf, read_record, write};
 
 /// The trace ID where none is given.
 const USUAL_ID: u32 = 0x10;
+
+/// The size of an MTB's buffer, and the address of its memory, where none is given.
+const USUAL_MTB_BYTES: u32 = 4096;
+const USUAL_MTB_BASE: u32 = 0x2000_0000;
+
+/// What is to be traced.
+struct Input {
+    path: Path,
+    elf: Elf,
+    /// The ELF file's name without its folder, and its bytes.
+    image: File,
+}
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     let record_file = arguments.required("--record")?;
@@ -24,11 +36,18 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     let folder = arguments.required("--output")?;
     let protocol = arguments.required("--protocol")?;
     let elf = read_elf(&elf_file)?;
-    let record = read_record(&record_file)?;
-    let path = Path::expand(&record, &elf.program).map_err(|error| format!("{record_file}: {error}"))?;
-    let files = match protocol.split_once(',').unwrap_or((&protocol, "")) {
-        ("etmv3", keys) => etmv3_files(&path, &elf, &elf_file, keys, arguments)?,
-        (other, _) => return Err(format!("\"{other}\" is not a protocol that can be generated").into()),
+    let path = Path::expand(&read_record(&record_file)?, &elf.program);
+    let path = path.map_err(|error| format!("{record_file}: {error}"))?;
+    let name =
+        std::path::Path::new(&elf_file).file_name().and_then(|name| name.to_str()).unwrap_or("image.elf");
+    let input = Input { path, elf, image: File { name: name.to_owned(), bytes: read(&elf_file)? } };
+    let (protocol, keys) = protocol.split_once(',').unwrap_or((&protocol, ""));
+    let keys = Keys::parse(keys)?;
+    let files = match protocol {
+        "etmv3" => etmv3_files(&input, &keys, arguments)?,
+        "pft" => pft_files(&input, &keys, arguments)?,
+        "mtb" => mtb_files(&input, &keys, arguments)?,
+        other => return Err(format!("\"{other}\" is not a protocol; there are etmv3, pft and mtb").into()),
     };
     std::fs::create_dir_all(&folder).map_err(|error| format!("{folder}: {error}"))?;
     for file in files {
@@ -37,115 +56,218 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn etmv3_files(
-    path: &Path,
-    elf: &Elf,
-    elf_file: &str,
-    keys: &str,
-    mut arguments: Arguments,
-) -> Result<Vec<File>, Box<dyn Error>> {
-    let mut keys = Keys::parse(keys)?;
-    let id = trace_id(arguments.number("--id")?.unwrap_or(USUAL_ID))?;
-    let etmcr = keys.register("etmcr")?.unwrap_or(0) | etmcr_bits(&mut arguments)?;
-    let registers = etmv3::Registers {
-        etmcr: Some(etmcr),
-        etmidr: keys.register("etmidr")?,
-        etmccer: keys.register("etmccer")?,
+fn etmv3_files(input: &Input, keys: &Keys, mut arguments: Arguments) -> Result<Vec<File>, Box<dyn Error>> {
+    let id = source_id(&mut arguments)?;
+    let cpu = keys.cpu()?;
+    let core = etmv3_protocol::Core::named(cpu).ok_or_else(|| format!("\"{cpu}\" has no known ETMv3"))?;
+    let flags =
+        [("--data-values", 2), ("--data-addresses", 3), ("--branch-broadcast", 8), ("--cycle-accurate", 12)];
+    let set = Settings::new(keys, &flags, id, &mut arguments)?;
+    let registers = etmv3_protocol::Registers {
+        etmcr: Some(set.etmcr),
+        etmidr: set.etmidr,
+        etmccer: set.etmccer,
         etmtraceidr: Some(u32::from(id.get())),
     };
-    let core = etmv3::Core::named(&keys.cpu).ok_or_else(|| format!("\"{}\" has no known ETMv3", keys.cpu))?;
-    let config = etmv3::Config::from_registers(registers, Some(core))?;
-    let trace = encode(path, &elf.program, &config, &options(&mut arguments)?)?;
-    let mut given = Vec::new();
-    let named = [("etmcr", Some(etmcr)), ("etmidr", registers.etmidr), ("etmccer", registers.etmccer)];
-    for (name, value) in named {
-        given.extend(value.filter(|&value| value != 0).map(|value| (name.to_owned(), value)));
-    }
-    let unit = Unit { protocol: "etmv3", cpu: keys.cpu.clone(), id: Some(id), registers: given };
-    let snapshot = arguments.flag("--snapshot");
-    let capture = contain(&trace, unit, &mut arguments)?;
-    arguments.finish()?;
-    let mut files = if snapshot {
-        let usual = core.registers();
-        capture.snapshot(
-            &elf.program,
-            "ETM3.5",
-            &[
-                ("ETMCR(0x000)", etmcr),
-                ("ETMIDR(0x079)", registers.etmidr.or(usual.etmidr).unwrap_or(0)),
-                ("ETMCCER(0x07A)", registers.etmccer.or(usual.etmccer).unwrap_or(0)),
-                ("ETMTRACEIDR(0x080)", u32::from(id.get())),
-            ],
-        )
-    } else {
-        let image =
-            std::path::Path::new(elf_file).file_name().and_then(|name| name.to_str()).unwrap_or(elf_file);
-        let mut files = capture.files(&[image]);
-        files.push(File { name: image.to_owned(), bytes: crate::read(elf_file)? });
-        files
-    };
-    files.push(capture::runs_file(Some(id), elf.profile, &trace.told));
-    Ok(files)
-}
-
-/// ETMCR's bits by their meaning.
-fn etmcr_bits(arguments: &mut Arguments) -> Result<u32, String> {
-    let mut bits = 0;
-    for (flag, bit) in
-        [("--data-values", 2), ("--data-addresses", 3), ("--branch-broadcast", 8), ("--cycle-accurate", 12)]
-    {
-        bits |= u32::from(arguments.flag(flag)) << bit;
-    }
-    bits |= match arguments.number("--context-id-bytes")? {
-        None | Some(0) => 0b00,
-        Some(1) => 0b01,
-        Some(2) => 0b10,
-        Some(4) => 0b11,
-        Some(other) => return Err(format!("--context-id-bytes: {other} is not 0, 1, 2 or 4")),
-    } << 14;
-    Ok(bits)
-}
-
-fn options(arguments: &mut Arguments) -> Result<Options, String> {
-    let usual = Options::default();
-    Ok(Options {
-        synchronise_every: match arguments.number("--synchronise")? {
-            None => usual.synchronise_every,
-            Some(0) => None,
-            Some(bytes) => usize::try_from(bytes).ok(),
-        },
+    let config = etmv3_protocol::Config::from_registers(registers, Some(core))?;
+    let usual = etmv3::Options::default();
+    let options = etmv3::Options {
+        synchronise_every: synchronise_every(&mut arguments, usual.synchronise_every)?,
         timestamp_every: arguments.number("--timestamps")?.map(u64::from),
         cancel: match arguments.optional("--cancel")?.as_deref() {
             None => usual.cancel,
-            Some("never") => Cancel::Never,
-            Some("multiple") => Cancel::Multiple,
-            Some("always") => Cancel::Always,
-            Some(other) => return Err(format!("--cancel: \"{other}\" is not never, multiple or always")),
+            Some("never") => etmv3::Cancel::Never,
+            Some("multiple") => etmv3::Cancel::Multiple,
+            Some("always") => etmv3::Cancel::Always,
+            Some(other) => {
+                return Err(format!("--cancel: \"{other}\" is not never, multiple or always").into());
+            }
         },
         tail_chaining_cancels: !arguments.flag("--tail-chaining-follows"),
         deprecated_exceptions: arguments.flag("--deprecated-exceptions"),
-        security: SecurityState { non_secure: arguments.flag("--non-secure"), hypervisor: false },
-    })
+        security: security(&mut arguments),
+    };
+    let trace = etmv3::encode(&input.path, &input.elf.program, &config, &options)?;
+    let usual = core.registers();
+    let version = format!("ETM3.{}", config.minor_version);
+    source_files(input, "etmv3", cpu, &version, &set.or(usual.etmidr, usual.etmccer), &trace, arguments)
 }
 
-fn contain(trace: &Trace, unit: Unit, arguments: &mut Arguments) -> Result<Capture, String> {
-    let mut sources = Vec::new();
-    sources.extend(unit.id.map(|id| SourceBytes { id, bytes: trace.bytes.clone() }));
+fn pft_files(input: &Input, keys: &Keys, mut arguments: Arguments) -> Result<Vec<File>, Box<dyn Error>> {
+    let id = source_id(&mut arguments)?;
+    let cpu = keys.cpu()?;
+    let core = pft_protocol::Core::named(cpu).ok_or_else(|| format!("\"{cpu}\" has no known PTM"))?;
+    let flags = [("--branch-broadcast", 8), ("--cycle-accurate", 12), ("--return-stack", 29)];
+    let set = Settings::new(keys, &flags, id, &mut arguments)?;
+    let registers = pft_protocol::Registers {
+        etmcr: Some(set.etmcr),
+        etmidr: set.etmidr,
+        etmccer: set.etmccer,
+        etmtraceidr: Some(u32::from(id.get())),
+    };
+    let config = pft_protocol::Config::from_registers(registers, Some(core))?;
+    let usual = pft::Options::default();
+    let depth = arguments.number("--return-stack-depth")?.and_then(|depth| usize::try_from(depth).ok());
+    let options = pft::Options {
+        synchronise_every: synchronise_every(&mut arguments, usual.synchronise_every)?,
+        timestamp_every: arguments.number("--timestamps")?.map(u64::from),
+        return_stack_depth: depth.unwrap_or(usual.return_stack_depth),
+        security: security(&mut arguments),
+    };
+    let trace = pft::encode(&input.path, &input.elf.program, &config, &options)?;
+    let usual = core.registers();
+    let version = if config.version == pft_protocol::Version::V1_0 { "PTM1.0" } else { "PTM1.1" };
+    source_files(input, "pft", cpu, version, &set.or(usual.etmidr, usual.etmccer), &trace, arguments)
+}
+
+fn mtb_files(input: &Input, keys: &Keys, mut arguments: Arguments) -> Result<Vec<File>, Box<dyn Error>> {
+    if keys.cpu.is_some() || !keys.registers.is_empty() {
+        return Err("--protocol mtb has no keys".into());
+    }
+    let bytes = arguments.number("--mtb-size")?.unwrap_or(USUAL_MTB_BYTES);
+    let size = mtb_protocol::BufferSize::new(u64::from(bytes));
+    let options = mtb::Options {
+        size: size.ok_or_else(|| format!("--mtb-size: {bytes} is not a power of two, or below 16"))?,
+        base: Address(arguments.number("--mtb-base")?.unwrap_or(USUAL_MTB_BASE)),
+        writes_branches_to_next: arguments.flag("--branches-to-next"),
+        process_stack: arguments.flag("--process-stack"),
+    };
+    arguments.finish()?;
+    let buffer = mtb::encode(&input.path, &input.elf.program, &options)?;
+    let mut registers =
+        vec![("mtb_position", buffer.registers.position), ("mtb_master", buffer.registers.master)];
+    registers.extend(buffer.registers.flow.map(|value| ("mtb_flow", value)));
+    registers.extend(buffer.registers.base.map(|value| ("mtb_base", value)));
+    let lines = registers.iter().map(|(name, value)| format!("{}=0x{value:08x}\n", name.to_uppercase()));
+    let lines = lines.collect::<String>();
+    let registers = registers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let unit = Unit { protocol: "mtb", cpu: None, id: None, registers };
+    let capture = Capture { container: Container::Mtb, unit, bytes: buffer.bytes };
+    let mut files = capture.files(&[&input.image.name]);
+    files.push(input.image.clone());
+    files.push(File { name: "registers.txt".to_owned(), bytes: lines.into_bytes() });
+    files.push(capture::runs_file(None, input.elf.profile, &buffer.told));
+    Ok(files)
+}
+
+/// The registers that a source was set up with.
+struct Settings {
+    etmcr: u32,
+    etmidr: Option<u32>,
+    etmccer: Option<u32>,
+    id: TraceId,
+}
+
+impl Settings {
+    /// From keys, and from the flags that are bits of ETMCR.
+    fn new(
+        keys: &Keys,
+        flags: &[(&str, u32)],
+        id: TraceId,
+        arguments: &mut Arguments,
+    ) -> Result<Self, String> {
+        let mut etmcr = keys.register("etmcr").unwrap_or(0);
+        for (flag, bit) in flags {
+            etmcr |= u32::from(arguments.flag(flag)) << bit;
+        }
+        etmcr |= match arguments.number("--context-id-bytes")? {
+            None | Some(0) => 0b00,
+            Some(1) => 0b01,
+            Some(2) => 0b10,
+            Some(4) => 0b11,
+            Some(other) => return Err(format!("--context-id-bytes: {other} is not 0, 1, 2 or 4")),
+        } << 14;
+        Ok(Self { etmcr, etmidr: keys.register("etmidr"), etmccer: keys.register("etmccer"), id })
+    }
+
+    /// With the processor's usual values: all registers by the names and numbers of a snapshot, and those that were
+    /// given by the names of `capture.toml`.
+    fn or(&self, etmidr: Option<u32>, etmccer: Option<u32>) -> AllRegisters {
+        let given = [
+            ("etmcr", Some(self.etmcr).filter(|&value| value != 0)),
+            ("etmidr", self.etmidr),
+            ("etmccer", self.etmccer),
+        ];
+        AllRegisters {
+            given: given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect(),
+            all: [
+                ("ETMCR(0x000)", self.etmcr),
+                ("ETMIDR(0x079)", self.etmidr.or(etmidr).unwrap_or(0)),
+                ("ETMCCER(0x07A)", self.etmccer.or(etmccer).unwrap_or(0)),
+                ("ETMTRACEIDR(0x080)", u32::from(self.id.get())),
+            ],
+            id: self.id,
+        }
+    }
+}
+
+struct AllRegisters {
+    given: Vec<(String, u32)>,
+    all: [(&'static str, u32); 4],
+    id: TraceId,
+}
+
+/// The files of a capture of one source's trace.
+fn source_files(
+    input: &Input,
+    protocol: &'static str,
+    cpu: &str,
+    version: &str,
+    registers: &AllRegisters,
+    trace: &Trace,
+    mut arguments: Arguments,
+) -> Result<Vec<File>, Box<dyn Error>> {
+    let snapshot = arguments.flag("--snapshot");
+    let (container, bytes) = contain(registers.id, trace, &mut arguments)?;
+    arguments.finish()?;
+    let unit = Unit {
+        protocol,
+        cpu: Some(cpu.to_owned()),
+        id: Some(registers.id),
+        registers: registers.given.clone(),
+    };
+    let capture = Capture { container, unit, bytes };
+    let mut files = if snapshot {
+        capture.snapshot(&input.elf.program, version, &registers.all)
+    } else {
+        let mut files = capture.files(&[&input.image.name]);
+        files.push(input.image.clone());
+        files
+    };
+    files.push(capture::runs_file(Some(registers.id), input.elf.profile, &trace.told));
+    Ok(files)
+}
+
+fn contain(id: TraceId, trace: &Trace, arguments: &mut Arguments) -> Result<(Container, Vec<u8>), String> {
+    let mut sources = vec![SourceBytes { id, bytes: trace.bytes.clone() }];
     if let Some(itm) = arguments.optional("--itm")? {
         let (id, text) = itm.split_once(':').ok_or("--itm: expected ID:TEXT")?;
         sources.push(SourceBytes { id: trace_id(number("--itm", id)?)?, bytes: container::itm_text(text) });
     }
-    let (container, bytes) = match arguments.optional("--container")?.as_deref() {
+    match arguments.optional("--container")?.as_deref() {
         None | Some("frames") => {
-            (Container::Frames, container::frames(&sources, FormatterOptions::default()))
+            Ok((Container::Frames, container::frames(&sources, FormatterOptions::default())))
         }
-        Some("raw") if sources.len() > 1 => {
-            return Err("--itm: only frames can hold another source".to_owned());
-        }
-        Some("raw") => (Container::Raw, trace.bytes.clone()),
-        Some(other) => return Err(format!("--container: \"{other}\" is not frames or raw")),
-    };
-    Ok(Capture { container, unit, bytes })
+        Some("raw") if sources.len() > 1 => Err("--itm: only frames can hold another source".to_owned()),
+        Some("raw") => Ok((Container::Raw, trace.bytes.clone())),
+        Some(other) => Err(format!("--container: \"{other}\" is not frames or raw")),
+    }
+}
+
+fn synchronise_every(arguments: &mut Arguments, usual: Option<usize>) -> Result<Option<usize>, String> {
+    Ok(match arguments.number("--synchronise")? {
+        None => usual,
+        Some(0) => None,
+        Some(bytes) => usize::try_from(bytes).ok(),
+    })
+}
+
+fn security(arguments: &mut Arguments) -> SecurityState {
+    SecurityState { non_secure: arguments.flag("--non-secure"), hypervisor: false }
+}
+
+fn source_id(arguments: &mut Arguments) -> Result<TraceId, String> {
+    trace_id(arguments.number("--id")?.unwrap_or(USUAL_ID))
 }
 
 fn trace_id(number: u32) -> Result<TraceId, String> {
@@ -155,27 +277,32 @@ fn trace_id(number: u32) -> Result<TraceId, String> {
 
 /// The keys behind a protocol's name.
 struct Keys {
-    cpu: String,
+    cpu: Option<String>,
     registers: Vec<(String, u32)>,
 }
 
 impl Keys {
     fn parse(text: &str) -> Result<Self, String> {
-        let mut cpu = None;
-        let mut registers = Vec::new();
+        let mut keys = Self { cpu: None, registers: Vec::new() };
         for key in text.split(',').filter(|key| !key.is_empty()) {
             let (name, value) =
                 key.split_once('=').ok_or_else(|| format!("\"{key}\": expected key=value"))?;
             match name {
-                "cpu" => cpu = Some(value.to_owned()),
-                "etmcr" | "etmidr" | "etmccer" => registers.push((name.to_owned(), number(name, value)?)),
+                "cpu" => keys.cpu = Some(value.to_owned()),
+                "etmcr" | "etmidr" | "etmccer" => {
+                    keys.registers.push((name.to_owned(), number(name, value)?))
+                }
                 _ => return Err(format!("\"{name}\" is no key; there are cpu, etmcr, etmidr and etmccer")),
             }
         }
-        Ok(Self { cpu: cpu.ok_or("--protocol needs cpu=")?, registers })
+        Ok(keys)
     }
 
-    fn register(&mut self, name: &str) -> Result<Option<u32>, String> {
-        Ok(self.registers.iter().find(|(register, _)| register == name).map(|(_, value)| *value))
+    fn cpu(&self) -> Result<&str, String> {
+        self.cpu.as_deref().ok_or_else(|| "--protocol needs cpu=".to_owned())
+    }
+
+    fn register(&self, name: &str) -> Option<u32> {
+        self.registers.iter().find(|(register, _)| register == name).map(|(_, value)| *value)
     }
 }

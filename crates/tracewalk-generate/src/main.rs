@@ -18,23 +18,33 @@ usage: tracewalk-generate record --elf FILE --log FILE --output FILE
        tracewalk-generate runs RECORD
            a record in the runs format of `tracewalk flow`
        tracewalk-generate capture --record FILE --elf FILE --protocol PROTOCOL[,key=value...] --output FOLDER
-           the trace of a record; PROTOCOL is etmv3; keys: cpu=cortex-m3 (needed), and registers by Arm's names in
-           lower case, like etmcr=0x100
-           --branch-broadcast --cycle-accurate --data-addresses --data-values --context-id-bytes N
-                                 bits of ETMCR by their meaning
+           the trace of a record; PROTOCOL is etmv3, pft or mtb; keys for the first two: cpu=cortex-m3 (needed), and
+           registers by Arm's names in lower case, like etmcr=0x100
+         etmv3 and pft:
+           --branch-broadcast --cycle-accurate --context-id-bytes N
+                                 bits of ETMCR by their meaning; for etmv3 also --data-addresses and --data-values,
+                                 for pft also --return-stack
            --id ID               the trace ID; 0x10 if not given
            --container frames|raw
            --itm ID:TEXT         in frames: text from an ITM beside the trace
            --snapshot            write a snapshot folder for OpenCSD instead of capture.toml
            --synchronise BYTES   between periodic synchronisations; 0 for only one; 1024 if not given
            --timestamps N        a timestamp every N instructions
+           --non-secure          the processor is in Non-secure state
+         etmv3:
            --cancel never|multiple|always
                                  which interrupted instructions are traced and cancelled
            --tail-chaining-follows
                                  an exception that takes a return's place does not cancel the return
            --deprecated-exceptions
                                  name exceptions by the deprecated code of the original address encoding
-           --non-secure          the processor is in Non-secure state
+         pft:
+           --return-stack-depth N
+         mtb:
+           --mtb-size BYTES      the size of the buffer, a power of two; 4096 if not given
+           --mtb-base ADDRESS    the address of the MTB's memory; 0x20000000 if not given
+           --branches-to-next    write packets for branches to the next address, too
+           --process-stack       thread mode uses the process stack
 ";
 
 fn main() -> ExitCode {

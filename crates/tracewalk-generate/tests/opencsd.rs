@@ -101,8 +101,12 @@ fn opencsd_finds_the_m3_program() {
                 container::frames(&sources, FormatterOptions::default())
             }
         };
-        let unit =
-            Unit { protocol: "etmv3", cpu: "cortex-m3".to_owned(), id: Some(id), registers: Vec::new() };
+        let unit = Unit {
+            protocol: "etmv3",
+            cpu: Some("cortex-m3".to_owned()),
+            id: Some(id),
+            registers: Vec::new(),
+        };
         let usual = core.registers();
         let registers = [
             ("ETMCR(0x000)", etmcr),

@@ -1,4 +1,5 @@
 //! What the tests of all protocols share: the firmware, and decoding with `tracewalk`.
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::path::PathBuf;
 

@@ -96,6 +96,12 @@ impl Core {
     pub const fn name(self) -> &'static str {
         self.name
     }
+
+    /// Its usual ETMIDR and ETMCCER. The other registers are as they are set up.
+    #[must_use]
+    pub const fn registers(self) -> Registers {
+        Registers { etmcr: None, etmidr: Some(self.etmidr), etmccer: Some(self.etmccer), etmtraceidr: None }
+    }
 }
 
 /// Why registers do not make a configuration.
