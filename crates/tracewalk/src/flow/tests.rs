@@ -284,6 +284,21 @@ fn a_run_that_passes_a_branch_or_misses_its_end_is_a_contradiction() {
 }
 
 #[test]
+fn a_run_may_pass_a_branch_to_the_next_address() {
+    // An MTB may write no packet for it: the program counter changes as it would without.
+    let branch_to_next = 0xe7ff;
+    let program = thumb(0x100, &[NOP, branch_to_next, NOP, NOP]);
+    let run = |end| {
+        let directives = [begin(t32(0x100)), Directive::RunTo { address: Address(0x106), end }];
+        outline(&follow(Rules::default(), &program, &directives))
+    };
+    let blocks = std::vec![(0x100, 0x104, 2), (0x104, 0x106, 1)];
+    assert_eq!(run(RunEnd::Before), (blocks, std::vec![]));
+    let passes = Contradiction::RunPassesBranch { at: t32(0x102), until: Address(0x106) };
+    assert_eq!(run(RunEnd::Through).1, [GapReason::Contradiction(passes)], "PFT has an atom for it");
+}
+
+#[test]
 fn a_return_into_the_interrupted_word_goes_where_the_exception_came_from() {
     // 0x100: nop; nop in Thumb. The handler at 0x200 in ARM state: subs pc, lr, #4.
     let mut program = thumb(0x100, &[NOP, NOP, NOP, NOP]);
