@@ -290,7 +290,7 @@ impl Keys {
             match name {
                 "cpu" => keys.cpu = Some(value.to_owned()),
                 "etmcr" | "etmidr" | "etmccer" => {
-                    keys.registers.push((name.to_owned(), number(name, value)?))
+                    keys.registers.push((name.to_owned(), number(name, value)?));
                 }
                 _ => return Err(format!("\"{name}\" is no key; there are cpu, etmcr, etmidr and etmccer")),
             }
