@@ -2,18 +2,17 @@
 
 mod support;
 
-use std::fmt::Write;
 use std::path::Path;
 
 use object::{Object, ObjectSegment};
-use tracewalk::flow::{Element, EventKind, GapReason, runs_straight};
+use tracewalk::flow::runs_straight;
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::program::Program;
 use tracewalk::protocol::mtb::order::{Dump, Layout, by_evidence, by_registers, within_reach};
 use tracewalk::protocol::mtb::{Config, Registers};
 use tracewalk::source::{FlowStream, SourceConfig};
 
-use support::corpus;
+use support::{corpus, runs};
 
 /// The program ends by stopping the emulator, at this address.
 const HALTED_AT: Address = Address(0xc6);
@@ -47,7 +46,7 @@ impl Case {
             data: read("mtb.bin"),
             config: Config::from_registers(registers),
             program: program(&read("program.elf")),
-            record: joined(record),
+            record: runs::joined(record),
         }
     }
 
@@ -58,13 +57,13 @@ impl Case {
     /// What flow finds, as lines of the runs format.
     fn runs(&self, layout: &Layout, halted_at: Option<Address>) -> Vec<String> {
         let mut lines = Vec::new();
-        let mut note = |element| line(&element, &mut lines);
+        let mut note = |element| lines.extend(runs::line(&element));
         let mut flow = FlowStream::new(&SourceConfig::Mtb { halted_at });
         for piece in &layout.pieces {
             flow.push(&self.data[piece.bytes.clone()], &self.program, &mut note);
         }
         flow.finish(&self.program, &mut note);
-        joined(lines)
+        runs::joined(lines)
     }
 
     /// Checks that `runs` is the part of the record that ends `behind` lines before its end; of the first run only the
@@ -92,46 +91,6 @@ fn program(elf: &[u8]) -> Program {
     }
     program.set_vector_table(Address(0));
     program
-}
-
-fn line(element: &Element, lines: &mut Vec<String>) {
-    let mut line = String::new();
-    let written = match element {
-        Element::Block(block) => write!(line, "R {:x} {:x} t32", block.start.0, block.end.0),
-        Element::Event(event) => match event.kind {
-            EventKind::TraceOn(_) => write!(line, "O"),
-            EventKind::ExceptionReturn => write!(line, "T"),
-            EventKind::Exception { exception, preferred_return, .. } => {
-                let number = exception.map_or("-".into(), |exception| exception.number().to_string());
-                let returns = preferred_return.map_or("-".into(), |at| format!("{:x}", at.0));
-                write!(line, "X {number} {returns}")
-            }
-            other => panic!("found {other:?}, which no MTB tells"),
-        },
-        Element::Gap(gap) => match gap.reason {
-            GapReason::NoCode(at) => write!(line, "N {:x}", at.address.0),
-            other => write!(line, "gap: {other}"),
-        },
-    };
-    written.expect("strings can be written to");
-    lines.push(line);
-}
-
-/// The lines without `O`, and with runs that touch made one.
-fn joined(lines: Vec<String>) -> Vec<String> {
-    let mut joined = Vec::<String>::new();
-    for line in lines.into_iter().filter(|line| line != "O") {
-        let before = joined.last().and_then(|before| before.strip_prefix("R ")?.split_once(' '));
-        match (before, line.strip_prefix("R ").and_then(|rest| rest.split_once(' '))) {
-            (Some((start, before)), Some((from, rest))) if before == format!("{from} t32") => {
-                let line = format!("R {start} {rest}");
-                joined.pop();
-                joined.push(line);
-            }
-            _ => joined.push(line),
-        }
-    }
-    joined
 }
 
 fn case(name: &str) -> Option<Case> {

@@ -232,6 +232,36 @@ fn exceptions_name_where_execution_resumes() {
 }
 
 #[test]
+fn unseen_code_empties_the_return_stack() {
+    // 0x100: bl 0x200, where no image holds code. What runs there may return, and call what returns to 0x104 again.
+    let program = thumb(0x100, &[0xf000, 0xf87e, BX_LR]);
+    let rules = Rules { return_stack: true, ..Rules::default() };
+    let waypoint = Directive::Waypoint { executed: true };
+    let found = follow(
+        rules,
+        &program,
+        &[begin(t32(0x100)), waypoint, waypoint, Directive::WaypointTo(t32(0x104)), waypoint],
+    );
+    assert_eq!(outline(&found).1[0], GapReason::NoCode(t32(0x200)));
+    assert_eq!(contradictions(&found), [Contradiction::ReturnStackEmpty(t32(0x104))]);
+}
+
+#[test]
+fn either_atom_passes_a_barrier() {
+    let program = thumb(0x100, &[0xf3bf, 0x8f6f, B_PLUS_8]); // isb
+    let passed = |executed| {
+        let waypoint = Directive::Waypoint { executed };
+        outline(&follow(
+            Rules::default(),
+            &program,
+            &[begin(t32(0x100)), waypoint, Directive::Confirm(t32(0x104))],
+        ))
+    };
+    assert_eq!(passed(true), (std::vec![(0x100, 0x104, 1)], std::vec![]));
+    assert_eq!(passed(false), passed(true));
+}
+
+#[test]
 fn a_return_stack_predicts_returns_until_the_trace_synchronises() {
     // 0x100: bl 0x108; 0x104: nop; b .; 0x108: bx lr.
     let program = thumb(0x100, &[0xf000, 0xf802, NOP, 0xe7fe, BX_LR]);

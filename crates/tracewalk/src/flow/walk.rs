@@ -415,7 +415,9 @@ impl Walk {
         span: Span,
         sink: &mut impl FnMut(Element),
     ) -> Result<(), Stop> {
-        if !executed && !instruction.conditional && !self.in_it_block(program, at) {
+        // PFTv1.0 does not say of a barrier whether it was executed: either atom only says that it was passed.
+        let barrier = matches!(instruction.class, Class::Barrier(_));
+        if !executed && !barrier && !instruction.conditional && !self.in_it_block(program, at) {
             return Err(Contradiction::UnconditionalFailed(at).into());
         }
         let behind = Location::new(at.address.plus(u32::from(instruction.bytes)), at.isa);
@@ -613,6 +615,8 @@ impl Walk {
                 sink(Element::Gap(Gap { reason, span }));
             }
             self.jump(None);
+            // Calls and returns pass unseen now, and the trace unit's stack goes its own way.
+            self.return_stack.clear();
         }
     }
 
