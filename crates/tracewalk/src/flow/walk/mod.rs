@@ -1,0 +1,264 @@
+//! Following directives instruction by instruction.
+//!
+//! ```text
+//! position: nowhere | at an instruction | behind an indirect branch, waiting for its target
+//! to pass an instruction: fetch it, classify it, add it to the open block;
+//!     a taken direct branch moves the position, a taken indirect one waits, everything else goes on behind itself
+//! a branch, a failed condition and every event close the open block
+//! what the image cannot confirm is a Gap, and the position is nowhere until the trace names one
+//! ```
+
+mod instructions;
+mod places;
+mod runs;
+
+use crate::directive::{Directive, Rules, Transfer};
+use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
+use crate::isa::{Class, Return};
+use crate::program::Program;
+use crate::span::Span;
+
+use super::data::DataState;
+use super::element::{Block, Contradiction, Element, Ending, Event, EventKind, Gap, GapReason};
+use super::location_stack::LocationStack;
+
+/// The plain walk: the oracle for anything faster.
+///
+/// ```
+/// use tracewalk::directive::{BeginReason, Directive, Rules};
+/// use tracewalk::flow::{Element, Walk};
+/// use tracewalk::ids::{Address, Isa, Location};
+/// use tracewalk::program::Program;
+/// use tracewalk::span::Span;
+///
+/// let mut program = Program::new();
+/// program.add(Address(0x100), &[0x01, 0x20, 0x70, 0x47])?; // movs r0, #1; bx lr
+/// let mut walk = Walk::new(Rules::default());
+/// let mut blocks = Vec::new();
+/// let mut note = |element| {
+///     if let Element::Block(block) = element {
+///         blocks.push((block.start, block.end));
+///     }
+/// };
+/// let at = Some(Location::new(Address(0x100), Isa::T32));
+/// walk.follow(&program, Directive::Begin { at, why: BeginReason::Enabled }, Span::default(), &mut note);
+/// walk.follow(&program, Directive::Instructions { executed: 2, then_failed: false }, Span::default(), &mut note);
+/// walk.finish(&mut note);
+/// assert_eq!(blocks, [(Address(0x100), Address(0x104))]);
+/// # Ok::<(), tracewalk::program::AddRegionError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Walk {
+    rules: Rules,
+    position: Position,
+    open: Option<OpenBlock>,
+    /// Where predicted returns go: behind the calls that were executed.
+    return_stack: LocationStack,
+    /// Where exceptions were taken from and execution has not returned to.
+    interrupted: LocationStack,
+    /// The instruction passed last, as long as nothing has said yet where execution went from there.
+    unconfirmed: Option<Passed>,
+    /// The instruction passed last.
+    last: Option<Location>,
+    /// Whether the first half of a 32-bit Thumb instruction was passed, where halfwords count.
+    half_passed: bool,
+    context: Context,
+    data: DataState,
+}
+
+/// Where execution has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Position {
+    /// Unknown, and said so.
+    Nowhere,
+    /// Here.
+    At(Location),
+    /// Where the last instruction went, which the trace has still to say.
+    Elsewhere,
+}
+
+/// Instructions that were passed and not told yet.
+#[derive(Clone, Copy, Debug)]
+struct OpenBlock {
+    start: Address,
+    end: Address,
+    last: Address,
+    isa: Isa,
+    instructions: u32,
+    span: Span,
+}
+
+/// An instruction that was passed.
+#[derive(Clone, Copy, Debug)]
+struct Passed {
+    at: Location,
+    class: Class,
+    returns: Option<Return>,
+    taken: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Context {
+    context_id: Option<ContextId>,
+    vmid: Option<Vmid>,
+    security: SecurityState,
+}
+
+/// What stopped a walk that should have gone on.
+pub(in crate::flow) enum Stop {
+    Gap(GapReason),
+    /// The position was lost before, and that was said.
+    Nowhere,
+}
+
+impl From<Contradiction> for Stop {
+    fn from(contradiction: Contradiction) -> Self {
+        Self::Gap(GapReason::Contradiction(contradiction))
+    }
+}
+
+impl Walk {
+    /// A walk that knows no position yet.
+    #[must_use]
+    pub fn new(rules: Rules) -> Self {
+        Self {
+            rules,
+            position: Position::Nowhere,
+            open: None,
+            return_stack: LocationStack::new(),
+            interrupted: LocationStack::new(),
+            unconfirmed: None,
+            last: None,
+            half_passed: false,
+            context: Context::default(),
+            data: DataState::default(),
+        }
+    }
+
+    /// Follows one directive and calls `sink` with what it proves. `span` is the trace that it came from.
+    pub fn follow(
+        &mut self,
+        program: &Program,
+        directive: Directive,
+        span: Span,
+        sink: &mut impl FnMut(Element),
+    ) {
+        match directive {
+            Directive::Instructions { executed, then_failed } => {
+                self.instructions(program, executed, then_failed, span, sink);
+            }
+            Directive::Waypoint { executed } => {
+                let result = self.waypoint(program, executed, span, sink);
+                self.stop(result, span, sink);
+            }
+            Directive::WaypointTo(target) => self.waypoint_to(program, target, span, sink),
+            Directive::RunTo { address, end } => {
+                let result = self.run_to(program, address, end, span, sink);
+                self.stop(result, span, sink);
+            }
+            Directive::Continue(target) => self.go_on_at(target, span, sink),
+            Directive::Resume(target) => self.resume(program, target, span, sink),
+            Directive::Begin { at, why } => {
+                self.jump(at);
+                self.return_stack.clear();
+                self.last = None;
+                self.event(EventKind::TraceOn(why), span, sink);
+            }
+            Directive::Confirm(at) => self.confirm(at, span, sink),
+            Directive::Exception { exception, handler, preferred_return } => {
+                self.exception(program, exception, handler, preferred_return, span, sink);
+            }
+            Directive::ExceptionReturn => self.event(EventKind::ExceptionReturn, span, sink),
+            Directive::ContextId(context_id) => {
+                self.context(Context { context_id: Some(context_id), ..self.context }, span, sink);
+            }
+            Directive::Vmid(vmid) => self.context(Context { vmid: Some(vmid), ..self.context }, span, sink),
+            Directive::Security(security) => self.context(Context { security, ..self.context }, span, sink),
+            Directive::Timestamp(time) => self.event(EventKind::Timestamp(time), span, sink),
+            Directive::Cycles(cycles) => self.event(EventKind::Cycles(cycles), span, sink),
+            Directive::Trigger => self.event(EventKind::Trigger, span, sink),
+            Directive::Data(transfer) => self.transfer(program, transfer, span, sink),
+            Directive::LateData { tag, value } => {
+                if let Some(transfer) = self.data.late(tag, value) {
+                    self.event(EventKind::Data(transfer), span, sink);
+                }
+            }
+            Directive::Lost => {
+                self.close(Ending::Interrupted, sink);
+                sink(Element::Gap(Gap { reason: GapReason::TraceLost, span }));
+                self.jump(None);
+                self.return_stack.clear();
+                self.last = None;
+                self.data = DataState::default();
+            }
+        }
+    }
+
+    /// The trace ends here.
+    pub fn finish(&mut self, sink: &mut impl FnMut(Element)) {
+        self.close(Ending::Interrupted, sink);
+    }
+
+    fn transfer(
+        &mut self,
+        program: &Program,
+        transfer: Transfer,
+        span: Span,
+        sink: &mut impl FnMut(Element),
+    ) {
+        if let Some(transfer) = self.data.transfer(program, self.last, transfer) {
+            self.event(EventKind::Data(transfer), span, sink);
+        }
+    }
+
+    /// Execution goes on at a place that the instruction passed last does not lead to.
+    fn jump(&mut self, at: Option<Location>) {
+        self.position = at.map_or(Position::Nowhere, Position::At);
+        self.unconfirmed = None;
+        self.half_passed = false;
+    }
+
+    fn context(&mut self, context: Context, span: Span, sink: &mut impl FnMut(Element)) {
+        self.context = context;
+        let Context { context_id, vmid, security } = context;
+        self.event(EventKind::Context { context_id, vmid, security }, span, sink);
+    }
+
+    fn event(&mut self, kind: EventKind, span: Span, sink: &mut impl FnMut(Element)) {
+        self.close(Ending::Interrupted, sink);
+        sink(Element::Event(Event { kind, span }));
+    }
+
+    fn contradict(&mut self, contradiction: Contradiction, span: Span, sink: &mut impl FnMut(Element)) {
+        self.close(Ending::Interrupted, sink);
+        sink(Element::Gap(Gap { reason: GapReason::Contradiction(contradiction), span }));
+    }
+
+    /// Tells why a walk stopped; the position is unknown from there on.
+    fn stop(&mut self, result: Result<(), Stop>, span: Span, sink: &mut impl FnMut(Element)) {
+        if let Err(stop) = result {
+            self.close(Ending::Interrupted, sink);
+            if let Stop::Gap(reason) = stop {
+                sink(Element::Gap(Gap { reason, span }));
+            }
+            self.jump(None);
+            // Calls and returns pass unseen now, and the trace unit's stack goes its own way.
+            self.return_stack.clear();
+        }
+    }
+
+    /// Tells the open block.
+    fn close(&mut self, ending: Ending, sink: &mut impl FnMut(Element)) {
+        if let Some(open) = self.open.take() {
+            sink(Element::Block(Block {
+                start: open.start,
+                end: open.end,
+                isa: open.isa,
+                instructions: open.instructions,
+                last: open.last,
+                ending,
+                span: open.span,
+            }));
+        }
+    }
+}

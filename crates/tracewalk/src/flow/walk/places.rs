@@ -1,0 +1,113 @@
+//! Where the trace says that execution is, or goes on.
+
+use crate::directive::{BeginReason, PreferredReturn};
+use crate::ids::{Exception, Location};
+use crate::isa::{Class, Return};
+use crate::program::Program;
+use crate::span::Span;
+
+use super::super::element::{Contradiction, Element, Ending, EventKind};
+use super::super::vectors::{self, Entered};
+use super::{Passed, Position, Walk};
+
+impl Walk {
+    /// Where the trace says that execution goes on.
+    pub(in crate::flow) fn go_on_at(&mut self, target: Location, span: Span, sink: &mut impl FnMut(Element)) {
+        let target = self.resumed(target);
+        if let (Some(passed), Position::At(expected)) = (self.unconfirmed, self.position)
+            && expected != target
+        {
+            let contradiction = match passed {
+                Passed { at, class: Class::Direct(expected), taken: true, .. } => {
+                    Contradiction::WrongTarget { at, expected, found: target }
+                }
+                Passed { at, .. } => Contradiction::NotABranch { at, went_to: target },
+            };
+            self.contradict(contradiction, span, sink);
+        }
+        if self.position != Position::At(target) {
+            self.close(Ending::Interrupted, sink);
+        }
+        self.position = Position::At(target);
+        self.unconfirmed = None;
+        self.half_passed = false;
+    }
+
+    /// Where a return from an exception really goes that the trace says goes to `target`.
+    ///
+    /// A change of the instruction set needs an address of five bytes. Where the next exception comes before the first
+    /// instruction behind a return, captures were seen to send fewer: the instruction set is then that of the handler,
+    /// and the address is rounded down to its alignment. A return into the word that was interrupted, in another
+    /// instruction set, is such a one: it goes where the exception was taken from.
+    pub(in crate::flow) fn resumed(&mut self, target: Location) -> Location {
+        let returns =
+            self.unconfirmed.is_some_and(|passed| passed.taken && passed.returns == Some(Return::Exception));
+        let interrupted = if returns { self.interrupted.pop() } else { None };
+        let rounded = |interrupted: &Location| {
+            interrupted.address != target.address
+                && interrupted.address.aligned_for(target.isa) == target.address
+        };
+        interrupted.filter(rounded).unwrap_or(target)
+    }
+
+    /// A periodic synchronisation.
+    pub(in crate::flow) fn confirm(&mut self, at: Location, span: Span, sink: &mut impl FnMut(Element)) {
+        match self.position {
+            Position::At(expected) if expected == at => {}
+            Position::At(expected) => {
+                self.contradict(Contradiction::WrongPosition { expected, found: at }, span, sink);
+                self.jump(Some(at));
+            }
+            Position::Nowhere | Position::Elsewhere => self.jump(Some(at)),
+        }
+        self.return_stack.clear();
+    }
+
+    pub(in crate::flow) fn exception(
+        &mut self,
+        program: &Program,
+        exception: Option<Exception>,
+        handler: Option<Location>,
+        preferred_return: PreferredReturn,
+        span: Span,
+        sink: &mut impl FnMut(Element),
+    ) {
+        let preferred_return = match (preferred_return, self.position) {
+            (PreferredReturn::At(address), _) => Some(address),
+            (PreferredReturn::Next, Position::At(at)) => Some(at.address),
+            (PreferredReturn::Last, _) => self.last.map(|last| last.address),
+            _ => None,
+        };
+        if let (Position::At(at), Some(_)) = (self.position, preferred_return) {
+            self.interrupted.push(at);
+        }
+        let entered = match (exception, handler) {
+            (None, Some(handler)) if self.rules.vectors_hold_addresses => vectors::entered(program, handler),
+            _ => Entered::Exception(exception),
+        };
+        let kind = match entered {
+            Entered::Exception(exception) => EventKind::Exception { exception, preferred_return, handler },
+            Entered::ByDebugger => EventKind::TraceOn(BeginReason::DebugExit),
+        };
+        self.event(kind, span, sink);
+        self.jump(handler);
+    }
+
+    /// Where execution goes on behind a return from an exception.
+    pub(in crate::flow) fn resume(
+        &mut self,
+        program: &Program,
+        target: Location,
+        span: Span,
+        sink: &mut impl FnMut(Element),
+    ) {
+        match vectors::tail_chained(program, target) {
+            Some(exception) => {
+                let handler = Some(target);
+                self.event(EventKind::Exception { exception, preferred_return: None, handler }, span, sink);
+                self.jump(handler);
+            }
+            None => self.go_on_at(target, span, sink),
+        }
+    }
+}
