@@ -84,7 +84,7 @@ const BLOCK: usize = 512;
 const BLOCK_PAYLOAD: usize = 504;
 
 /// Whether a file's bytes are all trace, or have something between them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Blocks {
     /// Every byte of the file is trace.
     #[default]

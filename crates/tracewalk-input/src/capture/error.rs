@@ -30,6 +30,13 @@ pub enum CaptureErrorKind {
         /// What is wrong with it.
         problem: PathProblem,
     },
+    /// A file that the description names cannot be read.
+    NamedFile {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        problem: FileProblem,
+    },
     /// The directory holds neither `snapshot.ini` nor `capture.toml`.
     NoDescription,
     /// The text is not TOML, in the parser's words.
@@ -113,6 +120,15 @@ pub enum CaptureErrorKind {
     },
     /// The snapshot describes no trace buffer.
     NoBuffer,
+    /// The snapshot has more parts than any system.
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many.
+        found: usize,
+        /// The greatest number.
+        limit: usize,
+    },
 }
 
 impl CaptureError {
@@ -121,7 +137,7 @@ impl CaptureError {
     pub fn hint(&self) -> Option<String> {
         use CaptureErrorKind as Kind;
         match &self.kind {
-            Kind::File(FileProblem::Empty) => {
+            Kind::File(FileProblem::Empty) | Kind::NamedFile { problem: FileProblem::Empty, .. } => {
                 Some("check that the capture was downloaded completely".to_owned())
             }
             Kind::File(FileProblem::TooLong { .. }) => {
@@ -129,6 +145,9 @@ impl CaptureError {
             }
             Kind::File(_) | Kind::NoDescription => {
                 Some("give a file of trace bytes with --container and --source".to_owned())
+            }
+            Kind::NamedFile { .. } => {
+                Some("copy the file to the place that the description names".to_owned())
             }
             Kind::Path { .. } => Some(
                 "copy or link the directory so that the file is inside, or name it with --image".to_owned(),
@@ -148,6 +167,7 @@ impl CaptureError {
             | Kind::Repeated { .. }
             | Kind::Type { .. }
             | Kind::TooLarge { .. }
+            | Kind::TooMany { .. }
             | Kind::Undefined { nearest: None, .. } => None,
         }
     }
@@ -169,6 +189,7 @@ impl fmt::Display for CaptureErrorKind {
         match self {
             Self::File(problem) => problem.fmt(f),
             Self::Path { name, problem } => write!(f, "the file name `{name}` {problem}"),
+            Self::NamedFile { file, problem } => write!(f, "the file {}: {problem}", file.display()),
             Self::NoDescription => f.write_str("holds neither snapshot.ini nor capture.toml"),
             Self::Toml(message) => f.write_str(message),
             Self::Line { found } => {
@@ -195,6 +216,9 @@ impl fmt::Display for CaptureErrorKind {
                 write!(f, "there is no {what} `{name}`, the nearest name is `{nearest}`")
             }
             Self::Undefined { what, name, nearest: None } => write!(f, "there is no {what} `{name}`"),
+            Self::TooMany { what, found, limit } => {
+                write!(f, "expected at most {limit} {what}, found {found}")
+            }
             Self::NoBuffer => f.write_str("describes no trace buffer"),
         }
     }

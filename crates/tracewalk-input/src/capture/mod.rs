@@ -20,11 +20,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod buffers;
 mod container;
+mod description;
+mod devices;
+mod document;
 mod error;
 mod ini;
 mod registers;
+mod snapshot;
 mod source;
+mod write;
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -40,6 +46,7 @@ pub use container::{Blocks, Container, UnknownContainer};
 pub use error::{CaptureError, CaptureErrorKind};
 pub use registers::Registers;
 pub use source::{ParseSourceError, Protocol, SourceDescription};
+pub use write::DescribeError;
 
 /// Trace bytes and what is known about them.
 #[derive(Clone, Debug)]
@@ -54,6 +61,8 @@ pub struct Capture {
     pub images: Vec<ImageRequest>,
     /// How often a second the timestamps count.
     pub timestamp_frequency: Option<Stated<u64>>,
+    /// What the description says and nothing can be done with. The rest is usable.
+    pub notes: Vec<CaptureError>,
 }
 
 /// The bytes of one trace buffer.
@@ -82,8 +91,27 @@ impl Capture {
         if path.as_os_str() == "-" {
             return Self::read_from(path, io::stdin().lock());
         }
+        if path.is_dir() {
+            return Self::open_directory(path);
+        }
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("toml") => return description::read(path),
+            Some("ini") => return snapshot::read(path),
+            _ => {}
+        }
         let bytes = file::read(path, file::LONGEST_FILE).map_err(|problem| file_error(path, problem))?;
         Self::from_bytes(path, bytes)
+    }
+
+    fn open_directory(path: &Path) -> Result<Self, CaptureError> {
+        let (snapshot, description) = (path.join("snapshot.ini"), path.join("capture.toml"));
+        if snapshot.exists() {
+            snapshot::read(&snapshot)
+        } else if description.exists() {
+            description::read(&description)
+        } else {
+            Err(CaptureError { file: path.to_owned(), line: None, kind: CaptureErrorKind::NoDescription })
+        }
     }
 
     /// A capture of trace bytes that `reader` gives until its end. `name` is used in messages.
@@ -114,6 +142,7 @@ impl Capture {
             other_sources: Vec::new(),
             images: Vec::new(),
             timestamp_frequency: None,
+            notes: Vec::new(),
         })
     }
 

@@ -41,6 +41,11 @@ impl Protocol {
         }
     }
 
+    /// Whether this is a processor's trace, as far as anybody knows.
+    pub(crate) const fn traces_a_core(&self) -> bool {
+        matches!(self, Self::EtmV3 | Self::Pft | Self::Mtb)
+    }
+
     /// The words that options and descriptions take.
     pub(crate) const NAMES: [&str; 5] = ["etmv3", "pft", "mtb", "itm", "unknown"];
 

@@ -36,10 +36,12 @@ impl Contents {
         for table in tables {
             let mut marks = Vec::new();
             for symbol in &table.symbols {
-                if let (Kind::Untyped, Some(section), Some(content)) =
-                    (symbol.kind, symbol.section, content_of(&symbol.name))
+                // There are mapping symbols in debugging sections as well, which have no addresses.
+                let in_memory = table.section_of(symbol).is_some_and(|section| section.memory);
+                if let (true, Kind::Untyped, Some(content)) =
+                    (in_memory, symbol.kind, content_of(&symbol.name))
                 {
-                    marks.push((section, symbol.value, content));
+                    marks.push((symbol.section, symbol.value, content));
                 }
             }
             // Where two are at one address, the first one's stretch is empty: it is the end of an object file's part of
@@ -48,7 +50,7 @@ impl Contents {
             for (index, &(section, start, content)) in marks.iter().enumerate() {
                 let next =
                     marks.get(index + 1).filter(|next| next.0 == section).map(|next| u64::from(next.1));
-                let end = next.or_else(|| Some(table.sections.get(section)?.end)).unwrap_or(0);
+                let end = next.or_else(|| Some(table.sections.get(section?)?.end)).unwrap_or(0);
                 if u64::from(start) < end {
                     stretches.push(Stretch { start, end, content });
                 }
@@ -61,6 +63,13 @@ impl Contents {
             let overlaps = u64::from(stretch.start) < known_to;
             known_to = known_to.max(stretch.end);
             !overlaps
+        });
+        stretches.dedup_by(|later, earlier| {
+            let joins = earlier.content == later.content && earlier.end == u64::from(later.start);
+            if joins {
+                earlier.end = later.end;
+            }
+            joins
         });
         Self { stretches }
     }

@@ -6,13 +6,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use addr2line::Context;
-use gimli::{EndianArcSlice, LittleEndian, SectionId};
-use object::read::elf::ElfFile32;
-use object::{Object, ObjectSection};
 use tracewalk::ids::Address;
 
 use super::SymbolNote;
-use super::functions::demangle;
+use super::dwarf::{self, Reader};
+use super::functions::{Functions, demangle};
 use crate::image::Image;
 
 /// Where an instruction comes from: a function and a place in it.
@@ -46,46 +44,42 @@ pub struct LineRow {
 /// Finds source lines, and keeps what it found. Each thread has its own.
 pub struct SourceLines {
     images: Vec<ImageLines>,
+    functions: Arc<Functions>,
     frames: HashMap<Address, Arc<[Frame]>>,
     names: BTreeSet<Arc<str>>,
     notes: Vec<SymbolNote>,
 }
 
-type Reader = EndianArcSlice<LittleEndian>;
-
 struct ImageLines {
     image: Arc<Image>,
-    context: Context<Reader>,
+    /// The debugging information, where there is any.
+    context: Option<Context<Reader>>,
 }
 
-/// A compressed section may claim any size. Real ones shrink to a third or so; a thousandth is what deflate can do.
-const MOST_EXPANSION: u64 = 1024;
-
 impl SourceLines {
-    pub(super) fn new(images: &[Arc<Image>]) -> Self {
-        let mut finder =
-            Self { images: Vec::new(), frames: HashMap::new(), names: BTreeSet::new(), notes: Vec::new() };
+    pub(super) fn new(images: &[Arc<Image>], functions: Arc<Functions>, code_at_zero: bool) -> Self {
+        let mut notes = Vec::new();
+        let mut all = Vec::new();
         for image in images {
-            match context(image) {
-                Ok(None) => {}
-                Ok(Some(context)) => finder.images.push(ImageLines { image: Arc::clone(image), context }),
-                Err(problem) => {
-                    let problem = format!("its source lines cannot be read: {problem}");
-                    finder.notes.push(SymbolNote { file: image.file.clone(), problem });
-                }
-            }
+            let context = dwarf::load(image, code_at_zero).unwrap_or_else(|problem| {
+                let problem = format!("its source lines cannot be read: {problem}");
+                notes.push(SymbolNote { file: image.file.clone(), problem });
+                None
+            });
+            all.push(ImageLines { image: Arc::clone(image), context });
         }
-        finder
+        Self { images: all, functions, frames: HashMap::new(), names: BTreeSet::new(), notes }
     }
 
     /// Whether any image has source lines.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.images.is_empty()
+        self.images.iter().all(|lines| lines.context.is_none())
     }
 
     /// Where the instruction at `address` comes from, the innermost inlined function first and the function that it was
-    /// compiled into last. Empty where nothing says it.
+    /// compiled into last. Without debugging information it is the function that the symbols name, without a place.
+    /// Empty where nothing says it.
     pub fn lines_for(&mut self, address: Address) -> Arc<[Frame]> {
         if let Some(frames) = self.frames.get(&address) {
             return Arc::clone(frames);
@@ -99,8 +93,8 @@ impl SourceLines {
     /// The line of each stretch of `addresses` that has one, in order.
     pub fn rows(&mut self, addresses: Range<Address>) -> Vec<LineRow> {
         let mut rows = Vec::new();
-        for lines in &self.images {
-            let found = lines.context.find_location_range(addresses.start.0.into(), addresses.end.0.into());
+        for context in self.images.iter().filter_map(|lines| lines.context.as_ref()) {
+            let found = context.find_location_range(addresses.start.0.into(), addresses.end.0.into());
             let Ok(found) = found else { continue };
             for (start, bytes, location) in found {
                 if let (Ok(start), Ok(bytes), Some(file), Some(line)) =
@@ -125,18 +119,31 @@ impl SourceLines {
 
     fn find_frames(&mut self, address: Address) -> Option<Arc<[Frame]>> {
         let lines = self.images.iter().find(|lines| lines.image.segment_at(address).is_some())?;
-        let mut found = lines.context.find_frames(u64::from(address.0)).skip_all_loads().ok()?;
         let mut frames = Vec::new();
-        while let Ok(Some(frame)) = found.next() {
-            let location = frame.location.as_ref();
-            let function =
-                frame.function.as_ref().and_then(|function| Some(demangle(&function.raw_name().ok()?)));
-            frames.push(Frame {
-                function: function.map(|name| intern(&mut self.names, &name)),
-                file: location.and_then(|location| location.file).map(|file| intern(&mut self.names, file)),
-                line: location.and_then(|location| location.line),
-                column: location.and_then(|location| location.column).filter(|&column| column != 0),
-            });
+        if let Some(context) = &lines.context
+            && let Ok(mut found) = context.find_frames(u64::from(address.0)).skip_all_loads()
+        {
+            while let Ok(Some(frame)) = found.next() {
+                let location = frame.location.as_ref();
+                let name = frame.function.as_ref().and_then(|name| Some(demangle(&name.raw_name().ok()?)));
+                frames.push(Frame {
+                    function: name.map(|name| intern(&mut self.names, &name)),
+                    file: location
+                        .and_then(|location| location.file)
+                        .map(|file| intern(&mut self.names, file)),
+                    line: location.and_then(|location| location.line),
+                    column: location.and_then(|location| location.column).filter(|&column| column != 0),
+                });
+            }
+        }
+        // Assembly code has lines, but no functions in its debugging information.
+        if let Some(function) = self.functions.at(address) {
+            if frames.is_empty() {
+                frames.push(Frame::default());
+            }
+            if let Some(Frame { function: outermost @ None, .. }) = frames.last_mut() {
+                *outermost = Some(intern(&mut self.names, &function.name));
+            }
         }
         Some(Arc::from(frames))
     }
@@ -169,28 +176,4 @@ fn intern(names: &mut BTreeSet<Arc<str>>, name: &str) -> Arc<str> {
     let name: Arc<str> = Arc::from(name);
     names.insert(Arc::clone(&name));
     name
-}
-
-/// The debugging information of an image; `None` where it has none.
-fn context(image: &Image) -> Result<Option<Context<Reader>>, String> {
-    let Some(bytes) = image.elf_bytes() else { return Ok(None) };
-    let file = ElfFile32::<object::LittleEndian>::parse(&**bytes).map_err(|error| error.to_string())?;
-    if file.section_by_name(".debug_info").is_none() {
-        return Ok(None);
-    }
-    let dwarf = gimli::Dwarf::load(|id| section(&file, id))?;
-    Context::from_dwarf(dwarf).map(Some).map_err(|error| error.to_string())
-}
-
-/// The bytes of a debugging section, uncompressed; none where there is no such section.
-fn section(file: &ElfFile32<'_, object::LittleEndian>, id: SectionId) -> Result<Reader, String> {
-    let reader = |bytes: &[u8]| EndianArcSlice::new(Arc::from(bytes), LittleEndian);
-    let Some(section) = file.section_by_name(id.name()) else { return Ok(reader(&[])) };
-    let compressed = section.compressed_data().map_err(|error| error.to_string())?;
-    let most = (compressed.data.len() as u64).saturating_mul(MOST_EXPANSION);
-    if compressed.uncompressed_size > most {
-        return Err(format!("section {} claims to be {} bytes", id.name(), compressed.uncompressed_size));
-    }
-    let bytes = compressed.decompress().map_err(|error| error.to_string())?;
-    Ok(reader(&bytes))
 }

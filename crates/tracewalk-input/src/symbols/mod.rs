@@ -24,6 +24,7 @@
 //! ```
 
 mod contents;
+mod dwarf;
 mod functions;
 mod lines;
 mod table;
@@ -48,7 +49,7 @@ pub use vectors::{VectorTable, VectorTableFrom};
 #[derive(Clone, Debug)]
 pub struct Symbols {
     images: Vec<Arc<Image>>,
-    functions: functions::Functions,
+    functions: Arc<functions::Functions>,
     contents: contents::Contents,
     vector_tables: Vec<VectorTable>,
     profile: Option<Profile>,
@@ -78,7 +79,7 @@ impl Symbols {
         }
         let contents = contents::Contents::of(&tables);
         Self {
-            functions: functions::Functions::of(&tables, &contents),
+            functions: Arc::new(functions::Functions::of(&tables, &contents)),
             contents,
             vector_tables: vectors::candidates(&tables),
             profile: memory.images.iter().find_map(|image| image.attributes.profile),
@@ -148,7 +149,10 @@ impl Symbols {
     /// A finder of source lines, for one thread.
     #[must_use]
     pub fn source_lines(&self) -> SourceLines {
-        SourceLines::new(&self.images)
+        let zero = Address(0);
+        let starts_at_zero = self.function_at(zero).is_some();
+        let code_at_zero = starts_at_zero || matches!(self.content_at(zero), Some(Content::Code(_)));
+        SourceLines::new(&self.images, Arc::clone(&self.functions), code_at_zero)
     }
 
     /// What keeps symbols from being found.

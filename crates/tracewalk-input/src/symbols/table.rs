@@ -44,13 +44,16 @@ pub(super) enum Binding {
     Local,
 }
 
-/// A section in memory.
+/// A section.
 #[derive(Debug)]
 pub(super) struct Section {
     pub(super) name: String,
     pub(super) start: u32,
     /// Behind the last byte, at most 2^32.
     pub(super) end: u64,
+    /// Whether it is part of the running program.
+    pub(super) memory: bool,
+    /// Whether it holds code.
     pub(super) code: bool,
 }
 
@@ -76,6 +79,7 @@ impl Table {
                 name: String::from_utf8_lossy(name).into_owned(),
                 start,
                 end: (u64::from(start) + u64::from(section.sh_size(ENDIAN))).min(1 << 32),
+                memory: flags.contains(elf::SHF_ALLOC),
                 code: flags.contains(elf::SHF_EXECINSTR) && flags.contains(elf::SHF_ALLOC),
             });
         }

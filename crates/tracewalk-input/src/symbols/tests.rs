@@ -1,1 +1,333 @@
+use gimli::write;
+use tracewalk::ids::{Address, Isa};
 
+use super::*;
+use crate::fixtures::{
+    ALLOC, EXECUTE, Elf, FUNCTION, GLOBAL_FUNCTION, GLOBAL_LABEL, LABEL, WEAK_FUNCTION, corpus,
+};
+use crate::image::{ImageKind, ImageLoader};
+
+fn memory_of(elf: &Elf) -> Memory {
+    let image = Image::from_bytes("app.elf".as_ref(), &ImageKind::Elf, elf.build()).unwrap();
+    let mut memory = Memory::default();
+    memory.add(Arc::new(image)).unwrap();
+    memory
+}
+
+fn symbols_of(elf: &Elf) -> Symbols {
+    Symbols::of(&memory_of(elf))
+}
+
+/// A program with 64 bytes of code at 0x8000.
+fn program() -> Elf {
+    let mut elf = Elf::new();
+    elf.section(".text", ALLOC | EXECUTE, 0x8000, &[0; 64]);
+    elf
+}
+
+fn name_at(symbols: &Symbols, address: u32) -> Option<&str> {
+    symbols.function_at(Address(address)).map(|function| function.name.as_str())
+}
+
+#[test]
+fn functions_have_no_thumb_bit_and_end_at_their_size() {
+    let mut elf = program();
+    elf.symbol("thumb", 0x8001, 6, GLOBAL_FUNCTION, 1);
+    elf.symbol("arm", 0x8008, 8, FUNCTION, 1);
+    let symbols = symbols_of(&elf);
+    assert_eq!(name_at(&symbols, 0x8000), Some("thumb"));
+    assert_eq!(name_at(&symbols, 0x8005), Some("thumb"));
+    assert_eq!(name_at(&symbols, 0x8006), None);
+    assert_eq!(name_at(&symbols, 0x8008), Some("arm"));
+    assert_eq!(name_at(&symbols, 0x7fff), None);
+    let isas = symbols.functions().iter().map(|function| (function.isa, function.global));
+    assert!(isas.eq([(Some(Isa::T32), true), (Some(Isa::A32), false)]));
+    assert_eq!(symbols.isa_at(Address(0x8002)), Some(Isa::T32));
+    assert_eq!(symbols.isa_at(Address(0x8020)), None);
+}
+
+#[test]
+fn a_missing_size_is_inferred_from_what_comes_next() {
+    let mut elf = program();
+    elf.symbol("first", 0x8001, 0, GLOBAL_FUNCTION, 1);
+    elf.symbol("second", 0x8011, 4, GLOBAL_FUNCTION, 1);
+    elf.symbol("last", 0x8021, 0, GLOBAL_FUNCTION, 1);
+    let symbols = symbols_of(&elf);
+    let sizes = symbols.functions().iter().map(|function| function.size);
+    assert!(sizes.eq([0x10, 4, 0x20]), "the last one ends with its section");
+    // Code that is not in the file, as in ROM: an absolute symbol.
+    elf.symbols.clear();
+    elf.symbol("rom", 0x1fff_0001, 0, GLOBAL_FUNCTION, 0xfff1);
+    assert_eq!(name_at(&symbols_of(&elf), 0x1fff_0010), Some("rom"));
+}
+
+#[test]
+fn the_innermost_of_nested_functions_has_the_address() {
+    let mut elf = program();
+    elf.symbol("outer", 0x8001, 0x20, GLOBAL_FUNCTION, 1);
+    elf.symbol("inner", 0x8009, 0x08, FUNCTION, 1);
+    elf.symbol("behind", 0x801d, 0x10, FUNCTION, 1);
+    let symbols = symbols_of(&elf);
+    let names = [0x8000, 0x8007, 0x8008, 0x800f, 0x8010, 0x801b, 0x801c, 0x802b, 0x802c];
+    let names = names.map(|address| name_at(&symbols, address).unwrap_or("-"));
+    assert_eq!(names, ["outer", "outer", "inner", "inner", "outer", "outer", "behind", "behind", "-"]);
+}
+
+#[test]
+fn the_global_name_comes_before_the_weak_and_local_ones() {
+    let mut elf = program();
+    for (name, info) in [
+        ("local", FUNCTION),
+        ("NMI_Handler", WEAK_FUNCTION),
+        ("BusFault_Handler", WEAK_FUNCTION),
+        ("Default_Handler", GLOBAL_FUNCTION),
+    ] {
+        elf.symbol(name, 0x8001, 2, info, 1);
+    }
+    let symbols = symbols_of(&elf);
+    let function = symbols.function_at(Address(0x8000)).unwrap();
+    assert_eq!(function.name, "Default_Handler");
+    assert_eq!(function.aliases, ["BusFault_Handler", "NMI_Handler", "local"]);
+    assert_eq!(symbols.function_named("NMI_Handler"), Some(function));
+    assert_eq!(symbols.function_named("nobody"), None);
+}
+
+#[test]
+fn labels_of_assembly_code_are_functions_where_there_is_no_other() {
+    let mut elf = program();
+    elf.symbol("$d", 0x8000, 0, LABEL, 1);
+    elf.symbol("$a", 0x8008, 0, LABEL, 1);
+    elf.symbol("vectors", 0x8000, 0, GLOBAL_LABEL, 1);
+    elf.symbol("start", 0x8008, 0, GLOBAL_LABEL, 1);
+    elf.symbol("function", 0x8010, 8, GLOBAL_FUNCTION, 1);
+    elf.symbol("text_begins", 0x8010, 0, GLOBAL_LABEL, 1);
+    elf.symbol("loop", 0x8014, 0, LABEL, 1);
+    elf.symbol("text_ends", 0x8040, 0, GLOBAL_LABEL, 1);
+    let symbols = symbols_of(&elf);
+    let functions =
+        symbols.functions().iter().map(|function| (function.name.as_str(), function.size, function.kind));
+    assert!(functions.eq([("start", 8, FunctionKind::Label), ("function", 8, FunctionKind::Function)]));
+}
+
+#[test]
+fn mapping_symbols_tell_instruction_sets_and_data_apart() {
+    let mut elf = program();
+    for (name, address) in [("$a", 0x8000), ("$t.1", 0x8010), ("$d", 0x8018), ("$t", 0x8018), ("$d", 0x8020)]
+    {
+        elf.symbol(name, address, 0, LABEL, 1);
+    }
+    elf.symbol("$x", 0x8004, 0, LABEL, 1);
+    elf.symbol("$dollar", 0x8004, 0, LABEL, 1);
+    elf.section(".debug_frame", 0, 0, &[0; 64]);
+    elf.symbol("$d", 0x8, 0, LABEL, 2);
+    let symbols = symbols_of(&elf);
+    let (arm, thumb) = (Content::Code(Isa::A32), Content::Code(Isa::T32));
+    let contents = symbols.contents().map(|(start, end, content)| (start.0, end, content));
+    assert!(contents.eq([(0x8000, 0x8010, arm), (0x8010, 0x8020, thumb), (0x8020, 0x8040, Content::Data)]));
+    assert_eq!(symbols.isa_at(Address(0x800c)), Some(Isa::A32));
+    assert_eq!(symbols.isa_at(Address(0x8030)), None);
+}
+
+#[test]
+fn names_are_demangled() {
+    let mut elf = program();
+    elf.symbol("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", 0x8001, 2, FUNCTION, 1);
+    elf.symbol("_ZN3app4TaskC1Ei", 0x8003, 2, FUNCTION, 1);
+    elf.symbol("_Zombie", 0x8005, 2, FUNCTION, 1);
+    let symbols = symbols_of(&elf);
+    let names = symbols.functions().iter().map(|function| function.name.as_str());
+    assert!(names.eq(["core::fmt::Write::write_fmt", "app::Task::Task(int)", "_Zombie"]));
+    assert!(symbols.function_named("_ZN3app4TaskC1Ei").is_some());
+}
+
+/// A program with a plausible vector table at `address`, and the reset handler behind it.
+fn with_vectors(address: u32) -> Elf {
+    let mut elf = Elf::new();
+    let words = [0x2000_1000, address + 9, 0x0000_bf00];
+    elf.section(".text", ALLOC | EXECUTE, address, &words.map(u32::to_le_bytes).concat());
+    elf
+}
+
+#[test]
+fn the_vector_table_is_found_by_name_or_place() {
+    let find = |elf: &Elf| {
+        let memory = memory_of(elf);
+        Symbols::of(&memory).vector_table(&memory.program, None).map(|table| (table.address.0, table.from))
+    };
+    let mut elf = with_vectors(0x0800_0000);
+    assert_eq!(find(&elf), Some((0x0800_0000, VectorTableFrom::LowestAddress)));
+    elf.sections[0].name = ".isr_vector";
+    assert_eq!(find(&elf), Some((0x0800_0000, VectorTableFrom::Section(".isr_vector".to_owned()))));
+    elf.symbol("g_pfnVectors", 0x0800_0000, 0, GLOBAL_LABEL, 1);
+    assert_eq!(find(&elf), Some((0x0800_0000, VectorTableFrom::Symbol("g_pfnVectors".to_owned()))));
+    assert_eq!(find(&with_vectors(0)), Some((0, VectorTableFrom::Reset)));
+    // A reset handler in A32 is no M-profile vector, and the table has to be aligned.
+    let mut elf = with_vectors(0x0800_0000);
+    elf.sections[0].bytes[4] &= !1;
+    assert_eq!(find(&elf), None);
+    assert_eq!(find(&with_vectors(0x0800_0010)), None);
+}
+
+#[test]
+fn an_application_processor_has_no_table_of_addresses() {
+    let memory = memory_of(&with_vectors(0));
+    let symbols = Symbols::of(&memory);
+    assert!(symbols.vector_table(&memory.program, Some(Profile::M)).is_some());
+    assert!(symbols.vector_table(&memory.program, Some(Profile::A)).is_none());
+}
+
+/// Debugging information for a function at 8, and for one that the linker removed and put at 0.
+fn removed_function(version: u16) -> Vec<(&'static str, Vec<u8>)> {
+    let encoding = gimli::Encoding { format: gimli::Format::Dwarf32, version, address_size: 4 };
+    let name = |text: &str| write::LineString::String(text.as_bytes().to_vec());
+    let mut lines = write::LineProgram::new(
+        encoding,
+        gimli::LineEncoding::default(),
+        name("/src"),
+        None,
+        name("a.c"),
+        None,
+    );
+    let directory = lines.default_directory();
+    let file = lines.add_file(name("a.c"), directory, None);
+    let mut functions = Vec::new();
+    for (function, start, size, line) in [("removed", 0, 0x20, 6), ("used", 8, 8, 3)] {
+        lines.begin_sequence(Some(write::Address::Constant(start)));
+        lines.row().file = file;
+        lines.row().line = line;
+        lines.generate_row();
+        lines.end_sequence(size);
+        functions.push((function, start, size));
+    }
+    let mut dwarf = write::Dwarf::new();
+    let id = dwarf.units.add(write::Unit::new(encoding, lines));
+    let unit = dwarf.units.get_mut(id);
+    let root = unit.root();
+    let mut ranges = Vec::new();
+    for (function, start, size) in functions {
+        let entry = unit.add(root, gimli::DW_TAG_subprogram);
+        let entry = unit.get_mut(entry);
+        entry.set(gimli::DW_AT_name, write::AttributeValue::String(function.into()));
+        entry.set(gimli::DW_AT_low_pc, write::AttributeValue::Address(write::Address::Constant(start)));
+        entry.set(gimli::DW_AT_high_pc, write::AttributeValue::Udata(size));
+        ranges.push(write::Range::StartLength { begin: write::Address::Constant(start), length: size });
+    }
+    let ranges = unit.ranges.add(write::RangeList(ranges));
+    let root = unit.get_mut(root);
+    root.set(gimli::DW_AT_comp_dir, write::AttributeValue::String(b"/src".to_vec()));
+    root.set(gimli::DW_AT_low_pc, write::AttributeValue::Address(write::Address::Constant(0)));
+    root.set(gimli::DW_AT_ranges, write::AttributeValue::RangeListRef(ranges));
+    let mut sections = write::Sections::new(write::EndianVec::new(gimli::LittleEndian));
+    dwarf.write(&mut sections).unwrap();
+    let mut written = Vec::new();
+    sections
+        .for_each(|id, bytes| {
+            written.push((id.name(), bytes.slice().to_vec()));
+            Ok::<_, gimli::Error>(())
+        })
+        .unwrap();
+    written
+}
+
+#[test]
+fn functions_that_the_linker_removed_do_not_lie_over_the_code_at_zero() {
+    for version in [4, 5] {
+        let mut elf = Elf::new();
+        elf.section(".text", ALLOC | EXECUTE, 0, &[0; 32]);
+        for (name, bytes) in removed_function(version) {
+            elf.section(name, 0, 0, &bytes);
+        }
+        elf.symbol("$d", 0, 0, LABEL, 1);
+        elf.symbol("$t", 8, 0, LABEL, 1);
+        elf.symbol("used", 9, 8, GLOBAL_FUNCTION, 1);
+        let mut lines = symbols_of(&elf).source_lines();
+        assert_eq!(lines.notes(), []);
+        let frames = lines.lines_for(Address(8));
+        let frame = Frame {
+            function: Some("used".into()),
+            file: Some("/src/a.c".into()),
+            line: Some(3),
+            column: None,
+        };
+        assert_eq!(*frames, [frame], "DWARF {version}");
+        assert!(lines.lines_for(Address(0x18)).is_empty(), "DWARF {version}");
+        let rows = lines.rows(Address(0)..Address(0x20));
+        assert_eq!(rows.len(), 1, "DWARF {version}");
+        assert_eq!((rows[0].start.0, rows[0].bytes, rows[0].line), (8, 8, 3));
+
+        // Where code does start at 0, the information about it is believed.
+        elf.symbols.clear();
+        elf.symbol("removed", 1, 8, GLOBAL_FUNCTION, 1);
+        let frames = symbols_of(&elf).source_lines().lines_for(Address(2));
+        assert_eq!(frames.first().and_then(|frame| frame.function.as_deref()), Some("removed"));
+    }
+}
+
+#[test]
+fn unreadable_debugging_information_is_a_note() {
+    let mut elf = program();
+    elf.section(".debug_info", 0, 0, &[0xff; 16]);
+    elf.symbol("main", 0x8001, 4, GLOBAL_FUNCTION, 1);
+    let mut lines = symbols_of(&elf).source_lines();
+    assert_eq!(lines.notes().len(), 1);
+    assert!(lines.notes()[0].to_string().starts_with("app.elf: its source lines cannot be read: "));
+    assert_eq!(lines.lines_for(Address(0x8002))[0].to_string(), "main");
+}
+
+#[test]
+fn a_compressed_section_cannot_claim_any_size() {
+    let mut elf = program();
+    // Elf32_Chdr: zlib, 4 GiB.
+    let header = [1, 0xffff_ffff, 1].map(u32::to_le_bytes).concat();
+    elf.section(".debug_info", 0x800, 0, &header);
+    let lines = symbols_of(&elf).source_lines();
+    assert_eq!(
+        lines.notes()[0].problem,
+        "its source lines cannot be read: section .debug_info claims to be 4294967295 bytes"
+    );
+}
+
+#[test]
+fn symbols_and_finders_can_be_sent_to_threads() {
+    fn shared<T: Send + Sync>() {}
+    fn sent<T: Send>() {}
+    shared::<Symbols>();
+    sent::<SourceLines>();
+}
+
+/// Functions and places of an address as `addr2line -i` of GNU binutils prints them, the directories cut off.
+fn places(lines: &mut SourceLines, address: u32) -> Vec<String> {
+    let frames = lines.lines_for(Address(address));
+    let place = |frame: &Frame| {
+        let file = frame.file.as_deref().unwrap_or("?").rsplit('/').next().unwrap_or("?").to_owned();
+        format!("{} {file}:{}", frame.function.as_deref().unwrap_or("?"), frame.line.unwrap_or(0))
+    };
+    frames.iter().map(place).collect()
+}
+
+#[test]
+fn lines_and_inlined_functions_are_those_of_binutils() {
+    let Some(path) = corpus("synthetic/mix-m0-mtb-4k/program.elf") else { return };
+    let memory = ImageLoader::new().memory(&[path.to_str().unwrap().parse().unwrap()]).unwrap();
+    let symbols = Symbols::of(&memory);
+    let mut lines = symbols.source_lines();
+    assert_eq!(places(&mut lines, 0xc0), ["semi m_start.c:4", "quit m_start.c:5"]);
+    assert_eq!(
+        places(&mut lines, 0x364),
+        ["__udivsi3 lib1funcs.S:1081"],
+        "assembly code, named by its symbol"
+    );
+    assert_eq!(name_at(&symbols, 0x134), Some("Default_Handler"));
+    assert_eq!(symbols.vector_table(&memory.program, None).map(|table| table.address), Some(Address(0)));
+    assert_eq!(symbols.content_at(Address(0xbc)), Some(Content::Data));
+
+    let Some(path) = corpus("real/stm32f105/trace_example.elf") else { return };
+    let memory = ImageLoader::new().memory(&[path.to_str().unwrap().parse().unwrap()]).unwrap();
+    let symbols = Symbols::of(&memory);
+    let mut lines = symbols.source_lines();
+    assert_eq!(places(&mut lines, 0x0800_02b4), ["bubble_sort trace_example.c:133"]);
+    assert_eq!(places(&mut lines, 0x0800_0306), ["TIM2_IRQ trace_example.c:155"]);
+    assert_eq!(places(&mut lines, 0x0800_0310), ["TIM2_IRQ trace_example.c:156"]);
+    let table = symbols.vector_table(&memory.program, None);
+    assert_eq!(table.map(|table| table.address), Some(Address(0x0800_0000)));
+}

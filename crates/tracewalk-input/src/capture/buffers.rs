@@ -1,0 +1,166 @@
+//! The trace file of a snapshot: the buffers, and how sources, cores and buffers belong together.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::Buffer;
+use super::container::{Blocks, Container};
+use super::devices::entry_number;
+use super::error::{CaptureError, CaptureErrorKind as Kind};
+use super::ini::{Entry, Ini, Section};
+use super::snapshot::{Frequency, Place};
+use crate::excerpt::excerpt;
+use crate::file::{self, FileProblem};
+use crate::nearest::nearest;
+use crate::origin::{Origin, Stated};
+use crate::paths::Confinement;
+
+/// More buffers than any system has; each may be a large file.
+const MOST_BUFFERS: usize = 256;
+
+/// What the trace file says.
+#[derive(Debug)]
+pub(super) struct Metadata {
+    path: PathBuf,
+    buffers: Vec<BufferSection>,
+    /// Source = buffers.
+    pub(super) source_buffers: Vec<Entry>,
+    /// Core = source. A core with two sources has two entries.
+    pub(super) core_sources: Vec<Entry>,
+    pub(super) timestamp_frequency: Frequency,
+}
+
+/// A buffer's section.
+#[derive(Debug)]
+struct BufferSection {
+    name: String,
+    file: PathBuf,
+    file_line: u32,
+    container: Option<Stated<Container>>,
+    blocks: Blocks,
+    origin: Origin,
+}
+
+impl Metadata {
+    /// Reads the trace file at `path`.
+    pub(super) fn read(path: &Path, confinement: &Confinement) -> Result<Self, CaptureError> {
+        let mut ini = Ini::read(path)?;
+        let place = Place { path, confinement };
+        let list = ini.section("trace_buffers").ok_or_else(|| place.error(None, Kind::NoBuffer))?;
+        let names = place.required(list, "buffers")?;
+        let mut buffers = Vec::<BufferSection>::new();
+        let wanted = names.value.split(',').map(str::trim).filter(|name| !name.is_empty());
+        for name in wanted {
+            let section = ini.section(name).ok_or_else(|| {
+                let nearest = nearest(name, ini.sections.iter().map(|section| section.name.as_str()));
+                let nearest = nearest.map(str::to_owned);
+                place.error(
+                    Some(names.line),
+                    Kind::Undefined { what: "section", name: excerpt(name), nearest },
+                )
+            })?;
+            let buffer = BufferSection::read(section, &place)?;
+            if buffers.iter().any(|known| known.name == buffer.name) {
+                return Err(place.error(Some(section.line), Kind::Repeated { key: excerpt(&buffer.name) }));
+            }
+            if buffers.len() == MOST_BUFFERS {
+                let found = names.value.split(',').count();
+                let kind = Kind::TooMany { what: "trace buffers", found, limit: MOST_BUFFERS };
+                return Err(place.error(Some(names.line), kind));
+            }
+            buffers.push(buffer);
+        }
+        if buffers.is_empty() {
+            return Err(place.error(Some(names.line), Kind::NoBuffer));
+        }
+        let frequency = ini.section("timestamp").and_then(|section| section.entry("frequency"));
+        let timestamp_frequency = match frequency {
+            Some(entry) => Some(Stated::new(entry_number(entry, &place)?, Origin::line(path, entry.line))),
+            None => None,
+        };
+        let mut entries = |name: &str| {
+            let section = ini.sections.iter_mut().find(|section| section.name == name);
+            section.map(|section| std::mem::take(&mut section.entries)).unwrap_or_default()
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            buffers,
+            source_buffers: entries("source_buffers"),
+            core_sources: entries("core_trace_sources"),
+            timestamp_frequency,
+        })
+    }
+
+    /// An error in the trace file.
+    pub(super) fn error(&self, line: u32, kind: Kind) -> CaptureError {
+        CaptureError { file: self.path.clone(), line: Some(line), kind }
+    }
+}
+
+impl BufferSection {
+    fn read(section: &Section, place: &Place<'_>) -> Result<Self, CaptureError> {
+        let file = place.required(section, "file")?;
+        let (container, blocks) = match section.entry("format") {
+            Some(entry) => {
+                let (container, blocks) =
+                    format(&entry.value).map_err(|kind| place.error(Some(entry.line), kind))?;
+                (Some(Stated::new(container, Origin::line(place.path, entry.line))), blocks)
+            }
+            None => (None, Blocks::None),
+        };
+        Ok(Self {
+            name: section.entry("name").map_or(&section.name, |name| &name.value).clone(),
+            file: place.file(file)?,
+            file_line: file.line,
+            container,
+            blocks,
+            origin: Origin::line(place.path, section.line),
+        })
+    }
+}
+
+/// How the bytes of a buffer of this format are packed.
+fn format(word: &str) -> Result<(Container, Blocks), Kind> {
+    const FORMATS: [&str; 3] = ["coresight", "source_data", "dstream_coresight"];
+    match word.to_ascii_lowercase().as_str() {
+        "coresight" => Ok((Container::Frames, Blocks::None)),
+        "source_data" => Ok((Container::Raw, Blocks::None)),
+        // DSTREAM units capture trace ports, so there are synchronisation patterns between the frames.
+        "dstream_coresight" => Ok((Container::TracePort, Blocks::Dstream)),
+        _ => Err(Kind::UnknownValue {
+            key: "format".to_owned(),
+            found: excerpt(word),
+            nearest: nearest(word, FORMATS).unwrap_or(""),
+        }),
+    }
+}
+
+/// Reads the buffers' files, each once.
+pub(super) fn load(metadata: &Metadata) -> Result<Vec<Buffer>, CaptureError> {
+    let mut files = BTreeMap::new();
+    let mut buffers = Vec::new();
+    for section in &metadata.buffers {
+        let error = |problem| {
+            let kind = Kind::NamedFile { file: section.file.clone(), problem };
+            metadata.error(section.file_line, kind)
+        };
+        let bytes = match files.get(&(&section.file, section.blocks)) {
+            Some(bytes) => crate::bytes::Bytes::clone(bytes),
+            None => section.blocks.payload(file::read(&section.file, file::LONGEST_FILE).map_err(error)?),
+        };
+        if bytes.is_empty() {
+            return Err(error(FileProblem::Empty));
+        }
+        files.insert((&section.file, section.blocks), bytes.clone());
+        buffers.push(Buffer {
+            name: section.name.clone(),
+            file: section.file.clone(),
+            bytes,
+            container: section.container.clone(),
+            sources: Vec::new(),
+            blocks: section.blocks,
+            origin: section.origin.clone(),
+        });
+    }
+    Ok(buffers)
+}

@@ -1,0 +1,197 @@
+//! Reads `capture.toml`, the description of a capture in one file.
+//!
+//! ```toml
+//! [capture]
+//! file = "swo.bin"            # relative to this file, and not outside its directory
+//! container = "frames"        # auto, frames, tpiu, raw, mtb; auto where it is not said
+//! name = "ETB_0"              # for messages; the file's name where it is not said
+//! blocks = "dstream"          # 504 bytes of trace and 8 others in turn, from a DSTREAM unit
+//! timestamp_frequency = 25_000_000
+//!
+//! [[source]]
+//! protocol = "etmv3"          # etmv3, pft, mtb, itm, unknown
+//! id = 0x02                   # the trace ID, where there is one
+//! cpu = "cortex-m3"           # registers that are not given have the values that are usual for it
+//! registers = { etmcr = 0x500 }  # or a file of lines like MTB_POSITION=0x1bc
+//! name = "ETM_0"
+//! core = "cpu_0"              # whose trace it is; images may be for one core
+//!
+//! [[image]]
+//! file = "app.elf"
+//!
+//! [[image]]
+//! file = "ram.bin"
+//! address = 0x2000_0000       # the file is the memory's bytes from this address on
+//! offset = 0x100              # from this byte of the file on
+//! length = 0x1000             # and not more than these
+//! space = "S"
+//! cores = ["cpu_0"]           # every core's where it is not said
+//! ```
+
+use std::path::Path;
+
+use tracewalk::ids::Address;
+
+use super::container::{Blocks, Container};
+use super::document::{Document, Table};
+use super::error::{CaptureError, CaptureErrorKind as Kind};
+use super::registers::{DECODING, Registers, known};
+use super::source::{Protocol, SourceDescription, known_cpu, trace_id};
+use super::{Buffer, Capture};
+use crate::excerpt::excerpt;
+use crate::file;
+use crate::image::{ImageKind, ImageRequest};
+use crate::nearest::nearest;
+use crate::origin::Stated;
+
+/// Reads the description at `path` and the trace that it names.
+pub(super) fn read(path: &Path) -> Result<Capture, CaptureError> {
+    let document = Document::read(path)?;
+    let root = document.parse()?;
+    root.check_keys("the file", &["capture", "source", "image"])?;
+    let capture = root.table("capture")?.ok_or_else(|| {
+        document.error(None, Kind::MissingKey { place: "the file".to_owned(), key: "[capture]" })
+    })?;
+    let mut buffer = read_buffer(&document, &capture)?;
+    for table in root.tables("source")? {
+        buffer.sources.push(read_source(&document, &table)?);
+    }
+    let images =
+        root.tables("image")?.iter().map(|table| read_image(&document, table)).collect::<Result<_, _>>()?;
+    let timestamp_frequency = capture.number("timestamp_frequency", u64::MAX)?;
+    Ok(Capture {
+        path: path.to_owned(),
+        buffers: vec![buffer],
+        other_sources: Vec::new(),
+        images,
+        timestamp_frequency: timestamp_frequency.map(|stated| Stated::new(stated.value, stated.origin)),
+        notes: Vec::new(),
+    })
+}
+
+fn read_buffer(document: &Document, table: &Table<'_, '_>) -> Result<Buffer, CaptureError> {
+    table.check_keys("[capture]", &["file", "container", "name", "blocks", "timestamp_frequency"])?;
+    let file = table.required_file("[capture]", "file")?;
+    let container = match table.text("container")? {
+        Some(word) if word.value != "auto" => {
+            let container = word.value.parse::<Container>();
+            Some(Stated::new(
+                container.map_err(|error| table.error_at("container", error.into()))?,
+                word.origin,
+            ))
+        }
+        _ => None,
+    };
+    let blocks = match table.text("blocks")?.map(|word| word.value) {
+        None => Blocks::None,
+        Some(word) if word == "dstream" => Blocks::Dstream,
+        Some(word) => {
+            let found = excerpt(&word);
+            let kind = Kind::UnknownValue { key: "blocks".to_owned(), found, nearest: "dstream" };
+            return Err(table.error_at("blocks", kind));
+        }
+    };
+    let bytes = file::read(&file.value, file::LONGEST_FILE)
+        .and_then(|bytes| if bytes.is_empty() { Err(file::FileProblem::Empty) } else { Ok(bytes) })
+        .map_err(|problem| table.error_at("file", Kind::NamedFile { file: file.value.clone(), problem }))?;
+    let name = match table.text("name")? {
+        Some(name) => name.value,
+        None => file.value.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+    };
+    Ok(Buffer {
+        name,
+        file: file.value,
+        bytes: blocks.payload(bytes),
+        container,
+        sources: Vec::new(),
+        blocks,
+        origin: document.origin(table.line()),
+    })
+}
+
+fn read_source(document: &Document, table: &Table<'_, '_>) -> Result<SourceDescription, CaptureError> {
+    const PLACE: &str = "[[source]]";
+    table.check_keys(PLACE, &["id", "protocol", "cpu", "registers", "name", "core"])?;
+    let protocol = table.required(PLACE, "protocol", table.text("protocol")?)?;
+    let protocol = Protocol::from_name(&protocol.value).map_err(|kind| table.error_at("protocol", kind))?;
+    let mut source = SourceDescription::new(protocol, document.origin(table.line()));
+    if let Some(number) = table.number("id", u64::MAX)? {
+        source.id = Some(trace_id(number.value).map_err(|kind| table.error_at("id", kind))?);
+    }
+    if let Some(cpu) = table.text("cpu")? {
+        let known = known_cpu(&cpu.value).map_err(|kind| table.error_at("cpu", kind))?;
+        source.cpu = Some(Stated::new(known, cpu.origin));
+    }
+    source.name = table.text("name")?.map(|name| name.value);
+    source.core = table.text("core")?.map(|core| core.value);
+    source.registers = read_registers(table)?;
+    source.add_usual_registers();
+    source.add_id_from_registers();
+    Ok(source)
+}
+
+/// `registers` is a table of them, or the name of a file.
+fn read_registers(source: &Table<'_, '_>) -> Result<Registers, CaptureError> {
+    if source.is_text("registers") {
+        return match source.file("registers")? {
+            Some(file) => Registers::read_mtb(&file.value),
+            None => Ok(Registers::new()),
+        };
+    }
+    let mut registers = Registers::new();
+    let Some(table) = source.table("registers")? else { return Ok(registers) };
+    for key in table.keys() {
+        let name = known(key, &DECODING).map_err(|_| {
+            let nearest = nearest(key, LOWER_CASE).unwrap_or("");
+            let kind = Kind::UnknownKey { place: "registers".to_owned(), key: excerpt(key), nearest };
+            table.error_at(key, kind)
+        })?;
+        if registers.stated(name).is_some() {
+            return Err(table.error_at(key, Kind::Repeated { key: name.to_owned() }));
+        }
+        if let Some(number) = table.number(key, u64::from(u32::MAX))? {
+            let value = u32::try_from(number.value).unwrap_or(u32::MAX);
+            registers.set(name, value, number.origin);
+        }
+    }
+    Ok(registers)
+}
+
+/// The registers as descriptions write them.
+pub(super) const LOWER_CASE: [&str; 9] = [
+    "etmcr",
+    "etmidr",
+    "etmccer",
+    "etmtraceidr",
+    "itmtcr",
+    "mtb_position",
+    "mtb_master",
+    "mtb_flow",
+    "mtb_base",
+];
+
+fn read_image(document: &Document, table: &Table<'_, '_>) -> Result<ImageRequest, CaptureError> {
+    const PLACE: &str = "[[image]]";
+    table.check_keys(PLACE, &["file", "address", "offset", "length", "space", "cores"])?;
+    let file = table.required_file(PLACE, "file")?;
+    let address = table.number("address", u64::from(u32::MAX))?;
+    let offset = table.number("offset", u64::MAX)?;
+    let length = table.number("length", u64::MAX)?;
+    let space = table.text("space")?;
+    let kind = match address {
+        Some(address) => ImageKind::Raw {
+            address: Address(u32::try_from(address.value).unwrap_or(u32::MAX)),
+            offset: offset.map_or(0, |offset| offset.value),
+            length: length.map(|length| length.value),
+            space: space.map(|space| space.value),
+        },
+        None if offset.is_some() || length.is_some() || space.is_some() => {
+            let kind = Kind::MissingKey { place: PLACE.to_owned(), key: "address" };
+            return Err(document.error(Some(table.line()), kind));
+        }
+        None => ImageKind::Elf,
+    };
+    let mut request = ImageRequest::new(file.value, kind, document.origin(table.line()));
+    request.cores = table.texts("cores")?;
+    Ok(request)
+}

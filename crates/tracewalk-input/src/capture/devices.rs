@@ -1,0 +1,164 @@
+//! The device files of a snapshot: cores with their memory, trace sources with their registers.
+
+use std::path::Path;
+
+use tracewalk::ids::Address;
+
+use super::error::{CaptureError, CaptureErrorKind as Kind};
+use super::ini::{Entry, Ini, Section};
+use super::registers::{DECODING, Registers, parse_value};
+use super::snapshot::Place;
+use super::source::{Protocol, SourceDescription};
+use crate::excerpt::excerpt;
+use crate::image::{ImageKind, ImageRequest};
+use crate::nearest::nearest;
+use crate::number;
+use crate::origin::{Origin, Stated};
+use crate::paths::Confinement;
+
+/// What a device file describes.
+#[derive(Debug)]
+pub(super) struct Device {
+    pub(super) name: String,
+    pub(super) class: Class,
+    /// A core's type.
+    pub(super) cpu: Option<Stated<String>>,
+    /// A core's memory.
+    pub(super) dumps: Vec<ImageRequest>,
+    /// A trace source's description.
+    pub(super) source: Option<SourceDescription>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    Core,
+    TraceSource,
+    /// Something that neither executes nor traces.
+    Other,
+}
+
+/// Reads the device file at `path`.
+pub(super) fn read(
+    path: &Path,
+    confinement: &Confinement,
+    notes: &mut Vec<CaptureError>,
+) -> Result<Device, CaptureError> {
+    let ini = Ini::read(path)?;
+    let place = Place { path, confinement };
+    let missing = || Kind::MissingKey { place: "the file".to_owned(), key: "[device]" };
+    let section = ini.section("device").ok_or_else(|| place.error(None, missing()))?;
+    let name = place.required(section, "name")?.value.clone();
+    let class = match place.required(section, "class")?.value.to_ascii_lowercase().as_str() {
+        "core" => Class::Core,
+        "trace_source" => Class::TraceSource,
+        _ => Class::Other,
+    };
+    let kind = section.entry("type");
+    let mut device = Device { name, class, cpu: None, dumps: Vec::new(), source: None };
+    match class {
+        Class::Core => {
+            device.cpu = kind.map(|kind| Stated::new(kind.value.clone(), Origin::line(path, kind.line)));
+            for section in ini.sections.iter().filter(|section| section.name.starts_with("dump")) {
+                device.dumps.extend(dump(section, &place, notes)?);
+            }
+        }
+        Class::TraceSource => {
+            let protocol = protocol(kind.map_or("", |kind| &kind.value));
+            let mut source = SourceDescription::new(protocol, Origin::line(path, section.line));
+            source.name = Some(device.name.clone());
+            for section in ini.sections.iter().filter(|section| section.name == "regs") {
+                add_registers(&mut source.registers, section, &place)?;
+            }
+            device.source = Some(source);
+        }
+        Class::Other => {}
+    }
+    Ok(device)
+}
+
+/// What a trace source of this type speaks. The types have versions behind them: `ETM3.5`, `PTM1.1`, `PFT1.1`.
+fn protocol(kind: &str) -> Protocol {
+    let upper = kind.to_ascii_uppercase();
+    let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| upper.starts_with(prefix));
+    if starts(&["ETM3", "ETMV3"]) {
+        Protocol::EtmV3
+    } else if starts(&["PTM", "PFT"]) {
+        Protocol::Pft
+    } else if starts(&["MTB"]) {
+        Protocol::Mtb
+    } else if starts(&["ITM"]) {
+        Protocol::Itm
+    } else {
+        Protocol::Unknown(kind.to_owned())
+    }
+}
+
+/// Takes over a `[regs]` section. Only registers that change decoding have to make sense: there are hundreds of others,
+/// some of 64 bits.
+fn add_registers(
+    registers: &mut Registers,
+    section: &Section,
+    place: &Place<'_>,
+) -> Result<(), CaptureError> {
+    for entry in &section.entries {
+        // Behind the name there may be its number or size: `ETMCR(0x000)`, `ETMCR(id:0x0)`, `CNTPCT(size:64)`.
+        let name = entry.key.split('(').next().unwrap_or("").trim().to_ascii_uppercase();
+        let known = registers.get(&name);
+        if !DECODING.contains(&name.as_str()) {
+            if let (Some(value), None) = (number::parse_u32(&entry.value), known) {
+                registers.set(&name, value, Origin::line(place.path, entry.line));
+            }
+            continue;
+        }
+        let value = parse_value(&name, &entry.value).map_err(|kind| place.error(Some(entry.line), kind))?;
+        if known.is_some_and(|known| known != value) {
+            return Err(place.error(Some(entry.line), Kind::Repeated { key: name }));
+        }
+        registers.set(&name, value, Origin::line(place.path, entry.line));
+    }
+    Ok(())
+}
+
+const DUMP_KEYS: [&str; 5] = ["file", "address", "length", "offset", "space"];
+
+/// A stretch of a core's memory; `None`, with a note, for one that a 32-bit core cannot have.
+fn dump(
+    section: &Section,
+    place: &Place<'_>,
+    notes: &mut Vec<CaptureError>,
+) -> Result<Option<ImageRequest>, CaptureError> {
+    for entry in &section.entries {
+        if !DUMP_KEYS.iter().any(|key| key.eq_ignore_ascii_case(&entry.key)) {
+            let nearest = nearest(&entry.key, DUMP_KEYS).unwrap_or("");
+            let section = format!("[{}]", excerpt(&section.name));
+            let kind = Kind::UnknownKey { place: section, key: excerpt(&entry.key), nearest };
+            return Err(place.error(Some(entry.line), kind));
+        }
+    }
+    let address = place.required(section, "address")?;
+    let file = place.file(place.required(section, "file")?)?;
+    let start = entry_number(address, place)?;
+    let Ok(start) = u32::try_from(start) else {
+        let limit = u64::from(u32::MAX);
+        let kind = Kind::TooLarge { key: "address".to_owned(), found: start, limit };
+        notes.push(place.error(Some(address.line), kind));
+        return Ok(None);
+    };
+    let number = |key| section.entry(key).map(|entry| entry_number(entry, place)).transpose();
+    let kind = ImageKind::Raw {
+        address: Address(start),
+        offset: number("offset")?.unwrap_or(0),
+        // Some writers say 0 for the whole file, as if it were not said.
+        length: number("length")?.filter(|&length| length != 0),
+        space: section.entry("space").map(|space| space.value.clone()),
+    };
+    Ok(Some(ImageRequest::new(file, kind, Origin::line(place.path, section.line))))
+}
+
+/// The number that an entry says.
+pub(super) fn entry_number(entry: &Entry, place: &Place<'_>) -> Result<u64, CaptureError> {
+    number::parse(&entry.value).ok_or_else(|| {
+        let found = format!("`{}`", excerpt(&entry.value));
+        place.error(Some(entry.line), Kind::Type { key: excerpt(&entry.key), expected: "a number", found })
+    })
+}

@@ -1,0 +1,216 @@
+//! A TOML file whose keys, types and places are checked as it is read.
+
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::error::{CaptureError, CaptureErrorKind as Kind};
+use crate::excerpt::excerpt;
+use crate::file;
+use crate::nearest::nearest;
+use crate::origin::{Origin, Stated};
+use crate::paths::Confinement;
+
+/// The text of a TOML file.
+pub(super) struct Document {
+    path: PathBuf,
+    text: String,
+    confinement: Confinement,
+}
+
+/// A table in it. The document's root is one.
+pub(super) struct Table<'doc, 'text> {
+    document: &'doc Document,
+    table: DeTable<'text>,
+    line: u32,
+}
+
+impl Document {
+    pub(super) fn read(path: &Path) -> Result<Self, CaptureError> {
+        let text = file::read_text(path).map_err(|problem| CaptureError {
+            file: path.to_owned(),
+            line: None,
+            kind: Kind::File(problem),
+        })?;
+        let confinement = Confinement::new(path.parent().unwrap_or(Path::new("")));
+        Ok(Self { path: path.to_owned(), text, confinement })
+    }
+
+    pub(super) fn parse(&self) -> Result<Table<'_, '_>, CaptureError> {
+        let root = DeTable::parse(&self.text).map_err(|error| {
+            let line = error.span().map(|span| self.line_of(span.start));
+            self.error(line, Kind::Toml(excerpt(error.message())))
+        })?;
+        Ok(Table { document: self, table: root.into_inner(), line: 1 })
+    }
+
+    pub(super) fn error(&self, line: Option<u32>, kind: Kind) -> CaptureError {
+        CaptureError { file: self.path.clone(), line, kind }
+    }
+
+    pub(super) fn origin(&self, line: u32) -> Origin {
+        Origin::line(&self.path, line)
+    }
+
+    fn line_of(&self, offset: usize) -> u32 {
+        let before = self.text.as_bytes().get(..offset).unwrap_or(self.text.as_bytes());
+        let newlines = before.iter().filter(|&&byte| byte == b'\n').count();
+        u32::try_from(newlines).map_or(u32::MAX, |newlines| newlines.saturating_add(1))
+    }
+}
+
+impl<'text> Table<'_, 'text> {
+    /// The line where it starts.
+    pub(super) const fn line(&self) -> u32 {
+        self.line
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.table.keys().map(|key| key.get_ref().as_ref())
+    }
+
+    /// Whether all its keys are among `known`.
+    pub(super) fn check_keys(&self, place: &str, known: &[&'static str]) -> Result<(), CaptureError> {
+        for key in self.table.keys() {
+            let name = key.get_ref().as_ref();
+            if !known.contains(&name) {
+                let nearest = nearest(name, known.iter().copied()).unwrap_or("");
+                let kind = Kind::UnknownKey { place: place.to_owned(), key: excerpt(name), nearest };
+                return Err(self.document.error(Some(self.document.line_of(key.span().start)), kind));
+            }
+        }
+        Ok(())
+    }
+
+    /// An error at the value of this key.
+    pub(super) fn error_at(&self, key: &str, kind: Kind) -> CaptureError {
+        let line = self.get(key).map_or(self.line, |value| self.line_of(value));
+        self.document.error(Some(line), kind)
+    }
+
+    /// The value that is there, or the error that it is not.
+    pub(super) fn required<T>(
+        &self,
+        place: &str,
+        key: &'static str,
+        value: Option<T>,
+    ) -> Result<T, CaptureError> {
+        let missing = || Kind::MissingKey { place: place.to_owned(), key };
+        value.ok_or_else(|| self.document.error(Some(self.line), missing()))
+    }
+
+    pub(super) fn is_text(&self, key: &str) -> bool {
+        matches!(self.get(key).map(Spanned::get_ref), Some(DeValue::String(_)))
+    }
+
+    /// The text of this key.
+    pub(super) fn text(&self, key: &str) -> Result<Option<Stated<String>>, CaptureError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        match value.get_ref() {
+            DeValue::String(text) => Ok(Some(self.stated(text.clone().into_owned(), value))),
+            other => Err(self.type_error(key, "a string", other)),
+        }
+    }
+
+    /// The texts of this key, which has a list; none where it is absent.
+    pub(super) fn texts(&self, key: &str) -> Result<Vec<String>, CaptureError> {
+        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
+        let DeValue::Array(values) = value.get_ref() else {
+            return Err(self.type_error(key, "a list of strings", value.get_ref()));
+        };
+        let texts = values.iter().map(|value| match value.get_ref() {
+            DeValue::String(text) => Ok(text.clone().into_owned()),
+            other => Err(self.type_error(key, "a list of strings", other)),
+        });
+        texts.collect()
+    }
+
+    /// The number of this key, at most `limit`.
+    pub(super) fn number(&self, key: &str, limit: u64) -> Result<Option<Stated<u64>>, CaptureError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let DeValue::Integer(integer) = value.get_ref() else {
+            return Err(self.type_error(key, "a number", value.get_ref()));
+        };
+        let Ok(number) = u64::from_str_radix(integer.as_str(), integer.radix()) else {
+            let kind = Kind::Type {
+                key: excerpt(key),
+                expected: "a positive number of 64 bits",
+                found: format!("`{}`", excerpt(integer.as_str())),
+            };
+            return Err(self.error_at(key, kind));
+        };
+        if number > limit {
+            return Err(self.error_at(key, Kind::TooLarge { key: excerpt(key), found: number, limit }));
+        }
+        Ok(Some(self.stated(number, value)))
+    }
+
+    /// The path of the file that this key names.
+    pub(super) fn file(&self, key: &str) -> Result<Option<Stated<PathBuf>>, CaptureError> {
+        let Some(name) = self.text(key)? else { return Ok(None) };
+        let path = self.document.confinement.resolve(&name.value);
+        let path =
+            path.map_err(|problem| self.error_at(key, Kind::Path { name: excerpt(&name.value), problem }))?;
+        Ok(Some(Stated::new(path, name.origin)))
+    }
+
+    pub(super) fn required_file(
+        &self,
+        place: &str,
+        key: &'static str,
+    ) -> Result<Stated<PathBuf>, CaptureError> {
+        self.required(place, key, self.file(key)?)
+    }
+
+    /// The table of this key.
+    pub(super) fn table(&self, key: &str) -> Result<Option<Table<'_, 'text>>, CaptureError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        match value.get_ref() {
+            DeValue::Table(table) => Ok(Some(self.inner(table, value))),
+            other => Err(self.type_error(key, "a table", other)),
+        }
+    }
+
+    /// The tables of this key, in order: `[[key]]`, each time.
+    pub(super) fn tables(&self, key: &str) -> Result<Vec<Table<'_, 'text>>, CaptureError> {
+        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
+        let DeValue::Array(values) = value.get_ref() else {
+            return Err(self.type_error(key, "tables, each below its own [[…]]", value.get_ref()));
+        };
+        let tables = values.iter().map(|value| match value.get_ref() {
+            DeValue::Table(table) => Ok(self.inner(table, value)),
+            other => Err(self.type_error(key, "tables", other)),
+        });
+        tables.collect()
+    }
+
+    fn inner(&self, table: &DeTable<'text>, value: &Spanned<DeValue<'text>>) -> Table<'_, 'text> {
+        Table { document: self.document, table: table.clone(), line: self.line_of(value) }
+    }
+
+    fn get(&self, key: &str) -> Option<&Spanned<DeValue<'text>>> {
+        self.table.iter().find(|(name, _)| name.get_ref() == key).map(|(_, value)| value)
+    }
+
+    fn line_of(&self, value: &Spanned<DeValue<'_>>) -> u32 {
+        self.document.line_of(value.span().start)
+    }
+
+    fn stated<T>(&self, value: T, place: &Spanned<DeValue<'_>>) -> Stated<T> {
+        Stated::new(value, self.document.origin(self.line_of(place)))
+    }
+
+    fn type_error(&self, key: &str, expected: &'static str, found: &DeValue<'_>) -> CaptureError {
+        let found = match found {
+            DeValue::String(text) => format!("the string `{}`", excerpt(text)),
+            DeValue::Integer(_) => "a number".to_owned(),
+            DeValue::Float(_) => "a number with a fraction".to_owned(),
+            DeValue::Boolean(_) => "true or false".to_owned(),
+            DeValue::Datetime(_) => "a date".to_owned(),
+            DeValue::Array(_) => "a list".to_owned(),
+            DeValue::Table(_) => "a table".to_owned(),
+        };
+        self.error_at(key, Kind::Type { key: excerpt(key), expected, found })
+    }
+}

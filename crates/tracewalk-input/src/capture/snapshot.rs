@@ -1,0 +1,210 @@
+//! Reads snapshot directories as DS-5 and OpenCSD write them.
+//!
+//! ```text
+//! snapshot.ini   [device_list]           deviceN = FILE, one for each
+//!                [trace] metadata = FILE
+//! device files   [device]                name, class (core, trace_source), type (Cortex-A7, ETM3.5, PTM1.1)
+//!                [regs]                  ETMCR(0x000)=… or ETMCR(id:0x0)=… or ETMCR=…
+//!                [dump] [dump1] …        file, address, length, offset, space: memory of a core
+//! trace file     [trace_buffers]         buffers = a,b: the sections of the buffers
+//!                [a]                     name, file, format (coresight, source_data, dstream_coresight)
+//!                [source_buffers]        source = buffer[,buffer]
+//!                [core_trace_sources]    core = source
+//!                [timestamp]             frequency
+//! ```
+//!
+//! Other sections are left alone: the format is older than this reader, and tools add their own. What does not fit
+//! together, but leaves the rest usable, becomes a note of the capture.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::buffers::{self, Metadata};
+use super::devices::{self, Class, Device};
+use super::error::{CaptureError, CaptureErrorKind as Kind};
+use super::ini::{Entry, Ini, Section};
+use super::source::SourceDescription;
+use super::{Buffer, Capture};
+use crate::excerpt::excerpt;
+use crate::image::{ImageKind, ImageRequest};
+use crate::nearest::nearest;
+use crate::origin::Stated;
+use crate::paths::Confinement;
+
+/// A system has some dozens of devices. The bound is for a file that names one file a million times.
+const MOST_DEVICES: usize = 4096;
+
+/// Reads the snapshot whose list of devices is at `path`.
+pub(super) fn read(path: &Path) -> Result<Capture, CaptureError> {
+    let confinement = Confinement::new(path.parent().unwrap_or(Path::new("")));
+    let list = Ini::read(path)?;
+    let place = Place { path, confinement: &confinement };
+    check_version(&list, &place)?;
+    let mut notes = Vec::new();
+    let mut devices = read_devices(&list, &place, &mut notes)?;
+    let trace = list.section("trace").and_then(|section| section.entry("metadata"));
+    let trace = trace.ok_or_else(|| place.error(None, Kind::NoBuffer))?;
+    let metadata = Metadata::read(&place.file(trace)?, &confinement)?;
+
+    connect_cores(&mut devices, &metadata, &mut notes);
+    let images = images(&devices);
+    let (buffers, other_sources) = distribute(devices, &metadata, &mut notes)?;
+    Ok(Capture {
+        path: path.to_owned(),
+        buffers,
+        other_sources,
+        images,
+        timestamp_frequency: metadata.timestamp_frequency,
+        notes,
+    })
+}
+
+/// The file that is being read, and the directory that its names are confined to.
+pub(super) struct Place<'a> {
+    pub(super) path: &'a Path,
+    pub(super) confinement: &'a Confinement,
+}
+
+impl Place<'_> {
+    pub(super) fn error(&self, line: Option<u32>, kind: Kind) -> CaptureError {
+        CaptureError { file: self.path.to_owned(), line, kind }
+    }
+
+    /// The path of the file that an entry names.
+    pub(super) fn file(&self, entry: &Entry) -> Result<std::path::PathBuf, CaptureError> {
+        self.confinement.resolve(&entry.value).map_err(|problem| {
+            self.error(Some(entry.line), Kind::Path { name: excerpt(&entry.value), problem })
+        })
+    }
+
+    /// The entry that a section has to have.
+    pub(super) fn required<'s>(
+        &self,
+        section: &'s Section,
+        key: &'static str,
+    ) -> Result<&'s Entry, CaptureError> {
+        let missing = || Kind::MissingKey { place: format!("[{}]", excerpt(&section.name)), key };
+        section.entry(key).ok_or_else(|| self.error(Some(section.line), missing()))
+    }
+}
+
+fn check_version(list: &Ini, place: &Place<'_>) -> Result<(), CaptureError> {
+    // The oldest snapshots have no version; their list of devices is the same.
+    let version = list.section("snapshot").and_then(|section| section.entry("version"));
+    match version {
+        Some(version) if !matches!(version.value.as_str(), "1" | "1.0") => {
+            Err(place.error(Some(version.line), Kind::Version { found: excerpt(&version.value) }))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn read_devices(
+    list: &Ini,
+    place: &Place<'_>,
+    notes: &mut Vec<CaptureError>,
+) -> Result<Vec<Device>, CaptureError> {
+    let entries = list.section("device_list").map(|section| section.entries.as_slice()).unwrap_or_default();
+    if entries.len() > MOST_DEVICES {
+        let kind = Kind::TooMany { what: "devices", found: entries.len(), limit: MOST_DEVICES };
+        return Err(place.error(None, kind));
+    }
+    let mut devices = Vec::<Device>::new();
+    for entry in entries {
+        let path = place.file(entry)?;
+        let device = devices::read(&path, place.confinement, notes).map_err(|error| match error.kind {
+            // Better the line that names the file than the file that is not there.
+            Kind::File(problem) => {
+                place.error(Some(entry.line), Kind::NamedFile { file: path.clone(), problem })
+            }
+            _ => error,
+        })?;
+        if devices.iter().any(|known| known.name == device.name) {
+            return Err(place.error(Some(entry.line), Kind::Repeated { key: excerpt(&device.name) }));
+        }
+        devices.push(device);
+    }
+    Ok(devices)
+}
+
+/// Tells each trace source which core it traces, and that core's type.
+fn connect_cores(devices: &mut [Device], metadata: &Metadata, notes: &mut Vec<CaptureError>) {
+    let types = devices.iter().filter(|device| device.class == Class::Core);
+    let types = types.map(|core| (core.name.clone(), core.cpu.clone())).collect::<BTreeMap<_, _>>();
+    for link in &metadata.core_sources {
+        let names = devices.iter().map(|device| device.name.clone()).collect::<Vec<_>>();
+        let source = devices.iter_mut().find(|device| device.name == link.value);
+        let Some(source) = source.and_then(|device| device.source.as_mut()) else {
+            notes.push(metadata.error(link.line, undefined("trace source", &link.value, &names)));
+            continue;
+        };
+        source.core = Some(link.key.clone());
+        source.cpu = types.get(&link.key).cloned().flatten();
+    }
+    // With a single core there is nothing else that a trace unit could trace.
+    if let (1, Some((core, cpu))) = (types.len(), types.first_key_value()) {
+        let sources = devices.iter_mut().filter_map(|device| device.source.as_mut());
+        for source in sources.filter(|source| source.core.is_none() && source.protocol.traces_a_core()) {
+            source.core = Some(core.clone());
+            source.cpu.clone_from(cpu);
+        }
+    }
+    for source in devices.iter_mut().filter_map(|device| device.source.as_mut()) {
+        source.add_usual_registers();
+        source.add_id_from_registers();
+    }
+}
+
+/// The memory dumps of all cores. A file that several cores name the same way is one image.
+fn images(devices: &[Device]) -> Vec<ImageRequest> {
+    let mut images = Vec::<ImageRequest>::new();
+    let mut known = BTreeMap::<(&Path, &ImageKind), usize>::new();
+    for device in devices {
+        for dump in &device.dumps {
+            let index = *known.entry((&dump.file, &dump.kind)).or_insert(images.len());
+            match images.get_mut(index) {
+                Some(image) => image.cores.push(device.name.clone()),
+                None => images.push(ImageRequest { cores: vec![device.name.clone()], ..dump.clone() }),
+            }
+        }
+    }
+    images
+}
+
+/// Gives the sources to their buffers. What is left over has trace in none.
+fn distribute(
+    devices: Vec<Device>,
+    metadata: &Metadata,
+    notes: &mut Vec<CaptureError>,
+) -> Result<(Vec<Buffer>, Vec<SourceDescription>), CaptureError> {
+    let mut buffers = buffers::load(metadata)?;
+    let names = devices.iter().map(|device| device.name.clone()).collect::<Vec<_>>();
+    let buffer_names = buffers.iter().map(|buffer| buffer.name.clone()).collect::<Vec<_>>();
+    let sources = devices.into_iter().filter_map(|device| Some((device.name, device.source?)));
+    let mut sources = sources.map(|(name, source)| (name, source, false)).collect::<Vec<_>>();
+    for link in &metadata.source_buffers {
+        let Some((_, source, placed)) = sources.iter_mut().find(|(name, ..)| *name == link.key) else {
+            notes.push(metadata.error(link.line, undefined("trace source", &link.key, &names)));
+            continue;
+        };
+        for name in link.value.split(',').map(str::trim) {
+            match buffers.iter_mut().find(|buffer| buffer.name == name) {
+                Some(buffer) => {
+                    buffer.sources.push(source.clone());
+                    *placed = true;
+                }
+                None => notes.push(metadata.error(link.line, undefined("trace buffer", name, &buffer_names))),
+            }
+        }
+    }
+    let others = sources.into_iter().filter(|(.., placed)| !placed).map(|(_, source, _)| source);
+    Ok((buffers, others.collect()))
+}
+
+fn undefined(what: &'static str, name: &str, known: &[String]) -> Kind {
+    let nearest = nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
+    Kind::Undefined { what, name: excerpt(name), nearest }
+}
+
+/// The frequency that `[timestamp]` says.
+pub(super) type Frequency = Option<Stated<u64>>;
