@@ -171,3 +171,6 @@ impl Buffer {
 fn file_error(path: &Path, problem: FileProblem) -> CaptureError {
     CaptureError { file: path.to_owned(), line: None, kind: CaptureErrorKind::File(problem) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,9 +24,9 @@ const ENDIAN: LittleEndian = LittleEndian;
 type Sections<'data> = object::read::elf::SectionTable<'data, FileHeader32<LittleEndian>>;
 
 /// Reads an ELF file.
-pub(super) fn read(file: &Path, bytes: Bytes) -> Result<Image, ImageErrorKind> {
-    check_identity(&bytes)?;
-    let data: &[u8] = &bytes;
+pub(super) fn read(file: &Path, bytes: &Bytes) -> Result<Image, ImageErrorKind> {
+    check_identity(bytes)?;
+    let data: &[u8] = bytes;
     let header = FileHeader32::<LittleEndian>::parse(data).map_err(malformed)?;
     check_tables(header, data)?;
     let sections = header.sections(ENDIAN, data).map_err(malformed)?;

@@ -115,7 +115,7 @@ impl Image {
             return Err(error(ImageErrorKind::File(file::FileProblem::Empty)));
         }
         match kind {
-            ImageKind::Elf => elf::read(file, bytes).map_err(error),
+            ImageKind::Elf => elf::read(file, &bytes).map_err(error),
             ImageKind::Raw { address, offset, length, .. } => {
                 let range = raw_range(&bytes, *address, *offset, *length).map_err(error)?;
                 let segment =

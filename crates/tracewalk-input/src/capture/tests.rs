@@ -1,0 +1,338 @@
+use std::path::Path;
+
+use proptest::prelude::*;
+use tracewalk::ids::{Address, TraceId};
+
+use super::*;
+use crate::cpu::Profile;
+use crate::fixtures::{TemporaryDirectory, corpus};
+use crate::image::{ImageKind, ImageLoader};
+
+/// A directory with a `capture.toml` and the files that it may name.
+fn described(text: &str) -> (TemporaryDirectory, Result<Capture, CaptureError>) {
+    let directory = TemporaryDirectory::new();
+    directory.write("trace.bin", b"trace");
+    directory.write("app.elf", b"");
+    directory.write("registers.txt", b"# a comment\nMTB_POSITION=0x1bc\nmtb_master = 0x80000008\n");
+    let path = directory.write("capture.toml", text.as_bytes());
+    let capture = Capture::open(&path);
+    (directory, capture)
+}
+
+const FULL: &str = r#"[capture]
+file = "trace.bin"
+container = "tpiu"
+name = "ETB_0"
+blocks = "dstream"
+timestamp_frequency = 25_000_000
+
+[[source]]
+protocol = "etmv3"
+id = 0x02
+cpu = "cortex-m3"
+registers = { etmcr = 0x500 }
+name = "ETM_0"
+core = "cpu_0"
+
+[[source]]
+protocol = "itm"
+id = 1
+
+[[image]]
+file = "app.elf"
+
+[[image]]
+file = "trace.bin"
+address = 0x2000_0000
+offset = 1
+length = 3
+space = "S"
+cores = ["cpu_0", "cpu_1"]
+"#;
+
+#[test]
+fn a_description_says_everything() {
+    let (directory, capture) = described(FULL);
+    let capture = capture.unwrap();
+    let path = directory.path().join("capture.toml");
+    let [buffer] = capture.buffers.as_slice() else { panic!("one buffer") };
+    assert_eq!(
+        (&*buffer.bytes, buffer.name.as_str(), buffer.blocks),
+        (&b"trace"[..], "ETB_0", Blocks::Dstream)
+    );
+    assert_eq!(buffer.container, Some(Stated::new(Container::TracePort, Origin::line(&path, 3))));
+    assert_eq!(capture.timestamp_frequency, Some(Stated::new(25_000_000, Origin::line(&path, 6))));
+
+    let [etm, itm] = buffer.sources.as_slice() else { panic!("two sources") };
+    assert_eq!((etm.id, &etm.protocol), (TraceId::new(2), &Protocol::EtmV3));
+    assert_eq!(etm.registers.stated("etmcr"), Some(&Stated::new(0x500, Origin::line(&path, 12))));
+    assert_eq!(
+        etm.registers.stated("ETMIDR"),
+        Some(&Stated::new(0x4114_f250, Origin::Usual("cortex-m3".to_owned())))
+    );
+    assert_eq!((etm.profile(), etm.core.as_deref()), (Some(Profile::M), Some("cpu_0")));
+    assert_eq!(etm.origin, Origin::line(&path, 8));
+    assert_eq!((itm.id, &itm.protocol), (TraceId::new(1), &Protocol::Itm));
+
+    let [elf, raw] = capture.images.as_slice() else { panic!("two images") };
+    assert_eq!((&elf.kind, elf.origin.clone()), (&ImageKind::Elf, Origin::line(&path, 20)));
+    let kind = ImageKind::Raw {
+        address: Address(0x2000_0000),
+        offset: 1,
+        length: Some(3),
+        space: Some("S".to_owned()),
+    };
+    assert_eq!(raw.kind, kind);
+    assert_eq!(capture.images_for(etm).count(), 2);
+    assert_eq!(capture.images_for(itm).count(), 1);
+}
+
+#[test]
+fn a_description_can_be_short() {
+    let (_directory, capture) = described("capture.file = 'trace.bin'\n");
+    let capture = capture.unwrap();
+    assert_eq!(capture.buffers[0].name, "trace.bin");
+    assert_eq!(capture.buffers[0].container, None);
+    assert_eq!(capture.sources().count(), 0);
+    let (directory, _) = described("[capture]\nfile = 'trace.bin'\ncontainer = 'auto'\n");
+    assert_eq!(Capture::open(directory.path()).unwrap().buffers[0].container, None);
+}
+
+#[test]
+fn registers_can_be_in_their_own_file() {
+    let (directory, capture) = described(
+        "[capture]\nfile = 'trace.bin'\ncontainer = 'mtb'\n[[source]]\nprotocol = 'mtb'\nregisters = 'registers.txt'\n",
+    );
+    let capture = capture.unwrap();
+    let registers = &capture.buffers[0].sources[0].registers;
+    let origin = Origin::line(&directory.path().join("registers.txt"), 2);
+    assert_eq!(registers.stated("MTB_POSITION"), Some(&Stated::new(0x1bc, origin)));
+    assert_eq!(registers.get("MTB_MASTER"), Some(0x8000_0008));
+}
+
+#[test]
+fn mistakes_in_a_description_are_told_with_their_line() {
+    const OK: &str = "[capture]\nfile = 'trace.bin'\n";
+    let cases = [
+        ("[capture\n", ":1: unclosed table, expected `]`"),
+        ("", ": the file does not say `[capture]`"),
+        ("[capture]\n", ":1: [capture] does not say `file`"),
+        ("[capture]\nfile = 1\n", ":2: expected a string for `file`, found a number"),
+        ("[capture]\nfile = 'gone'\n", ":2: the file DIR/gone: no such file"),
+        ("[capture]\nfile = 'app.elf'\n", ":2: the file DIR/app.elf: is empty"),
+        ("[capture]\nfile = '.'\n", ":2: the file DIR/.: is a directory, expected a file"),
+        (
+            "[capture]\nfile = '../trace.bin'\n",
+            ":2: the file name `../trace.bin` leaves the directory of its description by `..`",
+        ),
+        (
+            "[capture]\nfile = '/etc/passwd'\n",
+            ":2: the file name `/etc/passwd` is absolute, expected a file in the directory of its description",
+        ),
+        (
+            "[captrue]\nfile = 'trace.bin'\n",
+            ":1: unknown key `captrue` in the file, the nearest known one is `capture`",
+        ),
+        (
+            "[capture]\nfile = 'trace.bin'\ncontianer = 'raw'\n",
+            ":3: unknown key `contianer` in [capture], the nearest known one is `container`",
+        ),
+        (
+            "[capture]\nfile = 'trace.bin'\ncontainer = 'frame'\n",
+            ":3: unknown container `frame`, the nearest known one is `frames`",
+        ),
+        (
+            "[capture]\nfile = 'trace.bin'\nblocks = 'x'\n",
+            ":3: unknown blocks `x`, the nearest known one is `dstream`",
+        ),
+        ("OK[[source]]\nid = 2\n", ":3: [[source]] does not say `protocol`"),
+        ("OK[source]\nid = 2\n", ":3: expected tables, each below its own [[…]] for `source`, found a table"),
+        ("OK[[source]]\nprotocol = 'etm'\n", ":4: unknown protocol `etm`, the nearest known one is `itm`"),
+        (
+            "OK[[source]]\nprotocol = 'pft'\nid = 0x80\n",
+            ":5: expected a trace ID of 0x01 to 0x6f, found 0x80",
+        ),
+        (
+            "OK[[source]]\nprotocol = 'pft'\nid = -1\n",
+            ":5: expected a positive number of 64 bits for `id`, found `-1`",
+        ),
+        (
+            "OK[[source]]\nprotocol = 'pft'\ncpu = 'cortex-m33x'\nname = 5\n",
+            ":6: expected a string for `name`, found a number",
+        ),
+        (
+            "OK[[source]]\nprotocol = 'pft'\nregisters = { etmcrr = 1 }\n",
+            ":5: unknown key `etmcrr` in registers, the nearest known one is `etmcr`",
+        ),
+        (
+            "OK[[source]]\nprotocol = 'pft'\nregisters = { etmcr = 1, ETMCR = 1 }\n",
+            ":5: `ETMCR` is said twice",
+        ),
+        (
+            "OK[[source]]\nprotocol = 'pft'\nregisters = { etmcr = 0x1_0000_0000 }\n",
+            ":5: expected at most 0xffffffff for `etmcr`, found 0x100000000",
+        ),
+        ("OK[[image]]\naddress = 1\n", ":3: [[image]] does not say `file`"),
+        ("OK[[image]]\nfile = 'a'\noffset = 1\n", ":3: [[image]] does not say `address`"),
+        (
+            "OK[[image]]\nfile = 'a'\ncores = 'cpu_0'\n",
+            ":5: expected a list of strings for `cores`, found the string `cpu_0`",
+        ),
+    ];
+    for (text, message) in cases {
+        let (directory, capture) = described(&text.replace("OK", OK));
+        let error = capture.expect_err(text);
+        let path = directory.path().display().to_string();
+        assert_eq!(
+            error.to_string(),
+            format!("{path}/capture.toml{}", message.replace("DIR", &path)),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_description_is_written_as_it_was_read() {
+    let (directory, capture) = described(FULL);
+    let text = capture.unwrap().to_toml(directory.path()).unwrap();
+    directory.write("again/copy.toml", b"");
+    directory.write("capture.toml", text.as_bytes());
+    let again = Capture::open(directory.path()).unwrap();
+    assert_eq!(again.to_toml(directory.path()).unwrap(), text);
+    // Field by field it is what was read, but for the place of the timestamp frequency.
+    let sorted = |text: &str| {
+        let mut lines = text.lines().map(str::to_owned).collect::<Vec<_>>();
+        lines.sort();
+        lines
+    };
+    let expected = FULL
+        .replace("25_000_000", "25000000")
+        .replace("0x500", "0x00000500")
+        .replace("id = 1", "id = 0x01")
+        .replace("0x2000_0000", "0x20000000")
+        .replace("offset = 1", "offset = 0x1")
+        .replace("length = 3", "length = 0x3");
+    assert_eq!(sorted(&text), sorted(&expected));
+}
+
+#[test]
+fn text_is_quoted_when_it_is_written() {
+    let (directory, capture) =
+        described("[capture]\nfile = 'trace.bin'\nname = \"a\\\"b\\\\c\\n\\u0007é\"\n");
+    let capture = capture.unwrap();
+    let text = capture.to_toml(directory.path()).unwrap();
+    directory.write("capture.toml", text.as_bytes());
+    assert_eq!(Capture::open(directory.path()).unwrap().buffers[0].name, capture.buffers[0].name);
+}
+
+#[test]
+fn only_what_can_be_read_again_is_written() {
+    let (directory, capture) = described("[capture]\nfile = 'trace.bin'\n");
+    let mut capture = capture.unwrap();
+    let elsewhere = TemporaryDirectory::new();
+    assert!(matches!(capture.to_toml(elsewhere.path()), Err(DescribeError::Outside { .. })));
+    capture.buffers.push(capture.buffers[0].clone());
+    assert_eq!(capture.to_toml(directory.path()), Err(DescribeError::Buffers { found: 2 }));
+}
+
+#[test]
+fn a_file_of_trace_says_nothing_about_itself() {
+    let directory = TemporaryDirectory::new();
+    let capture = Capture::open(&directory.write("swo.bin", b"1234")).unwrap();
+    assert_eq!((&*capture.buffers[0].bytes, capture.buffers[0].name.as_str()), (&b"1234"[..], "swo.bin"));
+    assert_eq!(capture.buffers[0].container, None);
+
+    let error = Capture::open(&directory.write("empty.bin", b"")).unwrap_err();
+    assert_eq!(error.kind, CaptureErrorKind::File(FileProblem::Empty));
+    let error = Capture::open(&directory.path().join("missing.bin")).unwrap_err();
+    assert_eq!(error.kind, CaptureErrorKind::File(FileProblem::Missing));
+    assert!(error.hint().is_some());
+    let error = Capture::open(directory.path()).unwrap_err();
+    assert_eq!(error.kind, CaptureErrorKind::NoDescription);
+    let error = Capture::open(&directory.write("bad.toml", b"\xff")).unwrap_err();
+    assert_eq!(error.kind, CaptureErrorKind::File(FileProblem::NotText { offset: 0 }));
+}
+
+#[test]
+fn a_register_file_names_the_mtb_registers() {
+    let directory = TemporaryDirectory::new();
+    let read = |text: &str| {
+        let path = directory.write("registers.txt", text.as_bytes());
+        let registers = Registers::read_mtb(&path).map_err(|error| error.to_string());
+        registers.map_err(|error| error.replace(&format!("{}:", path.display()), ""))
+    };
+    let registers = read("MTB_POSITION=0x000001BC\r\nMTB_BASE=536870912 ; SRAM\n").unwrap();
+    assert_eq!(registers.get("mtb_position"), Some(0x1bc));
+    assert_eq!(registers.get("MTB_BASE"), Some(0x2000_0000));
+    let cases = [
+        (
+            "MTB_POSITON=1",
+            "1: unknown key `MTB_POSITON` in registers, the nearest known one is `MTB_POSITION`",
+        ),
+        ("\nMTB_FLOW", "2: expected `[section]`, `key=value` or a comment, found `MTB_FLOW`"),
+        ("MTB_FLOW=x", "1: expected a number for `MTB_FLOW`, found `x`"),
+        ("MTB_FLOW=1\nmtb_flow=2", "2: `MTB_FLOW` is said twice"),
+    ];
+    for (text, message) in cases {
+        assert_eq!(read(text).unwrap_err(), message);
+    }
+}
+
+mod snapshots;
+
+/// A list of text pieces that make up files of these formats.
+fn pieces() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "[capture]",
+        "[[source]]",
+        "[[image]]",
+        "[device]",
+        "[regs]",
+        "[dump1]",
+        "[trace_buffers]",
+        "[",
+        "]",
+        "=",
+        "\n",
+        "file",
+        "'trace.bin'",
+        "name",
+        "class=core",
+        "address=0x1",
+        "buffers=a",
+        "\"",
+        "..",
+        "/",
+        "{",
+        "}",
+        ",",
+        "1",
+        "é",
+        "[device_list]",
+        "a=b.ini",
+        "[trace]",
+        "metadata=b.ini",
+        "protocol",
+        "= 'pft'",
+        "registers",
+        "etmcr = 1",
+        "\0",
+    ]);
+    prop::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_a_reader_panic(description in pieces(), list in pieces(), device in pieces(), anything in ".{0,200}") {
+        let directory = TemporaryDirectory::new();
+        directory.write("trace.bin", b"trace");
+        directory.write("b.ini", device.as_bytes());
+        for text in [&description, &list, &anything] {
+            let _ = Capture::open(&directory.write("capture.toml", text.as_bytes()));
+            let _ = Capture::open(&directory.write("snapshot.ini", text.as_bytes()));
+            let _ = Registers::read_mtb(&directory.write("registers.txt", text.as_bytes()));
+            let _ = text.parse::<SourceDescription>();
+            let _ = text.parse::<ImageRequest>();
+        }
+    }
+}

@@ -1,0 +1,396 @@
+use super::*;
+
+/// A snapshot with one core, one trace source and one buffer, and files that replace or extend it.
+fn snapshot(changes: &[(&str, &str)]) -> (TemporaryDirectory, Result<Capture, CaptureError>) {
+    let directory = TemporaryDirectory::new();
+    directory.write("trace.bin", b"trace");
+    directory.write("memory.bin", b"memory");
+    let files = [
+        (
+            "snapshot.ini",
+            "[snapshot]\nversion=1.0\n[device_list]\ndevice0=core.ini\ndevice1=etm.ini\n[trace]\nmetadata=trace.ini\n",
+        ),
+        (
+            "core.ini",
+            "[device]\nname=cpu_0\nclass=core\ntype=Cortex-A7\n[regs]\nR15=0\n[dump]\nfile=memory.bin\naddress=0x100\n",
+        ),
+        (
+            "etm.ini",
+            "[device]\nname=ETM_0\nclass=trace_source\ntype=ETM3.5\n[regs]\nETMCR(0x000)=0x400\nETMTRACEIDR(0x080)=0x10\n",
+        ),
+        (
+            "trace.ini",
+            "[trace_buffers]\nbuffers=b0\n[b0]\nname=ETB_0\nfile=trace.bin\nformat=coresight\n[source_buffers]\nETM_0=ETB_0\n[core_trace_sources]\ncpu_0=ETM_0\n",
+        ),
+    ];
+    for (name, text) in files.iter().chain(changes) {
+        directory.write(name, text.as_bytes());
+    }
+    let capture = Capture::open(directory.path());
+    (directory, capture)
+}
+
+#[test]
+fn sources_buffers_and_cores_are_put_together() {
+    let (directory, capture) = snapshot(&[]);
+    let capture = capture.unwrap();
+    assert_eq!(capture.notes, []);
+    let [buffer] = capture.buffers.as_slice() else { panic!("one buffer") };
+    let origin = Origin::line(&directory.path().join("trace.ini"), 6);
+    assert_eq!(buffer.container, Some(Stated::new(Container::Frames, origin)));
+    let [source] = buffer.sources.as_slice() else { panic!("one source") };
+    assert_eq!((source.name.as_deref(), source.id), (Some("ETM_0"), TraceId::new(0x10)));
+    assert_eq!(source.core.as_deref(), Some("cpu_0"));
+    let cpu = Stated::new("Cortex-A7".to_owned(), Origin::line(&directory.path().join("core.ini"), 4));
+    assert_eq!(source.cpu, Some(cpu));
+    let stated = source.registers.stated("ETMCR").unwrap();
+    assert_eq!(stated, &Stated::new(0x400, Origin::line(&directory.path().join("etm.ini"), 6)));
+    // The register that the snapshot does not have is the one that is usual for the core.
+    assert_eq!(source.registers.stated("ETMIDR").unwrap().origin, Origin::Usual("cortex-a7".to_owned()));
+    assert_eq!(capture.images_for(source).count(), 1);
+}
+
+#[test]
+fn registers_have_many_spellings() {
+    let device = |registers: &str| {
+        format!("[device]\nname=ETM_0\nclass=trace_source\ntype=ETM3.5\n[regs]\n{registers}")
+    };
+    for registers in [
+        "ETMCR=0x500",
+        "etmcr(id:0x10)=1280",
+        "EtmCr( 0x000 ) = 0x500 ; why",
+        "ETMCR(id:0x0,size:32)=\"0x500\"",
+    ] {
+        let (_directory, capture) = snapshot(&[("etm.ini", &device(registers))]);
+        assert_eq!(capture.unwrap().buffers[0].sources[0].registers.get("ETMCR"), Some(0x500), "{registers}");
+    }
+    // Only what changes decoding has to make sense.
+    let others = "CNTPCT(size:64)=0x0000043429D1ACFF\nX=unknown\nETMSR=1\nETMSR=2\nETMCR=1\nETMCR=1\n";
+    let (_directory, capture) = snapshot(&[("etm.ini", &device(others))]);
+    let capture = capture.unwrap();
+    let registers = &capture.buffers[0].sources[0].registers;
+    assert_eq!((registers.get("CNTPCT"), registers.get("ETMSR")), (None, Some(1)));
+}
+
+#[test]
+fn trace_units_are_known_by_their_types() {
+    let types = [
+        ("ETM3.5", Protocol::EtmV3),
+        ("ETMv3.4", Protocol::EtmV3),
+        ("PTM1.1", Protocol::Pft),
+        ("PFT1.0", Protocol::Pft),
+        ("ITM", Protocol::Itm),
+        ("MTB", Protocol::Mtb),
+        ("ETM4.0", Protocol::Unknown("ETM4.0".to_owned())),
+    ];
+    for (kind, protocol) in types {
+        let device =
+            format!("[device]\nname=ETM_0\nclass=trace_source\ntype={kind}\n[regs]\nTRCTRACEIDR=0x22\n");
+        let (_directory, capture) = snapshot(&[("etm.ini", &device)]);
+        assert_eq!(capture.unwrap().buffers[0].sources[0].protocol, protocol);
+    }
+}
+
+#[test]
+fn a_source_may_be_in_several_buffers_and_a_buffer_hold_several_sources() {
+    let (_directory, capture) = snapshot(&[
+        (
+            "snapshot.ini",
+            "[device_list]\n1=core.ini\n2=core1.ini\n3=etm.ini\n4=itm.ini\n5=lonely.ini\n[trace]\nmetadata=trace.ini\n",
+        ),
+        (
+            "core1.ini",
+            "[device]\nname=cpu_1\nclass=core\ntype=Cortex-A15\n[dump1]\nfile=memory.bin\naddress=0x100\n[dump2]\nfile=memory.bin\naddress=0x200\noffset=1\nlength=2\nspace=N\n",
+        ),
+        ("itm.ini", "[device]\nname=ITM_0\nclass=trace_source\ntype=ITM\n[regs]\nITMTCR(0x3A0)=0x00200006\n"),
+        ("lonely.ini", "[device]\nname=PTM_9\nclass=trace_source\ntype=PTM1.1\n"),
+        (
+            "trace.ini",
+            "[trace_buffers]\nbuffers=b0, b1\n[b0]\nname=ETB_0\nfile=trace.bin\nformat=coresight\n[b1]\nfile=trace.bin\nformat=dstream_coresight\n\
+             [source_buffers]\nETM_0=ETB_0,b1\nITM_0=ETB_0\n[core_trace_sources]\ncpu_0=ETM_0\ncpu_1=PTM_9\n",
+        ),
+    ]);
+    let capture = capture.unwrap();
+    let names =
+        |buffer: &Buffer| buffer.sources.iter().filter_map(|source| source.name.clone()).collect::<Vec<_>>();
+    assert_eq!(
+        capture.buffers.iter().map(names).collect::<Vec<_>>(),
+        [vec!["ETM_0", "ITM_0"], vec!["ETM_0"]]
+    );
+    assert_eq!(capture.buffers[1].name, "b1");
+    assert_eq!(capture.buffers[1].blocks, Blocks::Dstream);
+    assert_eq!(capture.buffers[1].container.as_ref().map(|stated| stated.value), Some(Container::TracePort));
+    assert_eq!(capture.buffers[0].sources[1].id, TraceId::new(0x20), "in ITMTCR, bits 22:16");
+    assert_eq!(capture.buffers[0].sources[1].core, None);
+    assert_eq!(capture.other_sources.len(), 1);
+    assert_eq!(capture.other_sources[0].core.as_deref(), Some("cpu_1"));
+
+    // The dump that both cores have is one image.
+    let cores = capture.images.iter().map(|image| image.cores.as_slice()).collect::<Vec<_>>();
+    assert_eq!(cores, [vec!["cpu_0".to_owned(), "cpu_1".to_owned()], vec!["cpu_1".to_owned()]]);
+    let kind =
+        ImageKind::Raw { address: Address(0x200), offset: 1, length: Some(2), space: Some("N".to_owned()) };
+    assert_eq!(capture.images[1].kind, kind);
+    let memory = ImageLoader::new().memory(capture.images_for(&capture.other_sources[0])).unwrap();
+    assert_eq!(memory.program.code(Address(0x200)), Some(&b"em"[..]));
+}
+
+#[test]
+fn the_only_core_is_the_one_that_is_traced() {
+    let trace = "[trace_buffers]\nbuffers=b0\n[b0]\nfile=trace.bin\n[source_buffers]\nETM_0=b0\n";
+    let (_directory, capture) = snapshot(&[("trace.ini", trace)]);
+    let capture = capture.unwrap();
+    assert_eq!(capture.buffers[0].sources[0].core.as_deref(), Some("cpu_0"));
+    assert_eq!(capture.buffers[0].container, None, "no format is said");
+}
+
+#[test]
+fn what_does_not_fit_together_is_a_note() {
+    let (directory, capture) = snapshot(&[
+        (
+            "core.ini",
+            "[device]\nname=cpu_0\nclass=core\ntype=Cortex-A7\n[dump]\nfile=memory.bin\naddress=0x100000000\n",
+        ),
+        (
+            "trace.ini",
+            "[trace_buffers]\nbuffers=b0\n[b0]\nname=ETB_0\nfile=trace.bin\n[source_buffers]\nETM_0=ETB_0\nETM_1=ETB_0\nETM_0=ETB_9\n\
+             [core_trace_sources]\ncpu_0=ETM_0\ncpu_9=PTM_0\n",
+        ),
+    ]);
+    let capture = capture.unwrap();
+    let path = format!("{}/", directory.path().display());
+    let notes = capture.notes.iter().map(|note| note.to_string().replace(&path, "")).collect::<Vec<_>>();
+    assert_eq!(
+        notes,
+        [
+            "core.ini:7: expected at most 0xffffffff for `address`, found 0x100000000",
+            "trace.ini:12: there is no trace source `PTM_0`, the nearest name is `ETM_0`",
+            "trace.ini:8: there is no trace source `ETM_1`, the nearest name is `ETM_0`",
+            "trace.ini:9: there is no trace buffer `ETB_9`, the nearest name is `ETB_0`",
+        ]
+    );
+    assert_eq!(capture.buffers[0].sources.len(), 1);
+}
+
+#[test]
+fn mistakes_in_a_snapshot_are_told_with_their_line() {
+    let cases = [
+        (
+            "snapshot.ini",
+            "[snapshot]\nversion=2.0\n",
+            "snapshot.ini:2: expected snapshot version 1.0, found `2.0`",
+        ),
+        ("snapshot.ini", "[device_list]\na=core.ini\n", "snapshot.ini: describes no trace buffer"),
+        (
+            "snapshot.ini",
+            "[device_list]\na=gone.ini\n",
+            "snapshot.ini:2: the file DIR/gone.ini: no such file",
+        ),
+        (
+            "snapshot.ini",
+            "[device_list]\na=../core.ini\n",
+            "snapshot.ini:2: the file name `../core.ini` leaves the directory of its description by `..`",
+        ),
+        ("snapshot.ini", "[device_list]\na=core.ini\nb=core.ini\n", "snapshot.ini:3: `cpu_0` is said twice"),
+        (
+            "core.ini",
+            "nonsense\n",
+            "core.ini:1: expected `[section]`, `key=value` or a comment, found `nonsense`",
+        ),
+        ("core.ini", "[regs]\n", "core.ini: the file does not say `[device]`"),
+        ("core.ini", "[device]\nclass=core\n", "core.ini:1: [device] does not say `name`"),
+        (
+            "core.ini",
+            "[device]\nname=c\nclass=core\n[dump]\nfile=memory.bin\n",
+            "core.ini:4: [dump] does not say `address`",
+        ),
+        (
+            "core.ini",
+            "[device]\nname=c\nclass=core\n[dump1]\nfile=memory.bin\nadress=1\n",
+            "core.ini:6: unknown key `adress` in [dump1], the nearest known one is `address`",
+        ),
+        (
+            "core.ini",
+            "[device]\nname=c\nclass=core\n[dump]\nfile=/etc/passwd\naddress=1\n",
+            "core.ini:5: the file name `/etc/passwd` is absolute, expected a file in the directory of its description",
+        ),
+        (
+            "core.ini",
+            "[device]\nname=c\nclass=core\n[dump]\nfile=memory.bin\naddress=1\nlength=x\n",
+            "core.ini:7: expected a number for `length`, found `x`",
+        ),
+        (
+            "etm.ini",
+            "[device]\nname=ETM_0\nclass=trace_source\n[regs]\nETMCR(0)=x\n",
+            "etm.ini:5: expected a number for `ETMCR`, found `x`",
+        ),
+        (
+            "etm.ini",
+            "[device]\nname=ETM_0\nclass=trace_source\n[regs]\nETMCR=1\nETMCR(0)=2\n",
+            "etm.ini:6: `ETMCR` is said twice",
+        ),
+        ("trace.ini", "[b0]\n", "trace.ini: describes no trace buffer"),
+        ("trace.ini", "[trace_buffers]\nbuffers=\n", "trace.ini:2: describes no trace buffer"),
+        (
+            "trace.ini",
+            "[trace_buffers]\nbuffers=b0\n[b1]\nfile=trace.bin\n",
+            "trace.ini:2: there is no section `b0`, the nearest name is `b1`",
+        ),
+        (
+            "trace.ini",
+            "[trace_buffers]\nbuffers=b0,b0\n[b0]\nfile=trace.bin\n",
+            "trace.ini:3: `b0` is said twice",
+        ),
+        ("trace.ini", "[trace_buffers]\nbuffers=b0\n[b0]\nname=x\n", "trace.ini:3: [b0] does not say `file`"),
+        (
+            "trace.ini",
+            "[trace_buffers]\nbuffers=b0\n[b0]\nfile=gone.bin\n",
+            "trace.ini:4: the file DIR/gone.bin: no such file",
+        ),
+        (
+            "trace.ini",
+            "[trace_buffers]\nbuffers=b0\n[b0]\nfile=trace.bin\nformat=coresite\n",
+            "trace.ini:5: unknown format `coresite`, the nearest known one is `coresight`",
+        ),
+    ];
+    for (file, text, message) in cases {
+        let (directory, capture) = snapshot(&[(file, text)]);
+        let path = directory.path().display().to_string();
+        let error = capture.expect_err(message).to_string();
+        assert_eq!(error, format!("{path}/{}", message.replace("DIR", &path)));
+    }
+}
+
+#[test]
+fn a_snapshot_has_a_bounded_number_of_devices_and_buffers() {
+    let devices = (0..5000).map(|index| format!("d{index}=core.ini\n")).collect::<String>();
+    let (_directory, capture) = snapshot(&[("snapshot.ini", &format!("[device_list]\n{devices}"))]);
+    assert!(matches!(
+        capture.unwrap_err().kind,
+        CaptureErrorKind::TooMany { what: "devices", found: 5000, limit: 4096 }
+    ));
+    let names = (0..300).map(|index| format!("b{index}")).collect::<Vec<_>>();
+    let sections = names.iter().map(|name| format!("[{name}]\nfile=trace.bin\n")).collect::<String>();
+    let trace = format!("[trace_buffers]\nbuffers={}\n{sections}", names.join(","));
+    let (_directory, capture) = snapshot(&[("trace.ini", &trace)]);
+    assert!(matches!(capture.unwrap_err().kind, CaptureErrorKind::TooMany { what: "trace buffers", .. }));
+}
+
+#[test]
+fn a_snapshot_with_one_buffer_can_be_described_in_one_file() {
+    let (directory, capture) = snapshot(&[]);
+    let capture = capture.unwrap();
+    let path = directory.write("capture.toml", capture.to_toml(directory.path()).unwrap().as_bytes());
+    let again = Capture::open(&path).unwrap();
+    let known = |capture: &Capture| {
+        let source = &capture.buffers[0].sources[0];
+        let registers = registers::DECODING.map(|name| source.registers.get(name));
+        let images =
+            capture.images.iter().map(|image| (image.file.clone(), image.kind.clone(), image.cores.clone()));
+        (source.id, source.protocol.clone(), source.core.clone(), registers, images.collect::<Vec<_>>())
+    };
+    assert_eq!(known(&again), known(&capture));
+}
+
+#[test]
+fn the_tc2_snapshot_is_five_cores_and_an_itm_in_one_buffer() {
+    let Some(path) = corpus("real/TC2") else { return };
+    let capture = Capture::open(&path).unwrap();
+    assert_eq!(capture.notes, []);
+    let [buffer] = capture.buffers.as_slice() else { panic!("one buffer") };
+    assert_eq!((buffer.name.as_str(), buffer.bytes.len()), ("ETB_0", 32768));
+    assert_eq!(buffer.container.as_ref().map(|stated| stated.value), Some(Container::Frames));
+    let sources = buffer.sources.iter().map(|source| {
+        let cpu = source.cpu.as_ref().map(|cpu| cpu.value.as_str());
+        (source.id.map(TraceId::get), source.protocol.name(), source.core.as_deref(), cpu)
+    });
+    assert!(sources.eq([
+        (Some(0x10), "etmv3", Some("cpu_0"), Some("Cortex-A7")),
+        (Some(0x11), "etmv3", Some("cpu_1"), Some("Cortex-A7")),
+        (Some(0x12), "etmv3", Some("cpu_2"), Some("Cortex-A7")),
+        (Some(0x13), "pft", Some("cpu_3"), Some("Cortex-A15")),
+        (Some(0x14), "pft", Some("cpu_4"), Some("Cortex-A15")),
+        (Some(0x20), "itm", None, None),
+    ]));
+    let registers = &buffer.sources[0].registers;
+    assert_eq!(registers.get("ETMCR"), Some(0x1000_1860));
+    assert_eq!(registers.get("ETMIDR"), Some(0x410c_f250));
+    assert_eq!(registers.get("ETMCCER"), Some(0x3440_08f2));
+    // Five cores name the same dump: it is one image, loaded once.
+    assert_eq!((capture.images.len(), capture.images[0].cores.len()), (1, 5));
+    let mut images = ImageLoader::new();
+    for source in buffer.sources.iter().filter(|source| source.core.is_some()) {
+        let memory = images.memory(capture.images_for(source)).unwrap();
+        assert_eq!(memory.program.code(Address(0xc000_8000)).map(<[u8]>::len), Some(0x5_0000));
+    }
+}
+
+#[test]
+fn the_return_stack_snapshot_is_one_source_with_nine_dumps() {
+    let Some(path) = corpus("real/tc2-ptm-rstk-t32") else { return };
+    let capture = Capture::open(&path.join("snapshot.ini")).unwrap();
+    let [buffer] = capture.buffers.as_slice() else { panic!("one buffer") };
+    assert_eq!(buffer.container.as_ref().map(|stated| stated.value), Some(Container::Raw));
+    assert_eq!(capture.timestamp_frequency.as_ref().map(|stated| stated.value), Some(25_000_000));
+    let [source] = buffer.sources.as_slice() else { panic!("one source") };
+    assert_eq!((source.id, source.protocol.name()), (TraceId::new(2), "pft"));
+    assert_eq!(source.core.as_deref(), Some("Cortex-A15_0"));
+    assert_eq!(source.registers.get("etmcr"), Some(0x2000_0400), "the return stack is on");
+    assert_eq!(source.registers.get("etmccer"), Some(0x34c0_1ac2));
+    assert_eq!(capture.images.len(), 9);
+    let memory = ImageLoader::new().memory(capture.images_for(source)).unwrap();
+    // VECTORS, RO_CODE, RO_DATA, RW_DATA and ZI_DATA touch.
+    let first = &memory.program.regions()[0];
+    assert_eq!((first.start(), first.bytes().len()), (Address(0x8000_0000), 632 + 6576 + 304 + 16 + 576));
+    // Its cores Cortex-A7_0 to _2 have no device files, but their trace sources do.
+    assert_eq!(capture.notes, []);
+    assert_eq!(capture.other_sources.len(), 4);
+    assert!(capture.other_sources.iter().all(|source| source.core.is_some()));
+}
+
+#[test]
+fn every_synthetic_capture_opens() {
+    let Some(path) = corpus("synthetic") else { return };
+    let mut snapshots = 0;
+    for case in std::fs::read_dir(&path).unwrap() {
+        let case = case.unwrap().path();
+        if case.join("registers.txt").exists() {
+            let registers = Registers::read_mtb(&case.join("registers.txt")).unwrap();
+            assert_eq!(registers.get("MTB_BASE"), Some(0x2000_0000));
+            assert!(registers.get("MTB_POSITION").is_some() && registers.get("MTB_MASTER").is_some());
+            assert!(!Capture::open(&case.join("mtb.bin")).unwrap().buffers[0].bytes.is_empty());
+            continue;
+        }
+        let capture = Capture::open(&case).unwrap();
+        let [source] = capture.buffers[0].sources.as_slice() else { panic!("one source") };
+        assert_eq!(source.id, TraceId::new(2));
+        let protocol = if case.ends_with("mix-a9-ptm") { Protocol::Pft } else { Protocol::EtmV3 };
+        assert_eq!(source.protocol, protocol);
+        assert!(source.profile().is_some());
+        let mut loader = ImageLoader::new();
+        let memory = loader.memory(capture.images_for(source)).unwrap();
+        // The dump and the ELF file agree on every byte that both have.
+        let elf = case.join("program.elf").to_str().unwrap().parse().unwrap();
+        let both = loader.memory(capture.images_for(source).chain([&elf])).unwrap();
+        assert!(!memory.program.is_empty() && both.images.len() == 2);
+        snapshots += 1;
+    }
+    assert_eq!(snapshots, 5);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_out_of_the_directory_is_refused() {
+    let secret = TemporaryDirectory::new();
+    let target = secret.write("secret", b"secret");
+    let (directory, capture) = snapshot(&[]);
+    assert!(capture.is_ok());
+    let link = directory.path().join("trace.bin");
+    std::fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(target, &link).unwrap();
+    let error = Capture::open(Path::new(directory.path())).unwrap_err();
+    assert!(
+        error.to_string().ends_with("leaves the directory of its description by a symbolic link"),
+        "{error}"
+    );
+}
