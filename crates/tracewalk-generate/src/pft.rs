@@ -5,13 +5,15 @@
 //! - at the start A-sync and I-sync, and again every so many bytes, behind a waypoint;
 //! - for every waypoint an atom, or a branch packet where it is an indirect branch that the return stack does not predict,
 //!   or with branch broadcast any taken branch;
+//! - before a waypoint that is far behind the last one a waypoint update;
 //! - for an exception a waypoint update where instructions were executed since the last waypoint, then a branch packet to
 //!   the handler. Instructions that aborted are not traced; supervisor calls and undefined instructions are;
 //! - behind the branch packet of a return from an exception an exception return packet, from PFTv1.1 on.
 //!
-//! PFT does not tell the conditions of instructions that are no waypoints.
+//! PFT does not tell the conditions of instructions that are no waypoints. No M-profile processor has it: a path with
+//! M-profile exceptions is refused.
 
-use tracewalk::ids::{ContextId, Location, SecurityState};
+use tracewalk::ids::{Address, ContextId, Exception, Isa, Location, SecurityState};
 use tracewalk::isa::{Barrier, Class, Instruction};
 use tracewalk::program::Program;
 use tracewalk::protocol::pft::{
@@ -114,7 +116,7 @@ impl<'a> Unit<'a> {
             cycles_sent: 0,
             atoms: None,
             behind_waypoint: None,
-            run_start: Location::new(tracewalk::ids::Address(0), tracewalk::ids::Isa::A32),
+            run_start: Location::new(Address(0), Isa::A32),
             return_stack: Vec::new(),
             context_id: ContextId(0),
             synchronised_at: None,
@@ -139,7 +141,7 @@ impl<'a> Unit<'a> {
             return Ok(true);
         }
         if executed.address.bytes_since(self.run_start.address) > FARTHEST_WAYPOINT {
-            self.waypoint_update()?;
+            self.waypoint_update(in_front_of(executed))?;
         }
         let next = match (instruction.class, went) {
             (Class::Indirect, Went::To(target)) if executed.passed => {
@@ -197,27 +199,30 @@ impl<'a> Unit<'a> {
     }
 
     fn exception(&mut self, index: usize, taken: &Taken) -> Result<bool, EncodeError> {
+        let Exception::Ar(number) = taken.exception else {
+            return Err(EncodeError::NoExceptionCode { exception: taken.exception });
+        };
         let handler = self.story.handler(index, taken);
         if self.behind_waypoint.is_none()
             && let Some(resumes) = self.story.resumes(index, taken)
         {
             self.synchronise_if_due(resumes)?;
         }
-        self.waypoint_update()?;
+        if let Some(last) = self.behind_waypoint {
+            self.waypoint_update(last)?;
+        }
         let cycles = self.take_cycles();
-        let number = taken.exception.number();
-        self.send(&Packet::Branch(self.encoder.exception(number, handler, self.options.security, cycles)))?;
+        let branch = self.encoder.exception(u16::from(number), handler, self.options.security, cycles);
+        self.send(&Packet::Branch(branch))?;
         self.run_start = handler;
         self.tell(Step::Exception(*taken));
         Ok(true)
     }
 
-    /// Says how far execution came, if it passed instructions since the last waypoint.
-    fn waypoint_update(&mut self) -> Result<(), EncodeError> {
-        if let Some(reached) = self.behind_waypoint.take() {
-            self.send(&Packet::WaypointUpdate(self.encoder.waypoint_update(reached)))?;
-        }
-        Ok(())
+    /// Says how far execution came since the last waypoint.
+    fn waypoint_update(&mut self, reached: Location) -> Result<(), EncodeError> {
+        self.behind_waypoint = None;
+        self.send(&Packet::WaypointUpdate(self.encoder.waypoint_update(reached)))
     }
 
     fn exception_return(&mut self, step: &Step) -> Result<bool, EncodeError> {
@@ -326,4 +331,11 @@ impl<'a> Unit<'a> {
             .encode(packet, &mut self.trace.bytes)
             .map_err(|error| EncodeError::Packet { message: format!("{error}: {packet:x?}") })
     }
+}
+
+/// The address that a waypoint update names before a waypoint that is far away: the word or halfword in front of it,
+/// which may lie inside of the last instruction.
+const fn in_front_of(waypoint: &Executed) -> Location {
+    let bytes = if matches!(waypoint.isa, Isa::A32) { 4 } else { 2 };
+    Location::new(Address(waypoint.address.0.wrapping_sub(bytes)), waypoint.isa)
 }

@@ -9,13 +9,14 @@ use std::process::Command;
 use common::Firmware;
 use tracewalk::frame::FormatterOptions;
 use tracewalk::ids::TraceId;
-use tracewalk::protocol::etmv3::{Config, Core, Registers};
+use tracewalk::protocol::{etmv3 as etmv3_protocol, pft as pft_protocol};
 use tracewalk_generate::capture::{Capture, Container, Unit};
 use tracewalk_generate::container::{self, SourceBytes};
 use tracewalk_generate::elf::Elf;
-use tracewalk_generate::etmv3::{Cancel, Options, encode};
 use tracewalk_generate::path::Path;
-use tracewalk_generate::record::Record;
+use tracewalk_generate::record::{Profile, Record};
+use tracewalk_generate::trace::Trace;
+use tracewalk_generate::{etmv3, pft};
 
 /// What OpenCSD prints for a snapshot, or `None` where it is not installed.
 fn list(folder: &FilePath) -> Option<String> {
@@ -31,7 +32,7 @@ fn list(folder: &FilePath) -> Option<String> {
     }
 }
 
-/// OpenCSD's elements in the `runs` format, without preferred return addresses, which it does not print.
+/// OpenCSD's elements in the `runs` format, without preferred return addresses, which it prints for PFT only.
 fn runs(listing: &str) -> String {
     let mut lines = Vec::new();
     let mut current = None::<(String, String, &str)>;
@@ -46,7 +47,7 @@ fn runs(listing: &str) -> String {
                     lines.extend(current.replace((start.to_owned(), end.to_owned(), isa)));
                 }
             }
-        } else if let Some((_, number)) = line.split_once("OCSD_GEN_TRC_ELEM_EXCEPTION(excep num (0x") {
+        } else if let Some((_, number)) = line.split_once("excep num (0x") {
             lines.extend(current.take());
             let number = u32::from_str_radix(number.split(')').next().unwrap(), 16).unwrap();
             lines.push((format!("X {number}"), String::new(), ""));
@@ -66,63 +67,112 @@ fn runs(listing: &str) -> String {
 fn told_without_returns(elf: &Elf, told: &Path) -> String {
     let runs = Record::of_path(elf.profile, told).runs().to_string();
     let shorten = |line: &str| match line.strip_prefix("X ").and_then(|rest| rest.split_once(' ')) {
-        Some((number, _)) => format!("X {}\n", m_profile_code(number)),
+        Some((number, _)) => format!("X {}\n", printed_number(elf.profile, number)),
         None => format!("{line}\n"),
     };
     runs.lines().map(shorten).collect()
 }
 
-/// OpenCSD prints the code of the packet for the exceptions that are not in its own table: interrupts (E-058, E-059).
-fn m_profile_code(number: &str) -> u32 {
-    match number.parse().unwrap() {
-        16 => 8,
-        number @ 17..=23 => number - 16,
-        number => number,
+/// OpenCSD prints the code of the packet for the exceptions that are not in its own table: M profile's interrupts
+/// (E-058, E-059).
+fn printed_number(profile: Profile, number: &str) -> u32 {
+    match (profile, number.parse().unwrap()) {
+        (Profile::M, 16) => 8,
+        (Profile::M, number @ 17..=23) => number - 16,
+        (_, number) => number,
     }
+}
+
+fn id() -> TraceId {
+    TraceId::new(0x10).unwrap()
+}
+
+/// A trace unit as a snapshot describes it.
+struct Described {
+    protocol: &'static str,
+    cpu: &'static str,
+    /// What OpenCSD calls it.
+    name: &'static str,
+    etmcr: u32,
+    etmidr: Option<u32>,
+    etmccer: Option<u32>,
+}
+
+/// Checks that OpenCSD, if it is there, finds what the trace is to tell.
+fn check(elf: &Elf, trace: &Trace, unit: &Described, container: Container) {
+    let bytes = match container {
+        Container::Frames => {
+            let itm = SourceBytes { id: TraceId::new(1).unwrap(), bytes: container::itm_text("between") };
+            let sources = [SourceBytes { id: id(), bytes: trace.bytes.clone() }, itm];
+            container::frames(&sources, FormatterOptions::default())
+        }
+        _ => trace.bytes.clone(),
+    };
+    let registers = [
+        ("ETMCR(0x000)", unit.etmcr),
+        ("ETMIDR(0x079)", unit.etmidr.unwrap()),
+        ("ETMCCER(0x07A)", unit.etmccer.unwrap()),
+        ("ETMTRACEIDR(0x080)", u32::from(id().get())),
+    ];
+    let source = Unit {
+        protocol: unit.protocol,
+        cpu: Some(unit.cpu.to_owned()),
+        id: Some(id()),
+        registers: Vec::new(),
+    };
+    let capture = Capture { container, unit: source, bytes };
+    let folder = tempfile::tempdir().unwrap();
+    for file in capture.snapshot(&elf.program, unit.name, &registers) {
+        std::fs::write(folder.path().join(file.name), file.bytes).unwrap();
+    }
+    let Some(listing) = list(folder.path()) else { return };
+    let (told, found) = (told_without_returns(elf, &trace.told), runs(&listing));
+    for (number, (told, found)) in told.lines().zip(found.lines()).enumerate() {
+        assert_eq!(told, found, "line {number}, {}, ETMCR {:#x}, {container:?}", unit.cpu, unit.etmcr);
+    }
+    assert_eq!(told.lines().count(), found.lines().count());
 }
 
 /// Without cancelling, which OpenCSD loses in most cases.
 #[test]
 fn opencsd_finds_the_m3_program() {
-    let id = TraceId::new(0x10).unwrap();
+    use etmv3_protocol::{Config, Core, Registers};
     let Firmware { elf, path } = Firmware::load("m3");
     for (etmcr, container) in [(0, Container::Raw), (0x100, Container::Raw), (0, Container::Frames)] {
-        let options = Options { cancel: Cancel::Never, tail_chaining_cancels: false, ..Options::default() };
+        let options = etmv3::Options {
+            cancel: etmv3::Cancel::Never,
+            tail_chaining_cancels: false,
+            ..etmv3::Options::default()
+        };
         let core = Core::named("cortex-m3").unwrap();
-        let config =
-            Config::from_registers(Registers { etmcr: Some(etmcr), ..Registers::default() }, Some(core))
-                .unwrap();
-        let trace = encode(&path, &elf.program, &config, &options).unwrap();
-        let bytes = match container {
-            Container::Raw => trace.bytes.clone(),
-            _ => {
-                let itm = SourceBytes { id: TraceId::new(1).unwrap(), bytes: container::itm_text("between") };
-                let sources = [SourceBytes { id, bytes: trace.bytes.clone() }, itm];
-                container::frames(&sources, FormatterOptions::default())
-            }
-        };
-        let unit = Unit {
-            protocol: "etmv3",
-            cpu: Some("cortex-m3".to_owned()),
-            id: Some(id),
-            registers: Vec::new(),
-        };
-        let usual = core.registers();
-        let registers = [
-            ("ETMCR(0x000)", etmcr),
-            ("ETMIDR(0x079)", usual.etmidr.unwrap()),
-            ("ETMCCER(0x07A)", usual.etmccer.unwrap()),
-            ("ETMTRACEIDR(0x080)", u32::from(id.get())),
-        ];
-        let folder = tempfile::tempdir().unwrap();
-        for file in (Capture { container, unit, bytes }).snapshot(&elf.program, "ETM3.5", &registers) {
-            std::fs::write(folder.path().join(file.name), file.bytes).unwrap();
+        let registers = Registers { etmcr: Some(etmcr), ..Registers::default() };
+        let config = Config::from_registers(registers, Some(core)).unwrap();
+        let trace = etmv3::encode(&path, &elf.program, &config, &options).unwrap();
+        let Registers { etmidr, etmccer, .. } = core.registers();
+        let unit = Described { protocol: "etmv3", cpu: "cortex-m3", name: "ETM3.5", etmcr, etmidr, etmccer };
+        check(&elf, &trace, &unit, container);
+    }
+}
+
+/// With timestamps, whose Gray codes OpenCSD does not resolve but whose length it has to find.
+#[test]
+fn opencsd_finds_the_a9_program_in_program_flow_trace() {
+    use pft_protocol::{Config, Core, Registers};
+    const BRANCH_BROADCAST: u32 = 1 << 8;
+    const CYCLE_ACCURATE: u32 = 1 << 12;
+    const CONTEXT_ID: u32 = 0b11 << 14;
+    const RETURN_STACK: u32 = 1 << 29;
+    let Firmware { elf, path } = Firmware::load("a9");
+    for (cpu, name) in [("cortex-a9", "PTM1.0"), ("cortex-a15", "PTM1.1")] {
+        for etmcr in [0, BRANCH_BROADCAST, CYCLE_ACCURATE, CONTEXT_ID, RETURN_STACK] {
+            let core = Core::named(cpu).unwrap();
+            let registers = Registers { etmcr: Some(etmcr), ..Registers::default() };
+            let config = Config::from_registers(registers, Some(core)).unwrap();
+            let options = pft::Options { timestamp_every: Some(100), ..pft::Options::default() };
+            let trace = pft::encode(&path, &elf.program, &config, &options).unwrap();
+            let Registers { etmidr, etmccer, .. } = core.registers();
+            let unit = Described { protocol: "pft", cpu, name, etmcr, etmidr, etmccer };
+            check(&elf, &trace, &unit, Container::Raw);
         }
-        let Some(listing) = list(folder.path()) else { return };
-        let (told, found) = (told_without_returns(&elf, &trace.told), runs(&listing));
-        for (number, (told, found)) in told.lines().zip(found.lines()).enumerate() {
-            assert_eq!(told, found, "line {number}, ETMCR {etmcr:#x}, {container:?}");
-        }
-        assert_eq!(told.lines().count(), found.lines().count());
     }
 }

@@ -3,11 +3,13 @@
 mod common;
 
 use common::{Decoded, Firmware, assert_same};
-use tracewalk::ids::{ContextId, SecurityState};
+use tracewalk::ids::{Address, ContextId, Isa, SecurityState};
+use tracewalk::program::Program;
 use tracewalk::protocol::pft::{Config, Core, Decoder, Lowering, Registers};
-use tracewalk_generate::path::Step;
+use tracewalk_generate::path::{Executed, Path, Step};
 use tracewalk_generate::pft::{Options, encode};
-use tracewalk_generate::trace::Trace;
+use tracewalk_generate::record::{Profile, Record};
+use tracewalk_generate::trace::{EncodeError, Trace};
 
 const BRANCH_BROADCAST: u32 = 1 << 8;
 const CYCLE_ACCURATE: u32 = 1 << 12;
@@ -87,4 +89,58 @@ fn context_ids_are_found_in_every_size() {
 fn security_state_is_sent_with_every_exception() {
     let security = SecurityState { non_secure: true, hypervisor: false };
     check(&config("cortex-a15", 0), &Options { security, ..Options::default() });
+}
+
+#[test]
+fn one_path_is_found_in_traces_of_every_form() {
+    let runs = |etmcr| {
+        let (_, decoded) = check(&config("cortex-a15", etmcr), &Options::default());
+        let mut path = decoded.path;
+        path.steps.retain(|step| !matches!(step, Step::ContextId(_)));
+        Record::of_path(Profile::Ar, &path).runs().to_string()
+    };
+    let plain = runs(0);
+    for etmcr in [BRANCH_BROADCAST, CYCLE_ACCURATE, RETURN_STACK, RETURN_STACK | CYCLE_ACCURATE | 0xc000] {
+        assert!(runs(etmcr) == plain, "ETMCR {etmcr:#x}");
+    }
+}
+
+/// `movw r0, #0` as often as `count` says, then a branch to itself.
+fn straight_code(isa: Isa, count: u32) -> (Program, Path) {
+    let (load, branch) = match isa {
+        Isa::A32 => ([0x00, 0x00, 0x00, 0xe3], [0xfe, 0xff, 0xff, 0xea].as_slice()),
+        _ => ([0x40, 0xf2, 0x00, 0x00], [0xfe, 0xe7].as_slice()),
+    };
+    let start = Address(0x8000);
+    let mut program = Program::new();
+    program.add(start, &[&load.repeat(count as usize), branch].concat()).unwrap();
+    let load = |index| Executed { address: start.plus(4 * index), isa, bytes: 4, passed: true };
+    let branch = Executed { bytes: branch.len().try_into().unwrap(), ..load(count) };
+    let executed = (0..count).map(load).chain([branch, branch]);
+    (program, Path { steps: executed.map(Step::Instruction).collect() })
+}
+
+/// In Thumb the waypoint update points into the last instruction.
+#[test]
+fn code_without_waypoints_is_found_however_long_it_is() {
+    for isa in [Isa::A32, Isa::T32] {
+        for (instructions, updates) in [(1, 0), (1024, 0), (1025, 1), (5000, 1)] {
+            let (program, path) = straight_code(isa, instructions);
+            let config = config("cortex-a15", 0);
+            let trace = encode(&path, &program, &config, &Options::default()).unwrap();
+            assert_eq!(trace.told, path);
+            let decoded =
+                Decoded::of(&trace.bytes, Decoder::new(&config), Lowering::new(), config.rules(), &program);
+            assert_same(Profile::Ar, &path, &decoded.path, &format!("{isa}, {instructions}"));
+            // A-sync, I-sync, an atom packet; of an update the header and at least one byte.
+            assert_eq!(trace.bytes.len() > 6 + 6 + 1, updates == 1, "{isa}, {instructions}");
+        }
+    }
+}
+
+#[test]
+fn m_profile_paths_are_refused() {
+    let Firmware { elf, path } = Firmware::load("m3");
+    let error = encode(&path, &elf.program, &config("cortex-a15", 0), &Options::default()).unwrap_err();
+    assert!(matches!(error, EncodeError::NoExceptionCode { .. }), "{error}");
 }
