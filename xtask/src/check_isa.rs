@@ -7,12 +7,13 @@
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use tracewalk::ids::Isa;
 use tracewalk::isa::{Class, Instruction, classify};
 
 use crate::disassembly::{Line, Reading};
+use crate::process::output;
 use crate::{Answer, Outcome};
 
 const COMPILER: &str = "arm-none-eabi-gcc";
@@ -282,17 +283,6 @@ fn difference(line: &Line<'_>, reading: &Reading, found: &Instruction, in_it_blo
         differs("access", format!("{:?}", found.access), format!("{:?}", reading.access))
     } else {
         None
-    }
-}
-
-/// The standard output of a command that succeeds.
-fn output(command: &mut Command) -> Result<String, String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{name}: {error}"))?;
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    } else {
-        Err(format!("{name}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)))
     }
 }
 

@@ -2,7 +2,12 @@
 
 mod check_isa;
 mod disassembly;
+mod no_std;
+mod process;
+mod rooms;
+mod rust_source;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// How a task ended that did not fail.
@@ -23,11 +28,28 @@ struct Task {
     run: fn() -> Answer,
 }
 
-const TASKS: &[Task] = &[Task {
-    name: "check-isa",
-    about: "compare the classification of instructions with arm-none-eabi-objdump's reading of library code",
-    run: check_isa::run,
-}];
+const TASKS: &[Task] = &[
+    Task {
+        name: "check-isa",
+        about: "compare the classification of instructions with arm-none-eabi-objdump's reading of library code",
+        run: check_isa::run,
+    },
+    Task {
+        name: "rooms",
+        about: "check that modules use only what the table of ARCHITECTURE.md lets them",
+        run: rooms::run,
+    },
+    Task {
+        name: "no-std",
+        about: "check that the core builds, links and runs without std",
+        run: no_std::run,
+    },
+];
+
+/// The folder of the workspace.
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+}
 
 fn main() -> ExitCode {
     let name = std::env::args().nth(1).unwrap_or_default();
