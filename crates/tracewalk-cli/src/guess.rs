@@ -20,7 +20,7 @@ use crate::session::Frames;
 use crate::sources::config;
 
 /// How much of a capture is decoded to judge a reading.
-const HEAD: usize = 1 << 18;
+const HEAD: usize = 1 << 16;
 
 /// The readings that come into question for a program.
 #[derive(Debug)]
@@ -36,28 +36,49 @@ impl<'a> Candidates<'a> {
         let profile = attributes.clone().find_map(|attributes| attributes.profile);
         let named = attributes.filter_map(|attributes| attributes.cpu_name.as_deref());
         let named = named.filter_map(UsualRegisters::of_cpu).next();
-        // ETMIDR 0x411cf250 is a Cortex-A's with the alternative branch encoding.
-        let usual: &[(&str, &str)] = match profile {
-            Some(Profile::M) => &[("etmv3", "cortex-m3")],
-            Some(Profile::A) => &[
-                ("etmv3", "cortex-a7"),
-                ("etmv3", "cortex-a7,etmidr=0x411cf250"),
-                ("pft", "cortex-a15"),
-                ("pft", "cortex-a9"),
-                ("etmv3", "cortex-a8"),
-            ],
-            Some(Profile::R) => &[("etmv3", "cortex-r4")],
-            Some(Profile::Classic) => &[("etmv3", "arm1136"), ("etmv3", "arm9")],
-            None => {
-                &[("etmv3", "cortex-m3"), ("etmv3", "cortex-a7"), ("pft", "cortex-a15"), ("pft", "cortex-a9")]
-            }
-        };
         let named = named.iter().flat_map(|named| [("etmv3", named.cpu), ("pft", named.cpu)]);
-        let sources = named
-            .chain(usual.iter().copied())
-            .filter_map(|(protocol, cpu)| detected(&format!("{protocol},cpu={cpu}")));
-        Self { program: &memory.program, sources: sources.collect() }
+        let units = named.chain(usual_units(profile).iter().copied());
+        Self { program: &memory.program, sources: units.flat_map(settings).collect() }
     }
+}
+
+/// The trace units that a program of this profile may have been traced with: protocol and processor.
+const fn usual_units(profile: Option<Profile>) -> &'static [(&'static str, &'static str)] {
+    match profile {
+        Some(Profile::M) => &[("etmv3", "cortex-m3")],
+        Some(Profile::A) => &[
+            ("etmv3", "cortex-a7"),
+            // A Cortex-A's ETMIDR with the alternative branch encoding.
+            ("etmv3", "cortex-a7,etmidr=0x411cf250"),
+            ("pft", "cortex-a15"),
+            ("pft", "cortex-a9"),
+            ("etmv3", "cortex-a8"),
+        ],
+        Some(Profile::R) => &[("etmv3", "cortex-r4")],
+        Some(Profile::Classic) => &[("etmv3", "arm1136"), ("etmv3", "arm926")],
+        None => {
+            &[("etmv3", "cortex-m3"), ("etmv3", "cortex-a7"), ("pft", "cortex-a15"), ("pft", "cortex-a9")]
+        }
+    }
+}
+
+/// The settings of a trace unit that change its packets: ETMCR, the most likely first.
+fn settings((protocol, cpu): (&str, &str)) -> Vec<SourceDescription> {
+    /// Cycle counts, bit 12, without and with.
+    const CYCLES: [u32; 2] = [0, 1 << 12];
+    /// Context IDs of 0, 1, 4 and 2 bytes, bits 15:14.
+    const CONTEXT_IDS: [u32; 4] = [0, 0b01 << 14, 0b11 << 14, 0b10 << 14];
+    // A PTM that predicts returns (bit 29) is read right where it does not, but not the other way round.
+    let always = if protocol == "pft" { 1 << 29 } else { 0 };
+    let is_m_profile = Profile::of_cpu(cpu) == Some(Profile::M);
+    let all =
+        CONTEXT_IDS.into_iter().flat_map(|context_id| CYCLES.map(|cycles| always | context_id | cycles));
+    all.take(if is_m_profile { 1 } else { usize::MAX })
+        .filter_map(|etmcr| match etmcr {
+            0 => detected(&format!("{protocol},cpu={cpu}")),
+            _ => detected(&format!("{protocol},cpu={cpu},etmcr=0x{etmcr:x}")),
+        })
+        .collect()
 }
 
 /// The source that an option describes, as something that was found out.
@@ -117,9 +138,15 @@ impl Reading {
         self.i_syncs > 0 && self.malformed * 20 <= self.packets
     }
 
-    /// What speaks against it, in errors for each thousand packets.
-    const fn errors(&self) -> u64 {
-        (self.malformed + self.contradictions) * 1000 / if self.packets == 0 { 1 } else { self.packets }
+    /// What speaks against it: errors for each thousand packets, and I-syncs elsewhere than in the program.
+    const fn rank(&self) -> (u64, bool) {
+        let packets = if self.packets == 0 { 1 } else { self.packets };
+        ((self.malformed + self.contradictions) * 1000 / packets, self.i_syncs_in_program == 0)
+    }
+
+    /// Nothing speaks against it, and the program for it.
+    fn is_perfect(&self, program: &Program) -> bool {
+        self.malformed + self.contradictions == 0 && (self.i_syncs_in_program > 0 || program.is_empty())
     }
 }
 
@@ -131,14 +158,20 @@ pub(crate) fn source(
     candidates: &Candidates<'_>,
 ) -> Option<SourceDescription> {
     let input = Input { capture, carrier, progress: &NoProgress }.head(HEAD);
-    let readings = candidates.sources.iter().filter_map(|source| {
-        let reading = Reading::of(&input, &config(source).ok()?, candidates.program);
-        reading.is_plausible().then_some((source, reading))
-    });
-    // Of equal ones the first is the likelier.
-    let (best, _) = readings.min_by_key(|(_, reading)| {
-        (reading.errors(), std::cmp::Reverse(reading.i_syncs_in_program.min(1)))
-    })?;
+    let mut best = None::<(&SourceDescription, Reading)>;
+    for source in &candidates.sources {
+        let Ok(config) = config(source) else { continue };
+        let reading = Reading::of(&input, &config, candidates.program);
+        // Of equal ones the first is the likelier.
+        let is_better = best.is_none_or(|(_, best)| reading.rank() < best.rank());
+        if reading.is_plausible() && is_better {
+            best = Some((source, reading));
+        }
+        if best.is_some_and(|(_, best)| best.is_perfect(candidates.program)) {
+            break;
+        }
+    }
+    let (best, _) = best?;
     Some(SourceDescription { id, ..best.clone() })
 }
 

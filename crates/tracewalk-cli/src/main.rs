@@ -6,6 +6,7 @@ mod commands;
 mod failure;
 mod guess;
 mod messages;
+mod mtb;
 mod output;
 mod progress;
 mod session;

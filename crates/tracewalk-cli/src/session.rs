@@ -19,6 +19,7 @@ use crate::code::code;
 use crate::failure::Failure;
 use crate::guess;
 use crate::messages::{Messages, counted};
+use crate::mtb;
 use crate::sources::{NoConfig, as_option, config};
 
 /// A capture and the sources in it that can be decoded.
@@ -143,13 +144,17 @@ impl Session {
         };
         let mut jobs = Vec::new();
         for source in &found {
-            if let Some(job) = self.job(index, &contents, source, messages)? {
+            if let Some(job) = self.job(index, &contents, source, everything, messages)? {
                 jobs.push(job);
             }
         }
         jobs.sort_by_key(|job| job.id);
+        if found.is_empty() && !args.ids.is_empty() {
+            return Err(contents.no_such_id(&args.ids, buffer));
+        }
+        refuse_nothing(&found, buffer, everything)?;
         tell_findings(&contents, &found, buffer, messages);
-        tell_nothing_found(&contents, &found, buffer, everything, messages)?;
+        tell_the_rest(&contents, &found, buffer, messages);
         self.jobs.extend(jobs);
         self.contents.push(contents);
         Ok(())
@@ -161,6 +166,7 @@ impl Session {
         buffer: usize,
         contents: &Contents,
         source: &SourceDescription,
+        everything: &Memory,
         messages: &Messages,
     ) -> Result<Option<Job>, Failure> {
         let name = source.id.map_or_else(|| "the source".to_owned(), |id| format!("trace ID {id}"));
@@ -187,6 +193,9 @@ impl Session {
                     format!("frames hold several sources, and {} has no trace ID", source.protocol),
                     format!("say it with --source ID={}", source.protocol),
                 ));
+            }
+            (None, _) if source.protocol == Protocol::Mtb => {
+                mtb::carrier(&self.capture.buffers[buffer].bytes, source, &everything.program, messages)?
             }
             (None, _) => Carrier::Stretches(vec![Stretch::all(self.capture.buffers[buffer].bytes.len())]),
         };
@@ -223,6 +232,9 @@ impl Contents {
         args: &CaptureArgs,
     ) -> Vec<SourceDescription> {
         match &self.frames {
+            None if self.container.value == Container::Mtb => {
+                vec![SourceDescription::new(Protocol::Mtb, Origin::Detected)]
+            }
             None => {
                 let carrier = Carrier::Stretches(vec![Stretch::all(buffer.bytes.len())]);
                 guess::source(None, &buffer.bytes, carrier, candidates).into_iter().collect()
@@ -235,6 +247,32 @@ impl Contents {
                 };
                 frames.sources.keys().filter(wanted).filter_map(guess).collect()
             }
+        }
+    }
+
+    /// None of the trace IDs that were asked for can be decoded.
+    fn no_such_id(&self, wanted: &[TraceId], buffer: &Buffer) -> Failure {
+        let list = |ids: &mut dyn Iterator<Item = &TraceId>| {
+            ids.map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        };
+        let wanted_list = list(&mut wanted.iter());
+        let file = buffer.file.display();
+        match &self.frames {
+            None => Failure::input(
+                format!("{file}: is one source's bytes without trace IDs, found --id {wanted_list}"),
+                "leave out --id, or say --container frames",
+            ),
+            Some(frames) if wanted.iter().any(|id| frames.sources.contains_key(id)) => Failure::input(
+                format!("{file}: the bytes of trace ID {wanted_list} were not recognised"),
+                "say what they are with --source ID=PROTOCOL,cpu=…",
+            ),
+            Some(frames) => Failure::input(
+                format!(
+                    "{file}: has no trace ID {wanted_list}, but has {}",
+                    list(&mut frames.sources.keys())
+                ),
+                "choose one of them with --id",
+            ),
         }
     }
 
@@ -374,23 +412,20 @@ fn tell_findings(contents: &Contents, found: &[SourceDescription], buffer: &Buff
     }
 }
 
-/// Says that a buffer has nothing that can be decoded, and what would help.
-fn tell_nothing_found(
-    contents: &Contents,
-    found: &[SourceDescription],
-    buffer: &Buffer,
-    everything: &Memory,
-    messages: &Messages,
-) -> Result<(), Failure> {
-    let file = buffer.file.display();
-    if found.is_empty() {
-        let image = if everything.images.is_empty() { ", and the program with --image" } else { "" };
-        let hint = format!("say what it is with --container and --source [ID=]PROTOCOL,cpu=…{image}");
-        return Err(Failure::input(
-            format!("{file}: nothing was recognised in its {} bytes", buffer.bytes.len()),
-            hint,
-        ));
+/// A buffer that has nothing that can be decoded.
+fn refuse_nothing(found: &[SourceDescription], buffer: &Buffer, everything: &Memory) -> Result<(), Failure> {
+    if !found.is_empty() {
+        return Ok(());
     }
+    let image = if everything.images.is_empty() { ", and the program with --image" } else { "" };
+    Err(Failure::input(
+        format!("{}: nothing was recognised in its {} bytes", buffer.file.display(), buffer.bytes.len()),
+        format!("say what it is with --container and --source [ID=]PROTOCOL,cpu=…{image}"),
+    ))
+}
+
+/// Says what else is in a buffer, and what is not.
+fn tell_the_rest(contents: &Contents, found: &[SourceDescription], buffer: &Buffer, messages: &Messages) {
     if let Some(frames) = &contents.frames {
         let known = |id: &TraceId| found.iter().any(|source| source.id == Some(*id));
         for (id, bytes) in frames.sources.iter().filter(|(id, _)| !known(id)) {
@@ -406,6 +441,7 @@ fn tell_nothing_found(
         }
         let Account { lost, reserved, .. } = frames.account;
         if lost > 0 || reserved > 0 {
+            let file = buffer.file.display();
             messages.incomplete(format_args!(
                 "{file}: {} lost to damaged frames, {} of reserved trace IDs; if these are many, try another --container",
                 counted(lost, "byte"),
@@ -413,5 +449,4 @@ fn tell_nothing_found(
             ));
         }
     }
-    Ok(())
 }

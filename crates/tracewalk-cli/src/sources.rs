@@ -1,6 +1,6 @@
 //! What is said of a source → the configuration it is decoded with.
 
-use tracewalk::protocol::etmv3;
+use tracewalk::protocol::{etmv3, pft};
 use tracewalk::source::SourceConfig;
 use tracewalk_input::capture::{Protocol, SourceDescription};
 
@@ -30,8 +30,20 @@ pub(crate) fn config(description: &SourceDescription) -> Result<SourceConfig, No
                 .map(SourceConfig::Etmv3)
                 .map_err(|error| NoConfig::Registers(error.to_string()))
         }
+        Protocol::Pft => {
+            let registers = pft::Registers {
+                etmcr: register("ETMCR"),
+                etmidr: register("ETMIDR"),
+                etmccer: register("ETMCCER"),
+                etmtraceidr: register("ETMTRACEIDR"),
+            };
+            let core = cpu.and_then(pft::Core::named);
+            pft::Config::from_registers(registers, core)
+                .map(SourceConfig::Pft)
+                .map_err(|error| NoConfig::Registers(error.to_string()))
+        }
         Protocol::Mtb => Ok(SourceConfig::Mtb { halted_at: None }),
-        Protocol::Pft | Protocol::Itm | Protocol::Unknown(_) => Err(NoConfig::NotDecoded),
+        Protocol::Itm | Protocol::Unknown(_) => Err(NoConfig::NotDecoded),
     }
 }
 
