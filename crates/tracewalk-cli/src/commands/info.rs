@@ -113,7 +113,7 @@ impl Found {
         }
         match self.first_sync {
             Some(at) => {
-                writeln!(out, "  synchronised  from {at}, behind {}", counted(self.unsynchronised, "byte"))?
+                writeln!(out, "  synchronised  from {at}, behind {}", counted(self.unsynchronised, "byte"))?;
             }
             None => writeln!(out, "  synchronised  never")?,
         }
