@@ -1,8 +1,33 @@
 //! What a program executed, written down, and encoded as the trace that a trace unit would have made of it.
 //!
 //! A [`Path`](path::Path) says what ran, instruction by instruction. It comes from an emulator's log ([`qemu`]) or from
-//! a [`Record`](record::Record), its compact form in a file. Decoding is not here: `tracewalk` does that, and what it
-//! finds is compared with the path.
+//! a [`Record`](record::Record), its compact form in a file. [`etmv3`], [`pft`] and [`mtb`] encode it and say what a
+//! decoder should find; [`container`] and [`capture`] make files of that. Decoding is not here: `tracewalk` does it.
+//!
+//! An encoder and a decoder that agree prove nothing about Arm's hardware, only that neither has slipped.
+//!
+//! ```
+//! use tracewalk::ids::Address;
+//! use tracewalk::program::Program;
+//! use tracewalk::protocol::etmv3::Config;
+//! use tracewalk_generate::etmv3::{Options, encode};
+//! use tracewalk_generate::path::Path;
+//! use tracewalk_generate::record::Record;
+//!
+//! let mut program = Program::new();
+//! program.add(Address(0x100), &[0x01, 0x38, 0xfd, 0xd1, 0x70, 0x47])?; // 1: subs r0, #1; bne 1b; bx lr
+//! let record = "# tracewalk record 1\nP m\nR 100 104 t32\nR 100 104 t32 !102\n";
+//! let path = Path::expand(&Record::parse(record)?, &program)?;
+//!
+//! let config = Config::for_core("cortex-m3").expect("a known core");
+//! let trace = encode(&path, &program, &config, &Options::default())?;
+//! let a_sync = [0, 0, 0, 0, 0, 0x80];
+//! let i_sync_at_0x100_in_thumb = [0x08, 0x21, 0x01, 0x01, 0, 0];
+//! let three_executed_and_one_failed = [0b1_1_0011_00];
+//! assert_eq!(trace.bytes, [&a_sync[..], &i_sync_at_0x100_in_thumb, &three_executed_and_one_failed].concat());
+//! assert_eq!(trace.told, path);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod capture;
