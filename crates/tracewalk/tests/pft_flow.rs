@@ -4,15 +4,15 @@ mod support;
 
 use std::path::Path;
 
-use serde_json::Value;
-use tracewalk::flow::{Element, EventKind};
+use serde_json::{Map, Value};
+use tracewalk::flow::{BranchKind, Element, Ending, EventKind};
 use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Framing, Owner, Piece};
 use tracewalk::ids::{Address, TraceId};
 use tracewalk::program::Program;
 use tracewalk::protocol::pft::{Config, Registers};
 use tracewalk::source::{FlowStream, SourceConfig};
 
-use support::{corpus, number, runs};
+use support::{corpus, number, packets, runs};
 
 /// What a Cortex-A15's PTM says of itself; the corpus' captures all have these values.
 const ETMIDR: u32 = 0x411c_f312;
@@ -168,6 +168,16 @@ fn tc2_with_the_return_stack_executes_what_opencsd_and_ds_5_say() {
     let elements = flow(&config(0x2000_0400), &bytes, &program, bytes.len());
     assert_same(&lines(&elements), &expected(&folder, "runs-02.txt"));
     assert!(!elements.iter().any(|element| matches!(element, Element::Gap(_))));
+    let indirect = |element: &&Element| match element {
+        Element::Block(block) => {
+            matches!(block.ending, Ending::Branch { kind: BranchKind::Indirect, taken: true, .. })
+        }
+        _ => false,
+    };
+    let targets = |item: &&Map<String, Value>| item["kind"] == "branch" && !item.contains_key("exception");
+    let items = packets(&config(0x2000_0400), &bytes, bytes.len());
+    let predicted = elements.iter().filter(indirect).count() - items.iter().filter(targets).count();
+    assert_eq!(predicted, 8_881);
     assert_eq!(flow(&config(0x2000_0400), &bytes, &program, 7), elements, "in pieces of 7 bytes");
 }
 
