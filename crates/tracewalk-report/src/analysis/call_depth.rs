@@ -60,8 +60,10 @@ enum Next {
     Return,
     /// Applied already.
     Exception,
-    /// Applied already.
-    ExceptionReturn,
+    /// The handler is left already; its exception was taken at `from`, where that is known.
+    ExceptionReturn {
+        from: Option<Address>,
+    },
     /// Code that no image holds ran; it may come back by returning.
     Elsewhere,
 }
@@ -122,7 +124,12 @@ impl CallDepth {
             Next::Straight => Arrival::Straight,
             Next::Jump => Arrival::Jump,
             Next::Exception => Arrival::Exception,
-            Next::ExceptionReturn => Arrival::ExceptionReturn,
+            Next::ExceptionReturn { from } => {
+                if from != Some(at) {
+                    self.return_from_outer_exception(at);
+                }
+                Arrival::ExceptionReturn
+            }
             Next::Call { returns_to } => {
                 self.push(Frame::Call { returns_to });
                 Arrival::Call
@@ -158,10 +165,7 @@ impl CallDepth {
                 (BranchKind::Barrier, ..) => Next::Straight,
                 (_, true, _) => Next::Call { returns_to: block.end },
                 (_, false, Some(Return::Function)) => Next::Return,
-                (_, false, Some(Return::Exception)) => {
-                    self.pop_exception();
-                    Next::ExceptionReturn
-                }
+                (_, false, Some(Return::Exception)) => Next::ExceptionReturn { from: self.pop_exception() },
                 (BranchKind::Indirect, false, None) => Next::IndirectJump,
                 (BranchKind::Direct, false, None) => Next::Jump,
             },
@@ -173,17 +177,30 @@ impl CallDepth {
 
     /// The event behind an instruction whose form may have said so already.
     fn exception_return(&mut self) {
-        if self.next != Next::ExceptionReturn {
-            self.pop_exception();
-            self.next = Next::ExceptionReturn;
+        if !matches!(self.next, Next::ExceptionReturn { .. }) {
+            self.next = Next::ExceptionReturn { from: self.pop_exception() };
         }
     }
 
-    fn pop_exception(&mut self) {
-        match self.frames.iter().rposition(|frame| matches!(frame, Frame::Exception { .. })) {
-            Some(exception) => self.frames.truncate(exception),
-            // It was taken before the trace began; so were the calls of its handler that are known.
-            None => self.frames.clear(),
+    /// Leaves the innermost exception's handler. Returns where the exception was taken, if that is known.
+    fn pop_exception(&mut self) -> Option<Address> {
+        for (index, frame) in self.frames.iter().enumerate().rev() {
+            if let Frame::Exception { returns_to } = *frame {
+                self.frames.truncate(index);
+                return returns_to;
+            }
+        }
+        // It was taken before the trace began; so were the calls of its handler that are known.
+        self.frames.clear();
+        None
+    }
+
+    /// An exception return went to `at`, which is not where the innermost exception was taken. Where an outer one was
+    /// taken there, the inner one had been tail-chained to it: the outer handler ended when the inner one began.
+    fn return_from_outer_exception(&mut self, at: Address) {
+        let outer = Frame::Exception { returns_to: Some(at) };
+        if let Some(index) = self.frames.iter().rposition(|frame| *frame == outer) {
+            self.frames.truncate(index);
         }
     }
 
@@ -321,6 +338,22 @@ mod tests {
             (Arrival::Return, 0),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_tail_chained_exception_of_which_no_return_was_traced_ends_the_handler_before_it() {
+        let tail_chained =
+            EventKind::Exception { exception: Some(Exception::M(14)), preferred_return: None, handler: None };
+        let found = depths(&[
+            block(0x100, 0x104, interrupted()),
+            exception(0x104),
+            block(0x800, 0x802, interrupted()),
+            event(tail_chained),
+            block(0x900, 0x902, returns()),
+            event(EventKind::ExceptionReturn),
+            block(0x104, 0x106, taken()),
+        ]);
+        assert_eq!(found[3], (Arrival::ExceptionReturn, 0));
     }
 
     #[test]

@@ -21,7 +21,17 @@ pub struct FunctionTree<W> {
     calls: CallDepth,
     /// The functions that are running, outermost first.
     open: Vec<Open>,
+    /// A function that called nothing, and whose line may still be for several of them.
+    leaf: Option<Leaf>,
     first_section: bool,
+}
+
+/// The line of a function that called nothing.
+#[derive(Debug, PartialEq, Eq)]
+struct Leaf {
+    line: String,
+    /// How often it ran in succession, in the same way.
+    times: u64,
 }
 
 #[derive(Debug)]
@@ -57,6 +67,7 @@ impl<W: Write> FunctionTree<W> {
             code: Rc::new(Code::unknown()),
             calls: CallDepth::default(),
             open: Vec::new(),
+            leaf: None,
             first_section: true,
         }
     }
@@ -128,31 +139,60 @@ impl<W: Write> FunctionTree<W> {
     fn print_open(&mut self) -> io::Result<()> {
         for index in 0..self.open.len() {
             if !self.open[index].printed {
-                self.entry_line(index, "")?;
+                let line = self.entry_line(&self.open[index]);
+                self.line(&line)?;
                 self.open[index].printed = true;
             }
         }
         Ok(())
     }
 
-    fn entry_line(&mut self, index: usize, note: &str) -> io::Result<()> {
+    /// The line of a function that is entered.
+    fn entry_line(&self, open: &Open) -> String {
         let Palette { function, quiet, .. } = self.palette;
-        let open = &self.open[index];
         let margin = indent(open.depth);
-        write!(self.out, "{:margin$}{function}{}{function:#}", "", open.name)?;
+        let mut line = format!("{:margin$}{function}{}{function:#}", "", open.name);
         if let Some(offset) =
             open.start.map(|start| open.entry.bytes_since(start)).filter(|offset| *offset != 0)
         {
-            write!(self.out, "+0x{offset:x}")?;
+            line.push_str(&format!("+0x{offset:x}"));
         }
         let frames = self.code.symbols.frames(open.entry);
-        if let Some((file, line)) =
+        if let Some((file, number)) =
             frames.first().and_then(|frame| Some((frame.file.as_deref()?, frame.line?)))
         {
             let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-            write!(self.out, "  {quiet}{name}:{line}{quiet:#}")?;
+            line.push_str(&format!("  {quiet}{name}:{number}{quiet:#}"));
         }
-        writeln!(self.out, "{quiet}{note}{quiet:#}")
+        line
+    }
+
+    /// Holds back the line of a function that called nothing, for more of them may come.
+    fn leaf_line(&mut self, line: String) -> io::Result<()> {
+        if let Some(leaf) = self.leaf.as_mut().filter(|leaf| leaf.line == line) {
+            leaf.times += 1;
+            return Ok(());
+        }
+        self.finish_leaves()?;
+        self.leaf = Some(Leaf { line, times: 1 });
+        Ok(())
+    }
+
+    fn finish_leaves(&mut self) -> io::Result<()> {
+        match self.leaf.take() {
+            None => Ok(()),
+            Some(Leaf { line, times: 1 }) => writeln!(self.out, "{line}"),
+            Some(Leaf { line, times }) => {
+                let quiet = self.palette.quiet;
+                writeln!(self.out, "{line}  {quiet}×{times}{quiet:#}")
+            }
+        }
+    }
+
+    /// Prints a line of its own.
+    fn line(&mut self, line: &str) -> io::Result<()> {
+        self.finish_leaves()?;
+        writeln!(self.out, "{line}")
     }
 
     /// Closes the functions above `depth`, or all.
@@ -168,39 +208,39 @@ impl<W: Write> FunctionTree<W> {
     }
 
     fn close_as(&mut self, left: Left) -> io::Result<()> {
-        let Some(last) = self.open.len().checked_sub(1) else { return Ok(()) };
-        let open = &self.open[last];
+        let Some(open) = self.open.pop() else { return Ok(()) };
+        let quiet = self.palette.quiet;
         let count = match open.instructions {
             1 => "1 instruction".to_owned(),
             count => format!("{count} instructions"),
         };
-        let of_caller = if open.interrupts { 0 } else { open.instructions };
         if !open.printed {
-            self.entry_line(last, &format!("  {count}"))?;
+            let line = self.entry_line(&open);
+            self.leaf_line(format!("{line}  {quiet}{count}{quiet:#}"))?;
         } else if left == Left::Returned {
-            let Palette { quiet, .. } = self.palette;
             let margin = indent(open.depth);
-            writeln!(self.out, "{:margin$}{quiet}└ {}  {count}{quiet:#}", "", open.name)?;
+            self.line(&format!("{:margin$}{quiet}└ {}  {count}{quiet:#}", "", open.name))?;
         }
-        self.open.pop();
-        self.count(of_caller);
+        if !open.interrupts {
+            self.count(open.instructions);
+        }
         Ok(())
     }
 
     fn event(&mut self, event: &EventKind) -> io::Result<()> {
-        let Some(text) = marked_event(&*self.code.symbols, event) else { return Ok(()) };
+        let Some(text) = marked_event(&self.code, event) else { return Ok(()) };
         match event {
             EventKind::TraceOn(_) => {
                 self.close_deeper_than(None, Left::Unknown)?;
                 let style = self.palette.quiet;
-                writeln!(self.out, "{style}{}{style:#}", rule(&text))
+                self.line(&format!("{style}{}{style:#}", rule(&text)))
             }
             EventKind::Exception { .. } => {
                 let depth = self.calls.depth().saturating_sub(1);
                 self.close_deeper_than(Some(depth), Left::Returned)?;
                 self.print_open()?;
                 let style = self.palette.exception;
-                writeln!(self.out, "{:1$}{style}▸ {text}{style:#}", "", indent(depth))
+                self.line(&format!("{:1$}{style}▸ {text}{style:#}", "", indent(depth)))
             }
             _ => self.close_deeper_than(Some(self.calls.depth()), Left::Returned),
         }
@@ -213,11 +253,11 @@ impl<W: Write> FunctionTree<W> {
             let quiet = self.palette.quiet;
             let margin = indent(self.calls.depth());
             let name = place_name(&*self.code.symbols, at.address);
-            return writeln!(self.out, "{:margin$}{quiet}{name}  not in any image{quiet:#}", "");
+            return self.leaf_line(format!("{:margin$}{quiet}{name}  not in any image{quiet:#}", ""));
         }
         self.close_deeper_than(None, Left::Unknown)?;
         let style = self.palette.problem;
-        writeln!(self.out, "{style}{}{style:#}", rule(text))
+        self.line(&format!("{style}{}{style:#}", rule(text)))
     }
 }
 
@@ -243,7 +283,8 @@ impl<W: Write> Export<FlowRecord> for FunctionTree<W> {
     }
 
     fn end_section(&mut self) -> io::Result<()> {
-        self.close_deeper_than(None, Left::Unknown)
+        self.close_deeper_than(None, Left::Unknown)?;
+        self.finish_leaves()
     }
 }
 
@@ -323,6 +364,18 @@ main+0x10
   └ sort  7 instructions
 ";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn the_same_call_again_and_again_takes_one_line() {
+        let mut elements = Vec::new();
+        for index in 0..3 {
+            elements.push(block(0x110 + 4 * index, 0x114 + 4 * index, call()));
+            elements.push(block(0x300, 0x308, returns()));
+        }
+        elements.push(block(0x11c, 0x120, taken()));
+        let expected = "one source without trace ID, mtb\nmain+0x10\n  swap  4 instructions  ×3\n";
+        assert_eq!(tree(&elements), expected);
     }
 
     #[test]

@@ -25,8 +25,10 @@ pub struct Listing<W> {
     place: Option<Rc<Place>>,
     /// The address behind the last instruction.
     next: Option<Address>,
-    /// Cycles that were counted since the last heading.
+    /// Cycles that were spent on the run.
     cycles: u64,
+    /// Cycles that are spent on the block to come.
+    coming_cycles: u64,
     first_section: bool,
 }
 
@@ -54,6 +56,7 @@ impl<W: Write> Listing<W> {
             place: None,
             next: None,
             cycles: 0,
+            coming_cycles: 0,
             first_section: true,
         }
     }
@@ -65,6 +68,7 @@ impl<W: Write> Listing<W> {
         if !straight {
             self.end_run()?;
         }
+        self.cycles = self.cycles.saturating_add(std::mem::take(&mut self.coming_cycles));
         let mut at = Location::new(block.start, block.isa);
         for _ in 0..block.instructions {
             let Some(row) = self.rows.row(&self.code, &self.options.palette, at) else { break };
@@ -132,12 +136,15 @@ impl<W: Write> Listing<W> {
 
     fn event(&mut self, event: &EventKind) -> io::Result<()> {
         if let EventKind::Cycles(count) = event {
-            self.cycles = self.cycles.saturating_add(*count);
+            self.coming_cycles = self.coming_cycles.saturating_add(*count);
         }
-        if let Some(text) = marked_event(&*self.code.symbols, event) {
+        if let Some(text) = marked_event(&self.code, event) {
             self.end_run()?;
             let style = match event {
-                EventKind::TraceOn(_) => self.options.palette.quiet,
+                EventKind::TraceOn(_) => {
+                    self.untraced_cycles()?;
+                    self.options.palette.quiet
+                }
                 _ => self.options.palette.exception,
             };
             writeln!(self.out, "{style}{}{style:#}", rule(&text))?;
@@ -175,6 +182,15 @@ impl<W: Write> Listing<W> {
             0 => Ok(()),
             1 => self.quiet("1 cycle"),
             cycles => self.quiet(&format!("{cycles} cycles")),
+        }
+    }
+
+    /// Cycles that were counted before tracing began.
+    fn untraced_cycles(&mut self) -> io::Result<()> {
+        match std::mem::take(&mut self.coming_cycles) {
+            0 => Ok(()),
+            1 => self.quiet("1 cycle that was not traced"),
+            cycles => self.quiet(&format!("{cycles} cycles that were not traced")),
         }
     }
 }

@@ -12,6 +12,7 @@ use tracewalk::flow::{DataTransfer, EventKind, Gap, GapReason};
 use tracewalk::ids::Address;
 
 use super::flow_jsonl::security_name;
+use crate::Code;
 use crate::symbols::Symbols;
 
 pub use functions::FunctionTree;
@@ -56,7 +57,7 @@ fn address_and_name(symbols: &dyn Symbols, address: Address) -> String {
 }
 
 /// The line's text for an event that stands out; `None` for those that do not.
-fn marked_event(symbols: &dyn Symbols, event: &EventKind) -> Option<String> {
+fn marked_event(code: &Code, event: &EventKind) -> Option<String> {
     match event {
         EventKind::TraceOn(reason) => Some(format!("trace begins: {}", reason.name())),
         EventKind::Exception { exception, preferred_return, .. } => {
@@ -64,7 +65,10 @@ fn marked_event(symbols: &dyn Symbols, event: &EventKind) -> Option<String> {
                 exception.map_or_else(|| "an exception".to_owned(), |exception| exception.to_string());
             if let Some(address) = preferred_return {
                 // Writing to a string cannot fail.
-                let _ = write!(text, ", returns to {}", address_and_name(symbols, *address));
+                let _ = write!(text, ", returns to {}", address_and_name(&*code.symbols, *address));
+                if !code.program.is_empty() && code.program.code(*address).is_none() {
+                    text.push_str(" (in no image)");
+                }
             }
             Some(text)
         }
