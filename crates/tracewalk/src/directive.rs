@@ -164,11 +164,25 @@ pub enum TransferValue {
     Suppressed,
 }
 
+/// What an atom of a trace passes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Counts {
+    /// One instruction.
+    #[default]
+    Instructions,
+    /// Everything up to and including the next waypoint.
+    Waypoints,
+    /// There are no atoms: only runs to an address.
+    Runs,
+}
+
 /// What flow has to know of a source beside its directives.
 ///
 /// A protocol's configuration gives these; they are named for what they mean, not for their registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rules {
+    /// What an atom of the trace passes.
+    pub counts: Counts,
     /// DMB and DSB are waypoints too (ISB always is).
     pub barriers_are_waypoints: bool,
     /// Returns may be traced as a plain executed waypoint, predicted by a stack of the calls before.

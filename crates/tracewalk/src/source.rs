@@ -29,7 +29,7 @@
 //! ```
 
 use crate::directive::{Directive, Rules};
-use crate::flow::{Element, Walk};
+use crate::flow::{Element, Flow};
 use crate::ids::{Address, TraceId};
 use crate::program::Program;
 use crate::protocol::{Decode, Describe, Item, Lower, Malformation, Packets, etmv3, mtb, pft};
@@ -251,7 +251,7 @@ struct Chain<D, L> {
 #[derive(Clone, Debug)]
 struct Follower<L> {
     lowering: L,
-    walk: Walk,
+    flow: Flow,
     counts: PacketCounts,
 }
 
@@ -259,7 +259,7 @@ impl<D: Decode, L: Lower<Packet = D::Packet>> Chain<D, L> {
     fn new(decoder: D, lowering: L, rules: Rules) -> Self {
         Self {
             packets: Packets::new(decoder),
-            follower: Follower { lowering, walk: Walk::new(rules), counts: PacketCounts::default() },
+            follower: Follower { lowering, flow: Flow::new(rules), counts: PacketCounts::default() },
         }
     }
 
@@ -278,9 +278,9 @@ impl<D: Decode, L: Lower<Packet = D::Packet>> Chain<D, L> {
     fn finish(&mut self, program: &Program, sink: &mut impl FnMut(Element)) {
         let follower = &mut self.follower;
         self.packets.finish(&mut |item, span, _| follower.follow(&item, span, program, sink));
-        let Follower { lowering, walk, .. } = follower;
-        lowering.finish(&mut |directive, span| walk.follow(program, directive, span, sink));
-        walk.finish(sink);
+        let Follower { lowering, flow, .. } = follower;
+        lowering.finish(&mut |directive, span| flow.follow(program, directive, span, sink));
+        flow.finish(program, sink);
     }
 }
 
@@ -292,9 +292,9 @@ impl<L: Lower> Follower<L> {
         program: &Program,
         sink: &mut impl FnMut(Element),
     ) {
-        let Self { lowering, walk, counts } = self;
+        let Self { lowering, flow, counts } = self;
         counts.count(item);
-        let emit = &mut |directive: Directive, span| walk.follow(program, directive, span, sink);
+        let emit = &mut |directive: Directive, span| flow.follow(program, directive, span, sink);
         match item {
             Item::Packet(packet) => lowering.lower(packet, span, emit),
             Item::Malformed(_) => lowering.lost(span, emit),
@@ -304,7 +304,7 @@ impl<L: Lower> Follower<L> {
     }
 
     fn lost(&mut self, at: StreamOffset, program: &Program, sink: &mut impl FnMut(Element)) {
-        let Self { lowering, walk, .. } = self;
-        lowering.lost(Span::new(at, 0), &mut |directive, span| walk.follow(program, directive, span, sink));
+        let Self { lowering, flow, .. } = self;
+        lowering.lost(Span::new(at, 0), &mut |directive, span| flow.follow(program, directive, span, sink));
     }
 }

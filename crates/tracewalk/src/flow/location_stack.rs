@@ -39,6 +39,11 @@ impl LocationStack {
         self.entries.get(self.top).copied()
     }
 
+    /// What [`LocationStack::pop`] would give.
+    pub(super) fn newest(&self) -> Option<Location> {
+        self.clone().pop()
+    }
+
     pub(super) fn clear(&mut self) {
         self.count = 0;
     }

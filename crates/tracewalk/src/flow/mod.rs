@@ -7,6 +7,10 @@
 
 mod data;
 mod element;
+mod engine;
+#[cfg(test)]
+mod engine_tests;
+mod graph;
 mod location_stack;
 mod straight;
 #[cfg(test)]
@@ -17,5 +21,6 @@ mod walk;
 pub use element::{
     Block, BranchKind, Contradiction, DataTransfer, Element, Ending, Event, EventKind, Gap, GapReason,
 };
+pub use engine::Flow;
 pub use straight::runs_straight;
 pub use walk::Walk;

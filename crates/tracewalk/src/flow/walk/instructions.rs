@@ -80,7 +80,7 @@ impl Walk {
     ) -> Result<(), Stop> {
         // PFTv1.0 does not say of a barrier whether it was executed: either atom only says that it was passed.
         let barrier = matches!(instruction.class, Class::Barrier(_));
-        if !executed && !barrier && !instruction.conditional && !self.in_it_block(program, at) {
+        if !executed && !barrier && !instruction.conditional && !may_be_in_it_block(program, at) {
             return Err(Contradiction::UnconditionalFailed(at).into());
         }
         let behind = Location::new(at.address.plus(u32::from(instruction.bytes)), at.isa);
@@ -96,9 +96,12 @@ impl Walk {
         open.last = at.address;
         open.instructions += 1;
         open.span = span;
-        self.last = Some(at);
-        self.unconfirmed =
-            Some(Passed { at, class: instruction.class, returns: instruction.returns, taken: executed });
+        self.set_passed(Passed {
+            at,
+            class: instruction.class,
+            returns: instruction.returns,
+            taken: executed,
+        });
         let kind = match instruction.class {
             Class::Other => None,
             Class::Direct(_) => Some(BranchKind::Direct),
@@ -121,17 +124,20 @@ impl Walk {
         }
         Ok(())
     }
+}
 
-    /// Whether an IT instruction may make the instruction at `at` conditional. Execution may have come into an IT block
-    /// by a return from an exception, so that the code before it counts as well as what was passed.
-    pub(in crate::flow) fn in_it_block(&self, program: &Program, at: Location) -> bool {
-        /// An IT instruction governs four instructions of four bytes at the most.
-        const FARTHEST_IT: u32 = 1 + 3 * 2;
-        let is_it = |halfwords: u32| {
-            let address = Address(at.address.0.wrapping_sub(2 * halfwords));
-            let code = program.code(address).and_then(<[u8]>::first_chunk::<2>);
-            code.is_some_and(|code| code[1] == 0b1011_1111 && code[0] & 0b1111 != 0)
-        };
-        at.isa != Isa::A32 && (1..=FARTHEST_IT).any(is_it)
-    }
+/// Whether an IT instruction may make the instruction at `at` conditional.
+///
+/// Execution may have come into an IT block by a return from an exception, so that what was passed does not tell: the
+/// code before it does. That a data halfword or half an instruction looks like an IT instruction is harmless: a
+/// contradiction goes unnoticed there.
+pub(in crate::flow) fn may_be_in_it_block(program: &Program, at: Location) -> bool {
+    /// An IT instruction governs four instructions of four bytes at the most.
+    const FARTHEST_IT: u32 = 1 + 3 * 2;
+    let is_it = |halfwords: u32| {
+        let address = Address(at.address.0.wrapping_sub(2 * halfwords));
+        let code = program.code(address).and_then(<[u8]>::first_chunk::<2>);
+        code.is_some_and(|code| code[1] == 0b1011_1111 && code[0] & 0b1111 != 0)
+    };
+    at.isa != Isa::A32 && (1..=FARTHEST_IT).any(is_it)
 }

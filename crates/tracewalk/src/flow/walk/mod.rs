@@ -18,6 +18,9 @@ use crate::isa::{Class, Return};
 use crate::program::Program;
 use crate::span::Span;
 
+pub(super) use instructions::may_be_in_it_block;
+pub(super) use runs::FARTHEST_WAYPOINT;
+
 use super::data::DataState;
 use super::element::{Block, Contradiction, Element, Ending, Event, EventKind, Gap, GapReason};
 use super::location_stack::LocationStack;
@@ -50,14 +53,14 @@ use super::location_stack::LocationStack;
 #[derive(Clone, Debug)]
 pub struct Walk {
     rules: Rules,
-    position: Position,
-    open: Option<OpenBlock>,
+    pub(super) position: Position,
+    pub(super) open: Option<OpenBlock>,
     /// Where predicted returns go: behind the calls that were executed.
-    return_stack: LocationStack,
+    pub(super) return_stack: LocationStack,
     /// Where exceptions were taken from and execution has not returned to.
     interrupted: LocationStack,
     /// The instruction passed last, as long as nothing has said yet where execution went from there.
-    unconfirmed: Option<Passed>,
+    pub(super) unconfirmed: Option<Passed>,
     /// The instruction passed last.
     last: Option<Location>,
     /// Whether the first half of a 32-bit Thumb instruction was passed, where halfwords count.
@@ -68,7 +71,7 @@ pub struct Walk {
 
 /// Where execution has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Position {
+pub(super) enum Position {
     /// Unknown, and said so.
     Nowhere,
     /// Here.
@@ -79,22 +82,22 @@ enum Position {
 
 /// Instructions that were passed and not told yet.
 #[derive(Clone, Copy, Debug)]
-struct OpenBlock {
-    start: Address,
-    end: Address,
-    last: Address,
-    isa: Isa,
-    instructions: u32,
-    span: Span,
+pub(super) struct OpenBlock {
+    pub(super) start: Address,
+    pub(super) end: Address,
+    pub(super) last: Address,
+    pub(super) isa: Isa,
+    pub(super) instructions: u32,
+    pub(super) span: Span,
 }
 
 /// An instruction that was passed.
 #[derive(Clone, Copy, Debug)]
-struct Passed {
-    at: Location,
-    class: Class,
-    returns: Option<Return>,
-    taken: bool,
+pub(super) struct Passed {
+    pub(super) at: Location,
+    pub(super) class: Class,
+    pub(super) returns: Option<Return>,
+    pub(super) taken: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -209,6 +212,12 @@ impl Walk {
         if let Some(transfer) = self.data.transfer(program, self.last, transfer) {
             self.event(EventKind::Data(transfer), span, sink);
         }
+    }
+
+    /// This instruction was passed last, and nothing has said yet where execution went from there.
+    pub(super) fn set_passed(&mut self, passed: Passed) {
+        self.last = Some(passed.at);
+        self.unconfirmed = Some(passed);
     }
 
     /// Execution goes on at a place that the instruction passed last does not lead to.

@@ -7,6 +7,7 @@ use crate::program::Program;
 use crate::span::Span;
 
 use super::super::element::{Contradiction, Element};
+use super::instructions::may_be_in_it_block;
 use super::{Position, Stop, Walk};
 
 /// How far the code may go on without a waypoint. A trace unit sends a waypoint update where more than 4096 bytes lie
@@ -140,7 +141,7 @@ impl Walk {
         if end != RunEnd::Through && instruction.class == Class::Direct(next) && !instruction.conditional {
             return self.pass(program, at, &instruction, true, span, sink);
         }
-        let may_not_branch = instruction.conditional || self.in_it_block(program, at);
+        let may_not_branch = instruction.conditional || may_be_in_it_block(program, at);
         if end == RunEnd::Through || !may_not_branch {
             return Err(Contradiction::RunPassesBranch { at, until }.into());
         }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::directive::Rules;
+use crate::directive::{Counts, Rules};
 use crate::ids::{Isa, TraceId};
 use crate::protocol::branch_address::AddressEncoding;
 use crate::protocol::timestamp::{TimestampCoding, TimestampFormat, TimestampWidth};
@@ -320,6 +320,7 @@ impl Config {
     pub const fn rules(&self) -> Rules {
         let m_profile = matches!(self.profile, Profile::M);
         Rules {
+            counts: Counts::Instructions,
             barriers_are_waypoints: false,
             return_stack: false,
             halfwords_count: self.two_atoms_per_thumb_pair,

@@ -13,13 +13,14 @@
 use alloc::vec::Vec;
 
 use super::packet::{Magic, Packet};
-use crate::directive::{BeginReason, Directive, PreferredReturn, Rules, RunEnd};
+use crate::directive::{BeginReason, Counts, Directive, PreferredReturn, Rules, RunEnd};
 use crate::ids::{Address, Isa, Location};
 use crate::protocol::Lower;
 use crate::span::Span;
 
 /// What flow has to know of an MTB beside its directives: it exists in M profile only.
 pub const RULES: Rules = Rules {
+    counts: Counts::Runs,
     barriers_are_waypoints: false,
     return_stack: false,
     halfwords_count: false,

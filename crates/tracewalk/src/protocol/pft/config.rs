@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::directive::Rules;
+use crate::directive::{Counts, Rules};
 use crate::ids::TraceId;
 use crate::protocol::timestamp::{TimestampCoding, TimestampFormat, TimestampWidth};
 
@@ -278,6 +278,7 @@ impl Config {
     #[must_use]
     pub const fn rules(&self) -> Rules {
         Rules {
+            counts: Counts::Waypoints,
             barriers_are_waypoints: self.barriers_are_waypoints,
             return_stack: self.return_stack,
             halfwords_count: false,

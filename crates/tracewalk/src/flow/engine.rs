@@ -1,0 +1,368 @@
+//! Following directives a block at a time.
+//!
+//! ```text
+//! fast: the position is an instruction of a block of the graph, or behind the indirect branch that ends one
+//! slow: the plain walk has the position
+//! instructions, waypoints, targets: fast where the graph can; everything else is handed to the walk, which gets the
+//!     position and what is open, and gives the position back as soon as nothing is open
+//! ```
+//!
+//! What comes out is what the plain walk alone would give, element for element.
+
+use crate::directive::{Counts, Directive, Rules};
+use crate::ids::Location;
+use crate::isa::{Class, Return};
+use crate::program::Program;
+use crate::span::Span;
+
+use super::element::{BranchKind, Element};
+use super::graph::{Graph, NodeId};
+use super::walk::{OpenBlock, Passed, Position, Walk};
+
+/// Program flow, fast where it can be.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    rules: Rules,
+    walk: Walk,
+    /// Made from the first program that is followed.
+    graph: Option<Graph>,
+    place: Place,
+}
+
+/// Who has the position.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// The walk.
+    Walk,
+    /// An instruction of a block.
+    At(At),
+    /// Behind the block, at a place that the graph does not hold or that the trace has still to say.
+    Behind(NodeId),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct At {
+    node: NodeId,
+    /// How many of the block's instructions were passed; less than it has.
+    passed: u32,
+    /// The trace that proves the last of them.
+    span: Span,
+    /// How the position was come to, while nothing of the block was passed.
+    from: From,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum From {
+    /// As the walk remembers.
+    Walk,
+    /// By the last instruction of a block.
+    Node {
+        node: NodeId,
+        taken: bool,
+        /// Whether the trace has named the position itself.
+        confirmed: bool,
+    },
+}
+
+impl Flow {
+    /// Flow that knows no position yet.
+    #[must_use]
+    pub fn new(rules: Rules) -> Self {
+        Self { rules, walk: Walk::new(rules), graph: None, place: Place::Walk }
+    }
+
+    /// Follows one directive and calls `sink` with what it proves. `span` is the trace that it came from. The program
+    /// has to be the same at every call.
+    #[inline]
+    pub fn follow(
+        &mut self,
+        program: &Program,
+        directive: Directive,
+        span: Span,
+        sink: &mut impl FnMut(Element),
+    ) {
+        let done = match (directive, self.place) {
+            (Directive::Instructions { executed, then_failed }, Place::At(at)) => {
+                self.instructions(program, at, (executed, then_failed), span, sink);
+                true
+            }
+            (Directive::Continue(target), place) => self.go_on_at(program, place, target),
+            (Directive::Waypoint { executed }, Place::At(at)) => {
+                self.waypoint(program, at, executed, span, sink)
+            }
+            (Directive::WaypointTo(target), Place::At(at)) => {
+                self.waypoint_to(program, at, target, span, sink)
+            }
+            _ => false,
+        };
+        if !done {
+            self.by_walk(program, directive, span, sink);
+        }
+    }
+
+    /// The trace ends here.
+    pub fn finish(&mut self, program: &Program, sink: &mut impl FnMut(Element)) {
+        self.give_to_walk(program);
+        self.walk.finish(sink);
+    }
+
+    /// Hands a directive to the walk.
+    #[inline(never)]
+    fn by_walk(
+        &mut self,
+        program: &Program,
+        directive: Directive,
+        span: Span,
+        sink: &mut impl FnMut(Element),
+    ) {
+        self.give_to_walk(program);
+        self.walk.follow(program, directive, span, sink);
+        self.take_from_walk(program);
+    }
+
+    #[inline]
+    fn instructions(
+        &mut self,
+        program: &Program,
+        mut at: At,
+        (executed, then_failed): (u8, bool),
+        span: Span,
+        sink: &mut impl FnMut(Element),
+    ) {
+        let Some(graph) = &mut self.graph else { return };
+        let mut left = u32::from(executed);
+        loop {
+            let node = graph.node(at.node);
+            let rest = node.instructions - at.passed;
+            if left < rest {
+                if left > 0 {
+                    at.passed += left;
+                    at.span = span;
+                }
+                break;
+            }
+            left -= rest;
+            sink(Element::Block(node.block(true, span)));
+            let Some(next) = graph.successor(program, at.node, true) else {
+                self.place = Place::Behind(at.node);
+                if left > 0 || then_failed {
+                    let executed = u8::try_from(left).unwrap_or(u8::MAX);
+                    self.by_walk(program, Directive::Instructions { executed, then_failed }, span, sink);
+                }
+                return;
+            };
+            at = At::behind(at.node, next, true, span);
+        }
+        self.place = Place::At(at);
+        if then_failed {
+            self.failed(program, at, span, sink);
+        }
+    }
+
+    /// The next instruction failed its condition.
+    #[inline]
+    fn failed(&mut self, program: &Program, at: At, span: Span, sink: &mut impl FnMut(Element)) {
+        if let Some(graph) = &mut self.graph {
+            let node = graph.node(at.node);
+            if at.passed + 1 == node.instructions && node.may_fail {
+                let block = node.block(false, span);
+                if let Some(next) = graph.successor(program, at.node, false) {
+                    sink(Element::Block(block));
+                    self.place = Place::At(At::behind(at.node, next, false, span));
+                    return;
+                }
+            }
+        }
+        self.by_walk(program, Directive::Instructions { executed: 0, then_failed: true }, span, sink);
+    }
+
+    /// Everything up to the next waypoint; `false` where the walk has to do it.
+    #[inline]
+    fn waypoint(
+        &mut self,
+        program: &Program,
+        at: At,
+        executed: bool,
+        span: Span,
+        sink: &mut impl FnMut(Element),
+    ) -> bool {
+        let Some(graph) = self.graph.as_mut().filter(|_| at.passed == 0) else { return false };
+        let node = *graph.node(at.node);
+        if node.kind == BranchKind::Indirect && executed {
+            return self.predicted(program, at, span, sink);
+        }
+        if !executed && !node.may_fail {
+            return false;
+        }
+        let Some(next) = graph.successor(program, at.node, executed) else { return false };
+        sink(Element::Block(node.block(executed, span)));
+        if executed && node.link && self.rules.return_stack {
+            self.walk.return_stack.push(node.behind());
+        }
+        self.place = Place::At(At::behind(at.node, next, executed, span));
+        true
+    }
+
+    /// An indirect branch that the return stack predicted.
+    fn predicted(&mut self, program: &Program, at: At, span: Span, sink: &mut impl FnMut(Element)) -> bool {
+        let Some(graph) = self.graph.as_mut().filter(|_| self.rules.return_stack) else { return false };
+        let node = *graph.node(at.node);
+        let next = self.walk.return_stack.newest().and_then(|target| graph.node_at(program, target));
+        let Some(next) = next else { return false };
+        self.walk.return_stack.pop();
+        sink(Element::Block(node.block(true, span)));
+        if node.link {
+            self.walk.return_stack.push(node.behind());
+        }
+        self.place = Place::At(At {
+            from: From::Node { node: at.node, taken: true, confirmed: true },
+            ..At::start(next, span)
+        });
+        true
+    }
+
+    /// Everything up to the next waypoint, which went to `target`; `false` where the walk has to do it.
+    #[inline]
+    fn waypoint_to(
+        &mut self,
+        program: &Program,
+        at: At,
+        target: Location,
+        span: Span,
+        sink: &mut impl FnMut(Element),
+    ) -> bool {
+        let Some(graph) = self.graph.as_mut().filter(|_| at.passed == 0) else { return false };
+        let node = *graph.node(at.node);
+        if node.returns == Some(Return::Exception) || node.target().is_some_and(|expected| expected != target)
+        {
+            return false;
+        }
+        let Some(next) = graph.node_at(program, target) else { return false };
+        sink(Element::Block(node.block(true, span)));
+        if node.link && self.rules.return_stack {
+            self.walk.return_stack.push(node.behind());
+        }
+        self.place = Place::At(At {
+            from: From::Node { node: at.node, taken: true, confirmed: true },
+            ..At::start(next, span)
+        });
+        true
+    }
+
+    /// Where the trace says that execution goes on; `false` where the walk has to do it.
+    #[inline]
+    fn go_on_at(&mut self, program: &Program, place: Place, target: Location) -> bool {
+        let Some(graph) = &mut self.graph else { return false };
+        match place {
+            Place::Walk => false,
+            Place::Behind(node) => {
+                // A return from an exception may have to be corrected, and a wrong target has to be told.
+                if graph.node(node).returns == Some(Return::Exception) || graph.node(node).target().is_some()
+                {
+                    return false;
+                }
+                let Some(next) = graph.node_at(program, target) else { return false };
+                let from = From::Node { node, taken: true, confirmed: true };
+                self.place = Place::At(At { from, ..At::start(next, Span::default()) });
+                true
+            }
+            Place::At(mut at) => {
+                let node = graph.node(at.node);
+                let From::Node { node: from, taken, .. } = at.from else { return false };
+                if at.passed != 0
+                    || Location::new(node.start, node.isa) != target
+                    || graph.node(from).returns == Some(Return::Exception)
+                {
+                    return false;
+                }
+                at.from = From::Node { node: from, taken, confirmed: true };
+                self.place = Place::At(at);
+                true
+            }
+        }
+    }
+
+    /// Tells the walk where execution has come to.
+    fn give_to_walk(&mut self, program: &Program) {
+        let Some(graph) = &self.graph else { return };
+        let walk = &mut self.walk;
+        match self.place {
+            Place::Walk => return,
+            Place::Behind(id) => {
+                let node = graph.node(id);
+                walk.position = node.target().map_or(Position::Elsewhere, Position::At);
+                walk.set_passed(Passed {
+                    at: Location::new(node.last, node.isa),
+                    class: node.class(),
+                    returns: node.returns,
+                    taken: true,
+                });
+            }
+            Place::At(at) => {
+                let node = graph.node(at.node);
+                let (last, next) = node.instruction(program, at.passed);
+                walk.position = Position::At(Location::new(next, node.isa));
+                match (last, at.from) {
+                    (Some(last), _) => {
+                        walk.open = Some(OpenBlock {
+                            start: node.start,
+                            end: next,
+                            last,
+                            isa: node.isa,
+                            instructions: at.passed,
+                            span: at.span,
+                        });
+                        walk.set_passed(Passed {
+                            at: Location::new(last, node.isa),
+                            class: Class::Other,
+                            returns: None,
+                            taken: true,
+                        });
+                    }
+                    (None, From::Walk) => {}
+                    (None, From::Node { node, taken, confirmed }) => {
+                        let node = graph.node(node);
+                        let at = Location::new(node.last, node.isa);
+                        walk.set_passed(Passed { at, class: node.class(), returns: node.returns, taken });
+                        if confirmed {
+                            walk.unconfirmed = None;
+                        }
+                    }
+                }
+            }
+        }
+        self.place = Place::Walk;
+    }
+
+    /// Takes the position from the walk where the graph holds it and nothing is open.
+    fn take_from_walk(&mut self, program: &Program) {
+        if self.rules.counts == Counts::Runs || self.rules.halfwords_count {
+            return;
+        }
+        let Position::At(at) = self.walk.position else { return };
+        if self.walk.open.is_some() {
+            return;
+        }
+        let graph = self.graph.get_or_insert_with(|| Graph::new(self.rules, program));
+        if graph.is_full() {
+            graph.clear();
+        }
+        if let Some(node) = graph.node_at(program, at) {
+            self.place = Place::At(At::start(node, Span::default()));
+        }
+    }
+}
+
+impl At {
+    /// The start of a block, come to as the walk remembers.
+    #[inline]
+    const fn start(node: NodeId, span: Span) -> Self {
+        Self { node, passed: 0, span, from: From::Walk }
+    }
+
+    /// The start of `next`, come to by the last instruction of `from`.
+    #[inline]
+    const fn behind(from: NodeId, next: NodeId, taken: bool, span: Span) -> Self {
+        Self { from: From::Node { node: from, taken, confirmed: false }, ..Self::start(next, span) }
+    }
+}

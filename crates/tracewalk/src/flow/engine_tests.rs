@@ -1,0 +1,138 @@
+//! The fast path gives what the plain walk gives, element for element.
+
+use std::vec::Vec;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::directive::{
+    BeginReason, Counts, Directive, PreferredReturn, Rules, RunEnd, Transfer, TransferValue,
+};
+use crate::ids::{Address, ContextId, Exception, Isa, Location};
+use crate::program::Program;
+use crate::span::{Span, StreamOffset};
+
+/// Where the random code stands.
+const BASE: u32 = 0x1000;
+
+/// Halfwords that branch, return, barrier and IT more often than chance would have it, among random ones.
+fn any_code() -> impl Strategy<Value = Vec<u8>> {
+    let branchy = prop_oneof![
+        0xd000_u16..0xd010, // b<c>
+        0xe000_u16..0xe008, // b
+        0xe7f0_u16..0xe800, // b backwards
+        Just(0x4770),       // bx lr
+        Just(0xbd10),       // pop {r4, pc}
+        Just(0xbf08),       // it eq
+        Just(0xbf00),       // nop
+        0xb100_u16..0xb140, // cbz
+        Just(0x4798),       // blx r3
+        Just(0x6800),       // ldr
+    ];
+    let wide = prop_oneof![
+        (0xf000_u16..0xf002, 0xf800_u16..0xf810), // bl
+        (0xf000_u16..0xf002, prop_oneof![Just(0xe802_u16), Just(0xe806)]), // blx
+        Just((0xf3bf_u16, 0x8f6f_u16)),           // isb
+        Just((0xf3de_u16, 0x8f04_u16)),           // subs pc, lr, #4
+        Just((0xf1a0_u16, 0x0001_u16)),
+    ];
+    let word = prop_oneof![
+        0xea00_0000_u32..0xea00_0008, // b
+        0x0a00_0000_u32..0x0a00_0008, // beq
+        Just(0xe12f_ff1e),            // bx lr
+        Just(0xe25e_f004),            // subs pc, lr, #4
+        Just(0xe1a0_0000),            // nop
+        Just(0xeb00_0002),            // bl
+        Just(0xfa00_0003),            // blx
+    ];
+    let piece = prop_oneof![
+        4 => branchy.prop_map(|halfword| halfword.to_le_bytes().to_vec()),
+        3 => wide.prop_map(|(first, second)| [first.to_le_bytes(), second.to_le_bytes()].concat()),
+        3 => word.prop_map(|word| word.to_le_bytes().to_vec()),
+        1 => any::<[u8; 2]>().prop_map(|bytes| bytes.to_vec()),
+    ];
+    proptest::collection::vec(piece, 1..80).prop_map(|pieces| pieces.concat())
+}
+
+fn any_location() -> impl Strategy<Value = Location> {
+    let isa = prop_oneof![4 => Just(Isa::T32), 3 => Just(Isa::A32), 1 => Just(Isa::T32EE)];
+    (0_u32..200, isa).prop_map(|(offset, isa)| Location::new(Address(BASE + offset).aligned_for(isa), isa))
+}
+
+fn any_directive(counts: Counts) -> BoxedStrategy<Directive> {
+    let passing = match counts {
+        Counts::Instructions => (0_u8..16, any::<bool>())
+            .prop_map(|(executed, then_failed)| Directive::Instructions { executed, then_failed })
+            .boxed(),
+        _ => prop_oneof![
+            3 => any::<bool>().prop_map(|executed| Directive::Waypoint { executed }),
+            2 => any_location().prop_map(Directive::WaypointTo),
+            1 => any_location().prop_map(|at| Directive::RunTo { address: at.address, end: RunEnd::Through }),
+        ]
+        .boxed(),
+    };
+    let transfer = Transfer { address: Some(Address(4)), value: TransferValue::Value(1), big_endian: false };
+    prop_oneof![
+        12 => passing,
+        5 => any_location().prop_map(Directive::Continue),
+        2 => any_location().prop_map(|at| Directive::Begin { at: Some(at), why: BeginReason::Enabled }),
+        2 => any_location().prop_map(Directive::Confirm),
+        2 => (proptest::option::of(any_location()), 0_u8..16).prop_map(|(handler, code)| Directive::Exception {
+            exception: Some(Exception::Ar(code)),
+            handler,
+            preferred_return: if code == 9 { PreferredReturn::Last } else { PreferredReturn::Next },
+        }),
+        1 => Just(Directive::Timestamp(5)),
+        1 => Just(Directive::ExceptionReturn),
+        1 => Just(Directive::ContextId(ContextId(1))),
+        1 => Just(Directive::Data(transfer)),
+        1 => Just(Directive::Lost),
+    ]
+    .boxed()
+}
+
+/// Directives that mostly fit the code: where the walk waits for a target, one follows.
+fn any_case() -> impl Strategy<Value = (Rules, Vec<u8>, Vec<Directive>)> {
+    let counts = prop_oneof![Just(Counts::Instructions), Just(Counts::Waypoints)];
+    (counts, any::<(bool, bool)>(), any_code()).prop_flat_map(|(counts, (return_stack, barriers), code)| {
+        let rules = Rules { counts, return_stack, barriers_are_waypoints: barriers, ..Rules::default() };
+        (Just(rules), Just(code), proptest::collection::vec(any_directive(counts), 1..60))
+    })
+}
+
+fn elements(
+    directives: &[Directive],
+    mut follow: impl FnMut(Directive, Span, &mut Vec<Element>),
+) -> Vec<Element> {
+    let mut elements = Vec::new();
+    for (index, directive) in directives.iter().enumerate() {
+        follow(*directive, Span::new(StreamOffset(index as u64), 1), &mut elements);
+    }
+    elements
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn the_graph_gives_what_the_walk_gives((rules, code, directives) in any_case()) {
+        let mut program = Program::new();
+        program.add(Address(BASE), &code).expect("one region");
+        let begin = Directive::Begin {
+            at: Some(Location::new(Address(BASE), Isa::T32)),
+            why: BeginReason::Enabled,
+        };
+        let directives: Vec<Directive> = std::iter::once(begin).chain(directives).collect();
+        let mut walk = Walk::new(rules);
+        let mut by_walk = elements(&directives, |directive, span, into| {
+            walk.follow(&program, directive, span, &mut |element| into.push(element));
+        });
+        walk.finish(&mut |element| by_walk.push(element));
+        let mut flow = Flow::new(rules);
+        let mut by_graph = elements(&directives, |directive, span, into| {
+            flow.follow(&program, directive, span, &mut |element| into.push(element));
+        });
+        flow.finish(&program, &mut |element| by_graph.push(element));
+        prop_assert_eq!(by_graph, by_walk);
+    }
+}
