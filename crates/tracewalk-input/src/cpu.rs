@@ -1,9 +1,10 @@
 //! Processors by name: their architecture profile and the usual values of their trace unit's registers.
 //!
-//! The values are those of the technical reference manuals and of captures. ETMIDR's last digit is the trace unit's
-//! revision, which changes no packet.
+//! The values are the protocols' own (`tracewalk::protocol`). What is here is how people spell a processor's name.
 
 use std::fmt;
+
+use tracewalk::protocol::{etmv3, pft};
 
 /// An architecture profile: how exceptions are numbered and which instruction sets exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,26 +56,41 @@ impl fmt::Display for Profile {
 pub struct UsualRegisters {
     /// The processor, as `cpu=` takes it.
     pub cpu: &'static str,
-    /// Register values by Arm's names.
-    pub registers: &'static [(&'static str, u32)],
+    /// ETMIDR.
+    pub etmidr: Option<u32>,
+    /// ETMCCER.
+    pub etmccer: Option<u32>,
 }
 
 impl UsualRegisters {
     /// What is usual for the processor with this name, in any of the usual spellings.
     #[must_use]
-    pub fn of_cpu(name: &str) -> Option<&'static Self> {
+    pub fn of_cpu(name: &str) -> Option<Self> {
         let name = canonical(name);
-        USUAL.iter().find(|usual| usual.cpu == name)
+        if let Some(core) = etmv3::Core::named(&name) {
+            let registers = core.registers();
+            return Some(Self { cpu: core.name(), etmidr: registers.etmidr, etmccer: registers.etmccer });
+        }
+        let core = pft::Core::named(&name)?;
+        let registers = core.registers();
+        Some(Self { cpu: core.name(), etmidr: registers.etmidr, etmccer: registers.etmccer })
     }
 
-    /// Every processor that is known, in the order of the names.
-    #[must_use]
-    pub const fn all() -> &'static [Self] {
-        USUAL
+    /// The names of the processors that are known.
+    pub fn cpus() -> impl Iterator<Item = &'static str> {
+        etmv3::Core::names().chain(pft::Core::names())
+    }
+
+    /// Register values by Arm's names.
+    pub fn iter(self) -> impl Iterator<Item = (&'static str, u32)> {
+        // ETMCR is not a property of a processor but of how it was set up. 0 is instruction trace with nothing added:
+        // no context IDs, cycle counts or data, which would change the packets' lengths.
+        let registers = [("ETMCR", Some(0)), ("ETMIDR", self.etmidr), ("ETMCCER", self.etmccer)];
+        registers.into_iter().filter_map(|(name, value)| Some((name, value?)))
     }
 }
 
-/// `Cortex-A7`, `ARM Cortex A7` and `cortex_a7` as `cortex-a7`; a part behind a dot or `@` is left out.
+/// `Cortex-A7`, `ARM Cortex A7` and `cortex_a7` as `cortex-a7`.
 fn canonical(name: &str) -> String {
     let mut canonical = name.trim().to_ascii_lowercase().replace(['_', ' '], "-");
     if let Some(rest) = canonical.strip_prefix("arm-") {
@@ -85,49 +101,6 @@ fn canonical(name: &str) -> String {
     }
     canonical
 }
-
-/// ETMCR is not a property of a processor but of how it was set up. 0 is instruction trace with nothing added: no
-/// context IDs, cycle counts or data, which would change the packets' lengths.
-const PLAIN: (&str, u32) = ("ETMCR", 0);
-
-const USUAL: &[UsualRegisters] = &[
-    UsualRegisters { cpu: "arm1136", registers: &[PLAIN, ("ETMIDR", 0x4101_3211)] },
-    UsualRegisters { cpu: "arm1156", registers: &[PLAIN, ("ETMIDR", 0x4101_3211)] },
-    UsualRegisters { cpu: "arm1176", registers: &[PLAIN, ("ETMIDR", 0x4101_3211)] },
-    UsualRegisters { cpu: "arm9", registers: &[PLAIN, ("ETMIDR", 0x4100_1220)] },
-    UsualRegisters {
-        cpu: "cortex-a12",
-        registers: &[PLAIN, ("ETMIDR", 0x411c_f312), ("ETMCCER", 0x34c0_1ac2)],
-    },
-    UsualRegisters {
-        cpu: "cortex-a15",
-        registers: &[PLAIN, ("ETMIDR", 0x411c_f312), ("ETMCCER", 0x34c0_1ac2)],
-    },
-    UsualRegisters {
-        cpu: "cortex-a17",
-        registers: &[PLAIN, ("ETMIDR", 0x411c_f312), ("ETMCCER", 0x34c0_1ac2)],
-    },
-    UsualRegisters { cpu: "cortex-a5", registers: &[PLAIN, ("ETMIDR", 0x410c_f250)] },
-    UsualRegisters {
-        cpu: "cortex-a7",
-        registers: &[PLAIN, ("ETMIDR", 0x410c_f250), ("ETMCCER", 0x3440_08f2)],
-    },
-    UsualRegisters { cpu: "cortex-a8", registers: &[PLAIN, ("ETMIDR", 0x410c_f230)] },
-    UsualRegisters {
-        cpu: "cortex-a9",
-        registers: &[PLAIN, ("ETMIDR", 0x411c_f301), ("ETMCCER", 0x0000_08ea)],
-    },
-    UsualRegisters {
-        cpu: "cortex-m3",
-        registers: &[PLAIN, ("ETMIDR", 0x4114_f250), ("ETMCCER", 0x1854_1800)],
-    },
-    UsualRegisters {
-        cpu: "cortex-m4",
-        registers: &[PLAIN, ("ETMIDR", 0x4114_f250), ("ETMCCER", 0x1854_1800)],
-    },
-    UsualRegisters { cpu: "cortex-r4", registers: &[PLAIN, ("ETMIDR", 0x4104_f230)] },
-    UsualRegisters { cpu: "cortex-r5", registers: &[PLAIN, ("ETMIDR", 0x4104_f230)] },
-];
 
 #[cfg(test)]
 mod tests {
@@ -147,8 +120,10 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_table_is_sorted_and_has_a_profile_for_each() {
-        assert!(USUAL.is_sorted_by_key(|usual| usual.cpu));
-        assert!(USUAL.iter().all(|usual| Profile::of_cpu(usual.cpu).is_some()));
+    fn every_processor_with_usual_registers_has_a_profile_and_keeps_its_name() {
+        for cpu in UsualRegisters::cpus() {
+            assert!(Profile::of_cpu(cpu).is_some(), "{cpu}");
+            assert_eq!(UsualRegisters::of_cpu(cpu).map(|usual| usual.cpu), Some(cpu));
+        }
     }
 }

@@ -11,8 +11,11 @@ use crate::bytes::Bytes;
 /// Arm's largest device descriptions have some ten thousand bytes.
 pub(crate) const LONGEST_TEXT: u64 = 4 << 20;
 
-/// The longest capture or image. A wrong name such as `/dev/zero` has no end.
-pub(crate) const LONGEST_FILE: u64 = 16 << 30;
+/// The longest capture. A wrong name such as `/dev/zero` has no end.
+pub(crate) const LONGEST_CAPTURE: u64 = 16 << 30;
+
+/// The longest image: memory of 32 bits has no more bytes.
+pub(crate) const LONGEST_IMAGE: u64 = 4 << 30;
 
 /// Why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]

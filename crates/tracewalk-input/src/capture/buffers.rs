@@ -146,7 +146,7 @@ pub(super) fn load(metadata: &Metadata) -> Result<Vec<Buffer>, CaptureError> {
         };
         let bytes = match files.get(&(&section.file, section.blocks)) {
             Some(bytes) => crate::bytes::Bytes::clone(bytes),
-            None => section.blocks.payload(file::read(&section.file, file::LONGEST_FILE).map_err(error)?),
+            None => section.blocks.payload(file::read(&section.file, file::LONGEST_CAPTURE).map_err(error)?),
         };
         if bytes.is_empty() {
             return Err(error(FileProblem::Empty));

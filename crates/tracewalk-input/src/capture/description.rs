@@ -91,7 +91,7 @@ fn read_buffer(document: &Document, table: &Table<'_, '_>) -> Result<Buffer, Cap
             return Err(table.error_at("blocks", kind));
         }
     };
-    let bytes = file::read(&file.value, file::LONGEST_FILE)
+    let bytes = file::read(&file.value, file::LONGEST_CAPTURE)
         .and_then(|bytes| if bytes.is_empty() { Err(file::FileProblem::Empty) } else { Ok(bytes) })
         .map_err(|problem| table.error_at("file", Kind::NamedFile { file: file.value.clone(), problem }))?;
     let name = match table.text("name")? {

@@ -99,7 +99,7 @@ impl Capture {
             Some("ini") => return snapshot::read(path),
             _ => {}
         }
-        let bytes = file::read(path, file::LONGEST_FILE).map_err(|problem| file_error(path, problem))?;
+        let bytes = file::read(path, file::LONGEST_CAPTURE).map_err(|problem| file_error(path, problem))?;
         Self::from_bytes(path, bytes)
     }
 
@@ -117,7 +117,7 @@ impl Capture {
     /// A capture of trace bytes that `reader` gives until its end. `name` is used in messages.
     pub fn read_from(name: &Path, reader: impl Read) -> Result<Self, CaptureError> {
         let bytes =
-            file::read_from(reader, file::LONGEST_FILE).map_err(|problem| file_error(name, problem))?;
+            file::read_from(reader, file::LONGEST_CAPTURE).map_err(|problem| file_error(name, problem))?;
         Self::from_bytes(name, bytes)
     }
 

@@ -78,7 +78,7 @@ impl Registers {
     /// processor is known.
     pub fn add_usual(&mut self, cpu: &str) -> bool {
         let Some(usual) = UsualRegisters::of_cpu(cpu) else { return false };
-        for &(name, value) in usual.registers {
+        for (name, value) in usual.iter() {
             let stated = || Stated::new(value, Origin::Usual(usual.cpu.to_owned()));
             self.0.entry(name.to_owned()).or_insert_with(stated);
         }

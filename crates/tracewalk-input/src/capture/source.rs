@@ -225,7 +225,7 @@ pub(crate) fn known_cpu(name: &str) -> Result<String, CaptureErrorKind> {
     Err(CaptureErrorKind::UnknownValue {
         key: "cpu".to_owned(),
         found: excerpt(name),
-        nearest: nearest(name, UsualRegisters::all().iter().map(|usual| usual.cpu)).unwrap_or(""),
+        nearest: nearest(name, UsualRegisters::cpus()).unwrap_or(""),
     })
 }
 

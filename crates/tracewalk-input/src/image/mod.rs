@@ -169,7 +169,7 @@ impl ImageLoader {
         }
         let bytes = match self.files.get(&request.file) {
             Some(bytes) => bytes.clone(),
-            None => file::read(&request.file, file::LONGEST_FILE).map_err(|problem| ImageError {
+            None => file::read(&request.file, file::LONGEST_IMAGE).map_err(|problem| ImageError {
                 file: request.file.clone(),
                 kind: ImageErrorKind::File(problem),
             })?,
