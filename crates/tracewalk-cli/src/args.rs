@@ -22,6 +22,24 @@ Exit status:
   2  something could not be read, or the trace had malformed parts or gaps;
      what could be decoded is printed all the same";
 
+const FLOW_EXAMPLES: &str = "\
+Examples:
+  tracewalk flow capture.toml
+      everything, with functions, source lines and call depth
+  tracewalk flow swo.bin --image firmware.elf --functions
+      only the functions, as a tree of calls
+  tracewalk flow etb.bin --source 0x10=etmv3,cpu=cortex-a7 --image 0x80000000:kernel.bin
+      a buffer whose source is known, and a dump of the memory that ran
+  tracewalk flow mtb.bin --registers mtb.txt --image firmware.elf --last 50 --source-lines
+      the last 50 instructions, with the lines of the source
+  tracewalk flow capture.toml --format runs
+      only the addresses, for scripts
+
+Exit status:
+  0  everything was decoded
+  2  something could not be read, or the trace had malformed parts or gaps;
+     what could be decoded is printed all the same";
+
 /// What an Arm core executed, from its CoreSight trace.
 #[derive(Debug, Parser)]
 #[command(
@@ -69,7 +87,7 @@ pub(crate) enum Command {
     #[command(after_help = EXIT_STATUS)]
     Packets(Packets),
     /// Print what was executed.
-    #[command(after_help = EXIT_STATUS)]
+    #[command(after_help = EXIT_STATUS, after_long_help = FLOW_EXAMPLES)]
     Flow(Flow),
     /// Print a completion script for a shell.
     Completions {
@@ -125,6 +143,11 @@ pub(crate) struct CaptureArgs {
     /// The MTB's BASE register: where its RAM is.
     #[arg(long, value_name = "VALUE", value_parser = register, help_heading = "MTB")]
     pub(crate) mtb_base: Option<u32>,
+
+    /// Where the processor was found halted, if the MTB had been on up to there: what ran behind the last packet is
+    /// known then as well.
+    #[arg(long, value_name = "ADDRESS", value_parser = register, help_heading = "MTB")]
+    pub(crate) mtb_pc: Option<u32>,
 
     /// A file with lines like MTB_POSITION=0x….
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "MTB")]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use tracewalk::frame::{Account, Deframer, Discontinuity, FrameSink, Framing, Owner, Piece};
-use tracewalk::ids::TraceId;
+use tracewalk::ids::{Address, TraceId};
 use tracewalk::source::SourceConfig;
 use tracewalk_input::capture::{Buffer, Capture, Container, Protocol, SourceDescription};
 use tracewalk_input::image::{ImageLoader, Memory};
@@ -30,6 +30,8 @@ pub(crate) struct Session {
     /// The sources to be decoded, by buffer and ID.
     pub(crate) jobs: Vec<Job>,
     loader: ImageLoader,
+    /// Where the processor was found halted, if the MTB had been on up to there.
+    halted_at: Option<Address>,
 }
 
 /// What was found in one of the capture's buffers.
@@ -78,11 +80,12 @@ impl Session {
         add_options(&mut capture, args)?;
         let mut loader = ImageLoader::new();
         let everything = loader.memory(&capture.images)?;
-        let mut session = Self { capture, contents: Vec::new(), jobs: Vec::new(), loader };
+        let halted_at = args.mtb_pc.map(Address);
+        let mut session = Self { capture, contents: Vec::new(), jobs: Vec::new(), loader, halted_at };
         for index in 0..session.capture.buffers.len() {
             session.look_into(index, args, &everything, messages)?;
         }
-        session.choose_ids(args, messages);
+        session.check_ids(&args.ids, messages)?;
         Ok(session)
     }
 
@@ -138,10 +141,12 @@ impl Session {
             Container::Raw | Container::Mtb => None,
         };
         let contents = Contents { container, frames };
-        let found = match buffer.sources.as_slice() {
+        let mut found = match buffer.sources.as_slice() {
             [] => contents.guess_sources(buffer, &candidates, args),
             stated => contents.complete(stated, buffer, &candidates),
         };
+        let wanted = |source: &SourceDescription| source.id.is_some_and(|id| args.ids.contains(&id));
+        found.retain(|source| args.ids.is_empty() || wanted(source));
         let mut jobs = Vec::new();
         for source in &found {
             if let Some(job) = self.job(index, &contents, source, everything, messages)? {
@@ -149,12 +154,12 @@ impl Session {
             }
         }
         jobs.sort_by_key(|job| job.id);
-        if found.is_empty() && !args.ids.is_empty() {
-            return Err(contents.no_such_id(&args.ids, buffer));
+        if args.ids.is_empty() {
+            refuse_nothing(&found, buffer, everything)?;
+            tell_other_sources(&contents, &found, messages);
         }
-        refuse_nothing(&found, buffer, everything)?;
         tell_findings(&contents, &found, buffer, messages);
-        tell_the_rest(&contents, &found, buffer, messages);
+        tell_damage(&contents, buffer, messages);
         self.jobs.extend(jobs);
         self.contents.push(contents);
         Ok(())
@@ -171,9 +176,16 @@ impl Session {
     ) -> Result<Option<Job>, Failure> {
         let name = source.id.map_or_else(|| "the source".to_owned(), |id| format!("trace ID {id}"));
         let config = match config(source) {
+            Ok(SourceConfig::Mtb { .. }) => SourceConfig::Mtb { halted_at: self.halted_at },
             Ok(config) => config,
             Err(NoConfig::NotDecoded) => {
-                messages.note(format_args!("{name}: {} is not decoded", source.protocol));
+                if contents
+                    .frames
+                    .as_ref()
+                    .is_none_or(|frames| source.id.is_none_or(|id| frames.sources.contains_key(&id)))
+                {
+                    messages.note(format_args!("{name}: {} is not decoded", source.protocol));
+                }
                 return Ok(None);
             }
             Err(NoConfig::Registers(problem)) => {
@@ -186,6 +198,10 @@ impl Session {
             }
         };
         let id = source.id.or(config.trace_id());
+        let is_absent = |frames: &Frames| id.is_some_and(|id| !frames.sources.contains_key(&id));
+        if contents.frames.as_ref().is_some_and(is_absent) {
+            return Ok(None);
+        }
         let carrier = match (&contents.frames, id) {
             (Some(frames), Some(id)) => Carrier::Frames { framing: frames.framing, id },
             (Some(_), None) => {
@@ -203,23 +219,34 @@ impl Session {
         Ok(Some(Job { buffer, id, description: source.clone(), config, carrier }))
     }
 
-    /// Keeps the sources that the user asked for.
-    fn choose_ids(&mut self, args: &CaptureArgs, messages: &Messages) {
-        for &wanted in &args.ids {
-            if self.jobs.iter().any(|job| job.id == Some(wanted)) {
-                continue;
-            }
-            let known =
-                self.jobs.iter().filter_map(|job| job.id).map(|id| id.to_string()).collect::<Vec<_>>();
-            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            messages.incomplete(format_args!(
-                "no source with trace ID {wanted} is decoded, those that are: {known}; choose one of them with --id, or \
-                 say what it is with --source {wanted}=PROTOCOL"
-            ));
+    /// Says which of the trace IDs that were asked for are not decoded.
+    fn check_ids(&self, wanted: &[TraceId], messages: &Messages) -> Result<(), Failure> {
+        let missing = |id: &&TraceId| !self.jobs.iter().any(|job| job.id == Some(**id));
+        let Some(first) = wanted.iter().find(missing) else { return Ok(()) };
+        let frames = self.contents.iter().filter_map(|contents| contents.frames.as_ref());
+        let known = frames.flat_map(|frames| frames.sources.keys()).collect::<Vec<_>>();
+        let failure = if known.is_empty() {
+            Failure::input(
+                format!("--id {first} was asked for, and the capture has no trace IDs"),
+                "leave out --id, or say --container frames",
+            )
+        } else if known.contains(&first) {
+            Failure::input(
+                format!("the bytes of trace ID {first} are not decoded"),
+                format!("say what they are with --source {first}=PROTOCOL,cpu=…"),
+            )
+        } else {
+            let known = known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            Failure::input(
+                format!("the capture has no bytes of trace ID {first}, it has {known}"),
+                "choose one of them with --id",
+            )
+        };
+        if self.jobs.is_empty() {
+            return Err(failure);
         }
-        if !args.ids.is_empty() {
-            self.jobs.retain(|job| job.id.is_some_and(|id| args.ids.contains(&id)));
-        }
+        messages.incomplete(failure);
+        Ok(())
     }
 }
 
@@ -247,32 +274,6 @@ impl Contents {
                 };
                 frames.sources.keys().filter(wanted).filter_map(guess).collect()
             }
-        }
-    }
-
-    /// None of the trace IDs that were asked for can be decoded.
-    fn no_such_id(&self, wanted: &[TraceId], buffer: &Buffer) -> Failure {
-        let list = |ids: &mut dyn Iterator<Item = &TraceId>| {
-            ids.map(ToString::to_string).collect::<Vec<_>>().join(", ")
-        };
-        let wanted_list = list(&mut wanted.iter());
-        let file = buffer.file.display();
-        match &self.frames {
-            None => Failure::input(
-                format!("{file}: is one source's bytes without trace IDs, found --id {wanted_list}"),
-                "leave out --id, or say --container frames",
-            ),
-            Some(frames) if wanted.iter().any(|id| frames.sources.contains_key(id)) => Failure::input(
-                format!("{file}: the bytes of trace ID {wanted_list} were not recognised"),
-                "say what they are with --source ID=PROTOCOL,cpu=…",
-            ),
-            Some(frames) => Failure::input(
-                format!(
-                    "{file}: has no trace ID {wanted_list}, but has {}",
-                    list(&mut frames.sources.keys())
-                ),
-                "choose one of them with --id",
-            ),
         }
     }
 
@@ -425,28 +426,38 @@ fn refuse_nothing(found: &[SourceDescription], buffer: &Buffer, everything: &Mem
 }
 
 /// Says what else is in a buffer, and what is not.
-fn tell_the_rest(contents: &Contents, found: &[SourceDescription], buffer: &Buffer, messages: &Messages) {
-    if let Some(frames) = &contents.frames {
-        let known = |id: &TraceId| found.iter().any(|source| source.id == Some(*id));
-        for (id, bytes) in frames.sources.iter().filter(|(id, _)| !known(id)) {
-            messages.note(format_args!(
-                "trace ID {id}: {} of a source that is not known; --source {id}=PROTOCOL says what it is",
-                counted(*bytes, "byte")
-            ));
+fn tell_other_sources(contents: &Contents, found: &[SourceDescription], messages: &Messages) {
+    let Some(frames) = &contents.frames else { return };
+    let known = |id: &TraceId| found.iter().any(|source| source.id == Some(*id));
+    for (id, bytes) in frames.sources.iter().filter(|(id, _)| !known(id)) {
+        messages.note(format_args!(
+            "trace ID {id}: {} of a source that is not known; --source {id}=PROTOCOL says what it is",
+            counted(*bytes, "byte")
+        ));
+    }
+    for source in found {
+        let Some(id) = source.id.filter(|id| !frames.sources.contains_key(id)) else { continue };
+        // A description names every trace unit of a chip, an option only those that are meant.
+        if source.origin == Origin::Option("--source") {
+            messages
+                .incomplete(format_args!("trace ID {id}: the capture has no bytes of it; check --source"));
+        } else {
+            messages.note(format_args!("trace ID {id}: the capture has no bytes of it"));
         }
-        for id in found.iter().filter_map(|source| source.id).filter(|id| !frames.sources.contains_key(id)) {
-            messages.warning(format_args!(
-                "trace ID {id}: the capture has no bytes of it; check the ID in --source"
-            ));
-        }
-        let Account { lost, reserved, .. } = frames.account;
-        if lost > 0 || reserved > 0 {
-            let file = buffer.file.display();
-            messages.incomplete(format_args!(
-                "{file}: {} lost to damaged frames, {} of reserved trace IDs; if these are many, try another --container",
-                counted(lost, "byte"),
-                counted(reserved, "byte"),
-            ));
-        }
+    }
+}
+
+/// Says what of the frames could not be read.
+fn tell_damage(contents: &Contents, buffer: &Buffer, messages: &Messages) {
+    let Some(Account { lost, reserved, .. }) = contents.frames.as_ref().map(|frames| frames.account) else {
+        return;
+    };
+    if lost > 0 || reserved > 0 {
+        messages.incomplete(format_args!(
+            "{}: {} lost to damaged frames, {} of reserved trace IDs; if these are many, try another --container",
+            buffer.file.display(),
+            counted(lost, "byte"),
+            counted(reserved, "byte"),
+        ));
     }
 }

@@ -37,7 +37,8 @@ pub(crate) fn config(description: &SourceDescription) -> Result<SourceConfig, No
                 etmccer: register("ETMCCER"),
                 etmtraceidr: register("ETMTRACEIDR"),
             };
-            let core = cpu.and_then(pft::Core::named);
+            // Where both say something, the registers are right: a name says only what is usual.
+            let core = cpu.and_then(pft::Core::named).filter(|_| registers.etmidr.is_none());
             pft::Config::from_registers(registers, core)
                 .map(SourceConfig::Pft)
                 .map_err(|error| NoConfig::Registers(error.to_string()))

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
+use tracewalk::flow::{Element, Event, EventKind, Gap, GapReason};
+use tracewalk::program::Program;
 use tracewalk::protocol::Field;
 use tracewalk::source::PacketItem;
 use tracewalk::span::CaptureOffset;
@@ -26,8 +28,9 @@ pub(crate) fn run(args: &Info, messages: &Messages) -> Result<(), Failure> {
             source(&mut out, &session, job)?;
         }
     }
+    let head = palette().head;
     for image in &session.capture.images {
-        writeln!(out, "image   {}", image.file.display())?;
+        writeln!(out, "\n{head}{}{head:#}, image ({})", image.file.display(), image.origin)?;
     }
     Ok(out.flush()?)
 }
@@ -69,6 +72,10 @@ struct Found {
     first_time: Option<u64>,
     last_time: Option<u64>,
     cycles: u64,
+    /// How often tracing began, by the reason.
+    begins: BTreeMap<&'static str, u64>,
+    /// Places where trace was malformed or lost.
+    losses: u64,
 }
 
 fn source(out: &mut Output, session: &Session, job: &Job) -> Result<(), Failure> {
@@ -88,6 +95,11 @@ fn source(out: &mut Output, session: &Session, job: &Job) -> Result<(), Failure>
         }
         Ok(())
     })?;
+    // Without a program flow tells only what the trace itself says.
+    session.input(job, &NoProgress).flow(&job.config, &Program::new(), |record| {
+        found.element(&record.element);
+        Ok(())
+    })?;
     writeln!(out, "\n{head}{}{head:#}, {}", job.name(), job.config.protocol())?;
     writeln!(out, "  as options    {}", as_option(&job.description))?;
     found.print(out, &statistics)
@@ -100,7 +112,17 @@ impl Found {
                 self.first_time.get_or_insert(time);
                 self.last_time = Some(time);
             }
-            ("cycles", Field::Number(cycles)) => self.cycles += cycles,
+            _ => {}
+        }
+    }
+
+    fn element(&mut self, element: &Element) {
+        match element {
+            Element::Event(Event { kind: EventKind::Cycles(cycles), .. }) => self.cycles += cycles,
+            Element::Event(Event { kind: EventKind::TraceOn(reason), .. }) => {
+                *self.begins.entry(reason.name()).or_default() += 1;
+            }
+            Element::Gap(Gap { reason: GapReason::TraceLost, .. }) => self.losses += 1,
             _ => {}
         }
     }
@@ -117,7 +139,17 @@ impl Found {
             }
             None => writeln!(out, "  synchronised  never")?,
         }
-        writeln!(out, "  malformed     {}", statistics.malformed)?;
+        writeln!(
+            out,
+            "  malformed     {}",
+            counted(statistics.malformed, "stretch").replace("stretchs", "stretches")
+        )?;
+        if self.losses > statistics.malformed {
+            writeln!(out, "  lost          in {}", counted(self.losses, "place"))?;
+        }
+        for (reason, times) in &self.begins {
+            writeln!(out, "  trace begins  {} ({reason})", counted(*times, "time"))?;
+        }
         if let (Some(first), Some(last)) = (self.first_time, self.last_time) {
             writeln!(out, "  timestamps    {first} to {last}")?;
         }

@@ -1,0 +1,274 @@
+//! The command line itself: help, mistakes, exit statuses, pipes, colours.
+
+mod support;
+
+use std::process::Stdio;
+
+use snapbox::{assert_data_eq, file};
+use support::{Outcome, example, run};
+
+#[test]
+fn help_is_what_it_was() {
+    assert_data_eq!(run(["--help"]).stdout, file!["help/tracewalk.txt"]);
+    assert_data_eq!(run(["info", "--help"]).stdout, file!["help/info.txt"]);
+    assert_data_eq!(run(["packets", "--help"]).stdout, file!["help/packets.txt"]);
+    assert_data_eq!(run(["flow", "--help"]).stdout, file!["help/flow.txt"]);
+}
+
+#[test]
+fn every_shell_gets_a_completion_script_that_knows_the_commands() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let outcome = run(["completions", shell]);
+        assert_eq!(outcome.status, 0);
+        assert!(outcome.stdout.contains("packets"), "{shell}");
+    }
+}
+
+#[test]
+fn the_manual_has_a_page_for_each_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let pages = directory.path().join("man1");
+    assert_eq!(run(["man", pages.to_str().unwrap()]).status, 0);
+    for page in ["tracewalk.1", "tracewalk-info.1", "tracewalk-packets.1", "tracewalk-flow.1"] {
+        assert!(pages.join(page).is_file(), "{page}");
+    }
+    // A file stands where the directory should be.
+    let outcome = run(["man", pages.join("tracewalk.1").to_str().unwrap()]);
+    assert_eq!(outcome.status, 2);
+    assert!(outcome.stderr.contains("cannot be written"), "{}", outcome.stderr);
+}
+
+/// A mistake is one sentence, nothing is printed, and the status is 2.
+fn assert_refused(outcome: &Outcome, message: &str) {
+    assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+    assert_eq!(outcome.stdout, "");
+    let errors = outcome.stderr.lines().filter(|line| !line.starts_with("note: ")).collect::<Vec<_>>();
+    assert_eq!(errors.len(), 1, "{}", outcome.stderr);
+    assert!(outcome.stderr.starts_with("error: "), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains(message), "expected {message:?} in {:?}", outcome.stderr);
+}
+
+#[test]
+fn a_file_that_is_no_capture_is_refused_in_one_sentence() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let noise =
+        (0..4096_u32).map(|index| (index.wrapping_mul(2_654_435_761) >> 24) as u8).collect::<Vec<_>>();
+    let elf = example("m3-etmv3/m3.elf").to_str().unwrap().to_owned();
+    let cases = [
+        (directory.path().join("missing").to_str().unwrap().to_owned(), "no such file"),
+        (file("empty.bin", b""), "is empty"),
+        (directory.path().to_str().unwrap().to_owned(), "holds neither snapshot.ini nor capture.toml"),
+        (file("notes.txt", b"Just some notes.\n"), "is text, expected trace bytes"),
+        (
+            elf,
+            "is an ELF file, expected trace bytes; give the trace's file first, and the program with --image",
+        ),
+        (
+            file("noise.bin", &noise),
+            "nothing was recognised in its 4096 bytes; say what it is with --container",
+        ),
+    ];
+    for (path, message) in cases {
+        for command in ["info", "packets", "flow"] {
+            assert_refused(&run([command, &path]), message);
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_no_image_is_refused_in_one_sentence() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    // This test itself is a program for another machine.
+    let own = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
+    let cases = [
+        (directory.path().join("missing.elf").to_str().unwrap().to_owned(), "no such file"),
+        (file("empty.elf", b""), "is empty"),
+        (directory.path().to_str().unwrap().to_owned(), "is a directory, expected a file"),
+        (file("notes.txt", b"Just some notes.\n"), "expected an ELF file, found text"),
+        (own, "expected an ELF file for 32-bit Arm, found one for"),
+    ];
+    let trace = example("m3-etmv3/trace.bin");
+    for (path, message) in cases {
+        assert_refused(&run(["flow", trace.to_str().unwrap(), "--image", &path]), message);
+    }
+}
+
+#[test]
+fn mistakes_in_options_name_the_nearest_right_one() {
+    let trace = example("m3-etmv3/trace.bin");
+    let cases: [(&[&str], &str); 6] = [
+        (&["--container", "tpui"], "the nearest known one is `tpiu`"),
+        (&["--source", "0x10=etmv4"], "the nearest known one is `etmv3`"),
+        (&["--source", "0x10=etmv3,cpu=cortex-m3,etmrc=1"], "the nearest known one is `etmcr`"),
+        (&["--id", "0x70"], "expected a trace ID from 0x01 to 0x6f"),
+        (
+            &["--id", "0x33"],
+            "the capture has no bytes of trace ID 0x33, it has 0x01, 0x10; choose one of them with --id",
+        ),
+        (&["--formt", "runs"], "--format"),
+    ];
+    for (options, message) in cases {
+        let outcome = run(["flow", trace.to_str().unwrap()].iter().chain(options));
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
+        assert!(outcome.stderr.contains(message), "expected {message:?} in {:?}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_source_that_does_not_synchronise_is_reported() {
+    let trace = example("m3-etmv3/trace.bin");
+    let options =
+        ["--container", "frames", "--source", "0x01=pft,cpu=cortex-a15", "--id", "1", "--format", "jsonl"];
+    let outcome = run(["packets", trace.to_str().unwrap()].into_iter().chain(options));
+    assert_eq!(outcome.status, 2);
+    assert!(
+        outcome.stderr.contains("found no synchronisation in 84 bytes, expected pft"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(
+        outcome.stdout.lines().all(|line| line.contains("\"packet\":\"unsynced\"")),
+        "{}",
+        outcome.stdout
+    );
+}
+
+#[test]
+fn trace_that_is_cut_short_is_printed_as_far_as_it_goes_and_gives_status_2() {
+    let whole = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let cut = directory.path().join("cut.bin");
+    let mut bytes = whole[..4096].to_vec();
+    // A reserved header in the middle of the source's bytes.
+    bytes[2048..2064].fill(0x5a);
+    std::fs::write(&cut, bytes).unwrap();
+    let image = example("m3-etmv3/m3.elf");
+    let options =
+        ["--image", image.to_str().unwrap(), "--source", "0x10=etmv3,cpu=cortex-m3", "--format", "runs"];
+    let outcome = run(["flow", cut.to_str().unwrap(), "--container", "frames"].into_iter().chain(options));
+    assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+    assert!(outcome.stdout.lines().count() > 100);
+    assert!(outcome.stderr.lines().all(|line| line.starts_with("warning: ") || line.starts_with("note: ")));
+}
+
+#[test]
+fn without_an_image_what_the_trace_itself_says_is_printed() {
+    let trace = example("m3-etmv3/trace.bin");
+    let outcome = run(["flow", trace.to_str().unwrap(), "--format", "runs"]);
+    assert_eq!(outcome.status, 2);
+    assert!(outcome.stderr.contains("add it with --image FILE"), "{}", outcome.stderr);
+    let lines = outcome.stdout.lines().skip(2).collect::<Vec<_>>();
+    assert_eq!(lines[..2], ["O", "N c0"]);
+    assert!(lines.iter().all(|line| !line.starts_with('R')));
+    let recorded = std::fs::read_to_string(example("m3-etmv3/runs.txt")).unwrap();
+    let exceptions = |text: &str| text.lines().filter(|line| line.starts_with("X 15 ")).count();
+    assert_eq!(exceptions(&outcome.stdout), exceptions(&recorded));
+}
+
+#[test]
+fn another_program_than_the_one_traced_is_not_followed() {
+    // The trace of one program with the image of another one at the same addresses.
+    let (trace, wrong) = (example("m3-etmv3/trace.bin"), example("m0-crash-mtb/m0-crash.elf"));
+    let arguments = [
+        "flow",
+        trace.to_str().unwrap(),
+        "--image",
+        wrong.to_str().unwrap(),
+        "--source",
+        "0x10=etmv3,cpu=cortex-m3",
+    ];
+    for format in ["text", "runs", "jsonl"] {
+        let outcome = run(arguments.into_iter().chain(["--format", format]));
+        assert_eq!(outcome.status, 2);
+        let warning = "trace ID 0x10: trace and image disagree ";
+        assert!(outcome.stderr.contains(warning), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("first at offset "), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("or --trust-image to follow this one"), "{}", outcome.stderr);
+        let says_instructions =
+            outcome.stdout.lines().any(|line| line.starts_with("R ") || line.contains("\"range\""));
+        assert!(!says_instructions, "{}", outcome.stdout);
+    }
+    let outcome = run(arguments.into_iter().chain(["--format", "runs", "--trust-image"]));
+    assert_eq!(outcome.status, 2);
+    assert!(outcome.stdout.lines().any(|line| line.starts_with("R ")));
+    assert!(outcome.stderr.contains("check that --image is exactly the program that was traced"));
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let capture = example("m3-etmv3/capture.toml");
+    for arguments in [
+        vec!["flow"],
+        vec!["packets"],
+        vec!["flow", "--format", "jsonl"],
+        vec!["packets", "--format", "jsonl"],
+    ] {
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("tracewalk"));
+        command
+            .arg(arguments[0])
+            .arg(&capture)
+            .args(&arguments[1..])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        assert_eq!(
+            String::from_utf8_lossy(&output.stderr).lines().filter(|line| line.starts_with("error")).count(),
+            0
+        );
+    }
+}
+
+#[test]
+fn standard_input_is_a_capture_like_any_other() {
+    let output = support::tracewalk()
+        .args(["flow", "-", "--format", "runs", "--image", example("m3-etmv3/m3.elf").to_str().unwrap()])
+        .write_stdin(std::fs::read(example("m3-etmv3/trace.bin")).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(output.stdout, std::fs::read(example("m3-etmv3/runs.txt")).unwrap());
+}
+
+#[test]
+fn colours_are_for_terminals_or_on_demand() {
+    let capture = example("m0-crash-mtb/capture.toml");
+    let flow = |options: &[&str]| run(["flow", capture.to_str().unwrap()].iter().chain(options)).stdout;
+    let plain = flow(&[]);
+    assert!(!plain.contains('\x1b'));
+    let coloured = flow(&["--color", "always"]);
+    assert!(coloured.contains('\x1b'));
+    assert_eq!(anstream::adapter::strip_str(&coloured).to_string(), plain);
+    assert_eq!(flow(&["--color", "never"]), plain);
+}
+
+#[test]
+fn notes_are_left_out_on_demand_and_warnings_are_not() {
+    let trace = example("m3-etmv3/trace.bin");
+    let outcome = run(["flow", "-q", trace.to_str().unwrap()]);
+    assert!(outcome.stderr.lines().all(|line| line.starts_with("warning: ")), "{}", outcome.stderr);
+    assert!(!outcome.stderr.is_empty());
+}
+
+#[test]
+fn info_says_what_is_in_a_capture() {
+    let capture = example("m3-etmv3/capture.toml");
+    let outcome = run(["info", capture.to_str().unwrap()]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    for expected in ["container     frames", "trace ID 0x10 ", "--source 0x10=etmv3,cpu=cortex-m3", "i_sync"]
+    {
+        assert!(outcome.stdout.contains(expected), "{}", outcome.stdout);
+    }
+}

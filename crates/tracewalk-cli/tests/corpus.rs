@@ -1,0 +1,121 @@
+//! Captures from hardware and from an emulator, through the command.
+
+mod support;
+
+use std::path::Path;
+
+use support::{assert_same_runs, comparable, corpus, run};
+
+fn text(path: &Path) -> String {
+    std::fs::read_to_string(path).expect("the corpus is complete")
+}
+
+/// What `flow --format runs` prints of a capture.
+fn runs(arguments: &[&str], status: i32) -> Vec<String> {
+    let all = ["flow"].iter().chain(arguments).chain(&["--format", "runs"]);
+    let outcome = run(all);
+    assert_eq!(outcome.status, status, "{}", outcome.stderr);
+    comparable(&outcome.stdout)
+}
+
+#[test]
+fn a_cortex_m3_over_swo_reads_as_opencsd_reads_it() {
+    let Some(case) = corpus("real/stm32f105") else { return };
+    let expected = comparable(&text(&case.join("runs-02.txt")));
+    let (swo, elf) = (case.join("swo.bin"), case.join("trace_example.elf"));
+    let found = runs(&[swo.to_str().unwrap(), "--image", elf.to_str().unwrap()], 0);
+    assert_same_runs(&found, &expected);
+
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::copy(&swo, directory.path().join("swo.bin")).unwrap();
+    std::fs::copy(&elf, directory.path().join("trace_example.elf")).unwrap();
+    let description = directory.path().join("capture.toml");
+    let toml = "\
+[capture]
+file = \"swo.bin\"
+container = \"frames\"
+
+[[source]]
+id = 0x02
+protocol = \"etmv3\"
+cpu = \"cortex-m3\"
+registers = { etmcr = 0x500 }
+
+[[image]]
+file = \"trace_example.elf\"
+";
+    std::fs::write(&description, toml).unwrap();
+    assert_same_runs(&runs(&[description.to_str().unwrap()], 0), &expected);
+}
+
+/// What sigrok's decoder and ours say of the same packets: branch targets, and instructions passed.
+#[test]
+fn the_packets_of_a_cortex_m3_are_those_that_sigrok_sees() {
+    let Some(case) = corpus("real/stm32f105") else { return };
+    let mut expected = Vec::new();
+    for line in text(&case.join("sigrok-packets.txt")).lines() {
+        let quoted = line.split('"').nth(1).unwrap_or_default();
+        if let Some(target) = quoted.strip_prefix("Branch to ") {
+            expected.push(target.split(' ').next().unwrap_or_default().to_owned());
+        } else if let Some((executed, rest)) = quoted.split_once(" instructions executed") {
+            let skipped = rest.strip_prefix(", ").and_then(|rest| rest.split(' ').next()).unwrap_or("0");
+            expected.push(format!("{executed} executed, {skipped} skipped"));
+        }
+    }
+    let swo = case.join("swo.bin");
+    let arguments =
+        ["packets", swo.to_str().unwrap(), "--source", "2=etmv3,cpu=cortex-m3", "--format", "jsonl"];
+    let mut found = Vec::new();
+    for line in run(arguments).stdout.lines() {
+        let packet: serde_json::Value = serde_json::from_str(line).unwrap();
+        match packet["packet"].as_str().unwrap() {
+            "branch" => found.push(packet["addr"].as_str().unwrap().to_owned()),
+            "p_header" => {
+                let atoms = packet["atoms"].as_str().unwrap();
+                let (executed, skipped) = (atoms.matches('E').count(), atoms.matches('N').count());
+                found.push(format!("{executed} executed, {skipped} skipped"));
+            }
+            _ => {}
+        }
+    }
+    assert!(expected.len() > 600, "{} lines were understood", expected.len());
+    assert_same_runs(&found, &expected);
+}
+
+#[test]
+fn a_board_of_five_cores_reads_as_opencsd_reads_it() {
+    let Some(case) = corpus("real/TC2") else { return };
+    for (id, status) in [("10", 0), ("11", 0), ("12", 0), ("13", 2)] {
+        let expected = comparable(&text(&case.join(format!("runs-{id}.txt"))));
+        assert_same_runs(&runs(&[case.to_str().unwrap(), "--id", &format!("0x{id}")], status), &expected);
+    }
+}
+
+#[test]
+fn a_return_stack_reads_as_opencsd_reads_it() {
+    let Some(case) = corpus("real/tc2-ptm-rstk-t32") else { return };
+    let expected = comparable(&text(&case.join("runs-02.txt")));
+    assert_same_runs(&runs(&[case.to_str().unwrap()], 0), &expected);
+}
+
+/// The emulator's record ends an instruction or two behind what the trace can prove.
+#[test]
+fn emulated_programs_ran_as_the_emulator_recorded() {
+    let names = [
+        "mix-m3-etmv3",
+        "mix-m3-etmv3-broadcast",
+        "mix-a7-etmv3-original",
+        "mix-a7-etmv3-alternative",
+        "mix-a9-ptm",
+    ];
+    for name in names {
+        let Some(case) = corpus(&format!("synthetic/{name}")) else { return };
+        let expected = comparable(&text(&case.join("runs.txt")));
+        let found = runs(&[case.to_str().unwrap()], 0);
+        let proven = expected.len() - 1;
+        assert!(found.len() >= proven, "{name}: {} of {} lines", found.len(), expected.len());
+        assert_same_runs(&found[..proven], &expected[..proven]);
+        let start = |line: &String| line.rsplitn(3, ' ').last().map(str::to_owned);
+        assert!(found.get(proven).is_none_or(|last| start(last) == start(&expected[proven])), "{name}");
+    }
+}

@@ -1,0 +1,79 @@
+//! What the tests of the command share.
+#![allow(dead_code, reason = "each test file uses a part of this")]
+
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+
+/// The command under test.
+pub(crate) fn tracewalk() -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("tracewalk"));
+    command
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR_FORCE")
+        .env("COLUMNS", "100")
+        .timeout(std::time::Duration::from_secs(120));
+    command
+}
+
+/// What a run of the command gave.
+pub(crate) struct Outcome {
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Runs the command with these arguments.
+pub(crate) fn run<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Outcome {
+    let output = tracewalk().args(arguments).output().expect("the command runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the output is text");
+    Outcome {
+        status: output.status.code().expect("the command was not killed"),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
+}
+
+/// The project's own example captures.
+pub(crate) fn example(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/examples").join(path)
+}
+
+/// A path in the corpus, which lies beside the project and is not part of it. Says so where it is missing.
+pub(crate) fn corpus(path: &str) -> Option<PathBuf> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+    if corpus.is_dir() {
+        return Some(corpus.join(path));
+    }
+    assert!(std::env::var_os("CI").is_none(), "{} is missing", corpus.display());
+    eprintln!("skipped: {} is missing", corpus.display());
+    None
+}
+
+/// The lines of `runs` that two decoders have to agree on: without the header, S and O lines, and with R lines that
+/// touch joined.
+pub(crate) fn comparable(runs: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for line in runs.lines().filter(|line| !line.starts_with(['#', 'S', 'O'])) {
+        if let (Some(last), Some((start, rest))) =
+            (lines.last_mut(), line.strip_prefix("R ").and_then(|run| run.split_once(' ')))
+            && let Some((head, tail)) = last.strip_prefix("R ").and_then(|run| run.split_once(' '))
+            && let Some((end, isa)) = tail.split_once(' ')
+            && end == start
+            && rest.ends_with(&format!(" {isa}"))
+        {
+            *last = format!("R {head} {rest}");
+            continue;
+        }
+        lines.push(line.to_owned());
+    }
+    lines
+}
+
+/// Fails at the first line that differs.
+pub(crate) fn assert_same_runs(found: &[String], expected: &[String]) {
+    for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
+        assert_eq!(found, expected, "line {index}");
+    }
+    assert_eq!(found.len(), expected.len(), "the number of lines");
+}
