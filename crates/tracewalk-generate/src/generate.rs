@@ -126,11 +126,12 @@ fn mtb_files(input: &Input, keys: &Keys, mut arguments: Arguments) -> Result<Vec
     }
     let bytes = arguments.number("--mtb-size")?.unwrap_or(USUAL_MTB_BYTES);
     let size = mtb_protocol::BufferSize::new(u64::from(bytes));
+    let size = size.ok_or_else(|| format!("--mtb-size: {bytes} is not a power of two, or below 16"))?;
+    let base = Address(arguments.number("--mtb-base")?.unwrap_or(USUAL_MTB_BASE));
     let options = mtb::Options {
-        size: size.ok_or_else(|| format!("--mtb-size: {bytes} is not a power of two, or below 16"))?,
-        base: Address(arguments.number("--mtb-base")?.unwrap_or(USUAL_MTB_BASE)),
         writes_branches_to_next: arguments.flag("--branches-to-next"),
         process_stack: arguments.flag("--process-stack"),
+        ..mtb::Options::new(size, base)
     };
     arguments.finish()?;
     let buffer = mtb::encode(&input.path, &input.elf.program, &options)?;

@@ -1,42 +1,94 @@
 //! A path as the packets of an MTB (CoreSight MTB-M0+ Technical Reference Manual, DDI 0486B, 2.3.1).
 //!
-//! A packet is written for each change of the program counter that is not sequential: for taken branches; for exceptions; and two for a return from an exception, from the returning instruction to
-//! EXC_RETURN and from there to where execution resumes, or to the handler of a tail-chained exception. The buffer goes
-//! round and keeps the newest packets.
+//! A packet is written for each change of the program counter that is not sequential: for taken branches; for exceptions;
+//! and two for a return from an exception, from the returning instruction to EXC_RETURN and from there to where execution
+//! resumes, or to the handler of a tail-chained exception. The buffer goes round and keeps the newest packets, or ends at
+//! a watermark.
 //!
 //! A path does not say the value of EXC_RETURN. It is made up from what was interrupted: a handler, or the thread, whose
 //! stack is an option.
 
+use std::ops::Range;
+
 use tracewalk::ids::Address;
 use tracewalk::isa::Class;
 use tracewalk::program::Program;
-use tracewalk::protocol::mtb::{BufferSize, Config, Packet, Registers};
+use tracewalk::protocol::mtb::{BufferSize, Config, Packet, Registers, Watermark};
 
 use crate::path::{Path, Step, Taken};
 use crate::story::{Story, Went};
 use crate::trace::EncodeError;
 
 /// How the MTB is set up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The size of the buffer.
     pub size: BufferSize,
-    /// The address of the MTB's memory, which the buffer starts at: a multiple of the buffer's size.
-    pub base: Address,
+    /// Where the buffer lies in the memory, in the pointer's terms. Rounded down to a multiple of the buffer's size.
+    pub position: u32,
+    /// The MTB's memory.
+    pub memory: Memory,
+    /// Where tracing ends or the processor halts.
+    pub watermark: Option<Watermark>,
+    /// The steps of the path that ran while tracing was switched off.
+    pub untraced: Vec<Range<usize>>,
     /// Whether a branch to the next address counts as a change. The manual leaves it open.
     pub writes_branches_to_next: bool,
     /// Whether thread mode uses the process stack rather than the main stack.
     pub process_stack: bool,
 }
 
+/// The memory that an MTB writes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Where it starts: MTB_BASE.
+    pub base: Address,
+    /// How large it is.
+    pub bytes: usize,
+    /// How many bits of an address the pointer holds (AWIDTH).
+    pub pointer_bits: u8,
+}
+
+impl Options {
+    /// A buffer that is all of the memory from `base` on, and that goes round.
+    #[must_use]
+    pub fn new(size: BufferSize, base: Address) -> Self {
+        let pointer_bits = size.bytes().trailing_zeros().min(32) as u8;
+        let bytes = usize::try_from(size.bytes()).unwrap_or(usize::MAX);
+        Self {
+            size,
+            position: base.0,
+            memory: Memory { base, bytes, pointer_bits },
+            watermark: None,
+            untraced: Vec::new(),
+            writes_branches_to_next: false,
+            process_stack: false,
+        }
+    }
+}
+
+impl Memory {
+    /// The pointer's numbers repeat after so many bytes.
+    fn modulus(self) -> u64 {
+        1 << self.pointer_bits.min(32)
+    }
+
+    /// Where in the memory the pointer points to.
+    fn place(self, pointer: u64) -> Option<usize> {
+        let place = usize::try_from(pointer.wrapping_sub(u64::from(self.base.0)) % self.modulus()).ok()?;
+        (place < self.bytes).then_some(place)
+    }
+}
+
 /// The contents of an MTB when the processor was halted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
-    /// The buffer's memory, zero where nothing was written.
+    /// The MTB's memory, zero where nothing was written.
     pub bytes: Vec<u8>,
     /// The MTB's registers.
     pub registers: Registers,
-    /// What the packets say: the path from the oldest packet in the buffer to the newest.
+    /// What the packets say: the path from the oldest packet in the buffer to the newest, without what ran between the
+    /// last packet before tracing was switched off and the first one after that.
     pub told: Path,
 }
 
@@ -48,15 +100,16 @@ const TO_THREAD_PROCESS_STACK: Address = Address(0xffff_fffd);
 /// Runs `path` past an MTB that was switched on before its first instruction.
 pub fn encode(path: &Path, program: &Program, options: &Options) -> Result<Buffer, EncodeError> {
     let mut unit = Unit {
-        writes_branches_to_next: options.writes_branches_to_next,
+        options,
         story: Story::new(path, program),
-        thread: if options.process_stack { TO_THREAD_PROCESS_STACK } else { TO_THREAD_MAIN_STACK },
         active: Vec::new(),
         returning: None,
+        recording: Recording::Starts,
         packets: Vec::new(),
         told: Vec::new(),
     };
     for (index, step) in unit.story.steps() {
+        unit.switch(index);
         match step {
             Step::Instruction(_) => unit.instruction(index, step)?,
             Step::Exception(taken) => unit.exception(taken, step),
@@ -65,7 +118,7 @@ pub fn encode(path: &Path, program: &Program, options: &Options) -> Result<Buffe
             Step::Access(_) | Step::ContextId(_) => {}
         }
     }
-    Ok(unit.into_buffer(options))
+    Ok(unit.into_buffer())
 }
 
 /// A packet, and the place among the told steps of the one that it starts with.
@@ -76,20 +129,46 @@ struct Written {
     tells_until: usize,
 }
 
+/// Whether packets are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Recording {
+    /// Yes, and the next one is the first.
+    Starts,
+    On,
+    Off,
+    /// No, and nothing in the path switches it on again: the watermark was reached.
+    Stopped,
+}
+
 struct Unit<'a> {
-    writes_branches_to_next: bool,
+    options: &'a Options,
     story: Story<'a>,
-    /// EXC_RETURN for a return to thread mode.
-    thread: Address,
     /// EXC_RETURN of each active exception.
     active: Vec<Address>,
     /// EXC_RETURN of a return whose second packet is still to be written.
     returning: Option<Address>,
+    recording: Recording,
     packets: Vec<Written>,
     told: Vec<Step>,
 }
 
 impl Unit<'_> {
+    /// Switches tracing on and off as it was at the step at `index`.
+    fn switch(&mut self, index: usize) {
+        let off = self.options.untraced.iter().any(|steps| steps.contains(&index));
+        self.recording = match (self.recording, off) {
+            (Recording::Stopped, _) => Recording::Stopped,
+            (_, true) => Recording::Off,
+            (Recording::Off, false) => Recording::Starts,
+            (recording, false) => recording,
+        };
+    }
+
+    /// EXC_RETURN for a return to thread mode.
+    const fn thread(&self) -> Address {
+        if self.options.process_stack { TO_THREAD_PROCESS_STACK } else { TO_THREAD_MAIN_STACK }
+    }
+
     fn instruction(&mut self, index: usize, step: &Step) -> Result<(), EncodeError> {
         let Step::Instruction(executed) = step else { return Ok(()) };
         if let Some(exc_return) = self.returning.take() {
@@ -108,16 +187,15 @@ impl Unit<'_> {
             (_, Went::End) | (Class::Other | Class::Barrier(_), _) => None,
             (Class::Direct(target), _) => Some(target.address),
             (Class::Indirect, _) if self.story.returns(index) => {
-                let exc_return = self.active.pop().unwrap_or(self.thread);
+                let exc_return = self.active.pop().unwrap_or(self.thread());
                 self.returning = Some(exc_return);
                 Some(exc_return)
             }
             (Class::Indirect, Went::To(target)) => Some(target.address),
             (Class::Indirect, Went::TailChained) => None,
         };
-        if let Some(target) =
-            target.filter(|&target| self.writes_branches_to_next || target != executed.end())
-        {
+        let counts = |&target: &Address| self.options.writes_branches_to_next || target != executed.end();
+        if let Some(target) = target.filter(counts) {
             // The marker of the return belongs to the packet, though its step comes only now.
             let returns = usize::from(self.returning.is_some());
             let last = self.told.len() - 1;
@@ -140,7 +218,7 @@ impl Unit<'_> {
                 if let Some(exc_return) = returning {
                     self.resume(exc_return, at);
                 }
-                let exc_return = if self.active.is_empty() { self.thread } else { TO_HANDLER };
+                let exc_return = if self.active.is_empty() { self.thread() } else { TO_HANDLER };
                 self.active.push(exc_return);
                 at
             }
@@ -157,42 +235,71 @@ impl Unit<'_> {
     }
 
     fn write(&mut self, packet: Packet, tells_from: usize, steps_to_come: usize) {
-        let first = self.packets.is_empty();
+        if matches!(self.recording, Recording::Off | Recording::Stopped) {
+            return;
+        }
+        let packet = packet.with_start(self.recording == Recording::Starts);
+        self.recording = Recording::On;
         let tells_until = self.told.len() + steps_to_come;
-        self.packets.push(Written { packet: packet.with_start(first), tells_from, tells_until });
+        self.packets.push(Written { packet, tells_from, tells_until });
+        if self.options.watermark.is_some_and(|watermark| u64::from(watermark.pointer) == self.pointer()) {
+            self.recording = Recording::Stopped;
+        }
     }
 
-    /// What the buffer holds in the end.
-    fn into_buffer(self, options: &Options) -> Buffer {
-        let packet_bytes = Packet::new(Address(0), Address(0)).to_bytes().len();
-        let size = usize::try_from(options.size.bytes()).unwrap_or(usize::MAX);
-        let places = size / packet_bytes;
-        let mut bytes = vec![0; size];
-        for (number, written) in
-            self.packets.iter().enumerate().skip(self.packets.len().saturating_sub(places))
-        {
-            let at = number % places * packet_bytes;
-            if let Some(place) = bytes.get_mut(at..at + packet_bytes) {
+    /// Where the next packet goes.
+    fn pointer(&self) -> u64 {
+        self.pointer_of(self.packets.len())
+    }
+
+    /// Where the packet with this number goes.
+    fn pointer_of(&self, number: usize) -> u64 {
+        let size = self.options.size.bytes();
+        let start = u64::from(self.options.position) % self.options.memory.modulus() / size * size;
+        start + number as u64 * PACKET_BYTES as u64 % size
+    }
+
+    /// What the memory holds in the end.
+    fn into_buffer(self) -> Buffer {
+        let Options { size, memory, watermark, .. } = *self.options;
+        let mut bytes = vec![0; memory.bytes];
+        for (number, written) in self.packets.iter().enumerate() {
+            let place = memory.place(self.pointer_of(number));
+            let place = place.and_then(|place| bytes.get_mut(place..place + PACKET_BYTES));
+            if let Some(place) = place {
                 place.copy_from_slice(&written.packet.to_bytes());
             }
         }
-        let next = self.packets.len() % places * packet_bytes;
+        let places = usize::try_from(size.bytes()).unwrap_or(usize::MAX) / PACKET_BYTES;
+        let stopped = self.recording == Recording::Stopped;
         let config = Config {
-            pointer: u32::try_from(next).unwrap_or_default(),
+            pointer: u32::try_from(self.pointer()).unwrap_or_default(),
             wrapped: self.packets.len() >= places,
-            size: options.size,
-            enabled: true,
-            halt_request: false,
+            size,
+            enabled: !(stopped && watermark.is_some_and(|watermark| watermark.stops)),
+            halt_request: stopped && watermark.is_some_and(|watermark| watermark.halts),
             stops_by_signal: false,
             starts_by_signal: false,
-            watermark: None,
-            base: Some(options.base),
+            watermark,
+            base: Some(memory.base),
             pointer_bits: None,
         };
-        let oldest = self.packets.len().saturating_sub(places);
-        let from = self.packets.get(oldest).map_or(0, |written| written.tells_from);
-        let until = self.packets.last().map_or(0, |written| written.tells_until);
-        let told = self.told.get(from..until.min(self.told.len())).unwrap_or_default();
-        Buffer { bytes, registers: config.to_registers(), told: Path { steps: told.to_vec() } }
+        let held = self.packets.get(self.packets.len().saturating_sub(places)..).unwrap_or_default();
+        Buffer { bytes, registers: config.to_registers(), told: Path { steps: self.told_by(held) } }
+    }
+
+    /// What these packets say.
+    fn told_by(&self, packets: &[Written]) -> Vec<Step> {
+        // Tracing starts anew at each packet with S.
+        let stretches = packets.chunk_by(|_, next| !next.packet.start());
+        let steps = stretches.flat_map(|stretch| match stretch {
+            [first, .., last] => first.tells_from..last.tells_until,
+            [only] => only.tells_from..only.tells_until,
+            [] => 0..0,
+        });
+        steps.filter_map(|step| self.told.get(step).copied()).collect()
     }
 }
+
+/// The size of a packet.
+const PACKET_BYTES: usize = 8;

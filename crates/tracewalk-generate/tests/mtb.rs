@@ -13,11 +13,14 @@ fn check(name: &str, bytes: u64, writes_branches_to_next: bool) -> Buffer {
     let firmware = Firmware::load(name);
     let program = &firmware.elf.program;
     let size = BufferSize::new(bytes).unwrap();
-    let options =
-        Options { size, base: Address(0x2000_0000), writes_branches_to_next, process_stack: name == "m3" };
+    let options = Options {
+        writes_branches_to_next,
+        process_stack: name == "m3",
+        ..Options::new(size, Address(0x2000_0000))
+    };
     let buffer = encode(&firmware.path, program, &options).unwrap();
     let config = Config::from_registers(buffer.registers);
-    let dump = order::Dump { data: &buffer.bytes, address: Some(options.base) };
+    let dump = order::Dump { data: &buffer.bytes, address: Some(options.memory.base) };
     let layout = order::by_registers(dump, &config).unwrap();
     assert_eq!(layout.missing, 0);
     let packets =
