@@ -11,6 +11,7 @@ pub mod etmv3;
 pub mod mtb;
 mod packets;
 pub mod pft;
+mod synchronisation;
 pub mod timestamp;
 
 use core::fmt;

@@ -2,8 +2,9 @@
 
 use crate::cursor::{Cursor, NeedInput};
 use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
-use crate::protocol::a_sync::{self, Overlap, ZeroRun};
+use crate::protocol::a_sync::{self, ZeroRun};
 use crate::protocol::branch_address::{self, After, Alignment, ReadError};
+use crate::protocol::synchronisation::{Synchronisation, Unread};
 use crate::protocol::{Decode, Malformation, Step};
 
 use super::config::Config;
@@ -18,139 +19,81 @@ use super::state::Compression;
 pub struct Decoder {
     config: Config,
     compression: Compression,
-    state: State,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// The next byte may be anything: wait for an A-sync.
-    Searching,
-    /// A reserved header came, and the next byte may be a header. Packets are read on trial up to the next A-sync;
-    /// nothing is to be made of them.
-    OnTrial,
-    /// The next byte is a header.
-    Synchronised,
-}
-
-/// Why a packet could not be read.
-enum Failure {
-    NeedInput,
-    Malformed(Malformation),
-}
-
-impl From<NeedInput> for Failure {
-    fn from(_: NeedInput) -> Self {
-        Self::NeedInput
-    }
-}
-
-impl From<Malformation> for Failure {
-    fn from(malformation: Malformation) -> Self {
-        Self::Malformed(malformation)
-    }
+    synchronisation: Synchronisation,
 }
 
 impl Decoder {
     /// A decoder that searches for the first A-sync.
     #[must_use]
     pub fn new(config: &Config) -> Self {
-        Self { config: *config, compression: Compression::default(), state: State::Searching }
+        Self {
+            config: *config,
+            compression: Compression::default(),
+            synchronisation: Synchronisation::Searching,
+        }
     }
 }
 
 impl Decode for Decoder {
     type Packet = Packet;
 
+    #[inline]
     fn decode(&mut self, input: &[u8]) -> Step<Packet> {
-        if self.state == State::Searching {
-            return match a_sync::search(input) {
-                Step::Packet { bytes, .. } => {
-                    self.state = State::Synchronised;
-                    Step::Packet { packet: Packet::ASync, bytes }
-                }
-                Step::Searched { bytes } => Step::Searched { bytes },
-                Step::Malformed { .. } | Step::NeedInput => Step::NeedInput,
-            };
+        if self.synchronisation == Synchronisation::Searching {
+            return self.synchronisation.search(input, Packet::ASync);
         }
-        let mut reader =
-            Reader { config: &self.config, compression: self.compression, cursor: Cursor::new(input) };
-        match reader.packet(input) {
-            Ok(packet) => {
-                let bytes = reader.cursor.position();
-                let compression = reader.compression;
-                if self.state == State::OnTrial {
-                    match a_sync::overlap(input, bytes) {
-                        Overlap::None => {}
-                        Overlap::At(bytes) => return Step::Searched { bytes },
-                        Overlap::Unfinished => return Step::NeedInput,
-                    }
-                }
-                self.compression = compression;
-                if packet == Packet::ASync {
-                    self.state = State::Synchronised;
-                }
-                Step::Packet { packet, bytes }
-            }
-            Err(Failure::NeedInput) => Step::NeedInput,
-            Err(Failure::Malformed(reason)) => {
-                self.desynchronise();
-                if matches!(reason, Malformation::ReservedHeader { .. }) {
-                    self.state = State::OnTrial;
-                }
-                Step::Malformed { reason, bytes: 1 }
-            }
+        let before = self.synchronisation;
+        let mut cursor = Cursor::new(input);
+        let read = self.packet(input, &mut cursor).map(|packet| (packet, cursor.position()));
+        let step = self.synchronisation.step(input, read, |packet| *packet == Packet::ASync);
+        if self.synchronisation != before {
+            self.compression.forget_addresses();
         }
+        step
     }
 
     fn truncated(&self, input: &[u8]) -> Malformation {
-        if self.state == State::Searching {
+        if self.synchronisation == Synchronisation::Searching {
             return Malformation::Truncated { packet: "a_sync" };
         }
         Malformation::Truncated { packet: input.first().map_or("a_sync", |&byte| header::packet_name(byte)) }
     }
 
     fn desynchronise(&mut self) {
-        self.state = State::Searching;
+        self.synchronisation = Synchronisation::Searching;
         self.compression.forget_addresses();
     }
 }
 
-/// One packet's reading: a copy of what is remembered, kept only if the packet is complete.
-struct Reader<'a> {
-    config: &'a Config,
-    compression: Compression,
-    cursor: Cursor<'a>,
-}
-
-impl<'a> Reader<'a> {
+impl Decoder {
     /// Table 7.1 of IHI 0014Q.
-    fn packet(&mut self, input: &'a [u8]) -> Result<Packet, Failure> {
-        let byte = self.cursor.byte()?;
+    fn packet<'a>(&mut self, input: &'a [u8], cursor: &mut Cursor<'a>) -> Result<Packet, Unread> {
+        let byte = cursor.byte()?;
         if byte & header::BRANCH != 0 {
-            return self.branch(input);
+            return self.branch(input, cursor);
         }
         if byte & header::P_HEADER != 0 {
             let p_header = PHeader::new(byte, self.config.cycle_accurate);
             return Ok(Packet::PHeader(p_header.ok_or(Malformation::ReservedHeader { found: byte })?));
         }
         match byte {
-            header::A_SYNC => self.a_sync(input),
+            header::A_SYNC => Self::a_sync(input, cursor),
             header::CYCLE_COUNT => {
                 self.require(self.config.cycle_accurate, "cycle_count", "ETMCR[12]")?;
-                Ok(Packet::CycleCount(self.cycle_count()?))
+                Ok(Packet::CycleCount(Self::cycle_count(cursor)?))
             }
-            header::I_SYNC => self.i_sync(None),
+            header::I_SYNC => self.i_sync(cursor, None),
             header::I_SYNC_WITH_CYCLES => {
                 self.require(self.config.cycle_accurate, "i_sync with a cycle count", "ETMCR[12]")?;
-                let cycles = self.cycle_count()?;
-                self.i_sync(Some(cycles))
+                let cycles = Self::cycle_count(cursor)?;
+                self.i_sync(cursor, Some(cycles))
             }
             header::TRIGGER => Ok(Packet::Trigger),
             // 0TT0SS00, TT != 0
             0x20 | 0x24 | 0x28 | 0x2c | 0x40 | 0x44 | 0x48 | 0x4c | 0x60 | 0x64 | 0x68 | 0x6c => {
                 self.require_data("ooo_data")?;
-                let tag = self.tag(byte >> 5)?;
-                Ok(Packet::OutOfOrderData { tag, value: self.value(byte)? })
+                let tag = Self::tag(byte >> 5)?;
+                Ok(Packet::OutOfOrderData { tag, value: self.value(cursor, byte)? })
             }
             header::STORE_FAILED => {
                 self.require_data("store_failed")?;
@@ -159,14 +102,17 @@ impl<'a> Reader<'a> {
             // 01A1TT00, TT != 0
             0x54 | 0x58 | 0x5c | 0x74 | 0x78 | 0x7c => {
                 self.require_data("ooo_placeholder")?;
-                let tag = self.tag(byte >> 2)?;
-                Ok(Packet::OutOfOrderPlaceholder { tag, address: self.data_address(byte & 0b0010_0000)? })
+                let tag = Self::tag(byte >> 2)?;
+                Ok(Packet::OutOfOrderPlaceholder {
+                    tag,
+                    address: self.data_address(cursor, byte & 0b0010_0000)?,
+                })
             }
             // 00A0SS10
             0x02 | 0x06 | 0x0a | 0x0e | 0x22 | 0x26 | 0x2a | 0x2e => {
                 self.require_data("normal_data")?;
-                let address = self.data_address(byte & 0b0010_0000)?;
-                Ok(Packet::NormalData { address, value: self.value(byte)? })
+                let address = self.data_address(cursor, byte & 0b0010_0000)?;
+                Ok(Packet::NormalData { address, value: self.value(cursor, byte)? })
             }
             header::DATA_SUPPRESSED => {
                 self.require_data("data_suppressed")?;
@@ -174,20 +120,20 @@ impl<'a> Reader<'a> {
             }
             header::VALUE_NOT_TRACED | header::VALUE_NOT_TRACED_WITH_ADDRESS => {
                 self.require_data("value_not_traced")?;
-                Ok(Packet::ValueNotTraced { address: self.data_address(byte & 0b0001_0000)? })
+                Ok(Packet::ValueNotTraced { address: self.data_address(cursor, byte & 0b0001_0000)? })
             }
             header::VMID => {
                 self.require_version(5, "vmid")?;
-                Ok(Packet::Vmid(Vmid(self.cursor.byte()?)))
+                Ok(Packet::Vmid(Vmid(cursor.byte()?)))
             }
             header::TIMESTAMP | header::TIMESTAMP_CLOCK_CHANGED => {
                 self.require_version(5, "timestamp")?;
-                self.timestamp(byte == header::TIMESTAMP_CLOCK_CHANGED)
+                self.timestamp(cursor, byte == header::TIMESTAMP_CLOCK_CHANGED)
             }
             header::IGNORE => Ok(Packet::Ignore),
             header::CONTEXT_ID => {
                 self.require(self.config.context_id_bytes != 0, "context_id", "ETMCR[15:14]")?;
-                Ok(Packet::ContextId(ContextId(self.cursor.little_endian(self.config.context_id_bytes)?)))
+                Ok(Packet::ContextId(ContextId(cursor.little_endian(self.config.context_id_bytes)?)))
             }
             header::EXCEPTION_EXIT => {
                 self.require_version(self.config.exception_exit_since(), "exception_return")?;
@@ -204,24 +150,24 @@ impl<'a> Reader<'a> {
     }
 
     /// Five or more zero bytes and 0x80.
-    fn a_sync(&mut self, input: &[u8]) -> Result<Packet, Failure> {
+    fn a_sync(input: &[u8], cursor: &mut Cursor<'_>) -> Result<Packet, Unread> {
         match a_sync::zero_run(input) {
             ZeroRun::ASync { bytes } => {
                 for _ in 1..bytes {
-                    self.cursor.byte()?;
+                    cursor.byte()?;
                 }
                 Ok(Packet::ASync)
             }
             ZeroRun::Other { zeros, found } => Err(Malformation::NotASync { zeros, found }.into()),
-            ZeroRun::Unfinished => Err(Failure::NeedInput),
+            ZeroRun::Unfinished => Err(Unread::NeedInput),
         }
     }
 
     /// One to five bytes of seven bits, least significant first.
-    fn cycle_count(&mut self) -> Result<u32, NeedInput> {
+    fn cycle_count(cursor: &mut Cursor<'_>) -> Result<u32, NeedInput> {
         let mut cycles = 0;
         for index in 0..5 {
-            let byte = self.cursor.byte()?;
+            let byte = cursor.byte()?;
             cycles |= u64::from(byte & 0b0111_1111) << (7 * index);
             if byte & 0b1000_0000 == 0 {
                 break;
@@ -231,23 +177,23 @@ impl<'a> Reader<'a> {
         Ok(u32::try_from(cycles & u64::from(u32::MAX)).unwrap_or(u32::MAX))
     }
 
-    fn i_sync(&mut self, cycles: Option<u32>) -> Result<Packet, Failure> {
+    fn i_sync(&mut self, cursor: &mut Cursor<'_>, cycles: Option<u32>) -> Result<Packet, Unread> {
         let context_id = match self.config.context_id_bytes {
             0 => None,
-            bytes => Some(ContextId(self.cursor.little_endian(bytes)?)),
+            bytes => Some(ContextId(cursor.little_endian(bytes)?)),
         };
-        let byte = self.cursor.byte()?;
+        let byte = cursor.byte()?;
         if byte & information::ALWAYS_SET == 0 {
             return Err(reserved_value("i_sync", "information", byte, "bit 0 to be set"));
         }
         let mut location = None;
         let mut in_progress = None;
         if self.config.instructions {
-            let at = i_sync_location(byte, self.cursor.little_endian(4)?);
+            let at = i_sync_location(byte, cursor.little_endian(4)?);
             location = Some(at);
             if byte & information::LOAD_STORE_IN_PROGRESS != 0 {
                 in_progress = Some(at);
-                location = Some(self.next_instruction(at)?);
+                location = Some(self.next_instruction(cursor, at)?);
             }
         }
         let i_sync = ISync {
@@ -266,11 +212,10 @@ impl<'a> Reader<'a> {
     }
 
     /// The second address of an I-sync with a load or store in progress, compressed against the first.
-    fn next_instruction(&mut self, first: Location) -> Result<Location, Failure> {
+    fn next_instruction(&self, cursor: &mut Cursor<'_>, first: Location) -> Result<Location, Unread> {
         let alignment = Alignment::of(first.isa);
-        let field =
-            branch_address::read(&mut self.cursor, self.config.address_encoding, first.address, alignment)
-                .map_err(|error| address_failure("i_sync", error))?;
+        let field = branch_address::read(cursor, self.config.address_encoding, first.address, alignment)
+            .map_err(|error| address_failure("i_sync", error))?;
         if field.after != After::Nothing {
             return Err(reserved_value("i_sync", "second address", 0, "no exception information"));
         }
@@ -278,16 +223,17 @@ impl<'a> Reader<'a> {
         Ok(Location::new(field.address, field.alignment.unwrap_or(alignment).isa(alternative)))
     }
 
-    fn branch(&mut self, input: &'a [u8]) -> Result<Packet, Failure> {
+    fn branch<'a>(&mut self, input: &'a [u8], cursor: &mut Cursor<'a>) -> Result<Packet, Unread> {
         // The header is the first address byte.
-        self.cursor = Cursor::new(input);
+        *cursor = Cursor::new(input);
         let (base, base_alignment) = self.compression.branch_base();
-        let field =
-            branch_address::read(&mut self.cursor, self.config.address_encoding, base, base_alignment)
-                .map_err(|error| address_failure("branch", error))?;
+        let field = branch_address::read(cursor, self.config.address_encoding, base, base_alignment)
+            .map_err(|error| address_failure("branch", error))?;
         let exception = match field.after {
             After::Nothing => None,
-            After::ExceptionInformation => Some(BranchException::Information(self.exception_information()?)),
+            After::ExceptionInformation => {
+                Some(BranchException::Information(self.exception_information(cursor)?))
+            }
             After::Deprecated { code, cancel } => Some(BranchException::Deprecated { code, cancel }),
         };
         let alternative = match exception {
@@ -305,9 +251,9 @@ impl<'a> Reader<'a> {
         Ok(Packet::Branch(branch))
     }
 
-    fn exception_information(&mut self) -> Result<ExceptionInformation, Failure> {
+    fn exception_information(&self, cursor: &mut Cursor<'_>) -> Result<ExceptionInformation, Unread> {
         use information_bytes as bits;
-        let byte_0 = self.cursor.byte()?;
+        let byte_0 = cursor.byte()?;
         let mut information = ExceptionInformation {
             code: u16::from(byte_0 >> 1 & 0b1111),
             cancel: byte_0 & bits::CANCEL != 0,
@@ -321,14 +267,14 @@ impl<'a> Reader<'a> {
         if byte_0 & bits::CONTINUES == 0 {
             return Ok(information);
         }
-        let mut byte = self.cursor.byte()?;
+        let mut byte = cursor.byte()?;
         if byte & bits::IS_BYTE_2 == 0 {
             information.code |= u16::from(byte & 0b0001_1111) << 4;
             information.security.hypervisor = byte & bits::HYPERVISOR != 0;
             if byte & bits::CONTINUES == 0 {
                 return Ok(information);
             }
-            byte = self.cursor.byte()?;
+            byte = cursor.byte()?;
         }
         if byte & bits::IS_BYTE_2 == 0 || byte & bits::CONTINUES != 0 {
             return Err(reserved_value(
@@ -342,29 +288,33 @@ impl<'a> Reader<'a> {
         Ok(information)
     }
 
-    fn timestamp(&mut self, clock_changed: bool) -> Result<Packet, Failure> {
+    fn timestamp(&mut self, cursor: &mut Cursor<'_>, clock_changed: bool) -> Result<Packet, Unread> {
         let format = self.config.timestamp;
-        self.compression.timestamp = format.read(&mut self.cursor, self.compression.timestamp)?;
+        self.compression.timestamp = format.read(cursor, self.compression.timestamp)?;
         Ok(Packet::Timestamp { value: format.value(self.compression.timestamp), clock_changed })
     }
 
     /// Up to five bytes of seven bits, least significant first, against the last data address; the fifth holds
     /// `A[31:28]` in 3:0 and the byte order in 4.
-    fn data_address(&mut self, present: u8) -> Result<Option<DataAddress>, NeedInput> {
+    fn data_address(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        present: u8,
+    ) -> Result<Option<DataAddress>, NeedInput> {
         if present == 0 || !self.config.data.addresses {
             return Ok(None);
         }
         let mut address = self.compression.data_address.0;
         let mut big_endian = None;
         for index in 0..4 {
-            let byte = self.cursor.byte()?;
+            let byte = cursor.byte()?;
             let mask = 0b0111_1111 << (7 * index);
             address = address & !mask | u32::from(byte) << (7 * index) & mask;
             if byte & 0b1000_0000 == 0 {
                 break;
             }
             if index == 3 {
-                let last = self.cursor.byte()?;
+                let last = cursor.byte()?;
                 address = address & 0x0fff_ffff | u32::from(last & 0b1111) << 28;
                 big_endian = Some(last & 0b0001_0000 != 0);
             }
@@ -374,7 +324,7 @@ impl<'a> Reader<'a> {
     }
 
     /// SS in bits 3:2 of the header: 0, 1, 2 or 4 bytes.
-    fn value(&mut self, header: u8) -> Result<Option<u32>, NeedInput> {
+    fn value(&self, cursor: &mut Cursor<'_>, header: u8) -> Result<Option<u32>, NeedInput> {
         if !self.config.data.values {
             return Ok(None);
         }
@@ -384,23 +334,23 @@ impl<'a> Reader<'a> {
             0b10 => 2,
             _ => 4,
         };
-        self.cursor.little_endian(bytes).map(Some)
+        cursor.little_endian(bytes).map(Some)
     }
 
-    fn tag(&self, bits: u8) -> Result<Tag, Failure> {
+    fn tag(bits: u8) -> Result<Tag, Unread> {
         let number = bits & 0b11;
         Tag::new(number).ok_or_else(|| reserved_value("ooo_data", "tag", number, "1 to 3"))
     }
 
-    fn require(&self, enabled: bool, packet: &'static str, setting: &'static str) -> Result<(), Failure> {
+    fn require(&self, enabled: bool, packet: &'static str, setting: &'static str) -> Result<(), Unread> {
         if enabled { Ok(()) } else { Err(Malformation::NotEnabled { packet, setting }.into()) }
     }
 
-    fn require_data(&self, packet: &'static str) -> Result<(), Failure> {
+    fn require_data(&self, packet: &'static str) -> Result<(), Unread> {
         self.require(self.config.data.any(), packet, "ETMCR[3:2]")
     }
 
-    fn require_version(&self, minor: u8, packet: &'static str) -> Result<(), Failure> {
+    fn require_version(&self, minor: u8, packet: &'static str) -> Result<(), Unread> {
         self.require(self.config.minor_version >= minor, packet, "ETMIDR[7:4]")
     }
 }
@@ -419,17 +369,17 @@ fn i_sync_location(information: u8, address: u32) -> Location {
     }
 }
 
-fn reserved(found: u8) -> Failure {
-    Failure::Malformed(Malformation::ReservedHeader { found })
+fn reserved(found: u8) -> Unread {
+    Unread::Malformed(Malformation::ReservedHeader { found })
 }
 
-fn reserved_value(packet: &'static str, field: &'static str, found: u8, expected: &'static str) -> Failure {
-    Failure::Malformed(Malformation::ReservedValue { packet, field, found: u32::from(found), expected })
+fn reserved_value(packet: &'static str, field: &'static str, found: u8, expected: &'static str) -> Unread {
+    Unread::Malformed(Malformation::ReservedValue { packet, field, found: u32::from(found), expected })
 }
 
-fn address_failure(packet: &'static str, error: ReadError) -> Failure {
+fn address_failure(packet: &'static str, error: ReadError) -> Unread {
     match error {
-        ReadError::NeedInput => Failure::NeedInput,
+        ReadError::NeedInput => Unread::NeedInput,
         ReadError::Reserved { found } => {
             reserved_value(packet, "address byte 5", found, "0C001xxx, 0C01xxxx or 0C1xxxxx")
         }

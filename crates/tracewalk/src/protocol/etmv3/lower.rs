@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 use crate::directive::{BeginReason, Directive, PreferredReturn, Transfer, TransferValue};
 use crate::ids::{ContextId, Exception, SecurityState};
 use crate::protocol::Lower;
+use crate::protocol::synchronisation::Position;
 use crate::span::Span;
 
 use super::config::{Config, Profile};
@@ -35,17 +36,6 @@ pub struct Lowering {
     /// The last security state and context ID told.
     security: SecurityState,
     context_id: Option<ContextId>,
-}
-
-/// Whether atoms can be placed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Position {
-    /// Not before the next A-sync, and then an I-sync.
-    Lost,
-    /// Not before the next I-sync.
-    Aligned,
-    /// Yes.
-    Known,
 }
 
 /// What an exception may cancel.
@@ -279,7 +269,7 @@ impl Lower for Lowering {
 
     fn lower(&mut self, packet: &Packet, span: Span, emit: &mut impl FnMut(Directive, Span)) {
         match (packet, self.position) {
-            (Packet::ASync, Position::Lost) => self.position = Position::Aligned,
+            (Packet::ASync, Position::Lost) => self.position = Position::InStep,
             // Packets behind a reserved header were read on trial.
             (_, Position::Lost) => {}
             (Packet::ISync(i_sync), _) => self.i_sync(i_sync, span, emit),
@@ -290,11 +280,11 @@ impl Lower for Lowering {
             // The data packets behind an exception entry are the automatic push: no instruction's.
             (Packet::ASync | Packet::Ignore | Packet::ExceptionEntry, _) => {}
             // Before the first I-sync instructions cannot be placed; cycles passed all the same.
-            (Packet::PHeader(p_header), Position::Aligned) => {
+            (Packet::PHeader(p_header), Position::InStep) => {
                 let cycles = p_header.atoms().filter(|&atom| atom == Atom::W).count();
                 self.count_cycles(cycles as u64, span);
             }
-            (_, Position::Aligned) => {}
+            (_, Position::InStep) => {}
             (Packet::PHeader(p_header), _) => self.p_header(*p_header, span, emit),
             (Packet::Branch(branch), _) => self.branch(branch, span, emit),
             (Packet::CycleCount(cycles), _) => self.queue(Directive::Cycles(u64::from(*cycles)), span, emit),

@@ -4,6 +4,7 @@ use crate::cursor::{Cursor, NeedInput};
 use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
 use crate::protocol::a_sync::{self, ZeroRun};
 use crate::protocol::branch_address::{After, ReadError};
+use crate::protocol::synchronisation::{Synchronisation, Unread};
 use crate::protocol::{Decode, Malformation, Step};
 
 use super::compression::Compression;
@@ -16,42 +17,29 @@ use super::packet::{
 
 /// The packet decoder.
 ///
-/// Until the first A-sync, and behind malformed bytes, it searches for the next A-sync. Packets between an A-sync and the
+/// Until the first A-sync, and behind malformed bytes, it searches for the next A-sync; behind a reserved header packets
+/// are read on trial up to there. Packets between an A-sync and the
 /// next I-sync are decoded; it is [`Lowering`](super::Lowering) that makes nothing of them.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     config: Config,
-    synchronised: bool,
+    synchronisation: Synchronisation,
     compression: Compression,
-}
-
-/// Why there is no packet.
-enum Stop {
-    NeedInput,
-    Malformed(Malformation),
-}
-
-impl From<NeedInput> for Stop {
-    fn from(_: NeedInput) -> Self {
-        Self::NeedInput
-    }
-}
-
-impl From<Malformation> for Stop {
-    fn from(malformation: Malformation) -> Self {
-        Self::Malformed(malformation)
-    }
 }
 
 impl Decoder {
     /// A decoder for the start of a source's trace.
     #[must_use]
     pub fn new(config: &Config) -> Self {
-        Self { config: *config, synchronised: false, compression: Compression::default() }
+        Self {
+            config: *config,
+            synchronisation: Synchronisation::Searching,
+            compression: Compression::default(),
+        }
     }
 
     /// Reads the packet at the start of `input`.
-    fn packet(&mut self, input: &[u8], cursor: &mut Cursor<'_>) -> Result<Packet, Stop> {
+    fn packet(&mut self, input: &[u8], cursor: &mut Cursor<'_>) -> Result<Packet, Unread> {
         let start = *cursor;
         // IHI 0035B, table 4-1.
         Ok(match cursor.byte()? {
@@ -87,12 +75,12 @@ impl Decoder {
     }
 
     /// 4.4: address, information, cycle count unless periodic, context ID.
-    fn i_sync(&mut self, cursor: &mut Cursor<'_>) -> Result<ISync, Stop> {
+    fn i_sync(&mut self, cursor: &mut Cursor<'_>) -> Result<ISync, Unread> {
         use i_sync_information as bits;
         let address = cursor.little_endian(4)?;
         let information = cursor.byte()?;
         let reserved = |field, found, expected| {
-            Stop::Malformed(Malformation::ReservedValue { packet: "i_sync", field, found, expected })
+            Unread::Malformed(Malformation::ReservedValue { packet: "i_sync", field, found, expected })
         };
         if information & bits::FIXED_MASK != bits::FIXED {
             return Err(reserved("information", u32::from(information), "bits 7 and 4 clear and bit 0 set"));
@@ -124,7 +112,7 @@ impl Decoder {
     }
 
     /// 4.5 and 4.6: a header with atoms; in cycle-accurate trace with one atom and the start of a cycle count.
-    fn atom(&self, header: u8, cursor: &mut Cursor<'_>) -> Result<Atom, Stop> {
+    fn atom(&self, header: u8, cursor: &mut Cursor<'_>) -> Result<Atom, Unread> {
         if self.config.cycle_accurate {
             let atoms = Atoms::one(header & CYCLE_ACCURATE_N == 0);
             return Ok(Atom { atoms, cycles: Some(cycle_count::read(cursor, header)?) });
@@ -134,7 +122,7 @@ impl Decoder {
     }
 
     /// 4.7: address bytes, of which the header is the first, exception information, cycle count.
-    fn branch(&mut self, cursor: &mut Cursor<'_>) -> Result<Branch, Stop> {
+    fn branch(&mut self, cursor: &mut Cursor<'_>) -> Result<Branch, Unread> {
         let mut next = self.compression;
         let field = next.read_address(cursor).map_err(|error| address_error("branch", error))?;
         let exception = match field.after {
@@ -149,9 +137,14 @@ impl Decoder {
     }
 
     /// 4.8: address bytes as a branch's, behind a header of their own.
-    fn waypoint_update(&mut self, cursor: &mut Cursor<'_>) -> Result<WaypointUpdate, Stop> {
+    fn waypoint_update(&mut self, cursor: &mut Cursor<'_>) -> Result<WaypointUpdate, Unread> {
         let reserved = |field, found, expected| {
-            Stop::Malformed(Malformation::ReservedValue { packet: "waypoint_update", field, found, expected })
+            Unread::Malformed(Malformation::ReservedValue {
+                packet: "waypoint_update",
+                field,
+                found,
+                expected,
+            })
         };
         let mut next = self.compression;
         let field = next.read_address(cursor).map_err(|error| address_error("waypoint_update", error))?;
@@ -177,7 +170,7 @@ impl Decoder {
     }
 
     /// 4.10: the value, and in cycle-accurate trace a cycle count.
-    fn timestamp(&mut self, header: u8, cursor: &mut Cursor<'_>) -> Result<Timestamp, Stop> {
+    fn timestamp(&mut self, header: u8, cursor: &mut Cursor<'_>) -> Result<Timestamp, Unread> {
         let format = self.config.timestamp;
         let raw = format.read(cursor, self.compression.timestamp)?;
         let cycles = self.cycle_count("timestamp", cursor)?;
@@ -193,13 +186,13 @@ impl Decoder {
     }
 
     /// A cycle count field outside of atom packets; `None` without cycle accuracy.
-    fn cycle_count(&self, packet: &'static str, cursor: &mut Cursor<'_>) -> Result<Option<u32>, Stop> {
+    fn cycle_count(&self, packet: &'static str, cursor: &mut Cursor<'_>) -> Result<Option<u32>, Unread> {
         if !self.config.cycle_accurate {
             return Ok(None);
         }
         let first = cursor.byte()?;
         if first & cycle_count::FIRST_RESERVED != 0 {
-            return Err(Stop::Malformed(Malformation::ReservedValue {
+            return Err(Unread::Malformed(Malformation::ReservedValue {
                 packet,
                 field: "cycle count",
                 found: u32::from(first),
@@ -215,30 +208,21 @@ impl Decode for Decoder {
 
     #[inline]
     fn decode(&mut self, input: &[u8]) -> Step<Packet> {
-        if !self.synchronised {
-            return match a_sync::search(input) {
-                Step::Packet { bytes, .. } => {
-                    self.synchronised = true;
-                    Step::Packet { packet: Packet::ASync, bytes }
-                }
-                Step::Searched { bytes } => Step::Searched { bytes },
-                Step::Malformed { .. } | Step::NeedInput => Step::NeedInput,
-            };
+        if self.synchronisation == Synchronisation::Searching {
+            return self.synchronisation.search(input, Packet::ASync);
         }
+        let before = self.synchronisation;
         let mut cursor = Cursor::new(input);
-        match self.packet(input, &mut cursor) {
-            Ok(packet) => Step::Packet { packet, bytes: cursor.position() },
-            Err(Stop::NeedInput) => Step::NeedInput,
-            Err(Stop::Malformed(reason)) => {
-                self.desynchronise();
-                // Only the header is certain to be wrong: an A-sync may start anywhere behind it.
-                Step::Malformed { reason, bytes: 1 }
-            }
+        let read = self.packet(input, &mut cursor).map(|packet| (packet, cursor.position()));
+        let step = self.synchronisation.step(input, read, |packet| *packet == Packet::ASync);
+        if self.synchronisation != before {
+            self.compression.forget_base();
         }
+        step
     }
 
     fn truncated(&self, input: &[u8]) -> Malformation {
-        if !self.synchronised {
+        if self.synchronisation == Synchronisation::Searching {
             return Malformation::Truncated { packet: "a_sync" };
         }
         let packet = match input.first() {
@@ -256,7 +240,7 @@ impl Decode for Decoder {
     }
 
     fn desynchronise(&mut self) {
-        self.synchronised = false;
+        self.synchronisation = Synchronisation::Searching;
         self.compression.forget_base();
     }
 }
@@ -268,14 +252,14 @@ const CONTEXT_ID_NOT_ENABLED: Malformation =
     Malformation::NotEnabled { packet: "context_id", setting: "ETMCR[15:14]" };
 
 /// 4.3: five zero bytes or more, and 0x80. The first zero byte was the header.
-fn read_a_sync(input: &[u8], cursor: &mut Cursor<'_>) -> Result<Packet, Stop> {
+fn read_a_sync(input: &[u8], cursor: &mut Cursor<'_>) -> Result<Packet, Unread> {
     match a_sync::zero_run(input) {
         ZeroRun::ASync { bytes } => {
             (1..bytes).try_for_each(|_| cursor.byte().map(|_| ()))?;
             Ok(Packet::ASync)
         }
         ZeroRun::Other { zeros, found } => Err(Malformation::NotASync { zeros, found }.into()),
-        ZeroRun::Unfinished => Err(Stop::NeedInput),
+        ZeroRun::Unfinished => Err(Unread::NeedInput),
     }
 }
 
@@ -283,10 +267,10 @@ fn read_a_sync(input: &[u8], cursor: &mut Cursor<'_>) -> Result<Packet, Stop> {
 fn exception_information(
     cursor: &mut Cursor<'_>,
     next: &mut Compression,
-) -> Result<ExceptionInformation, Stop> {
+) -> Result<ExceptionInformation, Unread> {
     let reserved = |field, byte: u8, expected| {
         let found = u32::from(byte);
-        Stop::Malformed(Malformation::ReservedValue { packet: "branch", field, found, expected })
+        Unread::Malformed(Malformation::ReservedValue { packet: "branch", field, found, expected })
     };
     let byte_0 = cursor.byte()?;
     if byte_0 & exception_byte_0::RESERVED != 0 {
@@ -306,10 +290,10 @@ fn exception_information(
     Ok(ExceptionInformation { number, security: next.security })
 }
 
-fn address_error(packet: &'static str, error: ReadError) -> Stop {
+fn address_error(packet: &'static str, error: ReadError) -> Unread {
     match error {
-        ReadError::NeedInput => Stop::NeedInput,
-        ReadError::Reserved { found } => Stop::Malformed(Malformation::ReservedValue {
+        ReadError::NeedInput => Unread::NeedInput,
+        ReadError::Reserved { found } => Unread::Malformed(Malformation::ReservedValue {
             packet,
             field: "address byte 5",
             found: u32::from(found),

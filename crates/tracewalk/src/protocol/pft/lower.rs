@@ -3,6 +3,7 @@
 use crate::directive::{BeginReason, Directive, PreferredReturn, RunEnd};
 use crate::ids::{ContextId, Exception, Location, SecurityState, Vmid};
 use crate::protocol::Lower;
+use crate::protocol::synchronisation::Position;
 use crate::span::Span;
 
 use super::packet::{
@@ -12,22 +13,27 @@ use super::packet::{
 /// What packets mean, in the order in which it happened.
 ///
 /// Nothing is held back: no PFT packet takes back what an earlier one said.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Lowering {
-    /// Whether an I-sync told where execution is, and nothing was lost since. Until then only what needs no position is
-    /// passed on: times, context and triggers.
-    positioned: bool,
+    /// Until it is known, only what needs no position is passed on: times, context and triggers.
+    position: Position,
     /// The context that was last passed on; `None` for what was never traced.
     context_id: Option<ContextId>,
     vmid: Option<Vmid>,
     security: Option<SecurityState>,
 }
 
+impl Default for Lowering {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Lowering {
     /// For the start of a source's trace.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        Self { position: Position::Lost, context_id: None, vmid: None, security: None }
     }
 
     fn i_sync(&mut self, packet: &ISync, emit: &mut impl FnMut(Directive)) {
@@ -36,7 +42,7 @@ impl Lowering {
         }
         let began = match packet.reason {
             // Periodic: of no consequence where the position is known.
-            ISyncReason::Periodic if self.positioned => None,
+            ISyncReason::Periodic if self.position == Position::Known => None,
             ISyncReason::Periodic => Some(BeginReason::Synchronised),
             ISyncReason::Enabled => Some(BeginReason::Enabled),
             ISyncReason::Overflow => Some(BeginReason::Overflow),
@@ -46,7 +52,7 @@ impl Lowering {
             Some(why) => Directive::Begin { at: Some(packet.location), why },
             None => Directive::Confirm(packet.location),
         });
-        self.positioned = true;
+        self.position = Position::Known;
         self.security(packet.security, emit);
         if let Some(context_id) = packet.context_id {
             self.context_id(context_id, emit);
@@ -57,7 +63,7 @@ impl Lowering {
         if let Some(cycles) = packet.cycles {
             emit(Directive::Cycles(u64::from(cycles)));
         }
-        if self.positioned {
+        if self.position == Position::Known {
             packet.atoms.iter().for_each(|executed| emit(Directive::Waypoint { executed }));
         }
     }
@@ -67,7 +73,7 @@ impl Lowering {
             emit(Directive::Cycles(u64::from(cycles)));
         }
         // An I-sync gives a base, so that there is a target wherever there is a position.
-        let (true, Some(target)) = (self.positioned, packet.target) else { return };
+        let (true, Some(target)) = (self.position == Position::Known, packet.target) else { return };
         match packet.exception {
             Some(exception) if exception.was_taken() => self.exception(exception, target, emit),
             Some(exception) => {
@@ -123,19 +129,22 @@ impl Lower for Lowering {
     fn lower(&mut self, packet: &Packet, span: Span, emit: &mut impl FnMut(Directive, Span)) {
         let emit = &mut |directive| emit(directive, span);
         match packet {
+            Packet::ASync if self.position == Position::Lost => self.position = Position::InStep,
+            // Packets behind a reserved header were read on trial.
+            _ if self.position == Position::Lost => {}
             Packet::ASync | Packet::Ignore => {}
             Packet::ISync(i_sync) => self.i_sync(i_sync, emit),
             Packet::Atom(atom) => self.atom(atom, emit),
             Packet::Branch(branch) => self.branch(branch, emit),
             Packet::WaypointUpdate(WaypointUpdate { reached, .. }) => {
-                if let (true, Some(reached)) = (self.positioned, reached) {
+                if let (true, Some(reached)) = (self.position == Position::Known, reached) {
                     emit(Directive::RunTo { address: reached.address, end: RunEnd::Through });
                 }
             }
             Packet::ContextId(context_id) => self.context_id(*context_id, emit),
             Packet::Trigger => emit(Directive::Trigger),
             Packet::ExceptionReturn => {
-                if self.positioned {
+                if self.position == Position::Known {
                     emit(Directive::ExceptionReturn);
                 }
             }
@@ -149,7 +158,7 @@ impl Lower for Lowering {
     }
 
     fn lost(&mut self, span: Span, emit: &mut impl FnMut(Directive, Span)) {
-        self.positioned = false;
+        self.position = Position::Lost;
         emit(Directive::Lost, span);
     }
 

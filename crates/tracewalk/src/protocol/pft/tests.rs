@@ -196,7 +196,7 @@ mod decoding {
     #[test]
     fn vmid_is_reserved_in_pft_1_0() {
         let config = Config { version: Version::V1_0, ..plain() };
-        assert_eq!(names_after_sync(&config, &[0x3c, 0x07]), [(0, "reserved_header")]);
+        assert_eq!(names_after_sync(&config, &[0x3c, 0x07])[0], (0, "reserved_header"));
         assert_eq!(after_sync(&plain(), &[0x3c, 0x07]), [Packet::Vmid(Vmid(7))]);
     }
 
@@ -209,8 +209,21 @@ mod decoding {
 
     #[test]
     fn malformed_bytes_reach_up_to_the_next_a_sync() {
-        let bytes = [&[0x84, 0x10, 0x84, 0x84], &A_SYNC[..], &[0x84]].concat();
-        let expected = [(0, "atom"), (1, "reserved_header"), (4, "a_sync"), (10, "atom")];
+        // An information byte with bit 0 clear: no packet boundary is known behind it.
+        let bytes = [&[0x84, 0x08, 0x01, 0x01, 0x01, 0x01, 0x20, 0x84], &A_SYNC[..], &[0x84]].concat();
+        let expected = [(0, "atom"), (1, "reserved_value"), (8, "a_sync"), (14, "atom")];
+        assert_eq!(names_after_sync(&plain(), &bytes), expected);
+    }
+
+    #[test]
+    fn packets_behind_a_reserved_header_are_read_on_trial_up_to_the_next_a_sync() {
+        let bytes = [&[0x84, 0x10, 0x84, 0x86], &A_SYNC[..], &[0x84]].concat();
+        let expected =
+            [(0, "atom"), (1, "reserved_header"), (2, "atom"), (3, "atom"), (4, "a_sync"), (10, "atom")];
+        assert_eq!(names_after_sync(&plain(), &bytes), expected);
+        // On trial a timestamp would reach into the A-sync.
+        let bytes = [&[0x10, 0x42, 0x81], &A_SYNC[..], &[0x84]].concat();
+        let expected = [(0, "reserved_header"), (3, "a_sync"), (9, "atom")];
         assert_eq!(names_after_sync(&plain(), &bytes), expected);
     }
 
