@@ -5,7 +5,9 @@ set -eu
 cd "$(dirname "$0")"
 
 cc=${CC:-arm-none-eabi-gcc}
-common="-std=c11 -O2 -g -gdwarf-4 -Wall -Wextra -Werror -ffreestanding -fno-common -ffile-prefix-map=$PWD=. -Icommon"
+common="-std=c11 -O2 -g -gdwarf-4 -Wall -Wextra -Werror -ffreestanding -fno-common -Icommon"
+# The compiler does not hand its map on to the assembler.
+common="$common -ffile-prefix-map=$PWD=. -Wa,--debug-prefix-map=$PWD=."
 # -no-pie and friends are not needed; the C library is not used, libgcc only for division.
 link="-nostdlib -Wl,--build-id=sha1 -Wl,--fatal-warnings -Wl,--no-warn-rwx-segments"
 
