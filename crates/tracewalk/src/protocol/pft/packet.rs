@@ -152,7 +152,7 @@ pub struct Branch {
 /// A branch packet's exception information. AltISA is part of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExceptionInformation {
-    /// Exception[8:0]. 0 where there was none: a branch that changes the security state or AltISA.
+    /// Exception bits 8 to 0; 0 where there was none: a branch that changes the security state or AltISA.
     pub number: u16,
     /// NS and Hyp; what was not sent is as in the last packet that said it.
     pub security: SecurityState,
