@@ -8,6 +8,7 @@ use tracewalk::frame::{Account, Deframer, Discontinuity, FrameSink, Framing, Own
 use tracewalk::ids::{Address, TraceId};
 use tracewalk::source::SourceConfig;
 use tracewalk_input::capture::{Buffer, Capture, Container, Protocol, SourceDescription};
+use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::{ImageLoader, Memory};
 use tracewalk_input::symbols::Symbols;
 use tracewalk_input::{Origin, Stated};
@@ -30,9 +31,14 @@ pub(crate) struct Session {
     /// The sources to be decoded, by buffer and ID.
     pub(crate) jobs: Vec<Job>,
     loader: ImageLoader,
+    /// The programs that were put together, by core and profile.
+    programs: Vec<(ProgramKey, Rc<Code>)>,
     /// Where the processor was found halted, if the MTB had been on up to there.
     halted_at: Option<Address>,
 }
+
+/// What the memory of a source's core depends on.
+type ProgramKey = (Option<String>, Option<Profile>);
 
 /// What was found in one of the capture's buffers.
 #[derive(Debug)]
@@ -79,9 +85,10 @@ impl Session {
         capture.images.extend(args.images.iter().cloned());
         add_options(&mut capture, args)?;
         let mut loader = ImageLoader::new();
-        let everything = loader.memory(&capture.images)?;
+        let everything = every_image(&mut loader, &capture)?;
         let halted_at = args.mtb_pc.map(Address);
-        let mut session = Self { capture, contents: Vec::new(), jobs: Vec::new(), loader, halted_at };
+        let mut session =
+            Self { capture, contents: Vec::new(), jobs: Vec::new(), loader, programs: Vec::new(), halted_at };
         for index in 0..session.capture.buffers.len() {
             session.look_into(index, args, &everything, messages)?;
         }
@@ -100,20 +107,28 @@ impl Session {
         &self.capture.buffers[job.buffer]
     }
 
-    /// The program of a job's core.
+    /// The program of a job's core, with names and lines if they are wanted.
     pub(crate) fn code(
         &mut self,
         job: &Job,
-        source_dirs: &[PathBuf],
+        names: Option<&[PathBuf]>,
         messages: &Messages,
     ) -> Result<Rc<Code>, Failure> {
+        let key = (job.description.core.clone(), job.description.profile());
+        if let Some((_, code)) = self.programs.iter().find(|(known, _)| *known == key) {
+            return Ok(Rc::clone(code));
+        }
         let mut memory = self.loader.memory(self.capture.images_for(&job.description))?;
         let symbols = Symbols::of(&memory);
-        let profile = job.description.profile();
-        if let Some(table) = symbols.vector_table(&memory.program, profile) {
+        if let Some(table) = symbols.vector_table(&memory.program, key.1) {
             memory.program.set_vector_table(table.address);
         }
-        Ok(code(memory, symbols, profile, source_dirs, messages))
+        let code = match names {
+            Some(source_dirs) => code(memory, symbols, key.1, source_dirs, messages),
+            None => Rc::new(Code { program: memory.program.into(), ..Code::unknown() }),
+        };
+        self.programs.push((key, Rc::clone(&code)));
+        Ok(code)
     }
 
     /// The section of a job in an output.
@@ -326,6 +341,21 @@ impl FrameSink for Counts {
     fn discontinuity(&mut self, _: Discontinuity) {
         self.discontinuities += 1;
     }
+}
+
+/// The images of all cores together, as far as they go together: to find out what nobody said.
+fn every_image(loader: &mut ImageLoader, capture: &Capture) -> Result<Memory, Failure> {
+    let mut memory = Memory::default();
+    for request in &capture.images {
+        match loader.load(request) {
+            // Cores may have different memories at the same address. Where one core's differ, its program says so.
+            Ok(image) => drop(memory.add(image)),
+            Err(error) if request.origin == Origin::Option("--image") => return Err(error.into()),
+            // It may belong to a core that was not traced.
+            Err(_) => {}
+        }
+    }
+    Ok(memory)
 }
 
 /// Files that are certainly no trace, and were probably meant as something else.

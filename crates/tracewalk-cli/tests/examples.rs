@@ -138,3 +138,26 @@ fn the_last_instructions_are_the_end_of_all_of_them() {
     assert_eq!(last.len(), 37);
     assert_eq!(squeeze(&last), squeeze(&all[all.len() - 37..]));
 }
+
+#[test]
+fn the_readme_shows_what_is_printed() {
+    let readme = std::fs::read_to_string(example("../../README.md")).unwrap();
+    let shown = readme.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let outcome = run(["flow", example("m0-crash-mtb/capture.toml").to_str().unwrap(), "--last", "9"]);
+    assert_eq!(outcome.stdout, shown);
+}
+
+#[test]
+fn the_formats_page_shows_a_capture_description_that_works() {
+    let page = std::fs::read_to_string(example("../../docs/formats.md")).unwrap();
+    let shown = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::copy(example("m3-etmv3/trace.bin"), directory.path().join("trace.bin")).unwrap();
+    std::fs::copy(example("m3-etmv3/m3.elf"), directory.path().join("firmware.elf")).unwrap();
+    std::fs::write(directory.path().join("bootrom.bin"), [0; 16]).unwrap();
+    let description = directory.path().join("capture.toml");
+    std::fs::write(&description, shown).unwrap();
+    let outcome = run(["flow", description.to_str().unwrap(), "--format", "runs"]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    assert_eq!(outcome.stdout, std::fs::read_to_string(example("m3-etmv3/runs.txt")).unwrap());
+}

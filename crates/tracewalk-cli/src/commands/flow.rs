@@ -32,8 +32,9 @@ pub(crate) fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
     let mut exporter = exporter(args, &mut out);
     exporter.begin()?;
     let mut total = Statistics::default();
+    let names = (args.format == FlowFormat::Text).then_some(args.source_dirs.as_slice());
     for job in session.jobs.clone() {
-        let code = session.code(&job, &args.source_dirs, messages)?;
+        let code = session.code(&job, names, messages)?;
         total.add(&flow(args, &session, &job, code, &mut *exporter, messages)?);
     }
     drop(exporter);
