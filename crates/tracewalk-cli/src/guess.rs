@@ -200,17 +200,10 @@ pub(crate) fn id(source: &SourceDescription, capture: &[u8], frames: &Frames) ->
 /// How a buffer's bytes are packed.
 pub(crate) fn container(bytes: &[u8], candidates: &Candidates<'_>) -> Container {
     let head = bytes.get(..HEAD).unwrap_or(bytes);
-    let framed = framing(head).map(|framing| {
-        let frames = Frames::scan(head, framing);
-        let decodes = frames
-            .sources
-            .keys()
-            .any(|&id| source(Some(id), head, Carrier::Frames { framing, id }, candidates).is_some());
-        let container = if framing == Framing::Buffer { Container::Frames } else { Container::TracePort };
-        (container, decodes)
-    });
-    if let Some((container, true)) = framed {
-        return container;
+    let framings = framings(head);
+    let name = |framing| if framing == Framing::Buffer { Container::Frames } else { Container::TracePort };
+    if let Some(framing) = framings.iter().find(|framing| decodes(head, **framing, candidates)) {
+        return name(*framing);
     }
     let whole = Carrier::Stretches(vec![Stretch::all(head.len())]);
     if source(None, head, whole, candidates).is_some() {
@@ -219,35 +212,46 @@ pub(crate) fn container(bytes: &[u8], candidates: &Candidates<'_>) -> Container 
     if is_mtb(bytes) {
         return Container::Mtb;
     }
-    framed.map_or(Container::Raw, |(container, _)| container)
+    framings.first().map_or(Container::Raw, |framing| name(*framing))
 }
 
 /// How frames stand in the bytes of a trace port.
-pub(crate) fn port_framing(bytes: &[u8]) -> Framing {
+pub(crate) fn port_framing(bytes: &[u8], candidates: &Candidates<'_>) -> Framing {
     let head = bytes.get(..HEAD).unwrap_or(bytes);
-    match framing(head) {
+    let framings = framings(head);
+    let decoding = framings.iter().find(|framing| decodes(head, **framing, candidates));
+    match decoding.or(framings.first()) {
+        // Frames from the first byte on, and the synchronisation of a port wherever it comes.
         Some(Framing::Buffer) => Framing::PortFrom(0),
-        Some(framing) => framing,
+        Some(framing) => *framing,
         None => Framing::Port,
     }
 }
 
-/// How frames stand in bytes, if there are any.
-fn framing(head: &[u8]) -> Option<Framing> {
+/// Whether there is a source in the frames that decodes.
+fn decodes(head: &[u8], framing: Framing, candidates: &Candidates<'_>) -> bool {
+    let frames = Frames::scan(head, framing);
+    let carrier = |id| Carrier::Frames { framing, id };
+    frames.sources.keys().any(|&id| source(Some(id), head, carrier(id), candidates).is_some())
+}
+
+/// The ways in which frames may stand in bytes, the best first.
+fn framings(head: &[u8]) -> Vec<Framing> {
     let has_sync = head.windows(FSYNC.len()).any(|bytes| bytes == FSYNC);
     let starts = (0..16).map(|start| if start == 0 { Framing::Buffer } else { Framing::PortFrom(start) });
     let port = has_sync.then_some(Framing::Port);
-    port.into_iter()
-        .chain(starts)
-        .filter_map(|framing| Some((framing, disorder(&Frames::scan(head, framing))?)))
-        .min_by_key(|(_, disorder)| *disorder)
-        .map(|(framing, _)| framing)
+    let all = port.into_iter().chain(starts);
+    let mut ranked = all
+        .filter_map(|framing| Some((disorder(&Frames::scan(head, framing))?, framing)))
+        .collect::<Vec<_>>();
+    ranked.sort_by_key(|(disorder, _)| *disorder);
+    ranked.into_iter().map(|(_, framing)| framing).collect()
 }
 
 /// How much in the frames is not as a formatter writes it, in bytes; `None` for what are no frames.
 fn disorder(frames: &Frames) -> Option<u64> {
     let account = &frames.account;
-    let wrong = account.reserved + account.lost;
+    let wrong = account.reserved + frames.lost();
     // Read at the wrong place, data are taken for the IDs of ever more sources.
     let sources = frames.sources.len() as u64;
     (account.data > 0 && wrong * 32 <= account.total() && sources <= 16).then_some(wrong * 16 + sources)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use tracewalk::frame::{Account, Deframer, Discontinuity, FrameSink, Framing, Owner, Piece};
+use tracewalk::frame::{Account, Cause, Deframer, Discontinuity, FrameSink, Framing, Owner, Piece};
 use tracewalk::ids::{Address, TraceId};
 use tracewalk::source::SourceConfig;
 use tracewalk_input::capture::{Buffer, Capture, Container, Protocol, SourceDescription};
@@ -75,6 +75,8 @@ pub(crate) struct Frames {
     pub(crate) sources: BTreeMap<TraceId, u64>,
     /// Where bytes in front and bytes behind do not belong together.
     pub(crate) discontinuities: u64,
+    /// How many bytes stand in front of the first frame.
+    in_front: u64,
 }
 
 impl Session {
@@ -152,7 +154,9 @@ impl Session {
         };
         let frames = match container.value {
             Container::Frames => Some(Frames::scan(&buffer.bytes, Framing::Buffer)),
-            Container::TracePort => Some(Frames::scan(&buffer.bytes, guess::port_framing(&buffer.bytes))),
+            Container::TracePort => {
+                Some(Frames::scan(&buffer.bytes, guess::port_framing(&buffer.bytes, &candidates)))
+            }
             Container::Raw | Container::Mtb => None,
         };
         let contents = Contents { container, frames };
@@ -320,8 +324,15 @@ impl Frames {
         let mut counts = Counts::default();
         deframer.push(bytes, &mut counts);
         deframer.finish(&mut counts);
-        let Counts { sources, discontinuities } = counts;
-        Self { framing, account: *deframer.account(), sources, discontinuities }
+        let Counts { sources, discontinuities, in_front } = counts;
+        Self { framing, account: *deframer.account(), sources, discontinuities, in_front }
+    }
+}
+
+impl Frames {
+    /// How many bytes were lost, other than those in front of the first frame.
+    pub(crate) fn lost(&self) -> u64 {
+        self.account.lost.saturating_sub(self.in_front)
     }
 }
 
@@ -329,6 +340,7 @@ impl Frames {
 struct Counts {
     sources: BTreeMap<TraceId, u64>,
     discontinuities: u64,
+    in_front: u64,
 }
 
 impl FrameSink for Counts {
@@ -338,8 +350,11 @@ impl FrameSink for Counts {
         }
     }
 
-    fn discontinuity(&mut self, _: Discontinuity) {
-        self.discontinuities += 1;
+    fn discontinuity(&mut self, discontinuity: Discontinuity) {
+        match discontinuity.cause {
+            Cause::Start => self.in_front += discontinuity.bytes,
+            Cause::Barrier | Cause::MisplacedSync | Cause::ImpossibleId => self.discontinuities += 1,
+        }
     }
 }
 
@@ -479,12 +494,11 @@ fn tell_other_sources(contents: &Contents, found: &[SourceDescription], messages
 
 /// Says what of the frames could not be read.
 fn tell_damage(contents: &Contents, buffer: &Buffer, messages: &Messages) {
-    let Some(Account { lost, reserved, .. }) = contents.frames.as_ref().map(|frames| frames.account) else {
-        return;
-    };
+    let Some(frames) = &contents.frames else { return };
+    let (lost, reserved) = (frames.lost(), frames.account.reserved);
     if lost > 0 || reserved > 0 {
         messages.incomplete(format_args!(
-            "{}: {} lost to damaged frames, {} of reserved trace IDs; if these are many, try another --container",
+            "{}: {} lost to damaged frames, {} of reserved trace IDs; if these are many, try --container tpiu or raw",
             buffer.file.display(),
             counted(lost, "byte"),
             counted(reserved, "byte"),

@@ -48,6 +48,20 @@ file = \"trace_example.elf\"
     assert_same_runs(&runs(&[description.to_str().unwrap()], 0), &expected);
 }
 
+#[test]
+fn frames_are_found_wherever_the_capture_of_a_trace_port_starts() {
+    let Some(case) = corpus("real/stm32f105") else { return };
+    let expected = comparable(&text(&case.join("runs-02.txt")));
+    let swo = std::fs::read(case.join("swo.bin")).unwrap();
+    let elf = case.join("trace_example.elf");
+    let directory = tempfile::tempdir().unwrap();
+    for start in 0..16 {
+        let cut = directory.path().join("cut.bin");
+        std::fs::write(&cut, &swo[start..]).unwrap();
+        assert_same_runs(&runs(&[cut.to_str().unwrap(), "--image", elf.to_str().unwrap()], 0), &expected);
+    }
+}
+
 /// What sigrok's decoder and ours say of the same packets: branch targets, and instructions passed.
 #[test]
 fn the_packets_of_a_cortex_m3_are_those_that_sigrok_sees() {

@@ -331,3 +331,89 @@ impl<F: FnMut(FlowRecord) -> io::Result<()>> Take for FlowWork<'_, F> {
         self.look.failed.is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tracewalk::frame::{Formatter, FormatterOptions};
+    use tracewalk::protocol::etmv3;
+
+    /// A-sync, I-sync at 0x100 in Thumb, and packets of one executed instruction each.
+    const SOURCE: [u8; 15] = [0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01, 0x01, 0x00, 0x00, 0x84, 0x84, 0x84];
+
+    fn config() -> SourceConfig {
+        SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").unwrap())
+    }
+
+    /// Name, place and size of each packet.
+    fn packets(capture: &[u8], carrier: Carrier) -> Vec<(String, u64, usize)> {
+        let mut found = Vec::new();
+        let input = Input { capture, carrier, progress: &NoProgress };
+        let statistics = input.packets(&config(), |record| {
+            let name = match record.content {
+                PacketItem::Packet(packet) => packet.name(),
+                PacketItem::Malformed(_) => "malformed",
+                PacketItem::Unsynchronised => "unsynced",
+            };
+            found.push((name.to_owned(), record.at.0, record.bytes.len()));
+            Ok(())
+        });
+        let bytes = found.iter().map(|(.., bytes)| *bytes as u64).sum::<u64>();
+        assert_eq!(statistics.unwrap().bytes, bytes);
+        found
+    }
+
+    #[test]
+    fn packets_stand_where_their_first_byte_stands_in_the_capture() {
+        let id = TraceId::new(2).unwrap();
+        let mut capture = Vec::new();
+        let mut formatter = Formatter::new(FormatterOptions::default());
+        formatter.write(id, &SOURCE, &mut capture);
+        formatter.flush(&mut capture);
+        let found = packets(&capture, Carrier::Frames { framing: Framing::Buffer, id });
+        for (name, at, _) in &found {
+            let first = capture[usize::try_from(*at).unwrap()];
+            let expected = match name.as_str() {
+                "a_sync" => 0,
+                "i_sync" => 0x08,
+                _ => 0x84,
+            };
+            assert_eq!(first, expected, "{name} at {at}");
+        }
+        assert_eq!(found.len(), 5);
+    }
+
+    #[test]
+    fn stretches_are_joined_only_where_they_continue() {
+        // The I-sync is cut in two.
+        let (first, second) = (0..8, 8..15);
+        let joined = |continues| {
+            Carrier::Stretches(vec![
+                Stretch { bytes: first.clone(), continues: false },
+                Stretch { bytes: second.clone(), continues },
+            ])
+        };
+        let names =
+            |carrier| packets(&SOURCE, carrier).into_iter().map(|(name, ..)| name).collect::<Vec<_>>();
+        assert_eq!(names(joined(true)), ["a_sync", "i_sync", "p_header", "p_header", "p_header"]);
+        assert_eq!(names(joined(false)), ["a_sync", "malformed", "unsynced"]);
+        // What lies outside the capture is left out.
+        assert_eq!(
+            names(Carrier::Stretches(vec![Stretch { bytes: 10..99, continues: false }])),
+            ["unsynced"]
+        );
+    }
+
+    #[test]
+    fn the_first_error_ends_the_work() {
+        let carrier = Carrier::Stretches(vec![Stretch::all(SOURCE.len())]);
+        let input = Input { capture: &SOURCE, carrier, progress: &NoProgress };
+        let mut seen = 0;
+        let result = input.packets(&config(), |_| {
+            seen += 1;
+            if seen == 2 { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+        });
+        assert_eq!(result.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        assert_eq!(seen, 2);
+    }
+}

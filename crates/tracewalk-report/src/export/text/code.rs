@@ -80,8 +80,9 @@ fn row(code: &Code, palette: &Palette, at: Location) -> Option<Row> {
     let instruction = code.disassembler.disassemble(&code.program, at)?;
     let next = at.address.plus(instruction.bytes.into());
     let bytes = code.program.code(at.address)?.get(..instruction.bytes.into())?;
-    let mut text = format!("{}{:MNEMONIC_WIDTH$}{:#}", palette.name, instruction.mnemonic, palette.name);
-    let mut width = MNEMONIC_WIDTH.max(instruction.mnemonic.len());
+    let padding = if instruction.operands.is_empty() { 0 } else { MNEMONIC_WIDTH };
+    let mut text = format!("{}{:padding$}{:#}", palette.name, instruction.mnemonic, palette.name);
+    let mut width = padding.max(instruction.mnemonic.len());
     let mut push = |style: anstyle::Style, part: &str| {
         // Writing to a string cannot fail.
         let _ = write!(text, "{style}{part}{style:#}");

@@ -25,6 +25,8 @@ pub struct Listing<W> {
     place: Option<Rc<Place>>,
     /// The address behind the last instruction.
     next: Option<Address>,
+    /// How deep the run is in calls.
+    depth: usize,
     /// Cycles that were spent on the run.
     cycles: u64,
     /// Cycles that are spent on the block to come.
@@ -55,6 +57,7 @@ impl<W: Write> Listing<W> {
             calls: CallDepth::default(),
             place: None,
             next: None,
+            depth: 0,
             cycles: 0,
             coming_cycles: 0,
             first_section: true,
@@ -68,6 +71,7 @@ impl<W: Write> Listing<W> {
         if !straight {
             self.end_run()?;
         }
+        self.depth = self.calls.depth();
         self.cycles = self.cycles.saturating_add(std::mem::take(&mut self.coming_cycles));
         let mut at = Location::new(block.start, block.isa);
         for _ in 0..block.instructions {
@@ -170,8 +174,12 @@ impl<W: Write> Listing<W> {
     }
 
     fn quiet(&mut self, text: &str) -> io::Result<()> {
+        self.quiet_at(self.calls.depth(), text)
+    }
+
+    fn quiet_at(&mut self, depth: usize, text: &str) -> io::Result<()> {
         let quiet = self.options.palette.quiet;
-        writeln!(self.out, "{}{quiet}· {text}{quiet:#}", margin(self.calls.depth()))
+        writeln!(self.out, "{}{quiet}· {text}{quiet:#}", margin(depth))
     }
 
     /// The next instruction does not stand behind the last one.
@@ -180,8 +188,8 @@ impl<W: Write> Listing<W> {
         self.next = None;
         match std::mem::take(&mut self.cycles) {
             0 => Ok(()),
-            1 => self.quiet("1 cycle"),
-            cycles => self.quiet(&format!("{cycles} cycles")),
+            1 => self.quiet_at(self.depth, "1 cycle"),
+            cycles => self.quiet_at(self.depth, &format!("{cycles} cycles")),
         }
     }
 
@@ -239,5 +247,143 @@ impl<W: Write> Export<FlowRecord> for Listing<W> {
 
     fn end_section(&mut self) -> io::Result<()> {
         self.end_run()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disassembly::{Disassembler, Profile};
+    use crate::export::samples::{block, event, gap, interrupted, not_taken, taken};
+    use crate::symbols::{Frame, Function, Symbols};
+    use std::sync::Arc;
+    use tracewalk::ids::{Exception, Isa};
+    use tracewalk::program::Program;
+    use tracewalk::span::CaptureOffset;
+
+    /// One function with a line for every four bytes, and another one inlined from 0x108 on.
+    struct OneFunction;
+
+    impl Symbols for OneFunction {
+        fn function(&self, address: Address) -> Option<Function<'_>> {
+            (0x100..0x200).contains(&address.0).then_some(Function { name: "main", start: Address(0x100) })
+        }
+
+        fn frames(&self, address: Address) -> Vec<Frame> {
+            let frame = |function: &str| Frame {
+                function: Some(function.to_owned()),
+                file: Some("/src/main.c".to_owned()),
+                line: Some((address.0 - 0x100) / 4 + 1),
+            };
+            if address.0 < 0x108 { vec![frame("main")] } else { vec![frame("tiny"), frame("main")] }
+        }
+
+        fn source_line(&self, file: &str, line: u32) -> Option<String> {
+            (file == "/src/main.c").then(|| format!("line {line};"))
+        }
+    }
+
+    fn section(symbols: impl Symbols + 'static) -> Section {
+        let mut program = Program::new();
+        // movs r0, #1; nop; bne 0x100; nop; ldr r1, [pc, #0]; bx lr; .word 0x12345678
+        let code = [1, 0x20, 0, 0xbf, 0xfc, 0xd1, 0, 0xbf, 0, 0x49, 0x70, 0x47, 0x78, 0x56, 0x34, 0x12];
+        program.add(Address(0x100), &code).unwrap();
+        let code = Code {
+            program: Arc::new(program),
+            symbols: Box::new(symbols),
+            disassembler: Box::new(Disassembler::new(Profile::M)),
+        };
+        Section { id: None, protocol: "mtb", code: Rc::new(code) }
+    }
+
+    fn listing(options: ListingOptions, section: &Section, elements: &[Element]) -> String {
+        let mut out = Vec::new();
+        let mut listing = Listing::new(&mut out, options);
+        listing.section(section).unwrap();
+        for &element in elements {
+            listing.record(FlowRecord { element, at: CaptureOffset(0) }).unwrap();
+        }
+        listing.end_section().unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    const PLAIN: ListingOptions = ListingOptions { palette: Palette::PLAIN, source_lines: false };
+
+    #[test]
+    fn instructions_have_their_place_and_what_became_of_them() {
+        let text = listing(
+            PLAIN,
+            &section(OneFunction),
+            &[block(0x100, 0x106, taken()), block(0x100, 0x106, not_taken()), block(0x106, 0x10c, taken())],
+        );
+        let expected = "\
+one source without trace ID, mtb
+                    main  main.c:1
+00000100  2001        movs    r0, #1
+00000102  bf00        nop
+00000104  d1fc        bne     0x100 <main>                          ; main.c:2
+                    main  main.c:1
+00000100  2001        movs    r0, #1
+00000102  bf00        nop
+00000104  d1fc        bne     0x100 <main>  (not taken)             ; main.c:2
+00000106  bf00        nop
+                    main+0x8 › tiny  main.c:3
+00000108  4900        ldr     r1, 0x10c = 0x12345678
+0000010a  4770        bx      lr
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn source_lines_stand_in_front_of_their_instructions() {
+        let options = ListingOptions { source_lines: true, ..PLAIN };
+        let text = listing(options, &section(OneFunction), &[block(0x102, 0x106, taken())]);
+        let expected = "\
+one source without trace ID, mtb
+                    main+0x2  main.c:1
+                       1 │ line 1;
+00000102  bf00        nop
+                       2 │ line 2;
+00000104  d1fc        bne     0x100 <main>
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn what_happens_between_instructions_has_lines_of_its_own() {
+        let exception = EventKind::Exception {
+            exception: Some(Exception::M(3)),
+            preferred_return: Some(Address(0x206f_6f74)),
+            handler: None,
+        };
+        let text = listing(
+            PLAIN,
+            &section(OneFunction),
+            &[
+                event(EventKind::Cycles(3)),
+                block(0x106, 0x108, interrupted()),
+                event(EventKind::Timestamp(17)),
+                event(exception),
+                gap(GapReason::NoCode(Location::new(Address(0x800), Isa::T32))),
+            ],
+        );
+        let expected = "\
+one source without trace ID, mtb
+                    main+0x6  main.c:2
+00000106  bf00        nop
+                    · timestamp 17
+                    · 3 cycles
+── HardFault, returns to 0x206f6f74 (in no image) ────────────────────────────
+── no image holds 0x00000800 (T32) ───────────────────────────────────────────
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn without_any_image_the_places_that_the_trace_names_are_no_defects() {
+        let section = Section { id: None, protocol: "mtb", code: Rc::new(Code::unknown()) };
+        let text =
+            listing(PLAIN, &section, &[gap(GapReason::NoCode(Location::new(Address(0x800), Isa::A32)))]);
+        assert_eq!(text, "one source without trace ID, mtb\n00000800  … A32\n");
     }
 }
