@@ -215,6 +215,35 @@ fn full(byte: u8, encoding: AddressEncoding, value: u32) -> Result<BranchAddress
     Ok(BranchAddress { address, bits_sent: 32, alignment: Some(alignment), after })
 }
 
+/// A field of one to four address bytes that has nothing behind it, at the start of `bytes`, without asking byte by byte.
+/// `None` for every other field: [`read`] reads it.
+#[inline]
+pub fn read_short(
+    bytes: [u8; 8],
+    encoding: AddressEncoding,
+    base: Address,
+    alignment: Alignment,
+) -> Option<(Address, usize)> {
+    let word = u64::from_le_bytes(bytes);
+    let ends = !word & 0x8080_8080;
+    if ends == 0 {
+        return None;
+    }
+    // The last byte is the first one with bit 7 clear.
+    let index = ends.trailing_zeros() / 8;
+    let last = word >> (8 * index);
+    let alternative = encoding == AddressEncoding::Alternative && index > 0;
+    if alternative && last & u64::from(EXCEPTION) != 0 {
+        return None;
+    }
+    let gathered =
+        word >> 1 & 0x3f | (word >> 8 & 0x7f) << 6 | (word >> 16 & 0x7f) << 13 | (word >> 24 & 0x7f) << 20;
+    let bits = 6 + 7 * index - u32::from(alternative);
+    let mask = ((1_u32 << bits) - 1) << alignment.shift();
+    let value = u32::try_from(gathered & u64::from(u32::MAX)).unwrap_or_default() << alignment.shift();
+    Some((Address(base.0 & !mask | value & mask), index as usize + 1))
+}
+
 /// What an address field is to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -316,6 +345,33 @@ mod tests {
             prop_assert_eq!(read.alignment.unwrap_or(base_alignment), alignment);
             prop_assert_eq!(cursor.position(), bytes.len());
             prop_assert!(!all_bytes || bytes.len() == 5);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_short_address_is_read_as_any_other(
+            bytes: [u8; 8],
+            few in 0_usize..4,
+            encoding in any_encoding(),
+            base: u32,
+            alignment in any_alignment(),
+        ) {
+            // Random bytes seldom end early.
+            let mut bytes = bytes;
+            bytes[few] &= !CONTINUES;
+            let mut cursor = Cursor::new(&bytes);
+            let base = Address(base >> alignment.shift() << alignment.shift());
+            let any = read(&mut cursor, encoding, base, alignment);
+            let short = read_short(bytes, encoding, base, alignment);
+            match (any, short) {
+                (Ok(field), Some(short)) => {
+                    prop_assert_eq!((field.address, cursor.position()), short);
+                    prop_assert_eq!(field.after, After::Nothing);
+                }
+                (Ok(field), None) => prop_assert!(field.alignment.is_some() || field.after != After::Nothing),
+                (Err(_), short) => prop_assert_eq!(short, None),
+            }
         }
     }
 

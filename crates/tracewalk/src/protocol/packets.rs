@@ -119,6 +119,18 @@ impl<D: Decode> Packets<D> {
     fn decode_all(&mut self, input: &[u8], sink: &mut impl FnMut(Item<D::Packet>, Span, &[u8])) -> usize {
         let mut consumed = 0;
         while let Some(rest) = input.get(consumed..).filter(|rest| !rest.is_empty()) {
+            if self.gap.is_empty() {
+                let start = self.position;
+                let frequent = self.decoder.decode_frequent(rest, &mut |packet, at, bytes| {
+                    let span = Span::new(StreamOffset(start.0 + at as u64), bytes as u64);
+                    sink(Item::Packet(packet), span, rest.get(at..at + bytes).unwrap_or_default());
+                });
+                if frequent > 0 {
+                    self.position.0 += frequent as u64;
+                    consumed += frequent;
+                    continue;
+                }
+            }
             match self.decoder.decode(rest) {
                 Step::Packet { packet, bytes } => {
                     self.close_gap(sink);

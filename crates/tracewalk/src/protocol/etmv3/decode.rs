@@ -52,6 +52,40 @@ impl Decode for Decoder {
         step
     }
 
+    /// P-headers, and branch packets of one to four address bytes and nothing else: nearly all of a trace.
+    #[inline]
+    fn decode_frequent(&mut self, input: &[u8], each: &mut impl FnMut(Packet, usize, usize)) -> usize {
+        if self.synchronisation != Synchronisation::InStep {
+            return 0;
+        }
+        let Some(mut base) = self.compression.base else { return 0 };
+        let alignment = Alignment::of(base.isa);
+        let mut at = 0;
+        while let Some(bytes) = input.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+            let byte = bytes[0];
+            if byte & (header::P_HEADER | header::BRANCH) == header::P_HEADER {
+                let Some(p_header) = PHeader::new(byte, self.config.cycle_accurate) else { break };
+                each(Packet::PHeader(p_header), at, 1);
+                at += 1;
+            } else if byte & header::BRANCH != 0 {
+                let short =
+                    branch_address::read_short(*bytes, self.config.address_encoding, base.address, alignment);
+                let Some((address, length)) = short else { break };
+                base.address = address;
+                each(
+                    Packet::Branch(Branch { target: Some(base), states_isa: false, exception: None }),
+                    at,
+                    length,
+                );
+                at += length;
+            } else {
+                break;
+            }
+        }
+        self.compression.base = Some(base);
+        at
+    }
+
     fn truncated(&self, input: &[u8]) -> Malformation {
         if self.synchronisation == Synchronisation::Searching {
             return Malformation::Truncated { packet: "a_sync" };

@@ -13,7 +13,7 @@
 use alloc::vec::Vec;
 
 use crate::directive::{BeginReason, Directive, PreferredReturn, Transfer, TransferValue};
-use crate::ids::{ContextId, Exception, SecurityState};
+use crate::ids::{ContextId, Exception, Location, SecurityState};
 use crate::protocol::Lower;
 use crate::protocol::synchronisation::Position;
 use crate::span::Span;
@@ -29,7 +29,9 @@ pub struct Lowering {
     position: Position,
     /// What the next exception may cancel.
     held: Option<(Held, Span)>,
-    /// What came behind `held`; empty without it. At most `LONGEST_QUEUE` long.
+    /// Where the held instruction went, if that came next; none without `held`.
+    target: Option<(Location, Span)>,
+    /// What came behind them; empty without `held`. At most `LONGEST_QUEUE` long.
     queue: Vec<(Directive, Span)>,
     /// Cycles counted since the last atom, and where the last of them stands.
     cycles: Option<(u64, Span)>,
@@ -59,6 +61,7 @@ impl Lowering {
             profile: config.profile,
             position: Position::Lost,
             held: None,
+            target: None,
             queue: Vec::new(),
             cycles: None,
             security: SecurityState::default(),
@@ -66,6 +69,7 @@ impl Lowering {
         }
     }
 
+    #[inline]
     fn p_header(&mut self, p_header: PHeader, span: Span, emit: &mut impl FnMut(Directive, Span)) {
         let Some((executed, failed)) = p_header.run() else {
             p_header.atoms().for_each(|atom| self.atom(atom, span, emit));
@@ -76,10 +80,15 @@ impl Lowering {
             (_, false) => Atom::E,
             (_, true) => Atom::N,
         };
-        self.release(emit);
-        let before_last = executed - u8::from(!failed);
-        if before_last > 0 {
-            emit(Directive::Instructions { executed: before_last, then_failed: false }, span);
+        let mut certain = executed - u8::from(!failed);
+        if matches!(self.held, Some((Held::Instruction(Atom::E), _))) && self.nothing_waits() {
+            // The P-header that says that it is certain proves it as well.
+            certain += 1;
+        } else {
+            self.release(emit);
+        }
+        if certain > 0 {
+            emit(Directive::Instructions { executed: certain, then_failed: false }, span);
         }
         self.held = Some((Held::Instruction(last), span));
     }
@@ -105,7 +114,7 @@ impl Lowering {
                     self.cancel(emit);
                 }
                 if let Some(target) = branch.target {
-                    self.queue(Directive::Continue(target), span, emit);
+                    self.target(target, span, emit);
                 }
             }
             Some(exception) => {
@@ -197,6 +206,22 @@ impl Lowering {
         }
     }
 
+    /// Where execution goes on behind the last instruction.
+    #[inline]
+    fn target(&mut self, target: Location, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+        if self.held.is_some() && self.nothing_waits() {
+            self.target = Some((target, span));
+        } else {
+            self.queue(Directive::Continue(target), span, emit);
+        }
+    }
+
+    /// Whether nothing came behind what is held.
+    #[inline]
+    fn nothing_waits(&self) -> bool {
+        self.target.is_none() && self.queue.is_empty()
+    }
+
     /// Emits `directive`, or lets it wait for what is held.
     fn queue(&mut self, directive: Directive, span: Span, emit: &mut impl FnMut(Directive, Span)) {
         if self.queue.len() == LONGEST_QUEUE {
@@ -210,6 +235,7 @@ impl Lowering {
     }
 
     /// Nothing can cancel what is held any more.
+    #[inline]
     fn release(&mut self, emit: &mut impl FnMut(Directive, Span)) {
         match self.held.take() {
             Some((Held::Instruction(Atom::E), span)) => {
@@ -221,12 +247,18 @@ impl Lowering {
             Some((Held::Return, span)) => emit(Directive::ExceptionReturn, span),
             None => {}
         }
-        self.queue.drain(..).for_each(|(directive, span)| emit(directive, span));
+        if let Some((target, span)) = self.target.take() {
+            emit(Directive::Continue(target), span);
+        }
+        if !self.queue.is_empty() {
+            self.queue.drain(..).for_each(|(directive, span)| emit(directive, span));
+        }
     }
 
     /// Drops what is held, and of the queue what was its effect.
     fn cancel(&mut self, emit: &mut impl FnMut(Directive, Span)) {
         self.held = None;
+        self.target = None;
         for (directive, span) in self.queue.drain(..) {
             let effect = matches!(
                 directive,
@@ -247,27 +279,8 @@ impl Lowering {
         }
     }
 
-    fn tell_cycles(&mut self, emit: &mut impl FnMut(Directive, Span)) {
-        if let Some((cycles, span)) = self.cycles.take() {
-            emit(Directive::Cycles(cycles), span);
-        }
-    }
-}
-
-/// Where the architecture resumes. An undefined instruction is traced and never cancelled (table 7.7), and is the
-/// preferred return address by itself; every other instruction that did not complete is cancelled.
-fn preferred_return(exception: Exception, cancel: bool) -> PreferredReturn {
-    match (exception, cancel) {
-        (Exception::Ar(9), false) => PreferredReturn::Last,
-        (Exception::Ar(8) | Exception::M(1), _) => PreferredReturn::Unknown,
-        _ => PreferredReturn::Next,
-    }
-}
-
-impl Lower for Lowering {
-    type Packet = Packet;
-
-    fn lower(&mut self, packet: &Packet, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+    /// The packets that are not nearly all of a trace.
+    fn infrequent(&mut self, packet: &Packet, span: Span, emit: &mut impl FnMut(Directive, Span)) {
         match (packet, self.position) {
             (Packet::ASync, Position::Lost) => self.position = Position::InStep,
             // Packets behind a reserved header were read on trial.
@@ -306,6 +319,39 @@ impl Lower for Lowering {
             }
             (Packet::StoreFailed, _) => self.data(None, TransferValue::StoreFailed, span, emit),
             (Packet::DataSuppressed, _) => self.data(None, TransferValue::Suppressed, span, emit),
+        }
+    }
+
+    fn tell_cycles(&mut self, emit: &mut impl FnMut(Directive, Span)) {
+        if let Some((cycles, span)) = self.cycles.take() {
+            emit(Directive::Cycles(cycles), span);
+        }
+    }
+}
+
+/// Where the architecture resumes. An undefined instruction is traced and never cancelled (table 7.7), and is the
+/// preferred return address by itself; every other instruction that did not complete is cancelled.
+fn preferred_return(exception: Exception, cancel: bool) -> PreferredReturn {
+    match (exception, cancel) {
+        (Exception::Ar(9), false) => PreferredReturn::Last,
+        (Exception::Ar(8) | Exception::M(1), _) => PreferredReturn::Unknown,
+        _ => PreferredReturn::Next,
+    }
+}
+
+impl Lower for Lowering {
+    type Packet = Packet;
+
+    #[inline]
+    fn lower(&mut self, packet: &Packet, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+        match (packet, self.position) {
+            (Packet::PHeader(p_header), Position::Known) => self.p_header(*p_header, span, emit),
+            (Packet::Branch(branch), Position::Known) if branch.exception.is_none() => {
+                if let Some(target) = branch.target {
+                    self.target(target, span, emit);
+                }
+            }
+            _ => self.infrequent(packet, span, emit),
         }
     }
 
