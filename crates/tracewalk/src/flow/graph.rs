@@ -130,12 +130,12 @@ impl Node {
 
     /// Where the block's instruction number `index` stands, and the one before it.
     pub(super) fn instruction(&self, program: &Program, index: u32) -> (Option<Address>, Address) {
+        let code = program.code(self.start).unwrap_or_default();
         let (mut before, mut at) = (None, self.start);
         for _ in 0..index {
-            let code = program.code(at).unwrap_or_default();
-            let bytes = isa::classify(code, at, self.isa).map_or(2, |instruction| instruction.bytes);
+            let rest = code.get(at.bytes_since(self.start) as usize..).unwrap_or_default();
             before = Some(at);
-            at = at.plus(u32::from(bytes));
+            at = at.plus(isa::size(rest, self.isa));
         }
         (before, at)
     }

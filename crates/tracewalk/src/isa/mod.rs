@@ -201,6 +201,16 @@ impl Direction {
     }
 }
 
+/// The size in bytes of the instruction at the start of `code`, which is known to be one that can be classified.
+#[inline]
+#[must_use]
+pub(crate) const fn size(code: &[u8], isa: Isa) -> u32 {
+    match (isa, code) {
+        (Isa::T32 | Isa::T32EE, [a, b, ..]) if !t32::is_32_bit(u16::from_le_bytes([*a, *b])) => 2,
+        _ => 4,
+    }
+}
+
 /// Classifies the instruction at the start of `code`, which stands at `address`.
 ///
 /// `code` may go on behind the instruction; two bytes are enough for a 16-bit one.

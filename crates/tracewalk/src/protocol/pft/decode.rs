@@ -3,7 +3,7 @@
 use crate::cursor::{Cursor, NeedInput};
 use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
 use crate::protocol::a_sync::{self, ZeroRun};
-use crate::protocol::branch_address::{After, ReadError};
+use crate::protocol::branch_address::{self, AddressEncoding, After, Alignment, ReadError};
 use crate::protocol::synchronisation::{Synchronisation, Unread};
 use crate::protocol::{Decode, Malformation, Step};
 
@@ -219,6 +219,37 @@ impl Decode for Decoder {
             self.compression.forget_base();
         }
         step
+    }
+
+    /// Atoms, and branch packets of one to four address bytes and nothing else: nearly all of a trace without cycle counts.
+    #[inline]
+    fn decode_frequent(&mut self, input: &[u8], each: &mut impl FnMut(Packet, usize, usize)) -> usize {
+        if self.synchronisation != Synchronisation::InStep || self.config.cycle_accurate {
+            return 0;
+        }
+        let Some(mut base) = self.compression.base else { return 0 };
+        let alignment = Alignment::of(base.isa);
+        let mut at = 0;
+        while let Some(bytes) = input.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+            let byte = bytes[0];
+            if byte & (header::ATOM | header::BRANCH) == header::ATOM {
+                let Some(atoms) = Atoms::from_header(byte) else { break };
+                each(Packet::Atom(Atom { atoms, cycles: None }), at, 1);
+                at += 1;
+            } else if byte & header::BRANCH != 0 {
+                let encoding = AddressEncoding::Alternative;
+                let short = branch_address::read_short(*bytes, encoding, base.address, alignment);
+                let Some((address, length)) = short else { break };
+                base.address = address;
+                let branch = Branch { target: Some(base), states_isa: false, exception: None, cycles: None };
+                each(Packet::Branch(branch), at, length);
+                at += length;
+            } else {
+                break;
+            }
+        }
+        self.compression.base = Some(base);
+        at
     }
 
     fn truncated(&self, input: &[u8]) -> Malformation {
