@@ -8,9 +8,11 @@
 mod a_sync;
 pub mod branch_address;
 pub mod etmv3;
+mod i_sync_reason;
 pub mod mtb;
 mod packets;
 pub mod pft;
+mod registers;
 mod synchronisation;
 pub mod timestamp;
 
@@ -20,7 +22,9 @@ use crate::directive::Directive;
 use crate::ids::Address;
 use crate::span::Span;
 
+pub use i_sync_reason::ISyncReason;
 pub use packets::{Item, Packets};
+pub use registers::Registers;
 
 /// A protocol's packet decoder: a state machine without I/O.
 pub trait Decode {

@@ -54,7 +54,7 @@ impl From<Malformation> for Unread {
 
 impl Synchronisation {
     /// Searches for an A-sync.
-    pub(super) fn search<P>(&mut self, input: &[u8], a_sync: P) -> Step<P> {
+    fn search<P>(&mut self, input: &[u8], a_sync: P) -> Step<P> {
         match a_sync::search(input) {
             Step::Packet { bytes, .. } => {
                 *self = Self::InStep;
@@ -65,19 +65,37 @@ impl Synchronisation {
         }
     }
 
+    /// What stands at the start of `input`. `read` reads a packet and says how many bytes it took; `forget` is called where
+    /// what packets before this one sent counts no more.
+    #[inline]
+    pub(super) fn step<P: PartialEq, D>(
+        decoder: &mut D,
+        state: impl Fn(&mut D) -> &mut Self,
+        input: &[u8],
+        a_sync: P,
+        read: impl FnOnce(&mut D, &[u8]) -> Result<(P, usize), Unread>,
+        forget: impl FnOnce(&mut D),
+    ) -> Step<P> {
+        let before = *state(decoder);
+        if before == Self::Searching {
+            return state(decoder).search(input, a_sync);
+        }
+        let read = read(decoder, input);
+        let step = state(decoder).judge(input, read, &a_sync);
+        if *state(decoder) != before {
+            forget(decoder);
+        }
+        step
+    }
+
     /// What to make of the packet that was read at the start of `input`, or could not be.
     #[inline]
-    pub(super) fn step<P>(
-        &mut self,
-        input: &[u8],
-        read: Result<(P, usize), Unread>,
-        is_a_sync: impl FnOnce(&P) -> bool,
-    ) -> Step<P> {
+    fn judge<P: PartialEq>(&mut self, input: &[u8], read: Result<(P, usize), Unread>, a_sync: &P) -> Step<P> {
         match read {
             Ok((packet, bytes)) if *self == Self::InStep => Step::Packet { packet, bytes },
             Ok((packet, bytes)) => match a_sync::overlap(input, bytes) {
                 Overlap::None => {
-                    if is_a_sync(&packet) {
+                    if packet == *a_sync {
                         *self = Self::InStep;
                     }
                     Step::Packet { packet, bytes }

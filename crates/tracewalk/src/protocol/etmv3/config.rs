@@ -5,7 +5,8 @@ use core::fmt;
 use crate::directive::{Counts, Rules};
 use crate::ids::{Isa, TraceId};
 use crate::protocol::branch_address::AddressEncoding;
-use crate::protocol::timestamp::{TimestampCoding, TimestampFormat, TimestampWidth};
+use crate::protocol::registers::{self, Registers, etmcr, etmidr};
+use crate::protocol::timestamp::TimestampFormat;
 
 /// How a trace unit was built and set up, as far as decoding depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,19 +59,6 @@ pub enum Profile {
     M,
     /// Application and real-time, and everything before ARMv7.
     Ar,
-}
-
-/// The registers that decoding depends on. What is `None` is unknown, not zero.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Registers {
-    /// ETMCR, main control.
-    pub etmcr: Option<u32>,
-    /// ETMIDR, ID.
-    pub etmidr: Option<u32>,
-    /// ETMCCER, configuration code extension.
-    pub etmccer: Option<u32>,
-    /// ETMTRACEIDR, CoreSight trace ID.
-    pub etmtraceidr: Option<u32>,
 }
 
 /// A processor whose ETM's usual registers are known.
@@ -185,8 +173,8 @@ impl fmt::Display for ConfigError {
                 write!(f, "{register} is not given, and no cpu name that would stand in for it")
             }
             Self::NotEtmv3 { etmidr } => {
-                let major = etmidr >> 8 & 0b1111;
-                let hint = if major == 3 { "; a PFT source has this value" } else { "" };
+                let major = etmidr::major(etmidr);
+                let hint = if major == etmidr::MAJOR_PFT { "; a PFT source has this value" } else { "" };
                 write!(
                     f,
                     "found major architecture version {major} in ETMIDR 0x{etmidr:08x}, expected 2 for ETMv3{hint}"
@@ -208,37 +196,19 @@ impl fmt::Display for ConfigError {
 
 impl core::error::Error for ConfigError {}
 
-/// ETMCR.
-mod etmcr {
+/// ETMCR, as far as it is ETMv3's own.
+mod etmv3_etmcr {
     pub(super) const DATA_VALUES: u32 = 1 << 2;
     pub(super) const DATA_ADDRESSES: u32 = 1 << 3;
-    pub(super) const BRANCH_OUTPUT: u32 = 1 << 8;
-    pub(super) const CYCLE_ACCURATE: u32 = 1 << 12;
     pub(super) const DATA_ONLY: u32 = 1 << 20;
-
-    /// Bits 15:14: context IDs of 0, 1, 2 or 4 bytes.
-    pub(super) const fn context_id_bytes(register: u32) -> u8 {
-        match register >> 14 & 0b11 {
-            0b00 => 0,
-            0b01 => 1,
-            0b10 => 2,
-            _ => 4,
-        }
-    }
 }
 
-/// ETMIDR.
-mod etmidr {
+/// ETMIDR, as far as it is ETMv3's own.
+mod etmv3_etmidr {
     /// Each 32-bit Thumb instruction is one instruction.
     pub(super) const THUMB_PAIRS_ARE_ONE: u32 = 1 << 18;
     pub(super) const SECURITY_EXTENSIONS: u32 = 1 << 19;
     pub(super) const ALTERNATIVE_ENCODING: u32 = 1 << 20;
-}
-
-/// ETMCCER.
-mod etmccer {
-    pub(super) const TIMESTAMP_BINARY: u32 = 1 << 28;
-    pub(super) const TIMESTAMP_64_BITS: u32 = 1 << 29;
 }
 
 impl Config {
@@ -256,12 +226,12 @@ impl Config {
         let etmcr = registers.etmcr.map_or_else(|| usual("ETMCR", |_| 0), Ok)?;
         // Only timestamps depend on ETMCCER, and not every source has them.
         let etmccer = registers.etmccer.or(core.map(|core| core.etmccer)).unwrap_or(NO_TIMESTAMPS);
-        if etmidr >> 8 & 0b1111 != 2 {
+        if etmidr::major(etmidr) != etmidr::MAJOR_ETMV3 {
             return Err(ConfigError::NotEtmv3 { etmidr });
         }
-        let minor_version = u8::try_from(etmidr >> 4 & 0b1111).unwrap_or_default();
+        let minor_version = u8::try_from(etmidr::minor(etmidr)).unwrap_or_default();
         // ETMIDR[20] has a meaning only from ETMv3.4 on.
-        let alternative = minor_version >= 4 && etmidr & etmidr::ALTERNATIVE_ENCODING != 0;
+        let alternative = minor_version >= 4 && etmidr & etmv3_etmidr::ALTERNATIVE_ENCODING != 0;
         let profile = core.map_or_else(|| profile_by_id(etmidr, alternative), Core::profile);
         if let (Some(core), Profile::M, false) = (core, profile, alternative) {
             return Err(ConfigError::EncodingOfCore { core: core.name, etmidr });
@@ -277,28 +247,18 @@ impl Config {
             } else {
                 AddressEncoding::Original
             },
-            two_atoms_per_thumb_pair: etmidr & etmidr::THUMB_PAIRS_ARE_ONE == 0,
+            two_atoms_per_thumb_pair: etmidr & etmv3_etmidr::THUMB_PAIRS_ARE_ONE == 0,
             cycle_accurate: etmcr & etmcr::CYCLE_ACCURATE != 0,
-            branch_broadcast: etmcr & etmcr::BRANCH_OUTPUT != 0,
-            instructions: etmcr & etmcr::DATA_ONLY == 0,
+            branch_broadcast: etmcr & etmcr::BRANCH_BROADCAST != 0,
+            instructions: etmcr & etmv3_etmcr::DATA_ONLY == 0,
             data: DataTrace {
-                values: etmcr & etmcr::DATA_VALUES != 0,
-                addresses: etmcr & etmcr::DATA_ADDRESSES != 0,
+                values: etmcr & etmv3_etmcr::DATA_VALUES != 0,
+                addresses: etmcr & etmv3_etmcr::DATA_ADDRESSES != 0,
             },
             context_id_bytes: etmcr::context_id_bytes(etmcr),
-            timestamp: TimestampFormat {
-                width: if etmccer & etmccer::TIMESTAMP_64_BITS != 0 {
-                    TimestampWidth::Bits64
-                } else {
-                    TimestampWidth::Bits48
-                },
-                coding: if etmccer & etmccer::TIMESTAMP_BINARY != 0 {
-                    TimestampCoding::Binary
-                } else {
-                    TimestampCoding::Gray
-                },
-            },
-            trace_id: registers.etmtraceidr.map_or(Ok(None), trace_id)?,
+            timestamp: registers::timestamp_format(etmccer),
+            trace_id: registers::trace_id(registers.etmtraceidr)
+                .map_err(|found| ConfigError::TraceId { found })?,
         })
     }
 
@@ -333,16 +293,16 @@ impl Config {
 
 /// Without a core's name: among the ETMs with the alternative encoding those without Security Extensions are Cortex-M's.
 const fn profile_by_id(etmidr: u32, alternative: bool) -> Profile {
-    if alternative && etmidr & etmidr::SECURITY_EXTENSIONS == 0 { Profile::M } else { Profile::Ar }
+    if alternative && etmidr & etmv3_etmidr::SECURITY_EXTENSIONS == 0 { Profile::M } else { Profile::Ar }
 }
 
 /// The ETM of Cortex-M3 and M4 traces instructions, and nothing of what is refused here (DDI 0440C, 1.3).
 const fn refuse_on_m_profile(etmcr: u32) -> Result<(), ConfigError> {
     let features = [
-        (etmcr::DATA_VALUES | etmcr::DATA_ADDRESSES, "data tracing", "ETMCR[3:2]"),
-        (etmcr::DATA_ONLY, "data-only tracing", "ETMCR[20]"),
+        (etmv3_etmcr::DATA_VALUES | etmv3_etmcr::DATA_ADDRESSES, "data tracing", "ETMCR[3:2]"),
+        (etmv3_etmcr::DATA_ONLY, "data-only tracing", "ETMCR[20]"),
         (etmcr::CYCLE_ACCURATE, "cycle-accurate tracing", "ETMCR[12]"),
-        (0b11 << 14, "context ID tracing", "ETMCR[15:14]"),
+        (etmcr::CONTEXT_ID, "context ID tracing", "ETMCR[15:14]"),
     ];
     let mut index = 0;
     while index < features.len() {
@@ -353,13 +313,4 @@ const fn refuse_on_m_profile(etmcr: u32) -> Result<(), ConfigError> {
         index += 1;
     }
     Ok(())
-}
-
-/// ETMTRACEIDR[6:0]. 0 is its reset value: not set.
-fn trace_id(register: u32) -> Result<Option<TraceId>, ConfigError> {
-    if register == 0 {
-        return Ok(None);
-    }
-    let id = u8::try_from(register).ok().and_then(TraceId::new);
-    id.map(Some).ok_or(ConfigError::TraceId { found: register })
 }

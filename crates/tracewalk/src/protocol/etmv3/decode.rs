@@ -5,12 +5,12 @@ use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
 use crate::protocol::a_sync::{self, ZeroRun};
 use crate::protocol::branch_address::{self, After, Alignment, ReadError};
 use crate::protocol::synchronisation::{Synchronisation, Unread};
-use crate::protocol::{Decode, Malformation, Step};
+use crate::protocol::{Decode, ISyncReason, Malformation, Step};
 
 use super::config::Config;
 use super::exception::{BranchException, ExceptionInformation};
 use super::packet::{
-    Branch, DataAddress, ISync, ISyncReason, PHeader, Packet, Tag, header, information, information_bytes,
+    Branch, DataAddress, ISync, PHeader, Packet, Tag, header, information, information_bytes,
 };
 use super::state::Compression;
 
@@ -39,17 +39,18 @@ impl Decode for Decoder {
 
     #[inline]
     fn decode(&mut self, input: &[u8]) -> Step<Packet> {
-        if self.synchronisation == Synchronisation::Searching {
-            return self.synchronisation.search(input, Packet::ASync);
-        }
-        let before = self.synchronisation;
-        let mut cursor = Cursor::new(input);
-        let read = self.packet(input, &mut cursor).map(|packet| (packet, cursor.position()));
-        let step = self.synchronisation.step(input, read, |packet| *packet == Packet::ASync);
-        if self.synchronisation != before {
-            self.compression.forget_addresses();
-        }
-        step
+        Synchronisation::step(
+            self,
+            |decoder| &mut decoder.synchronisation,
+            input,
+            Packet::ASync,
+            |decoder, input| {
+                let mut cursor = Cursor::new(input);
+                let packet = decoder.packet(input, &mut cursor)?;
+                Ok((packet, cursor.position()))
+            },
+            |decoder| decoder.compression.forget_addresses(),
+        )
     }
 
     /// P-headers, and branch packets of one to four address bytes and nothing else: nearly all of a trace.

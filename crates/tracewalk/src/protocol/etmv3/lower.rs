@@ -12,7 +12,7 @@
 
 use alloc::vec::Vec;
 
-use crate::directive::{BeginReason, Directive, PreferredReturn, Transfer, TransferValue};
+use crate::directive::{Directive, PreferredReturn, Transfer, TransferValue};
 use crate::ids::{ContextId, Exception, Location, SecurityState};
 use crate::protocol::Lower;
 use crate::protocol::synchronisation::Position;
@@ -20,7 +20,7 @@ use crate::span::Span;
 
 use super::config::{Config, Profile};
 use super::exception::BranchException;
-use super::packet::{Atom, Branch, DataAddress, ISync, ISyncReason, PHeader, Packet};
+use super::packet::{Atom, Branch, DataAddress, ISync, PHeader, Packet};
 
 /// The meaning of a packet stream.
 #[derive(Clone, Debug)]
@@ -133,18 +133,12 @@ impl Lowering {
     }
 
     fn i_sync(&mut self, i_sync: &ISync, span: Span, emit: &mut impl FnMut(Directive, Span)) {
-        let why = match (i_sync.reason, self.position) {
-            (ISyncReason::Periodic, Position::Known) => {
-                if let Some(location) = i_sync.location {
-                    self.queue(Directive::Confirm(location), span, emit);
-                }
-                self.state(i_sync, span, emit);
-                return;
+        let Some(why) = i_sync.reason.begins(self.position == Position::Known) else {
+            if let Some(location) = i_sync.location {
+                self.queue(Directive::Confirm(location), span, emit);
             }
-            (ISyncReason::Periodic, _) => BeginReason::Synchronised,
-            (ISyncReason::Enabled, _) => BeginReason::Enabled,
-            (ISyncReason::Overflow, _) => BeginReason::Overflow,
-            (ISyncReason::DebugExit, _) => BeginReason::DebugExit,
+            self.state(i_sync, span, emit);
+            return;
         };
         self.release(emit);
         self.tell_cycles(emit);

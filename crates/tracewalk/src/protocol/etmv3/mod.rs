@@ -15,9 +15,10 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, ConfigError, Core, DataTrace, Profile, Registers};
+pub use crate::protocol::{ISyncReason, Registers};
+pub use config::{Config, ConfigError, Core, DataTrace, Profile};
 pub use decode::Decoder;
 pub use encode::{EncodeError, Encoder};
 pub use exception::{BranchException, ExceptionInformation};
 pub use lower::Lowering;
-pub use packet::{Atom, Branch, DataAddress, ISync, ISyncReason, PHeader, Packet, Tag};
+pub use packet::{Atom, Branch, DataAddress, ISync, PHeader, Packet, Tag};

@@ -1,7 +1,7 @@
 //! The packets of ETMv3, in the order of table 7.1 of IHI 0014Q.
 
 use crate::ids::{Address, ContextId, Location, SecurityState, Vmid};
-use crate::protocol::{Describe, Field};
+use crate::protocol::{Describe, Field, ISyncReason};
 
 use super::exception::BranchException;
 
@@ -97,19 +97,6 @@ pub struct ISync {
     pub cycles: Option<u32>,
 }
 
-/// Why an I-sync was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ISyncReason {
-    /// Periodically.
-    Periodic,
-    /// Tracing was enabled.
-    Enabled,
-    /// Tracing restarted after an overflow.
-    Overflow,
-    /// The processor left Debug state.
-    DebugExit,
-}
-
 /// A P-header, as its byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PHeader {
@@ -156,30 +143,6 @@ impl Tag {
     #[must_use]
     pub const fn get(self) -> u8 {
         self.0
-    }
-}
-
-impl ISyncReason {
-    /// From the two reason bits.
-    #[must_use]
-    pub const fn from_bits(bits: u8) -> Self {
-        match bits & 0b11 {
-            0b00 => Self::Periodic,
-            0b01 => Self::Enabled,
-            0b10 => Self::Overflow,
-            _ => Self::DebugExit,
-        }
-    }
-
-    /// The two reason bits.
-    #[must_use]
-    pub const fn bits(self) -> u8 {
-        match self {
-            Self::Periodic => 0b00,
-            Self::Enabled => 0b01,
-            Self::Overflow => 0b10,
-            Self::DebugExit => 0b11,
-        }
     }
 }
 

@@ -4,7 +4,8 @@ use core::fmt;
 
 use crate::directive::{Counts, Rules};
 use crate::ids::TraceId;
-use crate::protocol::timestamp::{TimestampCoding, TimestampFormat, TimestampWidth};
+use crate::protocol::registers::{self, Registers, etmcr, etmidr};
+use crate::protocol::timestamp::TimestampFormat;
 
 /// How a trace unit was built and set up, as far as decoding depends on it.
 ///
@@ -43,19 +44,6 @@ pub enum Version {
     V1_0,
     /// PFTv1.1: Virtualization, timestamps of other forms, exception returns on A and R profile.
     V1_1,
-}
-
-/// The registers that decoding depends on. What is `None` is unknown, not zero.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Registers {
-    /// ETMCR, main control.
-    pub etmcr: Option<u32>,
-    /// ETMIDR, ID.
-    pub etmidr: Option<u32>,
-    /// ETMCCER, configuration code extension.
-    pub etmccer: Option<u32>,
-    /// ETMTRACEIDR, CoreSight trace ID.
-    pub etmtraceidr: Option<u32>,
 }
 
 /// A processor whose PTM's usual registers are known. The last digit of ETMIDR varies with the revision, which decoding
@@ -187,48 +175,15 @@ impl fmt::Display for ConfigError {
 
 impl core::error::Error for ConfigError {}
 
-/// ETMCR, main control.
-mod etmcr {
-    pub(super) const BRANCH_BROADCAST: u32 = 1 << 8;
-    pub(super) const CYCLE_ACCURATE: u32 = 1 << 12;
+/// ETMCR, as far as it is PFT's own.
+mod pft_etmcr {
+
     pub(super) const RETURN_STACK: u32 = 1 << 29;
     pub(super) const VMID: u32 = 1 << 30;
-
-    /// Bits 15:14: context IDs of 0, 1, 2 or 4 bytes.
-    pub(super) const fn context_id_bytes(register: u32) -> u8 {
-        match register >> 14 & 0b11 {
-            0b00 => 0,
-            0b01 => 1,
-            0b10 => 2,
-            _ => 4,
-        }
-    }
 }
 
-/// ETMIDR, ID.
-mod etmidr {
-    pub(super) const MAJOR_ETMV3: u32 = 2;
-    pub(super) const MAJOR_PFT: u32 = 3;
-
-    /// Bits 11:8.
-    pub(super) const fn major(register: u32) -> u32 {
-        register >> 8 & 0b1111
-    }
-
-    /// Bits 7:4.
-    pub(super) const fn minor(register: u32) -> u32 {
-        register >> 4 & 0b1111
-    }
-}
-
-/// ETMCCER, configuration code extension.
-mod etmccer {
-    pub(super) const BARRIERS_ARE_WAYPOINTS: u32 = 1 << 24;
-    /// From PFTv1.1 on; PFTv1.0 always has Gray codes.
-    pub(super) const TIMESTAMP_BINARY: u32 = 1 << 28;
-    /// From PFTv1.1 on; PFTv1.0 always has 48 bits.
-    pub(super) const TIMESTAMP_64_BITS: u32 = 1 << 29;
-}
+/// ETMCCER, as far as it is PFT's own.
+const BARRIERS_ARE_WAYPOINTS: u32 = 1 << 24;
 
 impl Config {
     /// The configuration of a core with its usual registers: instruction trace, nothing more.
@@ -254,11 +209,11 @@ impl Config {
         });
         let branch_broadcast = etmcr & etmcr::BRANCH_BROADCAST != 0;
         // ETMCCER[23] is not asked whether there is a return stack: without one, no atom would ever ask for it.
-        let return_stack = etmcr & etmcr::RETURN_STACK != 0;
+        let return_stack = etmcr & pft_etmcr::RETURN_STACK != 0;
         if branch_broadcast && return_stack {
             return Err(ConfigError::BroadcastWithReturnStack { etmcr });
         }
-        if version == Version::V1_0 && etmcr & etmcr::VMID != 0 {
+        if version == Version::V1_0 && etmcr & pft_etmcr::VMID != 0 {
             return Err(ConfigError::VmidOnV1_0 { etmcr });
         }
         Ok(Self {
@@ -267,10 +222,11 @@ impl Config {
             cycle_accurate: etmcr & etmcr::CYCLE_ACCURATE != 0,
             context_id_bytes: etmcr::context_id_bytes(etmcr),
             return_stack,
-            barriers_are_waypoints: etmccer & etmccer::BARRIERS_ARE_WAYPOINTS != 0,
+            barriers_are_waypoints: etmccer & BARRIERS_ARE_WAYPOINTS != 0,
             timestamp: timestamp_format(version, etmccer),
             waypoint_updates_are_bases: true,
-            trace_id: registers.etmtraceidr.map_or(Ok(None), trace_id)?,
+            trace_id: registers::trace_id(registers.etmtraceidr)
+                .map_err(|found| ConfigError::TraceId { found })?,
         })
     }
 
@@ -301,19 +257,10 @@ impl Version {
     }
 }
 
-fn timestamp_format(version: Version, etmccer: u32) -> TimestampFormat {
-    let says = |bit| version >= Version::V1_1 && etmccer & bit != 0;
-    TimestampFormat {
-        width: if says(etmccer::TIMESTAMP_64_BITS) { TimestampWidth::Bits64 } else { TimestampWidth::Bits48 },
-        coding: if says(etmccer::TIMESTAMP_BINARY) { TimestampCoding::Binary } else { TimestampCoding::Gray },
+/// PFTv1.0 always has 48 bits in Gray code, whatever the bits are that say it from PFTv1.1 on.
+const fn timestamp_format(version: Version, etmccer: u32) -> TimestampFormat {
+    match version {
+        Version::V1_0 => registers::timestamp_format(0),
+        Version::V1_1 => registers::timestamp_format(etmccer),
     }
-}
-
-/// ETMTRACEIDR[6:0]. 0 is its reset value: not set.
-fn trace_id(register: u32) -> Result<Option<TraceId>, ConfigError> {
-    if register == 0 {
-        return Ok(None);
-    }
-    let id = u8::try_from(register).ok().and_then(TraceId::new);
-    id.map(Some).ok_or(ConfigError::TraceId { found: register })
 }

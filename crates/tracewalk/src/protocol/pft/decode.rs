@@ -5,14 +5,14 @@ use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
 use crate::protocol::a_sync::{self, ZeroRun};
 use crate::protocol::branch_address::{self, AddressEncoding, After, Alignment, ReadError};
 use crate::protocol::synchronisation::{Synchronisation, Unread};
-use crate::protocol::{Decode, Malformation, Step};
+use crate::protocol::{Decode, ISyncReason, Malformation, Step};
 
 use super::compression::Compression;
 use super::config::{Config, Version};
 use super::cycle_count;
 use super::packet::{
-    Atom, Atoms, Branch, ExceptionInformation, ISync, ISyncReason, Packet, Timestamp, WaypointUpdate,
-    exception_byte_0, exception_byte_1, header, i_sync_information, waypoint_information,
+    Atom, Atoms, Branch, ExceptionInformation, ISync, Packet, Timestamp, WaypointUpdate, exception_byte_0,
+    exception_byte_1, header, i_sync_information, waypoint_information,
 };
 
 /// The packet decoder.
@@ -208,17 +208,18 @@ impl Decode for Decoder {
 
     #[inline]
     fn decode(&mut self, input: &[u8]) -> Step<Packet> {
-        if self.synchronisation == Synchronisation::Searching {
-            return self.synchronisation.search(input, Packet::ASync);
-        }
-        let before = self.synchronisation;
-        let mut cursor = Cursor::new(input);
-        let read = self.packet(input, &mut cursor).map(|packet| (packet, cursor.position()));
-        let step = self.synchronisation.step(input, read, |packet| *packet == Packet::ASync);
-        if self.synchronisation != before {
-            self.compression.forget_base();
-        }
-        step
+        Synchronisation::step(
+            self,
+            |decoder| &mut decoder.synchronisation,
+            input,
+            Packet::ASync,
+            |decoder, input| {
+                let mut cursor = Cursor::new(input);
+                let packet = decoder.packet(input, &mut cursor)?;
+                Ok((packet, cursor.position()))
+            },
+            |decoder| decoder.compression.forget_base(),
+        )
     }
 
     /// Atoms, and branch packets of one to four address bytes and nothing else: nearly all of a trace without cycle counts.

@@ -7,13 +7,15 @@ use crate::ids::{Address, Isa, Location, SecurityState};
 use crate::protocol::a_sync;
 use crate::protocol::branch_address::{self, AddressEncoding, After, Alignment, Target};
 
+use crate::protocol::ISyncReason;
+
 use super::compression::Compression;
 use super::config::{Config, Version};
 use super::cycle_count;
 use super::decode::CYCLE_ACCURATE_N;
 use super::packet::{
-    Atom, Branch, ExceptionInformation, ISync, ISyncReason, Packet, Timestamp, WaypointUpdate,
-    exception_byte_0, exception_byte_1, header, i_sync_information, waypoint_information,
+    Atom, Branch, ExceptionInformation, ISync, Packet, Timestamp, WaypointUpdate, exception_byte_0,
+    exception_byte_1, header, i_sync_information, waypoint_information,
 };
 
 /// The packet encoder: writes each packet in its shortest form, against the packets before it.

@@ -1,14 +1,12 @@
 //! Packets → directives.
 
-use crate::directive::{BeginReason, Directive, PreferredReturn, RunEnd};
+use crate::directive::{Directive, PreferredReturn, RunEnd};
 use crate::ids::{ContextId, Exception, Location, SecurityState, Vmid};
 use crate::protocol::Lower;
 use crate::protocol::synchronisation::Position;
 use crate::span::Span;
 
-use super::packet::{
-    Atom, Branch, ExceptionInformation, ISync, ISyncReason, Packet, Timestamp, WaypointUpdate,
-};
+use super::packet::{Atom, Branch, ExceptionInformation, ISync, Packet, Timestamp, WaypointUpdate};
 
 /// What packets mean, in the order in which it happened.
 ///
@@ -40,14 +38,8 @@ impl Lowering {
         if let Some(cycles) = packet.cycles {
             emit(Directive::Cycles(u64::from(cycles)));
         }
-        let began = match packet.reason {
-            // Periodic: of no consequence where the position is known.
-            ISyncReason::Periodic if self.position == Position::Known => None,
-            ISyncReason::Periodic => Some(BeginReason::Synchronised),
-            ISyncReason::Enabled => Some(BeginReason::Enabled),
-            ISyncReason::Overflow => Some(BeginReason::Overflow),
-            ISyncReason::DebugExit => Some(BeginReason::DebugExit),
-        };
+        // A periodic one is of no consequence where the position is known.
+        let began = packet.reason.begins(self.position == Position::Known);
         emit(match began {
             Some(why) => Directive::Begin { at: Some(packet.location), why },
             None => Directive::Confirm(packet.location),

@@ -33,10 +33,9 @@ mod packet;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, ConfigError, Core, Registers, Version};
+pub use crate::protocol::{ISyncReason, Registers};
+pub use config::{Config, ConfigError, Core, Version};
 pub use decode::Decoder;
 pub use encode::{EncodeError, Encoder};
 pub use lower::Lowering;
-pub use packet::{
-    Atom, Atoms, Branch, ExceptionInformation, ISync, ISyncReason, Packet, Timestamp, WaypointUpdate,
-};
+pub use packet::{Atom, Atoms, Branch, ExceptionInformation, ISync, Packet, Timestamp, WaypointUpdate};

@@ -1,7 +1,7 @@
 //! The packets of PFT, in the order of section 4.3 of IHI 0035B.
 
 use crate::ids::{ContextId, Exception, Location, SecurityState, Vmid};
-use crate::protocol::{Describe, Field};
+use crate::protocol::{Describe, Field, ISyncReason};
 
 /// A packet, with compressed fields restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,19 +104,6 @@ pub struct ISync {
     pub context_id: Option<ContextId>,
 }
 
-/// Why an I-sync was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ISyncReason {
-    /// Periodically.
-    Periodic,
-    /// Tracing was enabled.
-    Enabled,
-    /// Tracing restarted after an overflow.
-    Overflow,
-    /// The processor left Debug state.
-    DebugExit,
-}
-
 /// An atom packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Atom {
@@ -177,30 +164,6 @@ pub struct Timestamp {
     pub clock_changed: bool,
     /// Cycles since the last count, in cycle-accurate trace.
     pub cycles: Option<u32>,
-}
-
-impl ISyncReason {
-    /// From the two reason bits.
-    #[must_use]
-    pub const fn from_bits(bits: u8) -> Self {
-        match bits & 0b11 {
-            0b00 => Self::Periodic,
-            0b01 => Self::Enabled,
-            0b10 => Self::Overflow,
-            _ => Self::DebugExit,
-        }
-    }
-
-    /// The two reason bits.
-    #[must_use]
-    pub const fn bits(self) -> u8 {
-        match self {
-            Self::Periodic => 0b00,
-            Self::Enabled => 0b01,
-            Self::Overflow => 0b10,
-            Self::DebugExit => 0b11,
-        }
-    }
 }
 
 impl Atoms {

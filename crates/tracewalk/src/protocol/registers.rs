@@ -1,0 +1,76 @@
+//! The registers that ETMv3 and PFT share, and what their common fields mean.
+//!
+//! ETM architecture (IHI 0014Q) and PFT architecture (IHI 0035B), "Programmers' model": the two give these registers the
+//! same places and most fields the same bits.
+
+use crate::ids::TraceId;
+
+use super::timestamp::{TimestampCoding, TimestampFormat, TimestampWidth};
+
+/// The registers that decoding depends on. What is `None` is unknown, not zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Registers {
+    /// ETMCR, main control.
+    pub etmcr: Option<u32>,
+    /// ETMIDR, ID.
+    pub etmidr: Option<u32>,
+    /// ETMCCER, configuration code extension.
+    pub etmccer: Option<u32>,
+    /// ETMTRACEIDR, CoreSight trace ID.
+    pub etmtraceidr: Option<u32>,
+}
+
+/// ETMCR.
+pub(super) mod etmcr {
+    pub(crate) const BRANCH_BROADCAST: u32 = 1 << 8;
+    pub(crate) const CYCLE_ACCURATE: u32 = 1 << 12;
+    pub(crate) const CONTEXT_ID: u32 = 0b11 << 14;
+
+    /// Bits 15:14: context IDs of 0, 1, 2 or 4 bytes.
+    pub(crate) const fn context_id_bytes(register: u32) -> u8 {
+        match (register & CONTEXT_ID) >> 14 {
+            0b00 => 0,
+            0b01 => 1,
+            0b10 => 2,
+            _ => 4,
+        }
+    }
+}
+
+/// ETMIDR.
+pub(super) mod etmidr {
+    /// The major version of ETMv3.
+    pub(crate) const MAJOR_ETMV3: u32 = 2;
+    /// The major version of PFT.
+    pub(crate) const MAJOR_PFT: u32 = 3;
+
+    /// Bits 11:8.
+    pub(crate) const fn major(register: u32) -> u32 {
+        register >> 8 & 0b1111
+    }
+
+    /// Bits 7:4.
+    pub(crate) const fn minor(register: u32) -> u32 {
+        register >> 4 & 0b1111
+    }
+}
+
+/// ETMCCER.
+const TIMESTAMP_BINARY: u32 = 1 << 28;
+const TIMESTAMP_64_BITS: u32 = 1 << 29;
+
+/// How ETMCCER says that timestamps are written.
+pub(super) const fn timestamp_format(etmccer: u32) -> TimestampFormat {
+    TimestampFormat {
+        width: if etmccer & TIMESTAMP_64_BITS != 0 { TimestampWidth::Bits64 } else { TimestampWidth::Bits48 },
+        coding: if etmccer & TIMESTAMP_BINARY != 0 { TimestampCoding::Binary } else { TimestampCoding::Gray },
+    }
+}
+
+/// ETMTRACEIDR[6:0]. 0 is its reset value: not set. The error is what the register holds where that is no trace ID.
+pub(super) fn trace_id(etmtraceidr: Option<u32>) -> Result<Option<TraceId>, u32> {
+    match etmtraceidr {
+        None | Some(0) => Ok(None),
+        Some(found) => u8::try_from(found).ok().and_then(TraceId::new).map(Some).ok_or(found),
+    }
+}
