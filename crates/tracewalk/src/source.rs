@@ -29,7 +29,7 @@
 //! ```
 
 use crate::directive::{Directive, Rules};
-use crate::flow::{Element, Flow};
+use crate::flow::{Element, Engine, Flow};
 use crate::ids::{Address, TraceId};
 use crate::program::Program;
 use crate::protocol::{Decode, Describe, Item, Lower, Malformation, Packets, etmv3, mtb, pft};
@@ -188,16 +188,22 @@ impl FlowStream {
     /// A stream from the source's first byte.
     #[must_use]
     pub fn new(config: &SourceConfig) -> Self {
-        let rules = config.rules();
+        Self::with_engine(config, Engine::default())
+    }
+
+    /// A stream from the source's first byte, followed in this way.
+    #[must_use]
+    pub fn with_engine(config: &SourceConfig, engine: Engine) -> Self {
+        let flow = Flow::with_engine(config.rules(), engine);
         Self(match config {
             SourceConfig::Etmv3(config) => {
-                FlowChain::Etmv3(Chain::new(etmv3::Decoder::new(config), etmv3::Lowering::new(config), rules))
+                FlowChain::Etmv3(Chain::new(etmv3::Decoder::new(config), etmv3::Lowering::new(config), flow))
             }
             &SourceConfig::Mtb { halted_at } => {
-                FlowChain::Mtb(Chain::new(mtb::Decoder, mtb::Lowering::new().halted_at(halted_at), rules))
+                FlowChain::Mtb(Chain::new(mtb::Decoder, mtb::Lowering::new().halted_at(halted_at), flow))
             }
             SourceConfig::Pft(config) => {
-                FlowChain::Pft(Chain::new(pft::Decoder::new(config), pft::Lowering::new(), rules))
+                FlowChain::Pft(Chain::new(pft::Decoder::new(config), pft::Lowering::new(), flow))
             }
         })
     }
@@ -256,10 +262,10 @@ struct Follower<L> {
 }
 
 impl<D: Decode, L: Lower<Packet = D::Packet>> Chain<D, L> {
-    fn new(decoder: D, lowering: L, rules: Rules) -> Self {
+    fn new(decoder: D, lowering: L, flow: Flow) -> Self {
         Self {
             packets: Packets::new(decoder),
-            follower: Follower { lowering, flow: Flow::new(rules), counts: PacketCounts::default() },
+            follower: Follower { lowering, flow, counts: PacketCounts::default() },
         }
     }
 

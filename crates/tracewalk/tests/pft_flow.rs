@@ -10,7 +10,7 @@ use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Framing, Owner, Piece
 use tracewalk::ids::{Address, TraceId};
 use tracewalk::program::Program;
 use tracewalk::protocol::pft::{Config, Registers};
-use tracewalk::source::{FlowStream, SourceConfig};
+use tracewalk::source::SourceConfig;
 
 use support::{corpus, number, packets, runs};
 
@@ -34,15 +34,6 @@ fn program(folder: &Path, images: &[(u32, &str)]) -> Program {
         program.add(Address(*at), &read(folder, name)).expect("images do not overlap");
     }
     program
-}
-
-fn flow(config: &SourceConfig, bytes: &[u8], program: &Program, size: usize) -> Vec<Element> {
-    let mut elements = Vec::new();
-    let mut note = |element| elements.push(element);
-    let mut stream = FlowStream::new(config);
-    bytes.chunks(size).for_each(|piece| stream.push(piece, program, &mut note));
-    stream.finish(program, &mut note);
-    elements
 }
 
 fn lines(elements: &[Element]) -> Vec<String> {
@@ -96,7 +87,7 @@ fn tc2() -> Option<(Vec<Element>, Value)> {
     deframer.push(&read(&folder, "cstrace.bin"), &mut source);
     deframer.finish(&mut source);
     let program = program(&folder, &[(0xc000_8000, "kernel_dump.bin")]);
-    let elements = flow(&config(0x1000_1000), &source.bytes, &program, source.bytes.len());
+    let elements = support::elements(&config(0x1000_1000), &source.bytes, &program, source.bytes.len());
     assert_same(&lines(&elements), &expected(&folder, "runs-13.txt"));
     let totals = serde_json::from_slice::<Value>(&read(&folder, "totals.json")).expect("totals.json is JSON");
     Some((elements, totals["sources"]["0x13"].clone()))
@@ -165,7 +156,7 @@ fn tc2_with_the_return_stack_executes_what_opencsd_and_ds_5_say() {
         (0x8000_1c28, "mem_Cortex-A15_0_2_RO_DATA.bin"),
     ];
     let (bytes, program) = (read(&folder, "PTM_0_2.bin"), program(&folder, &images));
-    let elements = flow(&config(0x2000_0400), &bytes, &program, bytes.len());
+    let elements = support::elements(&config(0x2000_0400), &bytes, &program, bytes.len());
     assert_same(&lines(&elements), &expected(&folder, "runs-02.txt"));
     assert!(!elements.iter().any(|element| matches!(element, Element::Gap(_))));
     let indirect = |element: &&Element| match element {
@@ -178,7 +169,11 @@ fn tc2_with_the_return_stack_executes_what_opencsd_and_ds_5_say() {
     let items = packets(&config(0x2000_0400), &bytes, bytes.len());
     let predicted = elements.iter().filter(indirect).count() - items.iter().filter(targets).count();
     assert_eq!(predicted, 8_881);
-    assert_eq!(flow(&config(0x2000_0400), &bytes, &program, 7), elements, "in pieces of 7 bytes");
+    assert_eq!(
+        support::elements(&config(0x2000_0400), &bytes, &program, 7),
+        elements,
+        "in pieces of 7 bytes"
+    );
 }
 
 /// Without the return stack the same bytes are contradictory: nothing is guessed.
@@ -188,7 +183,7 @@ fn returns_that_nothing_predicts_are_gaps() {
     let folder = corpus.join("real/tc2-ptm-rstk-t32");
     let program = program(&folder, &[(0x8000_0278, "mem_Cortex-A15_0_1_RO_CODE.bin")]);
     let bytes = read(&folder, "PTM_0_2.bin");
-    let elements = flow(&config(0x0000_0400), &bytes, &program, bytes.len());
+    let elements = support::elements(&config(0x0000_0400), &bytes, &program, bytes.len());
     let gaps = elements.iter().filter(|element| matches!(element, Element::Gap(_))).count();
     assert!(gaps > 1000, "only {gaps} gaps");
 }
@@ -199,9 +194,9 @@ fn the_emulated_program_executes_what_the_emulator_recorded() {
     let Some(corpus) = corpus() else { return };
     let folder = corpus.join("synthetic/mix-a9-ptm");
     let (bytes, program) = (read(&folder, "trace.bin"), program(&folder, &[(0x6001_0000, "program.bin")]));
-    let elements = flow(&config(0x0000_0400), &bytes, &program, bytes.len());
+    let elements = support::elements(&config(0x0000_0400), &bytes, &program, bytes.len());
     let mut record = expected(&folder, "runs.txt");
     assert!(record.pop().is_some_and(|line| line.starts_with("R ")));
     assert_same(&lines(&elements), &record);
-    assert_eq!(flow(&config(0x0000_0400), &bytes, &program, 1), elements, "byte by byte");
+    assert_eq!(support::elements(&config(0x0000_0400), &bytes, &program, 1), elements, "byte by byte");
 }

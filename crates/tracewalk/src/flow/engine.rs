@@ -23,10 +23,21 @@ use super::walk::{OpenBlock, Passed, Position, Walk};
 #[derive(Clone, Debug)]
 pub struct Flow {
     rules: Rules,
+    engine: Engine,
     walk: Walk,
     /// Made from the first program that is followed.
     graph: Option<Graph>,
     place: Place,
+}
+
+/// How directives are followed. What comes out is the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Engine {
+    /// A block at a time where that is possible.
+    #[default]
+    Graph,
+    /// Instruction by instruction: what the other is tested against.
+    Walk,
 }
 
 /// Who has the position.
@@ -68,7 +79,13 @@ impl Flow {
     /// Flow that knows no position yet.
     #[must_use]
     pub fn new(rules: Rules) -> Self {
-        Self { rules, walk: Walk::new(rules), graph: None, place: Place::Walk }
+        Self::with_engine(rules, Engine::default())
+    }
+
+    /// Flow that knows no position yet, followed in this way.
+    #[must_use]
+    pub fn with_engine(rules: Rules, engine: Engine) -> Self {
+        Self { rules, engine, walk: Walk::new(rules), graph: None, place: Place::Walk }
     }
 
     /// Follows one directive and calls `sink` with what it proves. `span` is the trace that it came from. The program
@@ -336,7 +353,8 @@ impl Flow {
 
     /// Takes the position from the walk where the graph holds it and nothing is open.
     fn take_from_walk(&mut self, program: &Program) {
-        if self.rules.counts == Counts::Runs || self.rules.halfwords_count {
+        let fits = self.rules.counts != Counts::Runs && !self.rules.halfwords_count;
+        if self.engine == Engine::Walk || !fits {
             return;
         }
         let Position::At(at) = self.walk.position else { return };

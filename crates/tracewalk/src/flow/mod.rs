@@ -3,7 +3,8 @@
 //! Directives and a [`Program`](crate::program::Program) go in, [`Element`]s come out: blocks of executed instructions,
 //! events between them, and gaps where execution could not be followed. Protocols and packets are unknown here.
 //!
-//! [`Walk`] decodes instruction by instruction: simple, obviously right, and the oracle for anything faster.
+//! [`Walk`] decodes instruction by instruction: simple, obviously right, and the oracle for [`Flow`], which goes a block at
+//! a time where it can.
 
 mod data;
 mod element;
@@ -21,6 +22,6 @@ mod walk;
 pub use element::{
     Block, BranchKind, Contradiction, DataTransfer, Element, Ending, Event, EventKind, Gap, GapReason,
 };
-pub use engine::Flow;
+pub use engine::{Engine, Flow};
 pub use straight::runs_straight;
 pub use walk::Walk;

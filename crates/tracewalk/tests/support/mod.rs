@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 use tracewalk::directive::TransferValue;
-use tracewalk::flow::{Block, Element, Ending, EventKind, GapReason};
+use tracewalk::flow::{Block, Element, Ending, Engine, EventKind, GapReason};
 use tracewalk::ids::Address;
 use tracewalk::isa;
 use tracewalk::program::Program;
@@ -89,6 +89,24 @@ pub(crate) fn packets(config: &SourceConfig, bytes: &[u8], size: usize) -> Vec<M
     items
 }
 
+/// The flow of `bytes`, in pieces of `size` bytes. Both engines follow it, and have to agree element for element.
+pub(crate) fn elements(config: &SourceConfig, bytes: &[u8], program: &Program, size: usize) -> Vec<Element> {
+    let by = |engine| {
+        let mut elements = Vec::new();
+        let mut note = |element| elements.push(element);
+        let mut stream = FlowStream::with_engine(config, engine);
+        bytes.chunks(size).for_each(|piece| stream.push(piece, program, &mut note));
+        stream.finish(program, &mut note);
+        elements
+    };
+    let (by_graph, by_walk) = (by(Engine::Graph), by(Engine::Walk));
+    for (graph, walk) in by_graph.iter().zip(&by_walk) {
+        assert_eq!(graph, walk, "the graph (left) and the walk (right) disagree");
+    }
+    assert_eq!(by_graph.len(), by_walk.len(), "the graph and the walk disagree");
+    by_graph
+}
+
 /// Decodes in pieces of `size` bytes; the elements in the vectors' notation.
 pub(crate) fn flow(config: &SourceConfig, bytes: &[u8], program: &Program, size: usize) -> Vec<String> {
     let mut listing = Vec::new();
@@ -118,9 +136,7 @@ pub(crate) fn flow(config: &SourceConfig, bytes: &[u8], program: &Program, size:
             other => other.to_string(),
         }),
     };
-    let mut stream = FlowStream::new(config);
-    bytes.chunks(size).for_each(|piece| stream.push(piece, program, &mut note));
-    stream.finish(program, &mut note);
+    elements(config, bytes, program, size).into_iter().for_each(&mut note);
     listing
 }
 
