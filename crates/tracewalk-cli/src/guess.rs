@@ -16,8 +16,8 @@ use tracewalk_input::{Origin, Stated};
 use tracewalk_report::analysis::Contradictions;
 use tracewalk_report::drive::{Carrier, Input, NoProgress, Stretch};
 
-use crate::session::Frames;
 use crate::sources::config;
+use crate::work::Frames;
 
 /// How much of a capture is decoded to judge a reading.
 const HEAD: usize = 1 << 16;

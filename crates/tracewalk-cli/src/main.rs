@@ -9,8 +9,8 @@ mod messages;
 mod mtb;
 mod output;
 mod progress;
-mod session;
 mod sources;
+mod work;
 
 use std::process::ExitCode;
 

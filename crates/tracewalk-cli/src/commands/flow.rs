@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::messages::{Messages, counted};
 use crate::output::{Output, palette, standard_output};
 use crate::progress::Bar;
-use crate::session::{Job, Session};
+use crate::work::{Job, Work};
 
 /// How much of a capture is decoded to see whether the image fits.
 const PROBE: usize = 4 << 20;
@@ -27,15 +27,15 @@ const PROBE: usize = 4 << 20;
 /// Prints what was executed.
 pub(crate) fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
-    let mut session = Session::open(&args.capture, messages)?;
+    let mut work = Work::open(&args.capture, messages)?;
     let mut out = standard_output();
     let mut exporter = exporter(args, &mut out);
     exporter.begin()?;
     let mut total = Statistics::default();
     let names = (args.format == FlowFormat::Text).then_some(args.source_dirs.as_slice());
-    for job in session.jobs.clone() {
-        let code = session.code(&job, names, messages)?;
-        total.add(&flow(args, &session, &job, code, &mut *exporter, messages)?);
+    for job in work.jobs.clone() {
+        let code = work.code(&job, names, messages)?;
+        total.add(&flow(args, &work, &job, code, &mut *exporter, messages)?);
     }
     drop(exporter);
     out.flush()?;
@@ -63,19 +63,19 @@ fn exporter<'a>(args: &Flow, out: &'a mut Output) -> Box<dyn Export<FlowRecord> 
 /// Follows one source.
 fn flow(
     args: &Flow,
-    session: &Session,
+    work: &Work,
     job: &Job,
     code: Rc<Code>,
     exporter: &mut dyn Export<FlowRecord>,
     messages: &Messages,
 ) -> Result<Statistics, Failure> {
-    let fits = args.trust_image || image_fits(session, job, &code, messages)?;
+    let fits = args.trust_image || image_fits(work, job, &code, messages)?;
     let code = if fits { code } else { Rc::new(Code::unknown()) };
-    let buffer = session.buffer(job);
+    let buffer = work.buffer(job);
     let bar = Bar::new(buffer.bytes.len() as u64, messages.quiet());
     let mut gaps = Gaps::default();
-    exporter.section(&Session::section(job, Rc::clone(&code)))?;
-    let statistics = session.input(job, &bar).flow(&job.config, &code.program, |mut record| {
+    exporter.section(&Work::section(job, Rc::clone(&code)))?;
+    let statistics = work.input(job, &bar).flow(&job.config, &code.program, |mut record| {
         record.at = CaptureOffset(buffer.file_offset(record.at));
         gaps.element(&record.element, record.at);
         exporter.record(record)
@@ -89,13 +89,13 @@ fn flow(
 }
 
 /// Decodes the beginning without printing it. Where the image contradicts the trace all the time, says so.
-fn image_fits(session: &Session, job: &Job, code: &Code, messages: &Messages) -> Result<bool, Failure> {
+fn image_fits(work: &Work, job: &Job, code: &Code, messages: &Messages) -> Result<bool, Failure> {
     if code.program.is_empty() {
         return Ok(true);
     }
-    let buffer = session.buffer(job);
+    let buffer = work.buffer(job);
     let mut contradictions = Contradictions::default();
-    session.input(job, &NoProgress).head(PROBE).flow(&job.config, &code.program, |record| {
+    work.input(job, &NoProgress).head(PROBE).flow(&job.config, &code.program, |record| {
         contradictions.element(&record.element, CaptureOffset(buffer.file_offset(record.at)));
         Ok(())
     })?;

@@ -15,29 +15,29 @@ use crate::args::Info;
 use crate::failure::Failure;
 use crate::messages::{Messages, counted};
 use crate::output::{Output, palette, standard_output};
-use crate::session::{Contents, Job, Session};
 use crate::sources::as_option;
+use crate::work::{Contents, Job, Work};
 
 /// Prints what is in a capture.
 pub(crate) fn run(args: &Info, messages: &Messages) -> Result<(), Failure> {
-    let session = Session::open(&args.capture, messages)?;
+    let work = Work::open(&args.capture, messages)?;
     let mut out = standard_output();
-    for (index, contents) in session.contents.iter().enumerate() {
-        buffer(&mut out, &session, index, contents)?;
-        for job in session.jobs.iter().filter(|job| job.buffer == index) {
-            source(&mut out, &session, job)?;
+    for (index, contents) in work.contents.iter().enumerate() {
+        buffer(&mut out, &work, index, contents)?;
+        for job in work.jobs.iter().filter(|job| job.buffer == index) {
+            source(&mut out, &work, job)?;
         }
     }
     let head = palette().head;
-    for image in &session.capture.images {
+    for image in &work.capture.images {
         writeln!(out, "\n{head}{}{head:#}, image ({})", image.file.display(), image.origin)?;
     }
     Ok(out.flush()?)
 }
 
-fn buffer(out: &mut Output, session: &Session, index: usize, contents: &Contents) -> Result<(), Failure> {
+fn buffer(out: &mut Output, work: &Work, index: usize, contents: &Contents) -> Result<(), Failure> {
     let head = palette().head;
-    let buffer = &session.capture.buffers[index];
+    let buffer = &work.capture.buffers[index];
     writeln!(out, "{head}{}{head:#}, {}", buffer.file.display(), counted(buffer.bytes.len() as u64, "byte"))?;
     writeln!(out, "  container     {} ({})", contents.container.value, contents.container.origin)?;
     let Some(frames) = &contents.frames else { return Ok(()) };
@@ -78,11 +78,11 @@ struct Found {
     losses: u64,
 }
 
-fn source(out: &mut Output, session: &Session, job: &Job) -> Result<(), Failure> {
+fn source(out: &mut Output, work: &Work, job: &Job) -> Result<(), Failure> {
     let head = palette().head;
     let mut found = Found::default();
-    let buffer = session.buffer(job);
-    let statistics = session.input(job, &NoProgress).packets(&job.config, |record| {
+    let buffer = work.buffer(job);
+    let statistics = work.input(job, &NoProgress).packets(&job.config, |record| {
         let at = CaptureOffset(buffer.file_offset(record.at));
         match record.content {
             PacketItem::Packet(packet) => {
@@ -96,7 +96,7 @@ fn source(out: &mut Output, session: &Session, job: &Job) -> Result<(), Failure>
         Ok(())
     })?;
     // Without a program flow tells only what the trace itself says.
-    session.input(job, &NoProgress).flow(&job.config, &Program::new(), |record| {
+    work.input(job, &NoProgress).flow(&job.config, &Program::new(), |record| {
         found.element(&record.element);
         Ok(())
     })?;

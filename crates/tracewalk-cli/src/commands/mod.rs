@@ -11,7 +11,7 @@ use std::time::Duration;
 use tracewalk_report::analysis::Statistics;
 
 use crate::messages::{Messages, counted};
-use crate::session::Job;
+use crate::work::Job;
 
 /// `--stats`.
 fn print_statistics(statistics: &Statistics, time: Duration, threads: u16) {

@@ -16,12 +16,12 @@ use crate::failure::Failure;
 use crate::messages::{Messages, counted};
 use crate::output::{palette, standard_output};
 use crate::progress::Bar;
-use crate::session::{Job, Session};
+use crate::work::{Job, Work};
 
 /// Prints the packets.
 pub(crate) fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
-    let session = Session::open(&args.capture, messages)?;
+    let work = Work::open(&args.capture, messages)?;
     let mut out = standard_output();
     let mut exporter: Box<dyn for<'a> Export<PacketRecord<'a>> + '_> = match args.format {
         PacketsFormat::Text => Box::new(PacketsText::new(&mut out, palette())),
@@ -30,8 +30,8 @@ pub(crate) fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
     };
     exporter.begin()?;
     let mut total = Statistics::default();
-    for job in &session.jobs {
-        total.add(&packets(&session, job, &mut *exporter, messages)?);
+    for job in &work.jobs {
+        total.add(&packets(&work, job, &mut *exporter, messages)?);
     }
     drop(exporter);
     out.flush()?;
@@ -42,16 +42,16 @@ pub(crate) fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
 }
 
 fn packets(
-    session: &Session,
+    work: &Work,
     job: &Job,
     exporter: &mut dyn for<'a> Export<PacketRecord<'a>>,
     messages: &Messages,
 ) -> Result<Statistics, Failure> {
-    let bar = Bar::new(session.buffer(job).bytes.len() as u64, messages.quiet());
-    let buffer = session.buffer(job);
+    let bar = Bar::new(work.buffer(job).bytes.len() as u64, messages.quiet());
+    let buffer = work.buffer(job);
     let mut first_malformed = None::<(CaptureOffset, Malformation)>;
-    exporter.section(&Session::section(job, Code::unknown().into()))?;
-    let statistics = session.input(job, &bar).packets(&job.config, |mut record| {
+    exporter.section(&Work::section(job, Code::unknown().into()))?;
+    let statistics = work.input(job, &bar).packets(&job.config, |mut record| {
         record.at = CaptureOffset(buffer.file_offset(record.at));
         if let PacketItem::Malformed(reason) = record.content {
             first_malformed.get_or_insert((record.at, reason));

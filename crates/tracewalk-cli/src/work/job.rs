@@ -1,0 +1,87 @@
+//! One source to be decoded.
+
+use tracewalk::ids::TraceId;
+use tracewalk::source::SourceConfig;
+use tracewalk_input::capture::{Protocol, SourceDescription};
+use tracewalk_input::image::Memory;
+use tracewalk_report::drive::{Carrier, Stretch};
+
+use super::{Contents, Frames, Work};
+use crate::failure::Failure;
+use crate::messages::Messages;
+use crate::mtb;
+use crate::sources::{NoConfig, config};
+
+/// One source to be decoded.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    /// The index of its buffer.
+    pub(crate) buffer: usize,
+    pub(crate) id: Option<TraceId>,
+    pub(crate) description: SourceDescription,
+    pub(crate) config: SourceConfig,
+    pub(crate) carrier: Carrier,
+}
+
+impl Job {
+    /// What it is called in messages.
+    pub(crate) fn name(&self) -> String {
+        self.id.map_or_else(|| "the source".to_owned(), |id| format!("trace ID {id}"))
+    }
+}
+
+impl Work {
+    /// The work for one source; `None` where it cannot or need not be decoded.
+    pub(super) fn job(
+        &self,
+        buffer: usize,
+        contents: &Contents,
+        source: &SourceDescription,
+        everything: &Memory,
+        messages: &Messages,
+    ) -> Result<Option<Job>, Failure> {
+        let name = source.id.map_or_else(|| "the source".to_owned(), |id| format!("trace ID {id}"));
+        let config = match config(source) {
+            Ok(SourceConfig::Mtb { .. }) => SourceConfig::Mtb { halted_at: self.halted_at },
+            Ok(config) => config,
+            Err(NoConfig::NotDecoded) => {
+                if contents
+                    .frames
+                    .as_ref()
+                    .is_none_or(|frames| source.id.is_none_or(|id| frames.sources.contains_key(&id)))
+                {
+                    messages.note(format_args!("{name}: {} is not decoded", source.protocol));
+                }
+                return Ok(None);
+            }
+            Err(NoConfig::Registers(problem)) => {
+                messages.incomplete(format_args!(
+                    "{name}: {problem}; say it with --source {}{},cpu=… or the register's name",
+                    source.id.map_or_else(String::new, |id| format!("{id}=")),
+                    source.protocol
+                ));
+                return Ok(None);
+            }
+        };
+        let id = source.id.or(config.trace_id());
+        let is_absent = |frames: &Frames| id.is_some_and(|id| !frames.sources.contains_key(&id));
+        if contents.frames.as_ref().is_some_and(is_absent) {
+            return Ok(None);
+        }
+        let carrier = match (&contents.frames, id) {
+            (Some(frames), Some(id)) => Carrier::Frames { framing: frames.framing, id },
+            (Some(_), None) => {
+                return Err(Failure::input(
+                    format!("frames hold several sources, and {} has no trace ID", source.protocol),
+                    format!("say it with --source ID={}", source.protocol),
+                ));
+            }
+            (None, _) if source.protocol == Protocol::Mtb => {
+                mtb::carrier(&self.capture.buffers[buffer].bytes, source, &everything.program, messages)?
+            }
+            (None, _) => Carrier::Stretches(vec![Stretch::all(self.capture.buffers[buffer].bytes.len())]),
+        };
+        let id = if contents.frames.is_some() { id } else { source.id };
+        Ok(Some(Job { buffer, id, description: source.clone(), config, carrier }))
+    }
+}

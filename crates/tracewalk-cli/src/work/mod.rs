@@ -1,0 +1,166 @@
+//! A capture, what the user says of it, and what was found out of the rest: everything that a command works on.
+
+mod contents;
+mod job;
+mod options;
+mod tell;
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use tracewalk::frame::Framing;
+use tracewalk::ids::Address;
+use tracewalk_input::capture::{Buffer, Capture, Container, SourceDescription};
+use tracewalk_input::cpu::Profile;
+use tracewalk_input::image::{ImageLoader, Memory};
+use tracewalk_input::symbols::Symbols;
+use tracewalk_input::{Origin, Stated};
+use tracewalk_report::drive::{Input, Progress};
+use tracewalk_report::{Code, Section};
+
+use crate::args::CaptureArgs;
+use crate::code::code;
+use crate::failure::Failure;
+use crate::guess;
+use crate::messages::Messages;
+
+pub(crate) use contents::{Contents, Frames};
+pub(crate) use job::Job;
+
+/// A capture and the sources in it that can be decoded.
+#[derive(Debug)]
+pub(crate) struct Work {
+    pub(crate) capture: Capture,
+    pub(crate) contents: Vec<Contents>,
+    /// The sources to be decoded, by buffer and ID.
+    pub(crate) jobs: Vec<Job>,
+    loader: ImageLoader,
+    /// The programs that were put together, by core and profile.
+    programs: Vec<(ProgramKey, Rc<Code>)>,
+    /// Where the processor was found halted, if the MTB had been on up to there.
+    halted_at: Option<Address>,
+}
+
+/// What the memory of a source's core depends on.
+type ProgramKey = (Option<String>, Option<Profile>);
+
+impl Work {
+    /// Opens what the arguments name, and finds out what they do not say.
+    pub(crate) fn open(args: &CaptureArgs, messages: &Messages) -> Result<Self, Failure> {
+        let mut capture = Capture::open(&args.capture)?;
+        tell::refuse_wrong_files(&capture)?;
+        capture.images.extend(args.images.iter().cloned());
+        options::add(&mut capture, args)?;
+        let mut loader = ImageLoader::new();
+        let everything = every_image(&mut loader, &capture)?;
+        let halted_at = args.mtb_pc.map(Address);
+        let mut work =
+            Self { capture, contents: Vec::new(), jobs: Vec::new(), loader, programs: Vec::new(), halted_at };
+        for index in 0..work.capture.buffers.len() {
+            work.look_into(index, args, &everything, messages)?;
+        }
+        work.check_ids(&args.ids, messages)?;
+        Ok(work)
+    }
+
+    /// The bytes of a job's source.
+    pub(crate) fn input<'a>(&'a self, job: &Job, progress: &'a dyn Progress) -> Input<'a> {
+        let capture = &*self.buffer(job).bytes;
+        Input { capture, carrier: job.carrier.clone(), progress }
+    }
+
+    /// The buffer that a job's source is in.
+    pub(crate) fn buffer(&self, job: &Job) -> &Buffer {
+        &self.capture.buffers[job.buffer]
+    }
+
+    /// The program of a job's core, with names and lines if they are wanted.
+    pub(crate) fn code(
+        &mut self,
+        job: &Job,
+        names: Option<&[PathBuf]>,
+        messages: &Messages,
+    ) -> Result<Rc<Code>, Failure> {
+        let key = (job.description.core.clone(), job.description.profile());
+        if let Some((_, code)) = self.programs.iter().find(|(known, _)| *known == key) {
+            return Ok(Rc::clone(code));
+        }
+        let mut memory = self.loader.memory(self.capture.images_for(&job.description))?;
+        let symbols = Symbols::of(&memory);
+        if let Some(table) = symbols.vector_table(&memory.program, key.1) {
+            memory.program.set_vector_table(table.address);
+        }
+        let code = match names {
+            Some(source_dirs) => code(memory, symbols, key.1, source_dirs, messages),
+            None => Rc::new(Code { program: memory.program.into(), ..Code::unknown() }),
+        };
+        self.programs.push((key, Rc::clone(&code)));
+        Ok(code)
+    }
+
+    /// The section of a job in an output.
+    pub(crate) fn section(job: &Job, code: Rc<Code>) -> Section {
+        Section { id: job.id, protocol: job.config.protocol(), code }
+    }
+
+    /// Finds the container and the sources of a buffer.
+    fn look_into(
+        &mut self,
+        index: usize,
+        args: &CaptureArgs,
+        everything: &Memory,
+        messages: &Messages,
+    ) -> Result<(), Failure> {
+        let buffer = &self.capture.buffers[index];
+        let candidates = guess::Candidates::of(everything);
+        let container = match &buffer.container {
+            Some(stated) => stated.clone(),
+            None => Stated::new(guess::container(&buffer.bytes, &candidates), Origin::Detected),
+        };
+        let frames = match container.value {
+            Container::Frames => Some(Frames::scan(&buffer.bytes, Framing::Buffer)),
+            Container::TracePort => {
+                Some(Frames::scan(&buffer.bytes, guess::port_framing(&buffer.bytes, &candidates)))
+            }
+            Container::Raw | Container::Mtb => None,
+        };
+        let contents = Contents { container, frames };
+        let mut found = match buffer.sources.as_slice() {
+            [] => contents.guess_sources(buffer, &candidates, args),
+            stated => contents.complete(stated, buffer, &candidates),
+        };
+        let wanted = |source: &SourceDescription| source.id.is_some_and(|id| args.ids.contains(&id));
+        found.retain(|source| args.ids.is_empty() || wanted(source));
+        let mut jobs = Vec::new();
+        for source in &found {
+            if let Some(job) = self.job(index, &contents, source, everything, messages)? {
+                jobs.push(job);
+            }
+        }
+        jobs.sort_by_key(|job| job.id);
+        if args.ids.is_empty() {
+            tell::refuse_nothing(&found, buffer, everything)?;
+            tell::other_sources(&contents, &found, messages);
+        }
+        tell::findings(&contents, &found, buffer, messages);
+        tell::damage(&contents, buffer, messages);
+        self.jobs.extend(jobs);
+        self.contents.push(contents);
+        Ok(())
+    }
+}
+
+/// The images of all cores together, as far as they go together: to find out what nobody said.
+fn every_image(loader: &mut ImageLoader, capture: &Capture) -> Result<Memory, Failure> {
+    let mut memory = Memory::default();
+    for request in &capture.images {
+        match loader.load(request) {
+            // Cores may have different memories at the same address. Where one core's differ, its program says so.
+            Ok(image) => drop(memory.add(image)),
+            Err(error) if request.origin == Origin::Option("--image") => return Err(error.into()),
+            // It may belong to a core that was not traced.
+            Err(_) => {}
+        }
+    }
+    Ok(memory)
+}
