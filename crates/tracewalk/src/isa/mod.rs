@@ -7,7 +7,9 @@
 //!
 //! The encodings follow the tables of the ARM Architecture Reference Manual, ARMv7-A and ARMv7-R edition (DDI 0406C),
 //! in their order; what ARMv8-M adds (DDI 0553B) is marked. An encoding that the manual calls UNPREDICTABLE is taken
-//! for the instruction whose fields it has. One that it calls UNDEFINED is [`Class::Other`], as it raises an exception.
+//! for the instruction whose fields it has, and for a branch only where that instruction is one of the manual's
+//! branches (T32's `ADD.W` to the PC is not). One that it calls UNDEFINED is [`Class::Other`]: it raises an exception.
+//! Bits that should be one or zero are not looked at.
 //!
 //! ```
 //! use tracewalk::ids::{Address, Isa, Location};
