@@ -32,8 +32,10 @@ use crate::directive::{Directive, Rules};
 use crate::flow::{Element, Engine, Flow};
 use crate::ids::{Address, TraceId};
 use crate::program::Program;
-use crate::protocol::{Decode, Describe, Item, Lower, Malformation, Packets, etmv3, mtb, pft};
-use crate::span::{Span, StreamOffset};
+use crate::protocol::{
+    Decode, Describe, Emit, Item, Lower, Malformation, Packets, TakeItem, etmv3, mtb, pft,
+};
+use crate::span::Span;
 
 /// A source's protocol and its configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -270,47 +272,58 @@ impl<D: Decode, L: Lower<Packet = D::Packet>> Chain<D, L> {
     }
 
     fn push(&mut self, bytes: &[u8], program: &Program, sink: &mut impl FnMut(Element)) {
-        let follower = &mut self.follower;
-        self.packets.push(bytes, &mut |item, span, _| follower.follow(&item, span, program, sink));
+        self.packets.push_to(bytes, &mut Following { follower: &mut self.follower, program, sink });
     }
 
     fn lose_sync(&mut self, program: &Program, sink: &mut impl FnMut(Element)) {
-        let follower = &mut self.follower;
-        let position = self.packets.position();
-        self.packets.lose_sync(&mut |item, span, _| follower.follow(&item, span, program, sink));
-        follower.lost(position, program, sink);
+        let span = Span::new(self.packets.position(), 0);
+        self.packets.lose_sync_to(&mut Following { follower: &mut self.follower, program, sink });
+        let Follower { lowering, flow, .. } = &mut self.follower;
+        lowering.lost(span, &mut Flowing { flow, program, sink });
     }
 
     fn finish(&mut self, program: &Program, sink: &mut impl FnMut(Element)) {
-        let follower = &mut self.follower;
-        self.packets.finish(&mut |item, span, _| follower.follow(&item, span, program, sink));
-        let Follower { lowering, flow, .. } = follower;
-        lowering.finish(&mut |directive, span| flow.follow(program, directive, span, sink));
+        self.packets.finish_to(&mut Following { follower: &mut self.follower, program, sink });
+        let Follower { lowering, flow, .. } = &mut self.follower;
+        lowering.finish(&mut Flowing { flow, program, sink });
         flow.finish(program, sink);
     }
 }
 
-impl<L: Lower> Follower<L> {
-    fn follow(
-        &mut self,
-        item: &Item<L::Packet>,
-        span: Span,
-        program: &Program,
-        sink: &mut impl FnMut(Element),
-    ) {
-        let Self { lowering, flow, counts } = self;
-        counts.count(item);
-        let emit = &mut |directive: Directive, span| flow.follow(program, directive, span, sink);
+// The methods from here to the graph are always inlined, so that the frequent packets become one loop.
+
+/// Takes items, and tells what they prove.
+struct Following<'a, L, S> {
+    follower: &'a mut Follower<L>,
+    program: &'a Program,
+    sink: &'a mut S,
+}
+
+impl<L: Lower, S: FnMut(Element)> TakeItem<L::Packet> for Following<'_, L, S> {
+    #[inline(always)]
+    fn take(&mut self, item: Item<L::Packet>, span: Span, _bytes: &[u8]) {
+        let Follower { lowering, flow, counts } = self.follower;
+        counts.count(&item);
+        let flowing = &mut Flowing { flow, program: self.program, sink: self.sink };
         match item {
-            Item::Packet(packet) => lowering.lower(packet, span, emit),
-            Item::Malformed(_) => lowering.lost(span, emit),
+            Item::Packet(packet) => lowering.lower(&packet, span, flowing),
+            Item::Malformed(_) => lowering.lost(span, flowing),
             // Before the first synchronisation nothing was known yet, and behind a malformed stretch nothing is.
             Item::Unsynchronised => {}
         }
     }
+}
 
-    fn lost(&mut self, at: StreamOffset, program: &Program, sink: &mut impl FnMut(Element)) {
-        let Self { lowering, flow, .. } = self;
-        lowering.lost(Span::new(at, 0), &mut |directive, span| flow.follow(program, directive, span, sink));
+/// Takes directives, and tells what they prove.
+struct Flowing<'a, S> {
+    flow: &'a mut Flow,
+    program: &'a Program,
+    sink: &'a mut S,
+}
+
+impl<S: FnMut(Element)> Emit for Flowing<'_, S> {
+    #[inline(always)]
+    fn emit(&mut self, directive: Directive, span: Span) {
+        self.flow.follow(self.program, directive, span, self.sink);
     }
 }

@@ -9,13 +9,13 @@
 //!
 //! What comes out is what the plain walk alone would give, element for element.
 
-use crate::directive::{Counts, Directive, Rules};
-use crate::ids::Location;
+use crate::directive::{Counts, Directive, PreferredReturn, Rules};
+use crate::ids::{Exception, Location};
 use crate::isa::{Class, Return};
 use crate::program::Program;
 use crate::span::Span;
 
-use super::element::{BranchKind, Element};
+use super::element::{BranchKind, Element, Event, EventKind};
 use super::graph::{Graph, NodeId};
 use super::walk::{OpenBlock, Passed, Position, Walk};
 
@@ -90,7 +90,7 @@ impl Flow {
 
     /// Follows one directive and calls `sink` with what it proves. `span` is the trace that it came from. The program
     /// has to be the same at every call.
-    #[inline]
+    #[inline(always)]
     pub fn follow(
         &mut self,
         program: &Program,
@@ -111,6 +111,27 @@ impl Flow {
                 self.waypoint_to(program, at, target, span, sink)
             }
             _ => false,
+        };
+        if !done {
+            self.infrequent(program, directive, span, sink);
+        }
+    }
+
+    /// What is not an atom nor a target, and what the graph does not hold.
+    #[inline(never)]
+    fn infrequent(
+        &mut self,
+        program: &Program,
+        directive: Directive,
+        span: Span,
+        sink: &mut impl FnMut(Element),
+    ) {
+        let done = match (directive, self.place) {
+            (
+                Directive::Exception { exception: Some(exception), handler: Some(handler), preferred_return },
+                place,
+            ) => self.exception(program, place, (exception, handler, preferred_return), span, sink),
+            (directive, place) => event_in_place(directive, place, span, sink),
         };
         if !done {
             self.by_walk(program, directive, span, sink);
@@ -137,7 +158,7 @@ impl Flow {
         self.take_from_walk(program);
     }
 
-    #[inline]
+    #[inline(always)]
     fn instructions(
         &mut self,
         program: &Program,
@@ -267,7 +288,7 @@ impl Flow {
     }
 
     /// Where the trace says that execution goes on; `false` where the walk has to do it.
-    #[inline]
+    #[inline(always)]
     fn go_on_at(&mut self, program: &Program, place: Place, target: Location) -> bool {
         let Some(graph) = &mut self.graph else { return false };
         match place {
@@ -297,6 +318,49 @@ impl Flow {
                 true
             }
         }
+    }
+
+    /// An exception that the trace names; `false` where the walk has to do it.
+    fn exception(
+        &mut self,
+        program: &Program,
+        place: Place,
+        (exception, handler, preferred_return): (Exception, Location, PreferredReturn),
+        span: Span,
+        sink: &mut impl FnMut(Element),
+    ) -> bool {
+        let Some(graph) = self.graph.as_mut().filter(|_| preferred_return == PreferredReturn::Next) else {
+            return false;
+        };
+        let (last, position) = match place {
+            Place::Walk => return false,
+            Place::Behind(id) => {
+                let node = graph.node(id);
+                (Some(node.last_location()), node.target())
+            }
+            Place::At(at) => {
+                let node = *graph.node(at.node);
+                let (last, next) = node.instruction(program, at.passed);
+                if let Some(last) = last {
+                    sink(Element::Block(node.part(at.passed, (last, next), at.span)));
+                }
+                let before = match at.from {
+                    From::Walk => self.walk.last,
+                    From::Node { node, .. } => Some(graph.node(node).last_location()),
+                };
+                let last = last.map_or(before, |last| Some(Location::new(last, node.isa)));
+                (last, Some(Location::new(next, node.isa)))
+            }
+        };
+        self.walk.taken_from(position, last);
+        let (exception, handler, preferred_return) =
+            (Some(exception), Some(handler), position.map(|position| position.address));
+        let kind = EventKind::Exception { exception, preferred_return, handler };
+        sink(Element::Event(Event { kind, span }));
+        self.place = Place::Walk;
+        self.walk.jump(handler);
+        self.take_from_walk(program);
+        true
     }
 
     /// Tells the walk where execution has come to.
@@ -369,6 +433,27 @@ impl Flow {
             self.place = Place::At(At::start(node, Span::default()));
         }
     }
+}
+
+/// An event that neither moves the position nor cuts a block; `false` for everything else.
+#[inline]
+fn event_in_place(directive: Directive, place: Place, span: Span, sink: &mut impl FnMut(Element)) -> bool {
+    let nothing_open = match place {
+        Place::Walk => false,
+        Place::At(at) => at.passed == 0,
+        Place::Behind(_) => true,
+    };
+    let kind = match directive {
+        Directive::ExceptionReturn => EventKind::ExceptionReturn,
+        Directive::Timestamp(time) => EventKind::Timestamp(time),
+        Directive::Cycles(cycles) => EventKind::Cycles(cycles),
+        Directive::Trigger => EventKind::Trigger,
+        _ => return false,
+    };
+    if nothing_open {
+        sink(Element::Event(Event { kind, span }));
+    }
+    nothing_open
 }
 
 impl At {

@@ -103,6 +103,17 @@ impl Node {
         }
     }
 
+    /// The first `instructions` instructions as an element, of which the last stands at `last`, the next one at `end`.
+    pub(super) const fn part(&self, instructions: u32, (last, end): (Address, Address), span: Span) -> Block {
+        let ending = Ending::Interrupted;
+        Block { start: self.start, end, isa: self.isa, instructions, last, ending, span }
+    }
+
+    /// The instruction that ends the block.
+    pub(super) const fn last_location(&self) -> Location {
+        Location::new(self.last, self.isa)
+    }
+
     /// Where the last instruction goes by itself; `None` where only the trace can say.
     #[inline]
     pub(super) const fn target(&self) -> Option<Location> {

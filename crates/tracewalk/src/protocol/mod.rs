@@ -23,7 +23,7 @@ use crate::ids::Address;
 use crate::span::Span;
 
 pub use i_sync_reason::ISyncReason;
-pub use packets::{Item, Packets};
+pub use packets::{Item, Packets, TakeItem};
 pub use registers::Registers;
 
 /// A protocol's packet decoder: a state machine without I/O.
@@ -38,11 +38,11 @@ pub trait Decode {
     /// depend on how the input was cut.
     fn decode(&mut self, input: &[u8]) -> Step<Self::Packet>;
 
-    /// Reads the short and frequent packets at the start of `input`, as long as there are any, and calls `each` with the
-    /// packet, where it starts and how many bytes it takes; returns how many bytes were read. What [`Decode::decode`]
-    /// would answer to the same bytes is the same; this only spares its questions.
-    fn decode_frequent(&mut self, input: &[u8], each: &mut impl FnMut(Self::Packet, usize, usize)) -> usize {
-        let _ = (input, each);
+    /// Reads the short and frequent packets at the start of `input`, as long as there are any, and gives each to `taker`;
+    /// returns how many bytes were read. What [`Decode::decode`] would answer to the same bytes is the same; this only
+    /// spares its questions.
+    fn decode_frequent(&mut self, input: &[u8], taker: &mut impl TakeFrequent<Self::Packet>) -> usize {
+        let _ = (input, taker);
         0
     }
 
@@ -79,6 +79,25 @@ pub enum Step<P> {
     NeedInput,
 }
 
+/// Takes directives. Closures do; what is to be joined to a lowering in one loop has a method that is always inlined.
+pub trait Emit {
+    /// Takes the next directive, and the span of the packet that it came from.
+    fn emit(&mut self, directive: Directive, span: Span);
+}
+
+impl<F: FnMut(Directive, Span)> Emit for F {
+    #[inline(always)]
+    fn emit(&mut self, directive: Directive, span: Span) {
+        self(directive, span);
+    }
+}
+
+/// Takes frequent packets: see [`Decode::decode_frequent`].
+pub trait TakeFrequent<P> {
+    /// Takes the next packet, which starts at `at` and takes `bytes` bytes.
+    fn take(&mut self, packet: P, at: usize, bytes: usize);
+}
+
 /// A protocol's interpretation: packets → directives.
 pub trait Lower {
     /// The protocol's packet.
@@ -88,13 +107,13 @@ pub trait Lower {
     ///
     /// A directive may be held back until a later packet makes it certain; it is emitted with the span of the packet
     /// that it came from.
-    fn lower(&mut self, packet: &Self::Packet, span: Span, emit: &mut impl FnMut(Directive, Span));
+    fn lower(&mut self, packet: &Self::Packet, span: Span, emit: &mut impl Emit);
 
     /// Trace was malformed or lost here.
-    fn lost(&mut self, span: Span, emit: &mut impl FnMut(Directive, Span));
+    fn lost(&mut self, span: Span, emit: &mut impl Emit);
 
     /// The trace ends: what was held back is certain now.
-    fn finish(&mut self, emit: &mut impl FnMut(Directive, Span));
+    fn finish(&mut self, emit: &mut impl Emit);
 }
 
 /// A packet that can tell its name and fields, so that exporters need to know no protocol.

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Decode, Malformation, Step};
+use super::{Decode, Malformation, Step, TakeFrequent};
 use crate::span::{Span, StreamOffset};
 
 /// The longest malformed or unsynchronised stretch in one item. Longer ones come as several, so that memory stays
@@ -18,6 +18,38 @@ pub enum Item<P> {
     Malformed(Malformation),
     /// Bytes passed over before the first synchronisation, or going on behind a long malformed stretch.
     Unsynchronised,
+}
+
+/// Takes the items of a packet stream.
+pub trait TakeItem<P> {
+    /// Takes the next item, where it stands and its bytes.
+    fn take(&mut self, item: Item<P>, span: Span, bytes: &[u8]);
+}
+
+/// A closure that takes items.
+struct Call<F>(F);
+
+impl<P, F: FnMut(Item<P>, Span, &[u8])> TakeItem<P> for Call<F> {
+    #[inline(always)]
+    fn take(&mut self, item: Item<P>, span: Span, bytes: &[u8]) {
+        (self.0)(item, span, bytes);
+    }
+}
+
+/// Gives frequent packets on as items.
+struct Frequent<'a, T> {
+    taker: &'a mut T,
+    /// Where the decoder's input starts.
+    start: StreamOffset,
+    input: &'a [u8],
+}
+
+impl<P, T: TakeItem<P>> TakeFrequent<P> for Frequent<'_, T> {
+    #[inline(always)]
+    fn take(&mut self, packet: P, at: usize, bytes: usize) {
+        let span = Span::new(StreamOffset(self.start.0 + at as u64), bytes as u64);
+        self.taker.take(Item::Packet(packet), span, self.input.get(at..at + bytes).unwrap_or_default());
+    }
 }
 
 /// A source's bytes, in pieces of any size, to packets.
@@ -60,28 +92,43 @@ impl<D: Decode> Packets<D> {
 
     /// Takes the next bytes of the source and calls `sink` with each item, where it stands and its bytes.
     pub fn push(&mut self, input: &[u8], sink: &mut impl FnMut(Item<D::Packet>, Span, &[u8])) {
-        let mut input = input;
-        while !self.carried.is_empty() && !input.is_empty() {
-            input = self.push_behind_carried(input, sink);
-        }
-        let consumed = self.decode_all(input, sink);
-        self.carried.extend_from_slice(input.get(consumed..).unwrap_or_default());
+        self.push_to(input, &mut Call(sink));
     }
 
     /// The source ends here: gives the last items.
     pub fn finish(&mut self, sink: &mut impl FnMut(Item<D::Packet>, Span, &[u8])) {
-        let rest = core::mem::take(&mut self.carried);
-        if !rest.is_empty() {
-            self.close_gap(sink);
-            self.gap_reason = Some(self.decoder.truncated(&rest));
-            self.take_into_gap(&rest, sink);
-        }
-        self.close_gap(sink);
+        self.finish_to(&mut Call(sink));
     }
 
     /// Bytes of the source were lost before the next ones: gives what is complete and searches for synchronisation.
     pub fn lose_sync(&mut self, sink: &mut impl FnMut(Item<D::Packet>, Span, &[u8])) {
-        self.finish(sink);
+        self.lose_sync_to(&mut Call(sink));
+    }
+
+    /// [`Packets::push`] for a taker whose method can be inlined.
+    pub fn push_to(&mut self, input: &[u8], taker: &mut impl TakeItem<D::Packet>) {
+        let mut input = input;
+        while !self.carried.is_empty() && !input.is_empty() {
+            input = self.push_behind_carried(input, taker);
+        }
+        let consumed = self.decode_all(input, taker);
+        self.carried.extend_from_slice(input.get(consumed..).unwrap_or_default());
+    }
+
+    /// [`Packets::finish`] for a taker whose method can be inlined.
+    pub fn finish_to(&mut self, taker: &mut impl TakeItem<D::Packet>) {
+        let rest = core::mem::take(&mut self.carried);
+        if !rest.is_empty() {
+            self.close_gap(taker);
+            self.gap_reason = Some(self.decoder.truncated(&rest));
+            self.take_into_gap(&rest, taker);
+        }
+        self.close_gap(taker);
+    }
+
+    /// [`Packets::lose_sync`] for a taker whose method can be inlined.
+    pub fn lose_sync_to(&mut self, taker: &mut impl TakeItem<D::Packet>) {
+        self.finish_to(taker);
         self.decoder.desynchronise();
     }
 
@@ -92,18 +139,14 @@ impl<D: Decode> Packets<D> {
     }
 
     /// Gives the decoder the carried bytes with some of `input` behind them; returns what is left of `input`.
-    fn push_behind_carried<'a>(
-        &mut self,
-        input: &'a [u8],
-        sink: &mut impl FnMut(Item<D::Packet>, Span, &[u8]),
-    ) -> &'a [u8] {
+    fn push_behind_carried<'a>(&mut self, input: &'a [u8], taker: &mut impl TakeItem<D::Packet>) -> &'a [u8] {
         // A few bytes complete nearly every packet; taking all of the input here would copy it.
         const HELPING: usize = 32;
         let mut joined = core::mem::take(&mut self.carried);
         let old = joined.len();
         let (helping, rest) = input.split_at(input.len().min(HELPING));
         joined.extend_from_slice(helping);
-        let consumed = self.decode_all(&joined, sink);
+        let consumed = self.decode_all(&joined, taker);
         match consumed.checked_sub(old) {
             // Decoding has come into `input`: go on there, without copies.
             Some(of_input) => input.get(of_input..).unwrap_or_default(),
@@ -116,15 +159,12 @@ impl<D: Decode> Packets<D> {
     }
 
     /// Decodes until the input ends or is incomplete; returns how many bytes were consumed.
-    fn decode_all(&mut self, input: &[u8], sink: &mut impl FnMut(Item<D::Packet>, Span, &[u8])) -> usize {
+    fn decode_all(&mut self, input: &[u8], taker: &mut impl TakeItem<D::Packet>) -> usize {
         let mut consumed = 0;
         while let Some(rest) = input.get(consumed..).filter(|rest| !rest.is_empty()) {
             if self.gap.is_empty() {
-                let start = self.position;
-                let frequent = self.decoder.decode_frequent(rest, &mut |packet, at, bytes| {
-                    let span = Span::new(StreamOffset(start.0 + at as u64), bytes as u64);
-                    sink(Item::Packet(packet), span, rest.get(at..at + bytes).unwrap_or_default());
-                });
+                let mut frequent = Frequent { taker, start: self.position, input: rest };
+                let frequent = self.decoder.decode_frequent(rest, &mut frequent);
                 if frequent > 0 {
                     self.position.0 += frequent as u64;
                     consumed += frequent;
@@ -133,20 +173,20 @@ impl<D: Decode> Packets<D> {
             }
             match self.decoder.decode(rest) {
                 Step::Packet { packet, bytes } => {
-                    self.close_gap(sink);
+                    self.close_gap(taker);
                     let span = Span::new(self.position, bytes as u64);
-                    sink(Item::Packet(packet), span, rest.get(..bytes).unwrap_or(rest));
+                    taker.take(Item::Packet(packet), span, rest.get(..bytes).unwrap_or(rest));
                     self.position = span.end;
                     consumed += bytes;
                 }
                 Step::Malformed { reason, bytes } => {
-                    self.close_gap(sink);
+                    self.close_gap(taker);
                     self.gap_reason = Some(reason);
-                    self.take_into_gap(rest.get(..bytes).unwrap_or(rest), sink);
+                    self.take_into_gap(rest.get(..bytes).unwrap_or(rest), taker);
                     consumed += bytes;
                 }
                 Step::Searched { bytes } => {
-                    self.take_into_gap(rest.get(..bytes).unwrap_or(rest), sink);
+                    self.take_into_gap(rest.get(..bytes).unwrap_or(rest), taker);
                     consumed += bytes;
                 }
                 Step::NeedInput => break,
@@ -155,24 +195,24 @@ impl<D: Decode> Packets<D> {
         consumed
     }
 
-    fn take_into_gap(&mut self, bytes: &[u8], sink: &mut impl FnMut(Item<D::Packet>, Span, &[u8])) {
+    fn take_into_gap(&mut self, bytes: &[u8], taker: &mut impl TakeItem<D::Packet>) {
         let mut rest = bytes;
         while !rest.is_empty() {
             let (now, later) = rest.split_at(rest.len().min(LONGEST_GAP - self.gap.len()));
             self.gap.extend_from_slice(now);
             self.position.0 += now.len() as u64;
             if self.gap.len() == LONGEST_GAP {
-                self.close_gap(sink);
+                self.close_gap(taker);
             }
             rest = later;
         }
     }
 
-    fn close_gap(&mut self, sink: &mut impl FnMut(Item<D::Packet>, Span, &[u8])) {
+    fn close_gap(&mut self, taker: &mut impl TakeItem<D::Packet>) {
         if !self.gap.is_empty() {
             let item = self.gap_reason.map_or(Item::Unsynchronised, Item::Malformed);
             let start = StreamOffset(self.position.0 - self.gap.len() as u64);
-            sink(item, Span::new(start, self.gap.len() as u64), &self.gap);
+            taker.take(item, Span::new(start, self.gap.len() as u64), &self.gap);
             self.gap.clear();
         }
         self.gap_reason = None;

@@ -62,7 +62,7 @@ pub struct Walk {
     /// The instruction passed last, as long as nothing has said yet where execution went from there.
     pub(super) unconfirmed: Option<Passed>,
     /// The instruction passed last.
-    last: Option<Location>,
+    pub(super) last: Option<Location>,
     /// Whether the first half of a 32-bit Thumb instruction was passed, where halfwords count.
     half_passed: bool,
     context: Context,
@@ -220,8 +220,16 @@ impl Walk {
         self.unconfirmed = Some(passed);
     }
 
+    /// An exception was taken at `position`, where that is known, behind the instruction `last`.
+    pub(super) fn taken_from(&mut self, position: Option<Location>, last: Option<Location>) {
+        if let Some(position) = position {
+            self.interrupted.push(position);
+        }
+        self.last = last;
+    }
+
     /// Execution goes on at a place that the instruction passed last does not lead to.
-    fn jump(&mut self, at: Option<Location>) {
+    pub(super) fn jump(&mut self, at: Option<Location>) {
         self.position = at.map_or(Position::Nowhere, Position::At);
         self.unconfirmed = None;
         self.half_passed = false;

@@ -5,7 +5,7 @@ use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
 use crate::protocol::a_sync::{self, ZeroRun};
 use crate::protocol::branch_address::{self, After, Alignment, ReadError};
 use crate::protocol::synchronisation::{Synchronisation, Unread};
-use crate::protocol::{Decode, ISyncReason, Malformation, Step};
+use crate::protocol::{Decode, ISyncReason, Malformation, Step, TakeFrequent};
 
 use super::config::Config;
 use super::exception::{BranchException, ExceptionInformation};
@@ -55,7 +55,7 @@ impl Decode for Decoder {
 
     /// P-headers, and branch packets of one to four address bytes and nothing else: nearly all of a trace.
     #[inline]
-    fn decode_frequent(&mut self, input: &[u8], each: &mut impl FnMut(Packet, usize, usize)) -> usize {
+    fn decode_frequent(&mut self, input: &[u8], taker: &mut impl TakeFrequent<Packet>) -> usize {
         if self.synchronisation != Synchronisation::InStep {
             return 0;
         }
@@ -66,14 +66,14 @@ impl Decode for Decoder {
             let byte = bytes[0];
             if byte & (header::P_HEADER | header::BRANCH) == header::P_HEADER {
                 let Some(p_header) = PHeader::new(byte, self.config.cycle_accurate) else { break };
-                each(Packet::PHeader(p_header), at, 1);
+                taker.take(Packet::PHeader(p_header), at, 1);
                 at += 1;
             } else if byte & header::BRANCH != 0 {
                 let short =
                     branch_address::read_short(*bytes, self.config.address_encoding, base.address, alignment);
                 let Some((address, length)) = short else { break };
                 base.address = address;
-                each(
+                taker.take(
                     Packet::Branch(Branch { target: Some(base), states_isa: false, exception: None }),
                     at,
                     length,

@@ -14,8 +14,8 @@ use alloc::vec::Vec;
 
 use crate::directive::{Directive, PreferredReturn, Transfer, TransferValue};
 use crate::ids::{ContextId, Exception, Location, SecurityState};
-use crate::protocol::Lower;
 use crate::protocol::synchronisation::Position;
+use crate::protocol::{Emit, Lower};
 use crate::span::Span;
 
 use super::config::{Config, Profile};
@@ -69,8 +69,8 @@ impl Lowering {
         }
     }
 
-    #[inline]
-    fn p_header(&mut self, p_header: PHeader, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+    #[inline(always)]
+    fn p_header(&mut self, p_header: PHeader, span: Span, emit: &mut impl Emit) {
         let Some((executed, failed)) = p_header.run() else {
             p_header.atoms().for_each(|atom| self.atom(atom, span, emit));
             return;
@@ -88,12 +88,12 @@ impl Lowering {
             self.release(emit);
         }
         if certain > 0 {
-            emit(Directive::Instructions { executed: certain, then_failed: false }, span);
+            emit.emit(Directive::Instructions { executed: certain, then_failed: false }, span);
         }
         self.held = Some((Held::Instruction(last), span));
     }
 
-    fn atom(&mut self, atom: Atom, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+    fn atom(&mut self, atom: Atom, span: Span, emit: &mut impl Emit) {
         if atom == Atom::W {
             self.count_cycles(1, span);
             return;
@@ -103,7 +103,7 @@ impl Lowering {
         self.held = Some((Held::Instruction(atom), span));
     }
 
-    fn branch(&mut self, branch: &Branch, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+    fn branch(&mut self, branch: &Branch, span: Span, emit: &mut impl Emit) {
         let taken = branch.exception.as_ref().and_then(|information| {
             information.exception(self.profile, branch.target.map(|target| target.address))
         });
@@ -124,7 +124,10 @@ impl Lowering {
                 self.release(emit);
                 let handler = branch.target.filter(|_| !exception.is_debug_entry());
                 let preferred_return = preferred_return(exception, cancel);
-                emit(Directive::Exception { exception: Some(exception), handler, preferred_return }, span);
+                emit.emit(
+                    Directive::Exception { exception: Some(exception), handler, preferred_return },
+                    span,
+                );
             }
         }
         if let Some(BranchException::Information(information)) = branch.exception {
@@ -132,7 +135,7 @@ impl Lowering {
         }
     }
 
-    fn i_sync(&mut self, i_sync: &ISync, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+    fn i_sync(&mut self, i_sync: &ISync, span: Span, emit: &mut impl Emit) {
         let Some(why) = i_sync.reason.begins(self.position == Position::Known) else {
             if let Some(location) = i_sync.location {
                 self.queue(Directive::Confirm(location), span, emit);
@@ -143,54 +146,48 @@ impl Lowering {
         self.release(emit);
         self.tell_cycles(emit);
         if let Some(cycles) = i_sync.cycles {
-            emit(Directive::Cycles(u64::from(cycles)), span);
+            emit.emit(Directive::Cycles(u64::from(cycles)), span);
         }
         if let Some(in_progress) = i_sync.in_progress {
             // The packet says that this instruction was executed, and not what ran between it and the next one.
-            emit(Directive::Begin { at: Some(in_progress), why }, span);
-            emit(Directive::Instructions { executed: 1, then_failed: false }, span);
+            emit.emit(Directive::Begin { at: Some(in_progress), why }, span);
+            emit.emit(Directive::Instructions { executed: 1, then_failed: false }, span);
         }
-        emit(Directive::Begin { at: i_sync.location, why }, span);
+        emit.emit(Directive::Begin { at: i_sync.location, why }, span);
         self.position = Position::Known;
         self.state(i_sync, span, emit);
     }
 
     /// The state that an I-sync names.
-    fn state(&mut self, i_sync: &ISync, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+    fn state(&mut self, i_sync: &ISync, span: Span, emit: &mut impl Emit) {
         self.security(i_sync.security, span, emit);
         if let Some(context_id) = i_sync.context_id {
             self.context_id(context_id, span, emit);
         }
     }
 
-    fn security(&mut self, security: SecurityState, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+    fn security(&mut self, security: SecurityState, span: Span, emit: &mut impl Emit) {
         if security != self.security {
             self.security = security;
             self.queue(Directive::Security(security), span, emit);
         }
     }
 
-    fn context_id(&mut self, context_id: ContextId, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+    fn context_id(&mut self, context_id: ContextId, span: Span, emit: &mut impl Emit) {
         if self.context_id != Some(context_id) {
             self.context_id = Some(context_id);
             self.queue(Directive::ContextId(context_id), span, emit);
         }
     }
 
-    fn data(
-        &mut self,
-        address: Option<DataAddress>,
-        value: TransferValue,
-        span: Span,
-        emit: &mut impl FnMut(Directive, Span),
-    ) {
+    fn data(&mut self, address: Option<DataAddress>, value: TransferValue, span: Span, emit: &mut impl Emit) {
         let big_endian = address.and_then(|address| address.big_endian).unwrap_or(false);
         let address = address.map(|address| address.address);
         self.queue(Directive::Data(Transfer { address, value, big_endian }), span, emit);
     }
 
     /// The last instruction returned from an exception.
-    fn exception_exit(&mut self, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+    fn exception_exit(&mut self, span: Span, emit: &mut impl Emit) {
         match self.profile {
             Profile::M => {
                 self.release(emit);
@@ -201,8 +198,8 @@ impl Lowering {
     }
 
     /// Where execution goes on behind the last instruction.
-    #[inline]
-    fn target(&mut self, target: Location, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+    #[inline(always)]
+    fn target(&mut self, target: Location, span: Span, emit: &mut impl Emit) {
         if self.held.is_some() && self.nothing_waits() {
             self.target = Some((target, span));
         } else {
@@ -211,46 +208,46 @@ impl Lowering {
     }
 
     /// Whether nothing came behind what is held.
-    #[inline]
+    #[inline(always)]
     fn nothing_waits(&self) -> bool {
         self.target.is_none() && self.queue.is_empty()
     }
 
     /// Emits `directive`, or lets it wait for what is held.
-    fn queue(&mut self, directive: Directive, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+    fn queue(&mut self, directive: Directive, span: Span, emit: &mut impl Emit) {
         if self.queue.len() == LONGEST_QUEUE {
             self.release(emit);
         }
         if self.held.is_some() {
             self.queue.push((directive, span));
         } else {
-            emit(directive, span);
+            emit.emit(directive, span);
         }
     }
 
     /// Nothing can cancel what is held any more.
-    #[inline]
-    fn release(&mut self, emit: &mut impl FnMut(Directive, Span)) {
+    #[inline(always)]
+    fn release(&mut self, emit: &mut impl Emit) {
         match self.held.take() {
             Some((Held::Instruction(Atom::E), span)) => {
-                emit(Directive::Instructions { executed: 1, then_failed: false }, span);
+                emit.emit(Directive::Instructions { executed: 1, then_failed: false }, span);
             }
             Some((Held::Instruction(_), span)) => {
-                emit(Directive::Instructions { executed: 0, then_failed: true }, span);
+                emit.emit(Directive::Instructions { executed: 0, then_failed: true }, span);
             }
-            Some((Held::Return, span)) => emit(Directive::ExceptionReturn, span),
+            Some((Held::Return, span)) => emit.emit(Directive::ExceptionReturn, span),
             None => {}
         }
         if let Some((target, span)) = self.target.take() {
-            emit(Directive::Continue(target), span);
+            emit.emit(Directive::Continue(target), span);
         }
         if !self.queue.is_empty() {
-            self.queue.drain(..).for_each(|(directive, span)| emit(directive, span));
+            self.queue.drain(..).for_each(|(directive, span)| emit.emit(directive, span));
         }
     }
 
     /// Drops what is held, and of the queue what was its effect.
-    fn cancel(&mut self, emit: &mut impl FnMut(Directive, Span)) {
+    fn cancel(&mut self, emit: &mut impl Emit) {
         self.held = None;
         self.target = None;
         for (directive, span) in self.queue.drain(..) {
@@ -262,7 +259,7 @@ impl Lowering {
                     | Directive::Data(_)
             );
             if !effect {
-                emit(directive, span);
+                emit.emit(directive, span);
             }
         }
     }
@@ -274,7 +271,8 @@ impl Lowering {
     }
 
     /// The packets that are not nearly all of a trace.
-    fn infrequent(&mut self, packet: &Packet, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+    #[inline(never)]
+    fn infrequent(&mut self, packet: &Packet, span: Span, emit: &mut impl Emit) {
         match (packet, self.position) {
             (Packet::ASync, Position::Lost) => self.position = Position::InStep,
             // Packets behind a reserved header were read on trial.
@@ -316,9 +314,9 @@ impl Lowering {
         }
     }
 
-    fn tell_cycles(&mut self, emit: &mut impl FnMut(Directive, Span)) {
+    fn tell_cycles(&mut self, emit: &mut impl Emit) {
         if let Some((cycles, span)) = self.cycles.take() {
-            emit(Directive::Cycles(cycles), span);
+            emit.emit(Directive::Cycles(cycles), span);
         }
     }
 }
@@ -336,8 +334,8 @@ fn preferred_return(exception: Exception, cancel: bool) -> PreferredReturn {
 impl Lower for Lowering {
     type Packet = Packet;
 
-    #[inline]
-    fn lower(&mut self, packet: &Packet, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+    #[inline(always)]
+    fn lower(&mut self, packet: &Packet, span: Span, emit: &mut impl Emit) {
         match (packet, self.position) {
             (Packet::PHeader(p_header), Position::Known) => self.p_header(*p_header, span, emit),
             (Packet::Branch(branch), Position::Known) if branch.exception.is_none() => {
@@ -349,13 +347,13 @@ impl Lower for Lowering {
         }
     }
 
-    fn lost(&mut self, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+    fn lost(&mut self, span: Span, emit: &mut impl Emit) {
         self.finish(emit);
         self.position = Position::Lost;
-        emit(Directive::Lost, span);
+        emit.emit(Directive::Lost, span);
     }
 
-    fn finish(&mut self, emit: &mut impl FnMut(Directive, Span)) {
+    fn finish(&mut self, emit: &mut impl Emit) {
         self.release(emit);
         self.tell_cycles(emit);
     }

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use super::packet::{Magic, Packet};
 use crate::directive::{BeginReason, Counts, Directive, PreferredReturn, Rules, RunEnd};
 use crate::ids::{Address, Isa, Location};
-use crate::protocol::Lower;
+use crate::protocol::{Emit, Lower};
 use crate::span::Span;
 
 /// What flow has to know of an MTB beside its directives: it exists in M profile only.
@@ -76,32 +76,26 @@ impl Lowering {
     }
 
     /// A packet behind which nothing is known.
-    fn begin(
-        &mut self,
-        packet: Packet,
-        why: BeginReason,
-        span: Span,
-        emit: &mut impl FnMut(Directive, Span),
-    ) {
+    fn begin(&mut self, packet: Packet, why: BeginReason, span: Span, emit: &mut impl Emit) {
         self.not_begun.clear();
         let source = packet.source();
         if let Some(command) = Magic::at(source) {
-            emit(Directive::Begin { at: None, why }, span);
+            emit.emit(Directive::Begin { at: None, why }, span);
             if let Magic::ExceptionReturn(_) = command {
-                emit(Directive::ExceptionReturn, span);
+                emit.emit(Directive::ExceptionReturn, span);
             }
             self.second_half(command, packet, span, emit);
             return;
         }
-        emit(Directive::Begin { at: Some(code(source)), why }, span);
+        emit.emit(Directive::Begin { at: Some(code(source)), why }, span);
         if !packet.atomic() {
-            emit(Directive::RunTo { address: source, end: RunEnd::Jumps }, span);
+            emit.emit(Directive::RunTo { address: source, end: RunEnd::Jumps }, span);
         }
         self.leave(packet, span, emit);
     }
 
     /// Execution runs on from `from` to the source of `packet`, and leaves from there.
-    fn run(&mut self, from: Address, packet: Packet, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+    fn run(&mut self, from: Address, packet: Packet, span: Span, emit: &mut impl Emit) {
         let end = if packet.atomic() { RunEnd::Before } else { RunEnd::Jumps };
         let handler_begins = matches!(self.position, Position::Excepted { .. });
         if packet.atomic() && handler_begins && packet.source() == from {
@@ -110,21 +104,21 @@ impl Lowering {
             }
             self.not_begun.push(from);
         }
-        emit(Directive::RunTo { address: packet.source(), end }, span);
+        emit.emit(Directive::RunTo { address: packet.source(), end }, span);
         self.leave(packet, span, emit);
     }
 
     /// Execution has come to the source of `packet` and goes to its destination.
-    fn leave(&mut self, packet: Packet, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+    fn leave(&mut self, packet: Packet, span: Span, emit: &mut impl Emit) {
         let (source, to) = (packet.source(), packet.destination());
         match (packet.atomic(), Magic::at(to)) {
             (false, None) => {
-                emit(Directive::Continue(code(to)), span);
+                emit.emit(Directive::Continue(code(to)), span);
                 self.position = Position::Branched { to };
             }
             (false, Some(command)) => {
                 if let Magic::ExceptionReturn(_) = command {
-                    emit(Directive::ExceptionReturn, span);
+                    emit.emit(Directive::ExceptionReturn, span);
                 }
                 self.position = Position::Commanded(command);
             }
@@ -143,13 +137,7 @@ impl Lowering {
     }
 
     /// The second half of a return: `packet` says where to.
-    fn second_half(
-        &mut self,
-        command: Magic,
-        packet: Packet,
-        span: Span,
-        emit: &mut impl FnMut(Directive, Span),
-    ) {
+    fn second_half(&mut self, command: Magic, packet: Packet, span: Span, emit: &mut impl Emit) {
         let (source, to) = (packet.source(), packet.destination());
         if Magic::at(to).is_some() {
             self.lost(span, emit);
@@ -163,19 +151,19 @@ impl Lowering {
             }
             (Magic::ExceptionReturn(_), Some(index)) => {
                 self.not_begun.remove(index);
-                emit(Directive::Continue(code(to)), span);
+                emit.emit(Directive::Continue(code(to)), span);
                 self.position = Position::Excepted { source, to };
             }
             (Magic::FunctionReturn, _) => {
-                emit(Directive::Continue(code(to)), span);
+                emit.emit(Directive::Continue(code(to)), span);
                 self.position = Position::Branched { to };
             }
         }
     }
 
-    fn flush(&mut self, emit: &mut impl FnMut(Directive, Span)) {
+    fn flush(&mut self, emit: &mut impl Emit) {
         if let Some((directive, span)) = self.held.take() {
-            emit(directive, span);
+            emit.emit(directive, span);
         }
     }
 }
@@ -183,7 +171,7 @@ impl Lowering {
 impl Lower for Lowering {
     type Packet = Packet;
 
-    fn lower(&mut self, packet: &Packet, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+    fn lower(&mut self, packet: &Packet, span: Span, emit: &mut impl Emit) {
         let packet = *packet;
         self.last = span;
         let source = packet.source();
@@ -218,23 +206,23 @@ impl Lower for Lowering {
             // Halves that do not belong together: what lies between is not in the buffer.
             (Position::Branched { .. } | Position::Excepted { .. }, Some(_))
             | (Position::Commanded(_), _) => {
-                emit(Directive::Lost, span);
+                emit.emit(Directive::Lost, span);
                 self.begin(packet, BeginReason::Synchronised, span, emit);
             }
         }
     }
 
-    fn lost(&mut self, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+    fn lost(&mut self, span: Span, emit: &mut impl Emit) {
         self.flush(emit);
-        emit(Directive::Lost, span);
+        emit.emit(Directive::Lost, span);
         self.position = Position::Unknown;
     }
 
-    fn finish(&mut self, emit: &mut impl FnMut(Directive, Span)) {
+    fn finish(&mut self, emit: &mut impl Emit) {
         self.flush(emit);
         let known = matches!(self.position, Position::Branched { .. } | Position::Excepted { .. });
         if let Some(address) = self.halted_at.filter(|_| known) {
-            emit(Directive::RunTo { address, end: RunEnd::Before }, self.last);
+            emit.emit(Directive::RunTo { address, end: RunEnd::Before }, self.last);
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
 use crate::protocol::a_sync::{self, ZeroRun};
 use crate::protocol::branch_address::{self, AddressEncoding, After, Alignment, ReadError};
 use crate::protocol::synchronisation::{Synchronisation, Unread};
-use crate::protocol::{Decode, ISyncReason, Malformation, Step};
+use crate::protocol::{Decode, ISyncReason, Malformation, Step, TakeFrequent};
 
 use super::compression::Compression;
 use super::config::{Config, Version};
@@ -224,7 +224,7 @@ impl Decode for Decoder {
 
     /// Atoms, and branch packets of one to four address bytes and nothing else: nearly all of a trace without cycle counts.
     #[inline]
-    fn decode_frequent(&mut self, input: &[u8], each: &mut impl FnMut(Packet, usize, usize)) -> usize {
+    fn decode_frequent(&mut self, input: &[u8], taker: &mut impl TakeFrequent<Packet>) -> usize {
         if self.synchronisation != Synchronisation::InStep || self.config.cycle_accurate {
             return 0;
         }
@@ -235,7 +235,7 @@ impl Decode for Decoder {
             let byte = bytes[0];
             if byte & (header::ATOM | header::BRANCH) == header::ATOM {
                 let Some(atoms) = Atoms::from_header(byte) else { break };
-                each(Packet::Atom(Atom { atoms, cycles: None }), at, 1);
+                taker.take(Packet::Atom(Atom { atoms, cycles: None }), at, 1);
                 at += 1;
             } else if byte & header::BRANCH != 0 {
                 let encoding = AddressEncoding::Alternative;
@@ -243,7 +243,7 @@ impl Decode for Decoder {
                 let Some((address, length)) = short else { break };
                 base.address = address;
                 let branch = Branch { target: Some(base), states_isa: false, exception: None, cycles: None };
-                each(Packet::Branch(branch), at, length);
+                taker.take(Packet::Branch(branch), at, length);
                 at += length;
             } else {
                 break;

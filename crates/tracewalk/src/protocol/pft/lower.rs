@@ -2,8 +2,8 @@
 
 use crate::directive::{Directive, PreferredReturn, RunEnd};
 use crate::ids::{ContextId, Exception, Location, SecurityState, Vmid};
-use crate::protocol::Lower;
 use crate::protocol::synchronisation::Position;
+use crate::protocol::{Emit, Lower};
 use crate::span::Span;
 
 use super::packet::{Atom, Branch, ExceptionInformation, ISync, Packet, Timestamp, WaypointUpdate};
@@ -118,8 +118,8 @@ impl Lowering {
 impl Lower for Lowering {
     type Packet = Packet;
 
-    fn lower(&mut self, packet: &Packet, span: Span, emit: &mut impl FnMut(Directive, Span)) {
-        let emit = &mut |directive| emit(directive, span);
+    fn lower(&mut self, packet: &Packet, span: Span, emit: &mut impl Emit) {
+        let emit = &mut |directive| emit.emit(directive, span);
         match packet {
             Packet::ASync if self.position == Position::Lost => self.position = Position::InStep,
             // Packets behind a reserved header were read on trial.
@@ -149,12 +149,12 @@ impl Lower for Lowering {
         }
     }
 
-    fn lost(&mut self, span: Span, emit: &mut impl FnMut(Directive, Span)) {
+    fn lost(&mut self, span: Span, emit: &mut impl Emit) {
         self.position = Position::Lost;
-        emit(Directive::Lost, span);
+        emit.emit(Directive::Lost, span);
     }
 
-    fn finish(&mut self, _emit: &mut impl FnMut(Directive, Span)) {}
+    fn finish(&mut self, _emit: &mut impl Emit) {}
 }
 
 /// Where the architecture resumes after an exception of this number, seen from how far the trace has come.
