@@ -1,28 +1,19 @@
 //! `flow`: what was executed.
 
 use std::io::Write;
-use std::rc::Rc;
 use std::time::Instant;
 
-use tracewalk::program::Program;
-use tracewalk::span::CaptureOffset;
-use tracewalk_report::Code;
-use tracewalk_report::analysis::{Contradictions, Gaps, Statistics, Verdict};
-use tracewalk_report::drive::NoProgress;
+use tracewalk_report::analysis::Statistics;
 use tracewalk_report::export::{
     Export, FlowJsonl, FlowRecord, FunctionTree, LastInstructions, Listing, ListingOptions, Nothing, Runs,
 };
 
-use super::{print_statistics, tell_if_nothing_decoded};
+use super::{follow, print_statistics};
 use crate::args::{Flow, FlowFormat};
 use crate::failure::Failure;
-use crate::messages::{Messages, counted};
+use crate::messages::Messages;
 use crate::output::{Output, palette, standard_output};
-use crate::progress::Bar;
-use crate::work::{Job, Work};
-
-/// How much of a capture is decoded to see whether the image fits.
-const PROBE: usize = 4 << 20;
+use crate::work::Work;
 
 /// Prints what was executed.
 pub(crate) fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
@@ -35,7 +26,7 @@ pub(crate) fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
     let names = (args.format == FlowFormat::Text).then_some(args.source_dirs.as_slice());
     for job in work.jobs.clone() {
         let code = work.code(&job, names, messages)?;
-        total.add(&flow(args, &work, &job, code, &mut *exporter, messages)?);
+        total.add(&follow::source(&work, &job, code, args.trust_image, &mut *exporter, messages)?);
     }
     drop(exporter);
     out.flush()?;
@@ -57,113 +48,5 @@ fn exporter<'a>(args: &Flow, out: &'a mut Output) -> Box<dyn Export<FlowRecord> 
     match args.last {
         Some(count) => Box::new(LastInstructions::new(exporter, count)),
         None => exporter,
-    }
-}
-
-/// Follows one source.
-fn flow(
-    args: &Flow,
-    work: &Work,
-    job: &Job,
-    code: Rc<Code>,
-    exporter: &mut dyn Export<FlowRecord>,
-    messages: &Messages,
-) -> Result<Statistics, Failure> {
-    let fits = args.trust_image || image_fits(work, job, &code, messages)?;
-    let code = if fits { code } else { Rc::new(Code::unknown()) };
-    let buffer = work.buffer(job);
-    let bar = Bar::new(buffer.bytes.len() as u64, messages.quiet());
-    let mut gaps = Gaps::default();
-    exporter.section(&Work::section(job, Rc::clone(&code)))?;
-    let statistics = work.input(job, &bar).flow(&job.config, &code.program, |mut record| {
-        record.at = CaptureOffset(buffer.file_offset(record.at));
-        gaps.element(&record.element, record.at);
-        exporter.record(record)
-    })?;
-    exporter.end_section()?;
-    drop(bar);
-    tell_if_nothing_decoded(job, &statistics, messages);
-    tell_malformed(job, &statistics, messages);
-    tell_gaps(job, &gaps, &code.program, fits, messages);
-    Ok(statistics)
-}
-
-/// Decodes the beginning without printing it. Where the image contradicts the trace all the time, says so.
-fn image_fits(work: &Work, job: &Job, code: &Code, messages: &Messages) -> Result<bool, Failure> {
-    if code.program.is_empty() {
-        return Ok(true);
-    }
-    let buffer = work.buffer(job);
-    let mut contradictions = Contradictions::default();
-    work.input(job, &NoProgress).head(PROBE).flow(&job.config, &code.program, |record| {
-        contradictions.element(&record.element, CaptureOffset(buffer.file_offset(record.at)));
-        Ok(())
-    })?;
-    let (Verdict::DoesNotFit, Some((at, first))) = (contradictions.verdict(), contradictions.first().first())
-    else {
-        return Ok(true);
-    };
-    messages.incomplete(format_args!(
-        "{}: trace and image disagree {} in {}, first at {at}: {first}; this is not the program that was traced, and \
-         only what the trace itself says is printed; give the right one with --image, or --trust-image to follow \
-         this one",
-        job.name(),
-        counted(contradictions.count(), "time"),
-        counted(contradictions.ranges(), "range"),
-    ));
-    Ok(false)
-}
-
-fn tell_malformed(job: &Job, statistics: &Statistics, messages: &Messages) {
-    if statistics.malformed > 0 {
-        messages.incomplete(format_args!(
-            "{}: {} of malformed trace; `tracewalk packets` shows them",
-            job.name(),
-            counted(statistics.malformed, "part"),
-        ));
-    }
-}
-
-/// Sums up where execution could not be followed, and what would help.
-fn tell_gaps(job: &Job, gaps: &Gaps, program: &Program, image_fits: bool, messages: &Messages) {
-    let name = job.name();
-    if let Some((_, address)) = gaps.no_code.first {
-        if program.is_empty() && !image_fits {
-            // The disagreement was told, and is the reason.
-        } else if program.is_empty() {
-            messages.incomplete(format_args!(
-                "{name}: without the program only what the trace itself says is known; add it with --image FILE"
-            ));
-        } else {
-            messages.incomplete(format_args!(
-                "{name}: execution reached code that no image holds {}, first at {address}; add it with --image FILE \
-                 or --image ADDRESS:FILE",
-                counted(gaps.no_code.count, "time"),
-            ));
-        }
-    }
-    if let Some((at, reason)) = gaps.undecodable.first {
-        messages.incomplete(format_args!(
-            "{name}: {}, first at {at}: {reason}; --image can name a better file",
-            counted(gaps.undecodable.count, "place") + " where code cannot be decoded",
-        ));
-    }
-    if let Some((at, reason)) = gaps.contradictions.first {
-        messages.incomplete(format_args!(
-            "{name}: {}, first at {at}: {reason}; check that --image is exactly the program that was traced",
-            counted(gaps.contradictions.count, "contradiction"),
-        ));
-    }
-    if let Some((at, ())) = gaps.address_unknown.first {
-        messages.incomplete(format_args!(
-            "{name}: {}, first at {at}; nothing can be done about it",
-            counted(gaps.address_unknown.count, "time") + " the trace does not say where execution went",
-        ));
-    }
-    if let Some((at, ())) = gaps.trace_lost.first {
-        messages.incomplete(format_args!(
-            "{name}: {}, first at {at}; `tracewalk info` shows what was lost",
-            counted(gaps.trace_lost.count, "place") + " where trace is malformed or missing",
-        ));
     }
 }

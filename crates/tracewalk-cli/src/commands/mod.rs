@@ -1,6 +1,7 @@
 //! One file for each command, and what they share.
 
 pub(crate) mod flow;
+mod follow;
 pub(crate) mod info;
 pub(crate) mod packets;
 pub(crate) mod shell;
