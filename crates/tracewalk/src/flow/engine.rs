@@ -9,8 +9,8 @@
 //!
 //! What comes out is what the plain walk alone would give, element for element.
 
-use crate::directive::{Counts, Directive, PreferredReturn, Rules};
-use crate::ids::{Exception, Location};
+use crate::directive::{Counts, Directive, PreferredReturn, Rules, RunEnd};
+use crate::ids::{Address, Exception, Location};
 use crate::isa::{Class, Return};
 use crate::program::Program;
 use crate::span::Span;
@@ -131,6 +131,9 @@ impl Flow {
                 Directive::Exception { exception: Some(exception), handler: Some(handler), preferred_return },
                 place,
             ) => self.exception(program, place, (exception, handler, preferred_return), span, sink),
+            (Directive::RunTo { address, end: RunEnd::Through }, Place::At(at)) => {
+                self.run_through(program, at, address, span)
+            }
             (directive, place) => event_in_place(directive, place, span, sink),
         };
         if !done {
@@ -271,11 +274,15 @@ impl Flow {
     ) -> bool {
         let Some(graph) = self.graph.as_mut().filter(|_| at.passed == 0) else { return false };
         let node = *graph.node(at.node);
-        if node.returns == Some(Return::Exception) || node.target().is_some_and(|expected| expected != target)
-        {
+        if node.target().is_some_and(|expected| expected != target) {
             return false;
         }
+        let returns = node.returns == Some(Return::Exception);
+        let target = if returns { self.walk.unrounded(target) } else { target };
         let Some(next) = graph.node_at(program, target) else { return false };
+        if returns {
+            self.walk.interrupted.pop();
+        }
         sink(Element::Block(node.block(true, span)));
         if node.link && self.rules.return_stack {
             self.walk.return_stack.push(node.behind());
@@ -294,12 +301,15 @@ impl Flow {
         match place {
             Place::Walk => false,
             Place::Behind(node) => {
-                // A return from an exception may have to be corrected, and a wrong target has to be told.
-                if graph.node(node).returns == Some(Return::Exception) || graph.node(node).target().is_some()
-                {
+                if graph.node(node).target().is_some() {
                     return false;
                 }
+                let returns = graph.node(node).returns == Some(Return::Exception);
+                let target = if returns { self.walk.unrounded(target) } else { target };
                 let Some(next) = graph.node_at(program, target) else { return false };
+                if returns {
+                    self.walk.interrupted.pop();
+                }
                 let from = From::Node { node, taken: true, confirmed: true };
                 self.place = Place::At(At { from, ..At::start(next, Span::default()) });
                 true
@@ -318,6 +328,19 @@ impl Flow {
                 true
             }
         }
+    }
+
+    /// Everything through `until`, where no waypoint is on the way; `false` where the walk has to do it.
+    fn run_through(&mut self, program: &Program, mut at: At, until: Address, span: Span) -> bool {
+        let Some(graph) = self.graph.as_ref().filter(|_| at.passed == 0) else { return false };
+        let node = graph.node(at.node);
+        if until < node.start || until >= node.last {
+            return false;
+        }
+        at.passed = node.instructions_through(program, until);
+        at.span = span;
+        self.place = Place::At(at);
+        true
     }
 
     /// An exception that the trace names; `false` where the walk has to do it.

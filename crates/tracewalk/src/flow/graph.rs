@@ -139,6 +139,18 @@ impl Node {
         Location::new(self.end, self.isa)
     }
 
+    /// How many of the block's instructions start at or before `until`, which lies before the last one.
+    pub(super) fn instructions_through(&self, program: &Program, until: Address) -> u32 {
+        let code = program.code(self.start).unwrap_or_default();
+        let (mut count, mut at) = (0, self.start);
+        while at <= until && count < self.instructions {
+            let rest = code.get(at.bytes_since(self.start) as usize..).unwrap_or_default();
+            at = at.plus(isa::size(rest, self.isa));
+            count += 1;
+        }
+        count
+    }
+
     /// Where the block's instruction number `index` stands, and the one before it.
     pub(super) fn instruction(&self, program: &Program, index: u32) -> (Option<Address>, Address) {
         let code = program.code(self.start).unwrap_or_default();

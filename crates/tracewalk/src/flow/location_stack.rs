@@ -41,7 +41,8 @@ impl LocationStack {
 
     /// What [`LocationStack::pop`] would give.
     pub(super) fn newest(&self) -> Option<Location> {
-        self.clone().pop()
+        let top = (self.top + DEPTH - 1) % DEPTH;
+        self.entries.get(top).copied().filter(|_| self.count > 0)
     }
 
     pub(super) fn clear(&mut self) {

@@ -58,7 +58,7 @@ pub struct Walk {
     /// Where predicted returns go: behind the calls that were executed.
     pub(super) return_stack: LocationStack,
     /// Where exceptions were taken from and execution has not returned to.
-    interrupted: LocationStack,
+    pub(super) interrupted: LocationStack,
     /// The instruction passed last, as long as nothing has said yet where execution went from there.
     pub(super) unconfirmed: Option<Passed>,
     /// The instruction passed last.

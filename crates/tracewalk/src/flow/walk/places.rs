@@ -39,15 +39,24 @@ impl Walk {
     /// instruction behind a return, captures were seen to send fewer: the instruction set is then that of the handler,
     /// and the address is rounded down to its alignment. A return into the word that was interrupted, in another
     /// instruction set, is such a one: it goes where the exception was taken from.
-    pub(in crate::flow) fn resumed(&mut self, target: Location) -> Location {
-        let returns =
-            self.unconfirmed.is_some_and(|passed| passed.taken && passed.returns == Some(Return::Exception));
-        let interrupted = if returns { self.interrupted.pop() } else { None };
+    pub(in crate::flow) fn unrounded(&self, target: Location) -> Location {
         let rounded = |interrupted: &Location| {
             interrupted.address != target.address
                 && interrupted.address.aligned_for(target.isa) == target.address
         };
-        interrupted.filter(rounded).unwrap_or(target)
+        self.interrupted.newest().filter(rounded).unwrap_or(target)
+    }
+
+    /// Where execution goes on that the trace says goes on at `target`.
+    fn resumed(&mut self, target: Location) -> Location {
+        let returns =
+            self.unconfirmed.is_some_and(|passed| passed.taken && passed.returns == Some(Return::Exception));
+        if !returns {
+            return target;
+        }
+        let target = self.unrounded(target);
+        self.interrupted.pop();
+        target
     }
 
     /// A periodic synchronisation.
