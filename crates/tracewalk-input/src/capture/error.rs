@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use super::dump::DumpProblem;
 use crate::file::FileProblem;
 use crate::paths::PathProblem;
 
@@ -118,6 +119,8 @@ pub enum CaptureErrorKind {
         /// The name that was probably meant, where there is any.
         nearest: Option<String>,
     },
+    /// The file says what memory held, and cannot be used.
+    Dump(DumpProblem),
     /// The snapshot describes no trace buffer.
     NoBuffer,
     /// The snapshot has more parts than any system.
@@ -161,6 +164,7 @@ impl CaptureError {
                 Some("open the trace file itself, with --container, --source and --image".to_owned())
             }
             Kind::TraceId { .. } => Some("give the source's ID with --source ID=PROTOCOL".to_owned()),
+            Kind::Dump(problem) => Some(problem.hint().to_owned()),
             Kind::Toml(_)
             | Kind::Line { .. }
             | Kind::BeforeSection { .. }
@@ -219,6 +223,7 @@ impl fmt::Display for CaptureErrorKind {
             Self::TooMany { what, found, limit } => {
                 write!(f, "expected at most {limit} {what}, found {found}")
             }
+            Self::Dump(problem) => problem.fmt(f),
             Self::NoBuffer => f.write_str("describes no trace buffer"),
         }
     }

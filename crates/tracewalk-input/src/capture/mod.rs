@@ -25,6 +25,7 @@ mod container;
 mod description;
 mod devices;
 mod document;
+pub mod dump;
 mod error;
 mod ini;
 mod registers;

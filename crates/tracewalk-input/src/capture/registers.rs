@@ -94,15 +94,29 @@ impl Registers {
             let at = |kind| error(Some(line), kind);
             let (key, value) =
                 ini::assignment(text).ok_or_else(|| at(CaptureErrorKind::Line { found: excerpt(text) }))?;
-            let name = known(key, &MTB).map_err(|nearest| {
-                at(CaptureErrorKind::UnknownKey { place: "registers".to_owned(), key: excerpt(key), nearest })
-            })?;
-            if registers.stated(name).is_some() {
-                return Err(at(CaptureErrorKind::Repeated { key: name.to_owned() }));
-            }
-            registers.set(name, parse_value(name, value).map_err(at)?, Origin::line(path, line));
+            registers.add_mtb(path, line, key, value).map_err(at)?;
         }
         Ok(registers)
+    }
+
+    /// Adds the register that a line of a file names.
+    pub(crate) fn add_mtb(
+        &mut self,
+        path: &Path,
+        line: u32,
+        key: &str,
+        value: &str,
+    ) -> Result<(), CaptureErrorKind> {
+        let name = known(key, &MTB).map_err(|nearest| CaptureErrorKind::UnknownKey {
+            place: "registers".to_owned(),
+            key: excerpt(key),
+            nearest,
+        })?;
+        if self.stated(name).is_some() {
+            return Err(CaptureErrorKind::Repeated { key: name.to_owned() });
+        }
+        self.set(name, parse_value(name, value)?, Origin::line(path, line));
+        Ok(())
     }
 }
 

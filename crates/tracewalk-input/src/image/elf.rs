@@ -17,7 +17,7 @@ use crate::bytes::Bytes;
 const MOST_SEGMENTS: usize = 1024;
 
 /// Segments may share bytes of the file (headers, alignment), but not everything many times over.
-const MOST_TIMES_THE_FILE: u64 = 4;
+pub(crate) const MOST_TIMES_THE_FILE: u64 = 4;
 
 const ENDIAN: LittleEndian = LittleEndian;
 
@@ -52,13 +52,13 @@ pub(super) fn read(file: &Path, bytes: &Bytes) -> Result<Image, ImageErrorKind> 
     })
 }
 
-fn malformed(error: object::read::Error) -> ImageErrorKind {
+pub(crate) fn malformed(error: object::read::Error) -> ImageErrorKind {
     ImageErrorKind::Malformed(error.to_string())
 }
 
 /// Whether this is a little-endian ELF file for 32-bit Arm. Looks at bytes one by one, because the layout of the header
 /// depends on what they say.
-fn check_identity(data: &[u8]) -> Result<(), ImageErrorKind> {
+pub(crate) fn check_identity(data: &[u8]) -> Result<(), ImageErrorKind> {
     const HEADER: usize = size_of::<FileHeader32<LittleEndian>>();
     if !data.starts_with(&elf::ELFMAG) {
         return Err(ImageErrorKind::NotElf(Looks::like(data)));
@@ -88,7 +88,7 @@ fn check_identity(data: &[u8]) -> Result<(), ImageErrorKind> {
 
 /// Whether the tables of segments and sections are in the file. The section headers come last in most files, so this
 /// finds one that was not copied completely.
-fn check_tables(header: &FileHeader32<LittleEndian>, data: &[u8]) -> Result<(), ImageErrorKind> {
+pub(crate) fn check_tables(header: &FileHeader32<LittleEndian>, data: &[u8]) -> Result<(), ImageErrorKind> {
     let tables = [
         ("the table of segments", header.e_phoff(ENDIAN), header.e_phnum(ENDIAN), header.e_phentsize(ENDIAN)),
         ("the table of sections", header.e_shoff(ENDIAN), header.e_shnum(ENDIAN), header.e_shentsize(ENDIAN)),
@@ -205,7 +205,7 @@ fn has_memory(section: &SectionHeader32<LittleEndian>) -> bool {
     section.sh_flags(ENDIAN).contains(elf::SHF_ALLOC) && section.sh_type(ENDIAN) != elf::SHT_NOBITS
 }
 
-fn file_range(
+pub(crate) fn file_range(
     what: &'static str,
     offset: u32,
     size: u32,
@@ -225,7 +225,7 @@ fn check_address(start: Address, size: u32) -> Result<(), ImageErrorKind> {
     Ok(())
 }
 
-fn check_count(found: usize) -> Result<(), ImageErrorKind> {
+pub(crate) fn check_count(found: usize) -> Result<(), ImageErrorKind> {
     if found > MOST_SEGMENTS {
         return Err(ImageErrorKind::TooManySegments { found, limit: MOST_SEGMENTS });
     }

@@ -21,7 +21,7 @@
 //! ```
 
 mod attributes;
-mod elf;
+pub(crate) mod elf;
 mod error;
 mod request;
 

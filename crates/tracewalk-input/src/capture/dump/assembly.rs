@@ -1,0 +1,96 @@
+//! Bytes at addresses, in any order → pieces of memory.
+
+use tracewalk::ids::Address;
+
+use super::MemoryPiece;
+use super::problem::DumpProblem;
+
+/// A problem, and the line where it is seen.
+pub(super) type Located = (Option<u32>, DumpProblem);
+
+/// Parts of memory, as the file gives them. Takes room for the file's bytes, wherever their addresses are.
+#[derive(Debug, Default)]
+pub(super) struct Assembly {
+    bytes: Vec<u8>,
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    address: Address,
+    /// Where its bytes start in `Assembly::bytes`.
+    start: usize,
+    length: usize,
+    line: Option<u32>,
+}
+
+impl Assembly {
+    /// Adds the bytes at `address`, which `line` says.
+    pub(super) fn add(&mut self, address: u64, bytes: &[u8], line: Option<u32>) -> Result<(), Located> {
+        let past_end = || (line, DumpProblem::PastEndOfMemory { address, bytes: bytes.len() as u64 });
+        if address.checked_add(bytes.len() as u64).is_none_or(|end| end > 1 << 32) {
+            return Err(past_end());
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let address = Address(u32::try_from(address).map_err(|_| past_end())?);
+        self.parts.push(Part { address, start: self.bytes.len(), length: bytes.len(), line });
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// The pieces, by address. Parts that touch become one, parts that overlap have to agree.
+    pub(super) fn finish(mut self) -> Result<Vec<MemoryPiece>, Located> {
+        // Stable: of two parts at one address the one that came first stays the first.
+        self.parts.sort_by_key(|part| part.address);
+        let mut pieces = Vec::<(Address, Vec<u8>)>::new();
+        for (index, part) in self.parts.iter().enumerate() {
+            let bytes = self.bytes_of(part);
+            let Some((start, piece)) = pieces.last_mut() else {
+                pieces.push((part.address, bytes.to_vec()));
+                continue;
+            };
+            // In order of the addresses, so this never wraps.
+            let offset = part.address.bytes_since(*start) as usize;
+            let Some(known) = piece.get(offset..) else {
+                pieces.push((part.address, bytes.to_vec()));
+                continue;
+            };
+            if let Some(difference) = known.iter().zip(bytes).position(|(known, new)| known != new) {
+                return Err(self.conflict(index, difference));
+            }
+            let new = bytes.get(known.len()..).unwrap_or_default();
+            piece.extend_from_slice(new);
+        }
+        if pieces.is_empty() {
+            return Err((None, DumpProblem::NoMemory));
+        }
+        let pieces = pieces.into_iter();
+        Ok(pieces
+            .map(|(address, bytes)| MemoryPiece { address: Some(address), bytes: bytes.into() })
+            .collect())
+    }
+
+    fn bytes_of(&self, part: &Part) -> &[u8] {
+        self.bytes.get(part.start..).and_then(|bytes| bytes.get(..part.length)).unwrap_or_default()
+    }
+
+    /// The part at `index` says something else than an earlier one, `offset` bytes from its start.
+    fn conflict(&self, index: usize, offset: usize) -> Located {
+        let at = |part: &Part| part.address.plus(u32::try_from(offset).unwrap_or(0));
+        let (earlier, rest) = self.parts.split_at(index);
+        let Some(part) = rest.first() else { return (None, DumpProblem::NoMemory) };
+        let at = at(part);
+        let byte = |part: &Part| self.bytes_of(part).get(at.bytes_since(part.address) as usize).copied();
+        let found = byte(part).unwrap_or(0);
+        let other = earlier.iter().find_map(|other| Some((byte(other)?, other.line)));
+        let (other, other_line) = other.unwrap_or((0, None));
+        // The later line of the file is the one to be looked at.
+        if part.line < other_line {
+            let problem = DumpProblem::Conflict { at, found: other, other: found, other_line: part.line };
+            return (other_line, problem);
+        }
+        (part.line, DumpProblem::Conflict { at, found, other, other_line })
+    }
+}

@@ -1,0 +1,56 @@
+//! ELF core files: what `generate-core-file` of GDB writes. Each loadable segment is memory.
+
+use object::LittleEndian;
+use object::elf::{self, FileHeader32};
+use object::read::elf::{FileHeader, ProgramHeader};
+
+use super::MemoryPiece;
+use super::assembly::{Assembly, Located};
+use super::problem::DumpProblem;
+use crate::image::ImageErrorKind;
+use crate::image::elf::{
+    MOST_TIMES_THE_FILE, check_count, check_identity, check_tables, file_range, malformed,
+};
+
+const ENDIAN: LittleEndian = LittleEndian;
+
+/// Whether the file says that it is an ELF core file, of whatever machine.
+pub(super) fn is_core(bytes: &[u8]) -> bool {
+    let big_endian = bytes.get(5).is_some_and(|&order| elf::DataEncoding(order) == elf::ELFDATA2MSB);
+    let kind = bytes.get(16..).and_then(|rest| rest.first_chunk().copied());
+    let kind = kind.map(if big_endian { u16::from_be_bytes } else { u16::from_le_bytes });
+    bytes.starts_with(&elf::ELFMAG) && kind.is_some_and(|kind| elf::FileType(kind) == elf::ET_CORE)
+}
+
+pub(super) fn read(bytes: &[u8]) -> Result<Vec<MemoryPiece>, Located> {
+    segments(bytes).map_err(|kind| (None, DumpProblem::Core(kind)))?.finish()
+}
+
+fn segments(bytes: &[u8]) -> Result<Assembly, ImageErrorKind> {
+    check_identity(bytes)?;
+    let header = FileHeader32::<LittleEndian>::parse(bytes).map_err(malformed)?;
+    check_tables(header, bytes)?;
+    let mut memory = Assembly::default();
+    let (mut count, mut claimed) = (0, 0_u64);
+    for program in header.program_headers(ENDIAN, bytes).map_err(malformed)? {
+        let (address, size) = (program.p_vaddr(ENDIAN), program.p_filesz(ENDIAN));
+        // A segment may have memory and no bytes: nobody wrote down what was there.
+        if program.p_type(ENDIAN) != elf::PT_LOAD || size == 0 {
+            continue;
+        }
+        count += 1;
+        check_count(count)?;
+        // Checked before it is copied: many segments may name the same bytes of the file.
+        claimed += u64::from(size);
+        if claimed > (bytes.len() as u64).saturating_mul(MOST_TIMES_THE_FILE) {
+            return Err(ImageErrorKind::Oversized { claimed, bytes: bytes.len() as u64 });
+        }
+        let range = file_range("a segment", program.p_offset(ENDIAN), size, bytes)?;
+        let contents = bytes.get(range).unwrap_or_default();
+        memory.add(address.into(), contents, None).map_err(|_| ImageErrorKind::PastEndOfMemory {
+            start: tracewalk::ids::Address(address),
+            bytes: size.into(),
+        })?;
+    }
+    Ok(memory)
+}

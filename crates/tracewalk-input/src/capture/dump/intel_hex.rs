@@ -1,0 +1,83 @@
+//! Intel HEX: what `dump ihex` of GDB and `probe-rs read --format ihex` write.
+//!
+//! Intel, Hexadecimal Object File Format Specification, revision A (1988).
+
+use ihex::{ReaderError, Record};
+
+use super::MemoryPiece;
+use super::assembly::{Assembly, Located};
+use super::problem::DumpProblem;
+use crate::excerpt::excerpt;
+
+/// What the addresses of data records count from.
+#[derive(Clone, Copy)]
+enum Base {
+    /// Paragraphs of 16 bytes; addresses wrap at the end of the segment's 64 KiB.
+    Segment(u16),
+    /// The upper half of the address.
+    Linear(u16),
+}
+
+pub(super) fn read(text: &str) -> Result<Vec<MemoryPiece>, Located> {
+    let mut memory = Assembly::default();
+    let mut base = Base::Linear(0);
+    let mut ended = false;
+    for (line, record) in (1..).zip(text.lines()) {
+        let record = record.trim();
+        if record.is_empty() {
+            continue;
+        }
+        let line = Some(line);
+        ended = false;
+        match Record::from_record_string(record).map_err(|error| (line, problem(error, record)))? {
+            Record::Data { offset, value } => add(&mut memory, base, offset, &value, line)?,
+            Record::ExtendedSegmentAddress(segment) => base = Base::Segment(segment),
+            Record::ExtendedLinearAddress(upper) => base = Base::Linear(upper),
+            // Files are joined by writing one behind the other; each starts at 0 again.
+            Record::EndOfFile => (base, ended) = (Base::Linear(0), true),
+            Record::StartSegmentAddress { .. } | Record::StartLinearAddress(_) => {}
+        }
+    }
+    if !ended {
+        return Err((None, DumpProblem::CutOff { expected: "the end record `:00000001FF`" }));
+    }
+    memory.finish()
+}
+
+fn add(
+    memory: &mut Assembly,
+    base: Base,
+    offset: u16,
+    bytes: &[u8],
+    line: Option<u32>,
+) -> Result<(), Located> {
+    match base {
+        Base::Linear(upper) => memory.add(u64::from(upper) << 16 | u64::from(offset), bytes, line),
+        Base::Segment(segment) => {
+            let start = u64::from(segment) << 4;
+            let before_wrap = usize::from(u16::MAX - offset) + 1;
+            let (here, wrapped) = bytes.split_at(before_wrap.min(bytes.len()));
+            memory.add(start + u64::from(offset), here, line)?;
+            memory.add(start, wrapped, line)
+        }
+    }
+}
+
+fn problem(error: ReaderError, record: &str) -> DumpProblem {
+    let found = || excerpt(record);
+    match error {
+        ReaderError::MissingStartCode
+        | ReaderError::RecordTooShort
+        | ReaderError::RecordTooLong
+        | ReaderError::RecordNotEvenLength
+        | ReaderError::ContainsInvalidCharacters => {
+            DumpProblem::NotARecord { expected: "an Intel HEX record", found: found() }
+        }
+        // The library has the two the other way round.
+        ReaderError::ChecksumMismatch(expected, found) => DumpProblem::Checksum { found, expected },
+        ReaderError::PayloadLengthMismatch | ReaderError::InvalidLengthForType => {
+            DumpProblem::RecordLength { found: found() }
+        }
+        ReaderError::UnsupportedRecordType(kind) => DumpProblem::RecordType { found: format!("{kind:02X}") },
+    }
+}

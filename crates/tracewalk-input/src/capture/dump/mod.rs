@@ -1,0 +1,198 @@
+//! Dumps: what debuggers write when they are asked for memory.
+//!
+//! A Micro Trace Buffer is read out by whatever is at hand, and each tool has its own way to write memory down: Intel HEX,
+//! S-records, ELF core files, and the text that people copy from a debugger's window. [`MemoryDump::read`] recognises these
+//! by their content and answers with the same thing for all: pieces of memory, each with its address.
+//!
+//! No form is taken for another. Text is read only where every line that looks like memory is written exactly as one of
+//! the known [`Tool`]s writes it; a damaged line is an error with its number, and other lines are counted. Bytes that are
+//! of none of these forms are not looked at: they may be trace, or memory that was saved as it is.
+//!
+//! Addresses may be anywhere in 32 bits. Only bytes that the file holds take room, and pieces that overlap have to agree.
+//!
+//! ```
+//! use tracewalk_input::capture::dump::MemoryDump;
+//!
+//! let text = "0x20000000 <buffer>:\t0x0000010c\t0x00000116\n0xf0000000:\t0x00000008\n";
+//! let dump = MemoryDump::read("gdb.txt".as_ref(), &text.as_bytes().to_vec().into())?.expect("it is what GDB prints");
+//! assert_eq!(dump.pieces.len(), 2);
+//! assert_eq!(dump.pieces[0].bytes[..], [0x0c, 0x01, 0, 0, 0x16, 0x01, 0, 0]);
+//! # Ok::<(), tracewalk_input::capture::CaptureError>(())
+//! ```
+
+mod assembly;
+mod core_file;
+mod findings;
+mod intel_hex;
+mod problem;
+mod s_record;
+mod text;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
+
+use tracewalk::ids::Address;
+
+use super::error::{CaptureError, CaptureErrorKind};
+use super::registers::Registers;
+use crate::bytes::Bytes;
+
+pub use problem::DumpProblem;
+pub use text::Tool;
+
+/// Memory as it was when it was written down.
+#[derive(Clone, Debug)]
+pub struct MemoryDump {
+    /// How it was written down.
+    pub form: Form,
+    /// The memory: at least one piece, by address, with bytes that nobody wrote down between each two.
+    pub pieces: Vec<MemoryPiece>,
+    /// Registers of a Micro Trace Buffer that the same text names (`MTB_POSITION=0x1bc`).
+    pub registers: Registers,
+    /// Lines of the text that are neither.
+    pub other_lines: OtherLines,
+}
+
+/// A stretch of memory.
+#[derive(Clone, Debug)]
+pub struct MemoryPiece {
+    /// The address of the first byte; `None` where nobody said it.
+    pub address: Option<Address>,
+    /// The bytes; at least one.
+    pub bytes: Bytes,
+}
+
+/// How memory was written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Intel HEX records.
+    IntelHex,
+    /// Motorola S-records.
+    SRecords,
+    /// An ELF core file.
+    CoreFile,
+    /// Text in the words of these tools.
+    Text(BTreeSet<Tool>),
+    /// Text that is nothing but numbers, without addresses.
+    Numbers,
+    /// The bytes as they were, at an address that somebody else says.
+    Binary,
+}
+
+/// Lines of a text that are no memory: prompts, commands, messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OtherLines {
+    /// How many there are.
+    pub count: u32,
+    /// The first one, from 1, and what it says.
+    pub first: Option<(u32, String)>,
+}
+
+impl MemoryDump {
+    /// Reads a file's bytes. `Ok(None)` where they are of no form that is known here; `file` is used in messages.
+    pub fn read(file: &Path, bytes: &Bytes) -> Result<Option<Self>, CaptureError> {
+        let error = |(line, problem): (Option<u32>, DumpProblem)| CaptureError {
+            file: file.to_owned(),
+            line,
+            kind: CaptureErrorKind::Dump(problem),
+        };
+        if core_file::is_core(bytes) {
+            let pieces = core_file::read(bytes).map_err(error)?;
+            return Ok(Some(Self::of(Form::CoreFile, pieces)));
+        }
+        let Some(text) = decode(bytes) else { return Ok(None) };
+        match text.trim_start().as_bytes() {
+            [b':', b'0'..=b'9' | b'A'..=b'F' | b'a'..=b'f', ..] => {
+                let pieces = intel_hex::read(&text).map_err(error)?;
+                Ok(Some(Self::of(Form::IntelHex, pieces)))
+            }
+            [b'S', b'0'..=b'9', b'0'..=b'9' | b'A'..=b'F' | b'a'..=b'f', ..] => {
+                let pieces = s_record::read(&text).map_err(error)?;
+                Ok(Some(Self::of(Form::SRecords, pieces)))
+            }
+            _ => text::read(file, &text),
+        }
+    }
+
+    /// Memory as it is, from this address on.
+    pub fn binary(file: &Path, address: Address, bytes: &Bytes) -> Result<Self, CaptureError> {
+        if u64::from(address.0) + bytes.len() as u64 > 1 << 32 {
+            let problem =
+                DumpProblem::PastEndOfMemory { address: address.0.into(), bytes: bytes.len() as u64 };
+            let kind = CaptureErrorKind::Dump(problem);
+            return Err(CaptureError { file: file.to_owned(), line: None, kind });
+        }
+        let piece = MemoryPiece { address: Some(address), bytes: bytes.clone() };
+        Ok(Self::of(Form::Binary, vec![piece]))
+    }
+
+    fn of(form: Form, pieces: Vec<MemoryPiece>) -> Self {
+        Self { form, pieces, registers: Registers::new(), other_lines: OtherLines::default() }
+    }
+
+    /// How many bytes all pieces have together.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.bytes.len() as u64).sum()
+    }
+}
+
+impl MemoryPiece {
+    /// The word at `address`, little-endian.
+    #[must_use]
+    pub fn word(&self, address: Address) -> Option<u32> {
+        let offset = address.bytes_since(self.address?) as usize;
+        self.bytes.get(offset..)?.first_chunk().copied().map(u32::from_le_bytes)
+    }
+}
+
+impl fmt::Display for MemoryPiece {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.address {
+            Some(address) => write!(f, "{} bytes at {address}", self.bytes.len()),
+            None => write!(f, "{} bytes", self.bytes.len()),
+        }
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::IntelHex => f.write_str("Intel HEX"),
+            Self::SRecords => f.write_str("Motorola S-records"),
+            Self::CoreFile => f.write_str("an ELF core file"),
+            Self::Text(tools) => {
+                let tools = tools.iter().map(ToString::to_string).collect::<Vec<_>>();
+                let verb = if tools.len() > 1 { "print" } else { "prints" };
+                write!(f, "memory as {} {verb} it", tools.join(" and "))
+            }
+            Self::Numbers => f.write_str("little-endian numbers without addresses, as probe-rs prints them"),
+            Self::Binary => f.write_str("memory as it is"),
+        }
+    }
+}
+
+/// The file's text; `None` where it is none.
+fn decode(bytes: &[u8]) -> Option<Cow<'_, str>> {
+    // What Windows PowerShell writes when a tool's output is redirected into a file.
+    if let Some(wide) = bytes.strip_prefix(b"\xff\xfe") {
+        let units = wide.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+        let text = char::decode_utf16(units).collect::<Result<String, _>>().ok()?;
+        return is_text(text.as_bytes()).then_some(Cow::Owned(text));
+    }
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    is_text(bytes).then(|| String::from_utf8_lossy(bytes))
+}
+
+/// Whether the beginning has none of the bytes that texts do not have. All but the shortest traces have some.
+fn is_text(bytes: &[u8]) -> bool {
+    let beginning = bytes.get(..4096).unwrap_or(bytes);
+    beginning
+        .iter()
+        .all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | b'\x0c' | b'\x1b' | b' '..=b'~' | 0x80..))
+}
+
+#[cfg(test)]
+mod tests;

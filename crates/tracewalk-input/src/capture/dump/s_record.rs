@@ -1,0 +1,107 @@
+//! Motorola S-records: what `dump srec` of GDB writes.
+//!
+//! Motorola, M68000 Family Programmer's Reference Manual (1992), appendix C. A record is `S`, its type, the number of
+//! bytes that follow, an address of two to four bytes, data, and the complement of the sum of all bytes.
+//!
+//! Read here and not by a library: the crate `srec` 0.2.0 panics on a header that is not UTF-8, as tools write it, and on
+//! one that is cut off.
+
+use super::MemoryPiece;
+use super::assembly::{Assembly, Located};
+use super::problem::DumpProblem;
+use crate::excerpt::excerpt;
+
+pub(super) fn read(text: &str) -> Result<Vec<MemoryPiece>, Located> {
+    let mut memory = Assembly::default();
+    let (mut records, mut ended) = (0_u32, false);
+    for (line, text) in (1..).zip(text.lines()) {
+        let text = text.trim();
+        if text.is_empty() {
+            continue;
+        }
+        let line = Some(line);
+        let record = Record::parse(text).map_err(|problem| (line, problem))?;
+        ended = false;
+        match record.kind {
+            Kind::Header => {}
+            Kind::Data => {
+                memory.add(record.address.into(), &record.data, line)?;
+                records = records.saturating_add(1);
+            }
+            Kind::Count => {
+                let (found, expected) = (records, record.address);
+                if found != expected {
+                    return Err((line, DumpProblem::RecordCount { found, expected }));
+                }
+            }
+            Kind::End => (records, ended) = (0, true),
+        }
+    }
+    if !ended {
+        return Err((None, DumpProblem::CutOff { expected: "an end record S7, S8 or S9" }));
+    }
+    memory.finish()
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Header,
+    Data,
+    Count,
+    End,
+}
+
+struct Record {
+    kind: Kind,
+    /// Of the data; or the number that the record is there for.
+    address: u32,
+    data: Vec<u8>,
+}
+
+impl Record {
+    fn parse(text: &str) -> Result<Self, DumpProblem> {
+        let no_record = || DumpProblem::NotARecord { expected: "an S-record", found: excerpt(text) };
+        let mut characters = text.chars();
+        if characters.next() != Some('S') {
+            return Err(no_record());
+        }
+        let (kind, address_bytes) = match characters.next() {
+            Some('0') => (Kind::Header, 2),
+            Some('1') => (Kind::Data, 2),
+            Some('2') => (Kind::Data, 3),
+            Some('3') => (Kind::Data, 4),
+            Some('5') => (Kind::Count, 2),
+            Some('6') => (Kind::Count, 3),
+            Some('7') => (Kind::End, 4),
+            Some('8') => (Kind::End, 3),
+            Some('9') => (Kind::End, 2),
+            Some(other @ '4') => return Err(DumpProblem::RecordType { found: format!("S{other}") }),
+            _ => return Err(no_record()),
+        };
+        let bytes = hex_bytes(characters.as_str()).ok_or_else(no_record)?;
+        let wrong_length = || DumpProblem::RecordLength { found: excerpt(text) };
+        let (count, rest) = bytes.split_first().ok_or_else(no_record)?;
+        let (checksum, contents) = rest.split_last().ok_or_else(wrong_length)?;
+        if rest.len() != usize::from(*count) {
+            return Err(wrong_length());
+        }
+        let expected = !contents.iter().fold(*count, |sum, byte| sum.wrapping_add(*byte));
+        if *checksum != expected {
+            return Err(DumpProblem::Checksum { found: *checksum, expected });
+        }
+        let (address, data) = contents.split_at_checked(address_bytes).ok_or_else(wrong_length)?;
+        if matches!(kind, Kind::Count | Kind::End) && !data.is_empty() {
+            return Err(wrong_length());
+        }
+        let address = address.iter().fold(0, |number, byte| number << 8 | u32::from(*byte));
+        Ok(Self { kind, address, data: data.to_vec() })
+    }
+}
+
+/// The bytes that pairs of hexadecimal digits name.
+fn hex_bytes(digits: &str) -> Option<Vec<u8>> {
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let byte = |&[high, low]: &[u8; 2]| Some(digit(high)? << 4 | digit(low)?);
+    rest.is_empty().then(|| pairs.iter().map(byte).collect())?
+}

@@ -1,0 +1,525 @@
+use proptest::prelude::*;
+use tracewalk::protocol::mtb;
+
+use super::*;
+use crate::fixtures::{ALLOC, EXECUTE, Elf, WRITE};
+use crate::image::ImageErrorKind;
+
+fn read(bytes: impl Into<Vec<u8>>) -> Result<Option<MemoryDump>, CaptureError> {
+    MemoryDump::read("dump".as_ref(), &Bytes::from(bytes.into()))
+}
+
+fn dump(bytes: impl Into<Vec<u8>>) -> MemoryDump {
+    read(bytes).expect("a sound file").expect("a dump")
+}
+
+/// The message for a file that cannot be used.
+fn message(bytes: impl Into<Vec<u8>>) -> String {
+    let error = read(bytes).expect_err("a broken file");
+    assert!(error.hint().is_some_and(|hint| !hint.is_empty()));
+    error.to_string()
+}
+
+fn pieces(dump: &MemoryDump) -> Vec<(u32, &[u8])> {
+    dump.pieces
+        .iter()
+        .map(|piece| (piece.address.map_or(u32::MAX, |address| address.0), &piece.bytes[..]))
+        .collect()
+}
+
+/// A file of `testdata`.
+fn file(name: &str) -> Vec<u8> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
+    std::fs::read(directory.join(name)).unwrap()
+}
+
+fn trace() -> Vec<u8> {
+    file("examples/m0-crash-mtb/trace.bin")
+}
+
+/// The piece at 0x20001000.
+fn buffer(dump: &MemoryDump) -> &[u8] {
+    let at = Some(Address(0x2000_1000));
+    &dump.pieces.iter().find(|piece| piece.address == at).expect("the buffer").bytes
+}
+
+#[test]
+fn what_gdb_and_pyocd_wrote_is_the_same_memory() {
+    let tool = |tool| Form::Text(BTreeSet::from([tool]));
+    let cases = [
+        ("gdb-x.txt", tool(Tool::Gdb), 3),
+        ("gdb.hex", Form::IntelHex, 1),
+        ("gdb.srec", Form::SRecords, 1),
+        ("gdb.core", Form::CoreFile, 3),
+        ("pyocd-read8.txt", tool(Tool::PyOcd), 1),
+        ("pyocd-read16.txt", tool(Tool::PyOcd), 1),
+        ("pyocd-read32.txt", tool(Tool::PyOcd), 1),
+        ("pyocd-read64.txt", tool(Tool::PyOcd), 1),
+    ];
+    for (name, form, pieces) in cases {
+        let dump = dump(file(&format!("dumps/{name}")));
+        assert_eq!((&dump.form, dump.pieces.len()), (&form, pieces), "{name}");
+        assert!(buffer(&dump) == trace(), "{name}");
+    }
+}
+
+#[test]
+fn a_log_of_gdb_may_hold_registers_and_other_lines() {
+    let dump = dump(file("dumps/gdb-x.txt"));
+    let registers = ["MTB_POSITION", "MTB_MASTER", "MTB_BASE"].map(|name| dump.registers.get(name));
+    assert_eq!(registers, [Some(0x34), Some(0x8000_0006), Some(0x2000_1000)]);
+    assert_eq!(dump.other_lines.count, 4);
+    assert_eq!(dump.other_lines.first, Some((70, "0x20001000:\u{fffd}330\u{fffd}322".to_owned())));
+    assert_eq!(pieces(&dump)[0], (0, &[0, 0x40, 0, 0x20, 0xc1, 0, 0, 0, 0xe5, 0, 0, 0, 0xe7, 0, 0, 0][..]));
+}
+
+#[test]
+fn several_tools_may_print_into_one_log() {
+    let dump = dump(
+        "(gdb) x/1wx 0x20000000\n0x20000000:\t0x03020100\n(gdb) monitor mdw 0x20000004 1\n0x20000004: 07060504 \n",
+    );
+    assert_eq!(pieces(&dump), [(0x2000_0000, &[0, 1, 2, 3, 4, 5, 6, 7][..])]);
+    assert_eq!(dump.form.to_string(), "memory as GDB and OpenOCD print it");
+    assert_eq!(dump.other_lines.count, 2);
+}
+
+/// What J-Link Commander prints when it halts has a disassembled line that pyOCD's bytes begin like.
+#[test]
+fn a_line_that_another_tool_would_have_printed_otherwise_is_passed_over() {
+    let dump = dump(
+        "J-Link>h\nPC = 00000154, CycleCnt = 00000000\n00000154:  10 B5              PUSH     {R4,LR}\n\
+         J-Link>mem32 0x20000000, 2\n20000000 = 03020100 07060504 \n",
+    );
+    assert_eq!(pieces(&dump), [(0x2000_0000, &[0, 1, 2, 3, 4, 5, 6, 7][..])]);
+    assert_eq!(dump.other_lines.count, 3);
+}
+
+#[test]
+fn text_of_windows_is_read() {
+    let text = "20000000 = 03020100 07060504 \r\n20000008 = 0B0A0908 \r\n";
+    let expected = (0..12).collect::<Vec<u8>>();
+    assert_eq!(pieces(&dump(text)), [(0x2000_0000, &expected[..])]);
+    let wide = [0xfeff].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+    assert_eq!(pieces(&dump(wide)), [(0x2000_0000, &expected[..])]);
+}
+
+#[test]
+fn numbers_without_addresses_have_none() {
+    let dump = dump("03020100 07060504 0b0a0908 0f0e0d0c\n");
+    assert_eq!(dump.form, Form::Numbers);
+    assert_eq!(
+        (dump.pieces[0].address, &dump.pieces[0].bytes[..]),
+        (None, &(0..16).collect::<Vec<u8>>()[..])
+    );
+}
+
+#[test]
+fn what_is_no_dump_is_left_alone() {
+    let program = {
+        let mut elf = Elf::new();
+        elf.section(".text", ALLOC | EXECUTE, 0, b"code");
+        elf.build()
+    };
+    let others: [Vec<u8>; 9] = [
+        Vec::new(),
+        trace(),
+        program,
+        b"MTB_POSITION=0x34\nMTB_MASTER=0x80000006\n".to_vec(),
+        b"[capture]\nfile = \"trace.bin\"\n".to_vec(),
+        b"int main(void)\n{\n    return 0x20000000;\n}\n".to_vec(),
+        b"00000000  4a 01 00 00 42 01 00 00  4c 01 00 00 a8 01 00 00  |J...B...L.......|\n".to_vec(),
+        b"0x20001000:\t330\t322\n0x20001008:\t332\t424\n".to_vec(),
+        b"20000000 051780C1 65C9A012 2000040A\n20000010 00080001 FFFFFFFF FFFFFFFF\n".to_vec(),
+    ];
+    for bytes in others {
+        assert!(read(bytes.clone()).unwrap().is_none(), "{}", String::from_utf8_lossy(&bytes));
+    }
+}
+
+#[test]
+fn broken_text_is_told_with_its_line() {
+    let cases = [
+        (
+            "0x20000000:\t0x00000001\n0x20000004:\t0x0000002\t0x00000003\n",
+            "dump:2: expected memory as GDB prints it: `0x20000000:` and values like `0x0000010c`, found \
+             `0x0000002\u{fffd}0x00000003`",
+        ),
+        (
+            "0x20000000: 00000001 0000\n",
+            "dump:1: expected memory as OpenOCD prints it: `0x20000000: 0000010c …`, found `0000`",
+        ),
+        (
+            "20000000 = 00000001 0000000Z\n",
+            "dump:1: expected memory as J-Link Commander prints it: `20000000 = 0000010C …`, found `0000000Z`",
+        ),
+        (
+            "20000000:  00000001 00000002    |...",
+            "dump:1: expected memory as pyOCD prints it: `20000000:  0000010c …   |…|`, found \
+             `00000001 00000002    |...`",
+        ),
+        (
+            "20000000: 00000001\n\n20000004: 0000000\n20000008: 00000001 x\n",
+            "dump:4: expected memory as probe-rs prints it: `20000000: 0000010c …`, found `x`",
+        ),
+        (
+            "0x20000000: 00000001\n0xfffffffc: 00000001 00000002\n",
+            "dump:2: 8 bytes at 0xfffffffc go past the end of the 32-bit address space",
+        ),
+        (
+            "0x120000000: 00000001\n",
+            "dump:1: 4 bytes at 0x120000000 go past the end of the 32-bit address space",
+        ),
+        (
+            "0x20000000: 00000001\nMTB_POSTION=1\n",
+            "dump:2: unknown key `MTB_POSTION` in registers, the nearest known one is `MTB_POSITION`",
+        ),
+        ("0x20000000: 00000001\nMTB_BASE=x\n", "dump:2: expected a number for `MTB_BASE`, found `x`"),
+    ];
+    for (text, expected) in cases {
+        let error = read(text).expect_err(text);
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn parts_that_disagree_are_named() {
+    let text = "0x20000000: 00000001 00000002\n0x20000008: 00000003\n0x20000004: 00000102\n";
+    assert_eq!(
+        message(text),
+        "dump:3: says 0x01 at address 0x20000005, where line 1 says 0x02".replace("0x02", "0x00")
+    );
+    let text = "0x20000004: 00000102\n0x20000000: 00000001 00000002\n";
+    assert_eq!(message(text), "dump:2: says 0x00 at address 0x20000005, where line 1 says 0x01");
+
+    let mut core = Elf::new();
+    core.kind = 4;
+    core.section("a", ALLOC | WRITE, 0x2000_0000, &[1, 2, 3, 4]);
+    core.section("b", ALLOC | WRITE, 0x2000_0002, &[3, 5, 6]);
+    assert_eq!(message(core.build()), "dump: says 0x05 at address 0x20000003, where another part says 0x04");
+}
+
+#[test]
+fn parts_that_agree_are_joined_in_any_order() {
+    let text = "0x20000008: 0b0a0908\n0x20000000: 03020100 07060504\n0x20000004: 07060504 0b0a0908 0f0e0d0c\n\
+                0x20000020: 00\n0x20000000: 03020100\n";
+    let expected = (0..16).collect::<Vec<u8>>();
+    assert_eq!(pieces(&dump(text)), [(0x2000_0000, &expected[..]), (0x2000_0020, &[0])]);
+}
+
+#[test]
+fn memory_far_apart_takes_room_only_for_its_bytes() {
+    let text =
+        (0..1000_u64).map(|index| format!("0x{:08x}: 00000001 \n", index * 0x0040_0000)).collect::<String>();
+    let dump = dump(text + "0xfffffffc: 00000001 \n");
+    assert_eq!((dump.pieces.len(), dump.bytes()), (1001, 4004));
+    let records = ":020000040000FA\n:0100000001FE\n:02000004FFFFFC\n:01FFFF0002FF\n:00000001FF\n";
+    assert_eq!(pieces(&self::dump(records)), [(0, &[1][..]), (0xffff_ffff, &[2])]);
+}
+
+/// The examples of the Intel HEX specification and of Wikipedia's article.
+#[test]
+fn intel_hex_has_segments_and_linear_addresses() {
+    let text = ":020000021200EA\n:0400FE0001020304F4\n:00000001FF\n";
+    assert_eq!(pieces(&dump(text)), [(0x1_20fe, &[1, 2, 3, 4][..])]);
+    // In a segment, addresses wrap.
+    let text = ":020000021000EC\n:04FFFE0001020304F5\n:00000001FF\n";
+    assert_eq!(pieces(&dump(text)), [(0x1_0000, &[3, 4][..]), (0x1_fffe, &[1, 2])]);
+    let text = ":020000040800F2\r\n:0400000001020304F2\r\n:04000005000000CD2A\r\n:00000001FF\r\n";
+    assert_eq!(pieces(&dump(text)), [(0x0800_0000, &[1, 2, 3, 4][..])]);
+    // Two files, one behind the other.
+    let text = ":020000042000DA\n:01000000AA55\n:00000001FF\n:01001000AB44\n:00000001FF\n";
+    assert_eq!(pieces(&dump(text)), [(0x10, &[0xab][..]), (0x2000_0000, &[0xaa])]);
+}
+
+#[test]
+fn broken_intel_hex_is_told_with_its_line() {
+    let start = ":020000042000DA\n";
+    let cases = [
+        (":0100000001FF\n", "dump:2: the record is damaged: its checksum is FF, that of its bytes FE"),
+        (":01000000\n", "dump:2: expected an Intel HEX record, found `:01000000`"),
+        (":0100000001Fé\n", "dump:2: expected an Intel HEX record, found `:0100000001Fé`"),
+        ("0100000001FE\n", "dump:2: expected an Intel HEX record, found `0100000001FE`"),
+        (
+            ":0200000001FD\n",
+            "dump:2: the record's length is not what it says, or not what its type needs: `:0200000001FD`",
+        ),
+        (":00000006FA\n", "dump:2: unknown record type 06"),
+        (":0100000001FE\n", "dump: the file is cut off: its last record is not the end record `:00000001FF`"),
+        (":00000001FF\n", "dump: holds no memory"),
+        (
+            ":0100000001FE\n:0100000002FD\n:00000001FF\n",
+            "dump:3: says 0x02 at address 0x20000000, where line 2 says 0x01",
+        ),
+        (
+            ":02000004FFFFFC\n:02FFFF000102FD\n",
+            "dump:3: 2 bytes at 0xffffffff go past the end of the 32-bit address space",
+        ),
+    ];
+    for (rest, expected) in cases {
+        assert_eq!(message(format!("{start}{rest}")), expected);
+    }
+}
+
+/// The example of the M68000 Programmer's Reference Manual, appendix C, and records with longer addresses.
+#[test]
+fn s_records_have_addresses_of_three_lengths() {
+    let text = "S00600004844521B\n\
+                S1130000285F245F2212226A000424290008237C2A\n\
+                S11300100002000800082629001853812341001813\n\
+                S113002041E900084E42234300182342000824A952\n\
+                S107003000144ED492\n\
+                S9030000FC\n";
+    let dump = dump(text);
+    assert_eq!((dump.pieces.len(), dump.pieces[0].address, dump.bytes()), (1, Some(Address(0)), 52));
+    assert_eq!(dump.pieces[0].bytes[48..], [0x00, 0x14, 0x4e, 0xd4]);
+    let text = "S0030000FC\nS205123456AAB4\nS30620000000AA2F\nS5030002FA\nS70500000000FA\n";
+    assert_eq!(pieces(&self::dump(text)), [(0x12_3456, &[0xaa][..]), (0x2000_0000, &[0xaa])]);
+    // A header that is no text, which other readers stumble over.
+    assert_eq!(pieces(&self::dump("S0050000FFFEFD\nS1040000AA51\nS9030000FC\n")), [(0, &[0xaa][..])]);
+}
+
+#[test]
+fn broken_s_records_are_told_with_their_line() {
+    let cases = [
+        ("S1040000AA52\n", "dump:2: the record is damaged: its checksum is 52, that of its bytes 51"),
+        ("S1040000A\n", "dump:2: expected an S-record, found `S1040000A`"),
+        ("S1\n", "dump:2: expected an S-record, found `S1`"),
+        ("1040000AA51\n", "dump:2: expected an S-record, found `1040000AA51`"),
+        ("Sé\n", "dump:2: expected an S-record, found `Sé`"),
+        ("S101FE\n", "dump:2: the record's length is not what it says, or not what its type needs: `S101FE`"),
+        ("S100\n", "dump:2: the record's length is not what it says, or not what its type needs: `S100`"),
+        (
+            "S1050000AA51\n",
+            "dump:2: the record's length is not what it says, or not what its type needs: `S1050000AA51`",
+        ),
+        (
+            "S9040000AA51\n",
+            "dump:2: the record's length is not what it says, or not what its type needs: `S9040000AA51`",
+        ),
+        ("S4030000FC\n", "dump:2: unknown record type S4"),
+        ("S1040000AA51\nS5030002FA\n", "dump:3: expected 2 records of memory before this one, found 1"),
+        ("S1040000AA51\n", "dump: the file is cut off: its last record is not an end record S7, S8 or S9"),
+        ("S9030000FC\n", "dump: holds no memory"),
+    ];
+    for (rest, expected) in cases {
+        assert_eq!(message(format!("S0030000FC\n{rest}")), expected);
+    }
+}
+
+#[test]
+fn a_core_file_holds_memory_and_code() {
+    let dump = dump(file("dumps/gdb.core"));
+    // From readelf -l: two segments that touch at 0x7a8, two that touch at 0x20000048, the buffer, and one without bytes.
+    let found =
+        dump.pieces.iter().map(|piece| (piece.address.unwrap().0, piece.bytes.len(), piece.may_be_code()));
+    assert!(found.eq([(0, 0x7cc, true), (0x2000_0000, 0x50, false), (0x2000_1000, 0x400, false)]));
+}
+
+#[test]
+fn broken_core_files_are_told_in_one_sentence() {
+    let core = |change: fn(&mut Elf)| {
+        let mut elf = Elf::new();
+        elf.kind = 4;
+        elf.section("load", ALLOC | WRITE, 0x2000_0000, b"memory");
+        change(&mut elf);
+        elf.build()
+    };
+    let cases: [(Vec<u8>, &str); 5] = [
+        (
+            core(|elf| (elf.class, elf.machine) = (2, 62)),
+            "expected an ELF file for 32-bit Arm, found one for 64-bit x86",
+        ),
+        (
+            core(|elf| {
+                (elf.order, elf.machine) = (2, 40 << 8);
+                elf.kind = 4 << 8;
+            }),
+            "expected a little-endian ELF file, found a big-endian one",
+        ),
+        (
+            core(|elf| elf.sections[0].claimed = Some(0xffff_0000)),
+            "the segments claim 4294901760 bytes in a file of 288",
+        ),
+        (
+            core(|elf| elf.sections[0].address = 0xffff_fffe),
+            "6 bytes at 0xfffffffe go past the end of the 32-bit address space",
+        ),
+        (core(|elf| elf.sections[0].flags = 0), "holds no memory"),
+    ];
+    for (bytes, expected) in cases {
+        assert_eq!(message(bytes), format!("dump: {expected}"));
+    }
+    let file = core(|_| {});
+    assert_eq!(pieces(&dump(file.clone())), [(0x2000_0000, &b"memory"[..])]);
+    for end in 20..file.len() {
+        assert!(read(&file[..end]).is_err(), "{end} bytes");
+    }
+}
+
+#[test]
+fn many_segments_that_name_the_same_bytes_are_refused() {
+    let mut core = Elf::new();
+    core.kind = 4;
+    core.section("load", ALLOC | WRITE, 0, &[0; 0x4000]);
+    for index in 1..20 {
+        core.section("load", ALLOC | WRITE, index * 0x1_0000, b"").claimed = Some(0x4000);
+    }
+    let mut file = core.build();
+    for index in 1..20 {
+        file.copy_within(52 + 4..52 + 8, 52 + 32 * index + 4);
+    }
+    let error = read(file).unwrap_err().kind;
+    let CaptureErrorKind::Dump(DumpProblem::Core(ImageErrorKind::Oversized { .. })) = error else {
+        panic!("{error:?}");
+    };
+}
+
+#[test]
+fn memory_as_it_is_has_to_fit_its_address() {
+    let binary = |address| MemoryDump::binary("ram.bin".as_ref(), Address(address), &Bytes::from(vec![1, 2]));
+    assert_eq!(pieces(&binary(0xffff_fffe).unwrap()), [(0xffff_fffe, &[1, 2][..])]);
+    let error = binary(0xffff_ffff).unwrap_err().to_string();
+    assert_eq!(error, "ram.bin: 2 bytes at 0xffffffff go past the end of the 32-bit address space");
+}
+
+/// A dump of the example's buffer, and of four words of a device.
+fn with_device(address: u32, words: [u32; 4]) -> MemoryDump {
+    let [a, b, c, d] = words;
+    let mut text = String::from_utf8(file("dumps/pyocd-read32.txt")).unwrap();
+    text += &format!("0x{address:08x}: {a:08x} {b:08x} {c:08x} {d:08x} \n");
+    dump(text)
+}
+
+#[test]
+fn the_registers_are_recognised_where_nothing_else_can_be_meant() {
+    let words = [0x34, 0x8000_0006, 0, 0x2000_1000];
+    let expected =
+        mtb::Registers { position: 0x34, master: 0x8000_0006, flow: Some(0), base: Some(0x2000_1000) };
+    for address in [0xf000_0000, 0x4100_6000, 0xe004_3000] {
+        assert_eq!(
+            with_device(address, words).mtb_registers(),
+            Some((Address(address), expected)),
+            "{address:x}"
+        );
+    }
+    let wrong = [
+        (0x1400_0000, words),                               // memory may be there
+        (0x4100_6010, words),                               // no component starts there
+        (0xf000_0000, [0x35, 0x8000_0006, 0, 0x2000_1000]), // a reserved bit
+        (0xf000_0000, [0x34, 0xc000_0006, 0, 0x2000_1000]),
+        (0xf000_0000, [0x34, 0x8000_0006, 4, 0x2000_1000]),
+        (0xf000_0000, [0x34, 0x8000_0006, 0, 0]),           // no BASE
+        (0xf000_0000, [0x34, 0x8000_0006, 0, 0x2000_2000]), // the buffer is not in the dump
+        (0xf000_0000, [0x34, 0x8000_0007, 0, 0x2000_1000]), // only half of it is
+        (0xf000_0000, [0, 0, 0, 0x2000_1000]),              // nothing was written
+    ];
+    for (address, words) in wrong {
+        assert_eq!(with_device(address, words).mtb_registers(), None, "{address:x} {words:x?}");
+    }
+    // Two devices that could be it.
+    let text = String::from_utf8(file("dumps/pyocd-read32.txt")).unwrap();
+    let device = |address: &str| format!("{address}: 00000034 80000006 00000000 20001000 \n");
+    assert_eq!(dump(text + &device("0xf0000000") + &device("0xe0043000")).mtb_registers(), None);
+}
+
+#[test]
+fn the_vector_table_is_where_its_register_says() {
+    assert_eq!(dump("0xe000ed00: 410cc601 00000000 00000800 \n").vector_table(), Some(Address(0x800)));
+    assert_eq!(dump("0xe000ed00: 410cc601 00000000 \n").vector_table(), None);
+    assert_eq!(dump("0xe000ed08: 00000801 \n").vector_table(), None);
+}
+
+/// Texts that are nearly dumps.
+fn nearly_a_dump() -> impl Strategy<Value = String> {
+    let pieces = prop::sample::select(vec![
+        "0x20000000",
+        "20000000",
+        "0xffffffff",
+        "fffffff8",
+        ":",
+        ": ",
+        ":  ",
+        " = ",
+        ":\t",
+        " <a>:",
+        "0x00000001",
+        "00000001",
+        "01",
+        "0001",
+        "0000000000000001",
+        " ",
+        "  ",
+        "\t",
+        "\n",
+        "\r\n",
+        "|",
+        "..|",
+        "(gdb) ",
+        "MTB_BASE",
+        "=",
+        "0x1",
+        ":00000001FF",
+        ":020000042000DA",
+        ":0100000001FE",
+        "S0030000FC",
+        "S9030000FC",
+        "S1040000AA51",
+        "é",
+        "\u{feff}",
+        "Cannot access memory",
+    ]);
+    prop::collection::vec(pieces, 0..24).prop_map(|pieces| pieces.concat())
+}
+
+/// Reading has to answer, and hold no more than the file says.
+fn check(bytes: &[u8]) {
+    match read(bytes) {
+        Ok(Some(dump)) => {
+            assert!(!dump.pieces.is_empty());
+            assert!(dump.bytes() <= 4 * bytes.len() as u64);
+            assert!(dump.pieces.iter().all(|piece| !piece.bytes.is_empty()));
+            let bounds = |piece: &MemoryPiece| {
+                piece.address.map(|start| (u64::from(start.0), piece.bytes.len() as u64))
+            };
+            for pair in dump.pieces.windows(2) {
+                let (Some((start, length)), Some((next, _))) = (bounds(&pair[0]), bounds(&pair[1])) else {
+                    panic!("several pieces without addresses");
+                };
+                assert!(start + length < next);
+            }
+            let _ = (dump.mtb_registers(), dump.vector_table());
+        }
+        Ok(None) => {}
+        Err(error) => assert!(!error.to_string().contains('\n')),
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_does_no_harm(text in any::<String>()) {
+        check(text.as_bytes());
+    }
+
+    #[test]
+    fn any_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+        check(&bytes);
+    }
+
+    #[test]
+    fn texts_that_are_nearly_dumps_do_no_harm(text in nearly_a_dump()) {
+        check(text.as_bytes());
+    }
+
+    #[test]
+    fn damaged_dumps_do_no_harm(
+        name in prop::sample::select(vec!["gdb-x.txt", "gdb.hex", "gdb.srec", "gdb.core", "pyocd-read32.txt"]),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+    ) {
+        let mut bytes = file(&format!("dumps/{name}"));
+        for (place, value) in damage {
+            let place = place.index(bytes.len());
+            bytes[place] = value;
+        }
+        check(&bytes);
+    }
+}

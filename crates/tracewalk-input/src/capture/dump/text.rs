@@ -1,0 +1,481 @@
+//! The text that debuggers print when they are asked for memory.
+//!
+//! ```text
+//! GDB, x/8wx       0x20000000 <buffer>:\t0x0000010c\t0x00000116\t0x00000228\t0x00000232
+//! OpenOCD, mdw     0x20000000: 0000010c 00000116 00000228 00000232 000001f4 00000210 00000218 0000021e
+//! J-Link, mem32    20000000 = 0000010C 00000116 00000228 00000232
+//! pyOCD, read32    20000000:  0000010c 00000116 00000228 00000232    |............|
+//! probe-rs, b32    20000000: 0000010c 00000116 00000228 00000232 000001f4 00000210 00000218 0000021e
+//! ```
+//!
+//! The number of digits is the width: numbers of one, two, four or eight bytes, little-endian. The tools' blanks are taken
+//! as they are, because they tell one tool's line from another's that means something else: `xxd` prints bytes in pairs
+//! where the others print numbers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::Path;
+
+use super::assembly::{Assembly, Located};
+use super::problem::DumpProblem;
+use super::{Form, MemoryDump, MemoryPiece, OtherLines};
+use crate::capture::error::{CaptureError, CaptureErrorKind};
+use crate::capture::ini;
+use crate::capture::registers::Registers;
+use crate::excerpt::excerpt;
+
+/// Whose way of printing memory a line follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tool {
+    /// GDB's `x` command with the format `x`, of any size.
+    Gdb,
+    /// OpenOCD's `mdb`, `mdh`, `mdw` and `mdd`.
+    OpenOcd,
+    /// J-Link Commander's `mem8`, `mem16` and `mem32`.
+    JLink,
+    /// pyOCD's `read8`, `read16`, `read32` and `read64`.
+    PyOcd,
+    /// `probe-rs read`.
+    ProbeRs,
+}
+
+impl Tool {
+    /// A line of it.
+    pub(super) const fn example(self) -> &'static str {
+        match self {
+            Self::Gdb => "`0x20000000:` and values like `0x0000010c`",
+            Self::OpenOcd => "`0x20000000: 0000010c …`",
+            Self::JLink => "`20000000 = 0000010C …`",
+            Self::PyOcd => "`20000000:  0000010c …   |…|`",
+            Self::ProbeRs => "`20000000: 0000010c …`",
+        }
+    }
+}
+
+impl fmt::Display for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gdb => "GDB",
+            Self::OpenOcd => "OpenOCD",
+            Self::JLink => "J-Link Commander",
+            Self::PyOcd => "pyOCD",
+            Self::ProbeRs => "probe-rs",
+        })
+    }
+}
+
+/// Reads a text. `Ok(None)` where nothing in it looks like memory.
+pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, CaptureError> {
+    let error = |line, kind| CaptureError { file: file.to_owned(), line, kind };
+    let dump_error = |(line, problem): Located| error(line, CaptureErrorKind::Dump(problem));
+    let mut memory = Assembly::default();
+    let mut tools = BTreeSet::new();
+    let mut damaged = BTreeMap::new();
+    let mut registers = Registers::new();
+    let mut other_lines = OtherLines::default();
+    let mut values = Vec::new();
+    for (number, line) in (1..=u32::MAX).zip(text.lines()) {
+        values.clear();
+        match read_line(line, &mut values) {
+            Line::Memory { tool, address } => {
+                tools.insert(tool);
+                memory.add(address, &values, Some(number)).map_err(dump_error)?;
+            }
+            Line::Damaged { tool, found } => {
+                damaged.entry(tool).or_insert((number, found));
+            }
+            Line::Register { name, value } => {
+                registers.add_mtb(file, number, name, value).map_err(|kind| error(Some(number), kind))?;
+            }
+            Line::Other => other_lines.add(number, line),
+        }
+    }
+    // Another tool's lines that are like this are no memory: a disassembly, for example.
+    damaged.retain(|tool, _| tools.is_empty() || tools.contains(tool));
+    if let Some((tool, (number, found))) = damaged.into_iter().min_by_key(|(_, (number, _))| *number) {
+        let problem = DumpProblem::Values { tool, found: excerpt(found) };
+        return Err(dump_error((Some(number), problem)));
+    }
+    if tools.is_empty() {
+        let Some(bytes) = numbers(text) else { return Ok(None) };
+        let piece = MemoryPiece { address: None, bytes: bytes.into() };
+        return Ok(Some(MemoryDump::of(Form::Numbers, vec![piece])));
+    }
+    let pieces = memory.finish().map_err(dump_error)?;
+    Ok(Some(MemoryDump { form: Form::Text(tools), pieces, registers, other_lines }))
+}
+
+impl OtherLines {
+    fn add(&mut self, number: u32, line: &str) {
+        let line = line.trim();
+        if !line.is_empty() {
+            self.count = self.count.saturating_add(1);
+            self.first.get_or_insert_with(|| (number, excerpt(line)));
+        }
+    }
+}
+
+/// What a line is.
+#[derive(Debug, PartialEq, Eq)]
+enum Line<'a> {
+    /// Memory at an address.
+    Memory { tool: Tool, address: u64 },
+    /// It begins as memory does, and goes on otherwise.
+    Damaged { tool: Tool, found: &'a str },
+    /// A register of the Micro Trace Buffer.
+    Register { name: &'a str, value: &'a str },
+    /// Anything else.
+    Other,
+}
+
+/// Reads a line, and adds its bytes to `bytes`.
+fn read_line<'a>(line: &'a str, bytes: &mut Vec<u8>) -> Line<'a> {
+    let line = without_prompts(line).trim();
+    if line.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("MTB_"))
+        && let Some((name, value)) = ini::assignment(line)
+    {
+        return Line::Register { name, value };
+    }
+    let Some((address, prefixed, rest)) = split_address(line) else { return Line::Other };
+    let (tool, found) = if prefixed { prefixed_line(rest, bytes) } else { bare_line(rest, bytes) };
+    match found {
+        Found::Values => Line::Memory { tool, address },
+        Found::Damage(found) => Line::Damaged { tool, found },
+        Found::Nothing => Line::Other,
+    }
+}
+
+/// What stands behind an address.
+enum Found<'a> {
+    /// Values, as the tool prints them.
+    Values,
+    /// Values, and this.
+    Damage(&'a str),
+    /// No values.
+    Nothing,
+}
+
+/// Memory behind `0x20000000`, as GDB and OpenOCD print it.
+fn prefixed_line<'a>(rest: &'a str, bytes: &mut Vec<u8>) -> (Tool, Found<'a>) {
+    // A symbol may be anything that C++ allows, with blanks and angle brackets.
+    let (rest, named) = match rest.strip_prefix(" <").and_then(|rest| rest.rsplit_once(">:")) {
+        Some((_, rest)) => (rest, true),
+        None => (rest.strip_prefix(':').unwrap_or(""), false),
+    };
+    let first = rest.trim_start();
+    if named || rest.starts_with('\t') || first.starts_with("0x") {
+        // When it cannot read on, GDB says so in the middle of the line.
+        let readable = first.split("Cannot access memory").next().unwrap_or(first);
+        return (Tool::Gdb, values(readable, Blanks::Any, "0x", bytes));
+    }
+    let found = rest.strip_prefix(' ').map_or(Found::Nothing, |rest| values(rest, Blanks::One, "", bytes));
+    (Tool::OpenOcd, found)
+}
+
+/// Memory behind `20000000`, as J-Link, pyOCD and probe-rs print it.
+fn bare_line<'a>(rest: &'a str, bytes: &mut Vec<u8>) -> (Tool, Found<'a>) {
+    if let Some(rest) = rest.strip_prefix(" = ") {
+        // Bytes come with the characters that they are, behind at least two blanks.
+        let is_bytes = rest.as_bytes().get(2).is_none_or(|byte| *byte == b' ');
+        let end = if is_bytes { rest.find("  ").unwrap_or(rest.len()).min(J_LINK_BYTES) } else { rest.len() };
+        return (Tool::JLink, values(rest.get(..end).unwrap_or(rest), Blanks::One, "", bytes));
+    }
+    if let Some(rest) = rest.strip_prefix(":  ") {
+        let (numbers, characters) = rest.split_once('|').unwrap_or((rest, ""));
+        let found = match values(numbers, Blanks::Any, "", bytes) {
+            Found::Values if !characters.ends_with('|') => Found::Damage(rest),
+            found => found,
+        };
+        return (Tool::PyOcd, found);
+    }
+    let found = rest.strip_prefix(": ").map_or(Found::Nothing, |rest| values(rest, Blanks::One, "", bytes));
+    (Tool::ProbeRs, found)
+}
+
+/// J-Link Commander prints 16 bytes a line, each with a blank behind it.
+const J_LINK_BYTES: usize = 16 * 3 - 1;
+
+/// What stands between two values.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Blanks {
+    /// One blank, and nothing else.
+    One,
+    /// Blanks and tabs.
+    Any,
+}
+
+/// Adds values, all of the same width, to `bytes`.
+fn values<'a>(text: &'a str, blanks: Blanks, prefix: &str, bytes: &mut Vec<u8>) -> Found<'a> {
+    let mut digits = None;
+    let mut rest = text.trim_end();
+    while !rest.is_empty() {
+        if blanks == Blanks::Any {
+            rest = rest.trim_start();
+        }
+        let (word, behind) = rest.split_once([' ', '\t']).unwrap_or((rest, ""));
+        let number = word.strip_prefix(prefix).filter(|it| *digits.get_or_insert(it.len()) == it.len());
+        let Some(number) = number.and_then(little_endian) else {
+            // The first of them may be the damaged one.
+            let is_value = |it: &str| it.strip_prefix(prefix).is_some_and(|it| little_endian(it).is_some());
+            let is_like = |other: &str| (!prefix.is_empty() || other.len() == word.len()) && is_value(other);
+            let first_of_several = word.starts_with(prefix) && behind.split_whitespace().any(is_like);
+            let has_values = !bytes.is_empty() || first_of_several;
+            return if has_values { Found::Damage(rest.trim_start()) } else { Found::Nothing };
+        };
+        bytes.extend_from_slice(number.bytes());
+        rest = behind;
+    }
+    if bytes.is_empty() { Found::Nothing } else { Found::Values }
+}
+
+/// A number of one, two, four or eight bytes.
+struct Number {
+    bytes: [u8; 8],
+    length: usize,
+}
+
+impl Number {
+    fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or(&self.bytes)
+    }
+}
+
+/// The bytes of a number whose digits show its width.
+fn little_endian(digits: &str) -> Option<Number> {
+    let length = match digits.len() {
+        2 => 1,
+        4 => 2,
+        8 => 4,
+        16 => 8,
+        _ => return None,
+    };
+    Some(Number { bytes: hexadecimal(digits)?.to_le_bytes(), length })
+}
+
+fn hexadecimal(digits: &str) -> Option<u64> {
+    // The standard library would take a sign.
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_number.then(|| u64::from_str_radix(digits, 16).ok())?
+}
+
+/// The address at the start of a line, whether it has a `0x`, and what stands behind it.
+fn split_address(line: &str) -> Option<(u64, bool, &str)> {
+    let (digits, prefixed) = match line.strip_prefix("0x") {
+        Some(digits) => (digits, true),
+        None => (line, false),
+    };
+    let end = digits.find(|character: char| !character.is_ascii_hexdigit())?;
+    // GDB prints no more digits than an address has, the others always eight.
+    let (address, rest) = digits.split_at_checked(end).filter(|_| prefixed || end == 8)?;
+    Some((hexadecimal(address)?, prefixed, rest))
+}
+
+/// Leaves out prompts: where commands come from a file, what they print stands behind them.
+fn without_prompts(mut line: &str) -> &str {
+    const PROMPTS: [&str; 4] = ["(gdb)", "J-Link>", "pyocd>", ">"];
+    while let Some(rest) = PROMPTS.iter().find_map(|prompt| line.trim_start().strip_prefix(prompt)) {
+        line = rest;
+    }
+    line
+}
+
+/// The bytes of numbers without addresses. They are one line: where there are several, each might begin with an address.
+fn numbers(text: &str) -> Option<Vec<u8>> {
+    const FEWEST: usize = 4;
+    let line = text.trim();
+    if line.contains('\n') || line.split(' ').count() < FEWEST {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    matches!(values(line, Blanks::One, "", &mut bytes), Found::Values).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> (Line<'_>, Vec<u8>) {
+        let mut bytes = Vec::new();
+        let line = read_line(text, &mut bytes);
+        (line, bytes)
+    }
+
+    #[track_caller]
+    fn is_memory(text: &str, tool: Tool, address: u64, bytes: &[u8]) {
+        assert_eq!(line(text), (Line::Memory { tool, address }, bytes.to_vec()), "{text}");
+    }
+
+    #[track_caller]
+    fn is_damaged(text: &str, tool: Tool, found: &str) {
+        assert_eq!(line(text).0, Line::Damaged { tool, found }, "{text}");
+    }
+
+    #[track_caller]
+    fn is_other(text: &str) {
+        assert_eq!(line(text).0, Line::Other, "{text}");
+    }
+
+    /// Printed by GDB 13.1 connected to QEMU.
+    #[test]
+    fn gdb_prints_addresses_without_leading_zeros_and_names() {
+        let words = [0x4a, 1, 0, 0, 0x42, 1, 0, 0];
+        is_memory("0x20001000:\t0x0000014a\t0x00000142", Tool::Gdb, 0x2000_1000, &words);
+        is_memory("0x0 <vectors>:\t0x20004000\t0x000000c1", Tool::Gdb, 0, &[0, 0x40, 0, 0x20, 0xc1, 0, 0, 0]);
+        is_memory(
+            "0x20001000:\t0x4a\t0x01\t0x00\t0x00\t0x42\t0x01\t0x00\t0x00",
+            Tool::Gdb,
+            0x2000_1000,
+            &words,
+        );
+        is_memory("0x20001000:\t0x014a\t0x0000\t0x0142\t0x0000", Tool::Gdb, 0x2000_1000, &words);
+        is_memory("0x20001000:\t0x000001420000014a", Tool::Gdb, 0x2000_1000, &words);
+        is_memory("(gdb) (gdb) 0x20001000:\t0x0000014a\t0x00000142", Tool::Gdb, 0x2000_1000, &words);
+    }
+
+    /// C++ names in `<>` as GDB demangles them.
+    #[test]
+    fn a_name_may_have_blanks_and_brackets_in_it() {
+        let text = "0x20000010 <std::array<int, 4>::operator[](unsigned int)::x+4>:\t0x00000001";
+        is_memory(text, Tool::Gdb, 0x2000_0010, &[1, 0, 0, 0]);
+    }
+
+    /// The last two as GDB 13.1 prints them; `Cannot access memory` is a line of its own where nothing could be read.
+    #[test]
+    fn gdb_says_where_memory_ends() {
+        let text = "0x20003ff8:\t0x00000001\tCannot access memory at address 0x20003ffc";
+        is_memory(text, Tool::Gdb, 0x2000_3ff8, &[1, 0, 0, 0]);
+        is_other("0x20004000:\tCannot access memory at address 0x20004000");
+        is_other("Cannot access memory at address 0x20004000");
+        is_other("0x20004000:\tcmds:15: Error in sourced command file:");
+    }
+
+    /// Printed by GDB 13.1: `x/2wd`, `x/3i`, `x/2wa`, `x/s`.
+    #[test]
+    fn what_gdb_prints_in_other_formats_is_no_memory() {
+        is_other("0x20001000:\t330\t322");
+        is_other("0x20001000:\t1000\t2000");
+        is_other("   0x154 <SysTick_Handler>:\tpush\t{r4, lr}");
+        is_other("=> 0x154 <SysTick_Handler>:\tadd\tr3, pc");
+        is_other("0x20001000:\t0x14a <look_up+34>\t0x142 <look_up+26>");
+        is_other("0x20001000:\t\"text\"");
+        is_other("$1 = (void (*)()) 0xc0 <Reset_Handler>");
+        is_other("pc             0xc0                0xc0 <Reset_Handler>");
+    }
+
+    /// OpenOCD src/target/target.c, target_handle_md_output: `"0x%8.8" PRIx64 ": "`, then each value and a blank.
+    #[test]
+    fn openocd_prints_32_bytes_a_line() {
+        let words = [0x4a, 1, 0, 0, 0x42, 1, 0, 0];
+        is_memory("0x20001000: 0000014a 00000142 ", Tool::OpenOcd, 0x2000_1000, &words);
+        is_memory("> 0x20001000: 014a 0000 0142 0000 ", Tool::OpenOcd, 0x2000_1000, &words);
+        is_memory("0x20001000: 4a 01 00 00 42 01 00 00 ", Tool::OpenOcd, 0x2000_1000, &words);
+        is_other("> mdw 0x20001000 2");
+        is_other("target halted due to debug-request, current mode: Thread ");
+        is_other("xPSR: 0x41000003 pc: 0x00000154 msp: 0x20003fd0");
+    }
+
+    /// From published sessions: adafruit's and SEGGER's users show `mem32` with four words a line and a blank at its end,
+    /// `mem8` and `mem` with 16 bytes and, in newer versions, the characters behind them.
+    #[test]
+    fn j_link_commander_prints_an_equals_sign() {
+        is_memory(
+            "40010800 = BBB3B3B3 88844383 ",
+            Tool::JLink,
+            0x4001_0800,
+            &[0xb3, 0xb3, 0xb3, 0xbb, 0x83, 0x43, 0x84, 0x88],
+        );
+        is_memory("J-Link>00804000 = F69A9239", Tool::JLink, 0x0080_4000, &[0x39, 0x92, 0x9a, 0xf6]);
+        is_memory(
+            "00804000 = 39 92 9A F6 80 FF EC AE FF FF FF FF FF FF FF FF",
+            Tool::JLink,
+            0x0080_4000,
+            &[0x39, 0x92, 0x9a, 0xf6, 0x80, 0xff, 0xec, 0xae, 255, 255, 255, 255, 255, 255, 255, 255],
+        );
+        is_memory(
+            "10001208 = FF FF FF FF                                       .…",
+            Tool::JLink,
+            0x1000_1208,
+            &[0xff, 0xff, 0xff, 0xff],
+        );
+        is_memory(
+            "20000000 = 41 42 43 44 45 46 47 48 49 4A 4B 4C 4D 4E 4F 50 ABCDEFGHIJKLMNOP",
+            Tool::JLink,
+            0x2000_0000,
+            b"ABCDEFGHIJKLMNOP",
+        );
+        is_other("J-Link>mem32 0x1FFF7590,3");
+        is_other("Writing 00000001 -> 4902F03C");
+        is_other("Could not read memory.");
+        is_other("PC = 00000154, CycleCnt = 00000000");
+        is_other("SP(R13)= 20003FD0, MSP= 20003FD0, PSP= 00000000, R14(LR) = FFFFFFF9");
+    }
+
+    /// Printed by pyOCD 0.46 (pyocd/utility/hex.py, dump_hex_data).
+    #[test]
+    fn pyocd_prints_the_characters_between_bars() {
+        let words = [0xac, 1, 0, 0, 0x54, 2, 0, 0, 0x69, 2, 0, 0, 0x54, 1, 0, 0];
+        let at = 0x2000_1010;
+        is_memory(
+            "20001010:  000001ac 00000254 00000269 00000154    |.......T...i...T|",
+            Tool::PyOcd,
+            at,
+            &words,
+        );
+        let text = "20001010:  ac 01 00 00  54 02 00 00  69 02 00 00  54 01 00 00    |....T...i...T...|";
+        is_memory(text, Tool::PyOcd, at, &words);
+        let text = "20001010:  01ac 0000                                  |....|";
+        is_memory(text, Tool::PyOcd, at, &words[..4]);
+        let text = "20001010:  00000254000001ac                     |...T....|";
+        is_memory(text, Tool::PyOcd, at, &words[..8]);
+        is_memory("20001000:  7c7c7c7c    ||||||", Tool::PyOcd, 0x2000_1000, b"||||");
+    }
+
+    /// probe-rs 0.32, probe-rs-tools/src/bin/probe-rs/cmd/read.rs, write_hex_table.
+    #[test]
+    fn probe_rs_prints_a_table() {
+        let words = [0x4a, 1, 0, 0, 0x42, 1, 0, 0];
+        is_memory("20001000: 0000014a 00000142", Tool::ProbeRs, 0x2000_1000, &words);
+        is_memory("20001000: 4a 01 00 00 42 01 00 00", Tool::ProbeRs, 0x2000_1000, &words);
+        is_memory("20001000: 014a 0000 0142 0000", Tool::ProbeRs, 0x2000_1000, &words);
+    }
+
+    #[test]
+    fn a_damaged_line_is_no_memory() {
+        is_damaged("0x20001000:\t0x0000014a\t0x0000142", Tool::Gdb, "0x0000142");
+        is_damaged("0x20001000:\t0xOOOO014a\t0x00000142", Tool::Gdb, "0xOOOO014a\t0x00000142");
+        is_damaged("0x20001000:\t0x0000014a\t0x014a", Tool::Gdb, "0x014a");
+        is_damaged("0x20001000:\t0x0000014a\t322", Tool::Gdb, "322");
+        is_damaged("0x20001000: 0000014a 0000142", Tool::OpenOcd, "0000142");
+        is_damaged("0x20001000: 0000014a  00000142", Tool::OpenOcd, "00000142");
+        is_damaged("20001000 = 0000014A 0000O142", Tool::JLink, "0000O142");
+        let cut_off = "20001010:  000001ac 00000254 00000269 00000154    |.......T...";
+        is_damaged(cut_off, Tool::PyOcd, cut_off.strip_prefix("20001010:  ").unwrap());
+        is_damaged("20001000: 0000014a +0000142", Tool::ProbeRs, "+0000142");
+    }
+
+    /// xxd prints pairs of bytes in the order of memory, which a number of two bytes is not.
+    #[test]
+    fn what_xxd_prints_is_not_taken_for_numbers() {
+        let characters = "J...B...L.......";
+        is_damaged(
+            "00000000: 4a01 0000 4201 0000 4c01 0000 a801 0000  J...B...L.......",
+            Tool::ProbeRs,
+            characters,
+        );
+        is_damaged(
+            "00000000: 4a010000 42010000 4c010000 a8010000  J...B...L.......",
+            Tool::ProbeRs,
+            characters,
+        );
+        is_other("00000000  4a 01 00 00 42 01 00 00  4c 01 00 00 a8 01 00 00  |J...B...L.......|");
+    }
+
+    #[test]
+    fn numbers_without_addresses_are_one_line() {
+        assert_eq!(numbers("0000014a 00000142 0000014c 000001a8\n").unwrap().len(), 16);
+        assert_eq!(numbers("4a 01 00 00"), Some(vec![0x4a, 1, 0, 0]));
+        assert_eq!(numbers("20000000 051780C1 65C9A012 2000040A\n20000010 00080001 FFFFFFFF FFFFFFFF"), None);
+        assert_eq!(numbers("0000014a 00000142 0000014c 01a8"), None);
+        assert_eq!(numbers("be ad"), None);
+    }
+}

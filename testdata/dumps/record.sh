@@ -1,0 +1,58 @@
+#!/bin/bash
+# Makes the dumps again: the trace buffer of ../examples/m0-crash-mtb, put into an emulated chip's memory and read out
+# with the tools that people use. Needs QEMU 7.2 (qemu-system-arm), gdb-multiarch 13, arm-none-eabi-objcopy, and a Python
+# that finds pyOCD.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+example=$PWD/../examples/m0-crash-mtb
+work=$(mktemp -d)
+trap 'rm -rf "$work"; kill "$emulator" 2>/dev/null || true' EXIT
+
+# GDB writes what the program's sections name into a core file, so the buffer gets one.
+arm-none-eabi-objcopy --add-section .mtb="$example/trace.bin" --set-section-flags .mtb=alloc,load,data \
+    --change-section-address .mtb=0x20001000 "$example/m0-crash.elf" "$work/m0-crash.elf" 2>/dev/null
+
+timeout 60 qemu-system-arm -M microbit -kernel "$example/m0-crash.elf" -nographic -monitor none -serial none \
+    -S -gdb tcp::34567 >/dev/null &
+emulator=$!
+sleep 2
+
+cat >"$work/commands" <<EOF
+set pagination off
+target remote :34567
+restore $example/trace.bin binary 0x20001000
+set logging file gdb-x.txt
+set logging redirect on
+set logging enabled on
+x/256wx 0x20001000
+x/4wx 0x0
+x/16bx 0x20001000
+x/8hx 0x20001000
+x/2gx 0x20001000
+x/2wd 0x20001000
+x/3i 0x154
+x/4xw 0x20003ff0
+printf "MTB_POSITION=0x%08x\n", 0x34
+printf "MTB_MASTER=0x%08x\n", 0x80000006
+printf "MTB_BASE=0x%08x\n", 0x20001000
+set logging enabled off
+dump ihex memory gdb.hex 0x20001000 0x20001400
+dump srec memory gdb.srec 0x20001000 0x20001400
+generate-core-file gdb.core
+kill
+EOF
+cd "$work" && timeout 40 gdb-multiarch -q -nx -batch -x commands m0-crash.elf >/dev/null
+cp gdb-x.txt gdb.hex gdb.srec gdb.core "$OLDPWD"
+cd "$OLDPWD"
+
+${PYTHON:-python3} - "$example/trace.bin" <<'EOF'
+import struct, sys
+from pyocd.utility.hex import dump_hex_data_to_str
+
+memory = open(sys.argv[1], "rb").read()
+for width, kind in ((8, "B"), (16, "H"), (32, "I"), (64, "Q")):
+    values = list(struct.unpack(f"<{len(memory) * 8 // width}{kind}", memory))
+    with open(f"pyocd-read{width}.txt", "w") as file:
+        file.write(dump_hex_data_to_str(values, start_address=0x20001000, width=width))
+EOF
