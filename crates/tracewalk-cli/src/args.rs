@@ -107,6 +107,9 @@ pub(crate) enum Command {
 pub(crate) struct CaptureArgs {
     /// A file of trace bytes, a capture.toml, or a snapshot directory; - is standard input.
     ///
+    /// Memory that holds the trace may also be Intel HEX, S-records, an ELF core file, or text as GDB, OpenOCD, J-Link,
+    /// pyOCD or probe-rs print it.
+    ///
     /// What the options do not say of a file of trace bytes is found out from the bytes and the image, and told on
     /// standard error as the options that would have said it.
     #[arg(value_hint = ValueHint::AnyPath)]
@@ -116,6 +119,10 @@ pub(crate) struct CaptureArgs {
     /// port, with FSYNC and HSYNC, at any alignment), `raw` (one source's bytes) or `mtb` (an MTB's RAM).
     #[arg(long, value_name = "CONTAINER", value_parser = container, help_heading = "Capture")]
     pub(crate) container: Option<ContainerChoice>,
+
+    /// Where the memory was that the file holds, if it holds more than the trace buffer and does not say it itself.
+    #[arg(long, value_name = "ADDRESS", value_parser = register, help_heading = "Capture")]
+    pub(crate) dump_address: Option<u32>,
 
     /// A source: [ID=]PROTOCOL[,key=value…].
     ///
@@ -132,6 +139,11 @@ pub(crate) struct CaptureArgs {
     #[arg(long = "image", value_name = "[ADDRESS:]FILE", value_hint = ValueHint::FilePath, help_heading = "Program")]
     pub(crate) images: Vec<ImageRequest>,
 
+    /// Where M profile's table of vectors is (the register VTOR), if not where the program's symbols or the reset place
+    /// it: exceptions are numbered by it.
+    #[arg(long, value_name = "ADDRESS", value_parser = register, help_heading = "Program")]
+    pub(crate) vtor: Option<u32>,
+
     /// The MTB's POSITION register: where the buffer's oldest packet is.
     #[arg(long, value_name = "VALUE", value_parser = register, help_heading = "MTB")]
     pub(crate) mtb_position: Option<u32>,
@@ -146,7 +158,7 @@ pub(crate) struct CaptureArgs {
 
     /// Where the processor was found halted, if the MTB had been on up to there: what ran behind the last packet is
     /// known then as well.
-    #[arg(long, value_name = "ADDRESS", value_parser = register, help_heading = "MTB")]
+    #[arg(long, visible_alias = "pc", value_name = "ADDRESS", value_parser = register, help_heading = "MTB")]
     pub(crate) mtb_pc: Option<u32>,
 
     /// A file with lines like MTB_POSITION=0x….

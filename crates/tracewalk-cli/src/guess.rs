@@ -16,6 +16,7 @@ use tracewalk_input::{Origin, Stated};
 use tracewalk_report::analysis::Contradictions;
 use tracewalk_report::drive::{Carrier, Input, NoProgress, Stretch};
 
+use crate::mtb;
 use crate::sources::config;
 use crate::work::Frames;
 
@@ -261,5 +262,5 @@ fn disorder(frames: &Frames) -> Option<u64> {
 fn is_mtb(dump: &[u8]) -> bool {
     let dump = order::Dump { data: dump, address: None };
     order::by_evidence(dump, order::within_reach)
-        .is_some_and(|guess| guess.best.evidence.fits > 3 * guess.best.evidence.breaks + 3)
+        .is_some_and(|guess| mtb::speaks_for_trace(&guess.best.evidence))
 }

@@ -3,7 +3,7 @@
 use tracewalk::flow::runs_straight;
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::program::Program;
-use tracewalk::protocol::mtb::order::{self, Dump, Layout};
+use tracewalk::protocol::mtb::order::{self, Dump, Evidence, Guess, Layout};
 use tracewalk::protocol::mtb::{Config, Registers};
 use tracewalk_input::capture::SourceDescription;
 use tracewalk_report::drive::{Carrier, Stretch};
@@ -13,24 +13,26 @@ use crate::messages::{Messages, counted};
 
 /// The packets in `dump`, by the registers if they are known, else by what continues what.
 pub(crate) fn carrier(
-    dump: &[u8],
+    dump: Dump<'_>,
     source: &SourceDescription,
     program: &Program,
     messages: &Messages,
 ) -> Result<Carrier, Failure> {
-    let dump = Dump { data: dump, address: None };
-    let register = |name| source.registers.get(name);
-    let layout = match (register("MTB_POSITION"), register("MTB_MASTER")) {
-        (Some(position), Some(master)) => {
-            let (flow, base) = (register("MTB_FLOW"), register("MTB_BASE"));
-            by_registers(dump, Registers { position, master, flow, base }, messages)?
-        }
-        _ => by_evidence(dump, program, messages)?,
+    let layout = match registers(source) {
+        Some(registers) => by_registers(dump, registers, messages)?,
+        None => by_evidence(dump, program, messages)?,
     };
     let stretches = layout.pieces.into_iter();
     Ok(Carrier::Stretches(
         stretches.map(|piece| Stretch { bytes: piece.bytes, continues: piece.continues }).collect(),
     ))
+}
+
+/// The registers, where those are known without which the others say nothing.
+pub(crate) fn registers(source: &SourceDescription) -> Option<Registers> {
+    let register = |name| source.registers.get(name);
+    let (position, master) = (register("MTB_POSITION")?, register("MTB_MASTER")?);
+    Some(Registers { position, master, flow: register("MTB_FLOW"), base: register("MTB_BASE") })
 }
 
 fn by_registers(dump: Dump<'_>, registers: Registers, messages: &Messages) -> Result<Layout, Failure> {
@@ -47,14 +49,7 @@ fn by_registers(dump: Dump<'_>, registers: Registers, messages: &Messages) -> Re
 }
 
 fn by_evidence(dump: Dump<'_>, program: &Program, messages: &Messages) -> Result<Layout, Failure> {
-    let follows = |from: Address, to: Address| {
-        if program.is_empty() {
-            order::within_reach(from, to)
-        } else {
-            runs_straight(program, Location::new(from, Isa::T32), to)
-        }
-    };
-    let guess = order::by_evidence(dump, follows).ok_or_else(|| {
+    let guess = guess(dump, program).ok_or_else(|| {
         Failure::input(
             "nothing in the capture looks like an MTB packet",
             "check --container, or give --registers FILE",
@@ -75,4 +70,20 @@ fn by_evidence(dump: Dump<'_>, program: &Program, messages: &Messages) -> Result
         ));
     }
     Ok(guess.best.layout)
+}
+
+/// Where packets stand by what they say.
+pub(crate) fn guess(dump: Dump<'_>, program: &Program) -> Option<Guess> {
+    order::by_evidence(dump, |from: Address, to: Address| {
+        if program.is_empty() {
+            order::within_reach(from, to)
+        } else {
+            runs_straight(program, Location::new(from, Isa::T32), to)
+        }
+    })
+}
+
+/// Whether bytes that may be anything are packets that go on from one to the next.
+pub(crate) const fn speaks_for_trace(evidence: &Evidence) -> bool {
+    evidence.fits > 3 * evidence.breaks + 3
 }

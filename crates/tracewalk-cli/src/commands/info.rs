@@ -39,6 +39,9 @@ fn buffer(out: &mut Output, work: &Work, index: usize, contents: &Contents) -> R
     let head = palette().head;
     let buffer = &work.capture.buffers[index];
     writeln!(out, "{head}{}{head:#}, {}", buffer.file.display(), counted(buffer.bytes.len() as u64, "byte"))?;
+    if let Some(dumped) = work.dumps.get(index).and_then(Option::as_ref) {
+        writeln!(out, "  read from     {}, {}", dumped.dump.form, counted(dumped.dump.bytes(), "byte"))?;
+    }
     writeln!(out, "  container     {} ({})", contents.container.value, contents.container.origin)?;
     let Some(frames) = &contents.frames else { return Ok(()) };
     let account = &frames.account;

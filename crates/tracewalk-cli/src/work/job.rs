@@ -1,6 +1,7 @@
 //! One source to be decoded.
 
 use tracewalk::ids::TraceId;
+use tracewalk::protocol::mtb::order::Dump;
 use tracewalk::source::SourceConfig;
 use tracewalk_input::capture::{Protocol, SourceDescription};
 use tracewalk_input::image::Memory;
@@ -77,7 +78,9 @@ impl Work {
                 ));
             }
             (None, _) if source.protocol == Protocol::Mtb => {
-                mtb::carrier(&self.capture.buffers[buffer].bytes, source, &everything.program, messages)?
+                let address = self.dumps.get(buffer).and_then(|dump| dump.as_ref()?.address);
+                let dump = Dump { data: &self.capture.buffers[buffer].bytes, address };
+                mtb::carrier(dump, source, &everything.program, messages)?
             }
             (None, _) => Carrier::Stretches(vec![Stretch::all(self.capture.buffers[buffer].bytes.len())]),
         };

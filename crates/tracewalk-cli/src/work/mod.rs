@@ -2,6 +2,7 @@
 
 mod contents;
 mod job;
+mod memory;
 mod options;
 mod tell;
 
@@ -10,6 +11,7 @@ use std::rc::Rc;
 
 use tracewalk::frame::Framing;
 use tracewalk::ids::Address;
+use tracewalk::source::SourceConfig;
 use tracewalk_input::capture::{Buffer, Capture, Container, SourceDescription};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::{ImageLoader, Memory};
@@ -26,6 +28,7 @@ use crate::messages::Messages;
 
 pub(crate) use contents::{Contents, Frames};
 pub(crate) use job::Job;
+pub(crate) use memory::Dumped;
 
 /// A capture and the sources in it that can be decoded.
 #[derive(Debug)]
@@ -37,8 +40,12 @@ pub(crate) struct Work {
     loader: ImageLoader,
     /// The programs that were put together, by core and profile.
     programs: Vec<(ProgramKey, Rc<Code>)>,
+    /// The memory that the files of the buffers say, where they say any.
+    pub(crate) dumps: Vec<Option<Dumped>>,
     /// Where the processor was found halted, if the MTB had been on up to there.
     halted_at: Option<Address>,
+    /// Where M profile's table of vectors is, if somebody said it.
+    vector_table: Option<Address>,
 }
 
 /// What the memory of a source's core depends on.
@@ -48,14 +55,30 @@ impl Work {
     /// Opens what the arguments name, and finds out what they do not say.
     pub(crate) fn open(args: &CaptureArgs, messages: &Messages) -> Result<Self, Failure> {
         let mut capture = Capture::open(&args.capture)?;
-        tell::refuse_wrong_files(&capture)?;
+        let memory = memory::read(&capture, args.dump_address.map(Address))?;
+        tell::refuse_wrong_files(&capture, &memory)?;
         capture.images.extend(args.images.iter().cloned());
         options::add(&mut capture, args)?;
         let mut loader = ImageLoader::new();
-        let everything = every_image(&mut loader, &capture)?;
-        let halted_at = args.mtb_pc.map(Address);
-        let mut work =
-            Self { capture, contents: Vec::new(), jobs: Vec::new(), loader, programs: Vec::new(), halted_at };
+        let mut everything = every_image(&mut loader, &capture)?;
+        let mut dumps = Vec::new();
+        for (buffer, memory) in capture.buffers.iter_mut().zip(memory) {
+            let dump = memory.map(|memory| memory::choose(buffer, memory, &everything.program, messages));
+            dumps.push(dump.transpose()?);
+        }
+        for dump in dumps.iter().flatten() {
+            dump.add_code(&mut everything, Some(messages));
+        }
+        let mut work = Self {
+            capture,
+            contents: Vec::new(),
+            jobs: Vec::new(),
+            loader,
+            programs: Vec::new(),
+            vector_table: vector_table(args, &dumps, messages),
+            dumps,
+            halted_at: args.mtb_pc.map(Address),
+        };
         for index in 0..work.capture.buffers.len() {
             work.look_into(index, args, &everything, messages)?;
         }
@@ -81,14 +104,20 @@ impl Work {
         names: Option<&[PathBuf]>,
         messages: &Messages,
     ) -> Result<Rc<Code>, Failure> {
-        let key = (job.description.core.clone(), job.description.profile());
+        // No other profile has an MTB.
+        let m_profile = matches!(job.config, SourceConfig::Mtb { .. }).then_some(Profile::M);
+        let key = (job.description.core.clone(), job.description.profile().or(m_profile));
         if let Some((_, code)) = self.programs.iter().find(|(known, _)| *known == key) {
             return Ok(Rc::clone(code));
         }
         let mut memory = self.loader.memory(self.capture.images_for(&job.description))?;
+        for dump in self.dumps.iter().flatten() {
+            dump.add_code(&mut memory, None);
+        }
         let symbols = Symbols::of(&memory);
-        if let Some(table) = symbols.vector_table(&memory.program, key.1) {
-            memory.program.set_vector_table(table.address);
+        let table = symbols.vector_table(&memory.program, key.1).map(|table| table.address);
+        if let Some(table) = self.vector_table.or(table) {
+            memory.program.set_vector_table(table);
         }
         let code = match names {
             Some(source_dirs) => code(memory, symbols, key.1, source_dirs, messages),
@@ -148,6 +177,16 @@ impl Work {
         self.contents.push(contents);
         Ok(())
     }
+}
+
+/// Where M profile's table of vectors is, as far as somebody says it.
+fn vector_table(args: &CaptureArgs, dumps: &[Option<Dumped>], messages: &Messages) -> Option<Address> {
+    let stated = args.vtor.map(Address);
+    stated.or_else(|| {
+        let found = dumps.iter().flatten().find_map(|dump| dump.dump.vector_table())?;
+        messages.note(format_args!("found out: --vtor {found}"));
+        Some(found)
+    })
 }
 
 /// The images of all cores together, as far as they go together: to find out what nobody said.

@@ -2,6 +2,7 @@
 
 use tracewalk::ids::TraceId;
 use tracewalk_input::Origin;
+use tracewalk_input::capture::dump::MemoryDump;
 use tracewalk_input::capture::{Buffer, Capture, SourceDescription};
 use tracewalk_input::image::Memory;
 
@@ -11,8 +12,9 @@ use crate::messages::{Messages, counted};
 use crate::sources::as_option;
 
 /// Files that are certainly no trace, and were probably meant as something else.
-pub(super) fn refuse_wrong_files(capture: &Capture) -> Result<(), Failure> {
-    for buffer in &capture.buffers {
+pub(super) fn refuse_wrong_files(capture: &Capture, memory: &[Option<MemoryDump>]) -> Result<(), Failure> {
+    let others = capture.buffers.iter().zip(memory).filter(|(_, memory)| memory.is_none());
+    for (buffer, _) in others {
         let file = buffer.file.display();
         let head = buffer.bytes.get(..4096).unwrap_or(&buffer.bytes);
         if head.starts_with(b"\x7fELF") {
@@ -21,7 +23,8 @@ pub(super) fn refuse_wrong_files(capture: &Capture) -> Result<(), Failure> {
         }
         let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
         if head.iter().all(is_text) {
-            let hint = "give the file of trace bytes, a capture.toml or a snapshot directory";
+            let hint = "give the file of trace bytes, a capture.toml or a snapshot directory, or memory as GDB (x/256wx), \
+                        OpenOCD, J-Link, pyOCD or probe-rs print it";
             return Err(Failure::input(format!("{file}: is text, expected trace bytes"), hint));
         }
     }

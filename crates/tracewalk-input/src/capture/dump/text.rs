@@ -93,7 +93,7 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
     // Another tool's lines that are like this are no memory: a disassembly, for example.
     damaged.retain(|tool, _| tools.is_empty() || tools.contains(tool));
     if let Some((tool, (number, found))) = damaged.into_iter().min_by_key(|(_, (number, _))| *number) {
-        let problem = DumpProblem::Values { tool, found: excerpt(found) };
+        let problem = DumpProblem::Values { tool, found: quoted(found) };
         return Err(dump_error((Some(number), problem)));
     }
     if tools.is_empty() {
@@ -110,9 +110,14 @@ impl OtherLines {
         let line = line.trim();
         if !line.is_empty() {
             self.count = self.count.saturating_add(1);
-            self.first.get_or_insert_with(|| (number, excerpt(line)));
+            self.first.get_or_insert_with(|| (number, quoted(line)));
         }
     }
+}
+
+/// For a message; tools put tabs between their columns.
+fn quoted(text: &str) -> String {
+    excerpt(&text.replace('\t', " "))
 }
 
 /// What a line is.

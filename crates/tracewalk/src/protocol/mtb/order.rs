@@ -156,7 +156,12 @@ impl Memory {
             Some(bits) => u32::from(bits).clamp(4, 32)..=u32::from(bits).clamp(4, 32),
             None => least..=least.max(32),
         };
-        widths.map(move |bits| Self::new(dump, config, 1 << bits))
+        // A dump that says where it starts may go on behind the MTB's memory, and the pointer then repeats within it.
+        let within =
+            (u64::from(config.pointer) + 1).max(config.size.bytes()).next_power_of_two().trailing_zeros();
+        let is_part = config.pointer_bits.is_none() && dump.address.is_some() && base.is_some();
+        let narrower = (within..least).filter(move |_| is_part);
+        widths.chain(narrower).map(move |bits| Self::new(dump, config, 1 << bits))
     }
 
     fn new(dump: Dump<'_>, config: &Config, modulus: u64) -> Self {

@@ -1,0 +1,396 @@
+//! Memory in the forms that debuggers write, through the command: each form of one buffer is the same execution.
+
+mod support;
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use support::{Outcome, example, run};
+
+/// Where the example's buffer was.
+const BUFFER: u32 = 0x2000_1000;
+
+fn trace() -> Vec<u8> {
+    std::fs::read(example("m0-crash-mtb/trace.bin")).unwrap()
+}
+
+fn runs() -> String {
+    std::fs::read_to_string(example("m0-crash-mtb/runs.txt")).unwrap()
+}
+
+/// A dump that a tool wrote, from `testdata/dumps`.
+fn written(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/dumps").join(name)
+}
+
+/// `flow --format runs` of a dump with the example's program.
+fn flow(dump: &Path, options: &[&str]) -> Outcome {
+    let image = example("m0-crash-mtb/m0-crash.elf");
+    let arguments = [
+        "flow",
+        dump.to_str().unwrap(),
+        "--image",
+        image.to_str().unwrap(),
+        "--format",
+        "runs",
+        "--color",
+        "never",
+    ];
+    run(arguments.iter().chain(options))
+}
+
+fn with_registers(dump: &Path, options: &[&str]) -> Outcome {
+    let registers = example("m0-crash-mtb/registers.txt");
+    flow(dump, &[&["--registers", registers.to_str().unwrap()], options].concat())
+}
+
+#[track_caller]
+fn assert_is_the_example(outcome: &Outcome) {
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (0, runs().as_str()), "{}", outcome.stderr);
+}
+
+/// Files for one test.
+struct Directory(tempfile::TempDir);
+
+impl Directory {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn write(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.path().join(name);
+        std::fs::write(&path, contents).unwrap();
+        path
+    }
+}
+
+/// Lines of numbers, as tools print them.
+struct Columns {
+    /// Bytes a line and bytes a number.
+    line: usize,
+    number: usize,
+    /// What stands before the numbers of a line.
+    start: fn(u32) -> String,
+    /// How a number is written, and what stands between two.
+    digits: fn(&[u8]) -> String,
+    between: &'static str,
+    /// What stands behind the numbers.
+    end: &'static str,
+}
+
+impl Columns {
+    fn print(&self, address: u32, bytes: &[u8]) -> String {
+        let mut text = String::new();
+        for (at, line) in (address..).step_by(self.line).zip(bytes.chunks(self.line)) {
+            let numbers = line.chunks(self.number).map(self.digits).collect::<Vec<_>>();
+            writeln!(text, "{}{}{}", (self.start)(at), numbers.join(self.between), self.end).unwrap();
+        }
+        text
+    }
+}
+
+/// A little-endian number in lower case, with all digits.
+fn lower(number: &[u8]) -> String {
+    number.iter().rev().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn upper(number: &[u8]) -> String {
+    lower(number).to_uppercase()
+}
+
+/// `x/wx` of GDB 13.
+const GDB: Columns = Columns {
+    line: 16,
+    number: 4,
+    start: |at| format!("0x{at:x} <trace_buffer+{}>:\t", at % 0x1000),
+    digits: |number| format!("0x{}", lower(number)),
+    between: "\t",
+    end: "",
+};
+
+/// `mdw` of OpenOCD 0.12 (src/target/target.c, target_handle_md_output).
+const OPENOCD: Columns = Columns {
+    line: 32,
+    number: 4,
+    start: |at| format!("0x{at:08x}: "),
+    digits: lower,
+    between: " ",
+    end: " ",
+};
+
+/// `mem32` of J-Link Commander, as published sessions show it.
+const J_LINK: Columns = Columns {
+    line: 16,
+    number: 4,
+    start: |at| format!("{at:08X} = "),
+    digits: upper,
+    between: " ",
+    end: " ",
+};
+
+/// `probe-rs read b32` (probe-rs-tools 0.32, src/bin/probe-rs/cmd/read.rs, write_hex_table).
+const PROBE_RS: Columns =
+    Columns { line: 32, number: 4, start: |at| format!("{at:08x}: "), digits: lower, between: " ", end: "" };
+
+#[test]
+fn what_tools_wrote_of_the_example_runs_as_it_does() {
+    let files = [
+        "gdb-x.txt",
+        "gdb.hex",
+        "gdb.srec",
+        "gdb.core",
+        "pyocd-read8.txt",
+        "pyocd-read16.txt",
+        "pyocd-read32.txt",
+        "pyocd-read64.txt",
+    ];
+    for name in files {
+        let dump = written(name);
+        assert_is_the_example(&with_registers(&dump, &[]));
+        // The registers only say what can be found out of this buffer.
+        assert_is_the_example(&flow(&dump, &[]));
+    }
+}
+
+#[test]
+fn what_other_tools_would_write_runs_as_it_does() {
+    let directory = Directory::new();
+    let bytes = Columns { number: 1, line: 16, ..J_LINK };
+    let bytes_of_probe_rs = Columns { number: 1, line: 8, ..PROBE_RS };
+    let forms = [
+        ("GDB", GDB.print(BUFFER, &trace())),
+        ("OpenOCD", OPENOCD.print(BUFFER, &trace())),
+        ("J-Link Commander", J_LINK.print(BUFFER, &trace())),
+        ("J-Link Commander", bytes.print(BUFFER, &trace())),
+        ("probe-rs", PROBE_RS.print(BUFFER, &trace())),
+        ("probe-rs", bytes_of_probe_rs.print(BUFFER, &trace())),
+    ];
+    for (tool, text) in forms {
+        let dump = directory.write("dump.txt", text);
+        let outcome = with_registers(&dump, &[]);
+        assert_is_the_example(&outcome);
+        let note = format!("is memory as {tool} prints it: 1024 bytes at 0x20001000");
+        assert!(outcome.stderr.contains(&note), "{}", outcome.stderr);
+        assert_is_the_example(&flow(&dump, &[]));
+    }
+}
+
+#[test]
+fn numbers_without_addresses_are_taken_as_the_buffer() {
+    let directory = Directory::new();
+    let line = Columns { start: |_| String::new(), line: 4096, ..PROBE_RS };
+    let dump = directory.write("dump.txt", line.print(0, &trace()));
+    let outcome = with_registers(&dump, &[]);
+    assert_is_the_example(&outcome);
+    assert!(outcome.stderr.contains("little-endian numbers without addresses"), "{}", outcome.stderr);
+    assert_is_the_example(&with_registers(&dump, &["--dump-address", "0x20001000"]));
+}
+
+/// The buffer in 16 KiB of memory that holds other things.
+fn ram() -> Vec<u8> {
+    let mut ram =
+        (0..0x4000_u32).flat_map(|index| index.wrapping_mul(2_654_435_761).to_le_bytes()).collect::<Vec<_>>();
+    ram.truncate(0x4000);
+    ram[0x1000..0x1400].copy_from_slice(&trace());
+    ram
+}
+
+#[test]
+fn all_of_the_memory_in_one_file_needs_its_address() {
+    let directory = Directory::new();
+    let dump = directory.write("ram.bin", ram());
+    assert_is_the_example(&with_registers(&dump, &["--dump-address", "0x20000000"]));
+    // Where the MTB's memory starts with the file, BASE is enough.
+    let options = ["--mtb-position", "0x1034", "--mtb-master", "0x80000006", "--mtb-base", "0x20000000"];
+    assert_is_the_example(&flow(&dump, &options));
+    assert_is_the_example(&flow(&directory.write("ram.txt", OPENOCD.print(0x2000_0000, &ram())), &options));
+}
+
+#[test]
+fn the_registers_may_stand_in_the_same_text() {
+    let directory = Directory::new();
+    let memory = GDB.print(BUFFER, &trace());
+    let named = directory.write("named.txt", format!("{memory}MTB_POSITION=0x34\nMTB_MASTER = 0x80000006\n"));
+    let outcome = flow(&named, &[]);
+    assert_is_the_example(&outcome);
+    assert!(!outcome.stderr.contains("packets in bytes"), "{}", outcome.stderr);
+
+    let words = [0x34_u32, 0x8000_0006, 0, 0x2000_1000].map(u32::to_le_bytes).concat();
+    let printed = directory.write("printed.txt", memory + &OPENOCD.print(0xf000_0000, &words));
+    let outcome = flow(&printed, &[]);
+    assert_is_the_example(&outcome);
+    let note = "note: found out: the MTB's registers at 0xf0000000, --mtb-position 0x34 --mtb-master 0x80000006 \
+                --mtb-base 0x20001000\n";
+    assert!(outcome.stderr.contains(note), "{}", outcome.stderr);
+}
+
+/// POSITION has no more than the low bits of an address, so that the code might be meant as well.
+#[test]
+fn without_base_the_buffer_is_where_the_bytes_are_trace() {
+    let options = ["--mtb-position", "0x34", "--mtb-master", "0x80000006"];
+    assert_is_the_example(&flow(&written("gdb.core"), &options));
+    let directory = Directory::new();
+    let code = std::fs::read(written("gdb.core")).unwrap();
+    let text = OPENOCD.print(0, &code[0x114..0x8b4])
+        + &OPENOCD.print(BUFFER, &trace())
+        + &OPENOCD.print(0x2000_8000, &ram());
+    assert_is_the_example(&flow(
+        &directory.write("dump.txt", text),
+        &[&options[..], &["--mtb-base", "0x20001000"]].concat(),
+    ));
+}
+
+#[test]
+fn what_options_say_of_the_registers_comes_first() {
+    let directory = Directory::new();
+    let text = GDB.print(BUFFER, &trace()) + "MTB_POSITION=0\nMTB_MASTER=0x80000006\n";
+    let dump = directory.write("dump.txt", text);
+    assert_is_the_example(&flow(&dump, &["--mtb-position", "0x34"]));
+    assert_ne!(flow(&dump, &[]).stdout, runs());
+}
+
+#[test]
+fn a_core_file_brings_its_own_program() {
+    let core = written("gdb.core");
+    let arguments = ["flow", core.to_str().unwrap(), "--format", "runs"];
+    let outcome = run(arguments);
+    assert_is_the_example(&outcome);
+    let note = "note: found out: what may be code in ";
+    assert!(outcome.stderr.contains(note), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_program_that_was_not_in_the_chip_is_told_by_the_dump() {
+    let directory = Directory::new();
+    // The handler of SysTick in the chip is another one than in the image.
+    let text = GDB.print(BUFFER, &trace()) + "0x154 <SysTick_Handler>:\t0xbf\t0xb5\n";
+    let outcome = with_registers(&directory.write("dump.txt", text), &[]);
+    assert_is_the_example(&outcome);
+    let warning = "says something else at address 0x00000154 than segment 0 of ";
+    assert!(outcome.stderr.contains(warning), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("check that --image is the program that was in the chip"));
+}
+
+#[test]
+fn the_vector_table_numbers_the_exceptions() {
+    let directory = Directory::new();
+    let core = written("gdb.core");
+    let exceptions = |outcome: &Outcome| {
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        let lines = outcome.stdout.lines().filter(|line| line.starts_with('X')).map(str::to_owned);
+        lines.collect::<Vec<_>>()
+    };
+    // Nothing is there that could be a table.
+    let outcome = with_registers(&core, &["--vtor", "0x100"]);
+    assert_eq!(exceptions(&outcome), [""; 0]);
+    let text = GDB.print(BUFFER, &trace()) + "0xe000ed08:\t0x00000100\n";
+    let outcome = with_registers(&directory.write("dump.txt", text), &[]);
+    assert_eq!(exceptions(&outcome), [""; 0]);
+    assert!(outcome.stderr.contains("note: found out: --vtor 0x00000100\n"), "{}", outcome.stderr);
+    assert_eq!(exceptions(&with_registers(&core, &["--vtor", "0"])), ["X 15 268", "X 3 206f6f74"]);
+}
+
+/// The command ends with one sentence and status 2.
+#[track_caller]
+fn assert_refused(outcome: &Outcome, message: &str) {
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{}", outcome.stderr);
+    let errors = outcome.stderr.lines().filter(|line| !line.starts_with("note: ")).collect::<Vec<_>>();
+    assert_eq!(errors.len(), 1, "{}", outcome.stderr);
+    assert!(
+        errors[0].starts_with("error: ") && errors[0].contains(message),
+        "expected {message:?}: {}",
+        errors[0]
+    );
+}
+
+#[test]
+fn a_broken_dump_of_any_form_is_refused_in_one_sentence() {
+    let directory = Directory::new();
+    let damaged = |text: &str, from: &str, to: &str| {
+        assert!(text.contains(from), "{from}");
+        text.replacen(from, to, 1).into_bytes()
+    };
+    let read = |name: &str| std::fs::read(written(name)).unwrap();
+    let text = |name: &str| String::from_utf8(read(name)).unwrap();
+    let cases = [
+        (damaged(&text("gdb-x.txt"), "0x000001ac", "0x00001ac"), "dump:2: expected memory as GDB prints it"),
+        (
+            damaged(&OPENOCD.print(BUFFER, &trace()), "000001ac", "0000 1ac"),
+            "dump:1: expected memory as OpenOCD prints it",
+        ),
+        (
+            damaged(&J_LINK.print(BUFFER, &trace()), "00000254", "000O0254"),
+            "dump:2: expected memory as J-Link Commander prints it",
+        ),
+        (
+            damaged(&text("pyocd-read32.txt"), "00000254", "0000025"),
+            "dump:2: expected memory as pyOCD prints it",
+        ),
+        (
+            damaged(&PROBE_RS.print(BUFFER, &trace()), "000001ac", "000001ac  ...."),
+            "dump:1: expected memory as probe-rs prints it",
+        ),
+        (damaged(&text("gdb.hex"), "AC01", "AD01"), "dump:3: the record is damaged: its checksum is "),
+        (damaged(&text("gdb.srec"), "AC01", "AD01"), "dump:3: the record is damaged: its checksum is "),
+        (read("gdb.hex")[..2000].to_vec(), "expected an Intel HEX record, found `:10`"),
+        (read("gdb.srec")[..2000].to_vec(), "is not what it says"),
+        (read("gdb.core")[..3000].to_vec(), "the file is cut off: "),
+        (
+            (OPENOCD.print(BUFFER, &trace()) + "0x20001004: 00000000 \n").into_bytes(),
+            "dump:33: says 0x00 at address 0x20001004, where line 1 says 0x42; the memory changed",
+        ),
+    ];
+    for (bytes, message) in cases {
+        let dump = directory.write("dump", bytes);
+        for command in ["info", "packets", "flow"] {
+            assert_refused(&run([command, dump.to_str().unwrap()]), message);
+        }
+    }
+}
+
+#[test]
+fn a_dump_without_the_buffer_is_refused_in_one_sentence() {
+    let directory = Directory::new();
+    let elsewhere = directory.write("dump.txt", "0x20002000: 00000001 \n0x20003000: 00000002 \n");
+    assert_refused(
+        &with_registers(&elsewhere, &[]),
+        "has no memory where the trace buffer is by MTB_POSITION 0x34 and MTB_BASE 0x20001000; save the memory there",
+    );
+    assert_refused(
+        &run(["flow", elsewhere.to_str().unwrap()]),
+        "nothing in its 2 pieces of memory looks like an MTB's trace",
+    );
+    assert_refused(
+        &run(["flow", elsewhere.to_str().unwrap(), "--container", "frames"]),
+        "has 2 pieces of memory, expected one for --container frames",
+    );
+    assert_refused(
+        &run(["flow", elsewhere.to_str().unwrap(), "--dump-address", "0"]),
+        "is memory as OpenOCD prints it, which says the addresses itself; leave out --dump-address",
+    );
+}
+
+#[test]
+fn a_dump_may_come_on_standard_input() {
+    let mut command = support::tracewalk();
+    let image = example("m0-crash-mtb/m0-crash.elf");
+    let output = command
+        .args(["flow", "-", "--image", image.to_str().unwrap(), "--format", "runs"])
+        .write_stdin(GDB.print(BUFFER, &trace()))
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), runs());
+}
+
+/// Another kind of trace, printed: a dump is not an MTB's because it is a dump.
+#[test]
+fn frames_may_be_printed_as_well() {
+    let directory = Directory::new();
+    let trace = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
+    let dump = directory.write("etr.txt", OPENOCD.print(0x2000_0000, &trace));
+    let image = example("m3-etmv3/m3.elf");
+    let outcome =
+        run(["flow", dump.to_str().unwrap(), "--image", image.to_str().unwrap(), "--format", "runs"]);
+    let expected = std::fs::read_to_string(example("m3-etmv3/runs.txt")).unwrap();
+    assert_eq!((outcome.status, outcome.stdout), (0, expected), "{}", outcome.stderr);
+}
