@@ -239,7 +239,7 @@ pub fn read_short(
     let gathered =
         word >> 1 & 0x3f | (word >> 8 & 0x7f) << 6 | (word >> 16 & 0x7f) << 13 | (word >> 24 & 0x7f) << 20;
     let bits = 6 + 7 * index - u32::from(alternative);
-    let mask = ((1_u32 << bits) - 1) << alignment.shift();
+    let mask = (1_u32 << (bits + alignment.shift())) - 1;
     let value = u32::try_from(gathered & u64::from(u32::MAX)).unwrap_or_default() << alignment.shift();
     Some((Address(base.0 & !mask | value & mask), index as usize + 1))
 }
@@ -361,7 +361,7 @@ mod tests {
             let mut bytes = bytes;
             bytes[few] &= !CONTINUES;
             let mut cursor = Cursor::new(&bytes);
-            let base = Address(base >> alignment.shift() << alignment.shift());
+            let base = Address(base);
             let any = read(&mut cursor, encoding, base, alignment);
             let short = read_short(bytes, encoding, base, alignment);
             match (any, short) {

@@ -225,6 +225,17 @@ impl Decoder {
         let mut in_progress = None;
         if self.config.instructions {
             let at = i_sync_location(byte, cursor.little_endian(4)?);
+            if at.address.aligned_for(at.isa) != at.address {
+                let found = at.address.0;
+                let expected = "a multiple of 4 in ARM state";
+                return Err(Malformation::ReservedValue {
+                    packet: "i_sync",
+                    field: "address",
+                    found,
+                    expected,
+                }
+                .into());
+            }
             location = Some(at);
             if byte & information::LOAD_STORE_IN_PROGRESS != 0 {
                 in_progress = Some(at);
