@@ -5,6 +5,7 @@
 //! ```text
 //! capture  trace bytes and what describes them: a plain file, a capture.toml, a snapshot directory
 //! image    ELF files and raw memory dumps → the program's memory, and who gave which part of it
+//! svd      a chip's description → the names of its interrupts
 //! symbols  ELF files → functions, instruction sets, source lines, the vector table
 //! ```
 //!
@@ -25,6 +26,7 @@ mod nearest;
 mod number;
 mod origin;
 mod paths;
+pub mod svd;
 pub mod symbols;
 
 pub use bytes::Bytes;
