@@ -139,6 +139,10 @@ pub(crate) struct CaptureArgs {
     #[arg(long = "image", value_name = "[ADDRESS:]FILE", value_hint = ValueHint::FilePath, help_heading = "Program")]
     pub(crate) images: Vec<ImageRequest>,
 
+    /// The chip's CMSIS-SVD file, which says what its interrupts are called.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Program")]
+    pub(crate) svd: Option<PathBuf>,
+
     /// Where M profile's table of vectors is (the register VTOR), if not where the program's symbols or the reset place
     /// it: exceptions are numbered by it.
     #[arg(long, value_name = "ADDRESS", value_parser = register, help_heading = "Program")]

@@ -10,9 +10,9 @@ use tracewalk::ids::Address;
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::Memory;
 use tracewalk_input::symbols::{SourceLines, Symbols};
-use tracewalk_report::Code;
 use tracewalk_report::disassembly::{self, Disassembler};
 use tracewalk_report::symbols;
+use tracewalk_report::{Code, Interrupts};
 
 use crate::messages::Messages;
 
@@ -39,6 +39,7 @@ pub(crate) fn code(
     memory: Memory,
     symbols: Symbols,
     profile: Option<Profile>,
+    interrupts: Interrupts,
     source_dirs: &[PathBuf],
     messages: &Messages,
 ) -> Rc<Code> {
@@ -58,6 +59,7 @@ pub(crate) fn code(
     Rc::new(Code {
         program: Arc::new(memory.program),
         symbols: Box::new(ImageSymbols { symbols, lines: lines.into(), files: files.into() }),
+        interrupts,
         disassembler: Box::new(Disassembler::new(profile)),
     })
 }

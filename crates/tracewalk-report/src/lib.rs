@@ -23,9 +23,11 @@ pub mod analysis;
 pub mod disassembly;
 pub mod drive;
 pub mod export;
+mod interrupts;
 mod palette;
 mod section;
 pub mod symbols;
 
+pub use interrupts::Interrupts;
 pub use palette::Palette;
 pub use section::{Code, Section};

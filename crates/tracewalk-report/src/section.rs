@@ -8,6 +8,7 @@ use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
 
 use crate::disassembly::{Disassemble, Disassembler};
+use crate::interrupts::Interrupts;
 use crate::symbols::{NoSymbols, Symbols};
 
 /// What an output says of a source before its first item.
@@ -27,6 +28,8 @@ pub struct Code {
     pub program: Arc<Program>,
     /// Its names and source lines.
     pub symbols: Box<dyn Symbols>,
+    /// What the chip's interrupts are called.
+    pub interrupts: Interrupts,
     /// How its instructions are written.
     pub disassembler: Box<dyn Disassemble>,
 }
@@ -38,6 +41,7 @@ impl Code {
         Self {
             program: Arc::new(Program::new()),
             symbols: Box::new(NoSymbols),
+            interrupts: Interrupts::default(),
             disassembler: Box::new(Disassembler::default()),
         }
     }

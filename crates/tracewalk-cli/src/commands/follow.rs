@@ -28,7 +28,8 @@ pub(super) fn source(
     messages: &Messages,
 ) -> Result<Statistics, Failure> {
     let fits = trust_image || image_fits(work, job, &code, messages)?;
-    let code = if fits { code } else { Rc::new(Code::unknown()) };
+    let code =
+        if fits { code } else { Rc::new(Code { interrupts: code.interrupts.clone(), ..Code::unknown() }) };
     let buffer = work.buffer(job);
     let bar = Bar::new(buffer.bytes.len() as u64, messages.quiet());
     let mut gaps = Gaps::default();

@@ -15,10 +15,11 @@ use tracewalk::source::SourceConfig;
 use tracewalk_input::capture::{Buffer, Capture, Container, SourceDescription};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::{ImageLoader, Memory};
+use tracewalk_input::svd::InterruptNames;
 use tracewalk_input::symbols::Symbols;
 use tracewalk_input::{Origin, Stated};
 use tracewalk_report::drive::{Input, Progress};
-use tracewalk_report::{Code, Section};
+use tracewalk_report::{Code, Interrupts, Section};
 
 use crate::args::CaptureArgs;
 use crate::code::code;
@@ -44,6 +45,8 @@ pub(crate) struct Work {
     pub(crate) dumps: Vec<Option<Dumped>>,
     /// Where the processor was found halted, if the MTB had been on up to there.
     halted_at: Option<Address>,
+    /// What the chip's interrupts are called.
+    interrupts: Interrupts,
     /// Where M profile's table of vectors is, if somebody said it.
     vector_table: Option<Address>,
 }
@@ -75,6 +78,7 @@ impl Work {
             jobs: Vec::new(),
             loader,
             programs: Vec::new(),
+            interrupts: interrupts(args, messages)?,
             vector_table: vector_table(args, &dumps, messages),
             dumps,
             halted_at: args.mtb_pc.map(Address),
@@ -119,9 +123,10 @@ impl Work {
         if let Some(table) = self.vector_table.or(table) {
             memory.program.set_vector_table(table);
         }
+        let interrupts = self.interrupts.clone();
         let code = match names {
-            Some(source_dirs) => code(memory, symbols, key.1, source_dirs, messages),
-            None => Rc::new(Code { program: memory.program.into(), ..Code::unknown() }),
+            Some(source_dirs) => code(memory, symbols, key.1, interrupts, source_dirs, messages),
+            None => Rc::new(Code { program: memory.program.into(), interrupts, ..Code::unknown() }),
         };
         self.programs.push((key, Rc::clone(&code)));
         Ok(code)
@@ -177,6 +182,17 @@ impl Work {
         self.contents.push(contents);
         Ok(())
     }
+}
+
+/// What the chip's interrupts are called, as far as somebody says it.
+fn interrupts(args: &CaptureArgs, messages: &Messages) -> Result<Interrupts, Failure> {
+    let Some(file) = &args.svd else { return Ok(Interrupts::default()) };
+    let names =
+        InterruptNames::read(file).map_err(|error| Failure::input(error.to_string(), error.hint()))?;
+    if let Some(problem) = &names.problem {
+        messages.warning(format_args!("{problem}; {}", problem.hint()));
+    }
+    Ok(names.iter().collect())
 }
 
 /// Where M profile's table of vectors is, as far as somebody says it.

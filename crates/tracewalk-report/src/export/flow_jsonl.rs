@@ -1,6 +1,7 @@
 //! `flow --format jsonl`: one object for each element of program flow (docs/formats.md).
 
 use std::io::{self, Write};
+use std::rc::Rc;
 
 use tracewalk::directive::TransferValue;
 use tracewalk::flow::{Block, BranchKind, DataTransfer, Element, Ending, EventKind, Gap, GapReason};
@@ -8,7 +9,7 @@ use tracewalk::ids::{Exception, Location, SecurityState, TraceId};
 
 use super::json::{Line, Object};
 use super::{Export, FlowRecord};
-use crate::Section;
+use crate::{Code, Interrupts, Section};
 
 /// The format's version, in every object.
 const VERSION: u64 = 1;
@@ -19,18 +20,20 @@ pub struct FlowJsonl<W> {
     out: W,
     line: Line,
     id: Option<TraceId>,
+    code: Rc<Code>,
 }
 
 impl<W: Write> FlowJsonl<W> {
     /// Writes to `out`.
     pub fn new(out: W) -> Self {
-        Self { out, line: Line::default(), id: None }
+        Self { out, line: Line::default(), id: None, code: Rc::new(Code::unknown()) }
     }
 }
 
 impl<W: Write> Export<FlowRecord> for FlowJsonl<W> {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         self.id = section.id;
+        self.code = Rc::clone(&section.code);
         Ok(())
     }
 
@@ -38,7 +41,7 @@ impl<W: Write> Export<FlowRecord> for FlowJsonl<W> {
         let mut object = self.line.start(VERSION, record.at, self.id);
         match record.element {
             Element::Block(block) => range(&mut object, &block),
-            Element::Event(kind) => event(&mut object, kind.kind),
+            Element::Event(kind) => event(&mut object, kind.kind, &self.code.interrupts),
             Element::Gap(found) => gap(&mut object, &found),
         }
         object.close();
@@ -73,7 +76,7 @@ fn range(object: &mut Object<'_>, block: &Block) {
     branch.close();
 }
 
-fn event(object: &mut Object<'_>, kind: EventKind) {
+fn event(object: &mut Object<'_>, kind: EventKind, interrupts: &Interrupts) {
     match kind {
         EventKind::TraceOn(reason) => {
             object.text("element", "trace_on");
@@ -83,7 +86,7 @@ fn event(object: &mut Object<'_>, kind: EventKind) {
             object.text("element", "exception");
             if let Some(exception) = exception {
                 object.number("number", exception.number().into());
-                object.text("name", &exception.to_string());
+                object.text("name", &interrupts.name_or_number(exception));
                 object.text("profile", if matches!(exception, Exception::M(_)) { "M" } else { "A/R" });
             }
             if let Some(address) = preferred_return {

@@ -117,6 +117,7 @@ mod tests {
         let code = Code {
             program: Arc::new(program),
             symbols: Box::new(NoSymbols),
+            interrupts: crate::Interrupts::default(),
             disassembler: Box::new(Disassembler::default()),
         };
         let section = Section { id: None, protocol: "mtb", code: Rc::new(code) };

@@ -325,6 +325,7 @@ mod tests {
         let code = Code {
             program: Arc::new(program),
             symbols: Box::new(Pages),
+            interrupts: crate::Interrupts::default(),
             disassembler: Box::new(Disassembler::default()),
         };
         let section = Section { id: None, protocol: "mtb", code: Rc::new(code) };

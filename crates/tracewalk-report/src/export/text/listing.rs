@@ -291,6 +291,7 @@ mod tests {
         let code = Code {
             program: Arc::new(program),
             symbols: Box::new(symbols),
+            interrupts: crate::Interrupts::default(),
             disassembler: Box::new(Disassembler::new(Profile::M)),
         };
         Section { id: None, protocol: "mtb", code: Rc::new(code) }

@@ -61,8 +61,10 @@ fn marked_event(code: &Code, event: &EventKind) -> Option<String> {
     match event {
         EventKind::TraceOn(reason) => Some(format!("trace begins: {}", reason.name())),
         EventKind::Exception { exception, preferred_return, .. } => {
-            let mut text =
-                exception.map_or_else(|| "an exception".to_owned(), |exception| exception.to_string());
+            let mut text = exception.map_or_else(
+                || "an exception".to_owned(),
+                |exception| code.interrupts.describe(exception).to_string(),
+            );
             if let Some(address) = preferred_return {
                 // Writing to a string cannot fail.
                 let _ = write!(text, ", returns to {}", address_and_name(&*code.symbols, *address));
