@@ -508,6 +508,9 @@ fn trace_behind_a_loss_counts_only_from_the_next_a_sync_and_i_sync() {
             cycles: None,
         })
     };
+    for packet in [Packet::ASync, i_sync(ISyncReason::Enabled)] {
+        lowering.lower(&packet, Span::default(), &mut emit);
+    }
     lowering.lost(Span::default(), &mut emit);
     for packet in [i_sync(ISyncReason::Enabled), p_header(0x84, false), Packet::ASync, p_header(0x84, false)]
     {
