@@ -9,9 +9,9 @@ use super::{MemoryDump, MemoryPiece};
 /// VTOR, the register that says where the table of vectors is (ARMv6-M Architecture Reference Manual, DDI 0419E, B3.2.5).
 const VTOR: Address = Address(0xe000_ed08);
 
-/// MASTER bits 30:10 are reserved and read as 0 (CoreSight MTB-M0+ TRM, DDI 0486B, 3.2.2); so are POSITION bits 1:0 and
-/// FLOW bit 2.
-const MASTER_RESERVED: u32 = 0x7fff_fc00;
+/// MASTER bits 29:10 are reserved and read as 0 (CoreSight MTB-M0+ TRM, DDI 0486B, 3.2.2; bit 30 is NSEN in Cortex-M33);
+/// so are POSITION bits 1:0 and FLOW bit 2.
+const MASTER_RESERVED: u32 = 0x3fff_fc00;
 const POSITION_RESERVED: u32 = 0b11;
 const FLOW_RESERVED: u32 = 0b100;
 

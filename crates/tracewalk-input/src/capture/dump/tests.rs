@@ -406,7 +406,7 @@ fn the_registers_are_recognised_where_nothing_else_can_be_meant() {
         (0x1400_0000, words),                               // memory may be there
         (0x4100_6010, words),                               // no component starts there
         (0xf000_0000, [0x35, 0x8000_0006, 0, 0x2000_1000]), // a reserved bit
-        (0xf000_0000, [0x34, 0xc000_0006, 0, 0x2000_1000]),
+        (0xf000_0000, [0x34, 0xa000_0006, 0, 0x2000_1000]),
         (0xf000_0000, [0x34, 0x8000_0006, 4, 0x2000_1000]),
         (0xf000_0000, [0x34, 0x8000_0006, 0, 0]),           // no BASE
         (0xf000_0000, [0x34, 0x8000_0006, 0, 0x2000_2000]), // the buffer is not in the dump

@@ -1,0 +1,196 @@
+//! docs/mtb-after-a-crash.md does what it says.
+
+mod support;
+
+use std::path::Path;
+
+use support::{Outcome, example, tracewalk};
+
+/// The page's text.
+fn page() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/mtb-after-a-crash.md");
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// Runs a command line of the page in the example's directory.
+fn run_line(line: &str) -> Outcome {
+    let mut words = line.split_whitespace();
+    assert_eq!(words.next(), Some("tracewalk"), "{line}");
+    let output = tracewalk().args(words).current_dir(example("m0-crash-mtb")).output().unwrap();
+    Outcome {
+        status: output.status.code().unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// The page's own files are not at hand; the example has the same ones by other names.
+fn with_the_example(line: &str) -> String {
+    line.replace("mtb.bin", "trace.bin").replace("firmware.elf", "m0-crash.elf")
+}
+
+/// The command that the page is about.
+const COMMAND: &str =
+    "tracewalk flow mtb.bin --container mtb --registers registers.txt --image firmware.elf --last 50";
+
+/// The instructions' addresses and sizes in a listing, and the lines of exceptions between them.
+#[derive(Debug, PartialEq, Eq)]
+enum Item {
+    Instruction { address: u32, bytes: u32 },
+    Exception(String),
+}
+
+fn items(listing: &str) -> Vec<Item> {
+    let instruction = |line: &str| {
+        let (address, rest) = line.split_once("  ")?;
+        let address = u32::from_str_radix(address, 16).ok().filter(|_| address.len() == 8)?;
+        let code = rest.split("  ").next()?;
+        Some(Item::Instruction { address, bytes: u32::try_from(code.replace(' ', "").len() / 2).ok()? })
+    };
+    let exception =
+        |line: &str| Some(Item::Exception(line.strip_prefix("── ")?.trim_end_matches(['─', ' ']).to_owned()));
+    listing.lines().filter_map(|line| instruction(line).or_else(|| exception(line))).collect()
+}
+
+/// The same as `runs`: addresses that follow each other joined.
+fn as_runs(items: &[Item]) -> Vec<String> {
+    let mut runs = Vec::<String>::new();
+    let mut open = None::<(u32, u32)>;
+    for item in items {
+        match (item, &mut open) {
+            (&Item::Instruction { address, bytes }, Some((_, end))) if *end == address => *end += bytes,
+            (&Item::Instruction { address, bytes }, _) => {
+                runs.extend(
+                    open.replace((address, address + bytes))
+                        .map(|(start, end)| format!("R {start:x} {end:x} t32")),
+                );
+            }
+            (Item::Exception(_), _) => {
+                runs.extend(open.take().map(|(start, end)| format!("R {start:x} {end:x} t32")));
+                runs.push("X".to_owned());
+            }
+        }
+    }
+    runs
+}
+
+/// What the program did is known from the emulator that ran it: a record that no trace had a part in.
+#[test]
+fn the_pages_command_shows_the_path_to_the_hard_fault() {
+    assert!(page().contains(&format!("    {COMMAND}\n")));
+    let outcome = run_line(&with_the_example(COMMAND));
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (0, ""));
+    let items = items(&outcome.stdout);
+    let is_instruction = |item: &&Item| matches!(item, Item::Instruction { .. });
+    assert_eq!(items.iter().filter(is_instruction).count(), 50);
+    let exceptions = items.iter().filter_map(|item| match item {
+        Item::Exception(text) => Some(text.as_str()),
+        Item::Instruction { .. } => None,
+    });
+    let expected =
+        ["SysTick, returns to 0x00000268 <crc32+0x14>", "HardFault, returns to 0x206f6f74 (in no image)"];
+    assert!(exceptions.eq(expected));
+
+    let record =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware/m0-crash/m0-crash.record");
+    let record = std::fs::read_to_string(record).unwrap();
+    let line = |line: &str| match line.split(' ').collect::<Vec<_>>()[..] {
+        ["R", start, end, ..] => Some(format!("R {start} {end} t32")),
+        ["X", ..] => Some("X".to_owned()),
+        _ => None,
+    };
+    let mut recorded = record.lines().filter_map(line).collect::<Vec<_>>();
+    // The MTB was not read any more when the handler spun.
+    assert_eq!(recorded.pop().as_deref(), Some("R e6 e8 t32"));
+    let found = as_runs(&items);
+    let tail = &recorded[recorded.len() - found.len()..];
+    // The first of the 50 stands in the middle of a run.
+    assert_eq!(found[1..], tail[1..]);
+    assert_eq!(found[0].rsplit(' ').nth(1), tail[0].rsplit(' ').nth(1));
+}
+
+#[test]
+fn the_lines_before_the_fault_have_their_functions_and_places() {
+    let outcome = run_line(&with_the_example(COMMAND));
+    let lines = outcome.stdout.lines().map(str::trim).collect::<Vec<_>>();
+    // The mistake: the copy that does not stop, the next SysTick, the callback that is text by then.
+    let path = [
+        "log_message+0x12  main.c:40",
+        "0000014a  d1fa        bne     0x142 <log_message+0x12>  (not taken)",
+        "0000014c  4770        bx      lr                                    ; main.c:42",
+        "main+0x44  main.c:58",
+        "crc32  work.c:10",
+        "00000258  d019          beq     0x28e <crc32+0x3a>  (not taken)",
+        "00000266  7823          ldrb    r3, [r4]                              ; work.c:13",
+        "── SysTick, returns to 0x00000268 <crc32+0x14> ───────────────────────────────",
+        "SysTick_Handler  main.c:32",
+        "00000154  b510            push    {r4, lr}",
+        "00000156  4b02            ldr     r3, 0x160 = 0x20000000                ; main.c:33",
+        "00000158  6c1b            ldr     r3, [r3, #64]",
+        "0000015a  4798            blx     r3",
+        "── HardFault, returns to 0x206f6f74 (in no image) ────────────────────────────",
+    ];
+    let mut rest = lines.iter();
+    for expected in path {
+        assert!(rest.any(|line| *line == expected), "{expected:?} in\n{}", outcome.stdout);
+    }
+    assert_eq!(rest.next(), None);
+}
+
+/// What the page shows of a terminal is what is printed.
+#[test]
+fn what_the_page_shows_is_what_is_printed() {
+    let page = page();
+    let session = page.split("```text\n$ cd testdata/examples/m0-crash-mtb\n$ ").nth(1).unwrap();
+    let (command, rest) = session.split_once('\n').unwrap();
+    let shown = rest.split("```").next().unwrap();
+    let outcome = run_line(command);
+    assert_eq!((outcome.status, outcome.stdout.as_str(), outcome.stderr.as_str()), (0, shown, ""));
+
+    let note = page.split("```text\nnote: ").nth(1).unwrap().split("```").next().unwrap();
+    let note = format!("note: {}", note.trim_end().replace('\n', " "));
+    let outcome = run_line("tracewalk flow trace.bin --container mtb --image m0-crash.elf --last 6");
+    assert!(outcome.stderr.lines().any(|line| line == note), "{note:?} in {:?}", outcome.stderr);
+    assert_eq!(outcome.stdout, shown);
+}
+
+#[test]
+fn the_other_commands_of_the_page_work() {
+    let page = page();
+    let packets = "tracewalk packets mtb.bin --registers registers.txt";
+    assert!(page.contains(&format!("`{packets}`")));
+    let outcome = run_line(&with_the_example(packets));
+    assert_eq!((outcome.status, outcome.stdout.lines().count()), (0, 1 + 1 + 128), "{}", outcome.stderr);
+
+    // The registers of the page are of its own buffer; those of the example stand in their place.
+    let options = "--mtb-position 0x1bc --mtb-master 8 --mtb-base 0x1ffff000";
+    assert!(page.contains(&format!("`{options}`")));
+    let example = "--mtb-position 0x34 --mtb-master 0x80000006 --mtb-base 0x20001000";
+    let by_options = run_line(&format!("tracewalk flow trace.bin {example} --image m0-crash.elf --last 50"));
+    assert_eq!((by_options.status, by_options.stderr.as_str()), (0, ""));
+    assert_eq!(by_options.stdout, run_line(&with_the_example(COMMAND)).stdout);
+
+    // A text in the place of the file.
+    let log = "tracewalk flow log.txt --image firmware.elf --last 50";
+    assert!(page.contains(&format!("    {log}\n")));
+    let printed = run_line(&with_the_example(&log.replace("log.txt", "../../dumps/gdb-x.txt")));
+    assert_eq!((printed.status, printed.stdout), (0, by_options.stdout));
+}
+
+/// Of the buffer as it was when the SysTick handler had just been entered; the emulator says that it ran to 0x15c.
+#[test]
+fn with_the_program_counter_what_ran_behind_the_last_jump_is_shown() {
+    assert!(page().contains("`tracewalk flow … --mtb-pc PC`"));
+    let command = "tracewalk flow trace.bin --mtb-position 0x20 --mtb-master 6 --image m0-crash.elf --last 3";
+    let instructions = |outcome: &Outcome| {
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        let items = items(&outcome.stdout).into_iter();
+        let address = |item| if let Item::Instruction { address, .. } = item { Some(address) } else { None };
+        items.filter_map(address).collect::<Vec<_>>()
+    };
+    assert_eq!(instructions(&run_line(command)), [0x262, 0x264, 0x266]);
+    for option in ["--mtb-pc", "--pc"] {
+        let outcome = run_line(&format!("{command} {option} 0x15a"));
+        assert_eq!(instructions(&outcome), [0x154, 0x156, 0x158]);
+    }
+}
