@@ -1,6 +1,6 @@
 //! What is known of the program beside its code.
 
-use tracewalk::ids::Address;
+use tracewalk::ids::{Address, Isa};
 
 /// Names and source lines by address. Where nothing is known, nothing is returned: every method has an empty answer.
 pub trait Symbols {
@@ -13,6 +13,21 @@ pub trait Symbols {
 
     /// A line of a source file, where the file is at hand.
     fn source_line(&self, file: &str, line: u32) -> Option<String>;
+
+    /// All functions, in the order of their addresses.
+    fn functions(&self) -> Vec<Extent> {
+        Vec::new()
+    }
+
+    /// Where there is code and where data, as far as the program says it, in the order of the addresses.
+    fn stretches(&self) -> Vec<Stretch> {
+        Vec::new()
+    }
+
+    /// A whole source file, where it is at hand.
+    fn source_file(&self, _file: &str) -> Option<SourceFile> {
+        None
+    }
 }
 
 /// A function by the program's symbols.
@@ -22,6 +37,41 @@ pub struct Function<'a> {
     pub name: &'a str,
     /// Its first instruction.
     pub start: Address,
+}
+
+/// A function and how far it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Its name, readable (not mangled).
+    pub name: String,
+    /// Its name as the linker knows it.
+    pub symbol: String,
+    /// Its first instruction.
+    pub start: Address,
+    /// The address behind it, as a number that may be 2^32.
+    pub end: u64,
+    /// The instruction set that it starts in, where that is known.
+    pub isa: Option<Isa>,
+}
+
+/// A stretch of memory with the same content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Its first address.
+    pub start: Address,
+    /// The address behind it, as a number that may be 2^32.
+    pub end: u64,
+    /// The instruction set of the code; `None` for data.
+    pub isa: Option<Isa>,
+}
+
+/// A source file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceFile {
+    /// Where it is.
+    pub path: String,
+    /// What is in it, in whatever encoding.
+    pub text: Vec<u8>,
 }
 
 /// One of the functions that an instruction belongs to, by the debug information.

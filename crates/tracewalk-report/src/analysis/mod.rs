@@ -2,6 +2,7 @@
 
 mod call_depth;
 mod contradictions;
+pub mod coverage;
 mod gaps;
 mod statistics;
 

@@ -2,6 +2,8 @@
 //!
 //! To add a format: a file with a type that implements [`Export`], and a line here.
 
+mod coverage_json;
+mod coverage_text;
 mod flow_jsonl;
 mod json;
 mod last;
@@ -17,6 +19,8 @@ use tracewalk::span::CaptureOffset;
 
 use crate::Section;
 
+pub use coverage_json::write_coverage_json;
+pub use coverage_text::{CoverageTextOptions, write_coverage_text};
 pub use flow_jsonl::FlowJsonl;
 pub use last::LastInstructions;
 pub use packets_jsonl::PacketsJsonl;

@@ -1,0 +1,220 @@
+//! Which instructions a program's functions have, whether they ran or not.
+//!
+//! ```text
+//! where mapping symbols tell code from data: every instruction of every function, one behind the other
+//! elsewhere: what can be reached from the start of each function, by branches whose targets stand in the code
+//! ```
+//!
+//! The second way misses code behind computed jumps; the first is what every compiler's ELF files allow. What ran is
+//! added by the caller, and wins where the two disagree about where instructions start.
+
+use std::collections::HashSet;
+
+use tracewalk::ids::{Address, Isa, Location};
+use tracewalk::isa::{self, Class, Instruction};
+use tracewalk::program::Program;
+
+use crate::symbols::{Extent, Stretch, Symbols};
+
+/// The instructions of the program's functions, in the order of their addresses.
+pub(super) fn instructions(program: &Program, symbols: &dyn Symbols) -> Vec<(Location, Instruction)> {
+    let functions = symbols.functions();
+    let stretches = symbols.stretches();
+    let mut found = Vec::new();
+    for (start, end) in joined(&functions) {
+        for stretch in overlapping(&stretches, start, end) {
+            sweep(program, stretch, (start, end), &functions, &mut found);
+        }
+    }
+    for function in &functions {
+        if overlapping(&stretches, function.start.0.into(), function.end).next().is_none() {
+            descend(program, function, &mut found);
+        }
+    }
+    found.sort_unstable_by_key(|(at, _)| *at);
+    found.dedup_by_key(|(at, _)| *at);
+    found
+}
+
+/// The addresses that belong to any function, as intervals that do not touch.
+fn joined(functions: &[Extent]) -> Vec<(u64, u64)> {
+    let mut joined: Vec<(u64, u64)> = Vec::new();
+    for function in functions {
+        let start = u64::from(function.start.0);
+        match joined.last_mut() {
+            Some((_, end)) if start <= *end => *end = function.end.max(*end),
+            _ => joined.push((start, function.end)),
+        }
+    }
+    joined
+}
+
+fn overlapping(stretches: &[Stretch], start: u64, end: u64) -> impl Iterator<Item = &Stretch> {
+    let first = stretches.partition_point(|stretch| stretch.end <= start);
+    let rest = stretches.get(first..).unwrap_or_default();
+    rest.iter().take_while(move |stretch| u64::from(stretch.start.0) < end)
+}
+
+/// Reads a stretch of code inside functions from one instruction to the next.
+fn sweep(
+    program: &Program,
+    stretch: &Stretch,
+    (start, end): (u64, u64),
+    functions: &[Extent],
+    found: &mut Vec<(Location, Instruction)>,
+) {
+    let Some(isa) = stretch.isa else { return };
+    let mut at = start.max(stretch.start.0.into());
+    let end = end.min(stretch.end);
+    while at < end {
+        let Some((location, instruction)) = read(program, at, isa) else { break };
+        let next = at + u64::from(instruction.bytes);
+        let later = functions.partition_point(|function| u64::from(function.start.0) <= at);
+        let next_function = functions.get(later).map(|function| u64::from(function.start.0));
+        // What a function's start cuts through is no instruction, but padding in front of it.
+        at = match next_function {
+            Some(function) if function < next => function,
+            _ => {
+                if next <= end {
+                    found.push((location, instruction));
+                }
+                next
+            }
+        };
+    }
+}
+
+/// Follows a function's code from its start, along branches that stay in it.
+fn descend(program: &Program, function: &Extent, found: &mut Vec<(Location, Instruction)>) {
+    let Some(isa) = function.isa else { return };
+    let (start, end) = (u64::from(function.start.0), function.end);
+    let mut seen = HashSet::new();
+    let mut open = vec![Location::new(function.start, isa)];
+    while let Some(mut at) = open.pop() {
+        while (start..end).contains(&at.address.0.into()) && seen.insert(at) {
+            let Some((_, instruction)) = read(program, at.address.0.into(), at.isa) else { break };
+            found.push((at, instruction));
+            if let Class::Direct(target) = instruction.class {
+                open.push(target);
+            }
+            // An IT instruction may make a branch conditional. Going on behind one that is not costs little: what
+            // stands there is code of the function, or the next branch's target.
+            let leaves = matches!(instruction.class, Class::Direct(_) | Class::Indirect);
+            let in_it_block = || super::instructions::in_it_block(program, at);
+            if leaves && !instruction.conditional && !instruction.link && !in_it_block() {
+                break;
+            }
+            at.address = at.address.plus(instruction.bytes.into());
+        }
+    }
+}
+
+/// The instruction at `at`, as far as there is one.
+pub(super) fn read(program: &Program, at: u64, isa: Isa) -> Option<(Location, Instruction)> {
+    let at = Location::new(Address(u32::try_from(at).ok()?), isa);
+    let instruction = isa::classify(program.code(at.address)?, at.address, isa).ok()?;
+    Some((at, instruction))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::symbols::{Frame, Function};
+
+    struct Known {
+        functions: Vec<Extent>,
+        stretches: Vec<Stretch>,
+    }
+
+    impl Symbols for Known {
+        fn function(&self, _: Address) -> Option<Function<'_>> {
+            None
+        }
+
+        fn frames(&self, _: Address) -> Vec<Frame> {
+            Vec::new()
+        }
+
+        fn source_line(&self, _: &str, _: u32) -> Option<String> {
+            None
+        }
+
+        fn functions(&self) -> Vec<Extent> {
+            self.functions.clone()
+        }
+
+        fn stretches(&self) -> Vec<Stretch> {
+            self.stretches.clone()
+        }
+    }
+
+    fn function(start: u32, end: u64) -> Extent {
+        Extent {
+            name: format!("f{start:x}"),
+            symbol: String::new(),
+            start: Address(start),
+            end,
+            isa: Some(Isa::T32),
+        }
+    }
+
+    fn stretch(start: u32, end: u64, isa: Option<Isa>) -> Stretch {
+        Stretch { start: Address(start), end, isa }
+    }
+
+    fn starts(code: &[u16], functions: Vec<Extent>, stretches: Vec<Stretch>) -> Vec<u32> {
+        let mut program = Program::new();
+        let bytes = code.iter().flat_map(|halfword| halfword.to_le_bytes()).collect::<Vec<_>>();
+        program.add(Address(0x100), &bytes).unwrap();
+        let found = instructions(&program, &Known { functions, stretches });
+        found.iter().map(|(at, _)| at.address.0).collect()
+    }
+
+    #[test]
+    fn code_in_functions_is_read_and_data_and_padding_are_not() {
+        // nop; nop.w; bx lr; .word; nop (padding); bx lr
+        let code = [0xbf00, 0xf3af, 0x8000, 0x4770, 0x1234, 0x5678, 0xbf00, 0x4770];
+        let functions = vec![function(0x100, 0x108), function(0x10e, 0x110)];
+        let t32 = Some(Isa::T32);
+        let stretches =
+            vec![stretch(0x100, 0x108, t32), stretch(0x108, 0x10c, None), stretch(0x10c, 0x110, t32)];
+        assert_eq!(starts(&code, functions, stretches), [0x100, 0x102, 0x106, 0x10e]);
+    }
+
+    #[test]
+    fn a_function_start_begins_an_instruction_whatever_stands_before() {
+        // The first halfword of a 32-bit instruction, as padding; nop; bx lr
+        let code = [0xbf00, 0xf3af, 0xbf00, 0x4770];
+        let functions = vec![function(0x100, 0x104), function(0x104, 0x108)];
+        assert_eq!(
+            starts(&code, functions, vec![stretch(0x100, 0x108, Some(Isa::T32))]),
+            [0x100, 0x104, 0x106]
+        );
+    }
+
+    #[test]
+    fn functions_that_overlap_or_enclose_others_are_read_once() {
+        let code = [0xbf00; 8];
+        let functions = vec![function(0x100, 0x110), function(0x104, 0x106), function(0x106, 0x10a)];
+        let found = starts(&code, functions, vec![stretch(0, 1 << 32, Some(Isa::T32))]);
+        assert_eq!(found, (0x100..0x110).step_by(2).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn without_mapping_symbols_a_function_is_followed_from_its_start() {
+        // beq 106; bx lr; .short; it eq; bxeq lr; b 100; .short
+        let code = [0xd001, 0x4770, 0xdead, 0xbf08, 0x4770, 0xe7f9, 0xdead];
+        let found = starts(&code, vec![function(0x100, 0x10e)], Vec::new());
+        assert_eq!(found, [0x100, 0x102, 0x106, 0x108, 0x10a]);
+    }
+
+    #[test]
+    fn a_function_of_any_size_ends_with_its_code() {
+        let found = starts(
+            &[0xbf00, 0xbf00],
+            vec![function(0x100, 1 << 32)],
+            vec![stretch(0, 1 << 32, Some(Isa::T32))],
+        );
+        assert_eq!(found, [0x100, 0x102]);
+    }
+}

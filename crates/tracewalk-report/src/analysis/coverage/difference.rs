@@ -1,0 +1,199 @@
+//! What one build's coverage lost against another's.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use super::tracefile::{TracedFile, Tracefile};
+
+/// How coverage changed from a base to now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Difference {
+    /// The files in which it changed, by their names now.
+    pub files: BTreeMap<String, FileDifference>,
+    /// Files of the base that are no longer there.
+    pub gone: Vec<String>,
+}
+
+/// How the coverage of a file changed. Lines have their numbers of now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileDifference {
+    /// Lines that ran in the base and do not run now.
+    pub lost: Vec<u32>,
+    /// Lines that did not run in the base and run now.
+    pub gained: Vec<u32>,
+    /// Lines that are not in the base, and do not run.
+    pub new_uncovered: Vec<u32>,
+    /// How many lines are not in the base, and run.
+    pub new_covered: u64,
+    /// Functions that ran in the base, are still there and do not run now.
+    pub lost_functions: Vec<String>,
+}
+
+impl Difference {
+    /// What changed from `base` to `now`.
+    ///
+    /// Where both know the texts of all their lines, by checksums, lines are matched by what is in them, however far they
+    /// moved. Elsewhere they are matched by their numbers.
+    #[must_use]
+    pub fn between(base: &Tracefile, now: &Tracefile) -> Self {
+        let partners = partners(base, now);
+        let mut difference = Self::default();
+        for (name, file) in &now.files {
+            let before = partners.get(name.as_str()).and_then(|base_name| base.files.get(*base_name));
+            let change = FileDifference::between(before.unwrap_or(&TracedFile::default()), file);
+            if change != FileDifference::default() {
+                difference.files.insert(name.clone(), change);
+            }
+        }
+        let found = partners.values().copied().collect::<std::collections::BTreeSet<_>>();
+        difference.gone = base.files.keys().filter(|name| !found.contains(name.as_str())).cloned().collect();
+        difference
+    }
+
+    /// How many lines were lost.
+    #[must_use]
+    pub fn lost_lines(&self) -> usize {
+        self.files.values().map(|file| file.lost.len()).sum()
+    }
+}
+
+impl FileDifference {
+    fn between(base: &TracedFile, now: &TracedFile) -> Self {
+        let mut change = Self::default();
+        for (before, line) in matched(base, now) {
+            let count = |file: &TracedFile, line| file.lines.get(&line).map(|line| line.count);
+            match (before.and_then(|before| count(base, before)), count(now, line)) {
+                (Some(1..), Some(0)) => change.lost.push(line),
+                (Some(0), Some(1..)) => change.gained.push(line),
+                (None, Some(0)) => change.new_uncovered.push(line),
+                (None, Some(1..)) => change.new_covered += 1,
+                _ => {}
+            }
+        }
+        let lost = base.functions.iter().filter(|(name, before)| {
+            before.count > 0 && now.functions.get(*name).is_some_and(|function| function.count == 0)
+        });
+        change.lost_functions = lost.map(|(name, _)| name.clone()).collect();
+        change
+    }
+}
+
+/// The lines of now, each with its line in the base, if it has one.
+fn matched(base: &TracedFile, now: &TracedFile) -> Vec<(Option<u32>, u32)> {
+    let (Some(before), Some(after)) = (texts(base), texts(now)) else {
+        return now
+            .lines
+            .keys()
+            .map(|&line| (base.lines.contains_key(&line).then_some(line), line))
+            .collect();
+    };
+    let numbers = |file: &TracedFile| file.lines.keys().copied().collect::<Vec<_>>();
+    let (base_lines, now_lines) = (numbers(base), numbers(now));
+    let mut matched = now_lines.iter().map(|&line| (None, line)).collect::<Vec<_>>();
+    for step in capture_diff_slices(Algorithm::Patience, &before, &after) {
+        let DiffOp::Equal { old_index, new_index, len } = step else { continue };
+        let old = base_lines.get(old_index..old_index + len).unwrap_or_default();
+        let new: Range<usize> = new_index..new_index + len;
+        for (line, old) in matched.get_mut(new).unwrap_or_default().iter_mut().zip(old) {
+            line.0 = Some(*old);
+        }
+    }
+    matched
+}
+
+/// The checksums of all lines; `None` where one is missing.
+fn texts(file: &TracedFile) -> Option<Vec<&str>> {
+    file.lines.values().map(|line| line.checksum.as_deref()).collect()
+}
+
+/// For each file of now the file of the base that it is: of the same name, or else the one whose path ends most like its
+/// own, if there is only one. Builds on different machines have different paths.
+fn partners<'a>(base: &'a Tracefile, now: &'a Tracefile) -> BTreeMap<&'a str, &'a str> {
+    let mut partners = BTreeMap::new();
+    for name in now.files.keys() {
+        if base.files.contains_key(name) {
+            partners.insert(name.as_str(), name.as_str());
+            continue;
+        }
+        let others = base.files.keys().filter(|other| !now.files.contains_key(*other));
+        let ranked =
+            others.map(|other| (common_end(name, other), other.as_str())).filter(|(parts, _)| *parts > 0);
+        let mut ranked = ranked.collect::<Vec<_>>();
+        ranked.sort_unstable_by_key(|(parts, _)| std::cmp::Reverse(*parts));
+        match ranked.as_slice() {
+            [(_, only)] => drop(partners.insert(name, only)),
+            [(best, first), (second, _), ..] if best > second => drop(partners.insert(name, first)),
+            _ => {}
+        }
+    }
+    partners
+}
+
+/// How many folders and names two paths have in common at their ends.
+fn common_end(a: &str, b: &str) -> usize {
+    let parts = |path: &str| path.split(['/', '\\']).rev().map(str::to_owned).collect::<Vec<_>>();
+    parts(a).iter().zip(&parts(b)).take_while(|(a, b)| a == b).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tracefile::TracedFunction;
+    use super::*;
+
+    fn between(base: &str, now: &str) -> Difference {
+        Difference::between(&Tracefile::read(base).unwrap(), &Tracefile::read(now).unwrap())
+    }
+
+    #[test]
+    fn without_texts_lines_are_matched_by_their_numbers() {
+        let difference = between(
+            "SF:a.c\nDA:1,1\nDA:2,0\nDA:3,1\nDA:9,1\n",
+            "SF:a.c\nDA:1,0\nDA:2,5\nDA:3,1\nDA:4,0\nDA:5,1\n",
+        );
+        let expected = FileDifference {
+            lost: vec![1],
+            gained: vec![2],
+            new_uncovered: vec![4],
+            new_covered: 1,
+            lost_functions: Vec::new(),
+        };
+        assert_eq!(difference.files["a.c"], expected);
+        assert_eq!(difference.lost_lines(), 1);
+    }
+
+    #[test]
+    fn with_texts_lines_are_found_where_they_moved_to() {
+        let base = "SF:a.c\nDA:1,1,one\nDA:2,1,two\nDA:3,0,three\n";
+        let now = "SF:a.c\nDA:5,0,new\nDA:6,1,one\nDA:7,0,two\nDA:8,0,three\n";
+        let change = between(base, now).files["a.c"].clone();
+        assert_eq!((change.lost, change.new_uncovered), (vec![7], vec![5]));
+    }
+
+    #[test]
+    fn files_are_found_under_other_roots() {
+        let base =
+            "SF:/home/a/src/x/main.c\nDA:1,1\nSF:/home/a/src/y/main.c\nDA:1,1\nSF:/home/a/old.c\nDA:1,1\n";
+        let now = "SF:/build/src/x/main.c\nDA:1,0\nSF:/build/src/y/main.c\nDA:1,1\n";
+        let difference = between(base, now);
+        assert_eq!(difference.files.keys().collect::<Vec<_>>(), ["/build/src/x/main.c"]);
+        assert_eq!(difference.gone, ["/home/a/old.c"]);
+    }
+
+    #[test]
+    fn functions_that_are_still_there_and_no_longer_run_are_lost() {
+        let mut base = Tracefile::default();
+        let mut now = Tracefile::default();
+        let functions = |counts: &[(&str, u64)]| TracedFile {
+            functions: counts
+                .iter()
+                .map(|&(name, count)| (name.to_owned(), TracedFunction { line: 1, count }))
+                .collect(),
+            ..TracedFile::default()
+        };
+        base.files.insert("a.c".to_owned(), functions(&[("kept", 2), ("lost", 1), ("removed", 1)]));
+        now.files.insert("a.c".to_owned(), functions(&[("kept", 1), ("lost", 0)]));
+        assert_eq!(Difference::between(&base, &now).files["a.c"].lost_functions, ["lost"]);
+    }
+}

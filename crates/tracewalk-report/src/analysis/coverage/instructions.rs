@@ -1,0 +1,316 @@
+//! From blocks to instructions: how often each one ran.
+
+use std::collections::HashMap;
+
+use tracewalk::ids::{Address, Isa, Location};
+use tracewalk::isa::{Class, Instruction as Classified, Return};
+use tracewalk::program::Program;
+
+use super::blocks::{BlockCounts, BlockKey, Conditions, Outcome};
+use super::code::{self, read};
+use crate::symbols::Symbols;
+
+/// An instruction and how often it ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// Where it is.
+    pub at: Location,
+    /// Its size in bytes.
+    pub bytes: u8,
+    /// How it takes part in the program's flow.
+    pub branching: Branching,
+    /// Whether its condition can fail: by its own encoding, or in an IT block.
+    pub conditional: bool,
+    /// How often it ran.
+    pub passes: Passes,
+}
+
+/// How an instruction takes part in a program's flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Branching {
+    /// Not.
+    None,
+    /// It branches to where its encoding says.
+    Direct {
+        /// Where to.
+        target: Location,
+        /// Whether it is a call.
+        call: bool,
+    },
+    /// It branches to where a register or the memory says.
+    Indirect {
+        /// Whether it is a call.
+        call: bool,
+        /// Whether it is a return.
+        returns: bool,
+    },
+}
+
+/// How often execution came past an instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passes {
+    /// It took effect: its condition passed, or it has none. A branch was taken.
+    pub executed: u64,
+    /// Its condition failed. A branch was not taken.
+    pub skipped: u64,
+    /// The trace does not tell which of the two.
+    pub untold: u64,
+}
+
+impl Passes {
+    /// How often altogether.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.executed.saturating_add(self.skipped).saturating_add(self.untold)
+    }
+}
+
+impl Instruction {
+    /// Whether it is a branch.
+    #[must_use]
+    pub fn is_branch(&self) -> bool {
+        self.branching != Branching::None
+    }
+
+    /// How often it took effect, as a statement understands it. `function` is the addresses of its function.
+    ///
+    /// A conditional branch inside a function does its work, which is to decide, when it is not taken as well. One that
+    /// calls, returns or leaves the function stands for a statement that happens only when it is taken.
+    #[must_use]
+    pub fn effects(&self, function: std::ops::Range<u64>) -> u64 {
+        match self.branching {
+            Branching::Direct { target, call: false } if function.contains(&target.address.0.into()) => {
+                self.passes.executed.saturating_add(self.passes.skipped)
+            }
+            _ => self.passes.executed,
+        }
+    }
+}
+
+/// Every instruction that ran or belongs to a function, in the order of their addresses.
+pub(super) fn count(program: &Program, symbols: &dyn Symbols, blocks: &BlockCounts) -> Vec<Instruction> {
+    let mut raw = HashMap::new();
+    for (block, &count) in blocks {
+        count_block(program, block, count, &mut raw);
+    }
+    let mut all = raw.into_iter().collect::<Vec<_>>();
+    all.sort_unstable_by_key(|(at, _)| *at);
+    add_what_did_not_run(&mut all, code::instructions(program, symbols));
+    let mut it_block = ItBlock::default();
+    all.iter().map(|(at, raw)| raw.finish(*at, it_block.governs(program, *at, &raw.classified))).collect()
+}
+
+/// Counts of an instruction before it is known whether it is conditional.
+#[derive(Clone, Copy, Debug)]
+struct Raw {
+    classified: Classified,
+    /// By a trace that tells of conditions: its condition passed. A branch: it was taken.
+    executed: u64,
+    /// Its condition failed. A branch: it was not taken.
+    skipped: u64,
+    /// By a trace that does not tell.
+    passed: u64,
+}
+
+fn count_block(program: &Program, block: &BlockKey, count: u64, raw: &mut HashMap<Location, Raw>) {
+    let mut at = u64::from(block.start.0);
+    let end = u64::from(block.end.0);
+    while at < end {
+        let location = Location::new(Address(u32::try_from(at).unwrap_or(u32::MAX)), block.isa);
+        let found = match raw.get_mut(&location) {
+            Some(found) => found,
+            None => {
+                let Some((_, classified)) = read(program, at, block.isa) else { return };
+                raw.entry(location).or_insert(Raw::new(classified))
+            }
+        };
+        at += u64::from(found.classified.bytes);
+        let outcome = if at < end { Outcome::Passed } else { block.outcome };
+        let counter = match (outcome, block.conditions) {
+            (Outcome::Taken, _) | (Outcome::Passed, Conditions::OfEvery) => &mut found.executed,
+            (Outcome::Failed | Outcome::NotTaken, _) => &mut found.skipped,
+            (Outcome::Passed, Conditions::OfBranches) => &mut found.passed,
+        };
+        *counter = counter.saturating_add(count);
+    }
+}
+
+impl Raw {
+    const fn new(classified: Classified) -> Self {
+        Self { classified, executed: 0, skipped: 0, passed: 0 }
+    }
+
+    fn finish(&self, at: Location, in_it_block: bool) -> Instruction {
+        let Classified { bytes, class, link: call, returns, .. } = self.classified;
+        let conditional = self.classified.conditional || in_it_block;
+        let branching = match class {
+            Class::Direct(target) => Branching::Direct { target, call },
+            Class::Indirect => Branching::Indirect {
+                call,
+                returns: matches!(returns, Some(Return::Function | Return::Exception)),
+            },
+            Class::Other | Class::Barrier(_) => Branching::None,
+        };
+        let (untold, certain) = if conditional { (self.passed, 0) } else { (0, self.passed) };
+        let passes =
+            Passes { executed: self.executed.saturating_add(certain), skipped: self.skipped, untold };
+        Instruction { at, bytes, branching, conditional, passes }
+    }
+}
+
+/// Puts instructions that did not run between those that did. Where they overlap, the program's symbols are wrong.
+fn add_what_did_not_run(all: &mut Vec<(Location, Raw)>, known: Vec<(Location, Classified)>) {
+    let ran = std::mem::take(all);
+    let end = |at: Location, bytes: u8| u64::from(at.address.0) + u64::from(bytes);
+    let mut ran = ran.into_iter().peekable();
+    let mut ran_to = 0;
+    for (at, classified) in known {
+        while let Some(earlier) = ran.next_if(|(ran, _)| *ran <= at) {
+            ran_to = ran_to.max(end(earlier.0, earlier.1.classified.bytes));
+            all.push(earlier);
+        }
+        let behind = end(at, classified.bytes);
+        let overlaps = ran_to > at.address.0.into()
+            || ran.peek().is_some_and(|(next, _)| u64::from(next.address.0) < behind);
+        if !overlaps {
+            all.push((at, Raw::new(classified)));
+        }
+    }
+    all.extend(ran);
+}
+
+/// Follows IT blocks through instructions in the order of their addresses.
+#[derive(Debug, Default)]
+struct ItBlock {
+    /// The address behind the last instruction; 0 before the first.
+    next: u64,
+    /// How many more instructions the block governs.
+    left: u8,
+}
+
+impl ItBlock {
+    /// Whether an IT instruction governs the instruction at `at`.
+    fn governs(&mut self, program: &Program, at: Location, classified: &Classified) -> bool {
+        let address = u64::from(at.address.0);
+        let governed = if address == self.next {
+            self.left > 0
+        } else {
+            self.left = 0;
+            at.isa != Isa::A32 && in_it_block(program, at)
+        };
+        self.left = match classified.it_block {
+            0 => self.left.saturating_sub(1),
+            governs => governs,
+        };
+        self.next = address + u64::from(classified.bytes);
+        governed
+    }
+}
+
+/// Whether an IT instruction in the code before governs the instruction at `at`.
+///
+/// For where that code is not known as instructions: what looks like an IT may be half of a 32-bit instruction, so the
+/// halfword before it is asked whether it begins one.
+pub(super) fn in_it_block(program: &Program, at: Location) -> bool {
+    /// An IT instruction governs four instructions of four bytes at the most.
+    const FARTHEST_IT: i32 = 1 + 3 * 2;
+    if at.isa == Isa::A32 {
+        return false;
+    }
+    (1..=FARTHEST_IT).any(|halfwords| {
+        let from = at.address.moved(-2 * halfwords);
+        let Some((_, it)) = read(program, from.0.into(), at.isa) else { return false };
+        let before = read(program, from.moved(-2).0.into(), at.isa);
+        if it.it_block == 0 || before.is_some_and(|(_, before)| before.bytes == 4) {
+            return false;
+        }
+        let mut next = from.plus(it.bytes.into());
+        for _ in 0..it.it_block {
+            if next == at.address {
+                return true;
+            }
+            let Some((_, instruction)) = read(program, next.0.into(), at.isa) else { return false };
+            next = next.plus(instruction.bytes.into());
+        }
+        false
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::symbols::NoSymbols;
+
+    fn key(start: u32, end: u32, outcome: Outcome, conditions: Conditions) -> BlockKey {
+        BlockKey { start: Address(start), end: Address(end), isa: Isa::T32, outcome, conditions }
+    }
+
+    /// movs r0, #1; it ne; movne r0, #2; cmp r0, #0; beq 100; bx lr
+    const CODE: [u16; 6] = [0x2001, 0xbf18, 0x2002, 0x2800, 0xd0fa, 0x4770];
+
+    fn passes(blocks: &[(BlockKey, u64)]) -> Vec<(u32, bool, [u64; 3])> {
+        let mut program = Program::new();
+        let bytes = CODE.iter().flat_map(|halfword| halfword.to_le_bytes()).collect::<Vec<_>>();
+        program.add(Address(0x100), &bytes).unwrap();
+        let blocks = blocks.iter().copied().collect();
+        let found = count(&program, &NoSymbols, &blocks);
+        let passes = |passes: Passes| [passes.executed, passes.skipped, passes.untold];
+        found.iter().map(|found| (found.at.address.0, found.conditional, passes(found.passes))).collect()
+    }
+
+    #[test]
+    fn a_trace_that_tells_of_conditions_tells_executed_from_skipped() {
+        use Conditions::OfEvery;
+        let found = passes(&[
+            (key(0x100, 0x10a, Outcome::Taken, OfEvery), 5),
+            (key(0x100, 0x106, Outcome::Failed, OfEvery), 2),
+            (key(0x106, 0x10a, Outcome::NotTaken, OfEvery), 2),
+        ]);
+        let expected = [
+            (0x100, false, [7, 0, 0]),
+            (0x102, false, [7, 0, 0]),
+            (0x104, true, [5, 2, 0]),
+            (0x106, false, [7, 0, 0]),
+            (0x108, true, [5, 2, 0]),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_trace_of_branches_tells_nothing_of_other_conditions() {
+        use Conditions::OfBranches;
+        let found = passes(&[
+            (key(0x100, 0x10a, Outcome::Taken, OfBranches), 3),
+            (key(0x100, 0x10a, Outcome::NotTaken, OfBranches), 1),
+        ]);
+        let expected = [
+            (0x100, false, [4, 0, 0]),
+            (0x102, false, [4, 0, 0]),
+            (0x104, true, [0, 0, 4]),
+            (0x106, false, [4, 0, 0]),
+            (0x108, true, [3, 1, 0]),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn an_instruction_is_conditional_even_where_execution_came_into_the_middle_of_its_it_block() {
+        let found = passes(&[(key(0x104, 0x106, Outcome::Passed, Conditions::OfBranches), 1)]);
+        assert_eq!(found, [(0x104, true, [0, 0, 1])]);
+    }
+
+    #[test]
+    fn a_block_that_no_code_holds_counts_nothing() {
+        assert_eq!(passes(&[(key(0x200, 0x204, Outcome::Taken, Conditions::OfEvery), 1)]), []);
+    }
+
+    #[test]
+    fn what_ran_wins_over_what_the_symbols_say() {
+        let nop = |at| (Location::new(Address(at), Isa::T32), Classified::other(4));
+        let ran = |at| (Location::new(Address(at), Isa::T32), Raw::new(Classified::other(2)));
+        let mut all = vec![ran(0x102), ran(0x108)];
+        add_what_did_not_run(&mut all, vec![nop(0x100), nop(0x104), nop(0x108), nop(0x10c)]);
+        let starts = all.iter().map(|(at, _)| at.address.0).collect::<Vec<_>>();
+        assert_eq!(starts, [0x102, 0x104, 0x108, 0x10c]);
+    }
+}

@@ -1,0 +1,222 @@
+//! Recording the coverage of one source, element by element.
+
+use std::collections::BTreeMap;
+
+use tracewalk::directive::BeginReason;
+use tracewalk::flow::{Element, EventKind, Gap, GapReason};
+use tracewalk::ids::Address;
+use tracewalk::span::StreamOffset;
+
+use super::blocks::{BlockCounter, Conditions};
+use super::collected::{Part, SourceSummary};
+
+/// Counts what a source's elements say.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    blocks: BlockCounter,
+    conditions: Conditions,
+    instructions: u64,
+    losses: Losses,
+    /// Where execution was lost, and for which reason, as long as it was not found again.
+    lost: Option<(StreamOffset, GapReason)>,
+}
+
+/// What a trace cannot tell: code that seems not to have run may have run here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Losses {
+    /// How often tracing began; everything before and between was not traced.
+    pub begins: u64,
+    /// How often of these tracing began again because the trace unit could not send fast enough.
+    pub overflows: u64,
+    /// Trace was malformed or lost.
+    pub trace_lost: Lost,
+    /// The trace does not say where execution went.
+    pub address_unknown: Lost,
+    /// Trace and image disagree.
+    pub contradictions: Lost,
+    /// Code that cannot be decoded.
+    pub undecodable: Lost,
+    /// How often execution reached code that no image holds, by pages of [`Losses::PAGE`] bytes, each named by its first
+    /// address. Pages, because a damaged trace may name any number of addresses.
+    pub no_image: BTreeMap<Address, u64>,
+}
+
+/// Stretches of a trace: each from where execution was lost to where it was found again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lost {
+    /// How many.
+    pub stretches: u64,
+    /// How many bytes of trace they have together.
+    pub bytes: u64,
+}
+
+impl Recorder {
+    /// A recorder for a source that tells so much of conditions.
+    #[must_use]
+    pub fn new(conditions: Conditions) -> Self {
+        Self {
+            blocks: BlockCounter::new(conditions),
+            conditions,
+            instructions: 0,
+            losses: Losses::default(),
+            lost: None,
+        }
+    }
+
+    /// Takes the source's next element.
+    #[inline]
+    pub fn element(&mut self, element: &Element) {
+        match element {
+            Element::Block(block) => {
+                if self.lost.is_some() {
+                    self.found(block.span.start);
+                }
+                self.instructions += u64::from(block.instructions);
+                self.blocks.count(block);
+            }
+            Element::Event(event) => {
+                if let EventKind::TraceOn(reason) = event.kind {
+                    self.losses.begins += 1;
+                    self.losses.overflows += u64::from(reason == BeginReason::Overflow);
+                }
+            }
+            Element::Gap(gap) => self.gap(gap),
+        }
+    }
+
+    #[cold]
+    fn gap(&mut self, gap: &Gap) {
+        if let GapReason::NoCode(at) = gap.reason {
+            let page = Address(at.address.0 & !(Losses::PAGE - 1));
+            *self.losses.no_image.entry(page).or_default() += 1;
+        } else if self.lost.is_none() {
+            self.lost = Some((gap.span.start, gap.reason));
+        }
+    }
+
+    /// Execution is known again from `at` on.
+    #[cold]
+    fn found(&mut self, at: StreamOffset) {
+        let Some((since, reason)) = self.lost.take() else { return };
+        let lost = match reason {
+            GapReason::AddressUnknown => &mut self.losses.address_unknown,
+            GapReason::Contradiction(_) => &mut self.losses.contradictions,
+            GapReason::Undecodable(..) => &mut self.losses.undecodable,
+            GapReason::TraceLost | GapReason::NoCode(_) => &mut self.losses.trace_lost,
+        };
+        lost.stretches += 1;
+        lost.bytes += at.0.saturating_sub(since.0);
+    }
+
+    /// What was recorded; `capture`, `source` and `protocol` say of what, and `bytes` how much trace it was.
+    #[must_use]
+    pub fn finish(mut self, capture: &str, source: &str, protocol: &str, bytes: u64) -> Part {
+        self.found(StreamOffset(bytes));
+        let source = SourceSummary {
+            capture: capture.to_owned(),
+            source: source.to_owned(),
+            protocol: protocol.to_owned(),
+            conditions: self.conditions,
+            bytes,
+            instructions: self.instructions,
+            losses: self.losses,
+        };
+        Part { source, blocks: self.blocks.finish() }
+    }
+}
+
+impl Losses {
+    /// The size of the pages by which [`Losses::no_image`] counts.
+    pub const PAGE: u32 = 1 << 12;
+
+    /// Adds what another trace cannot tell.
+    pub fn add(&mut self, other: &Self) {
+        self.begins = self.begins.saturating_add(other.begins);
+        self.overflows = self.overflows.saturating_add(other.overflows);
+        self.trace_lost.add(other.trace_lost);
+        self.address_unknown.add(other.address_unknown);
+        self.contradictions.add(other.contradictions);
+        self.undecodable.add(other.undecodable);
+        for (&page, &count) in &other.no_image {
+            let sum = self.no_image.entry(page).or_default();
+            *sum = sum.saturating_add(count);
+        }
+    }
+
+    /// The pages that no image holds, those that touch joined: first address, the address behind as a number that may be
+    /// 2^32, and how often execution went there.
+    #[must_use]
+    pub fn regions_without_image(&self) -> Vec<(Address, u64, u64)> {
+        let mut regions: Vec<(Address, u64, u64)> = Vec::new();
+        for (&page, &count) in &self.no_image {
+            let end = u64::from(page.0) + u64::from(Self::PAGE);
+            match regions.last_mut() {
+                Some(last) if last.1 == u64::from(page.0) => {
+                    last.1 = end;
+                    last.2 = last.2.saturating_add(count);
+                }
+                _ => regions.push((page, end, count)),
+            }
+        }
+        regions
+    }
+}
+
+impl Lost {
+    const fn add(&mut self, other: Self) {
+        self.stretches = self.stretches.saturating_add(other.stretches);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::export::samples::{SPAN, block, event, gap, taken};
+    use tracewalk::flow::Contradiction;
+    use tracewalk::ids::{Isa, Location};
+
+    #[test]
+    fn what_a_trace_cannot_tell_is_counted_by_its_reason() {
+        let at = |address| Location::new(Address(address), Isa::T32);
+        let nowhere = |address| gap(GapReason::NoCode(at(address)));
+        let later = |element, start| {
+            let Element::Block(mut block) = element else { unreachable!("block() makes a block") };
+            block.span.start = StreamOffset(start);
+            Element::Block(block)
+        };
+        let elements = [
+            event(EventKind::TraceOn(BeginReason::Enabled)),
+            block(0x100, 0x104, taken()),
+            gap(GapReason::TraceLost),
+            gap(GapReason::AddressUnknown),
+            event(EventKind::TraceOn(BeginReason::Overflow)),
+            later(block(0x100, 0x104, taken()), 53),
+            gap(GapReason::Contradiction(Contradiction::NoBranchInReach(at(0x100)))),
+            block(0x100, 0x104, taken()),
+            gap(GapReason::TraceLost),
+            nowhere(0x2000_0004),
+            nowhere(0x2000_1ffe),
+            nowhere(0xffff_fffe),
+        ];
+        let mut recorder = Recorder::new(Conditions::OfEvery);
+        for element in &elements {
+            recorder.element(element);
+        }
+        let part = recorder.finish("a capture", "0x10", "etmv3", 99);
+        let losses = &part.source.losses;
+        assert_eq!((losses.begins, losses.overflows), (2, 1));
+        // From where it was lost to where it was found again, once at 53 and once at the end.
+        assert_eq!(
+            losses.trace_lost,
+            Lost { stretches: 2, bytes: (53 - SPAN.start.0) + (99 - SPAN.start.0) }
+        );
+        assert_eq!(losses.contradictions, Lost { stretches: 1, bytes: 0 });
+        assert_eq!(losses.address_unknown, Lost::default());
+        assert_eq!(
+            losses.regions_without_image(),
+            [(Address(0x2000_0000), 0x2000_2000, 2), (Address(0xffff_f000), 1 << 32, 1)]
+        );
+        assert_eq!((part.source.instructions, part.source.bytes), (6, 99));
+    }
+}

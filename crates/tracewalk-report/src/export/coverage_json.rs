@@ -1,0 +1,367 @@
+//! Coverage as one JSON document (docs/coverage.md, docs/coverage-1.schema.json).
+//!
+//! Everything that a report knows: nothing is left out that another format has.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use tracewalk::ids::Address;
+
+use crate::analysis::coverage::{
+    Copy, Counted, Difference, FileDifference, Line, LineCopy, Losses, Lost, Report, ReportedProgram,
+    SourceSummary, Tally, Totals,
+};
+
+/// The version of the document's shape. A field that is added does not change it.
+const VERSION: u32 = 1;
+
+/// Writes the document.
+pub fn write_coverage_json(
+    report: &Report,
+    difference: Option<&Difference>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, &Document::of(report, difference))?;
+    out.write_all(b"\n")
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    format: &'static str,
+    version: u32,
+    totals: TotalsJson,
+    programs: Vec<ProgramJson<'a>>,
+    files: Vec<FileJson<'a>>,
+    functions: Vec<FunctionJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference: Option<DifferenceJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct TotalsJson {
+    lines: TallyJson,
+    branches: TallyJson,
+    functions: TallyJson,
+    instructions: TallyJson,
+}
+
+#[derive(Serialize)]
+struct TallyJson {
+    found: u64,
+    covered: u64,
+    untold: u64,
+}
+
+#[derive(Serialize)]
+struct ProgramJson<'a> {
+    id: String,
+    images: Vec<&'a str>,
+    conditions_told: bool,
+    sources: Vec<SourceJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct SourceJson<'a> {
+    capture: &'a str,
+    source: &'a str,
+    protocol: &'a str,
+    conditions: &'static str,
+    bytes: u64,
+    instructions: u64,
+    losses: LossesJson,
+}
+
+#[derive(Serialize)]
+struct LossesJson {
+    begins: u64,
+    overflows: u64,
+    trace_lost: LostJson,
+    address_unknown: LostJson,
+    contradictions: LostJson,
+    undecodable: LostJson,
+    no_image: Vec<RegionJson>,
+}
+
+#[derive(Serialize)]
+struct LostJson {
+    stretches: u64,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct RegionJson {
+    start: String,
+    end: String,
+    times: u64,
+}
+
+#[derive(Serialize)]
+struct FileJson<'a> {
+    name: &'a str,
+    totals: TotalsJson,
+    functions: &'a [usize],
+    lines: Vec<LineJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct LineJson<'a> {
+    line: u32,
+    count: u64,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    branches: Vec<BranchJson>,
+    copies: Vec<CopyJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct BranchJson {
+    address: String,
+    jump: bool,
+    taken: Option<u64>,
+    not_taken: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct CopyJson<'a> {
+    function: usize,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    inlined: Vec<InlinedJson<'a>>,
+    count: u64,
+    state: &'static str,
+    instructions: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct InlinedJson<'a> {
+    function: Option<&'a str>,
+    file: Option<&'a str>,
+    line: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct FunctionJson<'a> {
+    program: usize,
+    name: Option<&'a str>,
+    symbol: &'a str,
+    start: String,
+    end: String,
+    file: Option<usize>,
+    line: Option<u32>,
+    entered: u64,
+    totals: TotalsJson,
+    instructions: Vec<InstructionJson>,
+}
+
+#[derive(Serialize)]
+struct InstructionJson {
+    address: String,
+    isa: &'static str,
+    bytes: u8,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    conditional: bool,
+    executed: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    skipped: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    untold: u64,
+}
+
+#[derive(Serialize)]
+struct DifferenceJson<'a> {
+    files: Vec<FileDifferenceJson<'a>>,
+    gone: &'a [String],
+}
+
+#[derive(Serialize)]
+struct FileDifferenceJson<'a> {
+    name: &'a str,
+    lost: &'a [u32],
+    gained: &'a [u32],
+    new_uncovered: &'a [u32],
+    new_covered: u64,
+    lost_functions: &'a [String],
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+fn address(address: Address) -> String {
+    hex(address.0.into())
+}
+
+fn hex(number: u64) -> String {
+    format!("0x{number:08x}")
+}
+
+impl<'a> Document<'a> {
+    fn of(report: &'a Report, difference: Option<&'a Difference>) -> Self {
+        Self {
+            format: "tracewalk-coverage",
+            version: VERSION,
+            totals: report.totals.into(),
+            programs: report.programs.iter().map(ProgramJson::of).collect(),
+            files: (report.files.iter())
+                .map(|file| FileJson {
+                    name: &file.name,
+                    totals: file.totals.into(),
+                    functions: &file.functions,
+                    lines: file.lines.iter().map(|line| LineJson::of(report, line)).collect(),
+                })
+                .collect(),
+            functions: functions(report),
+            difference: difference.map(|difference| DifferenceJson {
+                files: difference.files.iter().map(FileDifferenceJson::of).collect(),
+                gone: &difference.gone,
+            }),
+        }
+    }
+}
+
+fn functions(report: &Report) -> Vec<FunctionJson<'_>> {
+    let functions = report.functions.iter().map(|function| FunctionJson {
+        program: function.program,
+        name: function.name.as_deref(),
+        symbol: &function.symbol,
+        start: address(function.start),
+        end: hex(function.end),
+        file: function.file,
+        line: function.line,
+        entered: function.entered,
+        totals: function.totals.into(),
+        instructions: (function.instructions.iter())
+            .filter_map(|&index| report.instructions.get(index))
+            .map(InstructionJson::of)
+            .collect(),
+    });
+    functions.collect()
+}
+
+impl<'a> ProgramJson<'a> {
+    fn of(program: &'a ReportedProgram) -> Self {
+        Self {
+            id: program.id.to_string(),
+            images: program.images.iter().map(String::as_str).collect(),
+            conditions_told: program.conditions_told,
+            sources: program.sources.iter().map(SourceJson::of).collect(),
+        }
+    }
+}
+
+impl<'a> SourceJson<'a> {
+    fn of(summary: &'a SourceSummary) -> Self {
+        let SourceSummary { capture, source, protocol, conditions, bytes, instructions, losses } = summary;
+        Self {
+            capture,
+            source,
+            protocol,
+            conditions: conditions.name(),
+            bytes: *bytes,
+            instructions: *instructions,
+            losses: losses.into(),
+        }
+    }
+}
+
+impl From<&Losses> for LossesJson {
+    fn from(losses: &Losses) -> Self {
+        let lost = |Lost { stretches, bytes }: Lost| LostJson { stretches, bytes };
+        let regions = losses.regions_without_image();
+        Self {
+            begins: losses.begins,
+            overflows: losses.overflows,
+            trace_lost: lost(losses.trace_lost),
+            address_unknown: lost(losses.address_unknown),
+            contradictions: lost(losses.contradictions),
+            undecodable: lost(losses.undecodable),
+            no_image: regions
+                .into_iter()
+                .map(|(start, end, times)| RegionJson { start: address(start), end: hex(end), times })
+                .collect(),
+        }
+    }
+}
+
+impl<'a> LineJson<'a> {
+    fn of(report: &'a Report, line: &'a Line) -> Self {
+        let branches = report.branches(line).map(|(counted, branch)| BranchJson {
+            address: address(counted.instruction.at.address),
+            jump: counted.instruction.is_branch(),
+            taken: branch.taken.seen(),
+            not_taken: branch.not_taken.seen(),
+        });
+        Self {
+            line: line.number,
+            count: line.count,
+            state: line.state.name(),
+            branches: branches.collect(),
+            copies: line.copies.iter().filter_map(|copy| CopyJson::of(report, copy)).collect(),
+        }
+    }
+}
+
+impl<'a> CopyJson<'a> {
+    fn of(report: &'a Report, line: &'a LineCopy) -> Option<Self> {
+        let Copy { function, inlined } = report.copies.get(line.copy)?;
+        let inlined = inlined.iter().map(|call| InlinedJson {
+            function: call.function.as_deref(),
+            file: call.file.as_deref(),
+            line: call.line,
+        });
+        let instructions = line.instructions.iter().filter_map(|&index| report.instructions.get(index));
+        Some(Self {
+            function: *function,
+            inlined: inlined.collect(),
+            count: line.count,
+            state: line.state.name(),
+            instructions: instructions.map(|counted| address(counted.instruction.at.address)).collect(),
+        })
+    }
+}
+
+impl InstructionJson {
+    fn of(counted: &Counted) -> Self {
+        let instruction = &counted.instruction;
+        Self {
+            address: address(instruction.at.address),
+            isa: instruction.at.isa.name(),
+            bytes: instruction.bytes,
+            conditional: instruction.conditional,
+            executed: instruction.passes.executed,
+            skipped: instruction.passes.skipped,
+            untold: instruction.passes.untold,
+        }
+    }
+}
+
+impl<'a> FileDifferenceJson<'a> {
+    fn of((name, change): (&'a String, &'a FileDifference)) -> Self {
+        Self {
+            name,
+            lost: &change.lost,
+            gained: &change.gained,
+            new_uncovered: &change.new_uncovered,
+            new_covered: change.new_covered,
+            lost_functions: &change.lost_functions,
+        }
+    }
+}
+
+impl From<Totals> for TotalsJson {
+    fn from(totals: Totals) -> Self {
+        let Totals { lines, branches, functions, instructions } = totals;
+        Self {
+            lines: lines.into(),
+            branches: branches.into(),
+            functions: functions.into(),
+            instructions: instructions.into(),
+        }
+    }
+}
+
+impl From<Tally> for TallyJson {
+    fn from(Tally { found, covered, untold }: Tally) -> Self {
+        Self { found, covered, untold }
+    }
+}

@@ -1,0 +1,327 @@
+//! Coverage as a table for people: a row for each file, and what the numbers cannot tell.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+
+use crate::Palette;
+use crate::analysis::coverage::{
+    Difference, FileDifference, Losses, Metric, Report, ReportedProgram, Tally, Totals,
+};
+
+/// How the table is written.
+#[derive(Clone, Copy, Debug)]
+pub struct CoverageTextOptions {
+    /// The colours.
+    pub palette: Palette,
+    /// Columns of the terminal; `None` where the output goes elsewhere. Only a terminal gets bars.
+    pub width: Option<usize>,
+}
+
+/// Writes the table.
+pub fn write_coverage_text(
+    report: &Report,
+    difference: Option<&Difference>,
+    options: CoverageTextOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let table = Table::new(report, options);
+    for program in &report.programs {
+        head(program, &options.palette, out)?;
+    }
+    table.write(report, out)?;
+    let notes = notes(report);
+    if !notes.is_empty() {
+        writeln!(out)?;
+    }
+    for note in notes {
+        writeln!(out, "{note}")?;
+    }
+    if let Some(difference) = difference {
+        write_difference(difference, &options.palette, out)?;
+    }
+    Ok(())
+}
+
+fn head(program: &ReportedProgram, palette: &Palette, out: &mut dyn Write) -> io::Result<()> {
+    let images = program.images.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let quiet = palette.quiet;
+    writeln!(out, "{head}{images}{head:#} {quiet}({id}){quiet:#}", head = palette.head, id = program.id)?;
+    for source in &program.sources {
+        let id = if source.source == "-" { String::new() } else { format!(", {}", source.source) };
+        writeln!(
+            out,
+            "  {}{id}, {}: {} instructions in {} bytes",
+            source.capture, source.protocol, source.instructions, source.bytes
+        )?;
+    }
+    writeln!(out)
+}
+
+/// The columns.
+struct Table {
+    options: CoverageTextOptions,
+    /// How wide the column of names is.
+    name: usize,
+    /// How wide a bar is; 0 for none.
+    bar: usize,
+    /// How wide the counts of each metric are.
+    counts: [usize; COLUMNS.len()],
+}
+
+const COLUMNS: [Metric; 3] = [Metric::Lines, Metric::Branches, Metric::Functions];
+const TOTAL: &str = "total";
+const LONGEST_BAR: usize = 20;
+const SHORTEST_NAME: usize = 12;
+/// `100.0%` and the spaces around it.
+const PERCENT: usize = 8;
+
+impl Table {
+    fn new(report: &Report, options: CoverageTextOptions) -> Self {
+        let names = report.files.iter().map(|file| file.name.chars().count());
+        let longest = names.chain([TOTAL.len()]).max().unwrap_or(0);
+        let width = |tally: Tally| counts(tally).len();
+        let counts = COLUMNS.map(|metric| {
+            let files = report.files.iter().map(|file| width(file.totals.of(metric)));
+            files.chain([width(report.totals.of(metric)), 1]).max().unwrap_or(0)
+        });
+        // The heads of the columns need room as well.
+        let needed = COLUMNS
+            .iter()
+            .zip(counts)
+            .map(|(metric, counts)| (counts + PERCENT).max(metric.name().len() + 2));
+        let needed: usize = needed.sum();
+        let (name, bar) = match options.width {
+            None => (longest, 0),
+            Some(width) => {
+                let name = longest.min(width.saturating_sub(needed)).max(SHORTEST_NAME);
+                (name, width.saturating_sub(needed + name + 2).min(LONGEST_BAR))
+            }
+        };
+        // A bar of a few steps says nothing that the number does not.
+        Self { options, name, bar: if bar < 5 { 0 } else { bar }, counts }
+    }
+
+    fn write(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+        let quiet = self.options.palette.quiet;
+        let mut line = format!("{:name$}", "", name = self.name);
+        for (metric, counts) in COLUMNS.into_iter().zip(self.counts) {
+            let bar = if metric == Metric::Lines && self.bar > 0 { self.bar + 2 } else { 0 };
+            line += &format!("{:>width$}", metric.name(), width = bar + counts + PERCENT);
+        }
+        writeln!(out, "{quiet}{line}{quiet:#}")?;
+        for file in &report.files {
+            self.row(&file.name, &file.totals, Style::new(), out)?;
+        }
+        self.row(TOTAL, &report.totals, self.options.palette.name, out)
+    }
+
+    fn row(&self, name: &str, totals: &Totals, style: Style, out: &mut dyn Write) -> io::Result<()> {
+        write!(out, "{style}{:name$}{style:#}", shortened(name, self.name), name = self.name)?;
+        for (metric, width) in COLUMNS.into_iter().zip(self.counts) {
+            let tally = totals.of(metric);
+            let colour = self.colour(tally);
+            if metric == Metric::Lines && self.bar > 0 {
+                write!(out, "  {colour}{}{colour:#}", bar(tally, self.bar))?;
+            }
+            write!(out, "  {colour}{:>6}{colour:#}{:>width$}", percent(tally), counts(tally))?;
+        }
+        writeln!(out)
+    }
+
+    fn colour(&self, tally: Tally) -> Style {
+        match tally.permille() {
+            None => self.options.palette.quiet,
+            Some(900..) => self.options.palette.function,
+            Some(500..) => self.options.palette.skipped,
+            Some(_) => self.options.palette.problem,
+        }
+    }
+}
+
+/// The end of a name that is too long: the names of folders say less than those of files.
+fn shortened(name: &str, width: usize) -> String {
+    let length = name.chars().count();
+    if length <= width {
+        return name.to_owned();
+    }
+    let end = name.chars().skip(length + 1 - width);
+    std::iter::once('…').chain(end).collect()
+}
+
+fn percent(tally: Tally) -> String {
+    tally
+        .permille()
+        .map_or_else(|| "-".to_owned(), |permille| format!("{}.{}%", permille / 10, permille % 10))
+}
+
+fn counts(tally: Tally) -> String {
+    if tally.found == 0 { String::new() } else { format!(" {}/{}", tally.covered, tally.found) }
+}
+
+/// A bar in eighths of a character.
+fn bar(tally: Tally, width: usize) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let rate = tally.covered.saturating_mul(width as u64 * 8).checked_div(tally.found);
+    let eighths = usize::try_from(rate.unwrap_or(0)).unwrap_or(0);
+    let (full, rest) = (eighths / 8, eighths % 8);
+    let last = EIGHTHS.get(rest).copied().unwrap_or("");
+    let empty = width - full - usize::from(rest > 0);
+    format!("{}{last}{}", "█".repeat(full), "·".repeat(empty))
+}
+
+/// What the numbers do not say.
+fn notes(report: &Report) -> Vec<String> {
+    let mut notes = Vec::new();
+    let Totals { lines, branches, instructions, .. } = report.totals;
+    if instructions.untold > 0 || branches.untold > 0 {
+        let outcomes = counted(branches.untold, "outcome of conditions", "outcomes of conditions");
+        let lines = counted(lines.untold, "line", "lines");
+        let instructions = counted(instructions.untold, "instruction", "instructions");
+        notes.push(format!(
+            "not observable: {outcomes}, {instructions} and {lines} behind them; this trace tells of branches alone \
+             whether their conditions passed"
+        ));
+    }
+    let elsewhere = elsewhere(report);
+    if elsewhere.found > 0 {
+        notes.push(format!(
+            "from no known line: {} of {}",
+            elsewhere.covered,
+            counted(elsewhere.found, "instruction", "instructions")
+        ));
+    }
+    let idle = idle_functions(report);
+    if let [_, ..] = idle.as_slice() {
+        const MOST: usize = 12;
+        let names = idle.iter().take(MOST).copied().collect::<Vec<_>>().join(", ");
+        let more = idle.len().saturating_sub(MOST);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        notes.push(format!("never entered: {names}{more}"));
+    }
+    for program in &report.programs {
+        notes.extend(lost(&program.losses));
+    }
+    notes
+}
+
+/// The instructions that are in no line of any file.
+fn elsewhere(report: &Report) -> Tally {
+    let mut rest = report.totals.instructions;
+    for file in &report.files {
+        rest.found = rest.found.saturating_sub(file.totals.instructions.found);
+        rest.covered = rest.covered.saturating_sub(file.totals.instructions.covered);
+    }
+    rest
+}
+
+fn idle_functions(report: &Report) -> Vec<&str> {
+    let idle = report.functions.iter().filter(|function| function.totals.functions.covered == 0);
+    idle.filter_map(|function| function.name.as_deref()).collect()
+}
+
+/// What may have run without being seen.
+fn lost(losses: &Losses) -> Option<String> {
+    let mut parts = Vec::new();
+    let reasons = [
+        ("trace malformed or lost", losses.trace_lost),
+        ("the way not told", losses.address_unknown),
+        ("trace and image in contradiction", losses.contradictions),
+        ("code that cannot be decoded", losses.undecodable),
+    ];
+    for (what, lost) in reasons {
+        if lost.stretches > 0 {
+            let bytes = counted(lost.bytes, "byte", "bytes");
+            parts.push(format!("{what} {} ({bytes})", counted(lost.stretches, "time", "times")));
+        }
+    }
+    if losses.overflows > 0 {
+        parts.push(format!("overflow of the trace unit {}", counted(losses.overflows, "time", "times")));
+    }
+    for (start, end, times) in losses.regions_without_image() {
+        parts.push(format!(
+            "no image for 0x{start:08x} to 0x{:08x} {}",
+            end - 1,
+            counted(times, "time", "times")
+        ));
+    }
+    let code = "code that seems not to have run may have run there";
+    (!parts.is_empty()).then(|| format!("not followed: {}; {code}", parts.join(", ")))
+}
+
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+fn write_difference(difference: &Difference, palette: &Palette, out: &mut dyn Write) -> io::Result<()> {
+    let Palette { problem, function: good, name: bold, .. } = palette;
+    writeln!(out)?;
+    if difference.lost_lines() == 0 && difference.files.values().all(|file| file.lost_functions.is_empty()) {
+        writeln!(out, "{good}nothing that the base covered was lost{good:#}")?;
+    }
+    for (name, change) in &difference.files {
+        let FileDifference { lost, gained, new_uncovered, new_covered, lost_functions } = change;
+        writeln!(out, "{bold}{name}{bold:#}")?;
+        if !lost.is_empty() {
+            writeln!(out, "  {problem}lost{problem:#}       {}", ranges(lost))?;
+        }
+        if !lost_functions.is_empty() {
+            writeln!(out, "  {problem}lost{problem:#}       {}", lost_functions.join(", "))?;
+        }
+        if !gained.is_empty() {
+            writeln!(out, "  {good}gained{good:#}     {}", ranges(gained))?;
+        }
+        let new = new_covered.saturating_add(new_uncovered.len() as u64);
+        if new > 0 {
+            write!(out, "  new        {new_covered} of {} covered", counted(new, "line", "lines"))?;
+            match new_uncovered.as_slice() {
+                [] => writeln!(out)?,
+                lines => writeln!(out, ", not {}", ranges(lines))?,
+            }
+        }
+    }
+    for name in &difference.gone {
+        writeln!(out, "{bold}{name}{bold:#}\n  no longer there")?;
+    }
+    Ok(())
+}
+
+/// Lines as in `3, 5-8`.
+fn ranges(lines: &[u32]) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &line in lines {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == line => *last = line,
+            _ => ranges.push((line, line)),
+        }
+    }
+    let text =
+        |(first, last): (u32, u32)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    ranges.into_iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_grow_by_eighths() {
+        let bar = |covered| bar(Tally { found: 80, covered, untold: 0 }, 10);
+        assert_eq!(bar(0), "··········");
+        assert_eq!(bar(1), "▏·········");
+        assert_eq!(bar(79), "█████████▉");
+        assert_eq!(bar(80), "██████████");
+        assert_eq!(super::bar(Tally::default(), 3), "···");
+    }
+
+    #[test]
+    fn long_names_keep_their_ends() {
+        assert_eq!(shortened("src/drivers/uart.c", 10), "…rs/uart.c");
+        assert_eq!(shortened("uart.c", 10), "uart.c");
+    }
+
+    #[test]
+    fn lines_are_joined_to_ranges() {
+        assert_eq!(ranges(&[1, 2, 3, 7, 9, 10]), "1-3, 7, 9-10");
+    }
+}
