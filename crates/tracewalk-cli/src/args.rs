@@ -1,5 +1,7 @@
 //! The command line: options in, plain values out. What they mean is decided elsewhere.
 
+mod coverage;
+
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
@@ -8,6 +10,8 @@ use clap_complete::Shell;
 use tracewalk::ids::TraceId;
 use tracewalk_input::capture::{Container, SourceDescription};
 use tracewalk_input::image::ImageRequest;
+
+pub(crate) use coverage::{Coverage, CoverageFormat, Limit, Merge};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -89,6 +93,11 @@ pub(crate) enum Command {
     /// Print what was executed.
     #[command(after_help = EXIT_STATUS, after_long_help = FLOW_EXAMPLES)]
     Flow(Flow),
+    /// Report what of a program ran: lines, branches, functions, without instrumentation.
+    #[command(after_help = EXIT_STATUS, after_long_help = coverage::EXAMPLES)]
+    Coverage(Box<Coverage>),
+    /// Put saved coverage of several runs together.
+    Merge(Merge),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -103,7 +112,7 @@ pub(crate) enum Command {
 }
 
 /// A capture and what the user says of it.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct CaptureArgs {
     /// A file of trace bytes, a capture.toml, or a snapshot directory; - is standard input.
     ///

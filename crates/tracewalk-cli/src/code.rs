@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tracewalk::ids::Address;
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::Memory;
-use tracewalk_input::symbols::{SourceLines, Symbols};
+use tracewalk_input::symbols::{Content, Function, SourceLines, Symbols};
 use tracewalk_report::disassembly::{self, Disassembler};
 use tracewalk_report::symbols;
 use tracewalk_report::{Code, Interrupts};
@@ -86,6 +86,35 @@ impl symbols::Symbols for ImageSymbols {
     fn source_line(&self, file: &str, line: u32) -> Option<String> {
         self.files.borrow_mut().line(file, line)
     }
+
+    fn functions(&self) -> Vec<symbols::Extent> {
+        let extent = |function: &Function| symbols::Extent {
+            name: function.name.clone(),
+            symbol: function.symbol.clone(),
+            start: function.start,
+            end: function.end(),
+            isa: function.isa,
+        };
+        self.symbols.functions().iter().map(extent).collect()
+    }
+
+    fn stretches(&self) -> Vec<symbols::Stretch> {
+        let stretch = |(start, end, content)| {
+            let isa = match content {
+                Content::Code(isa) => Some(isa),
+                Content::Data => None,
+            };
+            symbols::Stretch { start, end, isa }
+        };
+        self.symbols.contents().map(stretch).collect()
+    }
+
+    fn source_file(&self, file: &str) -> Option<symbols::SourceFile> {
+        let path = find(file, &self.files.borrow().directories)?;
+        let text = std::fs::read(&path).ok()?;
+        let path = std::fs::canonicalize(&path).unwrap_or(path).to_string_lossy().into_owned();
+        Some(symbols::SourceFile { path, text })
+    }
 }
 
 impl SourceFiles {
@@ -97,20 +126,24 @@ impl SourceFiles {
     }
 }
 
-/// The lines of the file that the debug information calls `name`: where it says, or beside an image or in a directory
-/// that the user named, with as many of the name's folders as possible.
+/// The lines of the file that the debug information calls `name`.
 fn read(name: &str, directories: &[PathBuf]) -> Option<Vec<String>> {
+    let bytes = std::fs::read(find(name, directories)?).ok()?;
+    // Tabs would break the columns, and other control characters the terminal.
+    let clean = |line: &str| line.replace('\t', "    ").replace(char::is_control, "");
+    Some(String::from_utf8_lossy(&bytes).lines().map(|line| clean(line).trim_end().to_owned()).collect())
+}
+
+/// The file that the debug information calls `name`: where it says, or beside an image or in a directory that the user
+/// named, with as many of the name's folders as possible.
+fn find(name: &str, directories: &[PathBuf]) -> Option<PathBuf> {
     let path = name.replace('\\', "/");
     let parts = path.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect::<Vec<_>>();
     let ends = (0..parts.len()).map(|skipped| parts[skipped..].join("/"));
     let elsewhere = ends.flat_map(|end| directories.iter().map(move |directory| directory.join(&end)));
-    let file = std::iter::once(PathBuf::from(&path)).chain(elsewhere).find(|file| {
+    std::iter::once(PathBuf::from(&path)).chain(elsewhere).find(|file| {
         std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.len() <= LONGEST_SOURCE)
-    })?;
-    let bytes = std::fs::read(file).ok()?;
-    // Tabs would break the columns, and other control characters the terminal.
-    let clean = |line: &str| line.replace('\t', "    ").replace(char::is_control, "");
-    Some(String::from_utf8_lossy(&bytes).lines().map(|line| clean(line).trim_end().to_owned()).collect())
+    })
 }
 
 #[cfg(test)]

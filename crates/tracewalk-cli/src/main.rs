@@ -22,6 +22,8 @@ use messages::Messages;
 
 /// Everything was decoded, and what was to be checked held.
 const COMPLETE: u8 = 0;
+/// Something was to be checked, and it did not hold.
+const UNMET: u8 = 1;
 /// Something could not be read, or trace was malformed or missing.
 const INCOMPLETE: u8 = 2;
 
@@ -34,6 +36,10 @@ fn main() -> ExitCode {
         Ok(()) => COMPLETE,
         // Whoever read the output has seen enough, like `head`.
         Err(Failure::ClosedPipe) => COMPLETE,
+        Err(failure @ Failure::Unmet(_)) => {
+            messages.error(failure);
+            UNMET
+        }
         Err(failure) => {
             messages.error(failure);
             INCOMPLETE
@@ -47,6 +53,8 @@ fn run(cli: &Cli, messages: &Messages) -> Result<(), Failure> {
         Command::Info(args) => commands::info::run(args, messages),
         Command::Packets(args) => commands::packets::run(args, messages),
         Command::Flow(args) => commands::flow::run(args, messages),
+        Command::Coverage(args) => commands::coverage::run(args, messages),
+        Command::Merge(args) => commands::merge::run(args),
         Command::Completions { shell } => commands::shell::completions(*shell, &mut Cli::command()),
         Command::Man { directory } => commands::shell::manual(directory, Cli::command()),
     }

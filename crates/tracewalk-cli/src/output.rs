@@ -26,6 +26,12 @@ pub(crate) fn set_colours(when: When) {
     }
 }
 
+/// The columns of the terminal that standard output is.
+pub(crate) fn terminal_width() -> Option<usize> {
+    let (terminal_size::Width(width), _) = terminal_size::terminal_size_of(io::stdout())?;
+    Some(width.into())
+}
+
 /// The colours for standard output.
 pub(crate) fn palette() -> Palette {
     match AutoStream::choice(&io::stdout()) {

@@ -1,8 +1,10 @@
 //! One file for each command, and what they share.
 
+pub(crate) mod coverage;
 pub(crate) mod flow;
 mod follow;
 pub(crate) mod info;
+pub(crate) mod merge;
 pub(crate) mod packets;
 pub(crate) mod shell;
 

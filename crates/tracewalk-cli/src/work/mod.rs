@@ -8,13 +8,14 @@ mod tell;
 
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tracewalk::frame::Framing;
 use tracewalk::ids::Address;
 use tracewalk::source::SourceConfig;
 use tracewalk_input::capture::{Buffer, Capture, Container, SourceDescription};
 use tracewalk_input::cpu::Profile;
-use tracewalk_input::image::{ImageLoader, Memory};
+use tracewalk_input::image::{Image, ImageLoader, Memory};
 use tracewalk_input::svd::InterruptNames;
 use tracewalk_input::symbols::Symbols;
 use tracewalk_input::{Origin, Stated};
@@ -130,6 +131,12 @@ impl Work {
         };
         self.programs.push((key, Rc::clone(&code)));
         Ok(code)
+    }
+
+    /// The images that a job's program was put together from.
+    pub(crate) fn images(&mut self, job: &Job) -> Result<Vec<Arc<Image>>, Failure> {
+        let requests = self.capture.images_for(&job.description);
+        Ok(requests.into_iter().map(|request| self.loader.load(request)).collect::<Result<_, _>>()?)
     }
 
     /// The section of a job in an output.

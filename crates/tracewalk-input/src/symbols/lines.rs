@@ -118,7 +118,9 @@ impl SourceLines {
     }
 
     fn find_frames(&mut self, address: Address) -> Option<Arc<[Frame]>> {
-        let lines = self.images.iter().find(|lines| lines.image.segment_at(address).is_some())?;
+        // A dump of the memory may lie over the ELF file that has the lines.
+        let holders = || self.images.iter().filter(|lines| lines.image.segment_at(address).is_some());
+        let lines = holders().find(|lines| lines.context.is_some()).or_else(|| holders().next())?;
         let mut frames = Vec::new();
         if let Some(context) = &lines.context
             && let Ok(mut found) = context.find_frames(u64::from(address.0)).skip_all_loads()

@@ -1,0 +1,177 @@
+//! The options of `coverage` and `merge`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+use globset::{GlobBuilder, GlobMatcher};
+use tracewalk_report::analysis::coverage::Metric;
+
+use super::{CaptureArgs, WorkArgs};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  tracewalk coverage capture.toml
+      a table with a row for each source file
+  tracewalk coverage run1.bin run2.bin --image fw.elf --format html -o coverage.html
+      two captures of the same program together, as one page to look at
+  tracewalk coverage capture.toml --format lcov -o coverage.info --fail-under lines=80,branches=60
+      for CI: the file that other tools read, and status 1 where less was covered
+  tracewalk coverage capture.toml --save run1.twcov
+  tracewalk merge run1.twcov run2.twcov -o all.twcov
+  tracewalk coverage all.twcov --image fw.elf --diff main.info
+      runs on several boards, put together later, and what they no longer cover
+
+Exit status:
+  0  everything was decoded
+  1  --fail-under or --no-loss did not hold
+  2  something could not be read, or the trace had malformed parts or gaps;
+     what could be decoded is reported all the same";
+
+#[derive(Args, Debug)]
+pub(crate) struct Coverage {
+    #[command(flatten)]
+    pub(crate) capture: CaptureArgs,
+
+    /// Further captures of the same program. Files saved by --save can stand in the place of captures.
+    #[arg(value_name = "CAPTURE", value_hint = ValueHint::AnyPath)]
+    pub(crate) more: Vec<PathBuf>,
+
+    /// Follow the image even where the trace contradicts it all the time.
+    #[arg(long, help_heading = "Program")]
+    pub(crate) trust_image: bool,
+
+    /// Where else to look for source files; can be given several times.
+    #[arg(long = "source-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Program")]
+    pub(crate) source_dirs: Vec<PathBuf>,
+
+    /// Only source files whose paths match, like `src/**`; can be given several times. A pattern may match at any folder,
+    /// unless it starts with /.
+    #[arg(long, value_name = "GLOB", value_parser = path_glob, help_heading = "Selection")]
+    pub(crate) include: Vec<GlobMatcher>,
+
+    /// No source files whose paths match; can be given several times.
+    #[arg(long, value_name = "GLOB", value_parser = path_glob, help_heading = "Selection")]
+    pub(crate) exclude: Vec<GlobMatcher>,
+
+    /// Only functions whose names match, inlined ones as well; can be given several times.
+    #[arg(long, value_name = "GLOB", value_parser = name_glob, help_heading = "Selection")]
+    pub(crate) include_function: Vec<GlobMatcher>,
+
+    /// No functions whose names match, inlined ones as well; can be given several times.
+    #[arg(long, value_name = "GLOB", value_parser = name_glob, help_heading = "Selection")]
+    pub(crate) exclude_function: Vec<GlobMatcher>,
+
+    /// Exit with status 1 where less is covered, in percent: METRIC=PERCENT, like lines=80,branches=60. METRIC is `lines`,
+    /// `branches`, `functions` or `instructions`.
+    #[arg(long, value_name = "LIMITS", value_delimiter = ',', value_parser = limit, help_heading = "Checks")]
+    pub(crate) fail_under: Vec<Limit>,
+
+    /// Say what was covered in an LCOV tracefile and is not now, and what is new.
+    #[arg(long, value_name = "BASE.info", value_hint = ValueHint::FilePath, help_heading = "Checks")]
+    pub(crate) diff: Option<PathBuf>,
+
+    /// Exit with status 1 where lines of the base are no longer covered.
+    #[arg(long, requires = "diff", help_heading = "Checks")]
+    pub(crate) no_loss: bool,
+
+    /// The output format; `text` without it, or nothing with --save.
+    #[arg(long, value_enum, help_heading = "Output")]
+    pub(crate) format: Option<CoverageFormat>,
+
+    /// Where to write the output; standard output without it.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Save the counts, to be merged and reported later.
+    #[arg(long, value_name = "FILE.twcov", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) save: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Merge {
+    /// Files saved by `tracewalk coverage --save`, all of the same program.
+    #[arg(required = true, value_name = "PART.twcov", value_hint = ValueHint::FilePath)]
+    pub(crate) parts: Vec<PathBuf>,
+
+    /// Where to write what they say together; standard output without it.
+    #[arg(short, long, value_name = "FILE.twcov", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CoverageFormat {
+    /// A table with a row for each file.
+    #[default]
+    Text,
+    /// Everything that is known, as one JSON document (docs/coverage.md).
+    Json,
+}
+
+/// How much has to be covered at least.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Limit {
+    pub(crate) metric: Metric,
+    pub(crate) percent: f64,
+}
+
+impl Coverage {
+    /// The captures and saved files that are named.
+    pub(crate) fn captures(&self) -> impl Iterator<Item = &PathBuf> {
+        std::iter::once(&self.capture.capture).chain(&self.more)
+    }
+}
+
+fn limit(text: &str) -> Result<Limit, String> {
+    let expected = || "expected METRIC=PERCENT, like lines=80".to_owned();
+    let (name, percent) = text.split_once('=').ok_or_else(expected)?;
+    let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name);
+    let metric = metric.ok_or("expected lines, branches, functions or instructions before the =")?;
+    let percent = percent.trim_end_matches('%').parse().map_err(|_| expected())?;
+    if !(0.0..=100.0).contains(&percent) {
+        return Err("expected a number from 0 to 100 behind the =".to_owned());
+    }
+    Ok(Limit { metric, percent })
+}
+
+/// A pattern for paths: a star stays in its folder, and the pattern may begin at any folder.
+fn path_glob(text: &str) -> Result<GlobMatcher, String> {
+    let anywhere = if text.starts_with('/') || text.starts_with("**") { "" } else { "**/" };
+    let glob = GlobBuilder::new(&format!("{anywhere}{text}")).literal_separator(true).build();
+    glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
+}
+
+/// A pattern for names of functions, where a slash is like any other character.
+fn name_glob(text: &str) -> Result<GlobMatcher, String> {
+    let glob = GlobBuilder::new(text).build();
+    glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_have_a_metric_and_a_percentage() {
+        assert_eq!(limit("lines=80"), Ok(Limit { metric: Metric::Lines, percent: 80.0 }));
+        assert_eq!(limit("branches=62.5%"), Ok(Limit { metric: Metric::Branches, percent: 62.5 }));
+        for wrong in ["", "80", "lines", "lines=", "lines=x", "line=1", "lines=101", "lines=-1", "lines=NaN"]
+        {
+            assert!(limit(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_path_pattern_may_begin_at_any_folder() {
+        let matches = |pattern, path| path_glob(pattern).unwrap().is_match(path);
+        assert!(matches("src/*.c", "/home/me/project/src/main.c"));
+        assert!(matches("src/*.c", "src/main.c"));
+        assert!(!matches("src/*.c", "src/drivers/uart.c"));
+        assert!(matches("src/**", "src/drivers/uart.c"));
+        assert!(matches("*.{c,h}", "drivers/uart.h"));
+        assert!(!matches("/src/*.c", "/home/src/main.c"));
+        assert!(path_glob("src/[").is_err());
+    }
+}

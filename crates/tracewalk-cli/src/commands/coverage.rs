@@ -1,0 +1,130 @@
+//! `coverage`: what of a program ran.
+
+mod gather;
+mod selection;
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::time::Instant;
+
+use tracewalk_report::Palette;
+use tracewalk_report::analysis::coverage::{Difference, Metric, ProgramInput, Report, Tally, Tracefile};
+use tracewalk_report::export::{CoverageTextOptions, write_coverage_json, write_coverage_text};
+use tracewalk_report::symbols::SourceFile;
+
+use super::print_statistics;
+use crate::args::{Coverage, CoverageFormat, Limit};
+use crate::failure::Failure;
+use crate::messages::{Messages, counted};
+use crate::output::{palette, standard_output, terminal_width};
+
+use gather::Gathered;
+pub(super) use gather::read_part;
+use selection::Selection;
+
+/// Reports what ran, saves it, and checks it.
+pub(crate) fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
+    let start = Instant::now();
+    let gathered = Gathered::from(args, messages)?;
+    if let Some(file) = &args.save {
+        write_to(Some(file), |out| gathered.coverage.save(out))?;
+    }
+    let format = args.format.or(args.save.is_none().then_some(CoverageFormat::Text));
+    if format.is_some() || !args.fail_under.is_empty() || args.diff.is_some() {
+        report(args, format, &gathered)?;
+    }
+    if args.work.stats {
+        print_statistics(&gathered.statistics, start.elapsed(), args.work.threads);
+    }
+    Ok(())
+}
+
+fn report(args: &Coverage, format: Option<CoverageFormat>, gathered: &Gathered) -> Result<(), Failure> {
+    let inputs = gathered.inputs()?;
+    let report = Report::of(&inputs, &Selection::of(args));
+    let source = |file: &str| source_file(&inputs, file);
+    let difference = match &args.diff {
+        Some(file) => Some(Difference::between(&read_tracefile(file)?, &Tracefile::of(&report, source))),
+        None => None,
+    };
+    if let Some(format) = format {
+        write_to(args.output.as_deref(), |out| match format {
+            CoverageFormat::Text => {
+                write_coverage_text(&report, difference.as_ref(), text_options(args), out)
+            }
+            CoverageFormat::Json => write_coverage_json(&report, difference.as_ref(), out),
+        })?;
+    }
+    check(args, &report, difference.as_ref())
+}
+
+fn text_options(args: &Coverage) -> CoverageTextOptions {
+    match &args.output {
+        Some(_) => CoverageTextOptions { palette: Palette::PLAIN, width: None },
+        None => CoverageTextOptions { palette: palette(), width: terminal_width() },
+    }
+}
+
+/// The file that the debugging information of one of the programs calls so.
+fn source_file(inputs: &[ProgramInput<'_>], file: &str) -> Option<SourceFile> {
+    inputs.iter().find_map(|input| input.code.symbols.source_file(file))
+}
+
+/// Writes to a file, or to standard output.
+pub(super) fn write_to(
+    file: Option<&Path>,
+    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<(), Failure> {
+    let Some(file) = file else {
+        let mut out = standard_output();
+        write(&mut out)?;
+        return Ok(out.flush()?);
+    };
+    let failure = |error| Failure::write(file, error);
+    let mut out = BufWriter::new(File::create(file).map_err(failure)?);
+    write(&mut out).and_then(|()| out.flush()).map_err(failure)
+}
+
+fn read_tracefile(file: &Path) -> Result<Tracefile, Failure> {
+    let text = gather::read_text(file)?;
+    Tracefile::read(&text).map_err(|error| {
+        Failure::input(format!("{}: {error}", file.display()), "give --diff a file that --format lcov wrote")
+    })
+}
+
+/// Whether what was to be checked holds.
+fn check(args: &Coverage, report: &Report, difference: Option<&Difference>) -> Result<(), Failure> {
+    let mut unmet = args.fail_under.iter().filter_map(|limit| limit.unmet(report)).collect::<Vec<_>>();
+    let lost = difference.map_or(0, |difference| difference.lost_lines() as u64);
+    if args.no_loss && lost > 0 {
+        unmet.push(format!("{} of the base no longer covered", counted(lost, "line")));
+    }
+    if unmet.is_empty() { Ok(()) } else { Err(Failure::Unmet(unmet.join("; "))) }
+}
+
+impl Limit {
+    /// What is wrong, where less is covered.
+    fn unmet(&self, report: &Report) -> Option<String> {
+        let Self { metric, percent } = *self;
+        let Tally { found, covered, untold } = report.totals.of(metric);
+        let name = metric.name();
+        if found == 0 {
+            let why = match (metric, untold) {
+                (Metric::Branches, 1..) => "no trace tells of their outcomes",
+                _ => "there are none, or --include and --exclude leave none",
+            };
+            return Some(format!("found no {name} to check against {percent}%: {why}"));
+        }
+        // Both counts are far below 2^52.
+        let enough = covered as f64 * 100.0 >= percent * found as f64;
+        (!enough).then(|| {
+            let permille = covered * 1000 / found;
+            format!(
+                "{name}: found {}.{}% covered ({covered} of {found}), expected at least {percent}%",
+                permille / 10,
+                permille % 10
+            )
+        })
+    }
+}

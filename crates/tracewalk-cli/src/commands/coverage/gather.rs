@@ -1,0 +1,204 @@
+//! Captures and saved parts → what ran, and the programs that it ran in.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tracewalk_input::FileProblem;
+use tracewalk_input::image::{Image, ImageLoader};
+use tracewalk_input::symbols::Symbols;
+use tracewalk_report::analysis::Statistics;
+use tracewalk_report::analysis::coverage::{Conditions, Coverage, ProgramId, ProgramInput, Recorder};
+use tracewalk_report::export::{Export, FlowRecord};
+use tracewalk_report::{Code, Interrupts, Section};
+
+use super::super::follow;
+use crate::args::{self, CaptureArgs};
+use crate::code::code;
+use crate::failure::Failure;
+use crate::messages::Messages;
+use crate::work::{Job, Work};
+
+/// What ran, and in which programs.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    pub(super) coverage: Coverage,
+    pub(super) statistics: Statistics,
+    programs: BTreeMap<ProgramId, Rc<Code>>,
+}
+
+impl Gathered {
+    /// Decodes the captures and reads the saved parts that the arguments name.
+    pub(super) fn from(args: &args::Coverage, messages: &Messages) -> Result<Self, Failure> {
+        let mut gathered = Self::default();
+        let mut parts = Vec::new();
+        for path in args.captures() {
+            if is_part(path) {
+                parts.push(path);
+            } else {
+                let capture = CaptureArgs { capture: path.clone(), ..args.capture.clone() };
+                gathered.capture(&capture, args, messages)?;
+            }
+        }
+        if gathered.programs.is_empty() {
+            gathered.images(args, messages)?;
+        }
+        for path in parts {
+            let part = read_part(path)?;
+            gathered.refuse_other_program(&part, path)?;
+            gathered.merge(part, path)?;
+        }
+        Ok(gathered)
+    }
+
+    /// What a report is made from.
+    pub(super) fn inputs(&self) -> Result<Vec<ProgramInput<'_>>, Failure> {
+        let input = |(id, coverage)| {
+            let code = self.programs.get(id).ok_or_else(no_program)?;
+            Ok(ProgramInput { id, coverage, code })
+        };
+        self.coverage.programs.iter().map(input).collect()
+    }
+
+    /// Decodes a capture.
+    fn capture(
+        &mut self,
+        capture: &CaptureArgs,
+        args: &args::Coverage,
+        messages: &Messages,
+    ) -> Result<(), Failure> {
+        let mut work = Work::open(capture, messages)?;
+        for job in work.jobs.clone() {
+            let images = work.images(&job)?;
+            let code = work.code(&job, Some(&args.source_dirs), messages)?;
+            if code.program.is_empty() {
+                return Err(no_program());
+            }
+            let mut listener = Listener::new(&job);
+            let statistics =
+                follow::source(&work, &job, Rc::clone(&code), args.trust_image, &mut listener, messages)?;
+            self.statistics.add(&statistics);
+            let Some(recorder) = listener.recorder else { continue };
+            let name = capture.capture.display().to_string();
+            let source = job.id.map_or_else(|| "-".to_owned(), |id| id.to_string());
+            let part = recorder.finish(&name, &source, job.config.protocol(), statistics.bytes);
+            let id = identity(&code, &images);
+            self.coverage.add(id.clone(), names(&images), part);
+            self.programs.insert(id, code);
+        }
+        Ok(())
+    }
+
+    /// Loads the images that the options name, where no capture named any.
+    fn images(&mut self, args: &args::Coverage, messages: &Messages) -> Result<(), Failure> {
+        if args.capture.images.is_empty() {
+            return Ok(());
+        }
+        let memory = ImageLoader::new().memory(&args.capture.images)?;
+        let images = memory.images.clone();
+        let symbols = Symbols::of(&memory);
+        let code = code(memory, symbols, None, Interrupts::default(), &args.source_dirs, messages);
+        self.programs.insert(identity(&code, &images), code);
+        Ok(())
+    }
+
+    /// Says so where a part is of another program than the one at hand.
+    fn refuse_other_program(&self, part: &Coverage, path: &Path) -> Result<(), Failure> {
+        if self.programs.is_empty() {
+            return Ok(());
+        }
+        match part.programs.keys().find(|id| !self.programs.contains_key(*id)) {
+            None => Ok(()),
+            Some(other) => {
+                let known = self.programs.keys().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+                Err(Failure::input(
+                    format!("{}: is of another program: found {other}, expected {known}", path.display()),
+                    "give the ELF file that was running with --image",
+                ))
+            }
+        }
+    }
+
+    fn merge(&mut self, part: Coverage, path: &Path) -> Result<(), Failure> {
+        self.coverage.merge(part).map_err(|error| {
+            Failure::input(
+                format!("{}: {error}", path.display()),
+                "only runs of the same program can be put together",
+            )
+        })
+    }
+}
+
+fn no_program() -> Failure {
+    Failure::input(
+        "coverage is of a program, and there is none",
+        "give the ELF file that was running with --image",
+    )
+}
+
+/// Records what `follow` sees.
+struct Listener {
+    /// `None` where the image is not the program that was traced: what ran is then unknown.
+    recorder: Option<Recorder>,
+}
+
+impl Listener {
+    fn new(job: &Job) -> Self {
+        Self { recorder: Some(Recorder::new(Conditions::told_by(&job.config))) }
+    }
+}
+
+impl Export<FlowRecord> for Listener {
+    fn section(&mut self, section: &Section) -> io::Result<()> {
+        if section.code.program.is_empty() {
+            self.recorder = None;
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.element(&record.element);
+        }
+        Ok(())
+    }
+}
+
+fn identity(code: &Code, images: &[Arc<Image>]) -> ProgramId {
+    ProgramId::of(&code.program, images.iter().map(|image| image.build_id.as_deref()))
+}
+
+/// The names of the files, without the folders, which differ from one machine to the next.
+fn names(images: &[Arc<Image>]) -> impl Iterator<Item = String> {
+    images.iter().filter_map(|image| Some(image.file.file_name()?.to_string_lossy().into_owned()))
+}
+
+/// Whether a file holds saved coverage. What cannot be read is a capture, and is told as one.
+fn is_part(path: &Path) -> bool {
+    let mut head = [0; 64];
+    let read = File::open(path).and_then(|mut file| file.read(&mut head));
+    read.is_ok_and(|bytes| Coverage::is_saved(head.get(..bytes).unwrap_or_default()))
+}
+
+/// Reads a file of saved coverage.
+pub(in crate::commands) fn read_part(path: &Path) -> Result<Coverage, Failure> {
+    Coverage::read(&read_text(path)?).map_err(|error| {
+        Failure::input(
+            format!("{}: {error}", path.display()),
+            "give a file that `tracewalk coverage --save` wrote",
+        )
+    })
+}
+
+/// Reads a text file.
+pub(super) fn read_text(path: &Path) -> Result<String, Failure> {
+    let failure = |problem: FileProblem| {
+        Failure::input(format!("{}: {problem}", path.display()), "check the file's name")
+    };
+    let bytes = std::fs::read(path).map_err(|error| failure(error.into()))?;
+    String::from_utf8(bytes)
+        .map_err(|error| failure(FileProblem::NotText { offset: error.utf8_error().valid_up_to() }))
+}

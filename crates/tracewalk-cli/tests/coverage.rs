@@ -1,0 +1,303 @@
+//! The `coverage` and `merge` commands: several captures, saved parts, selection, checks, formats.
+
+#[path = "support/python.rs"]
+mod python;
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+
+use python::python;
+use serde_json::Value;
+use support::{Outcome, example, run};
+
+fn capture(name: &str) -> String {
+    example(name).join("capture.toml").to_str().unwrap().to_owned()
+}
+
+fn coverage(arguments: &[&str]) -> Outcome {
+    run(["coverage", "--quiet"].iter().chain(arguments))
+}
+
+/// The report of these arguments as JSON.
+fn document(arguments: &[&str]) -> Value {
+    let outcome = coverage(&[arguments, &["--format", "json"]].concat());
+    assert_eq!(outcome.status, 0, "{arguments:?}: {}", outcome.stderr);
+    serde_json::from_str(&outcome.stdout).unwrap()
+}
+
+fn totals(document: &Value) -> Value {
+    document["totals"].clone()
+}
+
+/// How often each instruction was executed, skipped or passed untold.
+fn counts(document: &Value) -> Vec<(String, [u64; 3])> {
+    let functions = document["functions"].as_array().unwrap();
+    let instructions = functions.iter().flat_map(|function| function["instructions"].as_array().unwrap());
+    let count = |instruction: &Value, name: &str| instruction[name].as_u64().unwrap_or(0);
+    let counts = instructions.map(|instruction| {
+        let at = instruction["address"].as_str().unwrap().to_owned();
+        (at, ["executed", "skipped", "untold"].map(|name| count(instruction, name)))
+    });
+    counts.collect()
+}
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+}
+
+#[test]
+fn a_table_shows_each_file_and_what_cannot_be_told() {
+    let outcome = coverage(&[&capture("a15-pft")]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let row = |name: &str| outcome.stdout.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+    assert_eq!(
+        row("total").split_whitespace().collect::<Vec<_>>(),
+        ["total", "92.5%", "224/242", "64.7%", "66/102", "94.2%", "33/35"]
+    );
+    assert!(row("common/work.c").contains("89.2%"));
+    assert!(
+        outcome.stdout.contains("not observable: 50 outcomes of conditions, 23 instructions and 7 lines")
+    );
+    assert!(outcome.stdout.contains("never entered: finish, ascending"));
+}
+
+#[test]
+fn captures_of_one_program_add_up_and_one_tells_what_the_other_cannot() {
+    let (etm, pft) = (document(&[&capture("a7-etmv3")]), document(&[&capture("a15-pft")]));
+    let both = document(&[&capture("a7-etmv3"), &capture("a15-pft")]);
+    let sums = counts(&etm)
+        .into_iter()
+        .zip(counts(&pft))
+        .map(|((at, etm), (_, pft))| (at, [etm[0] + pft[0], etm[1] + pft[1], etm[2] + pft[2]]));
+    assert_eq!(counts(&both), sums.collect::<Vec<_>>());
+    assert_eq!(both["programs"][0]["sources"].as_array().unwrap().len(), 2);
+    // The ETM saw whether conditions passed; where both outcomes happened nothing is left to tell.
+    let untold = |document: &Value| document["totals"]["branches"]["untold"].as_u64().unwrap();
+    assert!(untold(&both) < untold(&pft) && untold(&etm) == 0, "{} {}", untold(&both), untold(&pft));
+}
+
+#[test]
+fn parts_that_were_saved_and_merged_report_what_the_captures_do() {
+    let folder = Folder::new();
+    let (etm, pft, both) = (folder.file("etm.twcov"), folder.file("pft.twcov"), folder.file("both.twcov"));
+    for (name, file) in [("a7-etmv3", &etm), ("a15-pft", &pft)] {
+        let outcome = coverage(&[&capture(name), "--save", file]);
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (0, ""), "{}", outcome.stderr);
+    }
+    let merge = |parts: [&str; 2]| {
+        let outcome = run(["merge", parts[0], parts[1], "-o", &both]);
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (0, ""), "{}", outcome.stderr);
+        std::fs::read_to_string(&both).unwrap()
+    };
+    assert_eq!(merge([&etm, &pft]), merge([&pft, &etm]));
+    let elf = example("a7-etmv3/a9.elf");
+    let image = ["--image", elf.to_str().unwrap()];
+    let expected = document(&[&capture("a7-etmv3"), &capture("a15-pft")]);
+    assert_eq!(document(&[&[both.as_str()], &image[..]].concat()), expected);
+    assert_eq!(document(&[&[etm.as_str(), &pft], &image[..]].concat()), expected);
+    assert_eq!(document(&[&etm, &capture("a15-pft")]), expected);
+    // Saving again what was saved changes nothing.
+    let again = folder.file("again.twcov");
+    assert_eq!(coverage(&[&both, "--save", &again]).status, 0);
+    assert_eq!(std::fs::read(&again).unwrap(), std::fs::read(&both).unwrap());
+}
+
+/// A mistake is one sentence, nothing is printed, and the status is 2.
+fn assert_refused(outcome: &Outcome, message: &str) {
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains(message), "expected {message:?} in {:?}", outcome.stderr);
+}
+
+#[test]
+fn counts_of_another_program_are_refused() {
+    let folder = Folder::new();
+    let (a9, m3) = (folder.file("a9.twcov"), folder.file("m3.twcov"));
+    coverage(&[&capture("a7-etmv3"), "--save", &a9]);
+    coverage(&[&capture("m3-etmv3"), "--save", &m3]);
+    let elf = example("a7-etmv3/a9.elf");
+    let other = "m3.twcov: is of another program: found build ";
+    assert_refused(&run(["merge", &a9, &m3]), other);
+    assert_refused(&coverage(&[&m3, "--image", elf.to_str().unwrap()]), other);
+    assert_refused(&coverage(&[&m3, &capture("a7-etmv3")]), other);
+    assert_refused(&coverage(&[&a9]), "give the ELF file that was running with --image");
+    // Without a build ID the code itself is asked.
+    let mut stripped = std::fs::read(&elf).unwrap();
+    let note = stripped.windows(4).position(|bytes| bytes == b"GNU\0").unwrap();
+    stripped[note] = b'X';
+    let (first, second) = (folder.file("first.elf"), folder.file("second.elf"));
+    std::fs::write(&first, &stripped).unwrap();
+    // Another constant beside the code.
+    let text = stripped.windows(12).position(|bytes| bytes == b"was the best").unwrap();
+    stripped[text] ^= 1;
+    std::fs::write(&second, &stripped).unwrap();
+    let trace = example("a7-etmv3/trace.bin");
+    let part = folder.file("first.twcov");
+    let source = ["--container", "frames", "--source", "0x10=etmv3,cpu=cortex-a7,etmcr=0x5000"];
+    let save = [trace.to_str().unwrap(), "--image", &first, "--save", &part];
+    let outcome = coverage(&[&save, &source[..]].concat());
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    assert_eq!(coverage(&[&part, "--image", &first]).status, 0);
+    assert_refused(
+        &coverage(&[&part, "--image", &second]),
+        "first.twcov: is of another program: found code ",
+    );
+}
+
+#[test]
+fn damaged_files_and_missing_programs_are_refused_in_one_sentence() {
+    let folder = Folder::new();
+    let newer = folder.file("newer.twcov");
+    std::fs::write(&newer, "# tracewalk coverage 2\n").unwrap();
+    assert_refused(
+        &coverage(&[&newer]),
+        "newer.twcov: line 1: found saved coverage of version \"2\", expected 1",
+    );
+    let broken = folder.file("broken.twcov");
+    std::fs::write(&broken, "# tracewalk coverage 1\nP build 00\nB 0 1\n").unwrap();
+    assert_refused(&run(["merge", &broken]), "broken.twcov: line 3: found no isa");
+    let trace = example("m3-etmv3/trace.bin");
+    assert_refused(&coverage(&[trace.to_str().unwrap()]), "coverage is of a program, and there is none");
+    let base = folder.file("base.info");
+    std::fs::write(&base, "DA:1,1\n").unwrap();
+    assert_refused(
+        &coverage(&[&capture("m3-etmv3"), "--diff", &base]),
+        "base.info: line 1: found \"DA:1,1\"",
+    );
+}
+
+#[test]
+fn an_image_that_was_not_traced_counts_nothing() {
+    let (trace, elf) = (example("m3-etmv3/trace.bin"), example("m0-crash-mtb/m0-crash.elf"));
+    let source = ["--source", "0x10=etmv3,cpu=cortex-m3", "--image", elf.to_str().unwrap()];
+    let outcome = coverage(&[&[trace.to_str().unwrap(), "--format", "json"], &source[..]].concat());
+    assert_eq!(outcome.status, 2);
+    assert!(outcome.stderr.contains("this is not the program that was traced"), "{}", outcome.stderr);
+    let report: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(report["totals"]["instructions"]["covered"], 0);
+}
+
+#[test]
+fn a_dump_of_the_memory_over_the_elf_file_takes_no_lines_away() {
+    let folder = Folder::new();
+    let (plain, dump) = (document(&[&capture("m3-etmv3")]), folder.file("dump.bin"));
+    let elf = example("m3-etmv3/m3.elf");
+    let bytes = std::fs::read(&elf).unwrap();
+    // The program's first segment, which begins at address 0 with the table of vectors.
+    let table = u32::from_le_bytes(bytes[28..32].try_into().unwrap()) as usize;
+    let offset = u32::from_le_bytes(bytes[table + 4..table + 8].try_into().unwrap()) as usize;
+    std::fs::write(&dump, &bytes[offset..offset + 0x100]).unwrap();
+    let address = u32::from_le_bytes(bytes[table + 8..table + 12].try_into().unwrap());
+    let trace = example("m3-etmv3/trace.bin");
+    let both = document(&[
+        trace.to_str().unwrap(),
+        "--source",
+        "0x10=etmv3,cpu=cortex-m3",
+        "--image",
+        &format!("{address:#x}:{dump}"),
+        "--image",
+        elf.to_str().unwrap(),
+    ]);
+    assert_eq!(totals(&both), totals(&plain));
+}
+
+#[test]
+fn files_and_functions_are_selected_by_patterns() {
+    let m3 = capture("m3-etmv3");
+    let files = |options: &[&str]| {
+        let document = document(&[&[m3.as_str()], options].concat());
+        let files = document["files"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|file| file["name"].as_str().unwrap().to_owned());
+        files.collect::<Vec<_>>()
+    };
+    assert_eq!(files(&[]), ["common/work.c", "m3/main.c", "m3/startup.s"]);
+    assert_eq!(files(&["--include", "*.c"]), ["common/work.c", "m3/main.c"]);
+    assert_eq!(files(&["--include", "*.c", "--exclude", "common/**"]), ["m3/main.c"]);
+    assert_eq!(files(&["--exclude-function", "*_Handler", "--include", "m3/*.s"]), ["m3/startup.s"]);
+    let handlers = document(&[&m3, "--include-function", "{crc32,partition}"]);
+    let names =
+        handlers["functions"].as_array().unwrap().iter().map(|function| function["name"].as_str().unwrap());
+    // `partition` was inlined into `quicksort`.
+    assert_eq!(names.collect::<Vec<_>>(), ["crc32", "quicksort"]);
+    assert_eq!(handlers["files"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn limits_that_do_not_hold_give_status_1() {
+    let (m3, pft) = (capture("m3-etmv3"), capture("a15-pft"));
+    assert_eq!(coverage(&[&m3, "--fail-under", "lines=90,branches=80,functions=92"]).status, 0);
+    let outcome = coverage(&[&m3, "--fail-under", "lines=95,branches=99.5%"]);
+    assert_eq!(outcome.status, 1);
+    assert!(outcome.stdout.contains("total"));
+    assert!(
+        outcome.stderr.contains(
+            "lines: found 92.1% covered (177 of 192), expected at least 95%; branches: found 80.6%"
+        ),
+        "{}",
+        outcome.stderr
+    );
+    // Nothing can be said, so nothing holds.
+    let outcome =
+        coverage(&[&pft, "--include-function", "clamp", "--include", "*.s", "--fail-under", "branches=0"]);
+    assert_eq!(outcome.status, 1, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("found no branches to check"), "{}", outcome.stderr);
+    assert_refused(
+        &coverage(&[&m3, "--fail-under", "line=80"]),
+        "expected lines, branches, functions or instructions",
+    );
+}
+
+#[test]
+fn the_document_is_valid_by_its_schema() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new();
+    let base = folder.file("base.info");
+    std::fs::write(&base, "SF:m3/main.c\nDA:42,1\nDA:43,0\nend_of_record\nSF:old.c\nDA:1,1\nend_of_record\n")
+        .unwrap();
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/coverage-1.schema.json");
+    let script = "import json, sys, jsonschema
+schema = json.load(open(sys.argv[1]))
+jsonschema.Draft202012Validator.check_schema(schema)
+for file in sys.argv[2:]:
+    jsonschema.validate(json.load(open(file)), schema)";
+    let files = ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"].map(|name| {
+        let file = folder.file(&format!("{name}.json"));
+        let outcome = coverage(&[&capture(name), "--format", "json", "-o", &file, "--diff", &base]);
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        file
+    });
+    let output = Command::new(python).args(["-c", script]).arg(schema).args(files).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn trace_that_is_damaged_is_counted_as_far_as_it_goes_and_the_rest_is_named() {
+    let folder = Folder::new();
+    let mut bytes = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
+    // A reserved header in the middle of the source's bytes.
+    bytes[2048..2064].fill(0x5a);
+    let cut = folder.file("cut.bin");
+    std::fs::write(&cut, bytes).unwrap();
+    let elf = example("m3-etmv3/m3.elf");
+    let source =
+        ["--container", "frames", "--source", "0x10=etmv3,cpu=cortex-m3", "--image", elf.to_str().unwrap()];
+    let outcome = coverage(&[&[cut.as_str()], &source[..]].concat());
+    assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("not followed: trace malformed or lost 1 time ("), "{}", outcome.stdout);
+    assert!(
+        outcome.stdout.contains("code that seems not to have run may have run there"),
+        "{}",
+        outcome.stdout
+    );
+}

@@ -1,0 +1,209 @@
+//! Coverage against what an independent script computes from the record of an emulator (tests/coverage/truth.py).
+
+#[path = "support/python.rs"]
+mod python;
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use python::python;
+use serde_json::{Value, json};
+use support::{corpus, example, run};
+
+/// The coverage that the command reports, in the shape that the script has.
+struct Found {
+    /// How many instructions the trace has.
+    steps: u64,
+    document: Value,
+}
+
+fn found(arguments: &[&str]) -> Found {
+    let outcome = run(["coverage", "--quiet", "--format", "json"].iter().chain(arguments));
+    assert_eq!(outcome.status, 0, "{arguments:?}: {}", outcome.stderr);
+    let report: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let all = |value: &Value| value.as_array().unwrap().clone();
+    let mut instructions = BTreeMap::new();
+    for function in all(&report["functions"]) {
+        for instruction in all(&function["instructions"]) {
+            let count = |name: &str| instruction[name].as_u64().unwrap_or(0);
+            let counts = json!([count("executed"), count("skipped"), count("untold")]);
+            instructions.insert(instruction["address"].as_str().unwrap().to_owned(), counts);
+        }
+    }
+    let mut files = BTreeMap::new();
+    for file in all(&report["files"]) {
+        let lines = all(&file["lines"]).into_iter().map(|line| {
+            let branches = line["branches"].as_array().cloned().unwrap_or_default();
+            let branch = |branch: &Value| json!([branch["address"], branch["taken"], branch["not_taken"]]);
+            let mut branches = branches.iter().map(branch).collect::<Vec<_>>();
+            branches.sort_by_key(|branch| branch[0].as_str().unwrap().to_owned());
+            (line["line"].to_string(), json!([line["count"], line["state"], branches]))
+        });
+        files.insert(file["name"].as_str().unwrap().to_owned(), lines.collect::<BTreeMap<_, _>>());
+    }
+    let tally = |name: &str| {
+        let tally = &report["totals"][name];
+        (name.to_owned(), json!([tally["found"], tally["covered"], tally["untold"]]))
+    };
+    let totals = ["lines", "branches", "functions", "instructions"].map(tally).into_iter();
+    let sources = all(&report["programs"]).into_iter().flat_map(|program| all(&program["sources"]));
+    Found {
+        steps: sources.map(|source| source["instructions"].as_u64().unwrap()).sum(),
+        document: json!({
+            "instructions": instructions, "files": files, "totals": totals.collect::<BTreeMap<_, _>>(),
+        }),
+    }
+}
+
+/// What the script says of the part of a record that these options choose, and how many steps the record has.
+fn truth(python: &Path, elf: &Path, record: &Path, options: &[String]) -> (u64, Value) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/coverage/truth.py");
+    let mut command = Command::new(python);
+    command.arg(script).arg("--elf").arg(elf).arg("--record").arg(record).args(options);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let steps = document.as_object_mut().unwrap().remove("steps").unwrap();
+    (steps.as_u64().unwrap(), document)
+}
+
+fn assert_same(name: &str, found: &Value, truth: &Value) {
+    for part in ["instructions", "files", "totals"] {
+        let (Some(found), Some(truth)) = (found[part].as_object(), truth[part].as_object()) else {
+            panic!("{name}: both have {part}");
+        };
+        for (key, expected) in truth {
+            assert_eq!(found.get(key), Some(expected), "{name}: {part} {key}");
+        }
+        assert_eq!(found.len(), truth.len(), "{name}: the number of {part}");
+    }
+}
+
+/// Without knowledge of failed conditions: how often each instruction was passed, and the outcomes of branches.
+fn assert_same_passes(name: &str, found: &Value, truth: &Value) {
+    let passes = |document: &Value| {
+        let instructions = document["instructions"].as_object().unwrap().iter();
+        let sum =
+            |counts: &Value| counts.as_array().unwrap().iter().map(|count| count.as_u64().unwrap()).sum();
+        instructions.map(|(at, counts)| (at.clone(), sum(counts))).collect::<BTreeMap<String, u64>>()
+    };
+    let (found, truth) = (passes(found), passes(truth));
+    for (at, expected) in &truth {
+        assert_eq!(found.get(at), Some(expected), "{name}: {at}");
+    }
+    assert_eq!(found.len(), truth.len(), "{name}");
+}
+
+fn conditions(name: &str) -> [String; 2] {
+    let told = if name.contains("etmv3") { "every" } else { "branches" };
+    ["--conditions".to_owned(), told.to_owned()]
+}
+
+/// A trace ends before the record does: the last jump's target is not told, nor what stands behind PFT's last waypoint.
+const MISSING_AT_END: u64 = 12;
+
+#[test]
+fn the_examples_cover_what_their_records_say() {
+    let Some(python) = python() else { return };
+    for (name, program) in [("m3-etmv3", "m3"), ("a7-etmv3", "a9"), ("a15-pft", "a9")] {
+        let found = found(&[example(name).join("capture.toml").to_str().unwrap()]);
+        let firmware = example("../firmware").join(program);
+        let file = |extension: &str| firmware.join(program).with_extension(extension);
+        let options = conditions(name).into_iter().chain(["--first".to_owned(), found.steps.to_string()]);
+        let (steps, truth) = truth(&python, &file("elf"), &file("record"), &options.collect::<Vec<_>>());
+        assert!(
+            (steps - MISSING_AT_END..=steps).contains(&found.steps),
+            "{name}: {} of {steps}",
+            found.steps
+        );
+        assert_same(name, &found.document, &truth);
+    }
+}
+
+/// A buffer holds the end of a run; where the record goes on behind it is found by trying.
+fn assert_covers_the_end(python: &Path, name: &str, arguments: &[&str], elf: &Path, record: &Path) {
+    let found = found(arguments);
+    let last = ["--last".to_owned(), found.steps.to_string(), "--skip-end".to_owned()];
+    let truth_before = |skipped: u64| {
+        let options = conditions(name).into_iter().chain(last.clone()).chain([skipped.to_string()]);
+        truth(python, elf, record, &options.collect::<Vec<_>>()).1
+    };
+    let fits = |truth: &Value| truth["instructions"] == found.document["instructions"];
+    match (0..=MISSING_AT_END).map(truth_before).find(fits) {
+        Some(truth) => assert_same(name, &found.document, &truth),
+        None => assert_same(name, &found.document, &truth_before(0)),
+    }
+}
+
+#[test]
+fn the_end_of_a_run_in_a_micro_trace_buffer_covers_what_its_record_says() {
+    let Some(python) = python() else { return };
+    let firmware = example("../firmware/m0-crash");
+    let capture = example("m0-crash-mtb/capture.toml");
+    assert_covers_the_end(
+        &python,
+        "m0-crash-mtb",
+        &[capture.to_str().unwrap()],
+        &firmware.join("m0-crash.elf"),
+        &firmware.join("m0-crash.record"),
+    );
+}
+
+fn synthetic(name: &str) -> Option<(PathBuf, PathBuf, PathBuf)> {
+    let case = corpus(&format!("synthetic/{name}"))?;
+    Some((case.join("program.elf"), case.join("runs.txt"), case))
+}
+
+#[test]
+fn emulated_programs_cover_what_the_emulator_recorded() {
+    let Some(python) = python() else { return };
+    let names =
+        ["mix-m3-etmv3", "mix-m3-etmv3-broadcast", "mix-a7-etmv3-original", "mix-a7-etmv3-alternative"];
+    for name in names.into_iter().chain(["mix-a9-ptm"]) {
+        let Some((elf, runs, case)) = synthetic(name) else { return };
+        // The snapshot names a dump of the memory; the ELF file has symbols and lines as well.
+        let found = found(&[case.to_str().unwrap(), "--image", elf.to_str().unwrap()]);
+        let options = conditions(name).into_iter().chain(["--first".to_owned(), found.steps.to_string()]);
+        let (steps, truth) = truth(&python, &elf, &runs, &options.collect::<Vec<_>>());
+        assert!(
+            (steps - MISSING_AT_END..=steps).contains(&found.steps),
+            "{name}: {} of {steps}",
+            found.steps
+        );
+        if name.contains("etmv3") {
+            assert_same_passes(name, &found.document, &truth);
+        } else {
+            assert_same(name, &found.document, &truth);
+        }
+    }
+}
+
+#[test]
+fn emulated_micro_trace_buffers_cover_what_the_emulator_recorded() {
+    let Some(python) = python() else { return };
+    for name in ["mix-m0-mtb-4k", "mix-m0-mtb-full"] {
+        let Some((elf, runs, case)) = synthetic(name) else { return };
+        let (buffer, registers) = (case.join("mtb.bin"), case.join("registers.txt"));
+        let arguments = [
+            buffer.to_str().unwrap(),
+            "--registers",
+            registers.to_str().unwrap(),
+            "--image",
+            elf.to_str().unwrap(),
+        ];
+        assert_covers_the_end(&python, name, &arguments, &elf, &runs);
+    }
+}
+
+#[test]
+fn a_cortex_m3_over_swo_covers_what_opencsd_read() {
+    let Some(python) = python() else { return };
+    let Some(case) = corpus("real/stm32f105") else { return };
+    let (swo, elf) = (case.join("swo.bin"), case.join("trace_example.elf"));
+    let found = found(&[swo.to_str().unwrap(), "--image", elf.to_str().unwrap()]);
+    let (steps, truth) = truth(&python, &elf, &case.join("runs-02.txt"), &conditions("etmv3"));
+    assert_eq!(found.steps, steps);
+    assert_same_passes("stm32f105", &found.document, &truth);
+}
