@@ -344,7 +344,7 @@ mod tests {
         is_memory(text, Tool::Gdb, 0x2000_0010, &[1, 0, 0, 0]);
     }
 
-    /// The last two as GDB 13.1 prints them; `Cannot access memory` is a line of its own where nothing could be read.
+    /// The last two were printed by GDB 13.1, whose message is a line of its own, unless errors and output are one stream.
     #[test]
     fn gdb_says_where_memory_ends() {
         let text = "0x20003ff8:\t0x00000001\tCannot access memory at address 0x20003ffc";
@@ -354,14 +354,14 @@ mod tests {
         is_other("0x20004000:\tcmds:15: Error in sourced command file:");
     }
 
-    /// Printed by GDB 13.1: `x/2wd`, `x/3i`, `x/2wa`, `x/s`.
+    /// As GDB 13.1 prints `x/2wd`, `x/3i`, `x/2wa` and `x/s`.
     #[test]
     fn what_gdb_prints_in_other_formats_is_no_memory() {
         is_other("0x20001000:\t330\t322");
         is_other("0x20001000:\t1000\t2000");
         is_other("   0x154 <SysTick_Handler>:\tpush\t{r4, lr}");
         is_other("=> 0x154 <SysTick_Handler>:\tadd\tr3, pc");
-        is_other("0x20001000:\t0x14a <look_up+34>\t0x142 <look_up+26>");
+        is_other("0x38 <vectors+56>:\t0xeb <PendSV_Handler>\t0x155 <SysTick_Handler>");
         is_other("0x20001000:\t\"text\"");
         is_other("$1 = (void (*)()) 0xc0 <Reset_Handler>");
         is_other("pc             0xc0                0xc0 <Reset_Handler>");
@@ -379,8 +379,9 @@ mod tests {
         is_other("xPSR: 0x41000003 pc: 0x00000154 msp: 0x20003fd0");
     }
 
-    /// From published sessions: adafruit's and SEGGER's users show `mem32` with four words a line and a blank at its end,
-    /// `mem8` and `mem` with 16 bytes and, in newer versions, the characters behind them.
+    /// From published sessions: NuttX, boards/arm/samd5e5/metro-m4/README.txt (`mem32` and `mem8`); a walk through an
+    /// STM32F1's ports (`mem32` with several words); notes on the nRF Sniffer (`Mem`, with the characters). None shows how
+    /// the characters stand behind a full line, so that nothing is made of what stands there.
     #[test]
     fn j_link_commander_prints_an_equals_sign() {
         is_memory(
