@@ -220,6 +220,11 @@ fn values<'a>(text: &'a str, blanks: Blanks, prefix: &str, bytes: &mut Vec<u8>) 
         let (word, behind) = rest.split_once([' ', '\t']).unwrap_or((rest, ""));
         let number = word.strip_prefix(prefix).filter(|it| *digits.get_or_insert(it.len()) == it.len());
         let Some(number) = number.and_then(little_endian) else {
+            // GDB prints the names of addresses in a format for addresses, whose digits are no width.
+            if word.starts_with('<') {
+                bytes.clear();
+                return Found::Nothing;
+            }
             // The first of them may be the damaged one.
             let is_value = |it: &str| it.strip_prefix(prefix).is_some_and(|it| little_endian(it).is_some());
             let is_like = |other: &str| (!prefix.is_empty() || other.len() == word.len()) && is_value(other);
