@@ -1,7 +1,9 @@
 use std::vec::Vec;
 
 use super::*;
-use crate::directive::{BeginReason, Directive, PreferredReturn, Rules, RunEnd, Transfer, TransferValue};
+use crate::directive::{
+    BeginReason, Counts, Directive, PreferredReturn, Rules, RunEnd, Transfer, TransferValue,
+};
 use crate::ids::{Address, Exception, Isa, Location};
 use crate::program::Program;
 use crate::span::Span;
@@ -41,6 +43,18 @@ fn follow(rules: Rules, program: &Program, directives: &[Directive]) -> Vec<Elem
         walk.follow(program, *directive, span, &mut |element| elements.push(element));
     }
     walk.finish(&mut |element| elements.push(element));
+    elements
+}
+
+/// The same by the graph.
+fn follow_by_graph(rules: Rules, program: &Program, directives: &[Directive]) -> Vec<Element> {
+    let mut flow = Flow::new(rules);
+    let mut elements = Vec::new();
+    for (index, directive) in directives.iter().enumerate() {
+        let span = Span::new(crate::span::StreamOffset(index as u64), 1);
+        flow.follow(program, *directive, span, &mut |element| elements.push(element));
+    }
+    flow.finish(program, &mut |element| elements.push(element));
     elements
 }
 
@@ -196,6 +210,10 @@ fn where_halfwords_count_a_bl_takes_two_atoms() {
     let rules = Rules { halfwords_count: true, ..Rules::default() };
     let found = follow(rules, &program, &[begin(t32(0x100)), executed(3)]);
     assert_eq!(outline(&found).0, [(0x100, 0x104, 1), (0x108, 0x10a, 1)]);
+    // Two of them, one behind the other: bl .+4; bl .+4; nop.
+    let twice = thumb(0x100, &[0xf000, 0xf800, 0xf000, 0xf800, NOP]);
+    let found = follow(rules, &twice, &[begin(t32(0x100)), executed(3)]);
+    assert_eq!(outline(&found).0, [(0x100, 0x104, 1)], "the third atom is half of the second");
     let interrupted = Directive::Exception {
         exception: Some(Exception::Ar(14)),
         handler: None,
@@ -283,6 +301,30 @@ fn a_return_stack_predicts_returns_until_the_trace_synchronises() {
 }
 
 #[test]
+fn tracing_that_begins_anew_empties_the_return_stack() {
+    let program = thumb(0x100, &[0xf000, 0xf802, NOP, 0xe7fe, BX_LR]);
+    let rules = Rules { counts: Counts::Waypoints, return_stack: true, ..Rules::default() };
+    let waypoint = Directive::Waypoint { executed: true };
+    let anew = [begin(t32(0x100)), waypoint, begin(t32(0x108)), waypoint];
+    for found in [follow(rules, &program, &anew), follow_by_graph(rules, &program, &anew)] {
+        assert_eq!(contradictions(&found), [Contradiction::ReturnStackEmpty(t32(0x108))]);
+    }
+}
+
+#[test]
+fn a_call_that_failed_its_condition_is_not_on_the_return_stack() {
+    // 0x200: bleq 0x210; bx lr.
+    let mut program = Program::new();
+    program.add(Address(0x200), &[0x02, 0, 0, 0x0b, 0x1e, 0xff, 0x2f, 0xe1]).expect("one region");
+    let rules = Rules { counts: Counts::Waypoints, return_stack: true, ..Rules::default() };
+    let directives =
+        [begin(a32(0x200)), Directive::Waypoint { executed: false }, Directive::Waypoint { executed: true }];
+    for found in [follow(rules, &program, &directives), follow_by_graph(rules, &program, &directives)] {
+        assert_eq!(contradictions(&found), [Contradiction::ReturnStackEmpty(a32(0x204))]);
+    }
+}
+
+#[test]
 fn code_without_any_branch_is_not_walked_for_ever() {
     let mut program = Program::new();
     program.add(Address(0), &std::vec![0; 1 << 20]).expect("one region");
@@ -356,6 +398,41 @@ fn a_return_into_the_interrupted_word_goes_where_the_exception_came_from() {
     assert_eq!(returns, [Address(0x102), Address(0x102)]);
 }
 
+#[test]
+fn an_exception_that_was_returned_from_corrects_no_later_return() {
+    // 0x100: nops in Thumb. The handler at 0x200 in ARM state: subs pc, lr, #4.
+    let mut program = thumb(0x100, &[NOP, NOP, NOP, NOP]);
+    program.add(Address(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
+    let exception = Directive::Exception {
+        exception: Some(Exception::Ar(14)),
+        handler: Some(a32(0x200)),
+        preferred_return: PreferredReturn::Next,
+    };
+    let directives = [
+        begin(t32(0x100)),
+        executed(1),
+        exception,
+        executed(1),
+        Directive::Continue(t32(0x102)),
+        begin(a32(0x200)),
+        executed(1),
+        Directive::Continue(a32(0x100)),
+        exception,
+    ];
+    for found in [
+        follow(Rules::default(), &program, &directives),
+        follow_by_graph(Rules::default(), &program, &directives),
+    ] {
+        let last = found.iter().rev().find_map(|element| match element {
+            Element::Event(Event { kind: EventKind::Exception { preferred_return, .. }, .. }) => {
+                *preferred_return
+            }
+            _ => None,
+        });
+        assert_eq!(last, Some(Address(0x100)));
+    }
+}
+
 fn transfers(elements: &[Element]) -> Vec<DataTransfer> {
     let transfer = |element: &Element| match element {
         Element::Event(Event { kind: EventKind::Data(transfer), .. }) => Some(*transfer),
@@ -381,6 +458,7 @@ fn transfers_belong_to_the_last_load_or_store_and_multiple_ones_go_upwards() {
         data(None, TransferValue::Value(3)),
         executed(1),
         data(Some(0x3000), TransferValue::Value(4)),
+        data(None, TransferValue::Value(5)),
     ];
     let found = transfers(&follow(Rules::default(), &program, &directives));
     let outline: Vec<_> = found
@@ -388,8 +466,8 @@ fn transfers_belong_to_the_last_load_or_store_and_multiple_ones_go_upwards() {
         .map(|transfer| (transfer.instruction, transfer.address, transfer.bytes, transfer.store))
         .collect();
     let load = |address| (Some(t32(0x100)), Some(Address(address)), Some(4), Some(false));
-    let store = (Some(t32(0x104)), Some(Address(0x3000)), Some(1), Some(true));
-    assert_eq!(outline, [load(0x2000), load(0x2004), load(0x2008), store]);
+    let store = |address| (Some(t32(0x104)), Some(Address(address)), Some(1), Some(true));
+    assert_eq!(outline, [load(0x2000), load(0x2004), load(0x2008), store(0x3000), store(0x3001)]);
 }
 
 #[test]
