@@ -85,7 +85,8 @@ impl Deframer {
                 State::Searching { since, known_start, cause } => {
                     self.search(input, since, known_start, cause, sink)
                 }
-                State::Synchronised if self.partial.filled == 0 => {
+                // What was searched through may have been the start of an FSYNC, which ends here.
+                State::Synchronised if self.partial.filled == 0 && !self.sync.in_progress() => {
                     match self.whole_frames(input.as_chunks().0, sink) {
                         0 => self.assemble(input, sink),
                         frames => frames * FRAME_BYTES,
