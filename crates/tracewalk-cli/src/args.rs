@@ -133,6 +133,14 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "ADDRESS", value_parser = register, help_heading = "Capture")]
     pub(crate) dump_address: Option<u32>,
 
+    /// With --container tpiu and no FSYNC in the capture: the first frame starts behind so many bytes, 0 to 15.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..16), help_heading = "Capture")]
+    pub(crate) frame_start: Option<u8>,
+
+    /// Find nothing out: what is not said and is needed is an error.
+    #[arg(long, help_heading = "Capture")]
+    pub(crate) strict: bool,
+
     /// A source: [ID=]PROTOCOL[,key=value…].
     ///
     /// PROTOCOL is `etmv3`, `pft` or `mtb`. Keys are `cpu=cortex-m3`, which gives the usual register values, and the

@@ -4,6 +4,7 @@ mod args;
 mod code;
 mod commands;
 mod failure;
+mod frames;
 mod guess;
 mod messages;
 mod mtb;

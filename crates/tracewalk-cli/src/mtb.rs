@@ -1,14 +1,13 @@
 //! Where the packets of a Micro Trace Buffer are in a dump of its memory.
 
-use tracewalk::flow::runs_straight;
-use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::program::Program;
-use tracewalk::protocol::mtb::order::{self, Dump, Evidence, Guess, Layout};
+use tracewalk::protocol::mtb::order::{self, Dump, Layout};
 use tracewalk::protocol::mtb::{Config, Registers};
 use tracewalk_input::capture::SourceDescription;
 use tracewalk_report::drive::{Carrier, Stretch};
 
 use crate::failure::Failure;
+use crate::guess;
 use crate::messages::{Messages, counted};
 
 /// The packets in `dump`, by the registers if they are known, else by what continues what.
@@ -49,7 +48,7 @@ fn by_registers(dump: Dump<'_>, registers: Registers, messages: &Messages) -> Re
 }
 
 fn by_evidence(dump: Dump<'_>, program: &Program, messages: &Messages) -> Result<Layout, Failure> {
-    let guess = guess(dump, program).ok_or_else(|| {
+    let guess = guess::mtb(dump, program).ok_or_else(|| {
         Failure::input(
             "nothing in the capture looks like an MTB packet",
             "check --container, or give --registers FILE",
@@ -70,20 +69,4 @@ fn by_evidence(dump: Dump<'_>, program: &Program, messages: &Messages) -> Result
         ));
     }
     Ok(guess.best.layout)
-}
-
-/// Where packets stand by what they say.
-pub(crate) fn guess(dump: Dump<'_>, program: &Program) -> Option<Guess> {
-    order::by_evidence(dump, |from: Address, to: Address| {
-        if program.is_empty() {
-            order::within_reach(from, to)
-        } else {
-            runs_straight(program, Location::new(from, Isa::T32), to)
-        }
-    })
-}
-
-/// Whether bytes that may be anything are packets that go on from one to the next.
-pub(crate) const fn speaks_for_trace(evidence: &Evidence) -> bool {
-    evidence.fits > 3 * evidence.breaks + 3
 }

@@ -13,6 +13,7 @@ use tracewalk_report::drive::NoProgress;
 
 use crate::args::Info;
 use crate::failure::Failure;
+use crate::guess::{Certainty, Finding};
 use crate::messages::{Messages, counted};
 use crate::output::{Output, palette, standard_output};
 use crate::sources::as_option;
@@ -29,8 +30,10 @@ pub(crate) fn run(args: &Info, messages: &Messages) -> Result<(), Failure> {
         }
     }
     let head = palette().head;
-    for image in &work.capture.images {
+    for (index, image) in work.capture.images.iter().enumerate() {
         writeln!(out, "\n{head}{}{head:#}, image ({})", image.file.display(), image.origin)?;
+        let of_image = work.image_findings.iter().filter(|(of, _)| *of == index);
+        findings(&mut out, &of_image.map(|(_, finding)| finding.clone()).collect::<Vec<_>>())?;
     }
     Ok(out.flush()?)
 }
@@ -43,6 +46,7 @@ fn buffer(out: &mut Output, work: &Work, index: usize, contents: &Contents) -> R
         writeln!(out, "  read from     {}, {}", dumped.dump.form, counted(dumped.dump.bytes(), "byte"))?;
     }
     writeln!(out, "  container     {} ({})", contents.container.value, contents.container.origin)?;
+    findings(out, &contents.findings)?;
     let Some(frames) = &contents.frames else { return Ok(()) };
     let account = &frames.account;
     for (id, bytes) in &frames.sources {
@@ -62,6 +66,24 @@ fn buffer(out: &mut Output, work: &Work, index: usize, contents: &Contents) -> R
     }
     if frames.discontinuities > 0 {
         writeln!(out, "  {}", counted(frames.discontinuities, "discontinuity").replace("tys", "ties"))?;
+    }
+    Ok(())
+}
+
+/// What was found out, what speaks for it, and what else it might be.
+fn findings(out: &mut Output, findings: &[Finding]) -> Result<(), Failure> {
+    let that_matter = |finding: &&Finding| finding.certainty != Certainty::Indifferent;
+    for (index, finding) in findings.iter().filter(that_matter).enumerate() {
+        let label = if index == 0 { "found out" } else { "" };
+        writeln!(out, "  {label:13} {}: {}", finding.about, finding.best)?;
+        if let Some(runner_up) = &finding.runner_up {
+            writeln!(out, "  {:13}   not {runner_up}", "")?;
+        }
+    }
+    let others = findings.iter().filter(|finding| finding.certainty == Certainty::Indifferent);
+    let others = others.map(|finding| finding.about).collect::<Vec<_>>();
+    if !others.is_empty() {
+        writeln!(out, "  does not matter  {}", others.join(", "))?;
     }
     Ok(())
 }
@@ -105,6 +127,7 @@ fn source(out: &mut Output, work: &Work, job: &Job) -> Result<(), Failure> {
     })?;
     writeln!(out, "\n{head}{}{head:#}, {}", job.name(), job.config.protocol())?;
     writeln!(out, "  as options    {}", as_option(&job.description))?;
+    findings(out, &job.findings)?;
     found.print(out, &statistics)
 }
 

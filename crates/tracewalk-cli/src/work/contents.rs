@@ -1,15 +1,15 @@
 //! What is in a buffer: the container, the frames, the sources.
 
-use std::collections::BTreeMap;
-
-use tracewalk::frame::{Account, Cause, Deframer, Discontinuity, FrameSink, Framing, Owner, Piece};
+use tracewalk::frame::Framing;
 use tracewalk::ids::TraceId;
 use tracewalk_input::capture::{Buffer, Container, Protocol, SourceDescription};
 use tracewalk_input::{Origin, Stated};
-use tracewalk_report::drive::{Carrier, Stretch};
+use tracewalk_report::drive::Stretch;
 
-use crate::args::CaptureArgs;
-use crate::guess;
+use super::known::Known;
+use crate::frames::Frames;
+use crate::guess::{self, Finding, FoundSource, Packing, Sample, Search};
+use crate::sources::config;
 
 /// What was found in one of the capture's buffers.
 #[derive(Debug)]
@@ -17,104 +17,123 @@ pub(crate) struct Contents {
     pub(crate) container: Stated<Container>,
     /// What the frames hold; `None` for a container without frames.
     pub(crate) frames: Option<Frames>,
+    /// What was found out of how it is packed.
+    pub(crate) findings: Vec<Finding>,
 }
 
-/// What the frames of a buffer hold.
+/// A source in a buffer, and what was found out of it.
 #[derive(Clone, Debug)]
-pub(crate) struct Frames {
-    pub(crate) framing: Framing,
-    pub(crate) account: Account,
-    /// How many bytes each source has.
-    pub(crate) sources: BTreeMap<TraceId, u64>,
-    /// Where bytes in front and bytes behind do not belong together.
-    pub(crate) discontinuities: u64,
-    /// How many bytes stand in front of the first frame.
-    in_front: u64,
+pub(crate) struct Identified {
+    pub(crate) source: SourceDescription,
+    /// Whether something of it was found out, and not said.
+    pub(crate) guessed: bool,
+    pub(crate) findings: Vec<Finding>,
+    /// Whether the program cannot be what was traced, or not where it is said to have stood.
+    pub(crate) misses_program: bool,
 }
 
 impl Contents {
-    /// Finds out whose bytes a buffer holds.
-    pub(super) fn guess_sources(
-        &self,
-        buffer: &Buffer,
-        candidates: &guess::Candidates<'_>,
-        args: &CaptureArgs,
-    ) -> Vec<SourceDescription> {
-        match &self.frames {
-            None if self.container.value == Container::Mtb => {
-                vec![SourceDescription::new(Protocol::Mtb, Origin::Detected)]
+    /// Finds out how a buffer is packed, as far as nobody said it.
+    pub(super) fn of(buffer: &Buffer, known: &Known) -> Self {
+        let stated = buffer.container.clone();
+        let (packing, finding) = match stated.as_ref().map(|stated| stated.value) {
+            None => guess::packing(&buffer.bytes, &known.units),
+            Some(Container::TracePort) if buffer.frame_start.is_some() => {
+                let start = buffer.frame_start.as_ref().map_or(0, |start| start.value);
+                return Self::new(stated, Packing::Frames(Framing::PortFrom(start)), buffer);
             }
-            None => {
-                let carrier = Carrier::Stretches(vec![Stretch::all(buffer.bytes.len())]);
-                guess::source(None, &buffer.bytes, carrier, candidates).into_iter().collect()
-            }
-            Some(frames) => {
-                let wanted = |id: &&TraceId| args.ids.is_empty() || args.ids.contains(id);
-                let guess = |&id| {
-                    let carrier = Carrier::Frames { framing: frames.framing, id };
-                    guess::source(Some(id), &buffer.bytes, carrier, candidates)
-                };
-                frames.sources.keys().filter(wanted).filter_map(guess).collect()
-            }
+            Some(Container::TracePort) => guess::port(&buffer.bytes, &known.units),
+            Some(Container::Frames) => return Self::new(stated, Packing::Frames(Framing::Buffer), buffer),
+            Some(Container::Raw) => return Self::new(stated, Packing::Raw, buffer),
+            Some(Container::Mtb) => return Self::new(stated, Packing::Mtb, buffer),
+        };
+        Self { findings: vec![finding], ..Self::new(stated, packing, buffer) }
+    }
+
+    fn new(container: Option<Stated<Container>>, packing: Packing, buffer: &Buffer) -> Self {
+        let container = container.unwrap_or_else(|| Stated::new(packing.container(), Origin::Detected));
+        let frames = packing.framing().map(|framing| Frames::scan(&buffer.bytes, framing));
+        Self { container, frames, findings: Vec::new() }
+    }
+
+    /// The sources in it: those that were named, or else those that can be recognised.
+    pub(super) fn identify(&self, buffer: &Buffer, wanted: &[TraceId], known: &Known) -> Vec<Identified> {
+        if !buffer.sources.is_empty() {
+            return buffer.sources.iter().map(|source| self.complete(source, buffer, known)).collect();
+        }
+        if self.container.value == Container::Mtb {
+            let source = SourceDescription::new(Protocol::Mtb, Origin::Detected);
+            return vec![Identified { guessed: true, ..Identified::as_stated(source) }];
+        }
+        let Some(frames) = &self.frames else {
+            return recognise(None, &whole(buffer), known).into_iter().collect();
+        };
+        let samples = frames.samples.iter().filter(|(id, _)| wanted.is_empty() || wanted.contains(id));
+        samples.filter_map(|(&id, sample)| recognise(Some(id), sample, known)).collect()
+    }
+
+    /// The beginning of a source's bytes.
+    pub(super) fn sample(&self, id: Option<TraceId>, buffer: &Buffer) -> Sample {
+        match (&self.frames, id) {
+            (Some(frames), Some(id)) => frames.samples.get(&id).cloned().unwrap_or_default(),
+            (Some(_), None) => Sample::default(),
+            (None, _) => whole(buffer),
         }
     }
 
-    /// Adds to sources that were named what is not said of them.
-    pub(super) fn complete(
-        &self,
-        stated: &[SourceDescription],
-        buffer: &Buffer,
-        candidates: &guess::Candidates<'_>,
-    ) -> Vec<SourceDescription> {
-        let mut sources = stated.to_vec();
-        for source in &mut sources {
-            guess::add_cpu(source, candidates);
+    /// Adds to a source that was named what is not said of it.
+    fn complete(&self, stated: &SourceDescription, buffer: &Buffer, known: &Known) -> Identified {
+        if !matches!(stated.protocol, Protocol::EtmV3 | Protocol::Pft) {
+            return Identified::as_stated(stated.clone());
         }
-        // One source without an ID in frames: it is the one that decodes best.
-        if let ([source], Some(frames)) = (sources.as_mut_slice(), &self.frames)
-            && source.id.is_none()
-        {
-            source.id = guess::id(source, &buffer.bytes, frames);
-        }
-        sources
+        let id = stated.id.or_else(|| config(stated).ok()?.trace_id());
+        let candidates = match (&self.frames, id) {
+            (Some(frames), Some(id)) => {
+                frames.samples.get(&id).map(|sample| (Some(id), sample.clone())).into_iter().collect()
+            }
+            // One source without an ID in frames: it is the one that decodes best.
+            (Some(frames), None) => {
+                frames.samples.iter().map(|(&id, sample)| (Some(id), sample.clone())).collect()
+            }
+            (None, _) => vec![(id, whole(buffer))],
+        };
+        let completed = candidates.into_iter().filter_map(|(id, sample)| {
+            let source = SourceDescription { id, ..stated.clone() };
+            let found = Search::new(&sample, known.program(&source), &known.units).completed(&source)?;
+            Some((found.reading, Identified::from(found)))
+        });
+        let best = completed.min_by_key(|(reading, _)| reading.rank());
+        best.map_or_else(
+            || Identified::as_stated(stated.clone()),
+            |(_, mut identified)| {
+                identified.guessed |= identified.source.id != id;
+                identified
+            },
+        )
     }
 }
 
-impl Frames {
-    /// Takes a whole buffer apart.
-    pub(crate) fn scan(bytes: &[u8], framing: Framing) -> Self {
-        let mut deframer = Deframer::new(framing);
-        let mut counts = Counts::default();
-        deframer.push(bytes, &mut counts);
-        deframer.finish(&mut counts);
-        let Counts { sources, discontinuities, in_front } = counts;
-        Self { framing, account: *deframer.account(), sources, discontinuities, in_front }
-    }
-
-    /// How many bytes were lost, other than those in front of the first frame.
-    pub(crate) fn lost(&self) -> u64 {
-        self.account.lost.saturating_sub(self.in_front)
+impl Identified {
+    /// A source of which nothing was found out.
+    pub(super) const fn as_stated(source: SourceDescription) -> Self {
+        Self { source, guessed: false, findings: Vec::new(), misses_program: false }
     }
 }
 
-#[derive(Default)]
-struct Counts {
-    sources: BTreeMap<TraceId, u64>,
-    discontinuities: u64,
-    in_front: u64,
+impl From<FoundSource> for Identified {
+    fn from(found: FoundSource) -> Self {
+        let FoundSource { source, findings, misses_program, .. } = found;
+        Self { source, guessed: !findings.is_empty(), findings, misses_program }
+    }
 }
 
-impl FrameSink for Counts {
-    fn data(&mut self, owner: Owner, piece: Piece<'_>) {
-        if let Some(id) = owner.trace_id() {
-            *self.sources.entry(id).or_default() += piece.bytes.len() as u64;
-        }
-    }
+/// What the source with these bytes is.
+pub(super) fn recognise(id: Option<TraceId>, sample: &Sample, known: &Known) -> Option<Identified> {
+    let found = Search::new(sample, &known.everything.program, &known.units).anything(id)?;
+    Some(Identified { guessed: true, ..Identified::from(found) })
+}
 
-    fn discontinuity(&mut self, discontinuity: Discontinuity) {
-        match discontinuity.cause {
-            Cause::Start => self.in_front += discontinuity.bytes,
-            Cause::Barrier | Cause::MisplacedSync | Cause::ImpossibleId => self.discontinuities += 1,
-        }
-    }
+/// A buffer that is one source's bytes.
+fn whole(buffer: &Buffer) -> Sample {
+    Sample::of_stretches(&buffer.bytes, &[Stretch::all(buffer.bytes.len())])
 }

@@ -4,11 +4,14 @@ use tracewalk::ids::TraceId;
 use tracewalk::protocol::mtb::order::Dump;
 use tracewalk::source::SourceConfig;
 use tracewalk_input::capture::{Protocol, SourceDescription};
-use tracewalk_input::image::Memory;
 use tracewalk_report::drive::{Carrier, Stretch};
 
-use super::{Contents, Frames, Work};
+use super::contents::Identified;
+use super::known::Known;
+use super::{Contents, Work};
 use crate::failure::Failure;
+use crate::frames::Frames;
+use crate::guess::Finding;
 use crate::messages::Messages;
 use crate::mtb;
 use crate::sources::{NoConfig, config};
@@ -22,6 +25,8 @@ pub(crate) struct Job {
     pub(crate) description: SourceDescription,
     pub(crate) config: SourceConfig,
     pub(crate) carrier: Carrier,
+    /// What was found out of it.
+    pub(crate) findings: Vec<Finding>,
 }
 
 impl Job {
@@ -37,10 +42,11 @@ impl Work {
         &self,
         buffer: usize,
         contents: &Contents,
-        source: &SourceDescription,
-        everything: &Memory,
+        identified: &Identified,
+        known: &Known,
         messages: &Messages,
     ) -> Result<Option<Job>, Failure> {
+        let source = &identified.source;
         let name = source.id.map_or_else(|| "the source".to_owned(), |id| format!("trace ID {id}"));
         let config = match config(source) {
             Ok(SourceConfig::Mtb { .. }) => SourceConfig::Mtb { halted_at: self.halted_at },
@@ -80,11 +86,18 @@ impl Work {
             (None, _) if source.protocol == Protocol::Mtb => {
                 let address = self.dumps.get(buffer).and_then(|dump| dump.as_ref()?.address);
                 let dump = Dump { data: &self.capture.buffers[buffer].bytes, address };
-                mtb::carrier(dump, source, &everything.program, messages)?
+                mtb::carrier(dump, source, known.program(source), messages)?
             }
             (None, _) => Carrier::Stretches(vec![Stretch::all(self.capture.buffers[buffer].bytes.len())]),
         };
         let id = if contents.frames.is_some() { id } else { source.id };
-        Ok(Some(Job { buffer, id, description: source.clone(), config, carrier }))
+        Ok(Some(Job {
+            buffer,
+            id,
+            description: source.clone(),
+            config,
+            carrier,
+            findings: identified.findings.clone(),
+        }))
     }
 }

@@ -14,6 +14,7 @@ use tracewalk_input::image::{Image, ImageKind, Memory};
 use tracewalk_input::{Origin, Stated};
 
 use crate::failure::Failure;
+use crate::guess;
 use crate::messages::{Messages, counted};
 use crate::mtb;
 
@@ -240,8 +241,8 @@ fn by_evidence(
     certain: bool,
 ) -> Option<usize> {
     let score = |piece: &MemoryPiece| {
-        let evidence = mtb::guess(memory(piece), program)?.best.evidence;
-        (certain || mtb::speaks_for_trace(&evidence)).then(|| evidence.score())
+        let evidence = guess::mtb(memory(piece), program)?.best.evidence;
+        (certain || guess::speaks_for_trace(&evidence)).then(|| evidence.score())
     };
     let scores = among.filter_map(|index| Some((score(pieces.get(index)?)?, Reverse(index))));
     scores.max().map(|(_, Reverse(index))| index)

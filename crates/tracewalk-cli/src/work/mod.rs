@@ -2,34 +2,37 @@
 
 mod contents;
 mod job;
+mod known;
 mod memory;
 mod options;
+mod strict;
 mod tell;
 
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tracewalk::frame::Framing;
-use tracewalk::ids::Address;
+use tracewalk::ids::{Address, TraceId};
 use tracewalk::source::SourceConfig;
-use tracewalk_input::capture::{Buffer, Capture, Container, SourceDescription};
+use tracewalk_input::capture::{Buffer, Capture};
 use tracewalk_input::cpu::Profile;
-use tracewalk_input::image::{Image, ImageLoader, Memory};
+use tracewalk_input::image::{Image, ImageKind, ImageLoader};
 use tracewalk_input::svd::InterruptNames;
 use tracewalk_input::symbols::Symbols;
-use tracewalk_input::{Origin, Stated};
 use tracewalk_report::drive::{Input, Progress};
 use tracewalk_report::{Code, Interrupts, Section};
 
 use crate::args::CaptureArgs;
 use crate::code::code;
 use crate::failure::Failure;
-use crate::guess;
+use crate::guess::{self, Finding, Place, RawImage};
 use crate::messages::Messages;
+use crate::sources::config;
 
-pub(crate) use contents::{Contents, Frames};
+pub(crate) use contents::Contents;
+use contents::Identified;
 pub(crate) use job::Job;
+use known::Known;
 pub(crate) use memory::Dumped;
 
 /// A capture and the sources in it that can be decoded.
@@ -39,6 +42,8 @@ pub(crate) struct Work {
     pub(crate) contents: Vec<Contents>,
     /// The sources to be decoded, by buffer and ID.
     pub(crate) jobs: Vec<Job>,
+    /// What was found out of images, by their index.
+    pub(crate) image_findings: Vec<(usize, Finding)>,
     loader: ImageLoader,
     /// The programs that were put together, by core and profile.
     programs: Vec<(ProgramKey, Rc<Code>)>,
@@ -64,19 +69,17 @@ impl Work {
         capture.images.extend(args.images.iter().cloned());
         options::add(&mut capture, args)?;
         let mut loader = ImageLoader::new();
-        let mut everything = every_image(&mut loader, &capture)?;
+        let images = known::every_image(&mut loader, &capture)?;
         let mut dumps = Vec::new();
         for (buffer, memory) in capture.buffers.iter_mut().zip(memory) {
-            let dump = memory.map(|memory| memory::choose(buffer, memory, &everything.program, messages));
+            let dump = memory.map(|memory| memory::choose(buffer, memory, &images.program, messages));
             dumps.push(dump.transpose()?);
-        }
-        for dump in dumps.iter().flatten() {
-            dump.add_code(&mut everything, Some(messages));
         }
         let mut work = Self {
             capture,
             contents: Vec::new(),
             jobs: Vec::new(),
+            image_findings: Vec::new(),
             loader,
             programs: Vec::new(),
             interrupts: interrupts(args, messages)?,
@@ -84,8 +87,17 @@ impl Work {
             dumps,
             halted_at: args.mtb_pc.map(Address),
         };
-        for index in 0..work.capture.buffers.len() {
-            work.look_into(index, args, &everything, messages)?;
+        let mut known = Known::of(&mut work.loader, &work.capture, &work.dumps, Some(messages))?;
+        let mut seen = work.look(args, &known)?;
+        for _ in 0..work.capture.images.len() {
+            if args.strict || !work.place_image(&seen, &known, messages)? {
+                break;
+            }
+            known = Known::of(&mut work.loader, &work.capture, &work.dumps, None)?;
+            seen = work.look(args, &known)?;
+        }
+        for (index, (contents, found)) in seen.into_iter().enumerate() {
+            work.take(index, contents, &found, &known, args, messages)?;
         }
         work.check_ids(&args.ids, messages)?;
         Ok(work)
@@ -144,50 +156,90 @@ impl Work {
         Section { id: job.id, protocol: job.config.protocol(), code }
     }
 
-    /// Finds the container and the sources of a buffer.
-    fn look_into(
+    /// Finds the containers and the sources of all buffers.
+    fn look(&self, args: &CaptureArgs, known: &Known) -> Result<Vec<(Contents, Vec<Identified>)>, Failure> {
+        let wanted = |id: Option<TraceId>| args.ids.is_empty() || id.is_some_and(|id| args.ids.contains(&id));
+        let look = |buffer: &Buffer| {
+            if args.strict {
+                strict::check_container(buffer)?;
+            }
+            let contents = Contents::of(buffer, known);
+            let mut found = if args.strict {
+                strict::sources(buffer, &contents, &args.ids)?
+            } else {
+                contents.identify(buffer, &args.ids, known)
+            };
+            found.retain(|found| wanted(found.source.id));
+            Ok((contents, found))
+        };
+        self.capture.buffers.iter().map(look).collect()
+    }
+
+    /// Makes jobs of what was found in a buffer, and says what was found out.
+    fn take(
         &mut self,
         index: usize,
+        contents: Contents,
+        found: &[Identified],
+        known: &Known,
         args: &CaptureArgs,
-        everything: &Memory,
         messages: &Messages,
     ) -> Result<(), Failure> {
         let buffer = &self.capture.buffers[index];
-        let candidates = guess::Candidates::of(everything);
-        let container = match &buffer.container {
-            Some(stated) => stated.clone(),
-            None => Stated::new(guess::container(&buffer.bytes, &candidates), Origin::Detected),
-        };
-        let frames = match container.value {
-            Container::Frames => Some(Frames::scan(&buffer.bytes, Framing::Buffer)),
-            Container::TracePort => {
-                Some(Frames::scan(&buffer.bytes, guess::port_framing(&buffer.bytes, &candidates)))
-            }
-            Container::Raw | Container::Mtb => None,
-        };
-        let contents = Contents { container, frames };
-        let mut found = match buffer.sources.as_slice() {
-            [] => contents.guess_sources(buffer, &candidates, args),
-            stated => contents.complete(stated, buffer, &candidates),
-        };
-        let wanted = |source: &SourceDescription| source.id.is_some_and(|id| args.ids.contains(&id));
-        found.retain(|source| args.ids.is_empty() || wanted(source));
         let mut jobs = Vec::new();
-        for source in &found {
-            if let Some(job) = self.job(index, &contents, source, everything, messages)? {
+        for identified in found {
+            if let Some(job) = self.job(index, &contents, identified, known, messages)? {
                 jobs.push(job);
             }
         }
         jobs.sort_by_key(|job| job.id);
         if args.ids.is_empty() {
-            tell::refuse_nothing(&found, buffer, everything)?;
-            tell::other_sources(&contents, &found, messages);
+            tell::refuse_nothing(found, buffer, known)?;
+            tell::other_sources(&contents, found, known, messages);
         }
-        tell::findings(&contents, &found, buffer, messages);
+        tell::findings(&contents, found, messages);
         tell::damage(&contents, buffer, messages);
         self.jobs.extend(jobs);
         self.contents.push(contents);
         Ok(())
+    }
+
+    /// Moves the image of raw bytes that fits the trace best elsewhere than where it was said to stand to where it fits,
+    /// if there is one. Tells whether there was.
+    fn place_image(
+        &mut self,
+        seen: &[(Contents, Vec<Identified>)],
+        known: &Known,
+        messages: &Messages,
+    ) -> Result<bool, Failure> {
+        let mut best = None::<(usize, Place)>;
+        for index in 0..self.capture.images.len() {
+            let request = self.capture.images[index].clone();
+            let ImageKind::Raw { address, .. } = request.kind else { continue };
+            let sources = seen.iter().zip(&self.capture.buffers).flat_map(|((contents, found), buffer)| {
+                found.iter().map(move |found| (&found.source, found.misses_program, contents, buffer))
+            });
+            let mut misplaced =
+                sources.filter(|(source, misses, ..)| *misses && request.is_for(source.core.as_deref()));
+            let Some((source, _, contents, buffer)) = misplaced.next() else { continue };
+            let Ok(config) = config(source) else { continue };
+            let image = self.loader.load(&request)?;
+            let bytes =
+                image.segments.first().map(|segment| image.segment_bytes(segment)).unwrap_or_default();
+            let sample = contents.sample(source.id, buffer);
+            let place = guess::place(&sample, &config, RawImage { address, bytes }, &known.without(&image));
+            let is_better =
+                |place: &Place| best.as_ref().is_none_or(|(_, best)| best.instructions < place.instructions);
+            best = place.filter(is_better).map(|place| (index, place)).or(best);
+        }
+        let Some((index, place)) = best else { return Ok(false) };
+        let Some(request) = self.capture.images.get_mut(index) else { return Ok(false) };
+        tell::moved_image(request, &place, messages);
+        if let ImageKind::Raw { address, .. } = &mut request.kind {
+            *address = place.address;
+        }
+        self.image_findings.push((index, place.finding));
+        Ok(true)
     }
 }
 
@@ -210,19 +262,4 @@ fn vector_table(args: &CaptureArgs, dumps: &[Option<Dumped>], messages: &Message
         messages.note(format_args!("found out: --vtor {found}"));
         Some(found)
     })
-}
-
-/// The images of all cores together, as far as they go together: to find out what nobody said.
-fn every_image(loader: &mut ImageLoader, capture: &Capture) -> Result<Memory, Failure> {
-    let mut memory = Memory::default();
-    for request in &capture.images {
-        match loader.load(request) {
-            // Cores may have different memories at the same address. Where one core's differ, its program says so.
-            Ok(image) => drop(memory.add(image)),
-            Err(error) if request.origin == Origin::Option("--image") => return Err(error.into()),
-            // It may belong to a core that was not traced.
-            Err(_) => {}
-        }
-    }
-    Ok(memory)
 }

@@ -13,6 +13,11 @@ pub(super) fn add(capture: &mut Capture, args: &CaptureArgs) -> Result<(), Failu
             buffer.container = Some(Stated::new(container, Origin::Option("--container")));
         }
     }
+    if let Some(start) = args.frame_start {
+        for buffer in &mut capture.buffers {
+            buffer.frame_start = Some(Stated::new(start, Origin::Option("--frame-start")));
+        }
+    }
     for source in &args.sources {
         let known = |known: &SourceDescription| known.id == source.id;
         let holder = capture.buffers.iter().position(|buffer| buffer.sources.iter().any(known));

@@ -1,13 +1,17 @@
 //! What is said of a capture before it is decoded, and what is refused.
 
+use tracewalk::frame::Framing;
 use tracewalk::ids::TraceId;
 use tracewalk_input::Origin;
 use tracewalk_input::capture::dump::MemoryDump;
-use tracewalk_input::capture::{Buffer, Capture, SourceDescription};
-use tracewalk_input::image::Memory;
+use tracewalk_input::capture::{Buffer, Capture};
+use tracewalk_input::image::ImageRequest;
 
+use super::contents::{Identified, recognise};
+use super::known::Known;
 use super::{Contents, Work};
 use crate::failure::Failure;
+use crate::guess::{Certainty, Finding, Place};
 use crate::messages::{Messages, counted};
 use crate::sources::as_option;
 
@@ -64,41 +68,65 @@ impl Work {
 }
 
 /// Says what was found out, as the options that would have said it.
-pub(super) fn findings(
-    contents: &Contents,
-    found: &[SourceDescription],
-    buffer: &Buffer,
-    messages: &Messages,
-) {
+pub(super) fn findings(contents: &Contents, found: &[Identified], messages: &Messages) {
     let mut options = Vec::new();
     if contents.container.origin == Origin::Detected {
         options.push(format!("--container {}", contents.container.value));
     }
-    for source in found {
-        let detected = source.origin == Origin::Detected
-            || source.cpu.as_ref().is_some_and(|cpu| cpu.origin == Origin::Detected)
-            || (source.id.is_some()
-                && !buffer.sources.is_empty()
-                && buffer.sources.iter().all(|stated| stated.id.is_none()));
-        if detected {
-            options.push(as_option(source));
-        }
+    if let (Some(Framing::PortFrom(start)), [_, ..]) =
+        (contents.frames.as_ref().map(|frames| frames.framing), contents.findings.as_slice())
+    {
+        options.push(format!("--frame-start {start}"));
     }
+    let guessed = found.iter().filter(|found| found.guessed);
+    options.extend(guessed.map(|found| as_option(&found.source)));
     if !options.is_empty() {
         messages.note(format_args!("found out: {}", options.join(" ")));
     }
+    for finding in &contents.findings {
+        doubt("", finding, "--container", messages);
+    }
+    for found in found {
+        let name = found.source.id.map_or_else(String::new, |id| format!("trace ID {id}: "));
+        for finding in &found.findings {
+            doubt(&name, finding, "--source", messages);
+        }
+    }
+}
+
+/// Says where another answer is as likely.
+fn doubt(name: &str, finding: &Finding, option: &str, messages: &Messages) {
+    let Finding { about, best, runner_up: Some(other), certainty } = finding else { return };
+    let differs = match certainty {
+        Certainty::Certain | Certainty::Indifferent => return,
+        Certainty::DoubtfulDetails => {
+            "what was executed is the same with both, and times or contexts are not"
+        }
+        Certainty::Doubtful => "what was executed is not the same with both",
+    };
+    messages.warning(format_args!(
+        "{name}{about}: {best} was chosen, but {other} is as likely; {differs}: say it with {option}"
+    ));
+}
+
+/// Says that an image was found to have stood elsewhere than was said.
+pub(super) fn moved_image(request: &ImageRequest, place: &Place, messages: &Messages) {
+    let file = request.file.display();
+    let Finding { best, runner_up, .. } = &place.finding;
+    let stated = runner_up.as_ref().map_or_else(String::new, |stated| format!(", not at {stated}"));
+    messages.warning(format_args!(
+        "{file}: the trace fits this image at {best}{stated}; it was moved there: say --image {}:{file}, or --strict \
+         to leave it where it was said to be",
+        place.address,
+    ));
 }
 
 /// A buffer that has nothing that can be decoded.
-pub(super) fn refuse_nothing(
-    found: &[SourceDescription],
-    buffer: &Buffer,
-    everything: &Memory,
-) -> Result<(), Failure> {
+pub(super) fn refuse_nothing(found: &[Identified], buffer: &Buffer, known: &Known) -> Result<(), Failure> {
     if !found.is_empty() {
         return Ok(());
     }
-    let image = if everything.images.is_empty() { ", and the program with --image" } else { "" };
+    let image = if known.everything.images.is_empty() { ", and the program with --image" } else { "" };
     Err(Failure::input(
         format!("{}: nothing was recognised in its {} bytes", buffer.file.display(), buffer.bytes.len()),
         format!("say what it is with --container and --source [ID=]PROTOCOL,cpu=…{image}"),
@@ -106,16 +134,21 @@ pub(super) fn refuse_nothing(
 }
 
 /// Says what else is in a buffer, and what is not.
-pub(super) fn other_sources(contents: &Contents, found: &[SourceDescription], messages: &Messages) {
+pub(super) fn other_sources(contents: &Contents, found: &[Identified], known: &Known, messages: &Messages) {
     let Some(frames) = &contents.frames else { return };
-    let known = |id: &TraceId| found.iter().any(|source| source.id == Some(*id));
-    for (id, bytes) in frames.sources.iter().filter(|(id, _)| !known(id)) {
+    let is_known = |id: &TraceId| found.iter().any(|found| found.source.id == Some(*id));
+    for (id, bytes) in frames.sources.iter().filter(|(id, _)| !is_known(id)) {
+        let reads_as = frames.samples.get(id).and_then(|sample| recognise(Some(*id), sample, known));
+        let option = reads_as.map_or_else(
+            || format!("--source {id}=PROTOCOL says what it is"),
+            |found| format!("{} would decode it", as_option(&found.source)),
+        );
         messages.note(format_args!(
-            "trace ID {id}: {} of a source that is not known; --source {id}=PROTOCOL says what it is",
+            "trace ID {id}: {} of a source that is not described; {option}",
             counted(*bytes, "byte")
         ));
     }
-    for source in found {
+    for source in found.iter().map(|found| &found.source) {
         let Some(id) = source.id.filter(|id| !frames.sources.contains_key(id)) else { continue };
         // A description names every trace unit of a chip, an option only those that are meant.
         if source.origin == Origin::Option("--source") {

@@ -157,6 +157,7 @@ pub(super) fn load(metadata: &Metadata) -> Result<Vec<Buffer>, CaptureError> {
             file: section.file.clone(),
             bytes,
             container: section.container.clone(),
+            frame_start: None,
             sources: Vec::new(),
             blocks: section.blocks,
             origin: section.origin.clone(),

@@ -4,6 +4,7 @@
 //! [capture]
 //! file = "swo.bin"            # relative to this file, and not outside its directory
 //! container = "frames"        # auto, frames, tpiu, raw, mtb; auto where it is not said
+//! frame_start = 3             # tpiu without FSYNC: the first frame starts behind so many bytes
 //! name = "ETB_0"              # for messages; the file's name where it is not said
 //! blocks = "dstream"          # 504 bytes of trace and 8 others in turn, from a DSTREAM unit
 //! timestamp_frequency = 25_000_000
@@ -70,7 +71,10 @@ pub(super) fn read(path: &Path) -> Result<Capture, CaptureError> {
 }
 
 fn read_buffer(document: &Document, table: &Table<'_, '_>) -> Result<Buffer, CaptureError> {
-    table.check_keys("[capture]", &["file", "container", "name", "blocks", "timestamp_frequency"])?;
+    table.check_keys(
+        "[capture]",
+        &["file", "container", "frame_start", "name", "blocks", "timestamp_frequency"],
+    )?;
     let file = table.required_file("[capture]", "file")?;
     let container = match table.text("container")? {
         Some(word) if word.value != "auto" => {
@@ -82,6 +86,9 @@ fn read_buffer(document: &Document, table: &Table<'_, '_>) -> Result<Buffer, Cap
         }
         _ => None,
     };
+    let frame_start = table.number("frame_start", 15)?;
+    let frame_start =
+        frame_start.and_then(|start| Some(Stated::new(u8::try_from(start.value).ok()?, start.origin)));
     let blocks = match table.text("blocks")?.map(|word| word.value) {
         None => Blocks::None,
         Some(word) if word == "dstream" => Blocks::Dstream,
@@ -103,6 +110,7 @@ fn read_buffer(document: &Document, table: &Table<'_, '_>) -> Result<Buffer, Cap
         file: file.value,
         bytes: blocks.payload(bytes),
         container,
+        frame_start,
         sources: Vec::new(),
         blocks,
         origin: document.origin(table.line()),

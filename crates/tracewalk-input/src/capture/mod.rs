@@ -77,6 +77,8 @@ pub struct Buffer {
     pub bytes: Bytes,
     /// How they are packed; `None` where nobody said it.
     pub container: Option<Stated<Container>>,
+    /// Behind how many bytes the first frame of a trace port starts, 0 to 15; `None` where nobody said it.
+    pub frame_start: Option<Stated<u8>>,
     /// Whose trace they are, as far as anybody said it.
     pub sources: Vec<SourceDescription>,
     /// What stood between the bytes of trace in the file, and is not in `bytes`.
@@ -133,6 +135,7 @@ impl Capture {
             file: name.to_owned(),
             bytes,
             container: None,
+            frame_start: None,
             sources: Vec::new(),
             blocks: Blocks::None,
             origin: Origin::file(name),

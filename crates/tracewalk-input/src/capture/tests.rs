@@ -22,6 +22,7 @@ fn described(text: &str) -> (TemporaryDirectory, Result<Capture, CaptureError>) 
 const FULL: &str = r#"[capture]
 file = "trace.bin"
 container = "tpiu"
+frame_start = 3
 name = "ETB_0"
 blocks = "dstream"
 timestamp_frequency = 25_000_000

@@ -115,6 +115,9 @@ fn write_buffer(text: &mut Text, buffer: &Buffer, directory: &Path) -> Result<()
     if let Some(container) = &buffer.container {
         text.field("container", Quoted(container.value.name()));
     }
+    if let Some(start) = &buffer.frame_start {
+        text.field("frame_start", start.value);
+    }
     if buffer.name != file {
         text.field("name", Quoted(&buffer.name));
     }

@@ -78,7 +78,7 @@ pub struct Event {
 }
 
 /// What happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
     /// Tracing began, or began again: what ran before is unknown.
     TraceOn(BeginReason),
@@ -114,7 +114,7 @@ pub enum EventKind {
 }
 
 /// An access to memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DataTransfer {
     /// The load or store; `None` where flow does not know the position.
     pub instruction: Option<Location>,

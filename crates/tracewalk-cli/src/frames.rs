@@ -1,0 +1,65 @@
+//! What the frames of a buffer hold, source by source.
+
+use std::collections::BTreeMap;
+
+use tracewalk::frame::{Account, Cause, Deframer, Discontinuity, FrameSink, Framing, Owner, Piece};
+use tracewalk::ids::TraceId;
+
+use crate::guess::Sample;
+
+/// What the frames of a buffer hold.
+#[derive(Clone, Debug)]
+pub(crate) struct Frames {
+    pub(crate) framing: Framing,
+    pub(crate) account: Account,
+    /// How many bytes each source has.
+    pub(crate) sources: BTreeMap<TraceId, u64>,
+    /// The beginning of each.
+    pub(crate) samples: BTreeMap<TraceId, Sample>,
+    /// Where bytes in front and bytes behind do not belong together.
+    pub(crate) discontinuities: u64,
+    /// How many bytes stand in front of the first frame.
+    in_front: u64,
+}
+
+impl Frames {
+    /// Takes a whole buffer apart.
+    pub(crate) fn scan(bytes: &[u8], framing: Framing) -> Self {
+        let mut deframer = Deframer::new(framing);
+        let mut counts = Counts::default();
+        deframer.push(bytes, &mut counts);
+        deframer.finish(&mut counts);
+        let Counts { sources, samples, discontinuities, in_front } = counts;
+        Self { framing, account: *deframer.account(), sources, samples, discontinuities, in_front }
+    }
+
+    /// How many bytes were lost, other than those in front of the first frame.
+    pub(crate) fn lost(&self) -> u64 {
+        self.account.lost.saturating_sub(self.in_front)
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    sources: BTreeMap<TraceId, u64>,
+    pub(crate) samples: BTreeMap<TraceId, Sample>,
+    discontinuities: u64,
+    in_front: u64,
+}
+
+impl FrameSink for Counts {
+    fn data(&mut self, owner: Owner, piece: Piece<'_>) {
+        if let Some(id) = owner.trace_id() {
+            *self.sources.entry(id).or_default() += piece.bytes.len() as u64;
+            self.samples.entry(id).or_default().take(piece.bytes);
+        }
+    }
+
+    fn discontinuity(&mut self, discontinuity: Discontinuity) {
+        self.samples.values_mut().for_each(Sample::lose);
+        match discontinuity.cause {
+            Cause::Start => self.in_front += discontinuity.bytes,
+            Cause::Barrier | Cause::MisplacedSync | Cause::ImpossibleId => self.discontinuities += 1,
+        }
+    }
+}

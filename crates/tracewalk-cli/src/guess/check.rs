@@ -1,0 +1,215 @@
+//! What packets say that no trace unit with this configuration says.
+//!
+//! A reading with a wrong configuration often finds packets all the same. What they say then contradicts itself:
+//! context IDs that change without a packet for it, times that go back, instruction sets that the processor has not.
+
+use std::collections::BTreeSet;
+
+use tracewalk::ids::Address;
+use tracewalk::program::Program;
+use tracewalk::protocol::{Describe, Field, etmv3, pft};
+use tracewalk::source::SourceConfig;
+
+/// Looks at a source's packets, one after the other.
+#[derive(Debug)]
+pub(super) struct Check<'a> {
+    traits: Traits,
+    program: &'a Program,
+    context_id: Option<u64>,
+    time: u64,
+    /// I-syncs that should have a cycle count and have none, less the cycle count packets.
+    missing_counts: u64,
+    pub(super) i_syncs: u64,
+    /// I-syncs whose address is in the program.
+    pub(super) in_program: u64,
+    /// Values of data transfers, and those of them that are not 0.
+    values: (u64, u64),
+    /// The pages of memory that addresses are in.
+    places: BTreeSet<u32>,
+}
+
+/// What a configuration promises of its packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Traits {
+    /// I-syncs that are not periodic have a cycle count, or a packet of it follows.
+    counts_gaps: bool,
+    only_thumb: bool,
+    /// Whether there are exception returns and virtual machines: not before PFTv1.1.
+    before_v1_1: bool,
+    m_profile: bool,
+}
+
+/// The fields that are looked at.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fields {
+    reason: Option<u64>,
+    address: Option<Address>,
+    isa: Isa,
+    non_secure: Option<u64>,
+    hypervisor: Option<u64>,
+    context_id: Option<u64>,
+    cycles: Option<u64>,
+    time: Option<u64>,
+    exception: Option<u64>,
+    value: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Isa {
+    #[default]
+    Unsaid,
+    A32,
+    T32,
+    /// Jazelle or ThumbEE, which hardly any program has.
+    Rare,
+}
+
+/// Memory in pieces of this many bits of address: functions that call each other share them.
+const PAGE_BITS: u32 = 12;
+/// So many transfers are not all of the value 0.
+const ENOUGH_VALUES: u64 = 16;
+
+impl<'a> Check<'a> {
+    pub(super) fn new(config: &SourceConfig, program: &'a Program) -> Self {
+        let traits = match config {
+            SourceConfig::Etmv3(config) => Traits {
+                counts_gaps: config.cycle_accurate,
+                only_thumb: config.profile == etmv3::Profile::M,
+                m_profile: config.profile == etmv3::Profile::M,
+                before_v1_1: false,
+            },
+            SourceConfig::Pft(config) => {
+                Traits { before_v1_1: config.version == pft::Version::V1_0, ..Traits::default() }
+            }
+            _ => Traits::default(),
+        };
+        Self {
+            traits,
+            program,
+            context_id: None,
+            time: 0,
+            missing_counts: 0,
+            i_syncs: 0,
+            in_program: 0,
+            values: (0, 0),
+            places: BTreeSet::new(),
+        }
+    }
+
+    /// How many things the packet says that cannot be.
+    pub(super) fn packet(&mut self, packet: &dyn Describe) -> u64 {
+        let name = packet.name();
+        // Most packets are atoms, which can say anything.
+        if matches!(name, "p_header" | "atom") {
+            return 0;
+        }
+        let mut fields = Fields::default();
+        packet.fields(&mut |name, field| fields.take(name, field));
+        let impossible = match name {
+            "i_sync" => self.i_sync(&fields),
+            "branch" => self.branch(&fields),
+            "timestamp" => self.timestamp(&fields),
+            "context_id" => {
+                self.context_id = fields.context_id;
+                0
+            }
+            "cycle_count" => {
+                self.missing_counts = self.missing_counts.saturating_sub(1);
+                0
+            }
+            "normal_data" | "ooo_data" => {
+                self.values.0 += u64::from(fields.value.is_some());
+                self.values.1 += u64::from(fields.value.is_some_and(|value| value != 0));
+                0
+            }
+            "exception_return" | "vmid" => u64::from(self.traits.before_v1_1),
+            _ => 0,
+        };
+        // Hyp mode is one of Non-secure state (DDI 0406C, B1.5.1).
+        impossible + u64::from(fields.hypervisor == Some(1) && fields.non_secure == Some(0))
+    }
+
+    /// How many things cannot be, which shows only at the end.
+    pub(super) fn impossible(&self) -> u64 {
+        // Without values traced, their size is 0, which would say that all of them are 0.
+        let no_values = self.values.0 > ENOUGH_VALUES && self.values.1 == 0;
+        self.missing_counts + u64::from(no_values)
+    }
+
+    /// How far the addresses are spread, coarsely: a wrong reading finds them everywhere.
+    pub(super) fn spread(&self) -> u32 {
+        usize::BITS - self.places.len().leading_zeros()
+    }
+
+    fn i_sync(&mut self, fields: &Fields) -> u64 {
+        self.i_syncs += 1;
+        let periodic = fields.reason == Some(0);
+        if let Some(address) = fields.address {
+            self.in_program += u64::from(self.program.code(address).is_some());
+            self.places.insert(address.0 >> PAGE_BITS);
+        }
+        // Behind an overflow nobody knows how long it was.
+        let counted = fields.cycles.is_some() || matches!(fields.reason, Some(0 | 2));
+        self.missing_counts += u64::from(self.traits.counts_gaps && !counted);
+        let changed = periodic && self.context_id.is_some() && self.context_id != fields.context_id;
+        self.context_id = fields.context_id;
+        u64::from(changed) + self.location(fields)
+    }
+
+    fn branch(&mut self, fields: &Fields) -> u64 {
+        if let Some(address) = fields.address {
+            self.places.insert(address.0 >> PAGE_BITS);
+        }
+        let reserved = match fields.exception {
+            // IHI 0014Q, tables 7.11 and 7.12.
+            Some(0x10 | 0x12 | 0x14 | 0x16 | 0x17) => self.traits.m_profile,
+            Some(6 | 7) => !self.traits.m_profile,
+            Some(16..) => !self.traits.m_profile,
+            _ => false,
+        };
+        u64::from(reserved) + self.location(fields)
+    }
+
+    fn location(&self, fields: &Fields) -> u64 {
+        let misaligned =
+            fields.isa == Isa::A32 && fields.address.is_some_and(|address| address.0 & 0b11 != 0);
+        let wrong_isa = match fields.isa {
+            Isa::Unsaid | Isa::T32 => false,
+            Isa::A32 => self.traits.only_thumb,
+            Isa::Rare => true,
+        };
+        u64::from(misaligned || wrong_isa)
+    }
+
+    fn timestamp(&mut self, fields: &Fields) -> u64 {
+        // 0 says that the time is not known.
+        let Some(time) = fields.time.filter(|&time| time != 0) else { return 0 };
+        let back = time < self.time;
+        self.time = time;
+        u64::from(back)
+    }
+}
+
+impl Fields {
+    fn take(&mut self, name: &str, field: Field<'_>) {
+        match (name, field) {
+            ("addr", Field::Address(address)) => self.address = Some(address),
+            ("isa", Field::Text(name)) => {
+                self.isa = match name {
+                    "A32" => Isa::A32,
+                    "T32" => Isa::T32,
+                    _ => Isa::Rare,
+                };
+            }
+            ("reason", Field::Number(number)) => self.reason = Some(number),
+            ("ns", Field::Number(number)) => self.non_secure = Some(number),
+            ("hyp", Field::Number(number)) => self.hypervisor = Some(number),
+            ("context_id", Field::Number(number)) => self.context_id = Some(number),
+            ("cycles", Field::Number(number)) => self.cycles = Some(number),
+            ("timestamp", Field::Number(number)) => self.time = Some(number),
+            ("exception", Field::Number(number)) => self.exception = Some(number),
+            ("value", Field::Number(number)) => self.value = Some(number),
+            _ => {}
+        }
+    }
+}

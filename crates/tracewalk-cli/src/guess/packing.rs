@@ -1,0 +1,211 @@
+//! How a buffer's bytes are packed: the container, and where its frames stand.
+//!
+//! Frames at a wrong place name sources and reserved IDs at random. Bytes taken for what they are not have no source in
+//! them that synchronises and reads on without errors.
+
+use std::cmp::Reverse;
+use std::fmt;
+
+use tracewalk::frame::{FSYNC, Framing};
+use tracewalk::protocol::mtb::order;
+use tracewalk_input::capture::Container;
+use tracewalk_report::drive::Stretch;
+
+use super::finding::{Answer, Certainty, Finding};
+use super::processor::Unit;
+use super::sample::Sample;
+use super::source::recognise;
+use crate::frames::Frames;
+
+/// How much of a buffer is looked at.
+const HEAD: usize = 1 << 16;
+
+/// A way in which bytes may be packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packing {
+    /// CoreSight frames.
+    Frames(Framing),
+    /// One source's bytes.
+    Raw,
+    /// A Micro Trace Buffer's memory.
+    Mtb,
+}
+
+/// What speaks for a packing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Evidence {
+    packing: Packing,
+    /// Sources that have bytes in it.
+    sources: usize,
+    /// Sources that are recognised.
+    recognised: usize,
+    packets: u64,
+    /// What speaks against those packets.
+    cost: u64,
+    /// Bytes of reserved IDs, and bytes that are in no frame.
+    disorder: u64,
+}
+
+impl Packing {
+    /// The container.
+    pub(crate) const fn container(self) -> Container {
+        match self {
+            Self::Frames(Framing::Buffer) => Container::Frames,
+            Self::Frames(Framing::Port | Framing::PortFrom(_)) => Container::TracePort,
+            Self::Raw => Container::Raw,
+            Self::Mtb => Container::Mtb,
+        }
+    }
+
+    /// How frames stand in it.
+    pub(crate) const fn framing(self) -> Option<Framing> {
+        match self {
+            Self::Frames(framing) => Some(framing),
+            Self::Raw | Self::Mtb => None,
+        }
+    }
+}
+
+impl fmt::Display for Packing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Frames(Framing::PortFrom(start)) => {
+                write!(f, "{}, frames from byte {start} on", self.container())
+            }
+            _ => self.container().fmt(f),
+        }
+    }
+}
+
+impl Evidence {
+    /// What packings are compared by: the smaller, the likelier.
+    fn rank(&self) -> (bool, u64, u64, Reverse<u64>) {
+        let errors = (self.cost + self.disorder / 16) * 100 / self.packets.max(1);
+        (self.recognised == 0, errors, self.disorder, Reverse(self.packets))
+    }
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.packing == Packing::Mtb {
+            return write!(f, "{} packets", self.packets);
+        }
+        write!(f, "{} of {} sources recognised, {} packets", self.recognised, self.sources, self.packets)?;
+        if self.disorder > 0 {
+            write!(f, ", {} bytes out of order", self.disorder)?;
+        }
+        Ok(())
+    }
+}
+
+/// How the bytes are packed, of which nobody said anything.
+pub(crate) fn packing(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
+    let head = bytes.get(..HEAD).unwrap_or(bytes);
+    let mut found = framings(head, starts());
+    for evidence in &mut found {
+        evidence.recognise_in_frames(head, units);
+    }
+    found.push(raw(head, units));
+    found.extend(mtb(bytes));
+    choose("container", found, Packing::Raw)
+}
+
+/// Where frames stand in the bytes of a trace port.
+pub(crate) fn port(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
+    let head = bytes.get(..HEAD).unwrap_or(bytes);
+    let starts =
+        starts().map(|framing| if framing == Framing::Buffer { Framing::PortFrom(0) } else { framing });
+    let mut found = framings(head, starts);
+    for evidence in &mut found {
+        evidence.recognise_in_frames(head, units);
+    }
+    choose("alignment", found, Packing::Frames(Framing::Port))
+}
+
+fn choose(about: &'static str, mut found: Vec<Evidence>, otherwise: Packing) -> (Packing, Finding) {
+    found.sort_by_key(Evidence::rank);
+    let answer = |evidence: &Evidence| Answer::new(evidence.packing.to_string(), evidence);
+    let mut found = found.iter();
+    let best = found.next();
+    let runner_up = found.next();
+    let certainty = match (best, runner_up) {
+        (Some(best), Some(next)) if next.recognised > 0 && best.rank().1 >= next.rank().1 => {
+            Certainty::Doubtful
+        }
+        (Some(best), _) if best.recognised == 0 => Certainty::Doubtful,
+        (None, _) => Certainty::Doubtful,
+        _ => Certainty::Certain,
+    };
+    let packing = best.map_or(otherwise, |best| best.packing);
+    let best = best.map_or_else(|| Answer::new(packing.to_string(), "nothing was recognised"), answer);
+    (packing, Finding { about, best, runner_up: runner_up.map(answer), certainty })
+}
+
+/// Every way in which frames may stand.
+fn starts() -> impl Iterator<Item = Framing> {
+    (0..16).map(|start| if start == 0 { Framing::Buffer } else { Framing::PortFrom(start) })
+}
+
+/// The ways in which frames may stand in bytes, the best ordered first.
+fn framings(head: &[u8], starts: impl Iterator<Item = Framing>) -> Vec<Evidence> {
+    let has_sync = head.windows(FSYNC.len()).any(|bytes| bytes == FSYNC);
+    let port = has_sync.then_some(Framing::Port);
+    let scanned = port.into_iter().chain(starts).map(|framing| Frames::scan(head, framing));
+    let mut ranked = scanned
+        .filter_map(|frames| {
+            let (disorder, sources) = (disorder(&frames)?, frames.sources.len());
+            let packing = Packing::Frames(frames.framing);
+            Some(Evidence { packing, sources, recognised: 0, packets: 0, cost: 0, disorder })
+        })
+        .collect::<Vec<_>>();
+    ranked.sort_by_key(|evidence| evidence.disorder * 16 + evidence.sources as u64);
+    ranked
+}
+
+/// How much in the frames is not as a formatter writes it, in bytes; `None` for what are no frames.
+fn disorder(frames: &Frames) -> Option<u64> {
+    let account = &frames.account;
+    let wrong = account.reserved + frames.lost();
+    // Read at the wrong place, data are taken for the IDs of ever more sources.
+    let are_frames = account.data > 0 && wrong * 32 <= account.total() && frames.sources.len() <= 16;
+    are_frames.then_some(wrong)
+}
+
+impl Evidence {
+    fn recognise_in_frames(&mut self, head: &[u8], units: &[Unit]) {
+        let Some(framing) = self.packing.framing() else { return };
+        for sample in Frames::scan(head, framing).samples.values() {
+            self.recognise(sample, units);
+        }
+    }
+
+    fn recognise(&mut self, sample: &Sample, units: &[Unit]) {
+        if let Some(reading) = recognise(sample, units) {
+            self.recognised += 1;
+            self.packets += reading.packets();
+            self.cost += reading.cost();
+        }
+    }
+}
+
+fn raw(head: &[u8], units: &[Unit]) -> Evidence {
+    let sample = Sample::of_stretches(head, &[Stretch::all(head.len())]);
+    let mut evidence =
+        Evidence { packing: Packing::Raw, sources: 1, recognised: 0, packets: 0, cost: 0, disorder: 0 };
+    evidence.recognise(&sample, units);
+    evidence
+}
+
+/// A dump with packets of a Micro Trace Buffer that go on from one to the next.
+fn mtb(dump: &[u8]) -> Option<Evidence> {
+    let guess = order::by_evidence(order::Dump { data: dump, address: None }, order::within_reach)?;
+    let evidence = guess.best.evidence;
+    super::speaks_for_trace(&evidence).then_some(Evidence {
+        packing: Packing::Mtb,
+        sources: 1,
+        recognised: 1,
+        packets: evidence.packets as u64,
+        cost: evidence.breaks as u64,
+        disorder: 0,
+    })
+}

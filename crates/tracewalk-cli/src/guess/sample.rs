@@ -1,0 +1,69 @@
+//! A part of a source's bytes, taken out of its capture to be read in many ways.
+
+use tracewalk_report::drive::{Carrier, Input, NoProgress, Stretch};
+
+/// How many bytes of a source are enough to judge readings by: some dozens of synchronisations.
+const ENOUGH: usize = 1 << 16;
+
+/// What ETMv3, PFT and ITM begin with when they synchronise.
+const A_SYNC: [u8; 6] = [0, 0, 0, 0, 0, 0x80];
+
+/// The beginning of a source's bytes, as far as it was taken.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sample {
+    bytes: Vec<u8>,
+    /// Where bytes were lost before the next ones.
+    breaks: Vec<usize>,
+}
+
+impl Sample {
+    /// The beginning of bytes that are one source's.
+    pub(crate) fn of_stretches(capture: &[u8], stretches: &[Stretch]) -> Self {
+        let mut sample = Self::default();
+        for stretch in stretches {
+            let end = stretch.bytes.end.min(capture.len());
+            if !stretch.continues {
+                sample.lose();
+            }
+            sample.take(capture.get(stretch.bytes.start..end).unwrap_or_default());
+        }
+        sample
+    }
+
+    /// At most `bytes` bytes from the first A-sync on; `None` where there is none.
+    pub(super) fn synchronised(&self, bytes: usize) -> Option<Self> {
+        let start = self.bytes.windows(A_SYNC.len()).position(|window| window == A_SYNC)?;
+        let end = self.bytes.len().min(start + bytes);
+        let breaks = self.breaks.iter().filter(|at| (start + 1..end).contains(*at));
+        Some(Self {
+            bytes: self.bytes.get(start..end)?.to_vec(),
+            breaks: breaks.map(|at| at - start).collect(),
+        })
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(super) fn input(&self) -> Input<'_> {
+        let starts = [0].into_iter().chain(self.breaks.iter().copied());
+        let ends = self.breaks.iter().copied().chain([self.bytes.len()]);
+        let stretches =
+            starts.zip(ends).map(|(start, end)| Stretch { bytes: start..end, continues: false }).collect();
+        Input { capture: &self.bytes, carrier: Carrier::Stretches(stretches), progress: &NoProgress }
+    }
+
+    /// Adds the source's next bytes, as far as they are wanted.
+    pub(crate) fn take(&mut self, bytes: &[u8]) {
+        let room = ENOUGH.saturating_sub(self.bytes.len());
+        self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+    }
+
+    /// Bytes were lost before the next ones.
+    pub(crate) fn lose(&mut self) {
+        let here = self.bytes.len();
+        if here > 0 && here < ENOUGH && self.breaks.last() != Some(&here) {
+            self.breaks.push(here);
+        }
+    }
+}

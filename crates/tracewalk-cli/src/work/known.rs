@@ -1,0 +1,82 @@
+//! What is known of the programs, to find out the rest.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tracewalk::program::Program;
+use tracewalk_input::Origin;
+use tracewalk_input::capture::{Capture, SourceDescription};
+use tracewalk_input::image::{Image, ImageLoader, Memory};
+
+use crate::failure::Failure;
+use crate::guess::{self, Unit};
+use crate::messages::Messages;
+
+use super::Dumped;
+
+/// The programs of all cores, and the trace units that they may have been traced with.
+#[derive(Debug)]
+pub(crate) struct Known {
+    /// The images of all cores together, as far as they go together.
+    pub(crate) everything: Memory,
+    /// Those of each core that a source names.
+    cores: BTreeMap<String, Memory>,
+    pub(crate) units: Vec<Unit>,
+}
+
+impl Known {
+    /// What the images say, and the memory that captures say themselves; tells of the latter where there are messages.
+    pub(super) fn of(
+        loader: &mut ImageLoader,
+        capture: &Capture,
+        dumps: &[Option<Dumped>],
+        messages: Option<&Messages>,
+    ) -> Result<Self, Failure> {
+        let mut everything = every_image(loader, capture)?;
+        for dump in dumps.iter().flatten() {
+            dump.add_code(&mut everything, messages);
+        }
+        let mut cores = BTreeMap::new();
+        for source in capture.sources() {
+            let Some(core) = source.core.as_ref().filter(|core| !cores.contains_key(*core)) else { continue };
+            // What is wrong with the images is told when the source is decoded.
+            if let Ok(mut memory) = loader.memory(capture.images_for(source)) {
+                dumps.iter().flatten().for_each(|dump| dump.add_code(&mut memory, None));
+                cores.insert(core.clone(), memory);
+            }
+        }
+        let units = guess::units(&everything);
+        Ok(Self { everything, cores, units })
+    }
+
+    /// The program that a source traced.
+    pub(super) fn program(&self, source: &SourceDescription) -> &Program {
+        let of_core = source.core.as_ref().and_then(|core| self.cores.get(core));
+        &of_core.unwrap_or(&self.everything).program
+    }
+
+    /// Everything but one image.
+    pub(super) fn without(&self, image: &Arc<Image>) -> Program {
+        let mut memory = Memory::default();
+        for other in self.everything.images.iter().filter(|other| !Arc::ptr_eq(other, image)) {
+            // They went together before.
+            let _ = memory.add(Arc::clone(other));
+        }
+        memory.program
+    }
+}
+
+/// The images of all cores together, as far as they go together.
+pub(super) fn every_image(loader: &mut ImageLoader, capture: &Capture) -> Result<Memory, Failure> {
+    let mut memory = Memory::default();
+    for request in &capture.images {
+        match loader.load(request) {
+            // Cores may have different memories at the same address. Where one core's differ, its program says so.
+            Ok(image) => drop(memory.add(image)),
+            Err(error) if request.origin == Origin::Option("--image") => return Err(error.into()),
+            // It may belong to a core that was not traced.
+            Err(_) => {}
+        }
+    }
+    Ok(memory)
+}

@@ -1,0 +1,210 @@
+//! Captures without any description: how often what they are is found out rightly. Traces are generated from what
+//! programs are known to have executed, with every combination of settings that changes their bytes.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::{Path as FilePath, PathBuf};
+
+use support::{Outcome, run};
+use tracewalk::ids::TraceId;
+use tracewalk::protocol::{etmv3 as etmv3_protocol, pft as pft_protocol};
+use tracewalk_generate::capture::runs_file;
+use tracewalk_generate::elf::{self, Elf};
+use tracewalk_generate::path::Path;
+use tracewalk_generate::record::Record;
+use tracewalk_generate::trace::Trace;
+use tracewalk_generate::{etmv3, pft};
+
+/// A program, and what it executed.
+struct Firmware {
+    file: PathBuf,
+    elf: Elf,
+    path: Path,
+}
+
+impl Firmware {
+    fn load(name: &str) -> Self {
+        let folder = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware").join(name);
+        let file = folder.join(format!("{name}.elf"));
+        let elf = elf::read(&std::fs::read(&file).unwrap()).unwrap();
+        let record = std::fs::read_to_string(folder.join(format!("{name}.record"))).unwrap();
+        let path = Path::expand(&Record::parse(&record).unwrap(), &elf.program).unwrap();
+        Self { file, elf, path }
+    }
+}
+
+/// A trace unit and how it is set up.
+#[derive(Clone, Copy, Debug)]
+struct Setup {
+    protocol: &'static str,
+    cpu: &'static str,
+    etmcr: u32,
+    etmidr: Option<u32>,
+    etmccer: Option<u32>,
+    timestamps: Option<u64>,
+}
+
+impl Setup {
+    fn trace(&self, firmware: &Firmware) -> Trace {
+        let program = &firmware.elf.program;
+        let Self { etmcr, etmidr, etmccer, .. } = *self;
+        if self.protocol == "etmv3" {
+            use etmv3_protocol::{Config, Core, Registers};
+            let registers = Registers { etmcr: Some(etmcr), etmidr, etmccer, etmtraceidr: None };
+            let config = Config::from_registers(registers, Core::named(self.cpu)).unwrap();
+            let options = etmv3::Options { timestamp_every: self.timestamps, ..etmv3::Options::default() };
+            etmv3::encode(&firmware.path, program, &config, &options).unwrap()
+        } else {
+            use pft_protocol::{Config, Core, Registers};
+            let registers = Registers { etmcr: Some(etmcr), etmidr, etmccer, etmtraceidr: None };
+            let config = Config::from_registers(registers, Core::named(self.cpu)).unwrap();
+            let options = pft::Options { timestamp_every: self.timestamps, ..pft::Options::default() };
+            pft::encode(&firmware.path, program, &config, &options).unwrap()
+        }
+    }
+
+    fn option(&self) -> String {
+        let mut option = format!("{},cpu={},etmcr=0x{:x}", self.protocol, self.cpu, self.etmcr);
+        for (name, value) in [("etmidr", self.etmidr), ("etmccer", self.etmccer)] {
+            if let Some(value) = value {
+                option.push_str(&format!(",{name}=0x{value:x}"));
+            }
+        }
+        option
+    }
+}
+
+/// Bits of ETMCR.
+const BROADCAST: u32 = 1 << 8;
+const CYCLES: u32 = 1 << 12;
+const RETURN_STACK: u32 = 1 << 29;
+/// Bits of ETMCCER: binary timestamps, 64 bits of them.
+const TIMESTAMPS: [u32; 3] = [0b11 << 28, 0b01 << 28, 0];
+const BARRIERS: u32 = 1 << 24;
+const EVERY: u64 = 200;
+
+fn etmv3_setups(cpu: &'static str, etmidr: Option<u32>) -> Vec<Setup> {
+    let mut setups = Vec::new();
+    let formats = TIMESTAMPS.map(Some).into_iter().chain([None]);
+    for timestamps in formats.filter(|format| cpu != "cortex-a8" || format.is_none()) {
+        for broadcast in [0, BROADCAST] {
+            for data in 0..4 {
+                for cycles in [0, CYCLES] {
+                    for context_id in 0..4 {
+                        setups.push(Setup {
+                            protocol: "etmv3",
+                            cpu,
+                            etmcr: context_id << 14 | cycles | data << 2 | broadcast,
+                            etmidr,
+                            etmccer: timestamps.map(|bits| 0x0440_08f2 | bits),
+                            timestamps: timestamps.map(|_| EVERY),
+                        });
+                    }
+                }
+            }
+        }
+    }
+    setups
+}
+
+fn pft_setups(cpu: &'static str) -> Vec<Setup> {
+    let mut setups = Vec::new();
+    for timestamps in TIMESTAMPS.map(Some).into_iter().chain([None]) {
+        for barriers in [0, BARRIERS] {
+            for more in [0, BROADCAST, RETURN_STACK] {
+                for cycles in [0, CYCLES] {
+                    for context_id in 0..4 {
+                        setups.push(Setup {
+                            protocol: "pft",
+                            cpu,
+                            etmcr: context_id << 14 | cycles | more,
+                            etmidr: None,
+                            etmccer: Some(0x04c0_1ac2 | barriers | timestamps.unwrap_or(0)),
+                            timestamps: timestamps.map(|_| EVERY),
+                        });
+                    }
+                }
+            }
+        }
+    }
+    setups
+}
+
+/// How a guess went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Guess {
+    Right,
+    /// Wrong or uncertain, and a warning says so.
+    Told,
+    /// Wrong, and nothing says so.
+    Silent,
+}
+
+fn warned(outcome: &Outcome) -> bool {
+    outcome.stderr.lines().any(|line| line.starts_with("warning: ") || line.starts_with("error: "))
+}
+
+/// What the trace tells with nothing but the program.
+fn with_image(setup: &Setup, firmware: &Firmware, directory: &FilePath) -> (Guess, String) {
+    let trace = setup.trace(firmware);
+    let file = directory.join("trace.bin");
+    std::fs::write(&file, &trace.bytes).unwrap();
+    let expected = runs_file(None::<TraceId>, firmware.elf.profile, &trace.told).bytes;
+    let arguments =
+        ["flow", file.to_str().unwrap(), "--image", firmware.file.to_str().unwrap(), "--format", "runs"];
+    let outcome = run(arguments);
+    let guess = match (outcome.stdout.as_bytes() == expected, warned(&outcome)) {
+        (true, _) => Guess::Right,
+        (false, true) => Guess::Told,
+        (false, false) => Guess::Silent,
+    };
+    (guess, outcome.stderr)
+}
+
+/// What the packets are with nothing but the trace.
+fn without_image(setup: &Setup, firmware: &Firmware, directory: &FilePath) -> (Guess, String) {
+    let trace = setup.trace(firmware);
+    let file = directory.join("trace.bin");
+    std::fs::write(&file, &trace.bytes).unwrap();
+    let arguments = ["packets", file.to_str().unwrap(), "--format", "jsonl"];
+    let outcome = run(arguments);
+    let option = setup.option();
+    let stated = run(arguments.into_iter().chain(["--container", "raw", "--source", &option]));
+    assert_eq!(stated.status, 0, "{option}: {}", stated.stderr);
+    let guess = match (outcome.stdout == stated.stdout, warned(&outcome)) {
+        (true, _) => Guess::Right,
+        (false, true) => Guess::Told,
+        (false, false) => Guess::Silent,
+    };
+    (guess, outcome.stderr)
+}
+
+#[test]
+fn what_nobody_said_is_found_out() {
+    let a9 = Firmware::load("a9");
+    let directory = tempfile::tempdir().unwrap();
+    let every = std::env::var("TRACEWALK_EVERY").ok().and_then(|every| every.parse().ok()).unwrap_or(13);
+    let groups = [
+        ("a7", etmv3_setups("cortex-a7", None)),
+        ("a7 alternative", etmv3_setups("cortex-a7", Some(0x411c_f250))),
+        ("a8", etmv3_setups("cortex-a8", None)),
+        ("a15", pft_setups("cortex-a15")),
+        ("a9", pft_setups("cortex-a9")),
+    ];
+    for (name, setups) in groups {
+        for (kind, guess) in
+            [("with image", with_image as fn(&_, &_, &_) -> _), ("without image", without_image)]
+        {
+            let mut counts = BTreeMap::<Guess, u64>::new();
+            for setup in setups.iter().step_by(every) {
+                let (guess, said) = guess(setup, &a9, directory.path());
+                *counts.entry(guess).or_default() += 1;
+                if guess != Guess::Right {
+                    println!("{guess:?} {} {kind}: {said}", setup.option());
+                }
+            }
+            println!("{name} {kind}: {counts:?}");
+        }
+    }
+}
