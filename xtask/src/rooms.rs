@@ -36,6 +36,10 @@ const REPORT: &str = "tracewalk_report";
 const GENERATE: &str = "tracewalk_generate";
 /// The programs of a package, as against its library.
 const CLI_PROGRAM: &str = "tracewalk_cli_program";
+/// Finding out what the user did not say, and what that shares with the rest of the command.
+const CLI_GUESS: &str = "tracewalk_cli_program::guess";
+const CLI_FRAMES: &str = "tracewalk_cli_program::frames";
+const CLI_SOURCES: &str = "tracewalk_cli_program::sources";
 const GENERATE_PROGRAM: &str = "tracewalk_generate_program";
 
 /// What every room may use.
@@ -66,7 +70,19 @@ const ROOMS: &[Room] = &[
     },
     Room {
         module: CLI_PROGRAM,
-        sees: &[INPUT, REPORT, FRAME, PROTOCOL, ETMV3, PFT, MTB, ISA, PROGRAM, FLOW, SOURCE],
+        sees: &[
+            CLI_GUESS, CLI_FRAMES, CLI_SOURCES,
+            INPUT, REPORT, FRAME, PROTOCOL, ETMV3, PFT, MTB, ISA, PROGRAM, FLOW, SOURCE,
+        ],
+    },
+    Room { module: CLI_SOURCES, sees: &[INPUT, PROTOCOL, ETMV3, PFT, SOURCE] },
+    Room { module: CLI_FRAMES, sees: &[CLI_GUESS, FRAME] },
+    Room {
+        module: CLI_GUESS,
+        sees: &[
+            CLI_FRAMES, CLI_SOURCES,
+            INPUT, REPORT, FRAME, DIRECTIVE, PROTOCOL, ETMV3, PFT, MTB, PROGRAM, FLOW, SOURCE,
+        ],
     },
 ];
 
@@ -83,7 +99,7 @@ const PERMISSIONS: &[Permission] = &[
     Permission {
         what: "the standard library",
         paths: &["std"],
-        rooms: &[INPUT, REPORT, GENERATE, GENERATE_PROGRAM, CLI_PROGRAM],
+        rooms: &[INPUT, REPORT, GENERATE, GENERATE_PROGRAM, CLI_PROGRAM, CLI_GUESS, CLI_FRAMES, CLI_SOURCES],
     },
     Permission {
         what: "files",
