@@ -62,21 +62,22 @@ fn a_description_says_everything() {
         (&b"trace"[..], "ETB_0", Blocks::Dstream)
     );
     assert_eq!(buffer.container, Some(Stated::new(Container::TracePort, Origin::line(&path, 3))));
-    assert_eq!(capture.timestamp_frequency, Some(Stated::new(25_000_000, Origin::line(&path, 6))));
+    assert_eq!(buffer.frame_start, Some(Stated::new(3, Origin::line(&path, 4))));
+    assert_eq!(capture.timestamp_frequency, Some(Stated::new(25_000_000, Origin::line(&path, 7))));
 
     let [etm, itm] = buffer.sources.as_slice() else { panic!("two sources") };
     assert_eq!((etm.id, &etm.protocol), (TraceId::new(2), &Protocol::EtmV3));
-    assert_eq!(etm.registers.stated("etmcr"), Some(&Stated::new(0x500, Origin::line(&path, 12))));
+    assert_eq!(etm.registers.stated("etmcr"), Some(&Stated::new(0x500, Origin::line(&path, 13))));
     assert_eq!(
         etm.registers.stated("ETMIDR"),
         Some(&Stated::new(0x4114_f250, Origin::Usual("cortex-m3".to_owned())))
     );
     assert_eq!((etm.profile(), etm.core.as_deref()), (Some(Profile::M), Some("cpu_0")));
-    assert_eq!(etm.origin, Origin::line(&path, 8));
+    assert_eq!(etm.origin, Origin::line(&path, 9));
     assert_eq!((itm.id, &itm.protocol), (TraceId::new(1), &Protocol::Itm));
 
     let [elf, raw] = capture.images.as_slice() else { panic!("two images") };
-    assert_eq!((&elf.kind, elf.origin.clone()), (&ImageKind::Elf, Origin::line(&path, 20)));
+    assert_eq!((&elf.kind, elf.origin.clone()), (&ImageKind::Elf, Origin::line(&path, 21)));
     let kind = ImageKind::Raw {
         address: Address(0x2000_0000),
         offset: 1,
