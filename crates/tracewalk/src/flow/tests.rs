@@ -408,7 +408,7 @@ fn an_exception_that_was_returned_from_corrects_no_later_return() {
         handler: Some(a32(0x200)),
         preferred_return: PreferredReturn::Next,
     };
-    let directives = [
+    let by_instructions = [
         begin(t32(0x100)),
         executed(1),
         exception,
@@ -419,9 +419,21 @@ fn an_exception_that_was_returned_from_corrects_no_later_return() {
         Directive::Continue(a32(0x100)),
         exception,
     ];
+    let by_waypoints = [
+        begin(t32(0x100)),
+        Directive::RunTo { address: Address(0x100), end: RunEnd::Through },
+        exception,
+        Directive::WaypointTo(t32(0x102)),
+        begin(a32(0x200)),
+        Directive::WaypointTo(a32(0x100)),
+        exception,
+    ];
+    let waypoints = Rules { counts: Counts::Waypoints, ..Rules::default() };
     for found in [
-        follow(Rules::default(), &program, &directives),
-        follow_by_graph(Rules::default(), &program, &directives),
+        follow(Rules::default(), &program, &by_instructions),
+        follow_by_graph(Rules::default(), &program, &by_instructions),
+        follow(waypoints, &program, &by_waypoints),
+        follow_by_graph(waypoints, &program, &by_waypoints),
     ] {
         let last = found.iter().rev().find_map(|element| match element {
             Element::Event(Event { kind: EventKind::Exception { preferred_return, .. }, .. }) => {
