@@ -106,6 +106,10 @@ pub(crate) enum CoverageFormat {
     /// A table with a row for each file.
     #[default]
     Text,
+    /// An LCOV tracefile, which most tools read.
+    Lcov,
+    /// Cobertura's XML, for GitLab, Jenkins and others.
+    Cobertura,
     /// Everything that is known, as one JSON document (docs/coverage.md).
     Json,
 }

@@ -6,11 +6,13 @@ mod selection;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tracewalk_report::Palette;
 use tracewalk_report::analysis::coverage::{Difference, Metric, ProgramInput, Report, Tally, Tracefile};
-use tracewalk_report::export::{CoverageTextOptions, write_coverage_json, write_coverage_text};
+use tracewalk_report::export::{
+    CoverageTextOptions, write_cobertura, write_coverage_json, write_coverage_text, write_lcov,
+};
 use tracewalk_report::symbols::SourceFile;
 
 use super::print_statistics;
@@ -53,6 +55,8 @@ fn report(args: &Coverage, format: Option<CoverageFormat>, gathered: &Gathered) 
             CoverageFormat::Text => {
                 write_coverage_text(&report, difference.as_ref(), text_options(args), out)
             }
+            CoverageFormat::Lcov => write_lcov(&Tracefile::of(&report, source), out),
+            CoverageFormat::Cobertura => write_cobertura(&report, &paths(&report, source), time(), out),
             CoverageFormat::Json => write_coverage_json(&report, difference.as_ref(), out),
         })?;
     }
@@ -69,6 +73,20 @@ fn text_options(args: &Coverage) -> CoverageTextOptions {
 /// The file that the debugging information of one of the programs calls so.
 fn source_file(inputs: &[ProgramInput<'_>], file: &str) -> Option<SourceFile> {
     inputs.iter().find_map(|input| input.code.symbols.source_file(file))
+}
+
+/// The paths of the report's files: where they are, or what the debugging information calls them.
+fn paths(report: &Report, source: impl Fn(&str) -> Option<SourceFile>) -> Vec<String> {
+    let path = |name: &String| source(name).map_or_else(|| name.clone(), |found| found.path);
+    report.files.iter().map(|file| path(&file.name)).collect()
+}
+
+/// The time that an output is dated with, in seconds since 1970. `SOURCE_DATE_EPOCH` makes outputs reproducible
+/// (reproducible-builds.org).
+fn time() -> u64 {
+    let stated = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse().ok());
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    stated.unwrap_or_else(now)
 }
 
 /// Writes to a file, or to standard output.

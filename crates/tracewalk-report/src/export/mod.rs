@@ -2,11 +2,13 @@
 //!
 //! To add a format: a file with a type that implements [`Export`], and a line here.
 
+mod cobertura;
 mod coverage_json;
 mod coverage_text;
 mod flow_jsonl;
 mod json;
 mod last;
+mod lcov;
 mod packets_jsonl;
 mod runs;
 mod text;
@@ -19,10 +21,12 @@ use tracewalk::span::CaptureOffset;
 
 use crate::Section;
 
+pub use cobertura::write_cobertura;
 pub use coverage_json::write_coverage_json;
 pub use coverage_text::{CoverageTextOptions, write_coverage_text};
 pub use flow_jsonl::FlowJsonl;
 pub use last::LastInstructions;
+pub use lcov::write_lcov;
 pub use packets_jsonl::PacketsJsonl;
 pub use runs::Runs;
 pub use text::{FunctionTree, Listing, ListingOptions, PacketsText};

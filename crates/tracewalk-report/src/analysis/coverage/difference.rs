@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
+use super::paths::common_folder;
 use super::tracefile::{TracedFile, Tracefile};
 
 /// How coverage changed from a base to now.
@@ -108,32 +109,38 @@ fn texts(file: &TracedFile) -> Option<Vec<&str>> {
     file.lines.values().map(|line| line.checksum.as_deref()).collect()
 }
 
-/// For each file of now the file of the base that it is: of the same name, or else the one whose path ends most like its
-/// own, if there is only one. Builds on different machines have different paths.
+/// For each file of now the file of the base that it is. Builds on different machines have their files in different places:
+/// where the name is another one, it is the file at the same place under the folder that all files have in common, or else
+/// the one whose path ends most like its own, by two names at least.
 fn partners<'a>(base: &'a Tracefile, now: &'a Tracefile) -> BTreeMap<&'a str, &'a str> {
+    let (base_root, now_root) = (common_folder(base.files.keys()), common_folder(now.files.keys()));
     let mut partners = BTreeMap::new();
     for name in now.files.keys() {
-        if base.files.contains_key(name) {
-            partners.insert(name.as_str(), name.as_str());
-            continue;
-        }
-        let others = base.files.keys().filter(|other| !now.files.contains_key(*other));
-        let ranked =
-            others.map(|other| (common_end(name, other), other.as_str())).filter(|(parts, _)| *parts > 0);
-        let mut ranked = ranked.collect::<Vec<_>>();
-        ranked.sort_unstable_by_key(|(parts, _)| std::cmp::Reverse(*parts));
-        match ranked.as_slice() {
-            [(_, only)] => drop(partners.insert(name, only)),
-            [(best, first), (second, _), ..] if best > second => drop(partners.insert(name, first)),
-            _ => {}
+        let inside = name.strip_prefix(now_root).unwrap_or(name);
+        let elsewhere = format!("{base_root}{inside}");
+        let same = base.files.get_key_value(name).or_else(|| base.files.get_key_value(&elsewhere));
+        if let Some(partner) =
+            same.map(|(partner, _)| partner.as_str()).or_else(|| most_alike(name, base, now))
+        {
+            partners.insert(name.as_str(), partner);
         }
     }
     partners
 }
 
+/// The file of the base whose path ends most like `name`, if it is one alone.
+fn most_alike<'a>(name: &str, base: &'a Tracefile, now: &Tracefile) -> Option<&'a str> {
+    let others = base.files.keys().filter(|other| !now.files.contains_key(*other));
+    let mut ranked = others.map(|other| (common_end(name, other), other.as_str())).collect::<Vec<_>>();
+    ranked.sort_unstable_by_key(|(parts, _)| std::cmp::Reverse(*parts));
+    let (best, partner) = *ranked.first()?;
+    let second = ranked.get(1).map_or(0, |(parts, _)| *parts);
+    (best >= 2 && best > second).then_some(partner)
+}
+
 /// How many folders and names two paths have in common at their ends.
 fn common_end(a: &str, b: &str) -> usize {
-    let parts = |path: &str| path.split(['/', '\\']).rev().map(str::to_owned).collect::<Vec<_>>();
+    let parts = |path: &str| path.split('/').rev().map(str::to_owned).collect::<Vec<_>>();
     parts(a).iter().zip(&parts(b)).take_while(|(a, b)| a == b).count()
 }
 
@@ -179,6 +186,12 @@ mod tests {
         let difference = between(base, now);
         assert_eq!(difference.files.keys().collect::<Vec<_>>(), ["/build/src/x/main.c"]);
         assert_eq!(difference.gone, ["/home/a/old.c"]);
+        // Another board's file of the same name is another file.
+        let difference =
+            between("SF:/x/common.c\nSF:/x/m3/main.c\nDA:1,1\n", "SF:/x/common.c\nSF:/x/a9/main.c\nDA:1,0\n");
+        assert_eq!(difference.gone, ["/x/m3/main.c"]);
+        let difference = between("SF:/x/main.c\nDA:1,1\n", "SF:/y/z/main.c\nDA:1,0\n");
+        assert_eq!(difference.files["/y/z/main.c"].lost, [1]);
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod code;
 mod collected;
 mod difference;
 mod instructions;
+mod paths;
 mod recorder;
 mod report;
 mod saved;
@@ -28,6 +29,7 @@ pub use blocks::{BlockCounter, BlockCounts, BlockKey, Conditions, Outcome};
 pub use collected::{Coverage, DifferentProgram, Part, ProgramCoverage, ProgramId, SourceSummary};
 pub use difference::{Difference, FileDifference};
 pub use instructions::{Branching, Instruction, Passes};
+pub(crate) use paths::common_folder;
 pub use recorder::{Losses, Lost, Recorder};
 pub use report::{
     Branch, Copy, Counted, Every, File, Filter, Function, InlinedCall, Line, LineCopy, LineState,

@@ -126,8 +126,13 @@ impl TracedFile {
             let index = usize::try_from(line.number).ok().and_then(|number| number.checked_sub(1));
             let text = text.zip(index).and_then(|(text, index)| text.get(index).copied());
             let checksum = text.map(|text| STANDARD_NO_PAD.encode(Md5::digest(text)));
-            self.lines.insert(line.number, TracedLine { count: line.count, checksum });
-            for ((counted, branch), block) in report.branches(line).zip(0..) {
+            // Two programs may know the same file by two names.
+            let known = self.lines.entry(line.number).or_default();
+            known.count = known.count.saturating_add(line.count);
+            known.checksum = checksum;
+            let branches = self.branches.range((line.number, 0, 0)..=(line.number, u32::MAX, u32::MAX));
+            let free_block = branches.last().map_or(0, |((_, block, _), _)| block + 1);
+            for ((counted, branch), block) in report.branches(line).zip(free_block..) {
                 let reached = counted.instruction.passes.total() > 0;
                 for (outcome, number) in branch.outcomes().into_iter().zip(0..) {
                     if let Some(count) = outcome.seen() {
