@@ -112,6 +112,43 @@ fn a_return_stack_reads_as_opencsd_reads_it() {
     assert_same_runs(&runs(&[case.to_str().unwrap()], 0), &expected);
 }
 
+#[test]
+fn a_board_of_five_cores_reads_the_same_with_nothing_but_its_memory() {
+    let Some(case) = corpus("real/TC2") else { return };
+    let capture = case.join("cstrace.bin");
+    let image = format!("0xc0008000:{}", case.join("kernel_dump.bin").display());
+    for (id, status) in [("10", 0), ("11", 0), ("12", 0), ("13", 2)] {
+        let expected = comparable(&text(&case.join(format!("runs-{id}.txt"))));
+        let id = format!("0x{id}");
+        let found = runs(&[capture.to_str().unwrap(), "--image", &image, "--id", &id], status);
+        assert_same_runs(&found, &expected);
+    }
+}
+
+#[test]
+fn a_return_stack_reads_the_same_with_nothing_but_its_memory() {
+    const MEMORY: [(&str, &str); 9] = [
+        ("0x80000000", "0_VECTORS"),
+        ("0x80000278", "1_RO_CODE"),
+        ("0x80001c28", "2_RO_DATA"),
+        ("0x80001d58", "3_RW_DATA"),
+        ("0x80001d68", "4_ZI_DATA"),
+        ("0x80040000", "5_ARM_LIB_HEAP"),
+        ("0x80080000", "6_ARM_LIB_STACK"),
+        ("0x80090000", "7_IRQ_STACK"),
+        ("0x80100000", "8_TTB"),
+    ];
+    let Some(case) = corpus("real/tc2-ptm-rstk-t32") else { return };
+    let expected = comparable(&text(&case.join("runs-02.txt")));
+    let image = |(address, name): (&str, &str)| {
+        let file = case.join(format!("mem_Cortex-A15_0_{name}.bin"));
+        ["--image".to_owned(), format!("{address}:{}", file.display())]
+    };
+    let mut arguments = vec![case.join("PTM_0_2.bin").display().to_string()];
+    arguments.extend(MEMORY.into_iter().flat_map(image));
+    assert_same_runs(&runs(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), 0), &expected);
+}
+
 /// The emulator's record ends an instruction or two behind what the trace can prove.
 #[test]
 fn emulated_programs_ran_as_the_emulator_recorded() {

@@ -83,7 +83,7 @@ fn findings(out: &mut Output, findings: &[Finding]) -> Result<(), Failure> {
     let others = findings.iter().filter(|finding| finding.certainty == Certainty::Indifferent);
     let others = others.map(|finding| finding.about).collect::<Vec<_>>();
     if !others.is_empty() {
-        writeln!(out, "  does not matter  {}", others.join(", "))?;
+        writeln!(out, "  either way    {}", others.join(", "))?;
     }
     Ok(())
 }

@@ -206,7 +206,8 @@ impl<'a> Search<'a> {
             Some((question.answer(&other, &config), reading))
         });
         let best = Answer::new(question.answer(source, &own), reading);
-        let next = others.min_by_key(|(_, reading)| reading.rank());
+        // An answer that says the same is none that was turned down, as long as there is another one.
+        let next = others.min_by_key(|(_, other)| (reading.tells_the_same(other), other.rank()));
         let certainty = match &next {
             Some((_, next)) => certainty(&reading, next),
             // Where only one answer is possible, it is no finding; but of a protocol nothing else was recognised.

@@ -1,0 +1,150 @@
+//! Captures of which the user knows only a part: what is said of the rest.
+
+mod support;
+
+use support::{corpus, example, run};
+
+fn arguments<'a>(command: &'a str, capture: &'a std::path::Path, options: &[&'a str]) -> Vec<&'a str> {
+    let mut arguments = vec![command, capture.to_str().unwrap()];
+    arguments.extend(options);
+    arguments
+}
+
+#[test]
+fn info_shows_the_evidence_for_each_guess_and_the_next_best_answer() {
+    let (trace, image) = (example("a7-etmv3/trace.bin"), example("a7-etmv3/a9.elf"));
+    let outcome = run(arguments("info", &trace, &["--image", image.to_str().unwrap()]));
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let found = outcome.stdout.lines().map(str::trim_start).collect::<Vec<_>>();
+    let answers = [
+        ("found out     container: frames (1 of 1 sources recognised, ", None),
+        ("found out     protocol: etmv3 (0 errors in ", None),
+        ("cycle counts: on (0 errors in ", Some("not off (")),
+        ("context IDs: 1 byte (0 errors in ", Some("not ")),
+        ("timestamps: 64 bits, binary (0 errors in ", Some("not ")),
+    ];
+    for (answer, runner_up) in answers {
+        let line = found.iter().position(|line| line.starts_with(answer));
+        let line = line.unwrap_or_else(|| panic!("expected {answer:?} in {}", outcome.stdout));
+        if let Some(runner_up) = runner_up {
+            assert!(found[line + 1].starts_with(runner_up), "{}", found[line + 1]);
+            assert!(!found[line + 1].contains("0 errors"), "{}", found[line + 1]);
+        }
+    }
+    assert!(found.contains(&"either way    branch encoding"), "{}", outcome.stdout);
+}
+
+#[test]
+fn strict_finds_nothing_out_and_says_what_is_needed() {
+    let trace = example("m3-etmv3/trace.bin");
+    let cases: [(&[&str], &str); 5] = [
+        (&[], "say --container CONTAINER and --source [ID=]PROTOCOL,cpu=CPU for each source"),
+        (&["--container", "frames"], "say --source 0x01=PROTOCOL,cpu=CPU --source 0x10=PROTOCOL,cpu=CPU"),
+        (&["--container", "frames", "--id", "0x10"], "say --source 0x10=PROTOCOL,cpu=CPU"),
+        (
+            &["--container", "frames", "--id", "0x10", "--source", "0x10=etmv3"],
+            "say --source 0x10=etmv3,cpu=CPU",
+        ),
+        (&["--container", "tpiu"], "say --frame-start N"),
+    ];
+    for (options, needed) in cases {
+        for command in ["info", "packets", "flow"] {
+            let outcome = run(arguments(command, &trace, options).into_iter().chain(["--strict"]));
+            assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{}", outcome.stderr);
+            assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+            assert!(outcome.stderr.contains("--strict finds nothing out"), "{}", outcome.stderr);
+            assert!(outcome.stderr.trim_end().ends_with(needed), "{}", outcome.stderr);
+        }
+    }
+    let elf = example("m3-etmv3/m3.elf");
+    let options = ["--container", "frames", "--source", "0x10=etmv3,cpu=cortex-m3", "--source", "1=itm"];
+    let options =
+        options.into_iter().chain(["--strict", "--image", elf.to_str().unwrap(), "--format", "runs"]);
+    let outcome = run(arguments("flow", &trace, &options.collect::<Vec<_>>()));
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("found out"), "{}", outcome.stderr);
+    assert_eq!(outcome.stdout, std::fs::read_to_string(example("m3-etmv3/runs.txt")).unwrap());
+    // A description leaves nothing open.
+    assert_eq!(
+        run(["flow", "--strict", example("a7-etmv3").to_str().unwrap(), "--format", "none"]).status,
+        0
+    );
+}
+
+#[test]
+fn frames_of_a_trace_port_stand_where_the_user_says() {
+    let whole = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let cut = directory.path().join("cut.bin");
+    std::fs::write(&cut, &whole[5..]).unwrap();
+    let guessed = run(arguments("packets", &cut, &["--format", "jsonl"]));
+    let options = guessed.stderr.lines().find_map(|line| line.strip_prefix("note: found out: ")).unwrap();
+    assert!(options.starts_with("--container tpiu --frame-start 11 --source 0x10="), "{options}");
+    let stated =
+        run(arguments("packets", &cut, &["--format", "jsonl"]).into_iter().chain(options.split(' ')));
+    assert_eq!(stated.stdout, guessed.stdout);
+    assert!(!stated.stderr.contains("found out"), "{}", stated.stderr);
+    let wrong = ["--container", "tpiu", "--frame-start", "10", "--source", "0x10=etmv3,cpu=cortex-m3"];
+    assert_eq!(run(arguments("packets", &cut, &wrong)).status, 2);
+}
+
+#[test]
+fn a_source_that_is_not_described_is_named_with_the_option_that_would_decode_it() {
+    let trace = example("m3-etmv3/trace.bin");
+    let outcome = run(arguments("info", &trace, &["--container", "frames", "--source", "0x01=itm"]));
+    let option = "of a source that is not described; --source 0x10=etmv3,cpu=cortex-m3 would decode it";
+    assert!(outcome.stderr.contains(option), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_register_that_nobody_gave_is_found_out_beside_those_that_were_given() {
+    // Cycle counts and context IDs are on; of the processor only its name is said.
+    let (trace, image) = (example("a7-etmv3/trace.bin"), example("a7-etmv3/a9.elf"));
+    let expected = std::fs::read_to_string(example("a7-etmv3/runs.txt")).unwrap();
+    for source in
+        ["0x10=etmv3", "0x10=etmv3,cpu=cortex-a7", "etmv3,cpu=cortex-a7,etmccer=0x344008f2", "etmv3"]
+    {
+        let options = [
+            "--container",
+            "frames",
+            "--source",
+            source,
+            "--image",
+            image.to_str().unwrap(),
+            "--format",
+            "runs",
+        ];
+        let outcome = run(arguments("flow", &trace, &options));
+        assert_eq!(outcome.status, 0, "{source}: {}", outcome.stderr);
+        assert_eq!(outcome.stdout, expected, "{source}");
+        assert!(
+            outcome.stderr.contains("note: found out: --source 0x10=etmv3,cpu=cortex-a7"),
+            "{}",
+            outcome.stderr
+        );
+        assert!(outcome.stderr.contains("etmcr=0x5000"), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn an_image_of_raw_bytes_is_found_where_it_stood() {
+    let Some(case) = corpus("synthetic/mix-m3-etmv3") else { return };
+    let expected = run(["flow", case.to_str().unwrap(), "--format", "runs"]);
+    let address = "0x00000000";
+    let image = format!("0x20000000:{}", case.join("program.bin").display());
+    let trace = case.join("trace.bin");
+    let options = ["--source", "2=etmv3,cpu=cortex-m3", "--container", "raw", "--image", &image];
+    let outcome = run(arguments("flow", &trace, &options).into_iter().chain(["--format", "runs"]));
+    assert!(
+        outcome.stderr.contains(&format!("the trace fits this image at {address}")),
+        "{}",
+        outcome.stderr
+    );
+    assert!(outcome.stderr.contains(&format!("say --image {address}:")), "{}", outcome.stderr);
+    assert_eq!(outcome.stdout, expected.stdout);
+    // Strictly, it stays where the user says.
+    let outcome =
+        run(arguments("flow", &trace, &options).into_iter().chain(["--format", "none", "--strict"]));
+    assert_eq!(outcome.status, 2);
+    assert!(!outcome.stderr.contains("the trace fits"), "{}", outcome.stderr);
+}
