@@ -2,6 +2,7 @@
 
 mod support;
 
+use support::firmware::Firmware;
 use support::{corpus, example, run};
 
 fn arguments<'a>(command: &'a str, capture: &'a std::path::Path, options: &[&'a str]) -> Vec<&'a str> {
@@ -147,4 +148,107 @@ fn an_image_of_raw_bytes_is_found_where_it_stood() {
         run(arguments("flow", &trace, &options).into_iter().chain(["--format", "none", "--strict"]));
     assert_eq!(outcome.status, 2);
     assert!(!outcome.stderr.contains("the trace fits"), "{}", outcome.stderr);
+}
+
+/// The sentence in which a decode says that its configuration does not fit.
+fn contradiction(outcome: &support::Outcome) -> &str {
+    let mut lines =
+        outcome.stderr.lines().filter(|line| line.contains("the trace contradicts what was said of it"));
+    let line = lines.next().unwrap_or_else(|| panic!("nothing contradicts in {}", outcome.stderr));
+    assert_eq!(lines.next(), None, "{}", outcome.stderr);
+    line
+}
+
+#[test]
+fn a_configuration_that_the_trace_contradicts_is_told_with_the_setting_the_place_and_what_fits() {
+    let (trace, image) = (example("a7-etmv3/trace.bin"), example("a7-etmv3/a9.elf"));
+    let right = "try --source 0x10=etmv3,cpu=cortex-a7,etmcr=0x5000";
+    let cases: [(&str, &[&str]); 4] = [
+        (
+            "etmv3,cpu=cortex-a7,etmcr=0xd000",
+            &["from offset 7 on", "context IDs 4 bytes by ETMCR (--source), where 1 byte fits: "],
+        ),
+        (
+            "etmv3,cpu=cortex-a7,etmcr=0x4000",
+            &["from offset 7 on", "cycle counts off by ETMCR (--source), where on fits: "],
+        ),
+        (
+            "etmv3,cpu=cortex-a7,etmcr=0xc000",
+            &["cycle counts off by ETMCR (--source), where on fits; context IDs 4 bytes by ETMCR"],
+        ),
+        ("pft,cpu=cortex-a15,etmcr=0", &["protocol pft by ETMIDR (usual for cortex-a15), where etmv3 fits"]),
+    ];
+    for (source, expected) in cases {
+        let source = format!("0x10={source}");
+        let options = ["--container", "frames", "--source", &source, "--image", image.to_str().unwrap()];
+        for command in ["flow", "packets"] {
+            let options = if command == "flow" { &options[..] } else { &options[..4] };
+            let outcome = run(arguments(command, &trace, options).into_iter().chain(["--format", "none"]));
+            assert_eq!(outcome.status, 2);
+            let told = contradiction(&outcome);
+            assert!(told.starts_with("warning: trace ID 0x10: "), "{told}");
+            assert!(told.ends_with(right), "{told}");
+            assert!(expected.iter().all(|part| told.contains(part)), "{told}");
+        }
+    }
+}
+
+#[test]
+fn the_wrong_branch_encoding_is_told() {
+    let Some(case) = corpus("synthetic/mix-a7-etmv3-alternative") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    for file in std::fs::read_dir(&case).unwrap() {
+        let file = file.unwrap().path();
+        std::fs::write(directory.path().join(file.file_name().unwrap()), std::fs::read(&file).unwrap())
+            .unwrap();
+    }
+    let described = directory.path().join("source_0.ini");
+    let text = std::fs::read_to_string(&described).unwrap();
+    std::fs::write(&described, text.replace("0x411CF250", "0x410CF250")).unwrap();
+    let outcome = run(["flow", directory.path().to_str().unwrap(), "--format", "none"]);
+    let told = contradiction(&outcome);
+    assert!(told.contains("branch encoding original by ETMIDR ("), "{told}");
+    assert!(told.contains("source_0.ini:8), where alternative fits: "), "{told}");
+}
+
+#[test]
+fn a_configuration_that_changes_on_the_way_is_told_with_the_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let firmware = Firmware::load("a9");
+    let traced = |etmcr| firmware.etmv3("cortex-a7", etmcr).bytes;
+    let (before, after) = (traced(0).repeat(8), traced(0b10 << 14).repeat(3));
+    let file = directory.path().join("trace.bin");
+    std::fs::write(&file, [before.as_slice(), &after].concat()).unwrap();
+    let options = ["--container", "raw", "--source", "etmv3,cpu=cortex-a7,etmcr=0x0", "--format", "none"];
+    let outcome = run(arguments("packets", &file, &options));
+    let told = contradiction(&outcome);
+    assert!(told.contains("context IDs none by ETMCR (--source), where 2 bytes fits: "), "{told}");
+    let at = told.split("from offset ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    let at = at.parse::<usize>().unwrap();
+    assert!(before.len() <= at && at < before.len() + 16, "{at}, of {}", before.len());
+}
+
+#[test]
+fn a_damaged_trace_is_no_wrong_configuration() {
+    let (trace, image) = (example("a7-etmv3/trace.bin"), example("a7-etmv3/a9.elf"));
+    let mut bytes = std::fs::read(&trace).unwrap();
+    for at in (500..bytes.len()).step_by(700) {
+        bytes[at..at + 3].fill(0x5a);
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let damaged = directory.path().join("damaged.bin");
+    std::fs::write(&damaged, bytes).unwrap();
+    let options = [
+        "--container",
+        "frames",
+        "--source",
+        "0x10=etmv3,cpu=cortex-a7,etmcr=0x5000",
+        "--image",
+        image.to_str().unwrap(),
+        "--format",
+        "none",
+    ];
+    let outcome = run(arguments("flow", &damaged, &options));
+    assert_eq!(outcome.status, 2);
+    assert!(!outcome.stderr.contains("contradicts what was said"), "{}", outcome.stderr);
 }

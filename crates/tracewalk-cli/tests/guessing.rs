@@ -4,76 +4,12 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::path::{Path as FilePath, PathBuf};
+use std::path::Path;
 
+use support::firmware::{Firmware, Setup};
 use support::{Outcome, run};
 use tracewalk::ids::TraceId;
-use tracewalk::protocol::{etmv3 as etmv3_protocol, pft as pft_protocol};
 use tracewalk_generate::capture::runs_file;
-use tracewalk_generate::elf::{self, Elf};
-use tracewalk_generate::path::Path;
-use tracewalk_generate::record::Record;
-use tracewalk_generate::trace::Trace;
-use tracewalk_generate::{etmv3, pft};
-
-/// A program, and what it executed.
-struct Firmware {
-    file: PathBuf,
-    elf: Elf,
-    path: Path,
-}
-
-impl Firmware {
-    fn load(name: &str) -> Self {
-        let folder = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware").join(name);
-        let file = folder.join(format!("{name}.elf"));
-        let elf = elf::read(&std::fs::read(&file).unwrap()).unwrap();
-        let record = std::fs::read_to_string(folder.join(format!("{name}.record"))).unwrap();
-        let path = Path::expand(&Record::parse(&record).unwrap(), &elf.program).unwrap();
-        Self { file, elf, path }
-    }
-}
-
-/// A trace unit and how it is set up.
-#[derive(Clone, Copy, Debug)]
-struct Setup {
-    protocol: &'static str,
-    cpu: &'static str,
-    etmcr: u32,
-    etmidr: Option<u32>,
-    etmccer: Option<u32>,
-    timestamps: Option<u64>,
-}
-
-impl Setup {
-    fn trace(&self, firmware: &Firmware) -> Trace {
-        let program = &firmware.elf.program;
-        let Self { etmcr, etmidr, etmccer, .. } = *self;
-        if self.protocol == "etmv3" {
-            use etmv3_protocol::{Config, Core, Registers};
-            let registers = Registers { etmcr: Some(etmcr), etmidr, etmccer, etmtraceidr: None };
-            let config = Config::from_registers(registers, Core::named(self.cpu)).unwrap();
-            let options = etmv3::Options { timestamp_every: self.timestamps, ..etmv3::Options::default() };
-            etmv3::encode(&firmware.path, program, &config, &options).unwrap()
-        } else {
-            use pft_protocol::{Config, Core, Registers};
-            let registers = Registers { etmcr: Some(etmcr), etmidr, etmccer, etmtraceidr: None };
-            let config = Config::from_registers(registers, Core::named(self.cpu)).unwrap();
-            let options = pft::Options { timestamp_every: self.timestamps, ..pft::Options::default() };
-            pft::encode(&firmware.path, program, &config, &options).unwrap()
-        }
-    }
-
-    fn option(&self) -> String {
-        let mut option = format!("{},cpu={},etmcr=0x{:x}", self.protocol, self.cpu, self.etmcr);
-        for (name, value) in [("etmidr", self.etmidr), ("etmccer", self.etmccer)] {
-            if let Some(value) = value {
-                option.push_str(&format!(",{name}=0x{value:x}"));
-            }
-        }
-        option
-    }
-}
 
 /// Bits of ETMCR.
 const BROADCAST: u32 = 1 << 8;
@@ -146,8 +82,8 @@ fn warned(outcome: &Outcome) -> bool {
 }
 
 /// What the trace tells with nothing but the program.
-fn with_image(setup: &Setup, firmware: &Firmware, directory: &FilePath) -> (Guess, String) {
-    let trace = setup.trace(firmware);
+fn with_image(setup: &Setup, firmware: &Firmware, directory: &Path) -> (Guess, String) {
+    let trace = firmware.trace(setup);
     let file = directory.join("trace.bin");
     std::fs::write(&file, &trace.bytes).unwrap();
     let expected = runs_file(None::<TraceId>, firmware.elf.profile, &trace.told).bytes;
@@ -163,8 +99,8 @@ fn with_image(setup: &Setup, firmware: &Firmware, directory: &FilePath) -> (Gues
 }
 
 /// What the packets are with nothing but the trace.
-fn without_image(setup: &Setup, firmware: &Firmware, directory: &FilePath) -> (Guess, String) {
-    let trace = setup.trace(firmware);
+fn without_image(setup: &Setup, firmware: &Firmware, directory: &Path) -> (Guess, String) {
+    let trace = firmware.trace(setup);
     let file = directory.join("trace.bin");
     std::fs::write(&file, &trace.bytes).unwrap();
     let arguments = ["packets", file.to_str().unwrap(), "--format", "jsonl"];
@@ -192,7 +128,7 @@ fn units() -> [(&'static str, Vec<Setup>); 5] {
 }
 
 /// Counts how guesses go: all of them with TRACEWALK_EVERY=1, else a few of each unit, as there are hundreds.
-fn measure(guess: fn(&Setup, &Firmware, &FilePath) -> (Guess, String)) {
+fn measure(guess: fn(&Setup, &Firmware, &Path) -> (Guess, String)) {
     let a9 = Firmware::load("a9");
     let directory = tempfile::tempdir().unwrap();
     let every = std::env::var("TRACEWALK_EVERY").ok().and_then(|every| every.parse().ok()).unwrap_or(41);

@@ -42,6 +42,11 @@ pub(super) fn source(
     exporter.end_section()?;
     drop(bar);
     tell_if_nothing_decoded(job, &statistics, messages);
+    let contradicting =
+        [gaps.contradictions.first.map(|(at, _)| at), gaps.trace_lost.first.map(|(at, ())| at)];
+    if let Some(first) = contradicting.into_iter().flatten().min() {
+        work.reconsider(job, statistics.malformed + gaps.contradictions.count, first, messages);
+    }
     tell_malformed(job, &statistics, messages);
     tell_gaps(job, &gaps, &code.program, fits, messages);
     Ok(statistics)
@@ -62,6 +67,10 @@ fn image_fits(work: &Work, job: &Job, code: &Code, messages: &Messages) -> Resul
     else {
         return Ok(true);
     };
+    if job.correction.is_some() {
+        // It was told, and may be the reason.
+        return Ok(false);
+    }
     messages.incomplete(format_args!(
         "{}: trace and image disagree {} in {}, first at {at}: {first}; this is not the program that was traced, and \
          only what the trace itself says is printed; give the right one with --image, or --trust-image to follow \

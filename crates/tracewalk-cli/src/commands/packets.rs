@@ -62,6 +62,7 @@ fn packets(
     drop(bar);
     tell_if_nothing_decoded(job, &statistics, messages);
     if let Some((at, reason)) = first_malformed {
+        work.reconsider(job, statistics.malformed, at, messages);
         let hint = match reason.at_fault() {
             Fault::Trace => "the trace is damaged, or not this protocol: check --source",
             Fault::Configuration => "the registers in --source say otherwise",

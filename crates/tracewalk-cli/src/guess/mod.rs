@@ -35,5 +35,6 @@ pub(crate) use image::{Place, RawImage, place};
 pub(crate) use mtb::{mtb, speaks_for_trace};
 pub(crate) use packing::{Packing, packing, port};
 pub(crate) use processor::{Unit, units};
+pub(crate) use reading::first_error;
 pub(crate) use sample::Sample;
-pub(crate) use source::{FoundSource, Search};
+pub(crate) use source::{Change, Correction, FoundSource, Search};

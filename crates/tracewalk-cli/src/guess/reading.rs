@@ -4,10 +4,12 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 
-use tracewalk::flow::{Element, GapReason};
+use tracewalk::flow::{Element, Gap, GapReason};
 use tracewalk::program::Program;
 use tracewalk::protocol::Malformation;
 use tracewalk::source::{PacketItem, SourceConfig};
+use tracewalk::span::CaptureOffset;
+use tracewalk_report::drive::Input;
 use tracewalk_report::export::{Export, Runs};
 
 use super::check::Check;
@@ -133,6 +135,11 @@ impl Reading {
         self.malformed + self.impossible + self.contradictions + self.lost + self.unread / BYTES
     }
 
+    /// What of it packets alone say.
+    const fn packet_cost(&self) -> u64 {
+        self.malformed + self.impossible
+    }
+
     /// What readings are compared by: the smaller, the likelier.
     pub(crate) const fn rank(&self) -> (bool, u64, bool, u32) {
         let spread = if self.followed { 0 } else { self.spread };
@@ -159,7 +166,9 @@ impl Reading {
 
     /// Whether another reading is so much worse that what was said of the source must be wrong or missing.
     pub(super) fn is_much_better_than(&self, other: &Self) -> bool {
-        !other.is_plausible() || self.cost() * 2 < other.cost()
+        // A program that contradicts both was not what was traced, and says nothing of the settings.
+        let cost = |reading: &Self| if self.followed { reading.cost() } else { reading.packet_cost() };
+        !other.is_plausible() || cost(self) * 2 < cost(other)
     }
 
     /// Whether the program is not what was traced, however the trace is read.
@@ -181,6 +190,33 @@ impl Reading {
     pub(super) fn runs_the_same(&self, other: &Self) -> bool {
         self.story.runs == other.story.runs && !self.given_up && !other.given_up
     }
+}
+
+/// Where in the capture something speaks against reading a source with this configuration for the first time.
+pub(crate) fn first_error(
+    input: &Input<'_>,
+    config: &SourceConfig,
+    program: &Program,
+) -> Option<CaptureOffset> {
+    let mut first = None::<CaptureOffset>;
+    let found = |first: &mut Option<CaptureOffset>, at: CaptureOffset| {
+        *first = Some(first.map_or(at, |known| known.min(at)));
+        Err(io::ErrorKind::Interrupted.into())
+    };
+    let mut check = Check::new(config, program);
+    // The first error ends the work.
+    let _ = input.packets(config, |record| match record.content {
+        PacketItem::Packet(packet) if check.packet(packet) == 0 => Ok(()),
+        PacketItem::Malformed(Malformation::Truncated { .. }) | PacketItem::Unsynchronised => Ok(()),
+        PacketItem::Packet(_) | PacketItem::Malformed(_) => found(&mut first, record.at),
+    });
+    let _ = input.flow(config, program, |record| match record.element {
+        Element::Gap(Gap { reason: GapReason::Contradiction(_) | GapReason::AddressUnknown, .. }) => {
+            found(&mut first, record.at)
+        }
+        _ => Ok(()),
+    });
+    first
 }
 
 /// The counts that matter, for a message.

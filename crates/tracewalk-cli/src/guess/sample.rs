@@ -1,5 +1,8 @@
 //! A part of a source's bytes, taken out of its capture to be read in many ways.
 
+use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Owner, Piece};
+use tracewalk::ids::TraceId;
+use tracewalk::span::CaptureOffset;
 use tracewalk_report::drive::{Carrier, Input, NoProgress, Stretch};
 
 /// How many bytes of a source are enough to judge readings by: some dozens of synchronisations.
@@ -28,6 +31,28 @@ impl Sample {
             sample.take(capture.get(stretch.bytes.start..end).unwrap_or_default());
         }
         sample
+    }
+
+    /// The source's bytes from a place in the capture on.
+    pub(crate) fn from_place(capture: &[u8], carrier: &Carrier, place: CaptureOffset) -> Self {
+        match carrier {
+            Carrier::Frames { framing, id } => {
+                let mut later = Later { id: *id, place, sample: Self::default() };
+                let mut deframer = Deframer::new(*framing);
+                deframer.push(capture, &mut later);
+                deframer.finish(&mut later);
+                later.sample
+            }
+            Carrier::Stretches(stretches) => {
+                let place = usize::try_from(place.0).unwrap_or(usize::MAX);
+                let passed = stretches.iter().position(|stretch| stretch.bytes.contains(&place));
+                let mut rest = stretches.get(passed.unwrap_or(0)..).unwrap_or_default().to_vec();
+                if let Some(first) = rest.first_mut() {
+                    first.bytes.start = first.bytes.start.max(place);
+                }
+                Self::of_stretches(capture, &rest)
+            }
+        }
     }
 
     /// At most `bytes` bytes from the first A-sync on; `None` where there is none.
@@ -65,5 +90,24 @@ impl Sample {
         if here > 0 && here < ENOUGH && self.breaks.last() != Some(&here) {
             self.breaks.push(here);
         }
+    }
+}
+
+/// Takes one source's bytes from a place on.
+struct Later {
+    id: TraceId,
+    place: CaptureOffset,
+    sample: Sample,
+}
+
+impl FrameSink for Later {
+    fn data(&mut self, owner: Owner, piece: Piece<'_>) {
+        if owner.trace_id() == Some(self.id) && piece.at >= self.place {
+            self.sample.take(piece.bytes);
+        }
+    }
+
+    fn discontinuity(&mut self, _: Discontinuity) {
+        self.sample.lose();
     }
 }

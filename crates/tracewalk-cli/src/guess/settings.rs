@@ -115,6 +115,17 @@ impl Question {
         }
     }
 
+    /// Whether two sources can have different answers.
+    pub(super) fn concerns_both(self, one: &SourceDescription, other: &SourceDescription) -> bool {
+        // Where the protocols differ, so do the processors.
+        let same = one.protocol == other.protocol;
+        match self {
+            Self::Protocol => !same,
+            Self::Processor => same && one.cpu.is_some() && other.cpu.is_some(),
+            _ => self.concerns(&one.protocol) && self.concerns(&other.protocol),
+        }
+    }
+
     /// Whether nobody said what the answer is for this source.
     pub(super) fn is_open(self, source: &SourceDescription) -> bool {
         let guessed = |origin: &Origin| matches!(origin, Origin::Detected | Origin::Usual(_));

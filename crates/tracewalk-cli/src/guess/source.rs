@@ -10,6 +10,7 @@
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
 use tracewalk::source::SourceConfig;
+use tracewalk_input::Origin;
 use tracewalk_input::capture::SourceDescription;
 
 use super::finding::{Answer, Certainty, Finding};
@@ -35,6 +36,28 @@ pub(crate) struct FoundSource {
     /// Whether the program cannot be what was traced: it contradicts every reading, or most of what the trace names is
     /// not in it.
     pub(crate) misses_program: bool,
+}
+
+/// What was said of a source and does not fit, and what does.
+#[derive(Clone, Debug)]
+pub(crate) struct Correction {
+    pub(crate) changes: Vec<Change>,
+    /// What speaks against what was said.
+    pub(crate) stated: Reading,
+    /// The source with what fits.
+    pub(crate) source: SourceDescription,
+    pub(crate) reading: Reading,
+}
+
+/// One thing that was said, and what fits better.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) about: &'static str,
+    pub(crate) register: &'static str,
+    pub(crate) said: String,
+    /// Who said it.
+    pub(crate) by: Origin,
+    pub(crate) fits: String,
 }
 
 impl FoundSource {
@@ -91,6 +114,46 @@ impl<'a> Search<'a> {
             (Some(reading), _) => Some(FoundSource::described(source, reading)),
             (None, found) => found,
         }
+    }
+
+    /// What fits better than what was said of a source, where that does not fit.
+    pub(crate) fn correction(&mut self, source: &SourceDescription) -> Option<Correction> {
+        let stated = self.reading(source).filter(|reading| !reading.is_good())?;
+        let all = |_| true;
+        let mut better = self.improve(source, &all);
+        if !better.1.is_good() {
+            // More than one thing may be wrong at once.
+            let units = self.units.iter().map(|unit| {
+                let (id, core) = (source.id, source.core.clone());
+                SourceDescription { id, core, ..unit.source() }
+            });
+            let found = self.best_of(&units.collect::<Vec<_>>(), &all)?;
+            better = (found.source, found.reading);
+        }
+        if !better.1.is_plausible() || !better.1.is_much_better_than(&stated) {
+            return None;
+        }
+        let (source, better) = (source.clone(), better);
+        let (own, other) = (config(&source).ok()?, config(&better.0).ok()?);
+        let questions = [Question::Protocol].into_iter().chain(Question::SETTINGS);
+        let mut changes = Vec::new();
+        for question in questions.filter(|question| question.concerns_both(&source, &better.0)) {
+            let (said, fits) = (question.answer(&source, &own), question.answer(&better.0, &other));
+            if said != fits {
+                let register = source.registers.stated(question.register()).map(|stated| &stated.origin);
+                let cpu = source.cpu.as_ref().map(|cpu| &cpu.origin);
+                let origin = if question == Question::Processor { cpu } else { register };
+                let by = origin.unwrap_or(&source.origin).clone();
+                changes.push(Change {
+                    about: question.name(),
+                    register: question.register(),
+                    said,
+                    by,
+                    fits,
+                });
+            }
+        }
+        Some(Correction { changes, stated, source: better.0, reading: better.1 })
     }
 
     /// The best reading that comes of changing what is `free` in the bases.

@@ -8,7 +8,7 @@ use tracewalk_report::drive::Stretch;
 
 use super::known::Known;
 use crate::frames::Frames;
-use crate::guess::{self, Finding, FoundSource, Packing, Sample, Search};
+use crate::guess::{self, Correction, Finding, FoundSource, Packing, Sample, Search};
 use crate::sources::config;
 
 /// What was found in one of the capture's buffers.
@@ -30,6 +30,8 @@ pub(crate) struct Identified {
     pub(crate) findings: Vec<Finding>,
     /// Whether the program cannot be what was traced, or not where it is said to have stood.
     pub(crate) misses_program: bool,
+    /// What fits better than what was said of it, where that does not fit.
+    pub(crate) correction: Option<Correction>,
 }
 
 impl Contents {
@@ -99,8 +101,10 @@ impl Contents {
         };
         let completed = candidates.into_iter().filter_map(|(id, sample)| {
             let source = SourceDescription { id, ..stated.clone() };
-            let found = Search::new(&sample, known.program(&source), &known.units).completed(&source)?;
-            Some((found.reading, Identified::from(found)))
+            let mut search = Search::new(&sample, known.program(&source), &known.units);
+            let found = search.completed(&source)?;
+            let correction = search.correction(&found.source);
+            Some((found.reading, Identified { correction, ..Identified::from(found) }))
         });
         let best = completed.min_by_key(|(reading, _)| reading.rank());
         best.map_or_else(
@@ -116,14 +120,14 @@ impl Contents {
 impl Identified {
     /// A source of which nothing was found out.
     pub(super) const fn as_stated(source: SourceDescription) -> Self {
-        Self { source, guessed: false, findings: Vec::new(), misses_program: false }
+        Self { source, guessed: false, findings: Vec::new(), misses_program: false, correction: None }
     }
 }
 
 impl From<FoundSource> for Identified {
     fn from(found: FoundSource) -> Self {
         let FoundSource { source, findings, misses_program, .. } = found;
-        Self { source, guessed: !findings.is_empty(), findings, misses_program }
+        Self { source, guessed: !findings.is_empty(), findings, misses_program, correction: None }
     }
 }
 

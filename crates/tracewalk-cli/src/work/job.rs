@@ -7,11 +7,10 @@ use tracewalk_input::capture::{Protocol, SourceDescription};
 use tracewalk_report::drive::{Carrier, Stretch};
 
 use super::contents::Identified;
-use super::known::Known;
 use super::{Contents, Work};
 use crate::failure::Failure;
 use crate::frames::Frames;
-use crate::guess::Finding;
+use crate::guess::{Correction, Finding};
 use crate::messages::Messages;
 use crate::mtb;
 use crate::sources::{NoConfig, config};
@@ -27,6 +26,8 @@ pub(crate) struct Job {
     pub(crate) carrier: Carrier,
     /// What was found out of it.
     pub(crate) findings: Vec<Finding>,
+    /// What fits better than what was said of it, where that does not fit.
+    pub(crate) correction: Option<Correction>,
 }
 
 impl Job {
@@ -43,7 +44,6 @@ impl Work {
         buffer: usize,
         contents: &Contents,
         identified: &Identified,
-        known: &Known,
         messages: &Messages,
     ) -> Result<Option<Job>, Failure> {
         let source = &identified.source;
@@ -86,7 +86,7 @@ impl Work {
             (None, _) if source.protocol == Protocol::Mtb => {
                 let address = self.dumps.get(buffer).and_then(|dump| dump.as_ref()?.address);
                 let dump = Dump { data: &self.capture.buffers[buffer].bytes, address };
-                mtb::carrier(dump, source, known.program(source), messages)?
+                mtb::carrier(dump, source, self.known.program(source), messages)?
             }
             (None, _) => Carrier::Stretches(vec![Stretch::all(self.capture.buffers[buffer].bytes.len())]),
         };
@@ -98,6 +98,7 @@ impl Work {
             config,
             carrier,
             findings: identified.findings.clone(),
+            correction: identified.correction.clone(),
         }))
     }
 }

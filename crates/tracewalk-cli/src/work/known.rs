@@ -15,7 +15,7 @@ use crate::messages::Messages;
 use super::Dumped;
 
 /// The programs of all cores, and the trace units that they may have been traced with.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Known {
     /// The images of all cores together, as far as they go together.
     pub(crate) everything: Memory,

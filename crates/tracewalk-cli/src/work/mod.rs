@@ -1,6 +1,7 @@
 //! A capture, what the user says of it, and what was found out of the rest: everything that a command works on.
 
 mod contents;
+mod correct;
 mod job;
 mod known;
 mod memory;
@@ -55,6 +56,8 @@ pub(crate) struct Work {
     interrupts: Interrupts,
     /// Where M profile's table of vectors is, if somebody said it.
     vector_table: Option<Address>,
+    /// What is known of the programs, to find out what else may be wrong.
+    known: Known,
 }
 
 /// What the memory of a source's core depends on.
@@ -86,6 +89,7 @@ impl Work {
             vector_table: vector_table(args, &dumps, messages),
             dumps,
             halted_at: args.mtb_pc.map(Address),
+            known: Known::default(),
         };
         let mut known = Known::of(&mut work.loader, &work.capture, &work.dumps, Some(messages))?;
         let mut seen = work.look(args, &known)?;
@@ -96,8 +100,9 @@ impl Work {
             known = Known::of(&mut work.loader, &work.capture, &work.dumps, None)?;
             seen = work.look(args, &known)?;
         }
+        work.known = known;
         for (index, (contents, found)) in seen.into_iter().enumerate() {
-            work.take(index, contents, &found, &known, args, messages)?;
+            work.take(index, contents, &found, args, messages)?;
         }
         work.check_ids(&args.ids, messages)?;
         Ok(work)
@@ -181,24 +186,26 @@ impl Work {
         index: usize,
         contents: Contents,
         found: &[Identified],
-        known: &Known,
         args: &CaptureArgs,
         messages: &Messages,
     ) -> Result<(), Failure> {
         let buffer = &self.capture.buffers[index];
         let mut jobs = Vec::new();
         for identified in found {
-            if let Some(job) = self.job(index, &contents, identified, known, messages)? {
+            if let Some(job) = self.job(index, &contents, identified, messages)? {
                 jobs.push(job);
             }
         }
         jobs.sort_by_key(|job| job.id);
         if args.ids.is_empty() {
-            tell::refuse_nothing(found, buffer, known)?;
-            tell::other_sources(&contents, found, known, messages);
+            tell::refuse_nothing(found, buffer, &self.known)?;
+            tell::other_sources(&contents, found, &self.known, messages);
         }
         tell::findings(&contents, found, messages);
         tell::damage(&contents, buffer, messages);
+        for job in &jobs {
+            self.tell_correction(job, messages);
+        }
         self.jobs.extend(jobs);
         self.contents.push(contents);
         Ok(())

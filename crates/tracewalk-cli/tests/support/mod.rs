@@ -1,6 +1,8 @@
 //! What the tests of the command share.
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
+pub(crate) mod firmware;
+
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;

@@ -105,6 +105,18 @@ impl Blocks {
         }
     }
 
+    /// The byte of trace at a place in the file, or the next one.
+    pub(crate) const fn trace_offset(self, file: CaptureOffset) -> CaptureOffset {
+        match self {
+            Self::None => file,
+            Self::Dstream => {
+                let (block, place) = (file.0 / BLOCK as u64, file.0 % BLOCK as u64);
+                let place = if place < BLOCK_PAYLOAD as u64 { place } else { BLOCK_PAYLOAD as u64 };
+                CaptureOffset(block * BLOCK_PAYLOAD as u64 + place)
+            }
+        }
+    }
+
     /// Where in the file a byte of trace stands.
     #[must_use]
     pub const fn file_offset(self, offset: CaptureOffset) -> u64 {
@@ -136,7 +148,9 @@ mod tests {
         let payload = Blocks::Dstream.payload(Bytes::from(file.clone()));
         assert_eq!(payload.len(), 504 + 504 + (1500 - 1024));
         for (offset, byte) in (0..).zip(payload.iter()) {
-            let place = usize::try_from(Blocks::Dstream.file_offset(CaptureOffset(offset))).unwrap();
+            let place = Blocks::Dstream.file_offset(CaptureOffset(offset));
+            assert_eq!(Blocks::Dstream.trace_offset(CaptureOffset(place)), CaptureOffset(offset));
+            let place = usize::try_from(place).unwrap();
             assert_eq!(file.get(place), Some(byte));
         }
         // A last block that ends in its footer has no trace there.

@@ -169,6 +169,13 @@ impl Buffer {
     pub const fn file_offset(&self, offset: CaptureOffset) -> u64 {
         self.blocks.file_offset(offset)
     }
+
+    /// Which byte of trace stands at a place in the file, or behind it where none does: what
+    /// [`Buffer::file_offset`] leads to.
+    #[must_use]
+    pub const fn trace_offset(&self, file: CaptureOffset) -> CaptureOffset {
+        self.blocks.trace_offset(file)
+    }
 }
 
 /// A file that cannot be read.
