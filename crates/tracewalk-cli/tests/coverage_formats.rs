@@ -211,3 +211,43 @@ fn what_a_base_covered_and_is_covered_no_more_is_told() {
     let lines = difference.lines().map(str::trim).collect::<Vec<_>>();
     assert_eq!(lines, ["lost       72, 74, 77", "lost       clamp"]);
 }
+
+/// The tree is clicked, every file opened and compared with the document, instructions shown, search and keys used.
+#[test]
+fn a_page_shows_what_the_document_says_to_whoever_uses_it() {
+    if !has("chromium") || !has("python3") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/coverage/browser.py");
+    for name in ["m3-etmv3", "a15-pft"] {
+        let (page, document) = (report(folder.path(), name, "html"), report(folder.path(), name, "json"));
+        let mut command = Command::new("python3");
+        let output = command.arg(&script).arg("chromium").args([page, document]).output().unwrap();
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn a_page_holds_its_overview_without_scripts_and_asks_for_nothing_from_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = std::fs::read_to_string(report(folder.path(), "m3-etmv3", "html")).unwrap();
+    for part in [
+        "Coverage of m3.elf",
+        "92.1%",
+        "177 of 192",
+        "m3/startup.s",
+        "never entered: Unexpected_Handler, clamp",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    let page = page.replace("http://www.w3.org/2000/svg", "");
+    assert!(!page.contains("http:") && !page.contains("https:"));
+    // The same coverage is the same page.
+    assert_eq!(
+        page,
+        std::fs::read_to_string(report(folder.path(), "m3-etmv3", "html"))
+            .unwrap()
+            .replace("http://www.w3.org/2000/svg", "")
+    );
+}

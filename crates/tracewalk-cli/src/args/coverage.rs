@@ -106,6 +106,8 @@ pub(crate) enum CoverageFormat {
     /// A table with a row for each file.
     #[default]
     Text,
+    /// A page to look at, in one file.
+    Html,
     /// An LCOV tracefile, which most tools read.
     Lcov,
     /// Cobertura's XML, for GitLab, Jenkins and others.

@@ -11,7 +11,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tracewalk_report::Palette;
 use tracewalk_report::analysis::coverage::{Difference, Metric, ProgramInput, Report, Tally, Tracefile};
 use tracewalk_report::export::{
-    CoverageTextOptions, write_cobertura, write_coverage_json, write_coverage_text, write_lcov,
+    CoverageTextOptions, write_cobertura, write_coverage_html, write_coverage_json, write_coverage_text,
+    write_lcov,
 };
 use tracewalk_report::symbols::SourceFile;
 
@@ -55,6 +56,7 @@ fn report(args: &Coverage, format: Option<CoverageFormat>, gathered: &Gathered) 
             CoverageFormat::Text => {
                 write_coverage_text(&report, difference.as_ref(), text_options(args), out)
             }
+            CoverageFormat::Html => write_coverage_html(&report, &inputs, difference.as_ref(), source, out),
             CoverageFormat::Lcov => write_lcov(&Tracefile::of(&report, source), out),
             CoverageFormat::Cobertura => write_cobertura(&report, &paths(&report, source), time(), out),
             CoverageFormat::Json => write_coverage_json(&report, difference.as_ref(), out),

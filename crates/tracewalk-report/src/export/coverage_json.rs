@@ -25,8 +25,9 @@ pub fn write_coverage_json(
     out.write_all(b"\n")
 }
 
+/// The whole document.
 #[derive(Serialize)]
-struct Document<'a> {
+pub(super) struct Document<'a> {
     format: &'static str,
     version: u32,
     totals: TotalsJson,
@@ -196,7 +197,7 @@ fn hex(number: u64) -> String {
 }
 
 impl<'a> Document<'a> {
-    fn of(report: &'a Report, difference: Option<&'a Difference>) -> Self {
+    pub(super) fn of(report: &'a Report, difference: Option<&'a Difference>) -> Self {
         Self {
             format: "tracewalk-coverage",
             version: VERSION,

@@ -171,7 +171,7 @@ fn bar(tally: Tally, width: usize) -> String {
 }
 
 /// What the numbers do not say.
-fn notes(report: &Report) -> Vec<String> {
+pub(super) fn notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     let Totals { lines, branches, instructions, .. } = report.totals;
     if instructions.untold > 0 || branches.untold > 0 {
@@ -186,9 +186,9 @@ fn notes(report: &Report) -> Vec<String> {
     let elsewhere = elsewhere(report);
     if elsewhere.found > 0 {
         notes.push(format!(
-            "from no known line: {} of {}",
-            elsewhere.covered,
-            counted(elsewhere.found, "instruction", "instructions")
+            "from no known line of any file: {}, of which {} ran",
+            counted(elsewhere.found, "instruction", "instructions"),
+            elsewhere.covered
         ));
     }
     let idle = idle_functions(report);

@@ -3,6 +3,7 @@
 //! To add a format: a file with a type that implements [`Export`], and a line here.
 
 mod cobertura;
+mod coverage_html;
 mod coverage_json;
 mod coverage_text;
 mod flow_jsonl;
@@ -22,6 +23,7 @@ use tracewalk::span::CaptureOffset;
 use crate::Section;
 
 pub use cobertura::write_cobertura;
+pub use coverage_html::write_coverage_html;
 pub use coverage_json::write_coverage_json;
 pub use coverage_text::{CoverageTextOptions, write_coverage_text};
 pub use flow_jsonl::FlowJsonl;

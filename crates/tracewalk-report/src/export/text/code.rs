@@ -77,9 +77,25 @@ impl Rows {
 }
 
 fn row(code: &Code, palette: &Palette, at: Location) -> Option<Row> {
+    let Written { text, width, bytes } = written(code, palette, at)?;
+    let next = at.address.plus(bytes.into());
+    let bytes = code.program.code(at.address)?.get(..bytes.into())?;
+    Some(Row { next, code: halfwords(bytes, at), text, width, place: Rc::new(place(code, at.address)) })
+}
+
+/// An instruction's text.
+pub(super) struct Written {
+    /// Mnemonic, operands and what they refer to, with colours.
+    pub(super) text: String,
+    /// How many columns it takes.
+    width: usize,
+    /// How many bytes the instruction has.
+    bytes: u8,
+}
+
+/// The text of the instruction at `at`; `None` where there is no code.
+pub(super) fn written(code: &Code, palette: &Palette, at: Location) -> Option<Written> {
     let instruction = code.disassembler.disassemble(&code.program, at)?;
-    let next = at.address.plus(instruction.bytes.into());
-    let bytes = code.program.code(at.address)?.get(..instruction.bytes.into())?;
     let padding = if instruction.operands.is_empty() { 0 } else { MNEMONIC_WIDTH };
     let mut text = format!("{}{:padding$}{:#}", palette.name, instruction.mnemonic, palette.name);
     let mut width = padding.max(instruction.mnemonic.len());
@@ -97,7 +113,7 @@ fn row(code: &Code, palette: &Palette, at: Location) -> Option<Row> {
     if let Some(value) = instruction.literal.and_then(|literal| code.program.word(literal)) {
         push(palette.quiet, &format!(" = 0x{value:x}"));
     }
-    Some(Row { next, code: halfwords(bytes, at), text, width, place: Rc::new(place(code, at.address)) })
+    Some(Written { text, width, bytes: instruction.bytes })
 }
 
 /// Code as its units are written: halfwords of Thumb, words of ARM.

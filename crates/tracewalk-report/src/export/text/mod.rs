@@ -9,11 +9,11 @@ use std::fmt::Write as _;
 
 use tracewalk::directive::TransferValue;
 use tracewalk::flow::{DataTransfer, EventKind, Gap, GapReason};
-use tracewalk::ids::Address;
+use tracewalk::ids::{Address, Location};
 
 use super::flow_jsonl::security_name;
-use crate::Code;
 use crate::symbols::Symbols;
+use crate::{Code, Palette};
 
 pub use functions::FunctionTree;
 pub use listing::{Listing, ListingOptions};
@@ -35,6 +35,11 @@ fn indent(depth: usize) -> usize {
 fn rule(text: &str) -> String {
     let filling = RULE_WIDTH.saturating_sub(text.chars().count() + 4);
     format!("── {text} {}", "─".repeat(filling))
+}
+
+/// The instruction at `at` with its operands and what they refer to; nothing where there is no code.
+pub(super) fn instruction_text(code: &Code, at: Location) -> String {
+    code::written(code, &Palette::PLAIN, at).map_or_else(String::new, |written| written.text)
 }
 
 /// `main+0x16`, or the address where no function is known.

@@ -1,0 +1,256 @@
+//! Coverage as one HTML page: a tree of files, their sources with counts, instructions on demand.
+//!
+//! The page needs nothing but itself. What it shows is the document of [`write_coverage_json`](super::write_coverage_json)
+//! with the texts of the source files and of the instructions, compressed; an overview stands in it as plain HTML.
+
+use std::io::{self, Write};
+
+use askama::Template;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use miniz_oxide::deflate::compress_to_vec;
+use serde::Serialize;
+
+use super::coverage_json::Document;
+use super::coverage_text::notes;
+use super::text::instruction_text;
+use crate::analysis::coverage::{
+    Conditions, Difference, Metric, ProgramInput, Report, ReportedProgram, Tally, Totals,
+};
+use crate::symbols::SourceFile;
+
+/// Writes the page. `inputs` are what the report was made from, and `source` finds source files by the names that it has
+/// for them.
+pub fn write_coverage_html(
+    report: &Report,
+    inputs: &[ProgramInput<'_>],
+    difference: Option<&Difference>,
+    source: impl Fn(&str) -> Option<SourceFile>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let data = Data {
+        report: Document::of(report, difference),
+        sources: report.files.iter().map(|file| Some(text_of(source(&file.name)?))).collect(),
+        disassembly: disassembly(report, inputs),
+    };
+    let page = Page {
+        title: title(report),
+        style: include_str!("coverage_html/page.css"),
+        script: include_str!("coverage_html/page.js"),
+        version: env!("CARGO_PKG_VERSION"),
+        meaning: MEANING,
+        programs: report.programs.iter().map(ProgramHead::of).collect(),
+        cards: Metric::ALL.map(|metric| Card::of(metric, report.totals.of(metric))),
+        notes: notes(report),
+        files: report.files.iter().map(|file| FileRow::of(&file.name, &file.totals)).collect(),
+        data: STANDARD.encode(compress_to_vec(&serde_json::to_vec(&data)?, COMPRESSION)),
+    };
+    page.write_into(out).map_err(io::Error::other)
+}
+
+/// What the numbers of object code mean for source code, in a sentence.
+const MEANING: &str = "Lines and branches are those of the object code: a line counts where an instruction of it took \
+                       effect, a branch is a conditional instruction, and its two outcomes are counted apart.";
+
+/// Of 10; more takes much longer for little.
+const COMPRESSION: u8 = 6;
+
+#[derive(Serialize)]
+struct Data<'a> {
+    report: Document<'a>,
+    /// By file; null where it is not at hand.
+    sources: Vec<Option<String>>,
+    /// By function and instruction.
+    disassembly: Vec<Vec<String>>,
+}
+
+#[derive(Template)]
+#[template(path = "coverage_html/page.html")]
+struct Page {
+    title: String,
+    style: &'static str,
+    script: &'static str,
+    version: &'static str,
+    meaning: &'static str,
+    programs: Vec<ProgramHead>,
+    cards: [Card; Metric::ALL.len()],
+    notes: Vec<String>,
+    files: Vec<FileRow>,
+    data: String,
+}
+
+struct ProgramHead {
+    images: String,
+    id: String,
+    sources: Vec<SourceRow>,
+}
+
+struct SourceRow {
+    capture: String,
+    trace: String,
+    bytes: u64,
+    instructions: u64,
+    conditions: &'static str,
+}
+
+/// A tally for people.
+struct Card {
+    name: &'static str,
+    grade: &'static str,
+    percent: String,
+    /// Of the bar, in percent.
+    width: String,
+    covered: u64,
+    found: u64,
+    untold: u64,
+}
+
+struct FileRow {
+    name: String,
+    /// The name as a part of an address.
+    link: String,
+    cells: [Cell; 3],
+}
+
+struct Cell {
+    grade: &'static str,
+    percent: String,
+    width: String,
+    counts: String,
+    /// To sort by.
+    value: i64,
+}
+
+fn title(report: &Report) -> String {
+    let images = report.programs.iter().flat_map(|program| &program.images).map(String::as_str);
+    images.collect::<Vec<_>>().join(", ")
+}
+
+/// Source text as a page can hold it: what is not UTF-8 shows as such.
+fn text_of(source: SourceFile) -> String {
+    String::from_utf8(source.text)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// The text of every instruction, by function.
+fn disassembly(report: &Report, inputs: &[ProgramInput<'_>]) -> Vec<Vec<String>> {
+    let functions = report.functions.iter().map(|function| {
+        let Some(input) = inputs.get(function.program) else { return Vec::new() };
+        let counted = function.instructions.iter().filter_map(|&index| report.instructions.get(index));
+        counted.map(|counted| instruction_text(input.code, counted.instruction.at)).collect()
+    });
+    functions.collect()
+}
+
+impl ProgramHead {
+    fn of(program: &ReportedProgram) -> Self {
+        let sources = program.sources.iter().map(|source| SourceRow {
+            capture: source.capture.clone(),
+            trace: match source.source.as_str() {
+                "-" => source.protocol.clone(),
+                id => format!("{} {id}", source.protocol),
+            },
+            bytes: source.bytes,
+            instructions: source.instructions,
+            conditions: match source.conditions {
+                Conditions::OfEvery => "of every instruction",
+                Conditions::OfBranches => "of branches",
+            },
+        });
+        Self {
+            images: program.images.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
+            id: program.id.to_string(),
+            sources: sources.collect(),
+        }
+    }
+}
+
+impl Card {
+    fn of(metric: Metric, tally: Tally) -> Self {
+        Self {
+            name: metric.name(),
+            grade: grade(tally),
+            percent: percent(tally),
+            width: width(tally),
+            covered: tally.covered,
+            found: tally.found,
+            untold: tally.untold,
+        }
+    }
+}
+
+impl FileRow {
+    fn of(name: &str, totals: &Totals) -> Self {
+        let cell = |metric| {
+            let tally = totals.of(metric);
+            Cell {
+                grade: grade(tally),
+                percent: percent(tally),
+                width: width(tally),
+                counts: if tally.found > 0 {
+                    format!("{}/{}", tally.covered, tally.found)
+                } else {
+                    String::new()
+                },
+                value: tally.permille().and_then(|permille| i64::try_from(permille).ok()).unwrap_or(-1),
+            }
+        };
+        Self {
+            name: name.to_owned(),
+            link: percent_encoded(name),
+            cells: [Metric::Lines, Metric::Branches, Metric::Functions].map(cell),
+        }
+    }
+}
+
+fn grade(tally: Tally) -> &'static str {
+    match tally.permille() {
+        None => "none",
+        Some(900..) => "good",
+        Some(500..) => "middling",
+        Some(_) => "bad",
+    }
+}
+
+fn percent(tally: Tally) -> String {
+    tally
+        .permille()
+        .map_or_else(|| "–".to_owned(), |permille| format!("{}.{}%", permille / 10, permille % 10))
+}
+
+fn width(tally: Tally) -> String {
+    let permille = tally.permille().unwrap_or(0);
+    format!("{}.{}", permille / 10, permille % 10)
+}
+
+/// As `encodeURIComponent` does it (ECMA-262, 19.2.6.4).
+fn percent_encoded(text: &str) -> String {
+    let kept = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.!~*'()".contains(&byte);
+    let encoded = text.bytes().map(|byte| match byte {
+        byte if kept(byte) => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    });
+    encoded.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_are_parts_of_addresses() {
+        assert_eq!(percent_encoded("src/a b&c.c"), "src%2Fa%20b%26c.c");
+    }
+
+    #[test]
+    fn the_page_asks_for_nothing_from_elsewhere() {
+        let mut out = Vec::new();
+        write_coverage_html(&Report::default(), &[], None, |_| None, &mut out).unwrap();
+        let page = String::from_utf8(out).unwrap();
+        // The name of a format, which is never fetched.
+        let page = page.replace("http://www.w3.org/2000/svg", "");
+        for outside in ["http:", "https:", "//cdn", "@import", "url("] {
+            assert!(!page.contains(outside), "{outside}");
+        }
+    }
+}
