@@ -160,6 +160,7 @@ pub(super) fn load(metadata: &Metadata) -> Result<Vec<Buffer>, CaptureError> {
             frame_start: None,
             sources: Vec::new(),
             blocks: section.blocks,
+            wires: None,
             origin: section.origin.clone(),
         });
     }

@@ -8,6 +8,9 @@
 //! name = "ETB_0"              # for messages; the file's name where it is not said
 //! blocks = "dstream"          # 504 bytes of trace and 8 others in turn, from a DSTREAM unit
 //! timestamp_frequency = 25_000_000
+//! wire = "uart"               # of a logic analyser's recording: uart, manchester, port; found out where it is not said
+//! baud = 8_000_000            # the bits that SWO sends in a second; measured where it is not said
+//! channels = { PB3 = "swo" }  # which channel is swo, clk, d0, d1 …; known by their names where it is not said
 //!
 //! [[source]]
 //! protocol = "etmv3"          # etmv3, pft, mtb, itm, unknown
@@ -38,22 +41,25 @@ use super::document::{Document, Table};
 use super::error::{CaptureError, CaptureErrorKind as Kind};
 use super::registers::{DECODING, Registers, known};
 use super::source::{Protocol, SourceDescription, known_cpu, trace_id};
-use super::{Buffer, Capture};
+use super::wire::{self, Recording, RecordingProblem, Role, Wire, WireOptions};
+use super::{Buffer, Capture, usual_container};
+use crate::bytes::Bytes;
 use crate::excerpt::excerpt;
 use crate::file;
 use crate::image::{ImageKind, ImageRequest};
 use crate::nearest::nearest;
 use crate::origin::Stated;
 
-/// Reads the description at `path` and the trace that it names.
-pub(super) fn read(path: &Path) -> Result<Capture, CaptureError> {
+/// Reads the description at `path` and the trace that it names. What `wires` says of a recording stands above what the
+/// description says.
+pub(super) fn read(path: &Path, wires: &WireOptions) -> Result<Capture, CaptureError> {
     let document = Document::read(path)?;
     let root = document.parse()?;
     root.check_keys("the file", &["capture", "source", "image"])?;
     let capture = root.table("capture")?.ok_or_else(|| {
         document.error(None, Kind::MissingKey { place: "the file".to_owned(), key: "[capture]" })
     })?;
-    let mut buffer = read_buffer(&document, &capture)?;
+    let mut buffer = read_buffer(&document, &capture, wires)?;
     for table in root.tables("source")? {
         buffer.sources.push(read_source(&document, &table)?);
     }
@@ -70,11 +76,23 @@ pub(super) fn read(path: &Path) -> Result<Capture, CaptureError> {
     })
 }
 
-fn read_buffer(document: &Document, table: &Table<'_, '_>) -> Result<Buffer, CaptureError> {
-    table.check_keys(
-        "[capture]",
-        &["file", "container", "frame_start", "name", "blocks", "timestamp_frequency"],
-    )?;
+fn read_buffer(
+    document: &Document,
+    table: &Table<'_, '_>,
+    wires: &WireOptions,
+) -> Result<Buffer, CaptureError> {
+    const KEYS: [&str; 9] = [
+        "file",
+        "container",
+        "frame_start",
+        "name",
+        "blocks",
+        "timestamp_frequency",
+        "wire",
+        "baud",
+        "channels",
+    ];
+    table.check_keys("[capture]", &KEYS)?;
     let file = table.required_file("[capture]", "file")?;
     let container = match table.text("container")? {
         Some(word) if word.value != "auto" => {
@@ -98,9 +116,30 @@ fn read_buffer(document: &Document, table: &Table<'_, '_>) -> Result<Buffer, Cap
             return Err(table.error_at("blocks", kind));
         }
     };
-    let bytes = file::read(&file.value, file::LONGEST_CAPTURE)
-        .and_then(|bytes| if bytes.is_empty() { Err(file::FileProblem::Empty) } else { Ok(bytes) })
-        .map_err(|problem| table.error_at("file", Kind::NamedFile { file: file.value.clone(), problem }))?;
+    let name_problem =
+        |problem| table.error_at("file", Kind::NamedFile { file: file.value.clone(), problem });
+    let wires = wires.or(&read_wire_options(table)?);
+    let recording = Recording::open(&file.value).map_err(|error| match error.kind {
+        Kind::File(problem) => name_problem(problem),
+        _ => error,
+    })?;
+    let (bytes, wires) = match recording {
+        Some(recording) => {
+            let (bytes, reading) = wire::read(&recording, &wires)?;
+            (bytes.into(), Some(reading))
+        }
+        None if !wires.is_empty() => {
+            let kind = Kind::Recording(RecordingProblem::NotARecording);
+            return Err(CaptureError { file: file.value, line: None, kind });
+        }
+        None => {
+            let bytes = file::read(&file.value, file::LONGEST_CAPTURE);
+            let is_there =
+                |bytes: Bytes| if bytes.is_empty() { Err(file::FileProblem::Empty) } else { Ok(bytes) };
+            (blocks.payload(bytes.and_then(is_there).map_err(name_problem)?), None)
+        }
+    };
+    let container = container.or_else(|| usual_container(wires.as_ref()?));
     let name = match table.text("name")? {
         Some(name) => name.value,
         None => file.value.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -108,13 +147,42 @@ fn read_buffer(document: &Document, table: &Table<'_, '_>) -> Result<Buffer, Cap
     Ok(Buffer {
         name,
         file: file.value,
-        bytes: blocks.payload(bytes),
+        bytes,
         container,
         frame_start,
         sources: Vec::new(),
         blocks,
+        wires,
         origin: document.origin(table.line()),
     })
+}
+
+/// What the description says of a recording.
+fn read_wire_options(table: &Table<'_, '_>) -> Result<WireOptions, CaptureError> {
+    let wire = match table.text("wire")? {
+        Some(word) => {
+            let wire = word.value.parse::<Wire>();
+            Some(wire.map_err(|error| table.error_at("wire", error.into()))?)
+        }
+        None => None,
+    };
+    let mut channels = Vec::new();
+    if let Some(table) = table.table("channels")? {
+        for name in table.keys() {
+            let Some(word) = table.text(name)? else { continue };
+            let role = word.value.parse::<Role>();
+            let role = role.map_err(|error| table.error_at(name, error.into()))?;
+            channels.push((name.to_owned(), role));
+        }
+    }
+    let baud = table.number("baud", u64::MAX)?.map(|baud| baud.value);
+    if baud == Some(0) {
+        let found = "0".to_owned();
+        return Err(
+            table.error_at("baud", Kind::Type { key: "baud".to_owned(), expected: "bits a second", found })
+        );
+    }
+    Ok(WireOptions { wire, baud, channels })
 }
 
 fn read_source(document: &Document, table: &Table<'_, '_>) -> Result<SourceDescription, CaptureError> {

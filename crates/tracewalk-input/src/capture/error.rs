@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::dump::DumpProblem;
+use super::wire::RecordingProblem;
 use crate::file::FileProblem;
 use crate::paths::PathProblem;
 
@@ -132,6 +133,8 @@ pub enum CaptureErrorKind {
         /// The greatest number.
         limit: usize,
     },
+    /// A logic analyser's recording cannot be read.
+    Recording(RecordingProblem),
 }
 
 impl CaptureError {
@@ -165,6 +168,7 @@ impl CaptureError {
             }
             Kind::TraceId { .. } => Some("give the source's ID with --source ID=PROTOCOL".to_owned()),
             Kind::Dump(problem) => Some(problem.hint().to_owned()),
+            Kind::Recording(problem) => problem.hint(),
             Kind::Toml(_)
             | Kind::Line { .. }
             | Kind::BeforeSection { .. }
@@ -224,6 +228,7 @@ impl fmt::Display for CaptureErrorKind {
                 write!(f, "expected at most {limit} {what}, found {found}")
             }
             Self::Dump(problem) => problem.fmt(f),
+            Self::Recording(problem) => problem.fmt(f),
             Self::NoBuffer => f.write_str("describes no trace buffer"),
         }
     }

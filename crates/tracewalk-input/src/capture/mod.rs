@@ -1,8 +1,9 @@
 //! Captures: trace bytes, and what is known about them.
 //!
 //! A capture is a file of trace bytes, of which the caller knows the rest, or a description that names the file and says
-//! the rest: a `capture.toml`, or a snapshot directory as DS-5 and OpenCSD write it. What comes out is the same for
-//! all: [`Buffer`]s of bytes, each with its container and sources, and the [`ImageRequest`]s for the program's memory.
+//! the rest: a `capture.toml`, or a snapshot directory as DS-5 and OpenCSD write it. In the file's place may be a
+//! recording of a logic analyser, see [`wire`]. What comes out is the same for all: [`Buffer`]s of bytes, each with
+//! its container and sources, and the [`ImageRequest`]s for the program's memory.
 //!
 //! What is not here: looking into the bytes. A container or protocol that nobody named stays unknown.
 //!
@@ -31,8 +32,10 @@ mod ini;
 mod registers;
 mod snapshot;
 mod source;
+pub mod wire;
 mod write;
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -47,6 +50,7 @@ pub use container::{Blocks, Container, UnknownContainer};
 pub use error::{CaptureError, CaptureErrorKind};
 pub use registers::Registers;
 pub use source::{ParseSourceError, Protocol, SourceDescription};
+use wire::{Reading, Recording, RecordingProblem, Wire, WireOptions};
 pub use write::DescribeError;
 
 /// Trace bytes and what is known about them.
@@ -83,45 +87,73 @@ pub struct Buffer {
     pub sources: Vec<SourceDescription>,
     /// What stood between the bytes of trace in the file, and is not in `bytes`.
     pub blocks: Blocks,
+    /// How the bytes were read off the wires; `None` where the file has the bytes themselves.
+    pub wires: Option<Reading>,
     /// Who says that there is this buffer.
     pub origin: Origin,
 }
 
 impl Capture {
-    /// Opens what `path` names: a directory with a `snapshot.ini` or `capture.toml`, one of these files, or a file of
-    /// trace bytes. `-` is standard input.
+    /// Opens what `path` names: a directory with a `snapshot.ini` or `capture.toml`, one of these files, a recording of
+    /// a logic analyser, or a file of trace bytes. `-` is standard input.
     pub fn open(path: &Path) -> Result<Self, CaptureError> {
-        if path.as_os_str() == "-" {
-            return Self::read_from(path, io::stdin().lock());
-        }
-        if path.is_dir() {
-            return Self::open_directory(path);
-        }
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("toml") => return description::read(path),
-            Some("ini") => return snapshot::read(path),
-            _ => {}
-        }
-        let bytes = file::read(path, file::LONGEST_CAPTURE).map_err(|problem| file_error(path, problem))?;
-        Self::from_bytes(path, bytes)
+        Self::open_with(path, &WireOptions::default())
     }
 
-    fn open_directory(path: &Path) -> Result<Self, CaptureError> {
+    /// As [`Capture::open`], where it is said how a recording is to be read.
+    pub fn open_with(path: &Path, wires: &WireOptions) -> Result<Self, CaptureError> {
+        if path.as_os_str() == "-" {
+            return Self::read_from(path, io::stdin().lock(), wires);
+        }
+        if path.is_dir() {
+            return Self::open_directory(path, wires);
+        }
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("toml") => return description::read(path, wires),
+            Some("ini") => return snapshot::read(path).and_then(|capture| refuse_options(capture, wires)),
+            _ => {}
+        }
+        if !path.is_file() && path.exists() {
+            // A pipe cannot be looked at and then read from its start.
+            let file = File::open(path).map_err(|error| file_error(path, error.into()))?;
+            return Self::read_from(path, file, wires);
+        }
+        if let Some(recording) = Recording::open(path)? {
+            return Self::from_recording(path, &recording, wires);
+        }
+        let bytes = file::read(path, file::LONGEST_CAPTURE).map_err(|problem| file_error(path, problem))?;
+        Self::from_bytes(path, bytes).and_then(|capture| refuse_options(capture, wires))
+    }
+
+    fn open_directory(path: &Path, wires: &WireOptions) -> Result<Self, CaptureError> {
         let (snapshot, description) = (path.join("snapshot.ini"), path.join("capture.toml"));
         if snapshot.exists() {
-            snapshot::read(&snapshot)
+            snapshot::read(&snapshot).and_then(|capture| refuse_options(capture, wires))
         } else if description.exists() {
-            description::read(&description)
+            description::read(&description, wires)
         } else {
             Err(CaptureError { file: path.to_owned(), line: None, kind: CaptureErrorKind::NoDescription })
         }
     }
 
-    /// A capture of trace bytes that `reader` gives until its end. `name` is used in messages.
-    pub fn read_from(name: &Path, reader: impl Read) -> Result<Self, CaptureError> {
+    /// A capture of what `reader` gives until its end: trace bytes, or a recording. `name` is used in messages.
+    pub fn read_from(name: &Path, reader: impl Read, wires: &WireOptions) -> Result<Self, CaptureError> {
         let bytes =
             file::read_from(reader, file::LONGEST_CAPTURE).map_err(|problem| file_error(name, problem))?;
-        Self::from_bytes(name, bytes)
+        if let Some(recording) = Recording::from_bytes(name, bytes.clone())? {
+            return Self::from_recording(name, &recording, wires);
+        }
+        Self::from_bytes(name, bytes).and_then(|capture| refuse_options(capture, wires))
+    }
+
+    fn from_recording(name: &Path, recording: &Recording, wires: &WireOptions) -> Result<Self, CaptureError> {
+        let (bytes, reading) = wire::read(recording, wires)?;
+        let mut capture = Self::from_bytes(name, bytes)?;
+        for buffer in &mut capture.buffers {
+            buffer.container = usual_container(&reading);
+            buffer.wires = Some(reading.clone());
+        }
+        Ok(capture)
     }
 
     /// A capture of these trace bytes. `name` is used in messages.
@@ -138,6 +170,7 @@ impl Capture {
             frame_start: None,
             sources: Vec::new(),
             blocks: Blocks::None,
+            wires: None,
             origin: Origin::file(name),
         };
         Ok(Self {
@@ -176,6 +209,20 @@ impl Buffer {
     pub const fn trace_offset(&self, file: CaptureOffset) -> CaptureOffset {
         self.blocks.trace_offset(file)
     }
+}
+
+/// How the bytes of a trace port are packed: a port always sends frames. SWO may send a source's bytes as they are.
+fn usual_container(reading: &Reading) -> Option<Stated<Container>> {
+    (reading.wire == Wire::Port).then(|| Stated::new(Container::TracePort, Origin::Detected))
+}
+
+/// A capture that is no recording, which options for one do not fit.
+fn refuse_options(capture: Capture, wires: &WireOptions) -> Result<Capture, CaptureError> {
+    if wires.is_empty() {
+        return Ok(capture);
+    }
+    let kind = CaptureErrorKind::Recording(RecordingProblem::NotARecording);
+    Err(CaptureError { file: capture.path, line: None, kind })
 }
 
 /// A file that cannot be read.

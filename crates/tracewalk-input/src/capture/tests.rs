@@ -280,6 +280,7 @@ fn a_register_file_names_the_mtb_registers() {
     }
 }
 
+mod recordings;
 mod snapshots;
 
 /// A list of text pieces that make up files of these formats.

@@ -124,6 +124,13 @@ fn write_buffer(text: &mut Text, buffer: &Buffer, directory: &Path) -> Result<()
     if buffer.blocks == Blocks::Dstream {
         text.field("blocks", Quoted("dstream"));
     }
+    if let Some(reading) = &buffer.wires {
+        text.field("wire", Quoted(reading.wire.name()));
+        let channels = reading.channels.iter();
+        let channels =
+            channels.map(|(role, name)| format!("{} = \"{role}\"", Quoted(name))).collect::<Vec<_>>();
+        text.field("channels", format_args!("{{ {} }}", channels.join(", ")));
+    }
     Ok(())
 }
 

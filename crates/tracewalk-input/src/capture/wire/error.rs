@@ -1,0 +1,159 @@
+//! What can be wrong with a recording.
+
+use std::fmt;
+
+use super::roles::Role;
+
+/// Why a recording cannot be read, or the bytes in it not be found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RecordingProblem {
+    /// It starts like a zip file and is none, in the words of the reader.
+    Zip(String),
+    /// It is a zip file without what a recording of sigrok has in it.
+    NoEntry {
+        /// The missing file in the archive.
+        name: String,
+    },
+    /// A file in the archive is damaged, or packed in a way that sigrok does not use.
+    Entry {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Something that has to be said is not.
+    MissingKey {
+        /// What.
+        key: &'static str,
+    },
+    /// Something is said that makes no sense.
+    Value {
+        /// Of what.
+        key: &'static str,
+        /// What was expected.
+        expected: &'static str,
+        /// What was found.
+        found: String,
+    },
+    /// There is more of it than anything that makes sense.
+    TooMuch {
+        /// Of what.
+        what: &'static str,
+        /// The most.
+        limit: u64,
+    },
+    /// The time goes back.
+    TimeGoesBack,
+    /// No channel is recorded.
+    NoChannels,
+    /// A channel is named that is not recorded.
+    UnknownChannel {
+        /// The name.
+        name: String,
+        /// The name that was probably meant.
+        nearest: Option<String>,
+    },
+    /// Two channels are said to be the same thing.
+    RoleTwice {
+        /// What.
+        role: Role,
+    },
+    /// SWO and a trace port are asked for at once.
+    BothWires,
+    /// It is not known which channel is it.
+    NoChannel {
+        /// What is missing.
+        role: Role,
+        /// The channels, or the first of them.
+        channels: Vec<String>,
+    },
+    /// Nothing happens on the wire.
+    NoSignal {
+        /// Its name; `None` for every channel.
+        channel: Option<String>,
+    },
+    /// Several channels carry something that can be read.
+    Ambiguous {
+        /// Their names.
+        channels: Vec<String>,
+    },
+    /// Nothing in it can be read as bytes.
+    Unreadable,
+    /// A bit rate is said and the recording does not say how fast it is.
+    NoRate,
+    /// There are too few samples in a bit.
+    TooSlow {
+        /// How many there are for one bit, in tenths.
+        tenths: u64,
+    },
+    /// It is said how to read a recording, and this is none.
+    NotARecording,
+}
+
+impl RecordingProblem {
+    /// What to try.
+    pub(crate) fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Zip(_) | Self::Entry { .. } => "check that the recording was copied completely",
+            Self::NoEntry { .. } | Self::MissingKey { .. } => {
+                "save it again, as a sigrok session, VCD or CSV"
+            }
+            Self::TooMuch { .. } => "save a shorter part of it",
+            Self::UnknownChannel { nearest: Some(nearest), .. } => {
+                return Some(format!("write --channel {nearest}=…"));
+            }
+            Self::BothWires | Self::RoleTwice { .. } => "correct --wire and --channel",
+            Self::NoChannel { role, .. } => return Some(format!("say it with --channel NAME={role}")),
+            Self::NoSignal { channel: Some(_) } => "say another one with --channel NAME=swo",
+            Self::Ambiguous { .. } => "choose one with --channel NAME=swo",
+            Self::Unreadable => "say what is on which channel with --wire, --channel and --baud",
+            Self::NoRate => "leave out --baud, it is measured",
+            Self::TooSlow { .. } => "record at three times the bit rate or more, or correct --baud",
+            Self::NotARecording => {
+                "leave out --wire, --channel and --baud, or give a sigrok session, VCD or CSV file"
+            }
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+impl fmt::Display for RecordingProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Zip(words) => write!(f, "is no complete zip file: {words}"),
+            Self::NoEntry { name } => write!(f, "is a zip file without `{name}`, expected a sigrok session"),
+            Self::Entry { name, problem } => write!(f, "`{name}` in it {problem}"),
+            Self::MissingKey { key } => write!(f, "does not say `{key}`"),
+            Self::Value { key, expected, found } => {
+                write!(f, "expected {expected} for `{key}`, found `{found}`")
+            }
+            Self::TooMuch { what, limit } => write!(f, "has more than {limit} {what}"),
+            Self::TimeGoesBack => f.write_str("the time goes back"),
+            Self::NoChannels => f.write_str("records no channel"),
+            Self::UnknownChannel { name, nearest: Some(nearest) } => {
+                write!(f, "there is no channel `{name}`, the nearest name is `{nearest}`")
+            }
+            Self::UnknownChannel { name, nearest: None } => write!(f, "there is no channel `{name}`"),
+            Self::RoleTwice { role } => write!(f, "two channels are said to be {role}"),
+            Self::BothWires => f.write_str("both SWO and a trace port are asked for, expected one of them"),
+            Self::NoChannel { role, channels } => {
+                write!(f, "which channel is {role} is not known, expected it of {}", channels.join(", "))
+            }
+            Self::NoSignal { channel: Some(channel) } => write!(f, "channel `{channel}` carries no signal"),
+            Self::NoSignal { channel: None } => f.write_str("no channel carries a signal"),
+            Self::Ambiguous { channels } => {
+                write!(f, "several channels carry bytes: {}", channels.join(", "))
+            }
+            Self::Unreadable => f.write_str("no channel carries bytes that can be read"),
+            Self::NoRate => f.write_str("--baud is given, and the recording does not say its sample rate"),
+            Self::TooSlow { tenths } => {
+                write!(f, "has only {}.{} samples for each bit, expected 2 or more", tenths / 10, tenths % 10)
+            }
+            Self::NotARecording => {
+                f.write_str("is no recording of a logic analyser, and options say how to read one")
+            }
+        }
+    }
+}

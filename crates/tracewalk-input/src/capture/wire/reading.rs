@@ -1,0 +1,387 @@
+//! Finding out how a recording is to be read, and reading it.
+
+use super::changes::{Change, Changes, Line, Tick};
+use super::error::RecordingProblem as Problem;
+use super::manchester::Manchester;
+use super::port::{self, Port};
+use super::recording::Recording;
+use super::roles::{Role, Wire, Wiring, wiring};
+use super::times::ByteTimes;
+use super::uart::Uart;
+use super::unit;
+use super::{Receiver, WireOptions};
+use crate::capture::error::CaptureError;
+
+/// How a recording was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// How bytes went over the wires.
+    pub wire: Wire,
+    /// What was said, and not found out.
+    pub said: WireOptions,
+    /// Which channels they were.
+    pub channels: Vec<(Role, String)>,
+    /// How long a bit of SWO takes, in ticks.
+    pub ticks_per_bit: Option<f64>,
+    /// How many ticks a second has, where the recording says it.
+    pub ticks_per_second: Option<f64>,
+    /// When each byte began.
+    pub times: ByteTimes,
+    /// Where the recording ends.
+    pub end: Tick,
+    /// How often what was on the wires was not as it should be.
+    pub errors: u64,
+    /// Where that was first.
+    pub first_error: Option<WireError>,
+    /// Whether it is known where the bytes of a trace port start. Without synchronisation it is not.
+    pub is_aligned: bool,
+    /// Why reading ended before the recording did.
+    pub problem: Option<CaptureError>,
+}
+
+/// A place where what was on the wires was not as it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WireError {
+    /// How many bytes had been read before.
+    pub byte: usize,
+    /// When it was.
+    pub at: Tick,
+}
+
+impl Reading {
+    /// The bit rate of SWO, in bits a second.
+    #[must_use]
+    pub fn bits_per_second(&self) -> Option<f64> {
+        Some(self.ticks_per_second? / self.ticks_per_bit?)
+    }
+
+    /// The channels of which neither anybody nor their names said what they are.
+    pub fn found_channels(&self) -> impl Iterator<Item = &(Role, String)> {
+        let is_said = |name: &str| self.said.channels.iter().any(|(said, _)| said.eq_ignore_ascii_case(name));
+        self.channels.iter().filter(move |(role, name)| !is_said(name) && Role::of_name(name) != Some(*role))
+    }
+
+    /// How long after the recording's start a moment is, in seconds.
+    #[must_use]
+    pub fn seconds(&self, at: Tick) -> Option<f64> {
+        Some(Tick(0).until(at) / self.ticks_per_second?)
+    }
+}
+
+/// The bytes in a recording, and how they were found.
+pub fn read(recording: &Recording, options: &WireOptions) -> Result<(Vec<u8>, Reading), CaptureError> {
+    let error = |problem| recording.error(problem);
+    let wiring = wiring(recording.channels(), options.wire, &options.channels).map_err(error)?;
+    let decoder = match &wiring {
+        Wiring::Port { clock, data } => port(recording, *clock, data)?,
+        Wiring::Swo(channels) => swo(recording, channels, options)?,
+    };
+    let (bytes, reading) = decoder.read_all(recording)?;
+    Ok((bytes, Reading { said: options.clone(), ..reading }))
+}
+
+/// How a recording is read.
+#[derive(Clone, Debug)]
+struct Decoder {
+    /// Which channels, in the order in which they are asked for.
+    channels: Vec<(Role, usize)>,
+    way: Way,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    /// With bits of this many ticks.
+    Uart(f64),
+    /// With halves of bits of this many ticks.
+    Manchester(f64),
+    Port(port::Setup),
+}
+
+impl Way {
+    const fn wire(self) -> Wire {
+        match self {
+            Self::Uart(_) => Wire::Uart,
+            Self::Manchester(_) => Wire::Manchester,
+            Self::Port(_) => Wire::Port,
+        }
+    }
+}
+
+/// How many changes are looked at to find out how a recording is read.
+const HEAD: usize = 200_000;
+
+/// A trace port on these channels.
+fn port(recording: &Recording, clock: usize, data: &[usize]) -> Result<Decoder, CaptureError> {
+    let pins = (0..).map(Role::Data).zip(data.iter().copied());
+    let channels = std::iter::once((Role::Clock, clock)).chain(pins).collect::<Vec<_>>();
+    let indices = channels.iter().map(|(_, index)| *index).collect::<Vec<_>>();
+    let mut changes = Until::new(recording.changes(&indices)?);
+    let head = changes.by_ref().take(HEAD).collect::<Vec<_>>();
+    let setup = port::measure(&head, u8::try_from(data.len()).unwrap_or(u8::MAX));
+    let setup = setup.ok_or_else(|| {
+        let channel = recording.channels().get(clock).cloned();
+        changes.problem.unwrap_or_else(|| recording.error(Problem::NoSignal { channel }))
+    })?;
+    Ok(Decoder { channels, way: Way::Port(setup) })
+}
+
+/// SWO on one of these channels.
+fn swo(recording: &Recording, channels: &[usize], options: &WireOptions) -> Result<Decoder, CaptureError> {
+    let (lines, problem) = lines(recording, channels)?;
+    // A channel that was named is read whatever comes out; of several, those that give bytes are in question.
+    let is_named = channels.len() == 1;
+    let mut found = Vec::new();
+    for (&channel, line) in channels.iter().zip(&lines) {
+        if !line.edges.is_empty() && (is_named || !line.is_clock()) {
+            let best = best_way(line, options, recording.ticks_per_second());
+            found.extend(
+                best.map_err(|problem| recording.error(problem))?.map(|(way, score)| (channel, way, score)),
+            );
+        }
+    }
+    let name = |channel: usize| recording.channels().get(channel).cloned().unwrap_or_default();
+    let error = |kind| problem.unwrap_or_else(|| recording.error(kind));
+    if lines.iter().all(|line| line.edges.is_empty()) {
+        let channel = if let [only] = channels { Some(name(*only)) } else { None };
+        return Err(error(Problem::NoSignal { channel }));
+    }
+    found.retain(|(_, _, score)| is_named || score.is_good());
+    match found.as_slice() {
+        [] => Err(error(Problem::Unreadable)),
+        [(channel, way, _)] => Ok(Decoder { channels: vec![(Role::Swo, *channel)], way: *way }),
+        several => {
+            let channels = several.iter().map(|(channel, ..)| name(*channel)).collect();
+            Err(recording.error(Problem::Ambiguous { channels }))
+        }
+    }
+}
+
+/// What these channels did at the beginning of the recording, and what is wrong with it.
+fn lines(
+    recording: &Recording,
+    channels: &[usize],
+) -> Result<(Vec<Line>, Option<CaptureError>), CaptureError> {
+    let mut lines = vec![Line::default(); channels.len()];
+    let mut changes = Until::new(recording.changes(channels)?);
+    for (number, change) in changes.by_ref().take(HEAD).enumerate() {
+        for (index, line) in lines.iter_mut().enumerate() {
+            line.take(number == 0, change.at, change.levels.is_high(index));
+        }
+        if lines.iter().all(|line| line.edges.len() >= unit::EDGES) {
+            break;
+        }
+    }
+    for line in &mut lines {
+        if let Some(&last) = line.edges.get(unit::EDGES) {
+            line.edges.truncate(unit::EDGES);
+            line.end = last;
+        }
+    }
+    Ok((lines, changes.problem))
+}
+
+/// How well a line can be read in some way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Score {
+    bytes: u64,
+    errors: u64,
+}
+
+impl Score {
+    /// The errors for each thousand bytes.
+    const fn rank(self) -> u64 {
+        match self.bytes {
+            0 => u64::MAX,
+            bytes => self.errors.saturating_mul(1000) / bytes,
+        }
+    }
+
+    /// Whether this can be meant.
+    const fn is_good(self) -> bool {
+        self.rank() <= 50
+    }
+}
+
+impl Receiver for Score {
+    fn byte(&mut self, _byte: u8, _at: Tick) {
+        self.bytes += 1;
+    }
+
+    fn error(&mut self, _at: Tick) {
+        self.errors += 1;
+    }
+}
+
+/// The way that gives the fewest errors for each byte; `None` if none gives bytes.
+fn best_way(
+    line: &Line,
+    options: &WireOptions,
+    ticks_per_second: Option<f64>,
+) -> Result<Option<(Way, Score)>, Problem> {
+    let said = match options.baud {
+        None => None,
+        Some(baud) => Some(ticks_per_second.ok_or(Problem::NoRate)? / baud as f64),
+    };
+    if let Some(ticks) = said.filter(|ticks| *ticks < FEWEST_TICKS) {
+        let tenths = (0..).take_while(|tenths| f64::from(*tenths) < ticks * 10.0 - 0.5).count() as u64;
+        return Err(Problem::TooSlow { tenths });
+    }
+    let wants = |wire| options.wire.is_none_or(|wanted| wanted == wire);
+    let units = if said.is_none() { unit::candidates(line) } else { Vec::new() };
+    let mut ways = Vec::new();
+    if wants(Wire::Uart) {
+        let said = said.map(|bit| unit::refine(line, bit));
+        ways.extend(said.into_iter().chain(units.iter().copied()).map(Way::Uart));
+    }
+    if wants(Wire::Manchester) {
+        let said = said.map(|bit| unit::refine(line, bit / 2.0));
+        ways.extend(said.into_iter().chain(units).map(Way::Manchester));
+    }
+    let scored = ways.into_iter().map(|way| (way, score(line, way))).filter(|(_, score)| score.bytes > 0);
+    Ok(scored.min_by_key(|(_, score)| (score.rank(), u64::MAX - score.bytes)))
+}
+
+/// The fewest ticks in a bit.
+const FEWEST_TICKS: f64 = 2.0;
+
+fn score(line: &Line, way: Way) -> Score {
+    let mut score = Score::default();
+    match way {
+        Way::Uart(bit) => {
+            let mut uart = Uart::new(bit, line.start, line.starts_high);
+            line.edges.iter().for_each(|edge| uart.edge(*edge, &mut score));
+            uart.finish(line.end, &mut score);
+        }
+        Way::Manchester(half) => {
+            let mut manchester = Manchester::new(half, line.start, line.starts_high);
+            line.edges.iter().for_each(|edge| manchester.edge(*edge, &mut score));
+            manchester.finish(line.end, &mut score);
+        }
+        Way::Port(_) => {}
+    }
+    score
+}
+
+/// What was received.
+#[derive(Debug, Default)]
+struct Received {
+    bytes: Vec<u8>,
+    times: ByteTimes,
+    errors: u64,
+    first_error: Option<WireError>,
+}
+
+impl Receiver for Received {
+    fn byte(&mut self, byte: u8, at: Tick) {
+        self.bytes.push(byte);
+        self.times.push(at);
+    }
+
+    fn error(&mut self, at: Tick) {
+        self.errors += 1;
+        self.first_error.get_or_insert(WireError { byte: self.bytes.len(), at });
+    }
+}
+
+impl Decoder {
+    /// Reads the recording from its beginning to its end.
+    fn read_all(&self, recording: &Recording) -> Result<(Vec<u8>, Reading), CaptureError> {
+        let indices = self.channels.iter().map(|(_, index)| *index).collect::<Vec<_>>();
+        let mut changes = Until::new(recording.changes(&indices)?);
+        let mut received = Received::default();
+        self.receive(&mut changes, &mut received);
+        let Until { end, problem, .. } = changes;
+        if received.bytes.is_empty() {
+            return Err(problem.unwrap_or_else(|| recording.error(Problem::Unreadable)));
+        }
+        let names = self
+            .channels
+            .iter()
+            .map(|(role, index)| (*role, recording.channels().get(*index).cloned().unwrap_or_default()));
+        let Received { bytes, times, errors, first_error } = received;
+        let reading = Reading {
+            wire: self.way.wire(),
+            said: WireOptions::default(),
+            channels: names.collect(),
+            ticks_per_bit: match self.way {
+                Way::Uart(bit) => Some(bit),
+                Way::Manchester(half) => Some(half * 2.0),
+                Way::Port(_) => None,
+            },
+            ticks_per_second: recording.ticks_per_second(),
+            times,
+            end,
+            errors,
+            first_error,
+            is_aligned: match self.way {
+                Way::Port(setup) => setup.is_aligned,
+                Way::Uart(_) | Way::Manchester(_) => true,
+            },
+            problem,
+        };
+        Ok((bytes, reading))
+    }
+
+    fn receive(&self, changes: &mut Until<impl Changes>, received: &mut Received) {
+        let Some(first) = changes.next() else { return };
+        let high = first.levels.is_high(0);
+        match self.way {
+            Way::Uart(bit) => {
+                let mut uart = Uart::new(bit, first.at, high);
+                each_edge(changes, high, |at| uart.edge(at, received));
+                uart.finish(changes.end, received);
+            }
+            Way::Manchester(half) => {
+                let mut manchester = Manchester::new(half, first.at, high);
+                each_edge(changes, high, |at| manchester.edge(at, received));
+                manchester.finish(changes.end, received);
+            }
+            Way::Port(setup) => {
+                let mut port = Port::new(setup, first.levels);
+                changes.by_ref().for_each(|change| port.change(change, received));
+                port.finish(changes.end, received);
+            }
+        }
+    }
+}
+
+/// The first channel's edges.
+fn each_edge(changes: &mut impl Iterator<Item = Change>, starts_high: bool, mut edge: impl FnMut(Tick)) {
+    let mut high = starts_high;
+    for change in changes {
+        if change.levels.is_high(0) != high {
+            high = !high;
+            edge(change.at);
+        }
+    }
+}
+
+/// The changes of a recording up to its end, or to what is wrong with it.
+struct Until<C> {
+    changes: C,
+    end: Tick,
+    problem: Option<CaptureError>,
+}
+
+impl<C: Changes> Until<C> {
+    const fn new(changes: C) -> Self {
+        Self { changes, end: Tick(0), problem: None }
+    }
+}
+
+impl<C: Changes> Iterator for Until<C> {
+    type Item = Change;
+
+    fn next(&mut self) -> Option<Change> {
+        match self.changes.next()? {
+            Ok(change) => {
+                self.end = change.at;
+                Some(change)
+            }
+            Err(error) => {
+                self.problem = Some(error);
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! SWO in its UART form: a start bit (low), eight data bits with the lowest first, a stop bit (high).
+//!
+//! "CoreSight Components TRM" (DDI 0314H), 11.11.2. The line is high when idle. Every byte is timed from its own start
+//! edge, so the bit time has to be right to about a twentieth only.
+//!
+//! A stop bit that is low is a framing error: a wrong edge was taken for a start. Then each edge near is tried, and the
+//! one that the most good bytes follow is where reading goes on.
+
+use std::collections::VecDeque;
+
+use super::Receiver;
+use super::changes::Tick;
+
+/// Reads bytes from the edges of a line.
+#[derive(Clone, Debug)]
+pub(super) struct Uart {
+    /// How long a bit takes, in ticks.
+    bit: f64,
+    /// The edges that are still needed. Neighbours go in opposite directions.
+    edges: VecDeque<Tick>,
+    /// Whether the first of `edges` falls. If there are none: whether the next one will.
+    falls: bool,
+    /// Since when the line has been high before the first of `edges`, if it is.
+    high_since: Tick,
+    /// Whether it is known where bytes start.
+    synchronised: bool,
+}
+
+/// How many good bytes decide where bytes start.
+const ENOUGH_FRAMES: usize = 16;
+
+/// The edges that have to be known ahead: ten for each byte looked at, and those that are tried.
+const LOOKAHEAD: usize = 10 * (ENOUGH_FRAMES + 2);
+
+/// The length of a byte on the wire, in bits, and where the middle of its stop bit is.
+const FRAME: f64 = 10.0;
+const STOP: f64 = 9.5;
+
+/// What a byte looks like if it starts at some edge.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    data: u8,
+    starts_low: bool,
+    stops_high: bool,
+    /// The index of the first edge behind the middle of the stop bit.
+    next: usize,
+}
+
+impl Uart {
+    /// A reader of a line that has this level at `start`.
+    pub(super) fn new(bit: f64, start: Tick, high: bool) -> Self {
+        Self { bit, edges: VecDeque::new(), falls: high, high_since: start, synchronised: false }
+    }
+
+    /// The line changes its level.
+    pub(super) fn edge(&mut self, at: Tick, receiver: &mut impl Receiver) {
+        self.edges.push_back(at);
+        // Work in batches, so that looking ahead costs little.
+        if self.edges.len() >= 2 * LOOKAHEAD {
+            while self.edges.len() > LOOKAHEAD {
+                self.read_frame(None, receiver);
+            }
+        }
+    }
+
+    /// The recording ends.
+    pub(super) fn finish(&mut self, end: Tick, receiver: &mut impl Receiver) {
+        while !self.edges.is_empty() {
+            self.read_frame(Some(end), receiver);
+        }
+    }
+
+    /// Reads one byte, or passes over what is none. Takes at least one edge.
+    fn read_frame(&mut self, end: Option<Tick>, receiver: &mut impl Receiver) {
+        if !self.falls {
+            self.drop_edges(1);
+            return;
+        }
+        if !self.synchronised {
+            self.synchronise();
+        }
+        let Some(&start) = self.edges.front() else { return };
+        let frame = self.frame(0);
+        if end.is_some_and(|end| start.until(end) < STOP * self.bit) {
+            // The recording ends within the byte.
+            self.edges.clear();
+        } else if frame.starts_low && frame.stops_high {
+            receiver.byte(frame.data, start);
+            self.drop_edges(frame.next);
+        } else {
+            receiver.error(start);
+            self.resynchronise(start, frame, receiver);
+        }
+    }
+
+    /// Finds the first byte. What is passed over belongs to one that started before the recording.
+    fn synchronise(&mut self) {
+        let Some(start) = self.edges.front() else { return };
+        self.synchronised = true;
+        if self.high_since.until(*start) < FRAME * self.bit {
+            let best = self.best_start(0);
+            self.drop_edges(best);
+        }
+    }
+
+    /// Goes on behind a byte that is none.
+    fn resynchronise(&mut self, start: Tick, frame: Frame, receiver: &mut impl Receiver) {
+        let best = self.best_start(2);
+        let stays_low = self.edges.get(1).is_none_or(|rise| start.until(*rise) > STOP * self.bit);
+        let was_in_place = self.edges.get(best).is_some_and(|next| start.until(*next) > STOP * self.bit);
+        // A disturbed stop bit spoils no data. A line that stays low sends nothing.
+        if frame.starts_low && was_in_place && !stays_low {
+            receiver.byte(frame.data, start);
+        }
+        self.drop_edges(best.max(1));
+    }
+
+    /// Of the falling edges from `first` on that are near, the one that most good bytes follow.
+    fn best_start(&self, first: usize) -> usize {
+        let Some(&start) = self.edges.front() else { return first };
+        let is_near = |index: &usize| {
+            self.edges.get(*index).is_some_and(|edge| start.until(*edge) <= (FRAME + 1.0) * self.bit)
+        };
+        let near = (first..self.edges.len()).step_by(2).take_while(is_near);
+        // Of equal ones the last is taken by `max_by_key`, so the order is turned round.
+        near.collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+            .max_by_key(|&index| self.good_frames(index))
+            .unwrap_or(first)
+    }
+
+    /// How many bytes without an error follow if one starts at an edge.
+    fn good_frames(&self, first: usize) -> usize {
+        let mut index = first;
+        for count in 0..ENOUGH_FRAMES {
+            if index >= self.edges.len() {
+                // Nothing more is known, and nothing spoke against it.
+                return ENOUGH_FRAMES;
+            }
+            let frame = self.frame(index);
+            if !frame.starts_low || !frame.stops_high {
+                return count;
+            }
+            index = frame.next;
+        }
+        ENOUGH_FRAMES
+    }
+
+    /// The byte that starts at the falling edge at `index`.
+    fn frame(&self, index: usize) -> Frame {
+        let start = self.edges.get(index).copied().unwrap_or_default();
+        let mut frame = Frame { data: 0, starts_low: true, stops_high: false, next: index + 1 };
+        let mut high = false;
+        for bit in 0_u8..10 {
+            let middle = (f64::from(bit) + 0.5) * self.bit;
+            while self.edges.get(frame.next).is_some_and(|edge| start.until(*edge) <= middle) {
+                high = !high;
+                frame.next += 1;
+            }
+            match bit {
+                0 => frame.starts_low = !high,
+                9 => frame.stops_high = high,
+                _ => frame.data = frame.data >> 1 | u8::from(high) << 7,
+            }
+        }
+        frame
+    }
+
+    fn drop_edges(&mut self, count: usize) {
+        let count = count.min(self.edges.len());
+        if let Some(last) = count.checked_sub(1).and_then(|last| self.edges.get(last)) {
+            self.high_since = *last;
+        }
+        self.edges.drain(..count);
+        self.falls ^= !count.is_multiple_of(2);
+    }
+}

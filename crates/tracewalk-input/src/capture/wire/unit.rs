@@ -1,0 +1,74 @@
+//! How long one bit takes, measured from the edges.
+//!
+//! Three steps, each of which needs only what the one before gives:
+//!
+//! ```text
+//! 1. the shortest pulses that are no accident       → rough candidates
+//! 2. around each, the unit that the distances between edges in the same direction are nearest to multiples of
+//! 3. least squares over those distances             → a unit that is exact to far below a sample
+//! ```
+//!
+//! Which candidate is right is not decided here: whoever decodes with them sees which one gives errors.
+
+use super::changes::Line;
+
+/// How many edges are looked at.
+pub(super) const EDGES: usize = 20_000;
+
+/// The most candidates; the shortest pulses may be disturbances.
+const CANDIDATES: usize = 5;
+
+/// Distances up to so many units count: a UART's byte is 10 long, and nothing is known of the time between bytes.
+const LONGEST: f64 = 10.4;
+
+/// The units that the line may have, in ticks.
+pub(super) fn candidates(line: &Line) -> Vec<f64> {
+    let mut pulses = line.pulses().filter(|pulse| *pulse > 0.0).collect::<Vec<_>>();
+    pulses.sort_by(f64::total_cmp);
+    // A crossing of wires makes a few pulses of any width; those of one bit are many.
+    let enough = (pulses.len() / 500).max(2);
+    let mut rest = pulses.as_slice();
+    let mut found = Vec::new();
+    while let (Some(&shortest), true) = (rest.first(), found.len() < CANDIDATES) {
+        let (group, longer) = rest.split_at(rest.partition_point(|pulse| *pulse <= shortest * 1.5));
+        if group.len() >= enough {
+            let mean = group.iter().sum::<f64>() / group.len() as f64;
+            found.push(refine(line, nearest_multiples(line, mean)));
+        }
+        rest = longer;
+    }
+    found
+}
+
+/// The unit within a fifth of `rough` that the distances are nearest to multiples of.
+fn nearest_multiples(line: &Line, rough: f64) -> f64 {
+    let periods = line.periods().filter(|period| *period <= rough * LONGEST).collect::<Vec<_>>();
+    let misfit = |unit: f64| {
+        let misfits = periods.iter().map(|period| (period / unit - (period / unit).round()).abs());
+        misfits.sum::<f64>()
+    };
+    // From long to short: of two that fit as well the longer one is right, all multiples fit a fraction of it too.
+    let units = (80..=125).rev().map(|percent| rough * f64::from(percent) / 100.0);
+    let fits = units.map(|unit| (unit, misfit(unit)));
+    fits.min_by(|(_, a), (_, b)| a.total_cmp(b)).map_or(rough, |(unit, _)| unit)
+}
+
+/// The unit near `rough` that fits best, by least squares.
+pub(super) fn refine(line: &Line, rough: f64) -> f64 {
+    let mut unit = rough;
+    for _ in 0..4 {
+        let (mut products, mut squares) = (0.0, 0.0);
+        for period in line.periods().filter(|period| *period <= unit * LONGEST) {
+            let count = (period / unit).round();
+            products += period * count;
+            squares += count * count;
+        }
+        let better = products / squares;
+        // No period at all, or the search runs away from where it started.
+        if !better.is_finite() || (better / rough - 1.0).abs() > 0.05 {
+            break;
+        }
+        unit = better;
+    }
+    unit
+}
