@@ -1,6 +1,7 @@
 //! The command line: options in, plain values out. What they mean is decided elsewhere.
 
 mod coverage;
+mod recording;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use tracewalk_input::capture::{Container, SourceDescription};
 use tracewalk_input::image::ImageRequest;
 
 pub(crate) use coverage::{Coverage, CoverageFormat, Limit, Merge};
+pub(crate) use recording::RecordingArgs;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -116,6 +118,8 @@ pub(crate) enum Command {
 pub(crate) struct CaptureArgs {
     /// A file of trace bytes, a capture.toml, or a snapshot directory; - is standard input.
     ///
+    /// A recording of a logic analyser (a sigrok session, VCD or CSV) stands for the bytes on its wires.
+    ///
     /// Memory that holds the trace may also be Intel HEX, S-records, an ELF core file, or text as GDB, OpenOCD, J-Link,
     /// pyOCD or probe-rs print it.
     ///
@@ -151,6 +155,9 @@ pub(crate) struct CaptureArgs {
     /// Only this trace ID (hexadecimal with 0x, or decimal); can be given several times.
     #[arg(long = "id", value_name = "ID", value_parser = trace_id, help_heading = "Capture")]
     pub(crate) ids: Vec<TraceId>,
+
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
 
     /// The program: an ELF file, or ADDRESS:FILE for raw memory bytes; can be given several times.
     #[arg(long = "image", value_name = "[ADDRESS:]FILE", value_hint = ValueHint::FilePath, help_heading = "Program")]

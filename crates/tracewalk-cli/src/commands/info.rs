@@ -8,6 +8,7 @@ use tracewalk::program::Program;
 use tracewalk::protocol::Field;
 use tracewalk::source::PacketItem;
 use tracewalk::span::CaptureOffset;
+use tracewalk_input::capture::wire::Reading;
 use tracewalk_report::analysis::Statistics;
 use tracewalk_report::drive::NoProgress;
 
@@ -44,6 +45,9 @@ fn buffer(out: &mut Output, work: &Work, index: usize, contents: &Contents) -> R
     writeln!(out, "{head}{}{head:#}, {}", buffer.file.display(), counted(buffer.bytes.len() as u64, "byte"))?;
     if let Some(dumped) = work.dumps.get(index).and_then(Option::as_ref) {
         writeln!(out, "  read from     {}, {}", dumped.dump.form, counted(dumped.dump.bytes(), "byte"))?;
+    }
+    if let Some(reading) = &buffer.wires {
+        wires(out, reading)?;
     }
     writeln!(out, "  container     {} ({})", contents.container.value, contents.container.origin)?;
     findings(out, &contents.findings)?;
@@ -85,6 +89,26 @@ fn findings(out: &mut Output, findings: &[Finding]) -> Result<(), Failure> {
     if !others.is_empty() {
         writeln!(out, "  either way    {}", others.join(", "))?;
     }
+    Ok(())
+}
+
+/// How a recording was read.
+fn wires(out: &mut Output, reading: &Reading) -> Result<(), Failure> {
+    let channels = reading.channels.iter().map(|(role, name)| format!("{name}={role}")).collect::<Vec<_>>();
+    writeln!(out, "  on the wires  {}, {}", reading.wire, channels.join(" "))?;
+    if let Some(rate) = reading.bits_per_second() {
+        writeln!(out, "  bit rate      {rate:.0} a second")?;
+    }
+    let seconds = |at| reading.seconds(at).unwrap_or_default();
+    if let (Some(length), Some(first), Some(last)) = (
+        reading.seconds(reading.end),
+        reading.times.at(0),
+        reading.times.len().checked_sub(1).and_then(|last| reading.times.at(last)),
+    ) {
+        let (first, last) = (seconds(first), seconds(last));
+        writeln!(out, "  recorded      {length:.6} s, bytes from {first:.6} s to {last:.6} s")?;
+    }
+    writeln!(out, "  wire errors   {}", reading.errors)?;
     Ok(())
 }
 

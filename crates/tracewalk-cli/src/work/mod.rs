@@ -66,9 +66,15 @@ type ProgramKey = (Option<String>, Option<Profile>);
 impl Work {
     /// Opens what the arguments name, and finds out what they do not say.
     pub(crate) fn open(args: &CaptureArgs, messages: &Messages) -> Result<Self, Failure> {
-        let mut capture = Capture::open(&args.capture)?;
+        let mut capture = Capture::open_with(&args.capture, &args.recording.options())?;
         let memory = memory::read(&capture, args.dump_address.map(Address))?;
         tell::refuse_wrong_files(&capture, &memory)?;
+        for buffer in &capture.buffers {
+            if args.strict {
+                strict::check_wires(buffer)?;
+            }
+            tell::wires(buffer, messages);
+        }
         capture.images.extend(args.images.iter().cloned());
         options::add(&mut capture, args)?;
         let mut loader = ImageLoader::new();

@@ -2,12 +2,26 @@
 
 use tracewalk::frame::FSYNC;
 use tracewalk::ids::TraceId;
+use tracewalk_input::capture::wire::Wire;
 use tracewalk_input::capture::{Buffer, Container, Protocol, SourceDescription};
 
 use super::Contents;
 use super::contents::Identified;
 use crate::failure::Failure;
 use crate::sources::config;
+
+/// Refuses a recording of which nobody said how it is read.
+pub(super) fn check_wires(buffer: &Buffer) -> Result<(), Failure> {
+    let Some(reading) = &buffer.wires else { return Ok(()) };
+    let needed = match (reading.said.wire, reading.wire) {
+        (None, Wire::Port) => "--wire port",
+        (None, Wire::Uart | Wire::Manchester) => "--wire WIRE and --baud BITS",
+        (Some(_), Wire::Uart | Wire::Manchester) if reading.said.baud.is_none() => "--baud BITS",
+        (Some(_), _) if reading.found_channels().next().is_some() => "--channel NAME=ROLE",
+        (Some(_), _) => return Ok(()),
+    };
+    Err(refuse(buffer, needed))
+}
 
 /// Refuses a buffer whose packing nobody said.
 pub(super) fn check_container(buffer: &Buffer) -> Result<(), Failure> {

@@ -121,6 +121,41 @@ pub(super) fn moved_image(request: &ImageRequest, place: &Place, messages: &Mess
     ));
 }
 
+/// Says how a recording was read, as the options that would have said it, and what of it could not be read.
+pub(super) fn wires(buffer: &Buffer, messages: &Messages) {
+    let Some(reading) = &buffer.wires else { return };
+    let mut options = Vec::new();
+    if reading.said.wire.is_none() {
+        options.push(format!("--wire {}", reading.wire));
+    }
+    if let (None, Some(rate)) = (reading.said.baud, reading.bits_per_second()) {
+        options.push(format!("--baud {rate:.0}"));
+    }
+    options.extend(reading.found_channels().map(|(role, name)| format!("--channel {name}={role}")));
+    if !options.is_empty() {
+        messages.note(format_args!("found out: {}", options.join(" ")));
+    }
+    let file = buffer.file.display();
+    if let Some(first) = reading.first_error {
+        let at = reading.seconds(first.at).map_or_else(String::new, |seconds| format!(", {seconds:.6} s"));
+        messages.incomplete(format_args!(
+            "{file}: {} on the wires, the first at offset {}{at}; check --wire and --channel, or record at a higher \
+             sample rate",
+            counted(reading.errors, "error"),
+            first.byte,
+        ));
+    }
+    if !reading.is_aligned {
+        messages.warning(format_args!(
+            "{file}: no synchronisation says where the bytes of the trace port start; if nothing is recognised, \
+             check the order of the pins with --channel"
+        ));
+    }
+    if let Some(problem) = &reading.problem {
+        messages.incomplete(format_args!("{problem}; what stands before it is decoded"));
+    }
+}
+
 /// A buffer that has nothing that can be decoded.
 pub(super) fn refuse_nothing(found: &[Identified], buffer: &Buffer, known: &Known) -> Result<(), Failure> {
     if !found.is_empty() {

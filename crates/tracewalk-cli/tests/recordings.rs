@@ -1,0 +1,238 @@
+//! Recordings of a logic analyser as captures.
+
+mod support;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use support::{Outcome, assert_same_runs, comparable, corpus, example, run};
+
+/// The levels of pins, and for how many nanoseconds they have them.
+type Levels = Vec<(u64, u64)>;
+
+/// SWO as a UART of 2 Mbaud.
+fn uart(bytes: &[u8]) -> Levels {
+    let bits = |byte: &u8| {
+        let byte = *byte;
+        std::iter::once(0).chain((0..8).map(move |bit| u64::from(byte >> bit & 1))).chain([1])
+    };
+    let bits = bytes.iter().flat_map(bits).map(|level| (level, 500));
+    [(1, 10_000)].into_iter().chain(bits).chain([(1, 10_000)]).collect()
+}
+
+/// A trace port with a clock (bit 0) and four pins of data.
+fn port(bytes: &[u8]) -> Levels {
+    let mut clock = 0;
+    let parts = bytes.iter().flat_map(|byte| [byte & 15, byte >> 4]).flat_map(|part| {
+        let data = u64::from(part) << 1;
+        clock ^= 1;
+        [(data | clock ^ 1, 10), (data | clock, 10)]
+    });
+    parts.chain([(0, 1000)]).collect()
+}
+
+/// A value change dump of these pins.
+fn dump(names: &[&str], levels: &[(u64, u64)]) -> String {
+    let mut text = String::from("$timescale 1 ns $end\n$scope module test $end\n");
+    let codes = || names.iter().zip(b'!'..).map(|(name, code)| (name, char::from(code)));
+    for (name, code) in codes() {
+        writeln!(text, "$var wire 1 {code} {name} $end").unwrap();
+    }
+    text += "$upscope $end\n$enddefinitions $end\n";
+    let mut at = 0;
+    for (level, time) in levels {
+        write!(text, "#{at}").unwrap();
+        for (index, (_, code)) in codes().enumerate() {
+            write!(text, " {}{code}", level >> index & 1).unwrap();
+        }
+        text.push('\n');
+        at += time;
+    }
+    writeln!(text, "#{at}").unwrap();
+    text
+}
+
+fn write(directory: &Path, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    let path = directory.join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn flow(capture: &Path, options: &[&str]) -> Outcome {
+    let image = example("m3-etmv3/m3.elf");
+    let arguments =
+        ["flow", capture.to_str().unwrap(), "--image", image.to_str().unwrap(), "--format", "runs"];
+    run(arguments.into_iter().chain(options.iter().copied()))
+}
+
+#[test]
+fn a_sigrok_session_of_hardware_is_decoded_as_the_bytes_that_were_made_of_it() {
+    let Some(session) = corpus("real/stm32f105/trace_example.sr") else { return };
+    let image = session.with_file_name("trace_example.elf");
+    let outcome = |capture: &Path, format: &str| {
+        let paths = [capture.to_str().unwrap(), "--image", image.to_str().unwrap()];
+        run(["flow", paths[0], paths[1], paths[2], "--format", format])
+    };
+    let runs = outcome(&session, "runs");
+    assert_eq!(runs.status, 0, "{}", runs.stderr);
+    let expected = std::fs::read_to_string(session.with_file_name("runs-02.txt")).unwrap();
+    assert_same_runs(&comparable(&runs.stdout), &comparable(&expected));
+    let bytes = session.with_file_name("swo.bin");
+    // The offsets in the JSON lines are those of the bytes.
+    assert_eq!(outcome(&session, "jsonl").stdout, outcome(&bytes, "jsonl").stdout);
+    assert!(runs.stderr.contains("found out: --wire uart --baud 80"), "{}", runs.stderr);
+    // The channel's name says what it is.
+    assert!(!runs.stderr.contains("--channel"), "{}", runs.stderr);
+}
+
+#[test]
+fn swo_and_trace_ports_give_what_the_bytes_give() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
+    let expected = std::fs::read_to_string(example("m3-etmv3/runs.txt")).unwrap();
+    let swo = write(directory.path(), "swo.vcd", dump(&["SWO"], &uart(&trace)));
+    let framed = [&[0xff, 0xff, 0xff, 0x7f][..], &trace].concat();
+    let pins = ["TRACECLK", "TRACED0", "TRACED1", "TRACED2", "TRACED3"];
+    let parallel = write(directory.path(), "port.vcd", dump(&pins, &port(&framed)));
+    for capture in [swo, parallel] {
+        let outcome = flow(&capture, &[]);
+        assert_eq!((outcome.status, &outcome.stdout), (0, &expected), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn options_and_descriptions_say_what_the_names_do_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
+    let expected = std::fs::read_to_string(example("m3-etmv3/runs.txt")).unwrap();
+    // The same on both pins: nobody knows which is meant.
+    let both = uart(&trace).into_iter().map(|(level, time)| (level * 3, time)).collect::<Vec<_>>();
+    let capture = write(directory.path(), "swo.vcd", dump(&["PB3", "PB4"], &both));
+    let outcome = flow(&capture, &[]);
+    assert_eq!(outcome.status, 2);
+    assert!(
+        outcome.stderr.contains("several channels carry bytes: PB3, PB4; choose one with --channel NAME=swo"),
+        "{}",
+        outcome.stderr
+    );
+    let options = ["--wire", "uart", "--baud", "2000000", "--channel", "PB4=swo"];
+    let outcome = flow(&capture, &options);
+    assert_eq!((outcome.status, &outcome.stdout), (0, &expected), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("--wire"), "{}", outcome.stderr);
+    let description = write(
+        directory.path(),
+        "capture.toml",
+        "[capture]\nfile = \"swo.vcd\"\nwire = \"uart\"\nchannels = { PB3 = \"swo\" }\n",
+    );
+    let outcome = flow(&description, &[]);
+    assert_eq!((outcome.status, &outcome.stdout), (0, &expected), "{}", outcome.stderr);
+}
+
+#[test]
+fn errors_on_the_wires_are_told_and_the_rest_is_decoded() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
+    let mut levels = uart(&trace);
+    // Most of the stop bit of byte 1000, behind the rest at the beginning.
+    let stop = 1 + 1000 * 10 + 9;
+    levels.splice(stop..=stop, [(0, 375), (1, 125)]);
+    let capture = write(directory.path(), "swo.vcd", dump(&["SWO"], &levels));
+    let outcome = flow(&capture, &[]);
+    assert_eq!(outcome.status, 2);
+    assert!(
+        outcome.stderr.contains("swo.vcd: 1 error on the wires, the first at offset 1000, 0.005010 s; check"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(outcome.stdout.lines().count() > 1000);
+}
+
+#[test]
+fn info_says_how_a_recording_was_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
+    let capture = write(directory.path(), "swo.vcd", dump(&["SWO"], &uart(&trace)));
+    let outcome = run(["info", capture.to_str().unwrap()]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    for expected in [
+        "on the wires  uart, SWO=swo",
+        "bit rate      2000000 a second",
+        "bytes from 0.000010 s to ",
+        "wire errors   0",
+    ] {
+        assert!(outcome.stdout.contains(expected), "{expected}: {}", outcome.stdout);
+    }
+}
+
+#[test]
+fn recordings_that_cannot_be_read_are_refused_in_one_sentence() {
+    let directory = tempfile::tempdir().unwrap();
+    let quiet = dump(&["SWO"], &[(1, 1000)]);
+    let cases: [(&str, &[u8], &[&str], &str); 7] = [
+        ("cut.sr", b"PK\x03\x04\x14\0\0\0", &[], "is no complete zip file: "),
+        ("a.vcd", b"$timescale 1 ns $end\n$enddefinitions $end\n", &[], "a.vcd: records no channel"),
+        (
+            "b.vcd",
+            b"$timescale 7 ns $end\n",
+            &[],
+            "b.vcd:1: expected a time like 1 ns for `$timescale`, found `7ns`",
+        ),
+        ("c.csv", b"Time [s],SWO\n0.5,1\n0.4,0\n", &[], "c.csv:3: the time goes back"),
+        ("quiet.vcd", quiet.as_bytes(), &[], "channel `SWO` carries no signal"),
+        (
+            "quiet.vcd",
+            quiet.as_bytes(),
+            &["--wire", "port"],
+            "which channel is clk is not known, expected it of SWO",
+        ),
+        ("quiet.vcd", quiet.as_bytes(), &["--channel", "SW0=swo"], "write --channel SWO=…"),
+    ];
+    for (name, bytes, options, message) in cases {
+        let outcome = flow(&write(directory.path(), name, bytes), options);
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{}", outcome.stderr);
+        assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(message), "expected {message:?} in {:?}", outcome.stderr);
+    }
+    let trace = example("m3-etmv3/trace.bin");
+    let outcome = flow(&trace, &["--baud", "1000000"]);
+    assert_eq!(outcome.status, 2);
+    assert!(outcome.stderr.contains("leave out --wire, --channel and --baud"), "{}", outcome.stderr);
+    for options in [["--wire", "uard"], ["--channel", "PB3"], ["--channel", "PB3=sw"], ["--baud", "0"]] {
+        let outcome = flow(&trace, &options);
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
+        assert!(outcome.stderr.contains(options[0]), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn strict_wants_to_be_told_how_a_recording_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
+    let expected = std::fs::read_to_string(example("m3-etmv3/runs.txt")).unwrap();
+    let capture = write(directory.path(), "swo.vcd", dump(&["PB3"], &uart(&trace)));
+    let all = [
+        "--strict",
+        "--container",
+        "frames",
+        "--source",
+        "0x10=etmv3,cpu=cortex-m3",
+        "--id",
+        "0x10",
+        "--wire",
+        "uart",
+        "--baud",
+        "2000000",
+        "--channel",
+        "PB3=swo",
+    ];
+    let needs =
+        [(7, "say --wire WIRE and --baud BITS"), (9, "say --baud BITS"), (11, "say --channel NAME=ROLE")];
+    for (said, needed) in needs {
+        let outcome = flow(&capture, &all[..said]);
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
+        assert!(outcome.stderr.contains(needed), "{}", outcome.stderr);
+    }
+    let outcome = flow(&capture, &all);
+    assert_eq!((outcome.status, &outcome.stdout), (0, &expected), "{}", outcome.stderr);
+    assert_eq!(outcome.stderr, "");
+}
