@@ -1,22 +1,46 @@
 //! Frames → the bytes of each owner.
+//!
+//! ```text
+//! bytes ─▶ frames, synchronisation taken out ─▶ held back ─▶ handed out
+//!              ▲                                   │
+//!              └── once more, at the right place ◀─┘ when they turn out not to be frames
+//! ```
 
-use super::unpack::Frame;
-use super::{
-    Account, Cause, Discontinuity, FRAME_BYTES, FRAME_DATA_BYTES, FSYNC, FrameSink, HSYNC, Owner, Piece,
-};
+use alloc::vec::Vec;
+
+use super::align::{Alignment, Frames};
+use super::evidence::IdSet;
+use super::held::{Held, Places};
+use super::layout::Frame;
+use super::recover::{DECIDING_FRAMES, Split, Verdict, judge, split};
+use super::search::{Search, Start};
+use super::unpacker::Unpacker;
+use super::watch::Watch;
+use super::wire::{Partial, SyncMatcher};
+use super::{Account, Cause, FRAME_BYTES, FSYNC, FrameSink};
 use crate::span::CaptureOffset;
 
-/// What stands between the frames of a capture.
+/// What stands between the frames of a capture, and where they start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Framing {
     /// Nothing, as in a trace buffer: a frame every 16 bytes from the first byte on. Barriers are recognised.
     #[default]
     Buffer,
-    /// FSYNCs and HSYNCs, as on a trace port. The frames start behind the first FSYNC, at any byte.
+    /// FSYNCs and HSYNCs, as on a trace port. Frames start behind the first FSYNC, at any byte, or where the evidence
+    /// says so.
     Port,
-    /// As [`Framing::Port`], but it is known that a frame starts after this many bytes, 0 to 15: for a capture without
-    /// FSYNCs. They are obeyed where they come all the same.
-    PortFrom(u8),
+    /// As [`Framing::Port`], but it is known where the frames start. FSYNCs are obeyed where they come all the same.
+    PortFrom(Alignment),
+}
+
+impl Framing {
+    /// One in so many frames is looked at closely. A buffer's bytes come from memory and nearly never get lost.
+    const fn interval(self) -> u64 {
+        match self {
+            Self::Buffer => 8,
+            Self::Port | Self::PortFrom(_) => 1,
+        }
+    }
 }
 
 /// The incomplete frame at the end of a capture.
@@ -31,347 +55,429 @@ pub struct Tail {
 /// A capture, in pieces of any size, to the bytes of each owner.
 ///
 /// How the capture is cut into pieces makes no difference, except that a run of whole frames may come as one
-/// [`Piece`] or as several.
+/// [`Piece`](super::Piece) or as several.
+///
+/// A deframer watches for signs that bytes were lost or inserted, and finds the frames again by FSYNC or by evidence
+/// (see [`Evidence`](super::Evidence)). To be able to take back what turned out to be no frames, it holds the newest
+/// frames back: at most 4 KiB of them. [`Deframer::without_recovery`] turns that off. A loss of whole frames leaves no
+/// signs.
+///
+/// ```
+/// use tracewalk::frame::{Deframer, Discontinuity, Formatter, FormatterOptions, FrameSink, Framing, Owner, Piece};
+/// use tracewalk::ids::TraceId;
+///
+/// #[derive(Default)]
+/// struct Losses(Vec<Discontinuity>);
+///
+/// impl FrameSink for Losses {
+///     fn data(&mut self, _: Owner, _: Piece<'_>) {}
+///     fn discontinuity(&mut self, discontinuity: Discontinuity) {
+///         self.0.push(discontinuity);
+///     }
+/// }
+///
+/// let id = TraceId::new(0x10).expect("a trace source's ID");
+/// let mut capture = Vec::new();
+/// let mut formatter = Formatter::new(FormatterOptions::default());
+/// for packet in 0..800 {
+///     formatter.write(id, &[0x84, 0x85 + packet as u8 % 8, 0x42, 0x11], &mut capture);
+///     if packet % 20 == 0 {
+///         formatter.flush(&mut capture);
+///     }
+/// }
+/// let lost_on_the_wire = 1605..1608;
+/// capture.drain(lost_on_the_wire);
+///
+/// let mut losses = Losses::default();
+/// let mut deframer = Deframer::new(Framing::Buffer);
+/// deframer.push(&capture, &mut losses);
+/// deframer.finish(&mut losses);
+/// let [loss] = losses.0.as_slice() else { panic!("one loss, not {:?}", losses.0) };
+/// assert_eq!(loss.to_string(), "3 bytes missing or 13 too many (modulo 16): 45 bytes lost at offset 1584");
+/// ```
 #[derive(Clone, Debug)]
 pub struct Deframer {
     framing: Framing,
     state: State,
-    owner: Owner,
     /// The start of a frame whose rest has not come yet.
     partial: Partial,
     /// What came of an FSYNC so far, at any alignment.
     sync: SyncMatcher,
-    /// Where the next byte stands.
+    held: Held,
+    /// `None` without recovery.
+    watch: Option<Watch>,
+    unpacker: Unpacker,
+    /// Bytes that were taken once and are to be taken again in front of new ones, the next one last.
+    again: Vec<(u8, u64)>,
+    /// Where the next new byte stands.
     position: u64,
-    account: Account,
+    /// The place behind the last byte that was taken.
+    taken: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum State {
     /// The next byte belongs to a frame.
     Synchronised,
-    /// Bytes from `since` on are lost, up to an FSYNC or to where a frame is known to start.
-    Searching { since: u64, known_start: Option<u64>, cause: Cause },
+    /// It is not known where frames start.
+    Searching(Search),
 }
 
-/// How many frames go into one piece at most. More do not make it faster, and the buffer lies on the stack.
-const RUN_FRAMES: usize = 64;
+/// How many frames behind the newest one are held back. It must outlast the time from a loss to the first doubt.
+const HELD_FRAMES: usize = 128;
+
+/// How many frames are taken at a time: few enough to stay in the fastest cache.
+const BLOCK_FRAMES: usize = 1024;
 
 impl Deframer {
     /// A deframer for a capture from its first byte.
     #[must_use]
     pub fn new(framing: Framing) -> Self {
-        let searching = |known_start| State::Searching { since: 0, known_start, cause: Cause::Start };
         Self {
             framing,
             state: match framing {
-                Framing::Buffer | Framing::PortFrom(0) => State::Synchronised,
-                Framing::PortFrom(start) => searching(Some(u64::from(start))),
-                Framing::Port => searching(None),
+                Framing::Port => State::Searching(Search::new(Cause::Start)),
+                Framing::PortFrom(start) if start != Alignment::default() => {
+                    State::Searching(Search::until(start))
+                }
+                Framing::Buffer | Framing::PortFrom(_) => State::Synchronised,
             },
-            owner: Owner::Unknown,
             partial: Partial::default(),
             sync: SyncMatcher::default(),
+            held: Held::default(),
+            watch: Some(Watch::new(None, framing.interval())),
+            unpacker: Unpacker::new(),
+            again: Vec::new(),
             position: 0,
-            account: Account::default(),
+            taken: 0,
         }
+    }
+
+    /// Only these trace IDs can be in the capture: others are a sign of lost bytes. To be called before the first
+    /// byte is pushed.
+    #[must_use]
+    pub fn expecting(mut self, sources: IdSet) -> Self {
+        self.watch = self.watch.map(|_| Watch::new(Some(sources), self.framing.interval()));
+        self
+    }
+
+    /// Takes the frames as they come: only FSYNCs correct where they start. Nothing is held back but an incomplete
+    /// frame. To be called before the first byte is pushed.
+    #[must_use]
+    pub fn without_recovery(mut self) -> Self {
+        self.watch = None;
+        self
     }
 
     /// Takes the next bytes of the capture.
     pub fn push(&mut self, input: &[u8], sink: &mut impl FrameSink) {
         let mut input = input;
         while !input.is_empty() {
-            let used = match self.state {
-                State::Searching { since, known_start, cause } => {
-                    self.search(input, since, known_start, cause, sink)
-                }
-                // What was searched through may have been the start of an FSYNC, which ends here.
-                State::Synchronised if self.partial.filled == 0 && !self.sync.in_progress() => {
-                    match self.whole_frames(input.as_chunks().0, sink) {
-                        0 => self.assemble(input, sink),
-                        frames => frames * FRAME_BYTES,
-                    }
-                }
-                State::Synchronised => self.assemble(input, sink),
-            };
-            input = input.get(used..).unwrap_or_default();
+            self.take_again(sink);
+            let taken = self.take(input, sink);
+            input = input.get(taken..).unwrap_or_default();
         }
+        self.take_again(sink);
     }
 
-    /// The capture ends here.
+    /// The capture ends here: hands out what was held back.
     pub fn finish(&mut self, sink: &mut impl FrameSink) -> Tail {
-        if let State::Searching { since, known_start, cause } = self.state {
-            self.lose(since, self.position, cause, sink);
-            self.state = State::Searching { since: self.position, known_start, cause };
+        loop {
+            match &mut self.state {
+                State::Synchronised => self.look(true, sink),
+                State::Searching(search) => match search.find(self.watch.as_ref()) {
+                    Some(start) => self.start_at(start, sink),
+                    None => self.unpacker.lose_until(self.taken, search.cause, sink),
+                },
+            }
+            if self.again.is_empty() {
+                break;
+            }
+            self.take_again(sink);
         }
-        let start = if self.partial.filled == 0 { self.position } else { self.partial.start };
-        self.partial.filled = 0;
-        let bytes = self.position - start;
-        self.account.tail += bytes;
+        self.release(self.held.end(), sink);
+        let start = self.partial.start().unwrap_or(self.taken);
+        self.partial.clear();
+        self.unpacker.overhead_until(start);
+        let bytes = self.taken - start;
+        self.unpacker.account.tail += bytes;
+        self.unpacker.accounted = self.taken;
         Tail { at: CaptureOffset(start), bytes }
     }
 
-    /// What became of the bytes so far. Those of an unfinished frame or search are not in it yet.
+    /// What became of the bytes so far. Those that are held back are not in it yet.
     #[must_use]
     pub const fn account(&self) -> &Account {
-        &self.account
+        &self.unpacker.account
     }
 
-    /// Takes frames as long as they have nothing of a trace port in them; returns how many.
-    fn whole_frames(&mut self, frames: &[[u8; FRAME_BYTES]], sink: &mut impl FrameSink) -> usize {
-        let mut taken = 0;
-        while let Some(bytes) = frames.get(taken) {
-            let run = self.data_frames(frames.get(taken..).unwrap_or_default(), sink);
-            taken += run;
-            if run != 0 {
-                continue;
+    fn is_port(&self) -> bool {
+        self.framing != Framing::Buffer
+    }
+
+    /// Takes some bytes from the start of `input`, which is not empty; returns how many.
+    fn take(&mut self, input: &[u8], sink: &mut impl FrameSink) -> usize {
+        let is_at_frame = matches!(self.state, State::Synchronised) && self.partial.start().is_none();
+        if is_at_frame && !self.sync.is_nearly_complete() {
+            let frames = input.as_chunks().0;
+            let taken = self.take_frames(frames.get(..BLOCK_FRAMES).unwrap_or(frames), sink);
+            if taken != 0 {
+                return taken * FRAME_BYTES;
             }
-            let frame = Frame::new(bytes);
-            let at = self.position;
-            if frame.has_sync_byte() && self.framing != Framing::Buffer {
-                break;
-            }
-            self.position += FRAME_BYTES as u64;
-            if !self.take_barrier(frame, at, sink) {
-                self.unpack(frame, |place| at + place as u64, sink);
-            }
-            taken += 1;
         }
-        if let Some([.., last]) = taken.checked_sub(1).and_then(|last| frames.get(last)) {
+        let Some(&byte) = input.first() else { return 0 };
+        self.position += 1;
+        self.take_byte(byte, self.position - 1, sink);
+        1
+    }
+
+    /// The fast path: takes frames as long as they are in order, and hands out all but the newest ones from where they
+    /// lie; returns how many it took.
+    fn take_frames(&mut self, frames: &[[u8; FRAME_BYTES]], sink: &mut impl FrameSink) -> usize {
+        let Some(watch) = &mut self.watch else {
+            let at = self.position;
+            let taken = self.unpacker.contiguous(at, frames, Frame::has_sync_byte, sink);
+            self.held.pass(taken);
+            self.step_over(frames.get(..taken).unwrap_or_default());
+            return taken;
+        };
+        let usual = watch.look_at(frames);
+        let (frames, _) = frames.split_at(usual);
+        let (old, new) = frames.split_at(usual.saturating_sub(HELD_FRAMES));
+        if !old.is_empty() {
+            self.release(self.held.end(), sink);
+            self.unpacker.frames(Places::Contiguous(self.position), old, sink);
+            self.held.pass(old.len());
+        }
+        self.held.extend(new, self.position + old.as_flattened().len() as u64);
+        self.release(self.held.end().saturating_sub(HELD_FRAMES as u64), sink);
+        self.step_over(frames);
+        usual
+    }
+
+    /// These frames came next, and have no synchronisation in them.
+    fn step_over(&mut self, frames: &[[u8; FRAME_BYTES]]) {
+        if let Some([.., last]) = frames.last() {
             self.sync = SyncMatcher::after(*last);
         }
-        taken
+        self.position += frames.as_flattened().len() as u64;
+        self.taken = self.position;
     }
 
-    /// The fast path: takes the leading frames that have no ID byte and hands them out together; returns how many.
-    fn data_frames(&mut self, frames: &[[u8; FRAME_BYTES]], sink: &mut impl FrameSink) -> usize {
-        let mut run = [[0; FRAME_DATA_BYTES]; RUN_FRAMES];
-        let mut taken = 0;
-        for (slot, frame) in run.iter_mut().zip(frames) {
-            let frame = Frame::new(frame);
-            if !frame.is_all_data() {
+    fn take_again(&mut self, sink: &mut impl FrameSink) {
+        while let Some((byte, at)) = self.again.pop() {
+            self.take_byte(byte, at, sink);
+        }
+        // Behind the last of them there may have been an HSYNC.
+        self.taken = self.position;
+    }
+
+    fn take_byte(&mut self, byte: u8, at: u64, sink: &mut impl FrameSink) {
+        self.taken = at + 1;
+        if let State::Searching(search) = &mut self.state {
+            search.take(byte, at);
+            self.go_on_searching(byte, sink);
+            return;
+        }
+        self.partial.take(byte, at);
+        if self.is_port() {
+            if self.sync.take(byte) {
+                self.full_sync(sink);
+                return;
+            }
+            self.partial.drop_half_sync();
+        }
+        if self.partial.is_complete() && !self.is_port() && self.partial.frame().is_barrier() {
+            self.partial.clear();
+            self.prove(sink);
+            self.unpacker.overhead_until(self.taken);
+            self.unpacker.lose_until(self.taken, Cause::Barrier, sink);
+            self.restart_watch();
+            return;
+        }
+        // Without recovery only an FSYNC can help after an ID that does not exist. An `ff` in a mixed place may be
+        // the start of one as long as only `ff`s follow it.
+        let decided = self.partial.is_complete() || !self.sync.is_in_progress();
+        if self.is_port() && self.watch.is_none() && decided && self.partial.frame().has_sync_byte() {
+            self.unpacker.overhead_until(self.partial.start().unwrap_or(at));
+            self.partial.clear();
+            self.state = State::Searching(Search::new(Cause::ImpossibleId));
+            return;
+        }
+        if self.partial.is_complete() {
+            self.held.push(&self.partial);
+            self.partial.clear();
+            self.look(false, sink);
+        }
+    }
+
+    /// An FSYNC was completed.
+    fn full_sync(&mut self, sink: &mut impl FrameSink) {
+        let sync = self.taken.saturating_sub(FSYNC.len() as u64);
+        if self.partial.start() == Some(sync) {
+            self.partial.clear();
+            self.prove(sink);
+        } else if let Some(Split { keep, resume, .. }) = self.split_before_sync() {
+            self.restart(keep, resume, Cause::MisplacedSync, sink);
+            return;
+        } else {
+            // What is held may be right; the frame that the FSYNC cut is not.
+            self.release(self.held.end(), sink);
+            self.unpacker.overhead_until(self.partial.start().unwrap_or(sync).min(sync));
+            self.partial.clear();
+            self.unpacker.lose_until(sync, Cause::MisplacedSync, sink);
+            self.restart_watch();
+        }
+        self.unpacker.overhead_until(self.taken);
+    }
+
+    /// Frames end where an FSYNC is: in front of a misplaced one, from some place on, they are not where they seemed.
+    /// `None` where nothing tells that it is farther away than the frame that the FSYNC cuts.
+    fn split_before_sync(&self) -> Option<Split> {
+        /// A few frames at the wrong alignment have so much against them, a healthy one never has.
+        const CLEARLY: i64 = 24;
+        let watch = self.watch.as_ref()?;
+        let held = self.held.frames(self.held.first(), self.held.end()).as_flattened();
+        let mut region = [held, self.partial.bytes()].concat();
+        region.truncate(region.len().checked_sub(FSYNC.len())?);
+        let alignment = Alignment::new(u8::try_from(region.len() % FRAME_BYTES).ok()?)?;
+        let ends_with_region = Frames::new(&region, alignment).last()?.end == region.len();
+        let usable = alignment != Alignment::default() && ends_with_region;
+        let found = usable.then(|| split(&region, alignment, watch, self.unpacker.owner))?;
+        (found.gain >= CLEARLY).then_some(Split { keep: self.held.first() + found.keep, ..found })
+    }
+
+    /// The frames up to here are where they were taken to be.
+    fn prove(&mut self, sink: &mut impl FrameSink) {
+        if let Some(watch) = &mut self.watch {
+            watch.be_quiet_until(self.held.end());
+        }
+        self.look(false, sink);
+        self.release(self.held.end(), sink);
+    }
+
+    /// Looks at the new frames and hands out the old ones. `is_end` says that nothing comes behind them.
+    fn look(&mut self, is_end: bool, sink: &mut impl FrameSink) {
+        loop {
+            let Some(watch) = &mut self.watch else {
+                self.release(self.held.end(), sink);
+                return;
+            };
+            let new = self.held.frames(watch.next, self.held.end());
+            let Some(doubtful) = new.iter().find(|bytes| watch.look(bytes)) else { break };
+            if !is_end && self.held.end() - watch.next < DECIDING_FRAMES {
                 break;
             }
-            let [data @ .., _] = frame.restored();
-            *slot = data;
-            taken += 1;
-        }
-        if let Some(run) = run.get(..taken).filter(|run| !run.is_empty()) {
-            self.emit(self.owner, self.position, run.as_flattened(), sink);
-            self.account.overhead += taken as u64;
-            self.position += (taken * FRAME_BYTES) as u64;
-        }
-        taken
-    }
-
-    /// Hands out one frame. `place` tells where a byte of the frame stands in the capture.
-    fn unpack(&mut self, frame: Frame, place: impl Fn(usize) -> u64, sink: &mut impl FrameSink) {
-        let bytes = frame.restored();
-        let before = self.account.total();
-        let owner = frame.segments(self.owner, |segment| {
-            let mut start = segment.start;
-            // HSYNCs inside the frame cut a segment into several pieces.
-            while start < segment.end {
-                let at = place(start);
-                let end = (start + 1..segment.end)
-                    .find(|&next| place(next) != at + (next - start) as u64)
-                    .unwrap_or(segment.end);
-                self.emit(segment.owner, at, bytes.get(start..end).unwrap_or_default(), sink);
-                start = end;
-            }
-        });
-        self.owner = owner;
-        self.account.overhead += FRAME_BYTES as u64 - (self.account.total() - before);
-    }
-
-    /// Takes a frame that is Linux's barrier; returns whether it was one.
-    fn take_barrier(&mut self, frame: Frame, at: u64, sink: &mut impl FrameSink) -> bool {
-        let is_barrier = frame.is_barrier();
-        if is_barrier {
-            self.account.overhead += FRAME_BYTES as u64;
-            self.lose(at, at, Cause::Barrier, sink);
-        }
-        is_barrier
-    }
-
-    #[inline]
-    fn emit(&mut self, owner: Owner, at: u64, bytes: &[u8], sink: &mut impl FrameSink) {
-        self.account.add(owner, bytes.len() as u64);
-        sink.data(owner, Piece { at: CaptureOffset(at), bytes });
-    }
-
-    /// Takes bytes into the partial frame until it is complete or given up; returns how many.
-    fn assemble(&mut self, input: &[u8], sink: &mut impl FrameSink) -> usize {
-        for (index, &byte) in input.iter().enumerate() {
-            if self.take_byte(byte, sink) {
-                return index + 1;
+            match judge(&self.held, watch, self.unpacker.owner, self.framing != Framing::Buffer) {
+                Verdict::Unfounded => watch.acquit(doubtful),
+                Verdict::Realign { keep, resume, alignment } => {
+                    self.restart(keep, resume, Cause::Shifted { by: alignment }, sink);
+                    return;
+                }
+                Verdict::Lost { keep } => {
+                    self.lose_frames(keep, sink);
+                    return;
+                }
             }
         }
-        input.len()
+        if let Some(watch) = &self.watch {
+            self.release(watch.next.saturating_sub(HELD_FRAMES as u64), sink);
+        }
     }
 
-    /// Takes one byte into the partial frame; returns whether the frame is done with.
-    fn take_byte(&mut self, byte: u8, sink: &mut impl FrameSink) -> bool {
-        let is_port = self.framing != Framing::Buffer;
-        self.partial.take(byte, self.position);
-        self.position += 1;
-        if is_port && self.sync.take(byte) {
-            self.full_sync(sink);
-            return true;
+    /// Hands out the frames in front of number `until`.
+    fn release(&mut self, until: u64, sink: &mut impl FrameSink) {
+        while let Some((places, frames)) = self.held.front(until) {
+            self.unpacker.frames(places, frames, sink);
+            let count = frames.len();
+            self.held.drop_front(count);
         }
-        if is_port && self.partial.drop_half_sync() {
-            if self.partial.filled == 0 {
-                self.account.overhead += HSYNC.len() as u64;
+    }
+
+    /// Only the frames in front of `keep` are right. Goes on with byte `resume` behind the first held frame's start.
+    fn restart(&mut self, keep: u64, resume: usize, cause: Cause, sink: &mut impl FrameSink) {
+        let (mut bytes, lost) = self.take_back(keep, resume, sink);
+        self.unpacker.overhead_until(lost);
+        let end = bytes.first().map_or(self.taken, |&(_, at)| at);
+        let cause = if lost == 0 { Cause::Start } else { cause };
+        self.unpacker.lose_until(end, cause, sink);
+        bytes.reverse();
+        self.again.append(&mut bytes);
+        self.restart_watch();
+    }
+
+    /// Only the frames in front of `keep` are right, and the next one does not start where it seemed to.
+    fn lose_frames(&mut self, keep: u64, sink: &mut impl FrameSink) {
+        let index = usize::try_from(keep - self.held.first()).unwrap_or(usize::MAX);
+        let (mut bytes, lost) = self.take_back(keep, index.saturating_mul(FRAME_BYTES) + 1, sink);
+        self.unpacker.overhead_until(lost);
+        bytes.reverse();
+        self.again.append(&mut bytes);
+        self.state = State::Searching(Search::new(Cause::NoFrames));
+    }
+
+    /// Hands out the frames in front of `keep`, and takes back all bytes from byte `resume` on, counted from the
+    /// first held frame's start. Returns them with their places, and the place of frame `keep`.
+    fn take_back(&mut self, keep: u64, resume: usize, sink: &mut impl FrameSink) -> (Vec<(u8, u64)>, u64) {
+        let first = self.held.first();
+        let mut bytes = Vec::new();
+        self.held.bytes(|byte, at| bytes.push((byte, at)));
+        let partial = self.partial.bytes().iter().enumerate();
+        bytes.extend(partial.map(|(index, &byte)| (byte, self.partial.place(index))));
+        let kept = usize::try_from(keep - first).unwrap_or(usize::MAX).saturating_mul(FRAME_BYTES);
+        let lost = bytes.get(kept).map_or(self.taken, |&(_, at)| at);
+        self.release(keep, sink);
+        self.held.clear();
+        self.partial.clear();
+        self.sync = SyncMatcher::default();
+        bytes.drain(..resume.min(bytes.len()));
+        (bytes, lost)
+    }
+
+    fn restart_watch(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.restart(self.held.end());
+        }
+    }
+
+    /// A byte was added to the search.
+    fn go_on_searching(&mut self, byte: u8, sink: &mut impl FrameSink) {
+        let State::Searching(search) = &mut self.state else { return };
+        if self.sync.take(byte) {
+            if let Some(start) = search.find_before_sync(self.watch.as_ref()) {
+                self.start_at(start, sink);
+                return;
             }
-            return self.partial.filled == 0;
+            let cause = search.cause;
+            self.unpacker.lose_until(self.taken.saturating_sub(FSYNC.len() as u64), cause, sink);
+            self.unpacker.overhead_until(self.taken);
+            self.state = State::Synchronised;
+            self.restart_watch();
+        } else if search.skip == Some(search.bytes.len()) {
+            let lost = search.bytes.len();
+            self.start_behind(lost, sink);
+        } else if let Some(start) = search.find_now_and_then(self.watch.as_ref()) {
+            self.start_at(start, sink);
         }
-        let complete = self.partial.filled == FRAME_BYTES;
-        // An `ff` in a mixed place may be the start of an FSYNC as long as only `ff`s follow it.
-        let decided = complete || !self.sync.in_progress();
-        if is_port && decided && self.partial.frame().has_sync_byte() {
-            self.desynchronise(Cause::ImpossibleId);
-            return true;
-        }
-        if complete {
-            self.complete_partial(sink);
-        }
-        complete
     }
 
-    /// An FSYNC ends at the current position.
-    fn full_sync(&mut self, sink: &mut impl FrameSink) {
-        let sync = self.position - FSYNC.len() as u64;
-        let start = self.partial.start;
-        if start != sync {
-            // It may start in front of the partial frame, in what was taken for an auxiliary byte.
-            self.lose(start.min(sync), sync, Cause::MisplacedSync, sink);
+    /// The search found frames.
+    fn start_at(&mut self, start: Start, sink: &mut impl FrameSink) {
+        if let Some(watch) = &mut self.watch {
+            watch.trust(start.sources);
         }
-        self.account.overhead += self.position - start.max(sync);
-        self.partial.filled = 0;
+        self.start_behind(start.index, sink);
     }
 
-    fn complete_partial(&mut self, sink: &mut impl FrameSink) {
-        let Partial { places, start, .. } = self.partial;
-        let frame = self.partial.frame();
-        self.partial.filled = 0;
-        if self.take_barrier(frame, start, sink) {
+    /// The search ends: frames start behind the first `lost` of its bytes.
+    fn start_behind(&mut self, lost: usize, sink: &mut impl FrameSink) {
+        let State::Searching(search) = core::mem::replace(&mut self.state, State::Synchronised) else {
             return;
-        }
-        self.unpack(frame, |place| places[place / 2] + (place % 2) as u64, sink);
-        // HSYNCs between the pairs.
-        self.account.overhead += self.position - start - FRAME_BYTES as u64;
-    }
-
-    /// The frame in work cannot be one: nothing is known about the frames any more.
-    fn desynchronise(&mut self, cause: Cause) {
-        self.state = State::Searching { since: self.partial.start, known_start: None, cause };
-        self.partial.filled = 0;
-    }
-
-    /// Passes over bytes in search of a frame's start; returns how many.
-    fn search(
-        &mut self,
-        input: &[u8],
-        since: u64,
-        known_start: Option<u64>,
-        cause: Cause,
-        sink: &mut impl FrameSink,
-    ) -> usize {
-        for (index, &byte) in input.iter().enumerate() {
-            if known_start == Some(self.position) {
-                self.lose(since, self.position, cause, sink);
-                self.state = State::Synchronised;
-                return index;
-            }
-            self.position += 1;
-            if self.sync.take(byte) {
-                self.lose(since, self.position - FSYNC.len() as u64, cause, sink);
-                self.account.overhead += FSYNC.len() as u64;
-                self.state = State::Synchronised;
-                return index + 1;
-            }
-        }
-        input.len()
-    }
-
-    /// Reports that the bytes from `start` to `end` are not part of any frame, if need be.
-    fn lose(&mut self, start: u64, end: u64, cause: Cause, sink: &mut impl FrameSink) {
-        let bytes = end - start;
-        if bytes == 0 && cause == Cause::Start {
-            return;
-        }
-        self.owner = Owner::Unknown;
-        self.account.lost += bytes;
-        sink.discontinuity(Discontinuity { at: CaptureOffset(start), bytes, cause });
-    }
-}
-
-/// A frame that is put together from several pieces of input, or around HSYNCs.
-#[derive(Clone, Copy, Debug, Default)]
-struct Partial {
-    bytes: [u8; FRAME_BYTES],
-    /// How many of `bytes` are there; the others are zero.
-    filled: usize,
-    /// Where each pair of them stood.
-    places: [u64; FRAME_BYTES / 2],
-    /// Where the first of them stood.
-    start: u64,
-}
-
-impl Partial {
-    /// Adds a byte. The caller takes a complete frame away before it adds another.
-    fn take(&mut self, byte: u8, at: u64) {
-        if self.filled == 0 {
-            *self = Self { start: at, ..Self::default() };
-        }
-        if let Some(slot) = self.bytes.get_mut(self.filled) {
-            *slot = byte;
-        }
-        if let (0, Some(place)) = (self.filled % 2, self.places.get_mut(self.filled / 2)) {
-            *place = at;
-        }
-        self.filled += 1;
-    }
-
-    /// Takes an HSYNC at the end away; returns whether there was one.
-    fn drop_half_sync(&mut self) -> bool {
-        let Some(pair) = self.filled.checked_sub(2).filter(|pair| pair % 2 == 0) else { return false };
-        let Some(last) = self.bytes.get_mut(pair..self.filled).filter(|last| *last == HSYNC) else {
-            return false;
         };
-        last.fill(0);
-        self.filled = pair;
-        true
-    }
-
-    fn frame(&self) -> Frame {
-        Frame::new(&self.bytes)
-    }
-}
-
-/// Finds FSYNCs at any alignment. No frame has those four bytes in it, wherever one starts to read: three `ff` in a
-/// row put one into a mixed place, where it would be ID `0x7f`.
-#[derive(Clone, Copy, Debug, Default)]
-struct SyncMatcher {
-    /// How many `ff` came last, at most 3.
-    ones: u8,
-}
-
-impl SyncMatcher {
-    /// The matcher behind a frame that ends in `last` and has no `ff` in its mixed places.
-    fn after(last: u8) -> Self {
-        Self { ones: u8::from(last == 0xff) }
-    }
-
-    /// Takes a byte; returns whether it completes an FSYNC.
-    fn take(&mut self, byte: u8) -> bool {
-        let complete = self.ones == 3 && byte == 0x7f;
-        self.ones = if byte == 0xff { (self.ones + 1).min(3) } else { 0 };
-        complete
-    }
-
-    /// The last byte may belong to an FSYNC.
-    fn in_progress(self) -> bool {
-        self.ones != 0
+        let end = search.places.get(lost).copied().unwrap_or(self.taken);
+        self.unpacker.lose_until(end, search.cause, sink);
+        self.again.extend(search.bytes.into_iter().zip(search.places).skip(lost).rev());
+        self.sync = SyncMatcher::default();
+        self.restart_watch();
     }
 }

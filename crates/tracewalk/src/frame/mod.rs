@@ -14,7 +14,9 @@
 //! of bytes. A buffer has neither, but Linux's drivers put a whole frame of four FSYNCs where a trace was cut.
 //!
 //! - [`Deframer`] takes a capture in pieces of any size and hands out each owner's bytes with their place in the
-//!   capture. Every capture byte is accounted for once: see [`Account`].
+//!   capture. Every capture byte is accounted for once: see [`Account`]. Where bytes are missing it finds the frames
+//!   again, and says what is lost.
+//! - [`Ranking`] says where frames start in bytes without synchronisation, and why: see [`Evidence`].
 //! - [`Formatter`] is the way back.
 //! - [`Places`] remembers where a source's bytes stood in the capture.
 //!
@@ -48,10 +50,18 @@
 //! ```
 
 mod account;
+mod align;
 mod decode;
 mod encode;
+mod evidence;
+mod held;
+mod layout;
 mod places;
-mod unpack;
+mod recover;
+mod search;
+mod unpacker;
+mod watch;
+mod wire;
 
 use core::fmt;
 
@@ -59,8 +69,10 @@ use crate::ids::TraceId;
 use crate::span::CaptureOffset;
 
 pub use account::Account;
+pub use align::{Alignment, Candidate, Ranking};
 pub use decode::{Deframer, Framing, Tail};
 pub use encode::{Formatter, FormatterOptions};
+pub use evidence::{Evidence, IdSet};
 pub use places::Places;
 
 /// The bytes of a frame.
@@ -197,8 +209,15 @@ pub enum Cause {
     Barrier,
     /// An FSYNC in the middle of a frame: the frames in front of it were not where they were thought to be.
     MisplacedSync,
-    /// An ID byte for ID `0x7f`, which no formatter makes, in a trace port's capture.
+    /// An ID byte for ID `0x7f`, which no formatter makes, in a trace port's capture that is read without recovery.
     ImpossibleId,
+    /// Frames go on so many bytes later than they should, modulo 16: so many were inserted, or are missing at 16.
+    Shifted {
+        /// How many.
+        by: Alignment,
+    },
+    /// There are no frames at any alignment, for a while.
+    NoFrames,
 }
 
 impl fmt::Display for Discontinuity {
@@ -211,6 +230,12 @@ impl fmt::Display for Discontinuity {
                 write!(f, "found FSYNC inside a frame, expected it between two: {bytes} bytes lost")
             }
             Cause::ImpossibleId => write!(f, "found ID 0x7f, expected a trace ID: {bytes} bytes lost"),
+            Cause::Shifted { by } => {
+                let inserted = by.bytes();
+                let missing = FRAME_BYTES - usize::from(inserted);
+                write!(f, "{missing} bytes missing or {inserted} too many (modulo 16): {bytes} bytes lost")
+            }
+            Cause::NoFrames => write!(f, "found no frames in {bytes} bytes"),
         }?;
         write!(f, " at {}", self.at)
     }

@@ -6,13 +6,13 @@ use super::{FRAME_BYTES, FRAME_DATA_BYTES, Owner};
 const MIXED_BIT_0: u64 = 0x0001_0001_0001_0001;
 
 /// A frame of 16 bytes, as the formatter made it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     low: u64,
     high: u64,
 }
 
-/// What stands at one place of a frame, front to back.
+/// Data bytes of one owner in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
     pub(super) owner: Owner,
@@ -20,6 +20,13 @@ pub(super) struct Segment {
     pub(super) start: usize,
     /// The place behind the last byte.
     pub(super) end: usize,
+}
+
+/// How many frames from the first one on have no ID byte: they are 15 bytes of data each.
+#[inline]
+pub(super) fn leading_data_frames(frames: &[[u8; FRAME_BYTES]]) -> usize {
+    let has_id = |bytes: &[u8; FRAME_BYTES]| !Frame::new(bytes).is_all_data();
+    frames.iter().position(has_id).unwrap_or(frames.len())
 }
 
 impl Frame {
@@ -32,26 +39,38 @@ impl Frame {
 
     /// No mixed byte is an ID: the frame is 15 bytes of data.
     #[inline]
-    pub(super) fn is_all_data(self) -> bool {
+    pub(super) const fn is_all_data(self) -> bool {
         (self.low | self.high) & MIXED_BIT_0 == 0
     }
 
     /// Bit n is set where mixed byte 2n is an ID byte.
     #[inline]
-    pub(super) fn id_places(self) -> u8 {
+    pub(super) const fn id_pairs(self) -> u64 {
         gather(self.low) | gather(self.high) << 4
+    }
+
+    /// The frame's ID bytes, front to back: place and byte.
+    #[inline]
+    pub(super) fn id_bytes(self) -> impl Iterator<Item = (usize, u8)> {
+        let mut pairs = self.id_pairs();
+        core::iter::from_fn(move || {
+            let pair = pairs.trailing_zeros();
+            pairs &= pairs.checked_sub(1)?;
+            let half = if pair < 4 { self.low } else { self.high };
+            let [byte, ..] = (half >> (16 * (pair % 4))).to_le_bytes();
+            Some((2 * pair as usize, byte))
+        })
     }
 
     /// A mixed byte is `0xff`: synchronisation, or an ID that does not exist.
     #[inline]
-    pub(super) fn has_sync_byte(self) -> bool {
-        let is_sync_byte = |word: u64| word.to_le_bytes().iter().step_by(2).any(|&byte| byte == 0xff);
-        is_sync_byte(self.low) || is_sync_byte(self.high)
+    pub(super) const fn has_sync_byte(self) -> bool {
+        has_mixed_ff(self.low) || has_mixed_ff(self.high)
     }
 
     /// The frame is four FSYNCs.
     #[inline]
-    pub(super) fn is_barrier(self) -> bool {
+    pub(super) const fn is_barrier(self) -> bool {
         const TWO: u64 = 0x7fff_ffff_7fff_ffff;
         self.low == TWO && self.high == TWO
     }
@@ -65,35 +84,30 @@ impl Frame {
         (u128::from(low) | u128::from(high) << 64).to_le_bytes()
     }
 
-    /// The auxiliary byte.
+    /// The auxiliary byte: bit n goes with mixed byte 2n.
     #[inline]
-    pub(super) fn auxiliary(self) -> u8 {
-        let [.., auxiliary] = self.high.to_le_bytes();
-        auxiliary
+    const fn auxiliary(self) -> u64 {
+        self.high >> 56
     }
 
     /// Calls `visit` with each stretch of data, in order, and returns the owner of what comes behind the frame.
     #[inline]
     pub(super) fn segments(self, owner: Owner, mut visit: impl FnMut(Segment)) -> Owner {
         let auxiliary = self.auxiliary();
-        let bytes = (u128::from(self.low) | u128::from(self.high) << 64).to_le_bytes();
         let mut owner = owner;
         let mut start = 0;
-        let mut ids = self.id_places();
-        while ids != 0 {
-            let pair = ids.trailing_zeros() as usize;
-            ids &= ids - 1;
-            let place = 2 * pair;
+        for (place, id_byte) in self.id_bytes() {
             if start < place {
                 visit(Segment { owner, start, end: place });
             }
             start = place + 1;
-            let delayed = auxiliary >> pair & 1 == 1 && start < FRAME_DATA_BYTES;
-            if delayed {
+            // Byte 14 has no data byte behind it that the change could be delayed by.
+            let is_delayed = auxiliary >> (place / 2) & 1 == 1 && start < FRAME_DATA_BYTES;
+            if is_delayed {
                 visit(Segment { owner, start, end: start + 1 });
                 start += 1;
             }
-            owner = Owner::from_id_byte(bytes[place & (FRAME_BYTES - 1)]);
+            owner = Owner::from_id_byte(id_byte);
         }
         if start < FRAME_DATA_BYTES {
             visit(Segment { owner, start, end: FRAME_DATA_BYTES });
@@ -105,14 +119,21 @@ impl Frame {
 /// Moves bit n of a 4-bit number to bit 16n: one multiplication puts copies at every 15th place, the mask keeps one of
 /// each.
 #[inline]
-const fn spread(bits: u8) -> u64 {
-    (bits as u64).wrapping_mul(1 | 1 << 15 | 1 << 30 | 1 << 45) & MIXED_BIT_0
+const fn spread(bits: u64) -> u64 {
+    bits.wrapping_mul(1 | 1 << 15 | 1 << 30 | 1 << 45) & MIXED_BIT_0
 }
 
 /// The way back from [`spread`]: bit 16n becomes bit n.
 #[inline]
-const fn gather(word: u64) -> u8 {
-    ((word & MIXED_BIT_0).wrapping_mul(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3) >> 48 & 0b1111) as u8
+const fn gather(word: u64) -> u64 {
+    (word & MIXED_BIT_0).wrapping_mul(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3) >> 48 & 0b1111
+}
+
+/// A mixed byte of a half frame is `0xff`. Adding 1 to each carries into the byte above only from there.
+#[inline]
+const fn has_mixed_ff(word: u64) -> bool {
+    const MIXED: u64 = 0xff * MIXED_BIT_0;
+    ((word & MIXED) + MIXED_BIT_0) & !MIXED != 0
 }
 
 #[cfg(test)]
@@ -121,12 +142,21 @@ mod tests {
 
     #[test]
     fn spread_and_gather_are_inverse_for_every_half_of_an_auxiliary_byte() {
-        for bits in 0..16u8 {
+        for bits in 0..16 {
             let spread = spread(bits);
             for n in 0..4 {
-                assert_eq!(spread >> (16 * n) & 0xffff, u64::from(bits >> n & 1), "bit {n} of {bits:04b}");
+                assert_eq!(spread >> (16 * n) & 0xffff, bits >> n & 1, "bit {n} of {bits:04b}");
             }
             assert_eq!(gather(spread | !MIXED_BIT_0), bits);
+        }
+    }
+
+    #[test]
+    fn a_sync_byte_is_found_at_every_mixed_place_and_at_no_other() {
+        for place in 0..FRAME_BYTES {
+            let mut bytes = [0xfe; FRAME_BYTES];
+            bytes[place] = 0xff;
+            assert_eq!(Frame::new(&bytes).has_sync_byte(), place % 2 == 0, "place {place}");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Properties of the deframer and the formatter, over random sources, frames and cuts.
 
+mod recovery;
+
 use std::collections::BTreeMap;
 use std::vec::Vec;
 
@@ -40,8 +42,11 @@ impl Record {
 }
 
 fn deframe(framing: Framing, input: &[u8], cuts: &[usize]) -> (Record, Tail, Account) {
+    deframe_with(Deframer::new(framing), input, cuts)
+}
+
+fn deframe_with(mut deframer: Deframer, input: &[u8], cuts: &[usize]) -> (Record, Tail, Account) {
     let mut record = Record::default();
-    let mut deframer = Deframer::new(framing);
     let mut rest = input;
     for &cut in cuts {
         let (piece, behind) = rest.split_at(cut.min(rest.len()));
@@ -84,8 +89,12 @@ fn likely_bytes() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
 }
 
+fn port_from(bytes: u8) -> Framing {
+    Framing::PortFrom(Alignment::new(bytes).expect("below 16"))
+}
+
 fn framing() -> impl Strategy<Value = Framing> {
-    prop_oneof![Just(Framing::Buffer), Just(Framing::Port), (0..16u8).prop_map(Framing::PortFrom)]
+    prop_oneof![Just(Framing::Buffer), Just(Framing::Port), (0..16u8).prop_map(port_from)]
 }
 
 fn options() -> impl Strategy<Value = FormatterOptions> {
@@ -103,8 +112,15 @@ fn writes() -> impl Strategy<Value = Vec<(u8, Vec<u8>)>> {
 
 proptest! {
     #[test]
-    fn every_byte_is_accounted_for_once(input in likely_bytes(), framing in framing()) {
-        let (record, tail, account) = deframe(framing, &input, &[]);
+    fn every_byte_is_accounted_for_once(
+        input in likely_bytes(),
+        framing in framing(),
+        cuts in prop::collection::vec(0..20usize, 0..40),
+        recovery: bool,
+    ) {
+        let deframer = Deframer::new(framing);
+        let deframer = if recovery { deframer } else { deframer.without_recovery() };
+        let (record, tail, account) = deframe_with(deframer, &input, &cuts);
         assert_tiling(&input, &record, tail, &account);
     }
 
@@ -113,9 +129,12 @@ proptest! {
         input in likely_bytes(),
         framing in framing(),
         cuts in prop::collection::vec(0..20usize, 0..40),
+        recovery: bool,
     ) {
-        let (whole, whole_tail, whole_account) = deframe(framing, &input, &[]);
-        let (cut, tail, account) = deframe(framing, &input, &cuts);
+        let deframer = Deframer::new(framing);
+        let deframer = if recovery { deframer } else { deframer.without_recovery() };
+        let (whole, whole_tail, whole_account) = deframe_with(deframer.clone(), &input, &[]);
+        let (cut, tail, account) = deframe_with(deframer, &input, &cuts);
         prop_assert_eq!(cut.bytes, whole.bytes);
         prop_assert_eq!(cut.discontinuities, whole.discontinuities);
         prop_assert_eq!((tail, account), (whole_tail, whole_account));
@@ -142,7 +161,7 @@ proptest! {
 
         let framing = match options.full_sync_every {
             Some(_) => Framing::Port,
-            None => Framing::PortFrom(u8::try_from(front).expect("below 16")),
+            None => port_from(u8::try_from(front).expect("below 16")),
         };
         let (record, tail, account) = deframe(framing, &input, &cuts);
         let mut found = record.by_owner();
@@ -168,7 +187,7 @@ proptest! {
             fn discontinuity(&mut self, _: Discontinuity) {}
         }
         let mut sink = Sink(Places::new(), Vec::new());
-        let mut deframer = Deframer::new(Framing::PortFrom(0));
+        let mut deframer = Deframer::new(port_from(0));
         deframer.push(&input, &mut sink);
         let Sink(mut places, expected) = sink;
         let mut start = 0;

@@ -1,0 +1,107 @@
+//! How fast frames are taken apart, compared with copying the same bytes.
+//!
+//! ```text
+//! cargo run --release -p tracewalk --example deframe_speed [CAPTURE]
+//! ```
+//!
+//! Without a capture it makes two: one source that repeats its ID every 8 frames, and four sources that take turns.
+
+use std::hint::black_box;
+use std::num::NonZeroU32;
+use std::time::Instant;
+
+use tracewalk::frame::{
+    Deframer, Discontinuity, Formatter, FormatterOptions, FrameSink, Framing, Owner, Piece,
+};
+use tracewalk::ids::TraceId;
+
+/// Joins each source's bytes, as a decoder's input buffer would.
+struct Joined(Vec<Vec<u8>>);
+
+impl FrameSink for Joined {
+    #[inline]
+    fn data(&mut self, owner: Owner, piece: Piece<'_>) {
+        if let Some(id) = owner.trace_id() {
+            self.0[usize::from(id.get())].extend_from_slice(piece.bytes);
+        }
+    }
+
+    fn discontinuity(&mut self, discontinuity: Discontinuity) {
+        println!("  {discontinuity}");
+    }
+}
+
+fn main() {
+    match std::env::args().nth(1) {
+        Some(path) => {
+            let capture = std::fs::read(&path).expect("the capture is readable");
+            measure(&path, &capture.repeat(1 + (16 << 20) / capture.len()));
+        }
+        None => {
+            measure("one source, its ID once", &formatted(1, usize::MAX, None));
+            measure("one source, its ID every 8 frames", &formatted(1, usize::MAX, NonZeroU32::new(8)));
+            measure("four sources", &formatted(4, 29, None));
+        }
+    }
+}
+
+fn measure(name: &str, capture: &[u8]) {
+    println!("{name}: {} MiB", capture.len() >> 20);
+    let mut copy = vec![0; CHUNK];
+    let copying = fastest(capture, || {
+        for chunk in capture.chunks(CHUNK) {
+            copy[..chunk.len()].copy_from_slice(black_box(chunk));
+            black_box(&copy);
+        }
+    });
+    println!("  copy                {copying:6.2} GB/s");
+    for (what, recovery) in [("deframe", true), ("without recovery", false)] {
+        let mut sink = Joined((0..0x70).map(|_| Vec::with_capacity(CHUNK)).collect());
+        let speed = fastest(capture, || {
+            let mut deframer = Deframer::new(Framing::Buffer);
+            if !recovery {
+                deframer = deframer.without_recovery();
+            }
+            for chunk in capture.chunks(CHUNK) {
+                deframer.push(chunk, &mut sink);
+                black_box(&sink.0);
+                sink.0.iter_mut().for_each(Vec::clear);
+            }
+            deframer.finish(&mut sink);
+        });
+        println!("  {what:18}  {speed:6.2} GB/s, {:3.0} % of copying", 100.0 * speed / copying);
+    }
+}
+
+/// Input bytes a call: what a reader of a file would pass on.
+const CHUNK: usize = 1 << 16;
+
+/// GB/s of the fastest of several runs.
+fn fastest(capture: &[u8], mut run: impl FnMut()) -> f64 {
+    let seconds = (0..40).map(|_| {
+        let start = Instant::now();
+        run();
+        start.elapsed().as_secs_f64()
+    });
+    capture.len() as f64 / seconds.fold(f64::MAX, f64::min) / 1e9
+}
+
+/// Bytes that look a little like an ETM's, from `sources` sources that take turns of `turn` bytes.
+fn formatted(sources: u8, turn: usize, repeat_id_after: Option<NonZeroU32>) -> Vec<u8> {
+    let mut state = 1_u64;
+    let trace: Vec<u8> = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        [0x84, 0x88, 0x90, 0x41, 0x57, 0x94, 0x40, (state >> 56) as u8][(state >> 48) as usize % 8]
+    })
+    .take(16 << 20)
+    .collect();
+    let options = FormatterOptions { repeat_id_after, ..FormatterOptions::default() };
+    let mut output = Vec::new();
+    let mut formatter = Formatter::new(options);
+    for (bytes, source) in trace.chunks(turn.min(trace.len())).zip((0..sources).cycle()) {
+        let id = TraceId::new(0x10 + source).expect("a trace source's ID");
+        formatter.write(id, bytes, &mut output);
+    }
+    formatter.flush(&mut output);
+    output
+}

@@ -1,0 +1,152 @@
+//! Frames that are complete but not handed out yet, with the place of every byte.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use super::FRAME_BYTES;
+use super::wire::{PAIRS, Partial};
+
+/// A queue of frames. Each has a number, counted from the start of the capture.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Held {
+    frames: Vec<[u8; FRAME_BYTES]>,
+    /// How many of `frames` have left the queue; they are removed now and then.
+    gone: usize,
+    /// The number of the first frame in the queue.
+    first: u64,
+    /// Ascending by number; each reaches to the next one's number. Only the first one may start in front of `first`.
+    runs: VecDeque<Run>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    number: u64,
+    places: Places,
+}
+
+/// Where the bytes of frames stood.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Places {
+    /// One behind the other, the first one here.
+    Contiguous(u64),
+    /// With HSYNCs between the pairs of bytes: a single frame.
+    Pairs([u64; PAIRS]),
+}
+
+impl Places {
+    /// Where byte `index` of the frames stood.
+    #[inline]
+    pub(super) fn place(&self, index: usize) -> u64 {
+        match self {
+            Self::Contiguous(start) => start + index as u64,
+            Self::Pairs(pairs) => pairs.get(index / 2).map_or(0, |pair| pair + (index % 2) as u64),
+        }
+    }
+}
+
+impl Held {
+    /// The number of the first frame in the queue.
+    pub(super) fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The number of the frame that comes next.
+    pub(super) fn end(&self) -> u64 {
+        self.first + (self.frames.len() - self.gone) as u64
+    }
+
+    /// The frames from number `start` to number `end`, as far as they are in the queue.
+    pub(super) fn frames(&self, start: u64, end: u64) -> &[[u8; FRAME_BYTES]] {
+        let index = |number: u64| {
+            let behind_first = usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX);
+            behind_first.saturating_add(self.gone).min(self.frames.len())
+        };
+        self.frames.get(index(start)..index(end)).unwrap_or_default()
+    }
+
+    /// Adds frames that lie one behind the other in the capture.
+    pub(super) fn extend(&mut self, frames: &[[u8; FRAME_BYTES]], at: u64) {
+        if frames.is_empty() {
+            return;
+        }
+        let goes_on = self.runs.back().is_some_and(|run| match run.places {
+            Places::Contiguous(start) => start + (self.end() - run.number) * FRAME_BYTES as u64 == at,
+            Places::Pairs(_) => false,
+        });
+        if !goes_on {
+            self.runs.push_back(Run { number: self.end(), places: Places::Contiguous(at) });
+        }
+        self.frames.extend_from_slice(frames);
+    }
+
+    /// Adds a frame that was put together.
+    pub(super) fn push(&mut self, frame: &Partial) {
+        let [first, .., last] = frame.pairs();
+        if last - first == (FRAME_BYTES - 2) as u64 {
+            self.extend(core::slice::from_ref(frame.padded()), *first);
+        } else {
+            self.runs.push_back(Run { number: self.end(), places: Places::Pairs(*frame.pairs()) });
+            self.frames.push(*frame.padded());
+        }
+    }
+
+    /// Frames from the front of the queue up to number `until` with their places, as many as lie in one piece.
+    pub(super) fn front(&self, until: u64) -> Option<(Places, &[[u8; FRAME_BYTES]])> {
+        let run = self.runs.front()?;
+        let end = self.runs.get(1).map_or(u64::MAX, |next| next.number).min(until);
+        let places = match run.places {
+            Places::Contiguous(start) => {
+                Places::Contiguous(start + (self.first - run.number) * FRAME_BYTES as u64)
+            }
+            pairs @ Places::Pairs(_) => pairs,
+        };
+        Some((places, self.frames(self.first, end))).filter(|(_, frames)| !frames.is_empty())
+    }
+
+    /// Takes `count` frames of those that [`Held::front`] shows out of the queue.
+    pub(super) fn drop_front(&mut self, count: usize) {
+        /// Frames that left are removed when they are so many: moving the others up then costs next to nothing.
+        const SHIFT_AFTER: usize = 256;
+        self.gone += count;
+        self.first += count as u64;
+        if self.gone == self.frames.len() || self.gone >= SHIFT_AFTER {
+            self.frames.drain(..self.gone);
+            self.gone = 0;
+        }
+        while self.runs.get(1).is_some_and(|next| next.number <= self.first) {
+            self.runs.pop_front();
+        }
+        if self.first == self.end() {
+            self.runs.clear();
+        }
+    }
+
+    /// So many frames went past the queue, which is empty.
+    pub(super) fn pass(&mut self, count: usize) {
+        debug_assert!(self.runs.is_empty(), "frames must not overtake each other");
+        self.first += count as u64;
+    }
+
+    /// Calls `visit` with every byte in the queue and its place.
+    pub(super) fn bytes(&self, mut visit: impl FnMut(u8, u64)) {
+        let mut runs = self.runs.iter().peekable();
+        while let Some(run) = runs.next() {
+            let end = runs.peek().map_or(self.end(), |next| next.number);
+            let start = run.number.max(self.first);
+            let skipped =
+                usize::try_from(start - run.number).unwrap_or(usize::MAX).saturating_mul(FRAME_BYTES);
+            let bytes = self.frames(start, end).as_flattened();
+            for (index, &byte) in bytes.iter().enumerate() {
+                visit(byte, run.places.place(skipped + index));
+            }
+        }
+    }
+
+    /// Takes all frames out of the queue.
+    pub(super) fn clear(&mut self) {
+        self.first = self.end();
+        self.gone = 0;
+        self.frames.clear();
+        self.runs.clear();
+    }
+}

@@ -1,0 +1,167 @@
+//! A closer look at doubtful frames: is the alignment still right, and if not, where was it lost?
+
+use alloc::vec::Vec;
+
+use super::align::{Frames, weights};
+use super::evidence::{Evidence, Examiner, IdSet};
+use super::held::Held;
+use super::layout::Frame;
+use super::watch::Watch;
+use super::{Alignment, FRAME_BYTES, Owner, Ranking};
+
+/// How many frames from the doubtful one on decide about it. 1 KiB tells the alignment in every stretch of a
+/// Cortex-M3's SWO and of a Versatile Express TC2's buffer, 512 bytes in nine of ten.
+pub(super) const DECIDING_FRAMES: u64 = 64;
+
+/// What is to be done about a doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Nothing: no other alignment explains the bytes clearly better.
+    Unfounded,
+    /// The frames from `keep` on are not frames. They are at `alignment`, the first one `resume` bytes behind the
+    /// first held one's start.
+    Realign { keep: u64, resume: usize, alignment: Alignment },
+    /// The frames from `keep` on are not frames, and it is not clear where they are.
+    Lost { keep: u64 },
+}
+
+/// Judges the watch's next frame by it and the frames behind it, as far as they are there.
+///
+/// `owner` is the owner of the first held frame's first byte.
+pub(super) fn judge(held: &Held, watch: &Watch, owner: Owner, is_port: bool) -> Verdict {
+    let end = watch.next + DECIDING_FRAMES;
+    let deciding = held.frames(watch.next, end).as_flattened();
+    let ranking = Ranking::of(deciding, watch.expected);
+    let current = ranking.candidates().iter().find(|candidate| candidate.alignment == Alignment::default());
+    let current = current.map(|candidate| candidate.evidence).unwrap_or_default();
+    let best = ranking.best();
+    let is_clear = ranking.is_clear() && best.alignment != Alignment::default();
+    // Data that has an order of its own may have nothing but bit 0 against it, and equally much at any alignment but a
+    // wrong one. Only better IDs and padding condemn an alignment where no other one stands out.
+    let is_certain = best.evidence.is_certainly_better_than(&current);
+    if is_clear || is_certain {
+        let region = held.frames(held.first(), end).as_flattened();
+        let Split { keep, resume, .. } = split(region, best.alignment, watch, owner);
+        let keep = held.first() + keep;
+        return if is_clear {
+            Verdict::Realign { keep, resume, alignment: best.alignment }
+        } else {
+            Verdict::Lost { keep }
+        };
+    }
+    // A buffer's frames are where its memory was read; on a port, what looks like no frames at all is none. If it does
+    // not look so from the doubtful frame on, there will be another doubt.
+    if is_port && current.is_hopeless_for(current.frames) && is_bad_from_the_start(deciding, watch) {
+        return Verdict::Lost { keep: watch.next };
+    }
+    Verdict::Unfounded
+}
+
+fn is_bad_from_the_start(deciding: &[u8], watch: &Watch) -> bool {
+    let borders = scores(deciding, Alignment::default(), watch.expected, Owner::Unknown);
+    let best = borders.iter().max_by_key(|border| border.certain);
+    best.is_some_and(|best| best.start < 4 * FRAME_BYTES)
+}
+
+/// Where one alignment ends and another one begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Split {
+    /// How many frames of the old alignment are right.
+    pub(super) keep: u64,
+    /// The first byte of the first frame at the new alignment.
+    pub(super) resume: usize,
+    /// How much better this is than to keep all frames of the old alignment.
+    pub(super) gain: i64,
+}
+
+/// Splits bytes that start as frames and end as frames at `alignment` where it makes most sense.
+///
+/// ```text
+/// for every border between frames of the old alignment, and the next few borders of the new one behind it:
+///     the gain is the score of the old frames in front + the score of the new frames behind
+/// of the best split and those nearly as good next to it, the one that trusts the fewest frames wins
+/// ```
+///
+/// Bytes that are wrong are worse than bytes that are lost: a decoder in step believes them.
+pub(super) fn split(region: &[u8], alignment: Alignment, watch: &Watch, owner: Owner) -> Split {
+    // A single frame has not much more than this for or against it.
+    const NEARLY: i64 = 8;
+    const NEXT_FRAMES: usize = 2;
+    // Here only the place is in question: a source that never was trusted need not be wrong, but rather is.
+    let expected = Some(watch.trusted_sources()).filter(|trusted| !trusted.is_empty());
+    let old = scores(region, Alignment::default(), expected, owner);
+    let new = scores(region, alignment, expected, Owner::Unknown);
+    let [all_old, all_new] = [&old, &new].map(|borders| borders.last().map_or(0, |last| last.score));
+    let splits = || {
+        (0..).zip(&old).flat_map(|(keep, old)| {
+            let behind = new.partition_point(|new| new.start < old.start);
+            new.iter().skip(behind).take(1 + NEXT_FRAMES).map(move |new| {
+                let gain = old.score - all_old + (all_new - new.score);
+                Split { keep, resume: new.start, gain }
+            })
+        })
+    };
+    let nothing = Split { keep: 0, resume: region.len(), gain: i64::MIN };
+    let best = splits().max_by_key(|split| split.gain).unwrap_or(nothing);
+    if best.keep == 0 {
+        // The old alignment never was right here, so that no frame is the one that the loss went through.
+        return Split { resume: usize::from(alignment.bytes()), ..best };
+    }
+    let next = |split: &Split| {
+        let fewer_old = best.keep.checked_sub(split.keep).is_some_and(|fewer| fewer <= NEXT_FRAMES as u64);
+        let fewer_new = split.resume.saturating_sub(best.resume) <= NEXT_FRAMES * FRAME_BYTES;
+        fewer_old && fewer_new && split.gain >= best.gain - NEARLY
+    };
+    splits().filter(next).fold(best, |careful, split| Split {
+        keep: careful.keep.min(split.keep),
+        resume: careful.resume.max(split.resume),
+        gain: best.gain,
+    })
+}
+
+/// The border in front of a frame, and what speaks for the frames in front of it.
+#[derive(Clone, Copy, Debug)]
+struct Border {
+    start: usize,
+    /// All evidence.
+    score: i64,
+    /// The evidence that is certain even where the data has an order of its own.
+    certain: i64,
+}
+
+impl Border {
+    /// Each frame counts a little for itself, so that one with little against it is not thrown away. A frame at the
+    /// wrong alignment has 8 and more against it.
+    const FRAME_SCORE: i64 = 2;
+
+    fn behind(evidence: &Evidence, start: usize) -> Self {
+        let frames = i64::from(evidence.frames) * Self::FRAME_SCORE;
+        let certain = evidence.score_of_ids_and_padding() + frames;
+        Self { start, score: certain + evidence.score_of_low_bits(), certain }
+    }
+}
+
+/// Where the first good frame starts in bytes that end as frames of `sources` at `alignment`: in front of it are the
+/// bytes before the first frame, and frames that are clearly worse than none.
+pub(super) fn good_start(bytes: &[u8], alignment: Alignment, sources: IdSet, watch: &Watch) -> usize {
+    /// One damaged frame reaches it, new sources in healthy ones do not.
+    const CLEARLY: i64 = -24;
+    let expected = Some(watch.trusted_sources().union(sources));
+    let borders = scores(bytes, alignment, expected, Owner::Unknown);
+    let worst = borders.iter().filter(|border| border.certain <= CLEARLY).min_by_key(|border| border.certain);
+    worst.map_or(usize::from(alignment.bytes()), |border| border.start)
+}
+
+/// All borders between frames at `alignment`, the last one behind the last whole frame.
+fn scores(region: &[u8], alignment: Alignment, expected: Option<IdSet>, owner: Owner) -> Vec<Border> {
+    let mut examiner = Examiner::new(owner, expected, weights(region, alignment));
+    let mut borders = Vec::with_capacity(region.len() / FRAME_BYTES + 2);
+    let mut end = usize::from(alignment.bytes());
+    for found in Frames::new(region, alignment) {
+        borders.push(Border::behind(&examiner.evidence, found.start));
+        examiner.frame(Frame::new(&found.bytes));
+        end = found.end;
+    }
+    borders.push(Border::behind(&examiner.evidence, end));
+    borders
+}

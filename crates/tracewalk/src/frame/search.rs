@@ -1,0 +1,98 @@
+//! Searching for frames where nothing is known about where they start.
+
+use alloc::vec::Vec;
+
+use super::align::{Frames, Ranking};
+use super::evidence::IdSet;
+use super::recover::good_start;
+use super::watch::Watch;
+use super::{Alignment, Cause, FRAME_BYTES};
+
+/// The search for the start of a frame. The bytes that are not accounted for yet are lost if it fails.
+#[derive(Clone, Debug)]
+pub(super) struct Search {
+    pub(super) cause: Cause,
+    /// The number of bytes to pass over, if it is known.
+    pub(super) skip: Option<usize>,
+    /// The newest bytes, at most `MOST`.
+    pub(super) bytes: Vec<u8>,
+    /// Where each of them stood.
+    pub(super) places: Vec<u64>,
+    /// How many of them were there at the last look.
+    looked_at: usize,
+}
+
+/// What a search found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Start {
+    /// How many of the search's bytes stand in front of the first good frame.
+    pub(super) index: usize,
+    /// The sources of the frames.
+    pub(super) sources: IdSet,
+    /// An FSYNC stands where these frames would have one, and none where they would not.
+    agrees_with_sync: bool,
+}
+
+impl Search {
+    /// So many new bytes are worth another look.
+    const STEP: usize = 1024;
+
+    /// So many of the newest bytes tell whether there are frames.
+    const DECIDING: usize = 2048;
+
+    const MOST: usize = 4096;
+
+    pub(super) const fn new(cause: Cause) -> Self {
+        Self { cause, skip: None, bytes: Vec::new(), places: Vec::new(), looked_at: 0 }
+    }
+
+    /// The wait for a start that is known.
+    pub(super) fn until(start: Alignment) -> Self {
+        Self { skip: Some(usize::from(start.bytes())), ..Self::new(Cause::Start) }
+    }
+
+    /// Takes the next byte, and forgets the oldest ones if there is need.
+    pub(super) fn take(&mut self, byte: u8, at: u64) {
+        if self.bytes.len() >= Self::MOST {
+            self.bytes.drain(..Self::STEP);
+            self.places.drain(..Self::STEP);
+            self.looked_at = self.looked_at.saturating_sub(Self::STEP);
+        }
+        self.bytes.push(byte);
+        self.places.push(at);
+    }
+
+    /// Looks for frames when there are enough new bytes.
+    pub(super) fn find_now_and_then(&mut self, watch: Option<&Watch>) -> Option<Start> {
+        if self.bytes.len() < self.looked_at + Self::STEP {
+            return None;
+        }
+        self.looked_at = self.bytes.len();
+        self.find(watch)
+    }
+
+    /// Looks for frames where an FSYNC has come just now: only for such as agree with it.
+    pub(super) fn find_before_sync(&self, watch: Option<&Watch>) -> Option<Start> {
+        self.find(watch).filter(|start| start.agrees_with_sync)
+    }
+
+    /// Looks for frames that explain the newest bytes clearly, and for where the first one of them is.
+    pub(super) fn find(&self, watch: Option<&Watch>) -> Option<Start> {
+        let watch = watch?;
+        let older = self.bytes.len().saturating_sub(Self::DECIDING);
+        let newest = self.bytes.get(older..).unwrap_or_default();
+        let ranking = Ranking::of(newest, watch.expected);
+        let best = ranking.is_clear().then_some(ranking.best())?;
+        let first_newest = older + usize::from(best.alignment.bytes());
+        // The same frames seen from the oldest byte on, unless there are HSYNCs in between.
+        let from_oldest = u8::try_from(first_newest % FRAME_BYTES).ok().and_then(Alignment::new)?;
+        let same_frames = Frames::new(&self.bytes, from_oldest).any(|frame| frame.start == first_newest);
+        let index = if same_frames {
+            good_start(&self.bytes, from_oldest, best.evidence.sources, watch)
+        } else {
+            older + good_start(newest, best.alignment, best.evidence.sources, watch)
+        };
+        let agrees_with_sync = best.evidence.full_syncs != 0 && best.evidence.misplaced_syncs == 0;
+        Some(Start { index, sources: best.evidence.sources, agrees_with_sync })
+    }
+}

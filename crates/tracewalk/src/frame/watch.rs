@@ -1,0 +1,228 @@
+//! Watching for the signs that the alignment of frames was lost.
+//!
+//! The watch is cheap and easily alarmed: a doubt costs a closer look (see `recover`) and no more.
+
+use core::ops::RangeInclusive;
+
+use super::evidence::{IdSet, UNITS_OF_A_BIT, Values, Weights};
+use super::layout::{Frame, leading_data_frames};
+use super::{FRAME_BYTES, Owner, ReservedId};
+use crate::ids::TraceId;
+
+/// What is known about a capture's frames, and what would be odd.
+#[derive(Clone, Debug)]
+pub(super) struct Watch {
+    /// The trace IDs that can be in the capture, where the caller knows.
+    pub(super) expected: Option<IdSet>,
+    values: Values,
+    /// IDs, by number, that do not raise a doubt.
+    trusted: u128,
+    /// The number of the next frame to look at.
+    pub(super) next: u64,
+    /// That frame was found doubtful, and it is not decided yet.
+    is_doubtful: bool,
+    /// Padding comes next, there.
+    is_padding: bool,
+    /// Up to this frame nothing raises a doubt.
+    quiet_until: u64,
+    /// For how many frames it was quiet then.
+    quiet: u64,
+    /// One in so many frames goes into the statistics of values, once there are enough.
+    interval: u64,
+    /// The next one that does.
+    next_sample: u64,
+    /// How many frames went into the statistics.
+    learned: u32,
+    /// What the statistics say, renewed now and then.
+    weights: Weights,
+    /// How far the low bits went against the statistics lately, in 64ths of a bit.
+    drift: i32,
+    /// The drift that raises a doubt.
+    drift_limit: i32,
+}
+
+/// After a doubt that turned out to be unfounded, at least so many frames raise no other, and twice as many each time
+/// that the next doubt comes soon. It bounds the work on captures that are odd everywhere.
+const QUIET_FRAMES: RangeInclusive<u64> = 32..=4096;
+
+/// So many frames make the statistics fit for use, and a renewal of the weights worth it.
+const LEARN_FRAMES: u32 = 64;
+
+/// Three frames' worth: low bits that are restored wrongly go against the statistics by about a bit each.
+const DRIFT_LIMIT: i32 = 24 * UNITS_OF_A_BIT as i32;
+
+impl Watch {
+    /// A watch from frame 0 on that looks at the values of one in `interval` frames.
+    pub(super) fn new(expected: Option<IdSet>, interval: u64) -> Self {
+        let mut watch = Self {
+            expected,
+            values: Values::new(),
+            trusted: 0,
+            next: 0,
+            is_doubtful: false,
+            is_padding: false,
+            quiet_until: 0,
+            quiet: 0,
+            interval,
+            next_sample: 0,
+            learned: 0,
+            weights: Weights::NONE,
+            drift: 0,
+            drift_limit: DRIFT_LIMIT,
+        };
+        [Owner::Padding, Owner::Trigger].into_iter().for_each(|owner| watch.trust_owner(owner));
+        watch.trust(expected.unwrap_or_default());
+        watch
+    }
+
+    /// Looks at the next frames. Returns how many are in order; the one behind them is doubtful or has a byte in it that
+    /// may be synchronisation.
+    pub(super) fn look_at(&mut self, frames: &[[u8; FRAME_BYTES]]) -> usize {
+        let mut rest = frames;
+        while let [bytes, behind @ ..] = rest {
+            let plain = self.plain_frames(rest);
+            if plain != 0 {
+                self.next += plain as u64;
+                rest = rest.get(plain..).unwrap_or_default();
+            } else if Frame::new(bytes).has_sync_byte() || self.look(bytes) {
+                break;
+            } else {
+                rest = behind;
+            }
+        }
+        frames.len() - rest.len()
+    }
+
+    /// How many frames there are in front of the first one that is worth a look.
+    #[inline]
+    fn plain_frames(&self, frames: &[[u8; FRAME_BYTES]]) -> usize {
+        if self.is_doubtful || self.is_padding {
+            return 0;
+        }
+        let before_sample = usize::try_from(self.next_sample.saturating_sub(self.next)).unwrap_or(usize::MAX);
+        leading_data_frames(frames.get(..before_sample).unwrap_or(frames))
+    }
+
+    /// Looks at the next frame. Returns whether it is doubtful: then it stays the next one.
+    #[inline]
+    pub(super) fn look(&mut self, bytes: &[u8; FRAME_BYTES]) -> bool {
+        if self.is_doubtful {
+            return true;
+        }
+        let frame = Frame::new(bytes);
+        let mut is_usual = true;
+        let mut has_padding = self.is_padding;
+        let mut is_padding = self.is_padding;
+        for (_, id_byte) in frame.id_bytes() {
+            is_usual &= self.trusted >> (id_byte >> 1) & 1 == 1;
+            is_padding = id_byte == PADDING_ID_BYTE;
+            has_padding |= is_padding;
+        }
+        is_usual = is_usual && (!has_padding || self.is_padding_clean(frame));
+        let is_sample = self.next >= self.next_sample;
+        let is_drifting = is_sample && self.is_drifting(frame);
+        if (!is_usual || is_drifting) && self.next >= self.quiet_until {
+            self.is_doubtful = true;
+            return true;
+        }
+        if is_sample {
+            self.learn(bytes);
+        }
+        self.is_padding = is_padding;
+        self.next += 1;
+        false
+    }
+
+    /// The next frame is in order after all: things like it raise no doubt any more.
+    pub(super) fn acquit(&mut self, bytes: &[u8; FRAME_BYTES]) {
+        Frame::new(bytes).id_bytes().for_each(|(_, id_byte)| self.trust_owner(Owner::from_id_byte(id_byte)));
+        self.is_doubtful = false;
+        let came_soon = self.next < self.quiet_until + *QUIET_FRAMES.start();
+        self.quiet = if came_soon { self.quiet * 2 } else { 0 };
+        self.quiet = self.quiet.clamp(*QUIET_FRAMES.start(), *QUIET_FRAMES.end());
+        self.quiet_until = self.next + self.quiet;
+        if self.drift > self.drift_limit {
+            self.drift_limit = self.drift_limit.saturating_mul(2);
+        }
+        self.drift = 0;
+    }
+
+    /// Frames are known to be right up to number `end`.
+    pub(super) fn be_quiet_until(&mut self, end: u64) {
+        self.is_doubtful = false;
+        self.quiet_until = end;
+        self.drift = 0;
+    }
+
+    /// Frames start anew with number `next`, after a loss.
+    pub(super) fn restart(&mut self, next: u64) {
+        self.next = next;
+        self.is_doubtful = false;
+        self.is_padding = false;
+        self.quiet_until = next;
+        self.drift = 0;
+    }
+
+    /// These sources raise no doubt.
+    pub(super) fn trust(&mut self, sources: IdSet) {
+        sources.iter().for_each(|id| self.trust_owner(Owner::Source(id)));
+    }
+
+    /// The sources that raise no doubt.
+    pub(super) fn trusted_sources(&self) -> IdSet {
+        (0..=u8::MAX).filter_map(TraceId::new).filter(|id| self.trusted >> id.get() & 1 == 1).collect()
+    }
+
+    fn trust_owner(&mut self, owner: Owner) {
+        self.trusted |= bit_of(owner);
+    }
+
+    /// All padding is zero.
+    fn is_padding_clean(&self, frame: Frame) -> bool {
+        let restored = frame.restored();
+        let owner = if self.is_padding { Owner::Padding } else { Owner::Unknown };
+        let mut is_clean = true;
+        frame.segments(owner, |segment| {
+            let data = restored.get(segment.start..segment.end).unwrap_or_default();
+            is_clean &= segment.owner != Owner::Padding || data.iter().all(|&byte| byte == 0);
+        });
+        is_clean
+    }
+
+    /// Low bits went against the statistics for too long.
+    fn is_drifting(&mut self, frame: Frame) -> bool {
+        if self.learned < LEARN_FRAMES || self.is_padding {
+            return false;
+        }
+        let ids = frame.id_pairs();
+        let restored = frame.restored();
+        let mixed = restored.iter().step_by(2).enumerate().filter(|(pair, _)| ids >> pair & 1 == 0);
+        let sum: i32 = mixed.map(|(_, &byte)| self.weights.of(byte)).sum();
+        self.drift = (self.drift - sum).max(0);
+        self.drift > self.drift_limit
+    }
+
+    fn learn(&mut self, bytes: &[u8; FRAME_BYTES]) {
+        self.values.learn(bytes);
+        self.learned = self.learned.saturating_add(1);
+        let is_beginner = self.learned < 4 * LEARN_FRAMES;
+        self.next_sample = self.next + if is_beginner { 1 } else { self.interval };
+        if self.learned.is_multiple_of(LEARN_FRAMES) {
+            self.weights = self.values.weights();
+        }
+    }
+}
+
+/// The ID byte that says that padding comes.
+const PADDING_ID_BYTE: u8 = 0b0000_0001;
+
+/// The bit of an owner's ID. The ID that is never used has none: it cannot be trusted.
+const fn bit_of(owner: Owner) -> u128 {
+    match owner {
+        Owner::Source(id) => 1 << id.get(),
+        Owner::Padding => 1,
+        Owner::Trigger => 1 << 0x7d,
+        Owner::Reserved(ReservedId::NEVER_USED) | Owner::Unknown => 0,
+        Owner::Reserved(id) => 1 << id.get(),
+    }
+}

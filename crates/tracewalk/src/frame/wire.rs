@@ -1,0 +1,109 @@
+//! Frames that do not lie in one piece: what a trace port puts between and into them, byte by byte.
+
+use super::layout::Frame;
+use super::{FRAME_BYTES, HSYNC};
+
+/// The pairs of bytes in a frame. HSYNCs come between pairs only.
+pub(super) const PAIRS: usize = FRAME_BYTES / 2;
+
+/// A frame that is put together from several pieces of input, or around HSYNCs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Partial {
+    bytes: [u8; FRAME_BYTES],
+    /// How many of `bytes` are there; the others are zero.
+    filled: usize,
+    /// Where each pair of them stood.
+    pairs: [u64; PAIRS],
+}
+
+impl Partial {
+    /// Adds a byte. The caller takes a complete frame away before it adds another byte.
+    pub(super) fn take(&mut self, byte: u8, at: u64) {
+        if let Some(slot) = self.bytes.get_mut(self.filled) {
+            *slot = byte;
+        }
+        if let (0, Some(place)) = (self.filled % 2, self.pairs.get_mut(self.filled / 2)) {
+            *place = at;
+        }
+        self.filled += 1;
+    }
+
+    /// Takes an HSYNC at the end away, if there is one.
+    pub(super) fn drop_half_sync(&mut self) {
+        let Some(pair) = self.filled.checked_sub(2).filter(|pair| pair % 2 == 0) else { return };
+        if let Some(last) = self.bytes.get_mut(pair..self.filled).filter(|last| *last == HSYNC) {
+            last.fill(0);
+            self.filled = pair;
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Where the first byte stood, if there is one.
+    pub(super) fn start(&self) -> Option<u64> {
+        let [start, ..] = self.pairs;
+        (self.filled != 0).then_some(start)
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.filled == FRAME_BYTES
+    }
+
+    /// The bytes so far.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.filled).unwrap_or_default()
+    }
+
+    /// The bytes so far as a frame, with zeros for the missing ones.
+    pub(super) fn padded(&self) -> &[u8; FRAME_BYTES] {
+        &self.bytes
+    }
+
+    pub(super) fn frame(&self) -> Frame {
+        Frame::new(&self.bytes)
+    }
+
+    /// Where byte `index` stood.
+    pub(super) fn place(&self, index: usize) -> u64 {
+        self.pairs.get(index / 2).map_or(0, |pair| pair + (index % 2) as u64)
+    }
+
+    /// Where each pair of bytes stood.
+    pub(super) fn pairs(&self) -> &[u64; PAIRS] {
+        &self.pairs
+    }
+}
+
+/// Finds FSYNCs at any alignment. No frame has those four bytes in it, wherever one starts to read: three `ff` in a
+/// row put one into a mixed place, where it would be ID `0x7f`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SyncMatcher {
+    /// How many `ff` came last, at most 3.
+    ones: u8,
+}
+
+impl SyncMatcher {
+    /// The matcher behind a frame that ends in `last` and has no `ff` in its mixed places.
+    pub(super) fn after(last: u8) -> Self {
+        Self { ones: u8::from(last == 0xff) }
+    }
+
+    /// Takes a byte; returns whether it completes an FSYNC.
+    pub(super) fn take(&mut self, byte: u8) -> bool {
+        let complete = self.ones == 3 && byte == 0x7f;
+        self.ones = if byte == 0xff { (self.ones + 1).min(3) } else { 0 };
+        complete
+    }
+
+    /// One byte is missing.
+    pub(super) fn is_nearly_complete(self) -> bool {
+        self.ones == 3
+    }
+
+    /// The last byte may belong to an FSYNC.
+    pub(super) fn is_in_progress(self) -> bool {
+        self.ones != 0
+    }
+}
