@@ -25,7 +25,15 @@ pub(crate) struct Frames {
 impl Frames {
     /// Takes a whole buffer apart.
     pub(crate) fn scan(bytes: &[u8], framing: Framing) -> Self {
-        let mut deframer = Deframer::new(framing);
+        Self::scan_with(Deframer::new(framing), bytes, framing)
+    }
+
+    /// As [`Frames::scan`], for a framing that may be a wrong guess: where the frames start is not corrected.
+    pub(crate) fn scan_as_they_come(bytes: &[u8], framing: Framing) -> Self {
+        Self::scan_with(Deframer::new(framing).without_recovery(), bytes, framing)
+    }
+
+    fn scan_with(mut deframer: Deframer, bytes: &[u8], framing: Framing) -> Self {
         let mut counts = Counts::default();
         deframer.push(bytes, &mut counts);
         deframer.finish(&mut counts);
@@ -59,7 +67,11 @@ impl FrameSink for Counts {
         self.samples.values_mut().for_each(Sample::lose);
         match discontinuity.cause {
             Cause::Start => self.in_front += discontinuity.bytes,
-            Cause::Barrier | Cause::MisplacedSync | Cause::ImpossibleId => self.discontinuities += 1,
+            Cause::Barrier
+            | Cause::MisplacedSync
+            | Cause::ImpossibleId
+            | Cause::Shifted { .. }
+            | Cause::NoFrames => self.discontinuities += 1,
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::fmt;
 
-use tracewalk::frame::{FSYNC, Framing};
+use tracewalk::frame::{Alignment, FSYNC, Framing};
 use tracewalk::protocol::mtb::order;
 use tracewalk_input::capture::Container;
 use tracewalk_report::drive::Stretch;
@@ -70,7 +70,7 @@ impl fmt::Display for Packing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Frames(Framing::PortFrom(start)) => {
-                write!(f, "{}, frames from byte {start} on", self.container())
+                write!(f, "{}, {start}", self.container())
             }
             _ => self.container().fmt(f),
         }
@@ -101,7 +101,11 @@ impl fmt::Display for Evidence {
 /// How the bytes are packed, of which nobody said anything.
 pub(crate) fn packing(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
     let head = bytes.get(..HEAD).unwrap_or(bytes);
-    let mut found = framings(head, starts());
+    let starts = Alignment::all().map(|start| match start {
+        start if start == Alignment::default() => Framing::Buffer,
+        start => Framing::PortFrom(start),
+    });
+    let mut found = framings(head, starts);
     for evidence in &mut found {
         evidence.recognise_in_frames(head, units);
     }
@@ -113,9 +117,7 @@ pub(crate) fn packing(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
 /// Where frames stand in the bytes of a trace port.
 pub(crate) fn port(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
     let head = bytes.get(..HEAD).unwrap_or(bytes);
-    let starts =
-        starts().map(|framing| if framing == Framing::Buffer { Framing::PortFrom(0) } else { framing });
-    let mut found = framings(head, starts);
+    let mut found = framings(head, Alignment::all().map(Framing::PortFrom));
     for evidence in &mut found {
         evidence.recognise_in_frames(head, units);
     }
@@ -141,16 +143,11 @@ fn choose(about: &'static str, mut found: Vec<Evidence>, otherwise: Packing) -> 
     (packing, Finding { about, best, runner_up: runner_up.map(answer), certainty })
 }
 
-/// Every way in which frames may stand.
-fn starts() -> impl Iterator<Item = Framing> {
-    (0..16).map(|start| if start == 0 { Framing::Buffer } else { Framing::PortFrom(start) })
-}
-
 /// The ways in which frames may stand in bytes, the best ordered first.
 fn framings(head: &[u8], starts: impl Iterator<Item = Framing>) -> Vec<Evidence> {
     let has_sync = head.windows(FSYNC.len()).any(|bytes| bytes == FSYNC);
     let port = has_sync.then_some(Framing::Port);
-    let scanned = port.into_iter().chain(starts).map(|framing| Frames::scan(head, framing));
+    let scanned = port.into_iter().chain(starts).map(|framing| Frames::scan_as_they_come(head, framing));
     let mut ranked = scanned
         .filter_map(|frames| {
             let (disorder, sources) = (disorder(&frames)?, frames.sources.len());
@@ -174,7 +171,7 @@ fn disorder(frames: &Frames) -> Option<u64> {
 impl Evidence {
     fn recognise_in_frames(&mut self, head: &[u8], units: &[Unit]) {
         let Some(framing) = self.packing.framing() else { return };
-        for sample in Frames::scan(head, framing).samples.values() {
+        for sample in Frames::scan_as_they_come(head, framing).samples.values() {
             self.recognise(sample, units);
         }
     }

@@ -1,6 +1,6 @@
 //! What is in a buffer: the container, the frames, the sources.
 
-use tracewalk::frame::Framing;
+use tracewalk::frame::{Alignment, Framing};
 use tracewalk::ids::TraceId;
 use tracewalk_input::capture::{Buffer, Container, Protocol, SourceDescription};
 use tracewalk_input::{Origin, Stated};
@@ -41,8 +41,9 @@ impl Contents {
         let (packing, finding) = match stated.as_ref().map(|stated| stated.value) {
             None => guess::packing(&buffer.bytes, &known.units),
             Some(Container::TracePort) if buffer.frame_start.is_some() => {
-                let start = buffer.frame_start.as_ref().map_or(0, |start| start.value);
-                return Self::new(stated, Packing::Frames(Framing::PortFrom(start)), buffer);
+                let start = buffer.frame_start.as_ref().and_then(|start| Alignment::new(start.value));
+                let framing = Framing::PortFrom(start.unwrap_or_default());
+                return Self::new(stated, Packing::Frames(framing), buffer);
             }
             Some(Container::TracePort) => guess::port(&buffer.bytes, &known.units),
             Some(Container::Frames) => return Self::new(stated, Packing::Frames(Framing::Buffer), buffer),

@@ -76,7 +76,7 @@ pub(super) fn findings(contents: &Contents, found: &[Identified], messages: &Mes
     if let (Some(Framing::PortFrom(start)), [_, ..]) =
         (contents.frames.as_ref().map(|frames| frames.framing), contents.findings.as_slice())
     {
-        options.push(format!("--frame-start {start}"));
+        options.push(format!("--frame-start {}", start.bytes()));
     }
     let guessed = found.iter().filter(|found| found.guessed);
     options.extend(guessed.map(|found| as_option(&found.source)));
