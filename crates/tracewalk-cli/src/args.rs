@@ -100,6 +100,12 @@ pub(crate) enum Command {
     Coverage(Box<Coverage>),
     /// Put saved coverage of several runs together.
     Merge(Merge),
+    /// Write a capture.toml that says all that the options say and that was found out.
+    #[command(after_help = EXIT_STATUS)]
+    Describe(Describe),
+    /// Write a snapshot directory, as DS-5 and OpenCSD read it.
+    #[command(after_help = EXIT_STATUS)]
+    Snapshot(Snapshot),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -210,6 +216,27 @@ pub(crate) struct WorkArgs {
 pub(crate) struct Info {
     #[command(flatten)]
     pub(crate) capture: CaptureArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Describe {
+    #[command(flatten)]
+    pub(crate) capture: CaptureArgs,
+
+    /// Where to write it: beside the files that it names, or above them. Without, it is printed as it would have to stand
+    /// beside the capture.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Snapshot {
+    #[command(flatten)]
+    pub(crate) capture: CaptureArgs,
+
+    /// The directory to write; it is made, and must be empty if it exists.
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
+    pub(crate) output: PathBuf,
 }
 
 #[derive(Args, Debug)]

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tracewalk::frame::{Account, Cause, Deframer, Discontinuity, FrameSink, Framing, Owner, Piece};
+use tracewalk::frame::{
+    Account, Cause, Deframer, Discontinuity, Formatter, FormatterOptions, FrameSink, Framing, Owner, Piece,
+};
 use tracewalk::ids::TraceId;
 
 use crate::guess::Sample;
@@ -74,4 +76,32 @@ impl FrameSink for Counts {
             | Cause::NoFrames => self.discontinuities += 1,
         }
     }
+}
+
+/// The trace of all sources in aligned frames with nothing between them.
+pub(crate) fn repacked(bytes: &[u8], framing: Framing) -> Vec<u8> {
+    let mut repack = Repack { formatter: Formatter::new(FormatterOptions::default()), frames: Vec::new() };
+    let mut deframer = Deframer::new(framing);
+    deframer.push(bytes, &mut repack);
+    deframer.finish(&mut repack);
+    let Repack { mut formatter, mut frames } = repack;
+    formatter.flush(&mut frames);
+    frames
+}
+
+struct Repack {
+    formatter: Formatter,
+    frames: Vec<u8>,
+}
+
+impl FrameSink for Repack {
+    fn data(&mut self, owner: Owner, piece: Piece<'_>) {
+        match owner {
+            Owner::Source(id) => self.formatter.write(id, piece.bytes, &mut self.frames),
+            Owner::Trigger => self.formatter.trigger(&mut self.frames),
+            Owner::Unknown | Owner::Padding | Owner::Reserved(_) => {}
+        }
+    }
+
+    fn discontinuity(&mut self, _: Discontinuity) {}
 }

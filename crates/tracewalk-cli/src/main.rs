@@ -56,6 +56,8 @@ fn run(cli: &Cli, messages: &Messages) -> Result<(), Failure> {
         Command::Flow(args) => commands::flow::run(args, messages),
         Command::Coverage(args) => commands::coverage::run(args, messages),
         Command::Merge(args) => commands::merge::run(args),
+        Command::Describe(args) => commands::describe::run(args, messages),
+        Command::Snapshot(args) => commands::snapshot::run(args, messages),
         Command::Completions { shell } => commands::shell::completions(*shell, &mut Cli::command()),
         Command::Man { directory } => commands::shell::manual(directory, Cli::command()),
     }

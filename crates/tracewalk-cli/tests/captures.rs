@@ -1,5 +1,7 @@
 //! Captures of which the user knows only a part: what is said of the rest.
 
+#[path = "../../tracewalk-generate/tests/common/opencsd.rs"]
+mod opencsd;
 mod support;
 
 use support::firmware::Firmware;
@@ -251,4 +253,144 @@ fn a_damaged_trace_is_no_wrong_configuration() {
     let outcome = run(arguments("flow", &damaged, &options));
     assert_eq!(outcome.status, 2);
     assert!(!outcome.stderr.contains("contradicts what was said"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_described_capture_needs_no_option_any_more() {
+    let directory = tempfile::tempdir().unwrap();
+    for file in ["trace.bin", "a9.elf"] {
+        std::fs::copy(example("a7-etmv3").join(file), directory.path().join(file)).unwrap();
+    }
+    let (trace, image) = (directory.path().join("trace.bin"), directory.path().join("a9.elf"));
+    let image = image.to_str().unwrap();
+    let printed = run(arguments("describe", &trace, &["--image", image]));
+    assert_eq!(printed.status, 0, "{}", printed.stderr);
+    let expected = "\
+[capture]
+file = \"trace.bin\"
+container = \"frames\"
+
+[[source]]
+protocol = \"etmv3\"
+id = 0x10
+cpu = \"cortex-a7\"
+registers = { etmcr = 0x00005000 }
+
+[[image]]
+file = \"a9.elf\"
+";
+    assert_eq!(printed.stdout, expected);
+    let file = directory.path().join("capture.toml");
+    let written = run(arguments("describe", &trace, &["--image", image, "-o", file.to_str().unwrap()]));
+    assert_eq!((written.status, written.stdout.as_str()), (0, ""));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), expected);
+    let outcome = run(arguments("flow", directory.path(), &["--strict", "--format", "runs"]));
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    assert_eq!(outcome.stdout, std::fs::read_to_string(example("a7-etmv3/runs.txt")).unwrap());
+
+    // A description names only what lies beside it or below.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let file = elsewhere.path().join("capture.toml");
+    let outcome = run(arguments("describe", &trace, &["-o", file.to_str().unwrap()]));
+    assert_eq!(outcome.status, 2);
+    assert!(outcome.stderr.contains("write the description beside the files, with -o"), "{}", outcome.stderr);
+    assert!(!file.exists());
+}
+
+#[test]
+fn what_was_not_recognised_is_described_as_unknown() {
+    let trace = example("m3-etmv3/trace.bin");
+    let printed = run(arguments("describe", &trace, &["--source", "0x10=etmv3,cpu=cortex-m3"]));
+    assert!(printed.stdout.contains("protocol = \"etmv3\"\nid = 0x10\n"), "{}", printed.stdout);
+    assert!(printed.stdout.contains("\nid = 0x01\n"), "{}", printed.stdout);
+}
+
+/// What OpenCSD finds in a snapshot directory.
+fn opencsd_runs(directory: &std::path::Path) -> Option<String> {
+    opencsd::list(directory).map(|listing| opencsd::runs(&listing))
+}
+
+#[test]
+fn a_snapshot_is_read_by_opencsd_as_the_capture_is_read_here() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("snapshot");
+    for name in ["a15-pft", "m3-etmv3"] {
+        let outcome = run(arguments(
+            "snapshot",
+            &example(name).join("capture.toml"),
+            &["-o", output.to_str().unwrap()],
+        ));
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        let here = run(["flow", output.to_str().unwrap(), "--format", "runs"]);
+        assert_eq!(here.stdout, std::fs::read_to_string(example(name).join("runs.txt")).unwrap());
+        if let Some(found) = opencsd_runs(&output).filter(|_| name == "a15-pft") {
+            // OpenCSD names preferred return addresses elsewhere, and starts nowhere.
+            let runs = support::comparable(&here.stdout).into_iter().map(|line| match line.split_once(' ') {
+                Some(("X", rest)) => format!("X {}", rest.split(' ').next().unwrap()),
+                _ => line,
+            });
+            assert_eq!(found.lines().collect::<Vec<_>>(), runs.collect::<Vec<_>>());
+        }
+        std::fs::remove_dir_all(&output).unwrap();
+    }
+}
+
+#[test]
+fn a_snapshot_of_real_boards_says_the_same_to_opencsd_as_the_original() {
+    for (name, elf) in [("TC2", None), ("stm32f105", Some("trace_example.elf"))] {
+        let Some(case) = corpus(&format!("real/{name}")) else { return };
+        let directory = tempfile::tempdir().unwrap();
+        let output = directory.path().join("snapshot");
+        let (capture, mut options) = match elf {
+            None => (case.clone(), Vec::new()),
+            Some(elf) => {
+                (case.join("swo.bin"), vec!["--image".to_owned(), case.join(elf).display().to_string()])
+            }
+        };
+        options.extend(["-o".to_owned(), output.display().to_string()]);
+        let options = options.iter().map(String::as_str).collect::<Vec<_>>();
+        let outcome = run(arguments("snapshot", &capture, &options));
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        let Some(found) = opencsd_runs(&output) else { return };
+        let expected = match elf {
+            None => opencsd_runs(&case).unwrap(),
+            Some(_) => {
+                let expected = std::fs::read_to_string(case.join("runs-02.txt")).unwrap();
+                support::comparable(&expected).join("\n") + "\n"
+            }
+        };
+        assert!(expected.lines().count() > 100);
+        assert_eq!(found, expected, "{name}");
+    }
+}
+
+#[test]
+fn a_snapshot_is_only_written_where_nothing_is() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("precious"), "1").unwrap();
+    let capture = example("a15-pft/capture.toml");
+    let outcome = run(arguments("snapshot", &capture, &["-o", directory.path().to_str().unwrap()]));
+    assert_eq!(outcome.status, 2);
+    assert!(outcome.stderr.contains("is not empty; choose a directory with -o"), "{}", outcome.stderr);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    // OpenCSD knows no MTB.
+    let output = directory.path().join("new");
+    let outcome = run(arguments("snapshot", &example("m0-crash-mtb"), &["-o", output.to_str().unwrap()]));
+    assert_eq!(outcome.status, 2);
+    assert!(outcome.stderr.contains("no snapshot holds mtb"), "{}", outcome.stderr);
+    assert!(!output.exists());
+}
+
+#[test]
+fn info_shows_what_a_description_says_beside() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("snapshot");
+    let capture = example("a15-pft/capture.toml");
+    run(arguments("snapshot", &capture, &["-o", output.to_str().unwrap()]));
+    let list = output.join("snapshot.ini");
+    let text = std::fs::read_to_string(&list).unwrap();
+    std::fs::write(&list, format!("{text}\n[clusters]\nbig=cpu_0\n")).unwrap();
+    let outcome = run(["info", output.to_str().unwrap()]);
+    assert!(outcome.stdout.contains("\nnot used, of the description\n"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("[clusters] big=cpu_0"), "{}", outcome.stdout);
 }

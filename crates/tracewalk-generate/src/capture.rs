@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
+use tracewalk_input::capture::{
+    Protocol, Snapshot, SnapshotBuffer, SnapshotCore, SnapshotFile, SnapshotSource,
+};
 
 use crate::path::Path;
 use crate::record::{Profile, Record};
@@ -83,42 +86,43 @@ impl Capture {
         vec![text_file("capture.toml", toml), File { name: TRACE_FILE.to_owned(), bytes: self.bytes.clone() }]
     }
 
-    /// A snapshot folder as DS-5 writes it and OpenCSD reads it. `registers` are all that decoding depends on, by Arm's
-    /// names in upper case. There is none for an MTB.
+    /// A snapshot folder as DS-5 writes it and OpenCSD reads it. `minor_version` is that of the trace unit's architecture;
+    /// `registers` are all that decoding depends on, by Arm's names in upper case. There is none for an MTB.
     #[must_use]
-    pub fn snapshot(&self, program: &Program, unit_type: &str, registers: &[(&str, u32)]) -> Vec<File> {
-        let cpu = self.unit.cpu.as_deref().map_or_else(String::new, snapshot_cpu);
-        let mut core = format!("[device]\nname=cpu_0\nclass=core\ntype={cpu}\n\n[regs]\n");
-        let mut files = Vec::new();
-        for (number, region) in program.regions().iter().enumerate() {
-            let name = format!("memory_{number}.bin");
-            let start = region.start();
-            let _ = write!(
-                core,
-                "\n[dump{number}]\nfile={name}\naddress={start}\nlength={}\n",
-                region.bytes().len()
-            );
-            files.push(File { name, bytes: region.bytes().to_vec() });
-        }
-        let mut unit = format!("[device]\nname=SOURCE_0\nclass=trace_source\ntype={unit_type}\n\n[regs]\n");
-        for (name, value) in registers {
-            let _ = writeln!(unit, "{name}=0x{value:08X}");
-        }
-        let format = if self.container == Container::Frames { "coresight" } else { "source_data" };
-        let trace = format!(
-            "[trace_buffers]\nbuffers=buffer0\n\n[buffer0]\nname=BUFFER_0\nfile={TRACE_FILE}\nformat={format}\n\n\
-             [source_buffers]\nSOURCE_0=BUFFER_0\n\n[core_trace_sources]\ncpu_0=SOURCE_0\n"
-        );
-        let snapshot = "[snapshot]\nversion=1.0\n\n[device_list]\ndevice0=cpu_0.ini\ndevice1=source_0.ini\n\n\
-                        [trace]\nmetadata=trace.ini\n";
-        files.extend([
-            text_file("snapshot.ini", snapshot.to_owned()),
-            text_file("cpu_0.ini", core),
-            text_file("source_0.ini", unit),
-            text_file("trace.ini", trace),
-            File { name: TRACE_FILE.to_owned(), bytes: self.bytes.clone() },
-        ]);
-        files
+    pub fn snapshot(
+        &self,
+        program: &Program,
+        minor_version: u8,
+        registers: &[(&'static str, u32)],
+    ) -> Vec<File> {
+        const CORE: &str = "cpu_0";
+        const SOURCE: &str = "SOURCE_0";
+        let core = SnapshotCore {
+            name: CORE.to_owned(),
+            cpu: self.unit.cpu.clone().unwrap_or_default(),
+            memory: program.regions().iter().map(|region| (region.start(), region.bytes())).collect(),
+        };
+        let source = SnapshotSource {
+            name: SOURCE.to_owned(),
+            protocol: if self.unit.protocol == "pft" { Protocol::Pft } else { Protocol::EtmV3 },
+            minor_version,
+            registers: registers.to_vec(),
+            core: Some(CORE.to_owned()),
+        };
+        let buffer = SnapshotBuffer {
+            name: "BUFFER_0".to_owned(),
+            frames: self.container == Container::Frames,
+            bytes: &self.bytes,
+            sources: vec![SOURCE.to_owned()],
+        };
+        let snapshot = Snapshot {
+            cores: vec![core],
+            sources: vec![source],
+            buffers: vec![buffer],
+            timestamp_frequency: None,
+        };
+        let files = snapshot.files().into_iter();
+        files.map(|SnapshotFile { name, bytes }| File { name, bytes }).collect()
     }
 }
 
@@ -132,12 +136,4 @@ pub fn runs_file(id: Option<TraceId>, profile: Profile, told: &Path) -> File {
 
 fn text_file(name: &str, text: String) -> File {
     File { name: name.to_owned(), bytes: text.into_bytes() }
-}
-
-/// `cortex-a7` as DS-5 spells it: `Cortex-A7`.
-fn snapshot_cpu(cpu: &str) -> String {
-    match cpu.strip_prefix("cortex-") {
-        Some(model) => format!("Cortex-{}", model.to_uppercase()),
-        None => cpu.to_uppercase(),
-    }
 }

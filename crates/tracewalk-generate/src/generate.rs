@@ -89,8 +89,15 @@ fn etmv3_files(input: &Input, keys: &Keys, mut arguments: Arguments) -> Result<V
     };
     let trace = etmv3::encode(&input.path, &input.elf.program, &config, &options)?;
     let usual = core.registers();
-    let version = format!("ETM3.{}", config.minor_version);
-    source_files(input, "etmv3", cpu, &version, &set.or(usual.etmidr, usual.etmccer), &trace, arguments)
+    source_files(
+        input,
+        "etmv3",
+        cpu,
+        config.minor_version,
+        &set.or(usual.etmidr, usual.etmccer),
+        &trace,
+        arguments,
+    )
 }
 
 fn pft_files(input: &Input, keys: &Keys, mut arguments: Arguments) -> Result<Vec<File>, Box<dyn Error>> {
@@ -116,7 +123,7 @@ fn pft_files(input: &Input, keys: &Keys, mut arguments: Arguments) -> Result<Vec
     };
     let trace = pft::encode(&input.path, &input.elf.program, &config, &options)?;
     let usual = core.registers();
-    let version = if config.version == pft_protocol::Version::V1_0 { "PTM1.0" } else { "PTM1.1" };
+    let version = u8::from(config.version == pft_protocol::Version::V1_1);
     source_files(input, "pft", cpu, version, &set.or(usual.etmidr, usual.etmccer), &trace, arguments)
 }
 
@@ -192,10 +199,10 @@ impl Settings {
         AllRegisters {
             given: given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect(),
             all: [
-                ("ETMCR(0x000)", self.etmcr),
-                ("ETMIDR(0x079)", self.etmidr.or(etmidr).unwrap_or(0)),
-                ("ETMCCER(0x07A)", self.etmccer.or(etmccer).unwrap_or(0)),
-                ("ETMTRACEIDR(0x080)", u32::from(self.id.get())),
+                ("ETMCR", self.etmcr),
+                ("ETMIDR", self.etmidr.or(etmidr).unwrap_or(0)),
+                ("ETMCCER", self.etmccer.or(etmccer).unwrap_or(0)),
+                ("ETMTRACEIDR", u32::from(self.id.get())),
             ],
             id: self.id,
         }
@@ -213,7 +220,7 @@ fn source_files(
     input: &Input,
     protocol: &'static str,
     cpu: &str,
-    version: &str,
+    minor_version: u8,
     registers: &AllRegisters,
     trace: &Trace,
     mut arguments: Arguments,
@@ -229,7 +236,7 @@ fn source_files(
     };
     let capture = Capture { container, unit, bytes };
     let mut files = if snapshot {
-        capture.snapshot(&input.elf.program, version, &registers.all)
+        capture.snapshot(&input.elf.program, minor_version, &registers.all)
     } else {
         let mut files = capture.files(&[&input.image.name]);
         files.push(input.image.clone());

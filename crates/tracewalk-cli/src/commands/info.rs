@@ -36,7 +36,25 @@ pub(crate) fn run(args: &Info, messages: &Messages) -> Result<(), Failure> {
         let of_image = work.image_findings.iter().filter(|(of, _)| *of == index);
         findings(&mut out, &of_image.map(|(_, finding)| finding.clone()).collect::<Vec<_>>())?;
     }
+    unused(&mut out, &work)?;
     Ok(out.flush()?)
+}
+
+/// What the description says that nothing was done with.
+fn unused(out: &mut Output, work: &Work) -> Result<(), Failure> {
+    const SHOWN: usize = 20;
+    let unused = &work.capture.unused;
+    if !unused.is_empty() {
+        let head = palette().head;
+        writeln!(out, "\n{head}not used{head:#}, of the description")?;
+    }
+    for entry in unused.iter().take(SHOWN) {
+        writeln!(out, "  {entry}")?;
+    }
+    if let Some(more) = unused.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        writeln!(out, "  and {more} more")?;
+    }
+    Ok(())
 }
 
 fn buffer(out: &mut Output, work: &Work, index: usize, contents: &Contents) -> Result<(), Failure> {

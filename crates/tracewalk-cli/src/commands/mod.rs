@@ -1,12 +1,14 @@
 //! One file for each command, and what they share.
 
 pub(crate) mod coverage;
+pub(crate) mod describe;
 pub(crate) mod flow;
 mod follow;
 pub(crate) mod info;
 pub(crate) mod merge;
 pub(crate) mod packets;
 pub(crate) mod shell;
+pub(crate) mod snapshot;
 
 use std::io::Write as _;
 use std::time::Duration;

@@ -19,6 +19,8 @@ pub(crate) struct Contents {
     pub(crate) frames: Option<Frames>,
     /// What was found out of how it is packed.
     pub(crate) findings: Vec<Finding>,
+    /// The sources in it, as far as they are known.
+    pub(crate) sources: Vec<SourceDescription>,
 }
 
 /// A source in a buffer, and what was found out of it.
@@ -56,7 +58,7 @@ impl Contents {
     fn new(container: Option<Stated<Container>>, packing: Packing, buffer: &Buffer) -> Self {
         let container = container.unwrap_or_else(|| Stated::new(packing.container(), Origin::Detected));
         let frames = packing.framing().map(|framing| Frames::scan(&buffer.bytes, framing));
-        Self { container, frames, findings: Vec::new() }
+        Self { container, frames, findings: Vec::new(), sources: Vec::new() }
     }
 
     /// The sources in it: those that were named, or else those that can be recognised.

@@ -13,13 +13,15 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use tracewalk::frame::Framing;
 use tracewalk::ids::{Address, TraceId};
 use tracewalk::source::SourceConfig;
-use tracewalk_input::capture::{Buffer, Capture};
+use tracewalk_input::capture::{Buffer, Capture, Protocol, SourceDescription};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::{Image, ImageKind, ImageLoader};
 use tracewalk_input::svd::InterruptNames;
 use tracewalk_input::symbols::Symbols;
+use tracewalk_input::{Origin, Stated};
 use tracewalk_report::drive::{Input, Progress};
 use tracewalk_report::{Code, Interrupts, Section};
 
@@ -67,6 +69,9 @@ impl Work {
     /// Opens what the arguments name, and finds out what they do not say.
     pub(crate) fn open(args: &CaptureArgs, messages: &Messages) -> Result<Self, Failure> {
         let mut capture = Capture::open_with(&args.capture, &args.recording.options())?;
+        for note in &capture.notes {
+            messages.warning(format_args!("{note}; it is left out"));
+        }
         let memory = memory::read(&capture, args.dump_address.map(Address))?;
         tell::refuse_wrong_files(&capture, &memory)?;
         for buffer in &capture.buffers {
@@ -167,6 +172,27 @@ impl Work {
         Section { id: job.id, protocol: job.config.protocol(), code }
     }
 
+    /// The capture with all that was found out of it.
+    pub(crate) fn described(&self) -> Capture {
+        let mut capture = self.capture.clone();
+        for (buffer, contents) in capture.buffers.iter_mut().zip(&self.contents) {
+            buffer.container = Some(contents.container.clone());
+            if let Some(Framing::PortFrom(start)) = contents.frames.as_ref().map(|frames| frames.framing) {
+                buffer.frame_start.get_or_insert(Stated::new(start.bytes(), Origin::Detected));
+            }
+            buffer.sources.clone_from(&contents.sources);
+            let frames = contents.frames.iter().flat_map(|frames| frames.sources.keys());
+            for &id in frames {
+                if !buffer.sources.iter().any(|source| source.id == Some(id)) {
+                    let protocol = Protocol::Unknown(String::new());
+                    let source = SourceDescription::new(protocol, Origin::Detected);
+                    buffer.sources.push(SourceDescription { id: Some(id), ..source });
+                }
+            }
+        }
+        capture
+    }
+
     /// Finds the containers and the sources of all buffers.
     fn look(&self, args: &CaptureArgs, known: &Known) -> Result<Vec<(Contents, Vec<Identified>)>, Failure> {
         let wanted = |id: Option<TraceId>| args.ids.is_empty() || id.is_some_and(|id| args.ids.contains(&id));
@@ -181,7 +207,8 @@ impl Work {
                 contents.identify(buffer, &args.ids, known)
             };
             found.retain(|found| wanted(found.source.id));
-            Ok((contents, found))
+            let sources = found.iter().map(|found| found.source.clone()).collect();
+            Ok((Contents { sources, ..contents }, found))
         };
         self.capture.buffers.iter().map(look).collect()
     }
@@ -204,7 +231,11 @@ impl Work {
         }
         jobs.sort_by_key(|job| job.id);
         if args.ids.is_empty() {
-            tell::refuse_nothing(found, buffer, &self.known)?;
+            match tell::refuse_nothing(found, buffer, &self.known) {
+                // Another buffer may hold something.
+                Err(failure) if self.capture.buffers.len() > 1 => messages.incomplete(failure),
+                nothing => nothing?,
+            }
             tell::other_sources(&contents, found, &self.known, messages);
         }
         tell::findings(&contents, found, messages);

@@ -1,6 +1,8 @@
 //! What the tests of all protocols share: the firmware, and decoding with `tracewalk`.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub(crate) mod opencsd;
+
 use std::path::PathBuf;
 
 use tracewalk::directive::{Directive, Rules, TransferValue};

@@ -9,6 +9,7 @@ use super::devices::entry_number;
 use super::error::{CaptureError, CaptureErrorKind as Kind};
 use super::ini::{Entry, Ini, Section};
 use super::snapshot::{Frequency, Place};
+use super::unused::Unused;
 use crate::excerpt::excerpt;
 use crate::file::{self, FileProblem};
 use crate::nearest::nearest;
@@ -16,7 +17,10 @@ use crate::origin::{Origin, Stated};
 use crate::paths::Confinement;
 
 /// More buffers than any system has; each may be a large file.
-const MOST_BUFFERS: usize = 256;
+pub(super) const MOST_BUFFERS: usize = 256;
+
+/// What a buffer's section says.
+const BUFFER_KEYS: [&str; 3] = ["name", "file", "format"];
 
 /// What the trace file says.
 #[derive(Debug)]
@@ -43,14 +47,18 @@ struct BufferSection {
 
 impl Metadata {
     /// Reads the trace file at `path`.
-    pub(super) fn read(path: &Path, confinement: &Confinement) -> Result<Self, CaptureError> {
+    pub(super) fn read(
+        path: &Path,
+        confinement: &Confinement,
+        unused: &mut Vec<Unused>,
+    ) -> Result<Self, CaptureError> {
         let mut ini = Ini::read(path)?;
         let place = Place { path, confinement };
         let list = ini.section("trace_buffers").ok_or_else(|| place.error(None, Kind::NoBuffer))?;
         let names = place.required(list, "buffers")?;
         let mut buffers = Vec::<BufferSection>::new();
         let wanted = names.value.split(',').map(str::trim).filter(|name| !name.is_empty());
-        for name in wanted {
+        for name in wanted.clone() {
             let section = ini.section(name).ok_or_else(|| {
                 let nearest = nearest(name, ini.sections.iter().map(|section| section.name.as_str()));
                 let nearest = nearest.map(str::to_owned);
@@ -73,6 +81,14 @@ impl Metadata {
         if buffers.is_empty() {
             return Err(place.error(Some(names.line), Kind::NoBuffer));
         }
+        ini.add_unused(path, unused, |section, entry| match section.name.as_str() {
+            "trace_buffers" => entry.is("buffers"),
+            "source_buffers" | "core_trace_sources" => true,
+            "timestamp" => entry.is("frequency"),
+            name => {
+                wanted.clone().any(|wanted| wanted == name) && BUFFER_KEYS.iter().any(|key| entry.is(key))
+            }
+        });
         let frequency = ini.section("timestamp").and_then(|section| section.entry("frequency"));
         let timestamp_frequency = match frequency {
             Some(entry) => Some(Stated::new(entry_number(entry, &place)?, Origin::line(path, entry.line))),

@@ -14,6 +14,7 @@
 //!
 //! [[source]]
 //! protocol = "etmv3"          # etmv3, pft, mtb, itm, unknown
+//! capture = "ETB_0"           # the name of the buffer that it is in, where there are several
 //! id = 0x02                   # the trace ID, where there is one
 //! cpu = "cortex-m3"           # registers that are not given have the values that are usual for it
 //! registers = { etmcr = 0x500 }  # or a file of lines like MTB_POSITION=0x1bc
@@ -31,11 +32,14 @@
 //! space = "S"
 //! cores = ["cpu_0"]           # every core's where it is not said
 //! ```
+//!
+//! A capture with several buffers has `[[capture]]` in the place of `[capture]`, once for each.
 
 use std::path::Path;
 
 use tracewalk::ids::Address;
 
+use super::buffers::MOST_BUFFERS;
 use super::container::{Blocks, Container};
 use super::document::{Document, Table};
 use super::error::{CaptureError, CaptureErrorKind as Kind};
@@ -56,24 +60,59 @@ pub(super) fn read(path: &Path, wires: &WireOptions) -> Result<Capture, CaptureE
     let document = Document::read(path)?;
     let root = document.parse()?;
     root.check_keys("the file", &["capture", "source", "image"])?;
-    let capture = root.table("capture")?.ok_or_else(|| {
-        document.error(None, Kind::MissingKey { place: "the file".to_owned(), key: "[capture]" })
-    })?;
-    let mut buffer = read_buffer(&document, &capture, wires)?;
+    let tables = match root.is_list("capture") {
+        true => root.tables("capture")?,
+        false => root.table("capture")?.into_iter().collect(),
+    };
+    if tables.is_empty() {
+        let kind = Kind::MissingKey { place: "the file".to_owned(), key: "[capture]" };
+        return Err(document.error(None, kind));
+    }
+    if tables.len() > MOST_BUFFERS {
+        let kind = Kind::TooMany { what: "trace buffers", found: tables.len(), limit: MOST_BUFFERS };
+        return Err(document.error(None, kind));
+    }
+    let mut buffers = Vec::<Buffer>::new();
+    let mut timestamp_frequency = None;
+    for table in &tables {
+        let buffer = read_buffer(&document, table, wires)?;
+        if buffers.iter().any(|known| known.name == buffer.name) {
+            return Err(table.error_at("name", Kind::Repeated { key: excerpt(&buffer.name) }));
+        }
+        buffers.push(buffer);
+        timestamp_frequency = timestamp_frequency.or(table.number("timestamp_frequency", u64::MAX)?);
+    }
     for table in root.tables("source")? {
-        buffer.sources.push(read_source(&document, &table)?);
+        let source = read_source(&document, &table)?;
+        buffer_of(&table, &mut buffers)?.sources.push(source);
     }
     let images =
         root.tables("image")?.iter().map(|table| read_image(&document, table)).collect::<Result<_, _>>()?;
-    let timestamp_frequency = capture.number("timestamp_frequency", u64::MAX)?;
     Ok(Capture {
         path: path.to_owned(),
-        buffers: vec![buffer],
+        buffers,
         other_sources: Vec::new(),
         images,
         timestamp_frequency: timestamp_frequency.map(|stated| Stated::new(stated.value, stated.origin)),
         notes: Vec::new(),
+        unused: Vec::new(),
     })
+}
+
+/// The buffer that a source is in: the one that it names, or the only one.
+fn buffer_of<'b>(source: &Table<'_, '_>, buffers: &'b mut [Buffer]) -> Result<&'b mut Buffer, CaptureError> {
+    let names = buffers.iter().map(|buffer| buffer.name.clone()).collect::<Vec<_>>();
+    let named = match source.text("capture")? {
+        Some(name) => buffers.iter_mut().find(|buffer| buffer.name == name.value).ok_or_else(|| {
+            let nearest = nearest(&name.value, names.iter().map(String::as_str)).map(str::to_owned);
+            Kind::Undefined { what: "trace buffer", name: excerpt(&name.value), nearest }
+        }),
+        None => match buffers {
+            [buffer] => Ok(buffer),
+            _ => Err(Kind::MissingKey { place: "[[source]]".to_owned(), key: "capture" }),
+        },
+    };
+    named.map_err(|kind| source.error_at("capture", kind))
 }
 
 fn read_buffer(
@@ -187,7 +226,7 @@ fn read_wire_options(table: &Table<'_, '_>) -> Result<WireOptions, CaptureError>
 
 fn read_source(document: &Document, table: &Table<'_, '_>) -> Result<SourceDescription, CaptureError> {
     const PLACE: &str = "[[source]]";
-    table.check_keys(PLACE, &["id", "protocol", "cpu", "registers", "name", "core"])?;
+    table.check_keys(PLACE, &["id", "protocol", "capture", "cpu", "registers", "name", "core"])?;
     let protocol = table.required(PLACE, "protocol", table.text("protocol")?)?;
     let protocol = Protocol::from_name(&protocol.value).map_err(|kind| table.error_at("protocol", kind))?;
     let mut source = SourceDescription::new(protocol, document.origin(table.line()));

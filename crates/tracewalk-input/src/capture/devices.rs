@@ -9,6 +9,7 @@ use super::ini::{Entry, Ini, Section};
 use super::registers::{DECODING, Registers, parse_value};
 use super::snapshot::Place;
 use super::source::{Protocol, SourceDescription};
+use super::unused::Unused;
 use crate::excerpt::excerpt;
 use crate::image::{ImageKind, ImageRequest};
 use crate::nearest::nearest;
@@ -42,6 +43,7 @@ pub(super) fn read(
     path: &Path,
     confinement: &Confinement,
     notes: &mut Vec<CaptureError>,
+    unused: &mut Vec<Unused>,
 ) -> Result<Device, CaptureError> {
     let ini = Ini::read(path)?;
     let place = Place { path, confinement };
@@ -54,6 +56,12 @@ pub(super) fn read(
         _ => Class::Other,
     };
     let kind = section.entry("type");
+    ini.add_unused(path, unused, |section, entry| match section.name.as_str() {
+        "device" => ["name", "class", "type"].iter().any(|key| entry.is(key)),
+        // A processor's registers are many, and say what it was at when it stopped.
+        "regs" => true,
+        name => name.starts_with("dump") && DUMP_KEYS.iter().any(|key| entry.is(key)),
+    });
     let mut device = Device { name, class, cpu: None, dumps: Vec::new(), source: None };
     match class {
         Class::Core => {
@@ -127,8 +135,10 @@ fn dump(
     place: &Place<'_>,
     notes: &mut Vec<CaptureError>,
 ) -> Result<Option<ImageRequest>, CaptureError> {
-    for entry in &section.entries {
-        if !DUMP_KEYS.iter().any(|key| key.eq_ignore_ascii_case(&entry.key)) {
+    // A key that nobody knows is kept, unless it is probably one that is missing.
+    let is_complete = section.entry("address").is_some() && section.entry("file").is_some();
+    for entry in section.entries.iter().filter(|_| !is_complete) {
+        if !DUMP_KEYS.iter().any(|key| entry.is(key)) {
             let nearest = nearest(&entry.key, DUMP_KEYS).unwrap_or("");
             let section = format!("[{}]", excerpt(&section.name));
             let kind = Kind::UnknownKey { place: section, key: excerpt(&entry.key), nearest };

@@ -104,6 +104,10 @@ impl<'text> Table<'_, 'text> {
         matches!(self.get(key).map(Spanned::get_ref), Some(DeValue::String(_)))
     }
 
+    pub(super) fn is_list(&self, key: &str) -> bool {
+        matches!(self.get(key).map(Spanned::get_ref), Some(DeValue::Array(_)))
+    }
+
     /// The text of this key.
     pub(super) fn text(&self, key: &str) -> Result<Option<Stated<String>>, CaptureError> {
         let Some(value) = self.get(key) else { return Ok(None) };

@@ -32,6 +32,13 @@ pub(crate) struct Entry {
     pub(crate) line: u32,
 }
 
+impl Entry {
+    /// Whether this is its key, in any case.
+    pub(crate) fn is(&self, key: &str) -> bool {
+        self.key.eq_ignore_ascii_case(key)
+    }
+}
+
 impl Ini {
     /// Reads and parses the file at `path`.
     pub(crate) fn read(path: &Path) -> Result<Self, CaptureError> {
@@ -69,7 +76,7 @@ impl Ini {
 impl Section {
     /// The first entry with this key, in any case.
     pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.key.eq_ignore_ascii_case(key))
+        self.entries.iter().find(|entry| entry.is(key))
     }
 }
 

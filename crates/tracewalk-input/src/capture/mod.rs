@@ -32,8 +32,10 @@ mod ini;
 mod registers;
 mod snapshot;
 mod source;
+mod unused;
 pub mod wire;
 mod write;
+mod write_snapshot;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -50,8 +52,10 @@ pub use container::{Blocks, Container, UnknownContainer};
 pub use error::{CaptureError, CaptureErrorKind};
 pub use registers::Registers;
 pub use source::{ParseSourceError, Protocol, SourceDescription};
+pub use unused::Unused;
 use wire::{Reading, Recording, RecordingProblem, Wire, WireOptions};
 pub use write::DescribeError;
+pub use write_snapshot::{Snapshot, SnapshotBuffer, SnapshotCore, SnapshotFile, SnapshotSource};
 
 /// Trace bytes and what is known about them.
 #[derive(Clone, Debug)]
@@ -68,6 +72,8 @@ pub struct Capture {
     pub timestamp_frequency: Option<Stated<u64>>,
     /// What the description says and nothing can be done with. The rest is usable.
     pub notes: Vec<CaptureError>,
+    /// What the description says beside, in words that are not known here.
+    pub unused: Vec<Unused>,
 }
 
 /// The bytes of one trace buffer.
@@ -180,6 +186,7 @@ impl Capture {
             images: Vec::new(),
             timestamp_frequency: None,
             notes: Vec::new(),
+            unused: Vec::new(),
         })
     }
 

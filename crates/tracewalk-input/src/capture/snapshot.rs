@@ -13,7 +13,8 @@
 //!                [timestamp]             frequency
 //! ```
 //!
-//! Other sections are left alone: the format is older than this reader, and tools add their own. What does not fit
+//! Other sections and keys are kept as they are, to be shown: the format is older than this reader, and tools add their
+//! own. What does not fit
 //! together, but leaves the rest usable, becomes a note of the capture.
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ use super::devices::{self, Class, Device};
 use super::error::{CaptureError, CaptureErrorKind as Kind};
 use super::ini::{Entry, Ini, Section};
 use super::source::SourceDescription;
+use super::unused::Unused;
 use super::{Buffer, Capture};
 use crate::excerpt::excerpt;
 use crate::image::{ImageKind, ImageRequest};
@@ -40,11 +42,17 @@ pub(super) fn read(path: &Path) -> Result<Capture, CaptureError> {
     let list = Ini::read(path)?;
     let place = Place { path, confinement: &confinement };
     check_version(&list, &place)?;
-    let mut notes = Vec::new();
-    let mut devices = read_devices(&list, &place, &mut notes)?;
+    let (mut notes, mut unused) = (Vec::new(), Vec::new());
+    list.add_unused(path, &mut unused, |section, entry| match section.name.as_str() {
+        "snapshot" => entry.is("version"),
+        "device_list" => true,
+        "trace" => entry.is("metadata"),
+        _ => false,
+    });
+    let mut devices = read_devices(&list, &place, &mut notes, &mut unused)?;
     let trace = list.section("trace").and_then(|section| section.entry("metadata"));
     let trace = trace.ok_or_else(|| place.error(None, Kind::NoBuffer))?;
-    let metadata = Metadata::read(&place.file(trace)?, &confinement)?;
+    let metadata = Metadata::read(&place.file(trace)?, &confinement, &mut unused)?;
 
     connect_cores(&mut devices, &metadata, &mut notes);
     let images = images(&devices);
@@ -56,6 +64,7 @@ pub(super) fn read(path: &Path) -> Result<Capture, CaptureError> {
         images,
         timestamp_frequency: metadata.timestamp_frequency,
         notes,
+        unused,
     })
 }
 
@@ -103,6 +112,7 @@ fn read_devices(
     list: &Ini,
     place: &Place<'_>,
     notes: &mut Vec<CaptureError>,
+    unused: &mut Vec<Unused>,
 ) -> Result<Vec<Device>, CaptureError> {
     let entries = list.section("device_list").map(|section| section.entries.as_slice()).unwrap_or_default();
     if entries.len() > MOST_DEVICES {
@@ -112,13 +122,14 @@ fn read_devices(
     let mut devices = Vec::<Device>::new();
     for entry in entries {
         let path = place.file(entry)?;
-        let device = devices::read(&path, place.confinement, notes).map_err(|error| match error.kind {
-            // Better the line that names the file than the file that is not there.
-            Kind::File(problem) => {
-                place.error(Some(entry.line), Kind::NamedFile { file: path.clone(), problem })
-            }
-            _ => error,
-        })?;
+        let device =
+            devices::read(&path, place.confinement, notes, unused).map_err(|error| match error.kind {
+                // Better the line that names the file than the file that is not there.
+                Kind::File(problem) => {
+                    place.error(Some(entry.line), Kind::NamedFile { file: path.clone(), problem })
+                }
+                _ => error,
+            })?;
         if devices.iter().any(|known| known.name == device.name) {
             return Err(place.error(Some(entry.line), Kind::Repeated { key: excerpt(&device.name) }));
         }

@@ -234,7 +234,8 @@ fn only_what_can_be_read_again_is_written() {
     let elsewhere = TemporaryDirectory::new();
     assert!(matches!(capture.to_toml(elsewhere.path()), Err(DescribeError::Outside { .. })));
     capture.buffers.push(capture.buffers[0].clone());
-    assert_eq!(capture.to_toml(directory.path()), Err(DescribeError::Buffers { found: 2 }));
+    let name = capture.buffers[0].name.clone();
+    assert_eq!(capture.to_toml(directory.path()), Err(DescribeError::SameName { name }));
 }
 
 #[test]
@@ -278,6 +279,49 @@ fn a_register_file_names_the_mtb_registers() {
     for (text, message) in cases {
         assert_eq!(read(text).unwrap_err(), message);
     }
+}
+
+#[test]
+fn a_description_may_have_several_buffers() {
+    const SEVERAL: &str = "\
+[[capture]]
+file = \"trace.bin\"
+name = \"ETB_0\"
+timestamp_frequency = 25000000
+
+[[capture]]
+file = \"trace.bin\"
+name = \"ETB_1\"
+
+[[source]]
+protocol = \"pft\"
+capture = \"ETB_1\"
+id = 0x02
+core = \"cpu_0\"
+";
+    let (directory, capture) = described(SEVERAL);
+    let capture = capture.unwrap();
+    let sources = capture.buffers.iter().map(|buffer| (buffer.name.as_str(), buffer.sources.len()));
+    assert!(sources.eq([("ETB_0", 0), ("ETB_1", 1)]));
+    assert_eq!(capture.timestamp_frequency.as_ref().map(|stated| stated.value), Some(25_000_000));
+    assert_eq!(capture.to_toml(directory.path()).unwrap(), SEVERAL);
+
+    let cases = [
+        ("name = \"ETB_1\"", "name = \"ETB_0\"", ":8: `ETB_0` is said twice"),
+        ("capture = \"ETB_1\"\n", "", ":10: [[source]] does not say `capture`"),
+        (
+            "capture = \"ETB_1\"",
+            "capture = \"ETB\"",
+            ":12: there is no trace buffer `ETB`, the nearest name is `ETB_0`",
+        ),
+    ];
+    for (from, to, message) in cases {
+        let (directory, capture) = described(&SEVERAL.replace(from, to));
+        let path = directory.path().display();
+        assert_eq!(capture.unwrap_err().to_string(), format!("{path}/capture.toml{message}"));
+    }
+    let many = "[[capture]]\nfile = 'trace.bin'\n".repeat(300);
+    assert!(matches!(described(&many).1.unwrap_err().kind, CaptureErrorKind::TooMany { found: 300, .. }));
 }
 
 mod recordings;

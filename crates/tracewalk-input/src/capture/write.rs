@@ -13,10 +13,10 @@ use crate::origin::Origin;
 /// Why a capture cannot be described in one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DescribeError {
-    /// It has several buffers, or none; a description has one.
-    Buffers {
-        /// How many there are.
-        found: usize,
+    /// Two buffers have the same name, so that a source cannot say in which it is.
+    SameName {
+        /// The name.
+        name: String,
     },
     /// A file is not in the directory of the description, or below.
     Outside {
@@ -35,7 +35,7 @@ pub enum DescribeError {
 impl fmt::Display for DescribeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Buffers { found } => write!(f, "expected one trace buffer to describe, found {found}"),
+            Self::SameName { name } => write!(f, "two trace buffers are called {name}"),
             Self::Outside { file, directory } => {
                 write!(f, "{} is not in {}, where the description is", file.display(), directory.display())
             }
@@ -52,16 +52,22 @@ impl Capture {
     /// What is usual for a processor is not written, since the processor says it. Registers that change no packet are
     /// left out, and so are sources that have no trace in the buffer.
     pub fn to_toml(&self, directory: &Path) -> Result<String, DescribeError> {
-        let [buffer] = self.buffers.as_slice() else {
-            return Err(DescribeError::Buffers { found: self.buffers.len() });
-        };
         let mut text = Text(String::new());
-        write_buffer(&mut text, buffer, directory)?;
-        if let Some(frequency) = &self.timestamp_frequency {
-            text.field("timestamp_frequency", frequency.value);
+        let several = self.buffers.len() > 1;
+        for (index, buffer) in self.buffers.iter().enumerate() {
+            if self.buffers.iter().take(index).any(|other| other.name == buffer.name) {
+                return Err(DescribeError::SameName { name: buffer.name.clone() });
+            }
+            text.table(if several { "[[capture]]" } else { "[capture]" });
+            write_buffer(&mut text, buffer, several, directory)?;
+            if let (0, Some(frequency)) = (index, &self.timestamp_frequency) {
+                text.field("timestamp_frequency", frequency.value);
+            }
         }
-        for source in &buffer.sources {
-            write_source(&mut text, source);
+        for buffer in &self.buffers {
+            for source in &buffer.sources {
+                write_source(&mut text, source, several.then_some(&buffer.name));
+            }
         }
         for image in &self.images {
             write_image(&mut text, image, directory)?;
@@ -108,9 +114,13 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-fn write_buffer(text: &mut Text, buffer: &Buffer, directory: &Path) -> Result<(), DescribeError> {
+fn write_buffer(
+    text: &mut Text,
+    buffer: &Buffer,
+    several: bool,
+    directory: &Path,
+) -> Result<(), DescribeError> {
     let file = relative(&buffer.file, directory)?;
-    text.table("[capture]");
     text.field("file", Quoted(&file));
     if let Some(container) = &buffer.container {
         text.field("container", Quoted(container.value.name()));
@@ -118,7 +128,7 @@ fn write_buffer(text: &mut Text, buffer: &Buffer, directory: &Path) -> Result<()
     if let Some(start) = &buffer.frame_start {
         text.field("frame_start", start.value);
     }
-    if buffer.name != file {
+    if buffer.name != file || several {
         text.field("name", Quoted(&buffer.name));
     }
     if buffer.blocks == Blocks::Dstream {
@@ -134,9 +144,12 @@ fn write_buffer(text: &mut Text, buffer: &Buffer, directory: &Path) -> Result<()
     Ok(())
 }
 
-fn write_source(text: &mut Text, source: &SourceDescription) {
+fn write_source(text: &mut Text, source: &SourceDescription, capture: Option<&String>) {
     text.table("[[source]]");
     text.field("protocol", Quoted(source.protocol.name()));
+    if let Some(capture) = capture {
+        text.field("capture", Quoted(capture));
+    }
     if let Some(id) = source.id {
         text.field("id", id);
     }

@@ -262,6 +262,100 @@ fn mistakes_in_a_snapshot_are_told_with_their_line() {
 }
 
 #[test]
+fn what_nobody_here_has_a_use_for_is_kept() {
+    let (directory, capture) = snapshot(&[
+        (
+            "snapshot.ini",
+            "[snapshot]\nversion=1.0\ndescription=a board\n[device_list]\n1=core.ini\n2=etm.ini\n[trace]\nmetadata=trace.ini\n\
+             [clusters]\nbig=cpu_0\n",
+        ),
+        (
+            "core.ini",
+            "[device]\nname=cpu_0\nclass=core\ntype=Cortex-A7\nlocation=DAP\n[regs]\nR15=0\n[dump]\nfile=memory.bin\n\
+             address=0x100\nflags=rx\n",
+        ),
+        (
+            "trace.ini",
+            "[trace_buffers]\nbuffers=b0\n[b0]\nfile=trace.bin\nformat=coresight\nsize=5\n[b1]\nfile=x\n\
+             [source_buffers]\nETM_0=b0\n",
+        ),
+    ]);
+    let unused = capture.unwrap().unused;
+    let path = format!("{}/", directory.path().display());
+    let unused = unused.iter().map(|unused| unused.to_string().replace(&path, "")).collect::<Vec<_>>();
+    assert_eq!(
+        unused,
+        [
+            "snapshot.ini:3: [snapshot] description=a board",
+            "snapshot.ini:10: [clusters] big=cpu_0",
+            "core.ini:5: [device] location=DAP",
+            "core.ini:11: [dump] flags=rx",
+            "trace.ini:6: [b0] size=5",
+            "trace.ini:8: [b1] file=x",
+        ]
+    );
+}
+
+#[test]
+fn a_snapshot_is_read_as_it_was_written() {
+    use super::super::{Snapshot, SnapshotBuffer, SnapshotCore, SnapshotSource};
+    let registers = vec![("ETMCR", 0x1000), ("ETMIDR", 0x410c_f250), ("ETMTRACEIDR", 0x10)];
+    let source = |name: &str, protocol, core: Option<&str>| SnapshotSource {
+        name: name.to_owned(),
+        protocol,
+        minor_version: 5,
+        registers: registers.clone(),
+        core: core.map(str::to_owned),
+    };
+    let written = Snapshot {
+        cores: vec![SnapshotCore {
+            name: "cpu_a".to_owned(),
+            cpu: "cortex-a7".to_owned(),
+            memory: vec![(Address(0x100), b"memory"), (Address(0x2000), b"more")],
+        }],
+        sources: vec![source("ETM_0", Protocol::EtmV3, Some("cpu_a")), source("ITM_0", Protocol::Itm, None)],
+        buffers: vec![
+            SnapshotBuffer {
+                name: "ETB_0".to_owned(),
+                frames: true,
+                bytes: &[0; 32],
+                sources: vec!["ETM_0".to_owned(), "ITM_0".to_owned()],
+            },
+            SnapshotBuffer {
+                name: "ETB_1".to_owned(),
+                frames: false,
+                bytes: b"trace",
+                sources: vec!["ETM_0".to_owned()],
+            },
+        ],
+        timestamp_frequency: Some(25_000_000),
+    };
+    let directory = TemporaryDirectory::new();
+    for file in written.files() {
+        directory.write(&file.name, &file.bytes);
+    }
+    let read = Capture::open(directory.path()).unwrap();
+    assert_eq!((read.notes.len(), read.unused.len()), (0, 0));
+    let buffers = read.buffers.iter().map(|buffer| {
+        let container = buffer.container.as_ref().map(|stated| stated.value);
+        (buffer.name.as_str(), container, buffer.bytes.len(), buffer.sources.len())
+    });
+    let expected = [("ETB_0", Some(Container::Frames), 32, 2), ("ETB_1", Some(Container::Raw), 5, 1)];
+    assert!(buffers.eq(expected));
+    let etm = &read.buffers[0].sources[0];
+    assert_eq!(
+        (etm.name.as_deref(), etm.id, etm.core.as_deref()),
+        (Some("ETM_0"), TraceId::new(0x10), Some("cpu_a"))
+    );
+    assert_eq!((&etm.protocol, etm.registers.get("ETMCR")), (&Protocol::EtmV3, Some(0x1000)));
+    assert_eq!(etm.cpu.as_ref().map(|cpu| cpu.value.as_str()), Some("Cortex-A7"));
+    assert_eq!(read.buffers[0].sources[1].protocol, Protocol::Itm);
+    let memory = ImageLoader::new().memory(read.images_for(etm)).unwrap();
+    assert_eq!(memory.program.code(Address(0x2000)), Some(&b"more"[..]));
+    assert_eq!(read.timestamp_frequency.as_ref().map(|stated| stated.value), Some(25_000_000));
+}
+
+#[test]
 fn a_snapshot_has_a_bounded_number_of_devices_and_buffers() {
     let devices = (0..5000).map(|index| format!("d{index}=core.ini\n")).collect::<String>();
     let (_directory, capture) = snapshot(&[("snapshot.ini", &format!("[device_list]\n{devices}"))]);

@@ -1,0 +1,52 @@
+//! `describe`: all that is known of a capture, written down so that no option is needed any more.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+
+use tracewalk_input::capture::DescribeError;
+
+use crate::args::{CaptureArgs, Describe};
+use crate::failure::Failure;
+use crate::messages::Messages;
+use crate::output::standard_output;
+use crate::work::Work;
+
+/// Writes a `capture.toml`.
+pub(crate) fn run(args: &Describe, messages: &Messages) -> Result<(), Failure> {
+    let work = Work::open(&args.capture, messages)?;
+    let beside = args.output.as_deref().unwrap_or(&args.capture.capture).parent();
+    let directory = beside.filter(|beside| !beside.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let text = work.described().to_toml(directory).map_err(|error| {
+        let hint = match error {
+            DescribeError::Outside { .. } => {
+                "write the description beside the files, with -o, or copy them to it"
+            }
+            DescribeError::SameName { .. } => "give each buffer a name of its own",
+            DescribeError::Name { .. } => "rename it",
+        };
+        Failure::input(error.to_string(), hint)
+    })?;
+    for option in left_out(&args.capture) {
+        messages.warning(format_args!("a capture.toml cannot say {option}; give it with each command"));
+    }
+    match &args.output {
+        Some(file) => fs::write(file, text).map_err(|error| Failure::write(file, error)),
+        None => {
+            let mut out = standard_output();
+            out.write_all(text.as_bytes())?;
+            Ok(out.flush()?)
+        }
+    }
+}
+
+/// The options whose meaning a description has no words for.
+fn left_out(args: &CaptureArgs) -> impl Iterator<Item = &'static str> {
+    let options = [
+        ("--dump-address", args.dump_address.is_some()),
+        ("--vtor", args.vtor.is_some()),
+        ("--svd", args.svd.is_some()),
+        ("--mtb-pc", args.mtb_pc.is_some()),
+    ];
+    options.into_iter().filter(|(_, given)| *given).map(|(option, _)| option)
+}

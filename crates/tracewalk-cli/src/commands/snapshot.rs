@@ -1,0 +1,148 @@
+//! `snapshot`: a capture as the directory that DS-5 and OpenCSD read.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::rc::Rc;
+
+use tracewalk::frame::Framing;
+use tracewalk::protocol::pft;
+use tracewalk::source::SourceConfig;
+use tracewalk_input::capture::{
+    Protocol, Snapshot, SnapshotBuffer, SnapshotCore, SnapshotSource, SourceDescription,
+};
+use tracewalk_report::Code;
+
+use crate::args;
+use crate::failure::Failure;
+use crate::frames::{Frames, repacked};
+use crate::messages::{Messages, counted};
+use crate::work::{Job, Work};
+
+/// The trace ID in the registers of a source that has none.
+const USUAL_ID: u32 = 0x10;
+
+/// Writes a snapshot directory.
+pub(crate) fn run(args: &args::Snapshot, messages: &Messages) -> Result<(), Failure> {
+    let mut work = Work::open(&args.capture, messages)?;
+    check_directory(&args.output)?;
+    let mut cores = Vec::<(String, String, Rc<Code>)>::new();
+    let mut sources = Vec::new();
+    for (index, job) in work.jobs.clone().iter().enumerate() {
+        let core = job.description.core.clone().unwrap_or_else(|| format!("cpu_{index}"));
+        if !cores.iter().any(|(name, ..)| *name == core) {
+            let cpu = job.description.cpu.as_ref().map_or_else(String::new, |cpu| cpu.value.clone());
+            cores.push((core.clone(), cpu, work.code(job, None, messages)?));
+        }
+        let source = source(job, index, core)?;
+        sources.push((job.buffer, source));
+    }
+    for (buffer, contents) in work.contents.iter().enumerate() {
+        sources.extend(contents.sources.iter().filter_map(itm).map(|source| (buffer, source)));
+    }
+    let bytes = buffers(&work, messages);
+    let buffers = bytes.iter().enumerate().map(|(index, (frames, bytes))| {
+        let own = sources.iter().filter(|(buffer, _)| *buffer == index);
+        let names = own.map(|(_, source)| source.name.clone()).collect();
+        SnapshotBuffer { name: format!("BUFFER_{index}"), frames: *frames, bytes, sources: names }
+    });
+    let regions = |code: &'_ Rc<Code>| -> Vec<_> {
+        code.program.regions().iter().map(|region| (region.start(), region.bytes().to_vec())).collect()
+    };
+    let memory = cores.iter().map(|(.., code)| regions(code)).collect::<Vec<_>>();
+    let cores = cores.iter().zip(&memory).map(|((name, cpu, _), memory)| SnapshotCore {
+        name: name.clone(),
+        cpu: cpu.clone(),
+        memory: memory.iter().map(|(start, bytes)| (*start, bytes.as_slice())).collect(),
+    });
+    let snapshot = Snapshot {
+        cores: cores.collect(),
+        buffers: buffers.collect(),
+        sources: sources.iter().map(|(_, source)| source.clone()).collect(),
+        timestamp_frequency: work.capture.timestamp_frequency.as_ref().map(|stated| stated.value),
+    };
+    write(&args.output, &snapshot)
+}
+
+/// A directory that nobody has written to.
+fn check_directory(directory: &Path) -> Result<(), Failure> {
+    match fs::read_dir(directory) {
+        Ok(mut entries) => match entries.next() {
+            Some(_) => Err(Failure::input(
+                format!("{}: is not empty", directory.display()),
+                "choose a directory with -o that does not exist",
+            )),
+            None => Ok(()),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Failure::write(directory, error)),
+    }
+}
+
+fn write(directory: &Path, snapshot: &Snapshot<'_>) -> Result<(), Failure> {
+    fs::create_dir_all(directory).map_err(|error| Failure::write(directory, error))?;
+    for file in snapshot.files() {
+        let path = directory.join(&file.name);
+        fs::write(&path, &file.bytes).map_err(|error| Failure::write(&path, error))?;
+    }
+    Ok(())
+}
+
+/// A trace unit with all registers that OpenCSD asks for.
+fn source(job: &Job, index: usize, core: String) -> Result<SnapshotSource, Failure> {
+    let (kind, minor_version) = match &job.config {
+        SourceConfig::Etmv3(config) => ("ETM", config.minor_version),
+        SourceConfig::Pft(config) => ("PTM", u8::from(config.version == pft::Version::V1_1)),
+        config => {
+            return Err(Failure::input(
+                format!("{}: no snapshot holds {}", job.name(), config.protocol()),
+                "use `tracewalk describe` instead",
+            ));
+        }
+    };
+    let register = |name| (name, job.description.registers.get(name).unwrap_or(0));
+    let id = job.id.map_or(USUAL_ID, |id| u32::from(id.get()));
+    Ok(SnapshotSource {
+        name: job.description.name.clone().unwrap_or_else(|| format!("{kind}_{index}")),
+        protocol: job.description.protocol.clone(),
+        minor_version,
+        registers: vec![register("ETMCR"), register("ETMIDR"), register("ETMCCER"), ("ETMTRACEIDR", id)],
+        core: Some(core),
+    })
+}
+
+/// An ITM, which has its trace ID in another register.
+fn itm(source: &SourceDescription) -> Option<SnapshotSource> {
+    let id = source.id.filter(|_| source.protocol == Protocol::Itm)?;
+    let name = source.name.clone().unwrap_or_else(|| format!("ITM_{}", id.get()));
+    let enabled = u32::from(id.get()) << 16 | 1;
+    let registers = vec![("ITMTCR", enabled)];
+    Some(SnapshotSource { name, protocol: Protocol::Itm, minor_version: 0, registers, core: None })
+}
+
+/// The buffers' bytes as OpenCSD takes them, each with whether they are frames.
+fn buffers(work: &Work, messages: &Messages) -> Vec<(bool, Vec<u8>)> {
+    let buffers = work.capture.buffers.iter().zip(&work.contents);
+    let bytes = buffers.map(|(buffer, contents)| match &contents.frames {
+        None => (false, buffer.bytes.to_vec()),
+        Some(frames) if is_aligned(frames) && buffer.bytes.len().is_multiple_of(16) => {
+            (true, buffer.bytes.to_vec())
+        }
+        Some(frames) => {
+            if frames.discontinuities > 0 {
+                messages.warning(format_args!(
+                    "{}: {} where trace was lost cannot be marked in a snapshot",
+                    buffer.file.display(),
+                    counted(frames.discontinuities, "place")
+                ));
+            }
+            (true, repacked(&buffer.bytes, frames.framing))
+        }
+    });
+    bytes.collect()
+}
+
+/// Frames from a buffer that goes on without any mark.
+fn is_aligned(frames: &Frames) -> bool {
+    frames.framing == Framing::Buffer && frames.discontinuities == 0
+}

@@ -1,0 +1,201 @@
+//! Writes a snapshot directory as DS-5 writes it and OpenCSD reads it.
+
+use std::fmt::Write as _;
+
+use tracewalk::ids::Address;
+
+use super::source::Protocol;
+
+/// What a snapshot directory is to hold.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot<'a> {
+    /// The processors.
+    pub cores: Vec<SnapshotCore<'a>>,
+    /// Their trace units.
+    pub sources: Vec<SnapshotSource>,
+    /// The buffers that the trace was collected in.
+    pub buffers: Vec<SnapshotBuffer<'a>>,
+    /// How often a second the timestamps count.
+    pub timestamp_frequency: Option<u64>,
+}
+
+/// A processor and its memory.
+#[derive(Clone, Debug)]
+pub struct SnapshotCore<'a> {
+    /// Its name, like `cpu_0`.
+    pub name: String,
+    /// What it is, like `cortex-a7`.
+    pub cpu: String,
+    /// Stretches of its memory.
+    pub memory: Vec<(Address, &'a [u8])>,
+}
+
+/// A trace unit.
+#[derive(Clone, Debug)]
+pub struct SnapshotSource {
+    /// Its name, like `ETM_0`.
+    pub name: String,
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// The minor version of its architecture: 5 for ETMv3.5, 1 for PFTv1.1.
+    pub minor_version: u8,
+    /// Its registers, by Arm's names in upper case.
+    pub registers: Vec<(&'static str, u32)>,
+    /// The name of the processor that it traces.
+    pub core: Option<String>,
+}
+
+/// A trace buffer.
+#[derive(Clone, Debug)]
+pub struct SnapshotBuffer<'a> {
+    /// Its name, like `ETB_0`.
+    pub name: String,
+    /// Whether its bytes are aligned CoreSight frames; else they are one source's.
+    pub frames: bool,
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// The names of the sources that are in it.
+    pub sources: Vec<String>,
+}
+
+/// A file of a snapshot directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotFile {
+    /// Its name in the directory.
+    pub name: String,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+}
+
+/// The registers that decoding depends on, with their numbers (IHI 0014Q and IHI 0035B, "Register summary").
+const NUMBERS: [(&str, &str); 5] = [
+    ("ETMCR", "0x000"),
+    ("ETMIDR", "0x079"),
+    ("ETMCCER", "0x07A"),
+    ("ETMTRACEIDR", "0x080"),
+    ("ITMTCR", "0x3A0"),
+];
+
+impl Snapshot<'_> {
+    /// The files of the directory.
+    #[must_use]
+    pub fn files(&self) -> Vec<SnapshotFile> {
+        let mut files = Vec::new();
+        let mut devices = Vec::new();
+        for (index, core) in self.cores.iter().enumerate() {
+            let name = format!("cpu_{index}.ini");
+            files.push(text_file(&name, core.text(index)));
+            files.extend(core.memory.iter().enumerate().map(|(number, (_, bytes))| SnapshotFile {
+                name: memory_file(index, number),
+                bytes: bytes.to_vec(),
+            }));
+            devices.push(name);
+        }
+        for (index, source) in self.sources.iter().enumerate() {
+            let name = format!("source_{index}.ini");
+            files.push(text_file(&name, source.text()));
+            devices.push(name);
+        }
+        for (index, buffer) in self.buffers.iter().enumerate() {
+            files.push(SnapshotFile { name: trace_file(index), bytes: buffer.bytes.to_vec() });
+        }
+        let mut list = String::from("[snapshot]\nversion=1.0\n\n[device_list]\n");
+        for (index, device) in devices.iter().enumerate() {
+            push(&mut list, format_args!("device{index}={device}\n"));
+        }
+        list.push_str("\n[trace]\nmetadata=trace.ini\n");
+        files.push(text_file("snapshot.ini", list));
+        files.push(text_file("trace.ini", self.metadata()));
+        files
+    }
+
+    /// How buffers, sources and cores belong together.
+    fn metadata(&self) -> String {
+        let names = (0..self.buffers.len()).map(|index| format!("buffer{index}")).collect::<Vec<_>>();
+        let mut text = format!("[trace_buffers]\nbuffers={}\n", names.join(","));
+        for (index, buffer) in self.buffers.iter().enumerate() {
+            let format = if buffer.frames { "coresight" } else { "source_data" };
+            let (name, file) = (&buffer.name, trace_file(index));
+            push(&mut text, format_args!("\n[buffer{index}]\nname={name}\nfile={file}\nformat={format}\n"));
+        }
+        text.push_str("\n[source_buffers]\n");
+        for source in &self.sources {
+            let holds = |buffer: &&SnapshotBuffer<'_>| buffer.sources.contains(&source.name);
+            let buffers = self.buffers.iter().filter(holds).map(|buffer| buffer.name.as_str());
+            push(&mut text, format_args!("{}={}\n", source.name, buffers.collect::<Vec<_>>().join(",")));
+        }
+        text.push_str("\n[core_trace_sources]\n");
+        for source in &self.sources {
+            if let Some(core) = &source.core {
+                push(&mut text, format_args!("{core}={}\n", source.name));
+            }
+        }
+        if let Some(frequency) = self.timestamp_frequency {
+            push(&mut text, format_args!("\n[timestamp]\nfrequency={frequency}\n"));
+        }
+        text
+    }
+}
+
+impl SnapshotCore<'_> {
+    fn text(&self, index: usize) -> String {
+        let mut text = format!("[device]\nname={}\nclass=core\ntype={}\n\n[regs]\n", self.name, self.kind());
+        for (number, (address, bytes)) in self.memory.iter().enumerate() {
+            let file = memory_file(index, number);
+            push(
+                &mut text,
+                format_args!("\n[dump{number}]\nfile={file}\naddress={address}\nlength={}\n", bytes.len()),
+            );
+        }
+        text
+    }
+
+    /// `cortex-a7` as DS-5 spells it: `Cortex-A7`.
+    fn kind(&self) -> String {
+        match self.cpu.to_ascii_lowercase().strip_prefix("cortex-") {
+            Some(model) => format!("Cortex-{}", model.to_ascii_uppercase()),
+            None => self.cpu.to_ascii_uppercase(),
+        }
+    }
+}
+
+impl SnapshotSource {
+    fn text(&self) -> String {
+        let (name, kind) = (&self.name, self.kind());
+        let mut text = format!("[device]\nname={name}\nclass=trace_source\ntype={kind}\n\n[regs]\n");
+        for (name, value) in &self.registers {
+            let number = NUMBERS.iter().find(|(known, _)| known == name);
+            let number = number.map_or_else(String::new, |(_, number)| format!("({number})"));
+            push(&mut text, format_args!("{name}{number}=0x{value:08X}\n"));
+        }
+        text
+    }
+
+    fn kind(&self) -> String {
+        let minor = self.minor_version;
+        match &self.protocol {
+            Protocol::EtmV3 => format!("ETM3.{minor}"),
+            Protocol::Pft => format!("PTM1.{minor}"),
+            Protocol::Itm => "ITM".to_owned(),
+            Protocol::Mtb => "MTB".to_owned(),
+            Protocol::Unknown(name) => name.clone(),
+        }
+    }
+}
+
+fn memory_file(core: usize, number: usize) -> String {
+    format!("cpu_{core}_memory_{number}.bin")
+}
+
+fn trace_file(buffer: usize) -> String {
+    format!("trace_{buffer}.bin")
+}
+
+fn text_file(name: &str, text: String) -> SnapshotFile {
+    SnapshotFile { name: name.to_owned(), bytes: text.into_bytes() }
+}
+
+fn push(text: &mut String, line: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _ = text.write_fmt(line);
+}
