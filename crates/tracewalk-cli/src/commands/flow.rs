@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use tracewalk_report::analysis::Statistics;
 use tracewalk_report::export::{
-    Export, FlowJsonl, FlowRecord, FunctionTree, LastInstructions, Listing, ListingOptions, Nothing, Runs,
+    CallTree, CallTreeOptions, Export, FlowJsonl, FlowRecord, LastInstructions, Listing, ListingOptions,
+    Nothing, Runs,
 };
 
 use super::{follow, print_statistics};
@@ -39,7 +40,10 @@ pub(crate) fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
 fn exporter<'a>(args: &Flow, out: &'a mut Output) -> Box<dyn Export<FlowRecord> + 'a> {
     let options = ListingOptions { palette: palette(), source_lines: args.source_lines };
     let exporter: Box<dyn Export<FlowRecord> + 'a> = match args.format {
-        FlowFormat::Text if args.functions => Box::new(FunctionTree::new(out, options.palette)),
+        FlowFormat::Text if args.functions => Box::new(CallTree::new(
+            out,
+            CallTreeOptions { palette: options.palette, depth: None, fold: true },
+        )),
         FlowFormat::Text => Box::new(Listing::new(out, options)),
         FlowFormat::Runs => Box::new(Runs::new(out)),
         FlowFormat::Jsonl => Box::new(FlowJsonl::new(out)),

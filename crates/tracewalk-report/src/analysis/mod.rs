@@ -1,12 +1,12 @@
 //! Answers that are counted or inferred from program flow.
 
-mod call_depth;
+pub mod call_stack;
 mod contradictions;
 pub mod coverage;
 mod gaps;
 mod statistics;
 
-pub use call_depth::{Arrival, CallDepth};
+pub use call_stack::{Arrival, CallStack};
 pub use contradictions::{Contradictions, Verdict};
 pub use gaps::{GapCount, Gaps};
 pub use statistics::Statistics;

@@ -31,7 +31,7 @@ pub use last::LastInstructions;
 pub use lcov::write_lcov;
 pub use packets_jsonl::PacketsJsonl;
 pub use runs::Runs;
-pub use text::{FunctionTree, Listing, ListingOptions, PacketsText};
+pub use text::{CallTree, CallTreeOptions, Listing, ListingOptions, PacketsText};
 
 /// Something that writes records down.
 ///

@@ -1,14 +1,18 @@
 //! Hand-made records for the exporters' tests.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tracewalk::flow::{Block, BranchKind, Element, Ending, Event, EventKind, Gap, GapReason};
-use tracewalk::ids::{Address, Isa, TraceId};
+use tracewalk::ids::{Address, Exception, Isa, Location, TraceId};
+use tracewalk::isa::Return;
+use tracewalk::program::Program;
 use tracewalk::protocol::{Describe, Field};
 use tracewalk::source::PacketItem;
 use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
 use super::{Export, FlowRecord, PacketRecord};
+use crate::symbols::{Frame, Function, Symbols};
 use crate::{Code, Section};
 
 /// Where all elements of these samples are proven.
@@ -54,6 +58,76 @@ pub(crate) fn event(kind: EventKind) -> Element {
 
 pub(crate) fn gap(reason: GapReason) -> Element {
     Element::Gap(Gap { reason, span: SPAN })
+}
+
+/// A program of functions of 0x100 bytes each, from 0x100 on, that does nothing: `main`, `sort`, `swap`, `handler` …
+pub(crate) fn pages() -> Rc<Code> {
+    let mut program = Program::new();
+    program.add(Address(0), &[0; 0x1400]).unwrap();
+    Rc::new(Code { program: Arc::new(program), symbols: Box::new(Pages), ..Code::unknown() })
+}
+
+struct Pages;
+
+const PAGES: [&str; 20] = [
+    "zero",
+    "main",
+    "sort",
+    "swap",
+    "handler",
+    "outer",
+    "inner",
+    "a",
+    "b",
+    "c",
+    "d",
+    "e",
+    "setjmp",
+    "longjmp",
+    "yield",
+    "task_a",
+    "task_b",
+    "vTaskSwitchContext",
+    "port_switch",
+    "wait",
+];
+
+impl Symbols for Pages {
+    fn function(&self, address: Address) -> Option<Function<'_>> {
+        let name = PAGES.get(usize::try_from(address.0 / 0x100).ok()?)?;
+        Some(Function { name, start: Address(address.0 & !0xff) })
+    }
+    fn frames(&self, _: Address) -> Vec<Frame> {
+        Vec::new()
+    }
+    fn source_line(&self, _: &str, _: u32) -> Option<String> {
+        None
+    }
+}
+
+/// Where a function of [`pages`] starts.
+pub(crate) fn page(name: &str) -> u32 {
+    let index = PAGES.iter().position(|page| *page == name).unwrap();
+    u32::try_from(index).unwrap() * 0x100
+}
+
+/// A taken branch that calls.
+pub(crate) fn call() -> Ending {
+    Ending::Branch { kind: BranchKind::Direct, taken: true, link: true, returns: None }
+}
+
+/// A taken indirect branch that has the form of a return.
+pub(crate) fn returns() -> Ending {
+    Ending::Branch { kind: BranchKind::Indirect, taken: true, link: false, returns: Some(Return::Function) }
+}
+
+/// An exception that will return to `preferred_return`.
+pub(crate) fn exception(exception: Exception, preferred_return: Option<u32>, handler: u32) -> Element {
+    event(EventKind::Exception {
+        exception: Some(exception),
+        preferred_return: preferred_return.map(Address),
+        handler: Some(Location::new(Address(handler), Isa::T32)),
+    })
 }
 
 /// A packet with a field of each kind.

@@ -8,7 +8,7 @@ use tracewalk::ids::{Address, Location};
 
 use super::code::{Place, Rows, margin, scope_name};
 use super::{gap_text, indent, marked_event, quiet_event, rule};
-use crate::analysis::{Arrival, CallDepth};
+use crate::analysis::call_stack::{Arrival, CallStack, Unobserved};
 use crate::export::{Export, FlowRecord};
 use crate::section::Code;
 use crate::{Palette, Section};
@@ -20,7 +20,7 @@ pub struct Listing<W> {
     options: ListingOptions,
     code: Rc<Code>,
     rows: Rows,
-    calls: CallDepth,
+    calls: CallStack<()>,
     /// Where the last instruction stands; `None` where the next one needs a heading.
     place: Option<Rc<Place>>,
     /// The address behind the last instruction.
@@ -49,12 +49,13 @@ const NOTE_COLUMN: usize = 44;
 impl<W: Write> Listing<W> {
     /// Writes to `out`.
     pub fn new(out: W, options: ListingOptions) -> Self {
+        let code = Rc::new(Code::unknown());
         Self {
             out,
             options,
-            code: Rc::new(Code::unknown()),
+            calls: CallStack::new(Rc::clone(&code)),
+            code,
             rows: Rows::default(),
-            calls: CallDepth::default(),
             place: None,
             next: None,
             depth: 0,
@@ -231,13 +232,13 @@ impl<W: Write> Export<FlowRecord> for Listing<W> {
         writeln!(self.out, "{head}{section}{head:#}")?;
         self.code = Rc::clone(&section.code);
         self.rows = Rows::default();
-        self.calls = CallDepth::default();
+        self.calls = CallStack::new(Rc::clone(&self.code));
         Ok(())
     }
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
         // A gap or an event may change the depth, and is printed at the new one.
-        let arrival = self.calls.element(&record.element);
+        let arrival = self.calls.element(&record.element, &mut Unobserved);
         match &record.element {
             Element::Block(block) => self.block(block, arrival.unwrap_or(Arrival::Unknown)),
             Element::Event(event) => self.event(&event.kind),

@@ -1,7 +1,7 @@
 //! Text for people. Its layout may change with any version; programs read the line formats.
 
+mod calls;
 mod code;
-mod functions;
 mod listing;
 mod packets;
 
@@ -15,7 +15,7 @@ use super::flow_jsonl::security_name;
 use crate::symbols::Symbols;
 use crate::{Code, Palette};
 
-pub use functions::FunctionTree;
+pub use calls::{CallTree, CallTreeOptions};
 pub use listing::{Listing, ListingOptions};
 pub use packets::PacketsText;
 

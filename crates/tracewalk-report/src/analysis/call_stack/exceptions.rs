@@ -1,0 +1,143 @@
+//! Exceptions: taken, returned from, and in the place of one another.
+
+use tracewalk::ids::{Address, Exception};
+
+use super::frame::{Entry, Evidence, FrameKind, FunctionId, Interruption, Left, Observer};
+use super::tasks::Origin;
+use super::{CallStack, Finished, Next};
+
+impl<M> CallStack<M> {
+    pub(super) fn exception<O: Observer<Mark = M>>(
+        &mut self,
+        exception: Option<Exception>,
+        preferred_return: Option<Address>,
+        handler: Option<Address>,
+        observer: &mut O,
+    ) {
+        if is_reset(exception) {
+            self.lost.clear();
+            self.leave_to(0, Left::Lost, observer);
+            self.next = Next::Unknown;
+        }
+        let before = self.replaced_return(preferred_return, observer);
+        let chained = before.is_some();
+        // A call or return just before it has happened, though nothing ran where it went.
+        match (preferred_return, self.next) {
+            _ if chained => {}
+            (Some(address), _) => drop(self.arrive(address, observer)),
+            (None, Next::Unknown) => {}
+            (None, _) => self.next = Next::Straight,
+        }
+        let returns_to = preferred_return.or(before.flatten());
+        let function = handler.map_or(FunctionId::Unknown, |handler| self.functions.entered(handler));
+        let kind = FrameKind::Exception(Interruption { exception, returns_to, chained });
+        self.push(kind, function, Entry::Interrupting, observer);
+        self.next = Next::Exception;
+    }
+
+    /// Where the exception before would have returned to, if this one comes in the place of its return.
+    ///
+    /// M profile goes from one handler to the next without going back first (DDI 0403E, B1.5.12, tail-chaining), and
+    /// the trace may tell of the first one's return or not.
+    fn replaced_return<O: Observer<Mark = M>>(
+        &mut self,
+        preferred_return: Option<Address>,
+        observer: &mut O,
+    ) -> Option<Option<Address>> {
+        match self.next {
+            Next::ExceptionReturn(finished)
+                if preferred_return.is_none() || preferred_return == finished.from =>
+            {
+                Some(finished.from)
+            }
+            Next::Return
+                if preferred_return.is_none()
+                    && self.stack.frames.back().is_some_and(|top| top.kind.is_exception()) =>
+            {
+                Some(self.pop_exception(observer).from)
+            }
+            _ => None,
+        }
+    }
+
+    /// The event behind an instruction whose form may have said so already.
+    pub(super) fn exception_return<O: Observer<Mark = M>>(&mut self, observer: &mut O) {
+        if !matches!(self.next, Next::ExceptionReturn(_)) {
+            self.next = Next::ExceptionReturn(self.pop_exception(observer));
+        }
+    }
+
+    /// Leaves the innermost exception's handler.
+    pub(super) fn pop_exception<O: Observer<Mark = M>>(&mut self, observer: &mut O) -> Finished {
+        let found = self.stack.frames.iter().enumerate().rev().find_map(|(index, frame)| match frame.kind {
+            FrameKind::Exception(interruption) => Some((index, interruption, frame.schedules)),
+            FrameKind::Root | FrameKind::Call { .. } => None,
+        });
+        let Some((index, interruption, scheduled)) = found else {
+            // It was taken before the trace began; so were the calls of its handler that are known.
+            self.leave_to(0, Left::Returned, observer);
+            self.stack.origin = Origin::Found;
+            return Finished::default();
+        };
+        self.leave_to(index, Left::Returned, observer);
+        Finished { from: interruption.returns_to, exception: interruption.exception, scheduled }
+    }
+
+    /// Execution goes on at `at` behind a return from an exception.
+    pub(super) fn resumed<O: Observer<Mark = M>>(
+        &mut self,
+        finished: Finished,
+        at: Address,
+        observer: &mut O,
+    ) {
+        if self.stack.frames.is_empty() {
+            // The handler was the outermost frame that is known.
+            self.regain(at, observer);
+            return;
+        }
+        let chooses_tasks = finished.exception == Some(Exception::M(14)) || finished.scheduled;
+        // Tasks that gave way in the same function all go on at the same place.
+        if finished.from == Some(at) && !(chooses_tasks && self.is_waiting_at(at)) {
+            if chooses_tasks && self.stack.origin == Origin::Found {
+                // It may be another one all the same, that was not seen before.
+                self.stack.origin = Origin::Taken { depth: self.stack.frames.len(), resume: at };
+            }
+            return;
+        }
+        // Where an outer exception was taken here, the inner one had been tail-chained to it: the outer handler ended
+        // when the inner one began.
+        let taken_here = |kind: FrameKind| kind.is_exception() && kind.returns_to() == Some(at);
+        if let Some(outer) = self.stack.frames.iter().rposition(|frame| taken_here(frame.kind)) {
+            self.leave_to(outer, Left::Returned, observer);
+            return;
+        }
+        let evidence = match finished {
+            // Where an exception was taken is not always known, and then anything may follow.
+            Finished { from: None, .. } => None,
+            Finished { exception: Some(Exception::M(14)), .. } => Some(Evidence::PendSv),
+            Finished { scheduled: true, .. } => Some(Evidence::Scheduler),
+            _ if self.functions.is_start(at) => Some(Evidence::Start),
+            _ if self.is_waiting_at(at) => Some(Evidence::Resumed),
+            _ => None,
+        };
+        if let (Some(evidence), Some(from)) = (evidence, finished.from) {
+            self.switch(from, at, evidence, observer);
+            return;
+        }
+        // A handler may have made execution go on behind a faulting call or elsewhere.
+        if self.return_to(at, observer) {
+            return;
+        }
+        match self.stack.innermost(self.functions.entered(at)) {
+            Some(index) => self.leave_to(index + 1, Left::Unwound, observer),
+            None => {
+                self.lose(observer);
+                self.next = Next::Straight;
+            }
+        }
+    }
+}
+
+fn is_reset(exception: Option<Exception>) -> bool {
+    matches!(exception, Some(Exception::M(1) | Exception::Ar(8)))
+}

@@ -1,0 +1,273 @@
+//! What a call stack is made of.
+
+use std::fmt;
+
+use tracewalk::ids::{Address, ContextId, Exception, Isa};
+use tracewalk::program::Program;
+
+use crate::symbols::Symbols;
+
+/// A function, as far as functions can be told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FunctionId {
+    /// The function that the symbols say starts here.
+    Named(Address),
+    /// Code without a symbol that was entered here.
+    Unnamed(Address),
+    /// Code that no image holds, entered here.
+    Missing(Address),
+    /// Code without a symbol; how it was entered is not known.
+    Unknown,
+}
+
+impl FunctionId {
+    /// The function whose instruction at `at` was come to, by a call or another way that makes `at` its entry.
+    pub(crate) fn entered(at: Address, program: &Program, symbols: &dyn Symbols) -> Self {
+        match symbols.function(at) {
+            Some(function) => Self::Named(function.start),
+            // Without any image nothing is missing in particular.
+            None if !program.is_empty() && program.code(at).is_none() => Self::Missing(at),
+            None => Self::Unnamed(at),
+        }
+    }
+
+    /// Its name, or what stands for one.
+    #[must_use]
+    pub fn name(self, symbols: &dyn Symbols) -> String {
+        match self {
+            Self::Named(start) => match symbols.function(start) {
+                Some(function) => function.name.to_owned(),
+                None => start.to_string(),
+            },
+            Self::Unnamed(entry) => entry.to_string(),
+            Self::Missing(entry) => format!("{entry} (in no image)"),
+            Self::Unknown => "code without a name".to_owned(),
+        }
+    }
+
+    /// Where it starts, or was entered.
+    #[must_use]
+    pub const fn address(self) -> Option<Address> {
+        match self {
+            Self::Named(at) | Self::Unnamed(at) | Self::Missing(at) => Some(at),
+            Self::Unknown => None,
+        }
+    }
+
+    /// Whether execution in this function that has come to the code of `other` is still in it. Without symbols only calls
+    /// tell functions apart.
+    pub(super) const fn goes_on_in(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Named(start), Self::Named(other)) => start.0 == other.0,
+            (Self::Missing(_), Self::Missing(_)) => true,
+            (Self::Unnamed(_) | Self::Unknown, Self::Unnamed(_) | Self::Unknown) => true,
+            _ => false,
+        }
+    }
+}
+
+/// A function that is running, or waits for what it called or for the end of an exception.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame<M> {
+    /// How it came to run.
+    pub kind: FrameKind,
+    /// The function. A tail call puts another one in its place.
+    pub function: FunctionId,
+    /// What an observer wants to remember of it.
+    pub mark: M,
+    /// Set on an exception in which a function ran that chooses the next task.
+    pub(super) schedules: bool,
+}
+
+/// How a frame came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameKind {
+    /// It ran already when it was first seen: what called it is not known.
+    Root,
+    /// By a call.
+    Call {
+        /// The calling instruction; `None` for a call from code that no image holds.
+        site: Option<Address>,
+        /// Where it returns to; `None` for a call from code that no image holds.
+        returns_to: Option<Address>,
+    },
+    /// By an exception.
+    Exception(Interruption),
+}
+
+/// An exception that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interruption {
+    /// Which; `None` where neither the trace nor the vector table say.
+    pub exception: Option<Exception>,
+    /// Where execution resumes; `None` where that is unknown.
+    pub returns_to: Option<Address>,
+    /// Whether it took the place of another exception's return, with nothing executed between them.
+    pub chained: bool,
+}
+
+impl FrameKind {
+    /// Where it returns to, as far as that is known.
+    pub(super) const fn returns_to(self) -> Option<Address> {
+        match self {
+            Self::Root => None,
+            Self::Call { returns_to, .. } => returns_to,
+            Self::Exception(interruption) => interruption.returns_to,
+        }
+    }
+
+    /// Whether it handles an exception.
+    #[must_use]
+    pub const fn is_exception(self) -> bool {
+        matches!(self, Self::Exception(_))
+    }
+}
+
+/// Whether an exception is an instruction's doing: a supervisor call or a fault. Others come from outside, and what
+/// their handlers do is not the interrupted function's doing.
+#[must_use]
+pub const fn is_synchronous(exception: Exception) -> bool {
+    match exception {
+        // HardFault to SecureFault, SVCall, DebugMonitor (DDI 0403E, B1.5.2; DDI 0553B).
+        Exception::M(number) => matches!(number, 3..=7 | 11 | 12),
+        // SMC, HVC, ThumbEE check, undefined instruction, SVC, aborts, generic (IHI 0014Q, table 7.12).
+        Exception::Ar(code) => matches!(code, 2 | 3 | 5 | 9..=13),
+    }
+}
+
+/// How a function is entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// It ran already when it was first seen.
+    Found,
+    /// By a call.
+    Called,
+    /// By a jump to its start from the function whose frame it takes over: a tail call.
+    TailCalled,
+    /// By a jump into its middle, or by falling into it; it takes over the frame.
+    Joined,
+    /// By an exception.
+    Interrupting,
+    /// It was lost sight of in a gap and is found again.
+    Regained,
+}
+
+/// How a function is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// It returned.
+    Returned,
+    /// Another function took over its frame.
+    Replaced,
+    /// A function further out went on, by `longjmp` or the like.
+    Unwound,
+    /// The trace does not tell what became of it.
+    Lost,
+}
+
+/// A thread of execution with a stack of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Task {
+    /// The one with this context ID.
+    Context(ContextId),
+    /// One that was told apart by what its stack did, in the order in which they were first seen, from 1.
+    Number(u32),
+    /// One of several whose stacks look alike so far, or one that was not seen before.
+    Unresolved,
+}
+
+impl fmt::Display for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Context(id) => write!(f, "context {id}"),
+            Self::Number(number) => write!(f, "task {number}"),
+            Self::Unresolved => f.write_str("unresolved task"),
+        }
+    }
+}
+
+/// What shows that another task runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Evidence {
+    /// The trace said so, by another context ID.
+    ContextId,
+    /// PendSV returned to where it had not been taken.
+    PendSv,
+    /// An exception in which a known function of an operating system chose the next task returned to where it had not
+    /// been taken, or such a function returned.
+    Scheduler,
+    /// An exception returned to the start of a function.
+    Start,
+    /// An exception returned to where another task had been interrupted.
+    Resumed,
+}
+
+impl Evidence {
+    /// What shows it, in a few words.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::ContextId => "the context ID changed",
+            Self::PendSv => "PendSV returned elsewhere",
+            Self::Scheduler => "a scheduler's function ran",
+            Self::Start => "an exception returned to the start of a function",
+            Self::Resumed => "an exception returned to another task",
+        }
+    }
+}
+
+/// Instructions of one function that ran one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Piece {
+    /// The first instruction.
+    pub start: Address,
+    /// The address behind the last one.
+    pub end: Address,
+    /// The instruction set.
+    pub isa: Isa,
+    /// How many instructions.
+    pub instructions: u32,
+}
+
+/// Somebody who wants to know what functions run.
+///
+/// Frames are entered and left in the order of a stack, but for frames of other tasks: those wait untouched between two
+/// calls of [`Observer::switch`], and are left when the trace ends.
+pub trait Observer {
+    /// What is remembered of a frame.
+    type Mark;
+
+    /// A function is entered from the frame `below`. What is returned is remembered with it.
+    fn enter(
+        &mut self,
+        below: Option<&mut Frame<Self::Mark>>,
+        kind: FrameKind,
+        function: FunctionId,
+        entry: Entry,
+    ) -> Self::Mark;
+
+    /// A frame that was lost is there again, on the frame `below`.
+    fn regain(&mut self, _below: Option<&mut Frame<Self::Mark>>, _frame: &mut Frame<Self::Mark>) {}
+
+    /// Instructions of the innermost frame's function ran.
+    fn run(&mut self, _top: &mut Frame<Self::Mark>, _piece: &Piece) {}
+
+    /// A function is left, for the frame `below`.
+    fn leave(&mut self, _frame: &mut Frame<Self::Mark>, _below: Option<&mut Frame<Self::Mark>>, _how: Left) {}
+
+    /// The task whose innermost frame this is does not run any more.
+    fn suspend(&mut self, _top: &mut Frame<Self::Mark>) {}
+
+    /// Another task runs; frames that it has already are not entered again.
+    fn switch(&mut self, _from: Task, _to: Task, _evidence: Evidence) {}
+}
+
+/// Wants to know nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unobserved;
+
+impl Observer for Unobserved {
+    type Mark = ();
+
+    fn enter(&mut self, _: Option<&mut Frame<()>>, _: FrameKind, _: FunctionId, _: Entry) {}
+}

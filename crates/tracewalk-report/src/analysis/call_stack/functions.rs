@@ -1,0 +1,172 @@
+//! Which functions a block's instructions belong to, and which functions do something unusual to the stack.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use tracewalk::flow::Block;
+use tracewalk::ids::{Address, Isa, Location};
+
+use super::frame::{FunctionId, Piece};
+use crate::Code;
+
+/// What a function does to the stack beside calling and returning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Special {
+    Nothing,
+    /// What it returned to once it may return to again, by `longjmp`.
+    SetsJump,
+    /// It chooses the next task; the exception that it runs in may return to that one.
+    Schedules,
+    /// It goes on in another task: what called it is not what it returns to.
+    Switches,
+}
+
+/// Looks functions up and remembers what it found: symbols are searched once for each block of the program.
+#[derive(Clone, Debug)]
+pub(super) struct Functions {
+    code: Rc<Code>,
+    blocks: HashMap<(Address, Address, Isa), Pieces>,
+    special: HashMap<Address, Special>,
+}
+
+/// The parts of a block by function.
+#[derive(Clone, Debug)]
+pub(super) enum Pieces {
+    One,
+    Several(Rc<[Piece]>),
+}
+
+/// Blocks are bounded by the program; a program that is told as raw bytes may still have very many.
+const MOST_BLOCKS: usize = 1 << 20;
+
+/// `setjmp` and its variants in the C libraries.
+const SETS_JUMP: [&str; 5] = ["setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "savectx"];
+
+/// Functions that run in an exception and choose the task that it returns to, by the names that operating systems give
+/// them: FreeRTOS, Zephyr, CMSIS-RTX, ThreadX, RT-Thread, embOS, µC/OS, NuttX, RIOT, Mbed OS.
+const SCHEDULES: [&str; 24] = [
+    "vTaskSwitchContext",
+    "xPortPendSVHandler",
+    "vPortSVCHandler",
+    "vPortRestoreContextOfFirstTask",
+    "z_arm_pendsv",
+    "z_arm_context_switch",
+    "z_get_next_switch_handle",
+    "osRtxThreadSwitch",
+    "rt_switch_req",
+    "rt_schedule",
+    "_tx_thread_schedule",
+    "__tx_PendSVHandler",
+    "__tx_ts_handler",
+    "OS_Switch",
+    "OS_PendSV",
+    "OSTaskSwHook",
+    "OS_CPU_PendSVHandler",
+    "OSCtxSw",
+    "OSIntCtxSw",
+    "nxsched_resume_scheduler",
+    "sched_run",
+    "isr_pendsv",
+    "osRtxPendSV_Handler",
+    "rt_hw_context_switch_interrupt",
+];
+
+/// Functions that return in another task: ChibiOS, NuttX, RT-Thread, ThreadX, Linux, `ucontext`.
+const SWITCHES: [&str; 9] = [
+    "port_switch",
+    "_port_switch",
+    "__port_switch",
+    "arm_switchcontext",
+    "up_switchcontext",
+    "rt_hw_context_switch",
+    "_tx_thread_system_return",
+    "__switch_to",
+    "swapcontext",
+];
+
+impl Functions {
+    pub(super) fn new(code: Rc<Code>) -> Self {
+        Self { code, blocks: HashMap::new(), special: HashMap::new() }
+    }
+
+    /// The function that has an instruction at `at`, come to in a way that makes it its entry if no symbol names one.
+    pub(super) fn entered(&self, at: Address) -> FunctionId {
+        FunctionId::entered(at, &self.code.program, &*self.code.symbols)
+    }
+
+    /// Whether a function starts at `at`.
+    pub(super) fn is_start(&self, at: Address) -> bool {
+        self.named(at) == Some(at)
+    }
+
+    /// Where the function starts that the symbols say `at` belongs to.
+    pub(super) fn named(&self, at: Address) -> Option<Address> {
+        self.code.symbols.function(at).map(|function| function.start)
+    }
+
+    pub(super) fn special(&mut self, function: FunctionId) -> Special {
+        let FunctionId::Named(start) = function else { return Special::Nothing };
+        if let Some(known) = self.special.get(&start) {
+            return *known;
+        }
+        let found = self.code.symbols.function(start).map_or(Special::Nothing, |function| {
+            let name = function.name;
+            if SETS_JUMP.contains(&name) {
+                Special::SetsJump
+            } else if SCHEDULES.contains(&name) {
+                Special::Schedules
+            } else if SWITCHES.contains(&name) {
+                Special::Switches
+            } else {
+                Special::Nothing
+            }
+        });
+        self.special.insert(start, found);
+        found
+    }
+
+    /// A block's parts by function.
+    pub(super) fn pieces(&mut self, block: &Block) -> Pieces {
+        let key = (block.start, block.end, block.isa);
+        if let Some(known) = self.blocks.get(&key) {
+            return known.clone();
+        }
+        let found = self.divide(block);
+        if self.blocks.len() >= MOST_BLOCKS {
+            self.blocks.clear();
+        }
+        self.blocks.insert(key, found.clone());
+        found
+    }
+
+    fn divide(&self, block: &Block) -> Pieces {
+        let mut function = self.named(block.start);
+        if function == self.named(block.last) {
+            // Functions do not interleave: what is between two instructions of one is its own, or data.
+            return Pieces::One;
+        }
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut at = block.start;
+        for _ in 0..block.instructions {
+            let next = at.plus(self.size(Location::new(at, block.isa)));
+            let before = std::mem::replace(&mut function, self.named(at));
+            match pieces.last_mut().filter(|_| function == before) {
+                Some(piece) => {
+                    piece.end = next;
+                    piece.instructions += 1;
+                }
+                None => pieces.push(Piece { start: at, end: next, isa: block.isa, instructions: 1 }),
+            }
+            at = next;
+        }
+        Pieces::Several(pieces.into())
+    }
+
+    fn size(&self, at: Location) -> u32 {
+        let code = self.code.program.code(at.address).unwrap_or_default();
+        match tracewalk::isa::classify(code, at.address, at.isa) {
+            Ok(instruction) => instruction.bytes.into(),
+            Err(_) => at.isa.alignment(),
+        }
+    }
+}

@@ -1,0 +1,446 @@
+//! The functions that are running, reconstructed from what execution did.
+//!
+//! Calls push where they return to, exceptions where they were taken. A return is recognised by where it goes, not by
+//! its instruction: execution that goes to an address on the stack has returned there, whatever was in between, which
+//! also covers tail calls and functions that ran in code no image holds. What else may happen to a stack:
+//!
+//! ```text
+//! jump to another function       it takes over the frame: a tail call, or code shared between functions
+//! return to where nothing called what is known of the stack is wrong, or the caller ran before the trace began:
+//!                                the function that execution returned to is all that is known
+//! longjmp, a thrown exception    execution goes on behind a setjmp, or in a function further out: what is in between
+//!                                is left
+//! gap                            the frames are lost, but kept: a return to one of them finds it again
+//! task switch                    the frames wait until the task runs again: by the context ID, or by the evidence that
+//!                                an exception returned to where another task had been interrupted
+//! ```
+//!
+//! No frame is invented: each one was entered in the trace, or is the outermost and was found running.
+
+mod exceptions;
+mod frame;
+mod functions;
+mod tasks;
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use tracewalk::flow::{Block, BranchKind, Element, Ending, EventKind, GapReason};
+use tracewalk::ids::{Address, Exception};
+use tracewalk::isa::Return;
+
+use crate::Code;
+use functions::{Functions, Pieces, Special};
+use tasks::{Parked, Stack};
+
+pub use frame::{
+    Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece, Task, Unobserved,
+    is_synchronous,
+};
+
+/// Follows calls, returns, exceptions and tasks, and tells an [`Observer`].
+#[derive(Debug)]
+pub struct CallStack<M> {
+    functions: Functions,
+    stack: Stack<M>,
+    next: Next,
+    /// The task that the trace has named, from the next instruction on.
+    next_task: Option<Task>,
+    /// Other tasks' stacks.
+    parked: Vec<Parked<M>>,
+    /// Stacks that were lost in gaps, the newest last.
+    lost: VecDeque<Stack<M>>,
+    /// How many tasks were told apart by evidence.
+    tasks: u32,
+}
+
+/// How execution came to a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// Nothing is known of what ran before.
+    Unknown,
+    /// It went straight on.
+    Straight,
+    /// By a branch that neither called nor returned.
+    Jump,
+    /// By a call.
+    Call,
+    /// By a return to where a known call, or one before the trace began, came from.
+    Return,
+    /// By taking an exception.
+    Exception,
+    /// By returning from an exception.
+    ExceptionReturn,
+}
+
+/// What has to happen before the next block begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Unknown,
+    Straight,
+    Jump,
+    /// An indirect branch, which may be a return by another means.
+    IndirectJump,
+    Call {
+        site: Address,
+        returns_to: Address,
+    },
+    Return,
+    /// Applied already.
+    Exception,
+    /// The handler is left already.
+    ExceptionReturn(Finished),
+    /// Code that no image holds ran; it may come back by returning.
+    Elsewhere,
+}
+
+/// What is known of an exception that was returned from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Finished {
+    /// Where it had been taken.
+    from: Option<Address>,
+    exception: Option<Exception>,
+    /// Whether a function ran in it that chooses the next task.
+    scheduled: bool,
+}
+
+/// Recursion deeper than this loses its outermost frames, so that memory stays bounded.
+const DEEPEST: usize = 1 << 14;
+
+impl<M> CallStack<M> {
+    /// Nothing is known yet of a program's execution.
+    #[must_use]
+    pub fn new(code: Rc<Code>) -> Self {
+        Self {
+            functions: Functions::new(code),
+            stack: Stack::new(Task::Number(1)),
+            next: Next::Unknown,
+            next_task: None,
+            parked: Vec::new(),
+            lost: VecDeque::new(),
+            tasks: 1,
+        }
+    }
+
+    /// How many calls and exceptions enclose the last block, as far as they are known.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.stack.frames.len().saturating_sub(1)
+    }
+
+    /// The functions that are running, outermost first.
+    pub fn frames(&self) -> impl DoubleEndedIterator<Item = &Frame<M>> {
+        self.stack.frames.iter()
+    }
+
+    /// The function that is running.
+    pub fn innermost_mut(&mut self) -> Option<&mut Frame<M>> {
+        self.stack.frames.back_mut()
+    }
+
+    /// The task that is running.
+    #[must_use]
+    pub const fn task(&self) -> Task {
+        self.stack.task
+    }
+
+    /// Takes the next element. For a block: how execution came to it.
+    pub fn element<O>(&mut self, element: &Element, observer: &mut O) -> Option<Arrival>
+    where
+        O: Observer<Mark = M>,
+    {
+        match element {
+            Element::Block(block) => {
+                let arrival = self.arrive(block.start, observer);
+                self.run(block, observer);
+                self.end_block(block, observer);
+                return Some(arrival);
+            }
+            Element::Event(event) => match event.kind {
+                EventKind::TraceOn(_) => self.lose(observer),
+                EventKind::Exception { exception, preferred_return, handler } => {
+                    let handler = handler.map(|handler| handler.address);
+                    self.exception(exception, preferred_return, handler, observer);
+                }
+                EventKind::ExceptionReturn => self.exception_return(observer),
+                EventKind::Context { context_id: Some(id), .. } => self.named(Task::Context(id), observer),
+                EventKind::Context { context_id: None, .. }
+                | EventKind::Timestamp(_)
+                | EventKind::Cycles(_)
+                | EventKind::Trigger
+                | EventKind::Data(_) => {}
+            },
+            Element::Gap(gap) => match gap.reason {
+                GapReason::NoCode(at) | GapReason::Undecodable(at, _) => {
+                    let _ = self.arrive(at.address, observer);
+                    self.next = Next::Elsewhere;
+                }
+                GapReason::AddressUnknown | GapReason::Contradiction(_) | GapReason::TraceLost => {
+                    self.lose(observer);
+                }
+            },
+        }
+        None
+    }
+
+    /// The trace ends here: all functions are left.
+    pub fn finish<O: Observer<Mark = M>>(&mut self, observer: &mut O) {
+        self.leave_to(0, Left::Lost, observer);
+        for mut parked in std::mem::take(&mut self.parked) {
+            parked.stack.leave_to(0, Left::Lost, observer);
+        }
+        self.lost.clear();
+        self.next = Next::Unknown;
+    }
+
+    /// Execution is at `at` next.
+    fn arrive<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> Arrival {
+        let arrival = match std::mem::replace(&mut self.next, Next::Straight) {
+            Next::Unknown => Arrival::Unknown,
+            Next::Straight => Arrival::Straight,
+            Next::Jump => Arrival::Jump,
+            Next::Exception => Arrival::Exception,
+            // A call of the next instruction is how position-independent code finds out where it is.
+            Next::Call { returns_to, .. } if returns_to == at => Arrival::Straight,
+            Next::Call { site, returns_to } => {
+                let kind = FrameKind::Call { site: Some(site), returns_to: Some(returns_to) };
+                self.call(kind, at, observer);
+                Arrival::Call
+            }
+            Next::IndirectJump => self.jumped(at, observer),
+            Next::Return => self.returned(at, observer),
+            Next::ExceptionReturn(finished) => {
+                self.resumed(finished, at, observer);
+                Arrival::ExceptionReturn
+            }
+            Next::Elsewhere => self.came_back(at, observer),
+        };
+        self.settle(at, observer);
+        self.change_task(at, observer);
+        arrival
+    }
+
+    /// Makes the innermost frame's function the one that holds `at`.
+    fn settle<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) {
+        let function = self.functions.entered(at);
+        let Some(top) = self.stack.frames.back() else {
+            let found = match function {
+                FunctionId::Unnamed(_) => FunctionId::Unknown,
+                known => known,
+            };
+            self.push(FrameKind::Root, found, Entry::Found, observer);
+            return;
+        };
+        if !top.function.goes_on_in(function) {
+            self.replace(function, at, observer);
+        }
+    }
+
+    /// Another function takes over the innermost frame.
+    fn replace<O: Observer<Mark = M>>(&mut self, function: FunctionId, at: Address, observer: &mut O) {
+        let Some(mut top) = self.stack.frames.pop_back() else { return };
+        observer.leave(&mut top, self.stack.frames.back_mut(), Left::Replaced);
+        let entry = if function.address() == Some(at) { Entry::TailCalled } else { Entry::Joined };
+        self.push(top.kind, function, entry, observer);
+        if let Some(new) = self.stack.frames.back_mut() {
+            new.schedules |= top.schedules;
+        }
+    }
+
+    fn push<O>(&mut self, kind: FrameKind, function: FunctionId, entry: Entry, observer: &mut O)
+    where
+        O: Observer<Mark = M>,
+    {
+        if self.stack.frames.len() >= DEEPEST {
+            self.stack.drop_outermost(observer);
+        }
+        let mark = observer.enter(self.stack.frames.back_mut(), kind, function, entry);
+        self.stack.frames.push_back(Frame { kind, function, mark, schedules: false });
+        if self.functions.special(function) == Special::Schedules {
+            let handler = self.stack.frames.iter_mut().rev().find(|frame| frame.kind.is_exception());
+            if let Some(handler) = handler {
+                handler.schedules = true;
+            }
+        }
+    }
+
+    fn call<O: Observer<Mark = M>>(&mut self, kind: FrameKind, at: Address, observer: &mut O) {
+        let function = self.functions.entered(at);
+        if let (Special::SetsJump, FrameKind::Call { returns_to: Some(to), .. }) =
+            (self.functions.special(function), kind)
+        {
+            self.stack.remember_jump(to);
+        }
+        self.push(kind, function, Entry::Called, observer);
+    }
+
+    /// An indirect branch that has not the form of a return went to `at`.
+    fn jumped<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> Arrival {
+        if self.return_to(at, observer) || self.jump_back(at, observer) {
+            return Arrival::Return;
+        }
+        // Into the middle of a function that waits further out: a thrown exception's landing pad.
+        let function = self.functions.entered(at);
+        if !self.functions.is_start(at)
+            && let Some(index) = self.stack.innermost(function)
+            && index + 1 < self.stack.frames.len()
+        {
+            self.leave_to(index + 1, Left::Unwound, observer);
+            return Arrival::Return;
+        }
+        Arrival::Jump
+    }
+
+    /// An instruction that has the form of a return went to `at`.
+    fn returned<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> Arrival {
+        let switches = self.stack.frames.back().map(|top| top.function);
+        let switches = switches.is_some_and(|function| self.functions.special(function) == Special::Switches);
+        if self.return_to(at, observer) {
+            if switches {
+                self.switch(at, at, Evidence::Scheduler, observer);
+            }
+            return Arrival::Return;
+        }
+        if self.jump_back(at, observer) {
+            return Arrival::Return;
+        }
+        let depth = self.stack.frames.len();
+        let top = self.stack.frames.back().map(|top| top.kind);
+        if let Some(FrameKind::Call { returns_to: None, .. }) = top {
+            self.leave_to(depth - 1, Left::Returned, observer);
+            return Arrival::Return;
+        }
+        if self.functions.is_start(at) {
+            // PUSH {address}; POP {PC}: a call through what looks like a return.
+            return Arrival::Jump;
+        }
+        if let Some(index) = self.stack.innermost(self.functions.entered(at)) {
+            if index + 1 < depth {
+                self.leave_to(index + 1, Left::Unwound, observer);
+                return Arrival::Return;
+            }
+            if top != Some(FrameKind::Root) {
+                return Arrival::Jump;
+            }
+        }
+        self.return_out(at, switches, observer);
+        Arrival::Return
+    }
+
+    /// Execution returned to `at`, which nothing that is known had called from.
+    fn return_out<O: Observer<Mark = M>>(&mut self, at: Address, switches: bool, observer: &mut O) {
+        if let Some(handler) = self.stack.frames.iter().rposition(|frame| frame.kind.is_exception()) {
+            self.leave_to(handler + 1, Left::Lost, observer);
+        } else if self.correct(at, observer) {
+            // It was another task than it looked like.
+        } else if self.stack.frames.len() <= 1 {
+            self.leave_to(0, Left::Returned, observer);
+            if !self.attach(at, observer) {
+                self.regain(at, observer);
+            }
+        } else if let (true, Some(resume)) = (switches, self.caller()) {
+            self.leave_to(self.stack.frames.len() - 1, Left::Returned, observer);
+            self.switch(resume, at, Evidence::Scheduler, observer);
+        } else {
+            self.lose(observer);
+            self.next = Next::Straight;
+        }
+    }
+
+    /// Where the innermost function would return to.
+    fn caller(&self) -> Option<Address> {
+        self.stack.frames.back()?.kind.returns_to()
+    }
+
+    /// Code that no image holds went to `at`.
+    fn came_back<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> Arrival {
+        if self.return_to(at, observer) || self.jump_back(at, observer) {
+            return Arrival::Return;
+        }
+        if self.functions.is_start(at) {
+            self.call(FrameKind::Call { site: None, returns_to: None }, at, observer);
+            return Arrival::Call;
+        }
+        match self.stack.innermost(self.functions.entered(at)) {
+            Some(index) => {
+                self.leave_to(index + 1, Left::Unwound, observer);
+                Arrival::Return
+            }
+            None => {
+                self.lose(observer);
+                self.next = Next::Straight;
+                Arrival::Unknown
+            }
+        }
+    }
+
+    /// Whether a call since the last exception, or that exception, returns to `at`; if so, what it called is left.
+    fn return_to<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> bool {
+        let handler = self.stack.frames.iter().rposition(|frame| frame.kind.is_exception()).unwrap_or(0);
+        let returns = |frame: &Frame<M>| frame.kind.returns_to() == Some(at);
+        let found = self.stack.frames.iter().skip(handler).rposition(returns);
+        match found {
+            Some(index) => {
+                self.leave_to(handler + index, Left::Returned, observer);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Whether `at` is behind a call of `setjmp`; if so, what was called since is left.
+    fn jump_back<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> bool {
+        let Some(depth) = self.stack.jump_to(at) else { return false };
+        self.leave_to(depth, Left::Unwound, observer);
+        true
+    }
+
+    fn run<O: Observer<Mark = M>>(&mut self, block: &Block, observer: &mut O) {
+        match self.functions.pieces(block) {
+            Pieces::One => {
+                let Block { start, end, isa, instructions, .. } = *block;
+                if let Some(top) = self.stack.frames.back_mut() {
+                    observer.run(top, &Piece { start, end, isa, instructions });
+                }
+            }
+            Pieces::Several(pieces) => {
+                for piece in pieces.iter() {
+                    self.settle(piece.start, observer);
+                    if let Some(top) = self.stack.frames.back_mut() {
+                        observer.run(top, piece);
+                    }
+                }
+            }
+        }
+    }
+
+    fn end_block<O: Observer<Mark = M>>(&mut self, block: &Block, observer: &mut O) {
+        self.next = match block.ending {
+            Ending::Branch { kind, taken: true, link, returns } => match (kind, link, returns) {
+                (BranchKind::Barrier, ..) => Next::Straight,
+                (_, true, _) => Next::Call { site: block.last, returns_to: block.end },
+                (_, false, Some(Return::Function)) => Next::Return,
+                (_, false, Some(Return::Exception)) => Next::ExceptionReturn(self.pop_exception(observer)),
+                (BranchKind::Indirect, false, None) => Next::IndirectJump,
+                (BranchKind::Direct, false, None) => Next::Jump,
+            },
+            Ending::Branch { taken: false, .. } | Ending::Interrupted | Ending::ConditionFailed => {
+                Next::Straight
+            }
+        };
+    }
+
+    /// The frames are lost: nothing is known of what ran since.
+    fn lose<O: Observer<Mark = M>>(&mut self, observer: &mut O) {
+        self.lose_stack(observer);
+        self.next = Next::Unknown;
+    }
+
+    /// Leaves all frames but the outermost `depth`.
+    fn leave_to<O: Observer<Mark = M>>(&mut self, depth: usize, how: Left, observer: &mut O) {
+        self.stack.leave_to(depth, how, observer);
+    }
+}
+
+#[cfg(test)]
+mod tests;

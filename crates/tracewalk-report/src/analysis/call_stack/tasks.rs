@@ -1,0 +1,321 @@
+//! Stacks beside the one that is running: of other tasks, and those lost in gaps.
+//!
+//! Tasks often wait at the same place, inside the same function of their operating system, so that where a task goes on
+//! does not tell which it is. It is then unresolved until it has returned far enough that only one of the waiting
+//! stacks has called from there.
+
+use std::collections::VecDeque;
+
+use tracewalk::ids::Address;
+
+use super::frame::{Evidence, Frame, FunctionId, Left, Observer, Task};
+use super::{CallStack, Next};
+
+/// One task's frames.
+#[derive(Debug)]
+pub(super) struct Stack<M> {
+    pub(super) task: Task,
+    /// The innermost last.
+    pub(super) frames: VecDeque<Frame<M>>,
+    /// Where `longjmp` may go to, the newest last.
+    jumps: Vec<Jump>,
+    pub(super) origin: Origin,
+    /// Where the last call would have returned to, if the trace was lost before it was seen where it went.
+    called: Option<Address>,
+}
+
+/// A call of `setjmp` that returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Jump {
+    /// How many frames there are when execution goes on there.
+    depth: usize,
+    to: Address,
+}
+
+/// What is known of where a stack's outermost frame comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// It was found running.
+    Found,
+    /// It is one of the other tasks': the one that went on at the first of these addresses, and returned to the others.
+    Unresolved(Vec<Address>),
+    /// It was taken for the task that waited at `resume`, with `depth` frames; no return has confirmed it yet.
+    Taken { depth: usize, resume: Address },
+}
+
+/// A task that is not running.
+#[derive(Debug)]
+pub(super) struct Parked<M> {
+    pub(super) stack: Stack<M>,
+    /// Where it will go on; `None` where only its context ID tells.
+    resume: Option<Address>,
+}
+
+/// More tasks than these are not remembered.
+const MOST_TASKS: usize = 64;
+/// Gaps whose frames are remembered.
+const MOST_LOST: usize = 8;
+/// Calls of `setjmp` that are remembered.
+const MOST_JUMPS: usize = 256;
+/// How far an unresolved task may return.
+const LONGEST_PATH: usize = 64;
+
+impl<M> Stack<M> {
+    pub(super) const fn new(task: Task) -> Self {
+        Self { task, frames: VecDeque::new(), jumps: Vec::new(), origin: Origin::Found, called: None }
+    }
+
+    /// Leaves all frames but the outermost `depth`. The innermost one is left as `how` says; where it returned past
+    /// others, those are unwound.
+    pub(super) fn leave_to<O: Observer<Mark = M>>(&mut self, depth: usize, how: Left, observer: &mut O) {
+        while self.frames.len() > depth
+            && let Some(mut frame) = self.frames.pop_back()
+        {
+            let last = self.frames.len() == depth;
+            let how = if how == Left::Returned && !last { Left::Unwound } else { how };
+            observer.leave(&mut frame, self.frames.back_mut(), how);
+        }
+        self.jumps.retain(|jump| jump.depth <= depth);
+        if matches!(self.origin, Origin::Taken { depth: taken, .. } if depth < taken) {
+            self.origin = Origin::Found;
+        }
+    }
+
+    pub(super) fn drop_outermost<O: Observer<Mark = M>>(&mut self, observer: &mut O) {
+        if let Some(mut outermost) = self.frames.pop_front() {
+            observer.leave(&mut outermost, None, Left::Lost);
+        }
+        self.jumps.clear();
+        self.origin = Origin::Found;
+    }
+
+    /// The innermost frame of a function since the last exception.
+    pub(super) fn innermost(&self, function: FunctionId) -> Option<usize> {
+        if !matches!(function, FunctionId::Named(_)) {
+            return None;
+        }
+        let handler = self.frames.iter().rposition(|frame| frame.kind.is_exception()).unwrap_or(0);
+        let found = self.frames.iter().skip(handler).rposition(|frame| frame.function == function);
+        found.map(|index| handler + index)
+    }
+
+    /// The innermost frame called `setjmp`, which will return to `to`.
+    pub(super) fn remember_jump(&mut self, to: Address) {
+        let jump = Jump { depth: self.frames.len(), to };
+        self.jumps.retain(|known| *known != jump);
+        if self.jumps.len() == MOST_JUMPS {
+            self.jumps.remove(0);
+        }
+        self.jumps.push(jump);
+    }
+
+    /// How many frames are left when `longjmp` goes to `at`.
+    pub(super) fn jump_to(&self, at: Address) -> Option<usize> {
+        self.jumps
+            .iter()
+            .rev()
+            .find(|jump| jump.to == at && jump.depth < self.frames.len())
+            .map(|jump| jump.depth)
+    }
+
+    /// Where the frames would return to, innermost first.
+    fn returns(&self) -> impl Iterator<Item = Option<Address>> {
+        self.frames.iter().rev().map(|frame| frame.kind.returns_to())
+    }
+}
+
+impl<M> Parked<M> {
+    /// Whether the task would go on at the first address of `path`, and return to the others.
+    fn is_on(&self, path: &[Address]) -> bool {
+        let places = std::iter::once(self.resume).chain(self.stack.returns());
+        path.len() <= self.stack.frames.len() && path.iter().zip(places).all(|(at, place)| place == Some(*at))
+    }
+}
+
+impl<M> CallStack<M> {
+    /// Another task runs, which goes on at `at`; the one that ran will go on at `resume`.
+    pub(super) fn switch<O: Observer<Mark = M>>(
+        &mut self,
+        resume: Address,
+        at: Address,
+        evidence: Evidence,
+        observer: &mut O,
+    ) {
+        let from = self.stack.task;
+        if from == Task::Unresolved {
+            self.stack.task = self.new_task();
+        }
+        self.park(Some(resume), observer);
+        let path = [at];
+        let mut waiting = self.on_path(&path);
+        match (waiting.next(), waiting.next()) {
+            (Some(only), None) => {
+                drop(waiting);
+                self.unpark(only);
+                self.stack.origin = Origin::Taken { depth: self.stack.frames.len(), resume: at };
+            }
+            (Some(_), Some(_)) => {
+                drop(waiting);
+                self.stack = Stack::new(Task::Unresolved);
+                self.stack.origin = Origin::Unresolved(path.to_vec());
+            }
+            (None, _) => {
+                drop(waiting);
+                self.stack = Stack::new(self.new_task());
+            }
+        }
+        if self.stack.task != from {
+            observer.switch(from, self.stack.task, evidence);
+        }
+    }
+
+    /// An unresolved task returned from its outermost known frame to `at`. Whether its other frames are found.
+    pub(super) fn attach<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> bool {
+        let Origin::Unresolved(path) = &mut self.stack.origin else { return false };
+        path.push(at);
+        let path = path.clone();
+        let mut waiting = self.on_path(&path);
+        let (first, second) = (waiting.next(), waiting.next());
+        drop(waiting);
+        match (first, second) {
+            (Some(only), None) => {
+                self.unpark(only);
+                self.stack.leave_to(self.stack.frames.len() + 1 - path.len(), Left::Returned, observer);
+                observer.switch(Task::Unresolved, self.stack.task, Evidence::Resumed);
+                true
+            }
+            (Some(_), Some(_)) if path.len() < LONGEST_PATH => true,
+            _ => {
+                // It is none of those that are known.
+                let task = self.new_task();
+                self.stack = Stack::new(task);
+                observer.switch(Task::Unresolved, task, Evidence::Resumed);
+                false
+            }
+        }
+    }
+
+    /// A task was taken for another one, if what it did first is to return where that one cannot. Whether it was.
+    pub(super) fn correct<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> bool {
+        let Origin::Taken { depth, resume } = self.stack.origin else { return false };
+        if depth != self.stack.frames.len() {
+            return false;
+        }
+        let from = self.stack.task;
+        self.stack.origin = Origin::Found;
+        self.park(Some(resume), observer);
+        self.stack = Stack::new(Task::Unresolved);
+        self.stack.origin = Origin::Unresolved(vec![resume]);
+        observer.switch(from, Task::Unresolved, Evidence::Resumed);
+        self.attach(at, observer);
+        true
+    }
+
+    /// Whether a waiting task would go on at `at`.
+    pub(super) fn is_waiting_at(&self, at: Address) -> bool {
+        self.on_path(&[at]).next().is_some()
+    }
+
+    /// The trace names the task of the instructions from here on.
+    pub(super) fn named<O: Observer<Mark = M>>(&mut self, task: Task, observer: &mut O) {
+        if !self.stack.frames.is_empty() || !self.parked.is_empty() {
+            self.next_task = Some(task);
+        } else if task != self.stack.task {
+            observer.switch(self.stack.task, task, Evidence::ContextId);
+            self.stack.task = task;
+        }
+    }
+
+    /// Takes up the task that the trace has named, now that execution has come to `at`.
+    pub(super) fn change_task<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) {
+        let Some(task) = self.next_task.take().filter(|task| *task != self.stack.task) else { return };
+        let from = self.stack.task;
+        self.park(None, observer);
+        match self.parked.iter().position(|parked| parked.stack.task == task) {
+            Some(index) => self.unpark(index),
+            None => self.stack = Stack::new(task),
+        }
+        observer.switch(from, task, Evidence::ContextId);
+        let function = self.functions.entered(at);
+        match self.stack.innermost(function) {
+            Some(index) => self.leave_to(index + 1, Left::Unwound, observer),
+            None => self.lose_stack(observer),
+        }
+        self.settle(at, observer);
+        self.next = Next::Straight;
+    }
+
+    /// Lays the frames aside: a return may find them again.
+    pub(super) fn lose_stack<O: Observer<Mark = M>>(&mut self, observer: &mut O) {
+        let task = self.stack.task;
+        let mut stack = std::mem::replace(&mut self.stack, Stack::new(task));
+        if stack.frames.is_empty() {
+            return;
+        }
+        let mut frames = VecDeque::with_capacity(stack.frames.len());
+        while let Some(mut frame) = stack.frames.pop_back() {
+            observer.leave(&mut frame, stack.frames.back_mut(), Left::Lost);
+            frames.push_front(frame);
+        }
+        stack.frames = frames;
+        stack.origin = Origin::Found;
+        stack.called = match self.next {
+            Next::Call { returns_to, .. } => Some(returns_to),
+            _ => None,
+        };
+        if self.lost.len() == MOST_LOST {
+            self.lost.pop_front();
+        }
+        self.lost.push_back(stack);
+    }
+
+    /// Execution returned to `at` from the outermost frame that is known. Finds the frames again that were lost, if one
+    /// of them had called or been interrupted there: the outermost, for of the others nothing shows that they still run.
+    pub(super) fn regain<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) {
+        let task = self.stack.task;
+        for index in (0..self.lost.len()).rev() {
+            let Some(stack) = self.lost.get(index).filter(|stack| stack.task == task) else { continue };
+            let left = stack.frames.iter().position(|frame| frame.kind.returns_to() == Some(at));
+            let left = left.or_else(|| (stack.called == Some(at)).then_some(stack.frames.len()));
+            let Some(depth) = left.filter(|depth| *depth > 0) else { continue };
+            let Some(mut stack) = self.lost.remove(index) else { continue };
+            stack.frames.truncate(depth);
+            stack.jumps.retain(|jump| jump.depth <= depth);
+            let mut frames: VecDeque<Frame<M>> = VecDeque::with_capacity(depth);
+            for mut frame in stack.frames.drain(..) {
+                observer.regain(frames.back_mut(), &mut frame);
+                frames.push_back(frame);
+            }
+            stack.frames = frames;
+            stack.called = None;
+            self.stack = stack;
+            return;
+        }
+    }
+
+    fn park<O: Observer<Mark = M>>(&mut self, resume: Option<Address>, observer: &mut O) {
+        let task = self.stack.task;
+        let mut stack = std::mem::replace(&mut self.stack, Stack::new(task));
+        let Some(top) = stack.frames.back_mut() else { return };
+        observer.suspend(top);
+        if self.parked.len() == MOST_TASKS {
+            let mut oldest = self.parked.remove(0);
+            oldest.stack.leave_to(0, Left::Lost, observer);
+        }
+        self.parked.push(Parked { stack, resume });
+    }
+
+    fn unpark(&mut self, index: usize) {
+        self.stack = self.parked.remove(index).stack;
+    }
+
+    fn on_path<'a>(&'a self, path: &'a [Address]) -> impl Iterator<Item = usize> + 'a {
+        let waiting = self.parked.iter().enumerate();
+        waiting.filter(|(_, parked)| parked.is_on(path)).map(|(index, _)| index)
+    }
+
+    fn new_task(&mut self) -> Task {
+        self.tasks = self.tasks.saturating_add(1);
+        Task::Number(self.tasks)
+    }
+}
