@@ -202,7 +202,13 @@ impl<W: Write> Printer<W> {
 impl<W: Write> Observer for Printer<W> {
     type Mark = Open;
 
-    fn enter(&mut self, below: Option<&mut Frame<Open>>, kind: FrameKind, _: FunctionId, entry: Entry) -> Open {
+    fn enter(
+        &mut self,
+        below: Option<&mut Frame<Open>>,
+        kind: FrameKind,
+        _: FunctionId,
+        entry: Entry,
+    ) -> Open {
         let depth = below.as_ref().map_or(0, |below| below.mark.depth + 1);
         let open =
             Open { entry: None, depth, instructions: 0, printed: false, missing: false, regained: false };
