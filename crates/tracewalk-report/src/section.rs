@@ -4,7 +4,8 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tracewalk::ids::TraceId;
+use tracewalk::ids::{Address, Location, TraceId};
+use tracewalk::isa;
 use tracewalk::program::Program;
 
 use crate::disassembly::{Disassemble, Disassembler};
@@ -44,6 +45,18 @@ impl Code {
             interrupts: Interrupts::default(),
             disassembler: Box::new(Disassembler::default()),
         }
+    }
+}
+
+impl Code {
+    /// The address behind the instruction at `at`.
+    pub(crate) fn behind(&self, at: Location) -> Address {
+        let code = self.program.code(at.address).unwrap_or_default();
+        let bytes = match isa::classify(code, at.address, at.isa) {
+            Ok(instruction) => instruction.bytes.into(),
+            Err(_) => at.isa.alignment(),
+        };
+        at.address.plus(bytes)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Answers that are counted or inferred from program flow.
 
 pub mod call_stack;
+pub mod clock;
 mod contradictions;
 pub mod coverage;
 mod gaps;

@@ -148,7 +148,7 @@ impl Functions {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut at = block.start;
         for _ in 0..block.instructions {
-            let next = at.plus(self.size(Location::new(at, block.isa)));
+            let next = self.code.behind(Location::new(at, block.isa));
             let before = std::mem::replace(&mut function, self.named(at));
             match pieces.last_mut().filter(|_| function == before) {
                 Some(piece) => {
@@ -160,13 +160,5 @@ impl Functions {
             at = next;
         }
         Pieces::Several(pieces.into())
-    }
-
-    fn size(&self, at: Location) -> u32 {
-        let code = self.code.program.code(at.address).unwrap_or_default();
-        match tracewalk::isa::classify(code, at.address, at.isa) {
-            Ok(instruction) => instruction.bytes.into(),
-            Err(_) => at.isa.alignment(),
-        }
     }
 }

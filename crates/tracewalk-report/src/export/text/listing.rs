@@ -9,6 +9,7 @@ use tracewalk::ids::{Address, Location};
 use super::code::{Place, Rows, margin, scope_name};
 use super::{gap_text, indent, marked_event, quiet_event, rule};
 use crate::analysis::call_stack::{Arrival, CallStack, Unobserved};
+use crate::analysis::clock::{CycleMeter, Spent};
 use crate::export::{Export, FlowRecord};
 use crate::section::Code;
 use crate::{Palette, Section};
@@ -29,8 +30,9 @@ pub struct Listing<W> {
     depth: usize,
     /// Cycles that were spent on the run.
     cycles: u64,
-    /// Cycles that are spent on the block to come.
-    coming_cycles: u64,
+    /// Cycles that were spent on code that could not be followed.
+    unfollowed_cycles: u64,
+    meter: CycleMeter,
     first_section: bool,
 }
 
@@ -60,20 +62,23 @@ impl<W: Write> Listing<W> {
             next: None,
             depth: 0,
             cycles: 0,
-            coming_cycles: 0,
+            unfollowed_cycles: 0,
+            meter: CycleMeter::default(),
             first_section: true,
         }
     }
 
-    fn block(&mut self, block: &Block, arrival: Arrival) -> io::Result<()> {
+    fn block(&mut self, block: &Block, arrival: Arrival, cycles: u64) -> io::Result<()> {
         // A branch to the next address goes straight on, as far as a reader is concerned.
         let straight =
             arrival == Arrival::Straight || (arrival == Arrival::Jump && self.next == Some(block.start));
         if !straight {
             self.end_run()?;
         }
+        let unfollowed = std::mem::take(&mut self.unfollowed_cycles);
+        self.cycles_of(unfollowed, "of code that could not be followed")?;
         self.depth = self.calls.depth();
-        self.cycles = self.cycles.saturating_add(std::mem::take(&mut self.coming_cycles));
+        self.cycles = self.cycles.saturating_add(cycles);
         let mut at = Location::new(block.start, block.isa);
         for _ in 0..block.instructions {
             let Some(row) = self.rows.row(&self.code, &self.options.palette, at) else { break };
@@ -140,16 +145,10 @@ impl<W: Write> Listing<W> {
     }
 
     fn event(&mut self, event: &EventKind) -> io::Result<()> {
-        if let EventKind::Cycles(count) = event {
-            self.coming_cycles = self.coming_cycles.saturating_add(*count);
-        }
         if let Some(text) = marked_event(&self.code, event) {
             self.end_run()?;
             let style = match event {
-                EventKind::TraceOn(_) => {
-                    self.untraced_cycles()?;
-                    self.options.palette.quiet
-                }
+                EventKind::TraceOn(_) => self.options.palette.quiet,
                 _ => self.options.palette.exception,
             };
             writeln!(self.out, "{style}{}{style:#}", rule(&text))?;
@@ -194,13 +193,30 @@ impl<W: Write> Listing<W> {
         }
     }
 
-    /// Cycles that were counted before tracing began.
-    fn untraced_cycles(&mut self) -> io::Result<()> {
-        match std::mem::take(&mut self.coming_cycles) {
+    /// Cycles that belong to no run.
+    fn cycles_of(&mut self, cycles: u64, what: &str) -> io::Result<()> {
+        match cycles {
             0 => Ok(()),
-            1 => self.quiet("1 cycle that was not traced"),
-            cycles => self.quiet(&format!("{cycles} cycles that were not traced")),
+            1 => self.quiet(&format!("1 cycle {what}")),
+            cycles => self.quiet(&format!("{cycles} cycles {what}")),
         }
+    }
+
+    /// Books cycles; returns those of the block that comes now.
+    fn spend(&mut self, spent: Option<Spent>) -> io::Result<u64> {
+        match spent {
+            Some(Spent::OnBlock(cycles)) => return Ok(cycles),
+            Some(Spent::OnCancelled(cycles)) => self.cycles = self.cycles.saturating_add(cycles),
+            Some(Spent::OnUnfollowed(cycles)) => {
+                self.unfollowed_cycles = self.unfollowed_cycles.saturating_add(cycles);
+            }
+            Some(Spent::Untraced(cycles)) => {
+                self.end_run()?;
+                self.cycles_of(cycles, "that were not traced")?;
+            }
+            None => {}
+        }
+        Ok(0)
     }
 }
 
@@ -233,21 +249,28 @@ impl<W: Write> Export<FlowRecord> for Listing<W> {
         self.code = Rc::clone(&section.code);
         self.rows = Rows::default();
         self.calls = CallStack::new(Rc::clone(&self.code));
+        self.meter = CycleMeter::default();
         Ok(())
     }
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
         // A gap or an event may change the depth, and is printed at the new one.
         let arrival = self.calls.element(&record.element, &mut Unobserved);
+        let spent = self.meter.element(&record.element);
+        let cycles = self.spend(spent)?;
         match &record.element {
-            Element::Block(block) => self.block(block, arrival.unwrap_or(Arrival::Unknown)),
+            Element::Block(block) => self.block(block, arrival.unwrap_or(Arrival::Unknown), cycles),
             Element::Event(event) => self.event(&event.kind),
             Element::Gap(gap) => self.gap(gap),
         }
     }
 
     fn end_section(&mut self) -> io::Result<()> {
-        self.end_run()
+        let spent = self.meter.finish();
+        self.spend(spent)?;
+        self.end_run()?;
+        let unfollowed = std::mem::take(&mut self.unfollowed_cycles);
+        self.cycles_of(unfollowed, "of code that could not be followed")
     }
 }
 
