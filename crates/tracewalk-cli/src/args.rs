@@ -1,7 +1,9 @@
 //! The command line: options in, plain values out. What they mean is decided elsewhere.
 
 mod coverage;
+mod profile;
 mod recording;
+mod window;
 
 use std::path::PathBuf;
 
@@ -13,7 +15,9 @@ use tracewalk_input::capture::{Container, SourceDescription};
 use tracewalk_input::image::ImageRequest;
 
 pub(crate) use coverage::{Coverage, CoverageFormat, Limit, Merge};
+pub(crate) use profile::{Calls, CostChoice, Profile, ProfileFormat, ProfileRows};
 pub(crate) use recording::RecordingArgs;
+pub(crate) use window::WindowArgs;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -98,6 +102,12 @@ pub(crate) enum Command {
     /// Report what of a program ran: lines, branches, functions, without instrumentation.
     #[command(after_help = EXIT_STATUS, after_long_help = coverage::EXAMPLES)]
     Coverage(Box<Coverage>),
+    /// Report what functions cost: a table, a flame graph, or a file for another profiler.
+    #[command(after_help = EXIT_STATUS, after_long_help = profile::PROFILE_EXAMPLES)]
+    Profile(Box<Profile>),
+    /// Print the functions that ran, as a tree of calls.
+    #[command(after_help = EXIT_STATUS, after_long_help = profile::CALLS_EXAMPLES)]
+    Calls(Box<Calls>),
     /// Put saved coverage of several runs together.
     Merge(Merge),
     /// Write a capture.toml that says all that the options say and that was found out.
@@ -337,19 +347,20 @@ fn container(word: &str) -> Result<ContainerChoice, String> {
 }
 
 fn trace_id(text: &str) -> Result<TraceId, String> {
-    let id = number(text).and_then(|number| TraceId::new(u8::try_from(number).ok()?));
+    let id = number(text).and_then(|number| TraceId::new(number.try_into().ok()?));
     id.ok_or_else(|| "expected a trace ID from 0x01 to 0x6f".to_owned())
 }
 
 fn register(text: &str) -> Result<u32, String> {
-    number(text).ok_or_else(|| "expected a number of 32 bits, like 0x20000000".to_owned())
+    let number = number(text).and_then(|number| number.try_into().ok());
+    number.ok_or_else(|| "expected a number of 32 bits, like 0x20000000".to_owned())
 }
 
-/// A number of at most 32 bits, in hexadecimal with 0x or in decimal; underscores may group the digits.
-fn number(text: &str) -> Option<u32> {
+/// A number of at most 64 bits, in hexadecimal with 0x or in decimal; underscores may group the digits.
+fn number(text: &str) -> Option<u64> {
     let digits = text.replace('_', "");
     let number = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
-        Some(hex) if !hex.starts_with('+') => u32::from_str_radix(hex, 16),
+        Some(hex) if !hex.starts_with('+') => u64::from_str_radix(hex, 16),
         Some(_) => return None,
         None if digits.starts_with('+') => return None,
         None => digits.parse(),

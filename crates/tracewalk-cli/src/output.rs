@@ -1,11 +1,14 @@
 //! Standard output.
 
-use std::io::{self, BufWriter, StdoutLock};
+use std::fs::File;
+use std::io::{self, BufWriter, StdoutLock, Write};
+use std::path::Path;
 
 use anstream::{AutoStream, ColorChoice};
 use tracewalk_report::Palette;
 
 use crate::args::When;
+use crate::failure::Failure;
 
 /// Standard output, buffered.
 pub(crate) type Output = BufWriter<StdoutLock<'static>>;
@@ -15,6 +18,21 @@ const BUFFER: usize = 1 << 16;
 
 pub(crate) fn standard_output() -> Output {
     BufWriter::with_capacity(BUFFER, io::stdout().lock())
+}
+
+/// Writes to a file, or to standard output.
+pub(crate) fn write_to(
+    file: Option<&Path>,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let Some(file) = file else {
+        let mut out = standard_output();
+        write(&mut out)?;
+        return Ok(out.flush()?);
+    };
+    let failure = |error| Failure::write(file, error);
+    let mut out = BufWriter::new(File::create(file).map_err(failure)?);
+    write(&mut out).and_then(|()| out.flush()).map_err(failure)
 }
 
 /// Follows the user's wish from here on; without one, NO_COLOR and the terminal decide.
@@ -37,5 +55,13 @@ pub(crate) fn palette() -> Palette {
     match AutoStream::choice(&io::stdout()) {
         ColorChoice::Never => Palette::PLAIN,
         _ => Palette::COLOUR,
+    }
+}
+
+/// The colours for an output that may be a file.
+pub(crate) fn palette_for(file: Option<&Path>) -> Palette {
+    match file {
+        Some(_) => Palette::PLAIN,
+        None => palette(),
     }
 }

@@ -14,6 +14,8 @@ fn help_is_what_it_was() {
     assert_data_eq!(run(["packets", "--help"]).stdout, file!["help/packets.txt"]);
     assert_data_eq!(run(["flow", "--help"]).stdout, file!["help/flow.txt"]);
     assert_data_eq!(run(["coverage", "--help"]).stdout, file!["help/coverage.txt"]);
+    assert_data_eq!(run(["profile", "--help"]).stdout, file!["help/profile.txt"]);
+    assert_data_eq!(run(["calls", "--help"]).stdout, file!["help/calls.txt"]);
     assert_data_eq!(run(["merge", "--help"]).stdout, file!["help/merge.txt"]);
 }
 

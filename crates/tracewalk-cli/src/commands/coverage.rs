@@ -3,8 +3,6 @@
 mod gather;
 mod selection;
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -20,7 +18,7 @@ use super::print_statistics;
 use crate::args::{Coverage, CoverageFormat, Limit};
 use crate::failure::Failure;
 use crate::messages::{Messages, counted};
-use crate::output::{palette, standard_output, terminal_width};
+use crate::output::{palette, terminal_width, write_to};
 
 use gather::Gathered;
 pub(super) use gather::read_part;
@@ -89,21 +87,6 @@ fn time() -> u64 {
     let stated = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse().ok());
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     stated.unwrap_or_else(now)
-}
-
-/// Writes to a file, or to standard output.
-pub(super) fn write_to(
-    file: Option<&Path>,
-    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
-) -> Result<(), Failure> {
-    let Some(file) = file else {
-        let mut out = standard_output();
-        write(&mut out)?;
-        return Ok(out.flush()?);
-    };
-    let failure = |error| Failure::write(file, error);
-    let mut out = BufWriter::new(File::create(file).map_err(failure)?);
-    write(&mut out).and_then(|()| out.flush()).map_err(failure)
 }
 
 fn read_tracefile(file: &Path) -> Result<Tracefile, Failure> {

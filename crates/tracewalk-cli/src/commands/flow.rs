@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Instant;
 
-use tracewalk_report::analysis::Statistics;
+use tracewalk_report::analysis::{Statistics, Window};
 use tracewalk_report::export::{
     CallTree, CallTreeOptions, Export, FlowJsonl, FlowRecord, LastInstructions, Listing, ListingOptions,
     Nothing, Runs,
@@ -42,7 +42,7 @@ fn exporter<'a>(args: &Flow, out: &'a mut Output) -> Box<dyn Export<FlowRecord> 
     let exporter: Box<dyn Export<FlowRecord> + 'a> = match args.format {
         FlowFormat::Text if args.functions => Box::new(CallTree::new(
             out,
-            CallTreeOptions { palette: options.palette, depth: None, fold: true },
+            CallTreeOptions { palette: options.palette, depth: None, fold: true, window: Window::default() },
         )),
         FlowFormat::Text => Box::new(Listing::new(out, options)),
         FlowFormat::Runs => Box::new(Runs::new(out)),

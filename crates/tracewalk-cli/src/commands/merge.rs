@@ -1,8 +1,9 @@
 //! `merge`: saved coverage of several runs together.
 
-use super::coverage::{read_part, write_to};
+use super::coverage::read_part;
 use crate::args::Merge;
 use crate::failure::Failure;
+use crate::output::write_to;
 use tracewalk_report::analysis::coverage::Coverage;
 
 /// Puts saved parts together.

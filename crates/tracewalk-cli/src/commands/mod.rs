@@ -1,5 +1,6 @@
 //! One file for each command, and what they share.
 
+pub(crate) mod calls;
 pub(crate) mod coverage;
 pub(crate) mod describe;
 pub(crate) mod flow;
@@ -7,6 +8,7 @@ mod follow;
 pub(crate) mod info;
 pub(crate) mod merge;
 pub(crate) mod packets;
+pub(crate) mod profile;
 pub(crate) mod shell;
 pub(crate) mod snapshot;
 

@@ -5,9 +5,12 @@ pub mod clock;
 mod contradictions;
 pub mod coverage;
 mod gaps;
+pub mod profile;
 mod statistics;
+mod window;
 
 pub use call_stack::{Arrival, CallStack};
 pub use contradictions::{Contradictions, Verdict};
 pub use gaps::{GapCount, Gaps};
 pub use statistics::Statistics;
+pub use window::{Phase, Position, Window, Windowed};

@@ -2,15 +2,19 @@
 //!
 //! To add a format: a file with a type that implements [`Export`], and a line here.
 
+mod callgrind;
 mod cobertura;
 mod coverage_html;
 mod coverage_json;
 mod coverage_text;
+mod flamegraph;
 mod flow_jsonl;
+mod folded;
 mod json;
 mod last;
 mod lcov;
 mod packets_jsonl;
+mod profile;
 mod runs;
 mod text;
 
@@ -22,16 +26,23 @@ use tracewalk::span::CaptureOffset;
 
 use crate::Section;
 
+pub use callgrind::write_callgrind;
 pub use cobertura::write_cobertura;
 pub use coverage_html::write_coverage_html;
 pub use coverage_json::write_coverage_json;
 pub use coverage_text::{CoverageTextOptions, write_coverage_text};
+pub use flamegraph::write_flamegraph;
 pub use flow_jsonl::FlowJsonl;
+pub use folded::write_folded;
 pub use last::LastInstructions;
 pub use lcov::write_lcov;
 pub use packets_jsonl::PacketsJsonl;
+pub use profile::{ProfileReport, best_unit};
 pub use runs::Runs;
-pub use text::{CallTree, CallTreeOptions, Listing, ListingOptions, PacketsText};
+pub use text::{
+    CallTree, CallTreeOptions, Listing, ListingOptions, PacketsText, ProfileTable, ProfileTextOptions,
+    write_profile_text,
+};
 
 /// Something that writes records down.
 ///

@@ -133,6 +133,11 @@ impl<M> CallStack<M> {
         self.stack.frames.iter()
     }
 
+    /// The same, for an observer to change what it remembers of them.
+    pub fn frames_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Frame<M>> {
+        self.stack.frames.iter_mut()
+    }
+
     /// The function that is running.
     pub fn innermost_mut(&mut self) -> Option<&mut Frame<M>> {
         self.stack.frames.back_mut()

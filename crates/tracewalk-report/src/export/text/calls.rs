@@ -11,6 +11,7 @@ use crate::analysis::call_stack::{
     CallStack, Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece, Task,
     is_synchronous,
 };
+use crate::analysis::{Phase, Window, Windowed};
 use crate::export::{Export, FlowRecord};
 use crate::section::Code;
 use crate::{Palette, Section};
@@ -20,6 +21,7 @@ use crate::{Palette, Section};
 pub struct CallTree<W> {
     calls: CallStack<Open>,
     printer: Printer<W>,
+    windowed: Windowed,
     first_section: bool,
 }
 
@@ -32,6 +34,8 @@ pub struct CallTreeOptions {
     pub depth: Option<usize>,
     /// Whether calls that look the same and come one after the other share a line.
     pub fold: bool,
+    /// What is printed; what runs before it is followed all the same, so that its calls are known.
+    pub window: Window,
 }
 
 #[derive(Debug)]
@@ -39,6 +43,7 @@ struct Printer<W> {
     out: W,
     options: CallTreeOptions,
     code: Rc<Code>,
+    phase: Phase,
     /// A function that called nothing, and whose line may still be for several of them.
     leaf: Option<Leaf>,
     /// The first error; nothing is written after it.
@@ -75,9 +80,30 @@ impl<W: Write> CallTree<W> {
         let code = Rc::new(Code::unknown());
         Self {
             calls: CallStack::new(Rc::clone(&code)),
-            printer: Printer { out, options, code, leaf: None, failed: None },
+            printer: Printer { out, options, code, phase: Phase::Before, leaf: None, failed: None },
+            windowed: options.window.begin(),
             first_section: true,
         }
+    }
+
+    /// The window begins: prints the functions that are running.
+    fn open_window(&mut self) {
+        let mut depth = 0;
+        for frame in self.calls.frames_mut() {
+            if let FrameKind::Exception(interruption) = &frame.kind
+                && self.printer.is_shown(&frame.mark)
+            {
+                self.printer.exception_line(depth, interruption);
+            }
+            depth = frame.mark.depth;
+            self.printer.print(frame);
+        }
+    }
+
+    /// The window ends, or the trace does.
+    fn close_window(&mut self) {
+        self.calls.finish(&mut self.printer);
+        self.printer.finish_leaves();
     }
 
     fn event(&mut self, event: &EventKind) {
@@ -104,12 +130,15 @@ impl<W: Write> CallTree<W> {
 
 impl<W: Write> Printer<W> {
     fn is_shown(&self, open: &Open) -> bool {
-        self.options.depth.is_none_or(|deepest| open.depth <= deepest)
+        self.phase == Phase::Inside && self.options.depth.is_none_or(|deepest| open.depth <= deepest)
     }
 
     /// Prints the line of a function that is running, if it has none yet.
     fn print(&mut self, frame: &mut Frame<Open>) {
-        if !std::mem::replace(&mut frame.mark.printed, true) && self.is_shown(&frame.mark) {
+        if self.phase == Phase::Inside
+            && !std::mem::replace(&mut frame.mark.printed, true)
+            && self.is_shown(&frame.mark)
+        {
             let line = self.entry_line(frame);
             self.line(&line);
         }
@@ -234,7 +263,9 @@ impl<W: Write> Observer for Printer<W> {
 
     fn run(&mut self, top: &mut Frame<Open>, piece: &Piece) {
         top.mark.entry.get_or_insert(piece.start);
-        top.mark.instructions += u64::from(piece.instructions);
+        if self.phase == Phase::Inside {
+            top.mark.instructions += u64::from(piece.instructions);
+        }
     }
 
     fn leave(&mut self, frame: &mut Frame<Open>, below: Option<&mut Frame<Open>>, how: Left) {
@@ -272,6 +303,9 @@ impl<W: Write> Observer for Printer<W> {
     }
 
     fn switch(&mut self, _: Task, to: Task, evidence: Evidence) {
+        if self.phase != Phase::Inside {
+            return;
+        }
         let style = self.options.palette.head;
         self.line(&format!("{style}{}{style:#}", rule(&format!("{to}: {}", evidence.text()))));
     }
@@ -285,12 +319,31 @@ impl<W: Write> Export<FlowRecord> for CallTree<W> {
         }
         writeln!(self.printer.out, "{head}{section}{head:#}")?;
         self.printer.code = Rc::clone(&section.code);
+        self.printer.phase = Phase::Before;
+        self.windowed = self.printer.options.window.begin();
         self.calls = CallStack::new(Rc::clone(&section.code));
         Ok(())
     }
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        let phase = self.windowed.element(&record.element, record.at);
+        match (self.printer.phase, phase) {
+            (Phase::After, _) => return Ok(()),
+            (Phase::Inside, Phase::After) => self.close_window(),
+            (Phase::Before, Phase::Inside) => {
+                self.printer.phase = phase;
+                self.open_window();
+            }
+            _ => {}
+        }
+        self.printer.phase = phase;
+        if phase == Phase::After {
+            return self.printer.result();
+        }
         self.calls.element(&record.element, &mut self.printer);
+        if phase == Phase::Before {
+            return Ok(());
+        }
         match &record.element {
             Element::Block(_) => {}
             Element::Event(event) => self.event(&event.kind),
@@ -300,8 +353,7 @@ impl<W: Write> Export<FlowRecord> for CallTree<W> {
     }
 
     fn end_section(&mut self) -> io::Result<()> {
-        self.calls.finish(&mut self.printer);
-        self.printer.finish_leaves();
+        self.close_window();
         self.printer.result()
     }
 }
@@ -309,6 +361,7 @@ impl<W: Write> Export<FlowRecord> for CallTree<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::Position;
     use crate::export::samples::{block, call, event, exception, interrupted, page, pages, returns, taken};
     use tracewalk::ids::Exception;
     use tracewalk::span::CaptureOffset;
@@ -318,9 +371,13 @@ mod tests {
     }
 
     fn tree_to(depth: Option<usize>, elements: &[Element]) -> String {
+        tree_in(Window::default(), depth, elements)
+    }
+
+    fn tree_in(window: Window, depth: Option<usize>, elements: &[Element]) -> String {
         let section = Section { id: None, protocol: "mtb", code: pages() };
         let mut out = Vec::new();
-        let options = CallTreeOptions { palette: Palette::PLAIN, depth, fold: true };
+        let options = CallTreeOptions { palette: Palette::PLAIN, depth, fold: true, window };
         let mut tree = CallTree::new(&mut out, options);
         tree.section(&section).unwrap();
         for &element in elements {
@@ -398,6 +455,33 @@ main+0x10
             ],
         );
         assert_eq!(text, "one source without trace ID, mtb\nmain+0x10\n  sort  7 instructions\n");
+    }
+
+    #[test]
+    fn a_window_begins_with_the_functions_that_are_running_and_counts_what_is_in_it() {
+        let story = [
+            block(0x110, 0x114, call()),
+            block(0x200, 0x204, interrupted()),
+            exception(Exception::M(15), Some(0x204), 0x400),
+            block(0x400, 0x402, call()),
+            block(0x300, 0x308, returns()),
+            block(0x402, 0x404, returns()),
+            event(EventKind::ExceptionReturn),
+            block(0x204, 0x206, call()),
+            block(0x300, 0x308, returns()),
+            block(0x206, 0x208, returns()),
+        ];
+        let window = Window { from: Some(Position::Instructions(5)), to: Some(Position::Instructions(11)) };
+        let expected = "\
+one source without trace ID, mtb
+main+0x10
+  sort
+  ▸ SysTick, returns to 0x00000204 <sort+0x4>
+    handler
+      swap  4 instructions
+    └ handler  5 instructions
+";
+        assert_eq!(tree_in(window, None, &story), expected);
     }
 
     #[test]

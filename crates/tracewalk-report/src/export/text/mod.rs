@@ -4,6 +4,7 @@ mod calls;
 mod code;
 mod listing;
 mod packets;
+mod profile;
 
 use std::fmt::Write as _;
 
@@ -18,6 +19,7 @@ use crate::{Code, Palette};
 pub use calls::{CallTree, CallTreeOptions};
 pub use listing::{Listing, ListingOptions};
 pub use packets::PacketsText;
+pub use profile::{ProfileTable, ProfileTextOptions, write_profile_text};
 
 /// How far each call indents.
 const INDENT: usize = 2;

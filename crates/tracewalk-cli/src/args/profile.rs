@@ -1,0 +1,184 @@
+//! The options of the commands that say where time went.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::{CaptureArgs, WindowArgs, WorkArgs};
+
+pub(crate) const PROFILE_EXAMPLES: &str = "\
+Examples:
+  tracewalk profile capture.toml
+      the functions that cost most
+  tracewalk profile capture.toml --format flamegraph -o profile.svg
+      a picture of them, to be opened in a browser
+  tracewalk profile swo.bin --image fw.elf --by lines --rows 20
+      the 20 lines that cost most
+  tracewalk profile capture.toml --cost time --frequency 1GHz --format pprof -o profile.pb.gz
+      in seconds, by the timestamps of a counter at 1 GHz, for pprof
+
+Exit status:
+  0  everything was decoded
+  2  something could not be read, or the trace had malformed parts or gaps;
+     what could be decoded is counted all the same";
+
+pub(crate) const CALLS_EXAMPLES: &str = "\
+Examples:
+  tracewalk calls capture.toml --depth 3
+      the functions that ran, three calls deep
+  tracewalk calls capture.toml --from 12000 --to 13000
+      what ran behind the first 12000 instructions, with the functions that were running then
+  tracewalk calls capture.toml --no-fold
+      each call on a line of its own
+
+Exit status:
+  0  everything was decoded
+  2  something could not be read, or the trace had malformed parts or gaps;
+     what could be decoded is printed all the same";
+
+/// What is followed.
+#[derive(Args, Debug)]
+pub(crate) struct FollowArgs {
+    #[command(flatten)]
+    pub(crate) capture: CaptureArgs,
+
+    /// Follow the image even where the trace contradicts it all the time.
+    #[arg(long, help_heading = "Program")]
+    pub(crate) trust_image: bool,
+
+    /// Where else to look for source files; can be given several times.
+    #[arg(long = "source-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Program")]
+    pub(crate) source_dirs: Vec<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Profile {
+    #[command(flatten)]
+    pub(crate) follow: FollowArgs,
+
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+
+    /// What cost is measured in; the best that the trace has without it.
+    #[arg(long, value_enum, default_value_t, help_heading = "Measure")]
+    pub(crate) cost: CostChoice,
+
+    /// How many cycles, or ticks of the timestamps' counter, a second has: 72MHz, 32768. Times are then in seconds.
+    #[arg(long, value_name = "HZ", value_parser = frequency, help_heading = "Measure")]
+    pub(crate) frequency: Option<f64>,
+
+    /// Count inlined functions to those that they were inlined into.
+    #[arg(long, help_heading = "Measure")]
+    pub(crate) no_inlined: bool,
+
+    /// What a table has rows for, in text.
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub(crate) by: ProfileRows,
+
+    /// How many rows a table has at the most, in text.
+    #[arg(long, value_name = "N", help_heading = "Output")]
+    pub(crate) rows: Option<usize>,
+
+    /// The output format.
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub(crate) format: ProfileFormat,
+
+    /// Where to write the output; standard output without it.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Calls {
+    #[command(flatten)]
+    pub(crate) follow: FollowArgs,
+
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+
+    /// Print calls down to this depth; deeper ones are counted to those that made them.
+    #[arg(long, value_name = "N", help_heading = "Output")]
+    pub(crate) depth: Option<usize>,
+
+    /// Print each call on a line of its own, also where the same one comes again and again.
+    #[arg(long, help_heading = "Output")]
+    pub(crate) no_fold: bool,
+
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CostChoice {
+    /// Cycles if the trace has them, else time, else instructions.
+    #[default]
+    Best,
+    /// Instructions that were executed or passed.
+    Instructions,
+    /// Cycles, of a cycle-accurate trace.
+    Cycles,
+    /// Time by timestamps, interpolated between them.
+    Time,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProfileRows {
+    /// Functions.
+    #[default]
+    Functions,
+    /// Lines of the source.
+    Lines,
+    /// Callers and what they call.
+    Calls,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProfileFormat {
+    /// A table for people.
+    #[default]
+    Text,
+    /// A picture of all chains of calls, as an SVG that a browser can zoom and search.
+    Flamegraph,
+    /// One line for each chain of calls, for flame graph tools.
+    Folded,
+    /// What callgrind writes, for KCachegrind and callgrind_annotate.
+    Callgrind,
+}
+
+/// A number of events in a second, with or without a unit.
+pub(super) fn frequency(text: &str) -> Result<f64, String> {
+    let text = text.trim();
+    let number = text.trim_end_matches(|last: char| last.is_ascii_alphabetic());
+    let factor = match text.get(number.len()..).unwrap_or_default().to_ascii_lowercase().as_str() {
+        "" | "hz" => 1.0,
+        "k" | "khz" => 1e3,
+        "m" | "mhz" => 1e6,
+        "g" | "ghz" => 1e9,
+        _ => return Err("expected a frequency in Hz, kHz, MHz or GHz, like 72MHz".to_owned()),
+    };
+    let value = number.trim().replace('_', "").parse::<f64>().map(|value| value * factor);
+    match value {
+        Ok(value) if value.is_finite() && value > 0.0 => Ok(value),
+        _ => Err("expected a frequency above 0, like 72MHz".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frequencies_have_the_usual_units() {
+        let cases =
+            [("72MHz", 72e6), ("32768", 32768.0), ("1.5 GHz", 1.5e9), ("100k", 1e5), ("24_000_000Hz", 24e6)];
+        for (text, expected) in cases {
+            assert_eq!(frequency(text), Ok(expected), "{text}");
+        }
+        for wrong in ["", "0", "-1", "MHz", "inf", "NaN", "72 mph"] {
+            assert!(frequency(wrong).is_err(), "{wrong}");
+        }
+    }
+}

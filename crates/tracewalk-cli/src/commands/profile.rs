@@ -1,0 +1,110 @@
+//! `profile`: what functions cost.
+
+use std::io;
+use std::rc::Rc;
+use std::time::Instant;
+
+use tracewalk_report::Section;
+use tracewalk_report::analysis::clock::Unit;
+use tracewalk_report::analysis::profile::{Profile, Profiler};
+use tracewalk_report::analysis::{Statistics, Window};
+use tracewalk_report::export::{
+    Export, FlowRecord, ProfileReport, ProfileTable, ProfileTextOptions, best_unit, write_callgrind,
+    write_flamegraph, write_folded, write_profile_text,
+};
+
+use super::{follow, print_statistics};
+use crate::args::{self, CostChoice, ProfileFormat, ProfileRows};
+use crate::failure::Failure;
+use crate::messages::Messages;
+use crate::output::{palette_for, write_to};
+use crate::work::Work;
+
+/// Records what functions cost, and writes it.
+pub(crate) fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failure> {
+    let start = Instant::now();
+    let mut work = Work::open(&args.follow.capture, messages)?;
+    let mut recording = Recording { window: args.window.window(), sources: Vec::new(), running: None };
+    let mut total = Statistics::default();
+    for job in work.jobs.clone() {
+        let code = work.code(&job, Some(&args.follow.source_dirs), messages)?;
+        total.add(&follow::source(&work, &job, code, args.follow.trust_image, &mut recording, messages)?);
+    }
+    let unit = unit(args.cost, &recording.sources)?;
+    let report = ProfileReport {
+        sources: recording.sources,
+        name: args.follow.capture.capture.display().to_string(),
+        unit,
+        frequency: args.frequency,
+        inlined: !args.no_inlined,
+    };
+    write_to(args.output.as_deref(), |out| match args.format {
+        ProfileFormat::Text => {
+            let table = match args.by {
+                ProfileRows::Functions => ProfileTable::Functions,
+                ProfileRows::Lines => ProfileTable::Lines,
+                ProfileRows::Calls => ProfileTable::Calls,
+            };
+            let palette = palette_for(args.output.as_deref());
+            write_profile_text(out, &report, &ProfileTextOptions { palette, table, rows: args.rows })
+        }
+        ProfileFormat::Flamegraph => write_flamegraph(out, &report),
+        ProfileFormat::Folded => write_folded(out, &report),
+        ProfileFormat::Callgrind => write_callgrind(out, &report),
+    })?;
+    if args.work.stats {
+        print_statistics(&total, start.elapsed(), args.work.threads);
+    }
+    Ok(())
+}
+
+/// Records each source's profile.
+#[derive(Debug)]
+struct Recording {
+    window: Window,
+    sources: Vec<(Section, Profile)>,
+    running: Option<(Section, Profiler)>,
+}
+
+impl Export<FlowRecord> for Recording {
+    fn section(&mut self, section: &Section) -> io::Result<()> {
+        self.running = Some((section.clone(), Profiler::new(Rc::clone(&section.code), self.window)));
+        Ok(())
+    }
+
+    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        if let Some((_, profiler)) = &mut self.running {
+            profiler.element(&record.element, record.at);
+        }
+        Ok(())
+    }
+
+    fn end_section(&mut self) -> io::Result<()> {
+        self.sources.extend(self.running.take().map(|(section, profiler)| (section, profiler.finish())));
+        Ok(())
+    }
+}
+
+/// What cost is measured in, if all sources have it.
+fn unit(choice: CostChoice, sources: &[(Section, Profile)]) -> Result<Unit, Failure> {
+    let profiles = || sources.iter().map(|(_, profile)| profile);
+    let unit = match choice {
+        CostChoice::Best => return Ok(best_unit(profiles())),
+        CostChoice::Instructions => Unit::Instructions,
+        CostChoice::Cycles => Unit::Cycles,
+        CostChoice::Time => Unit::Time,
+    };
+    let ran = |profile: &&Profile| profile.total().instructions > 0;
+    if profiles().filter(ran).all(|profile| profile.measures.has(unit)) {
+        return Ok(unit);
+    }
+    let (missing, switch) = match unit {
+        Unit::Cycles => ("cycle counts", "cycle-accurate tracing (ETMCR bit 12)"),
+        Unit::Time => ("timestamps", "timestamping (ETMCR bit 28)"),
+        Unit::Instructions => ("instructions", "tracing"),
+    };
+    Err(Failure::input(
+        format!("the trace has no {missing}"),
+        format!("leave out --cost, or switch on {switch} when capturing"),
+    ))
+}

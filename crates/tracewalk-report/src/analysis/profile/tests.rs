@@ -1,0 +1,1 @@
+//! Profiles of hand-made stories.

@@ -1,0 +1,133 @@
+//! `profile --format callgrind`: what Valgrind's callgrind writes, for callgrind_annotate and KCachegrind.
+//!
+//! The format is described in Valgrind's manual, "Callgrind Format Specification". Functions are those of the symbols;
+//! the lines of what was inlined into them are theirs. Sources are told apart as objects (`ob=`).
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use super::profile::{ProfileReport, source_name};
+use crate::Section;
+use crate::analysis::clock::{Cost, Unit};
+use crate::analysis::profile::{Label, LabelId, LabelKind, Place, Profile, Tree, TreeOptions};
+
+const UNKNOWN_FILE: &str = "???";
+
+/// Writes all sources' functions, their lines and their calls.
+pub fn write_callgrind(out: &mut dyn Write, report: &ProfileReport) -> io::Result<()> {
+    let has = |unit| report.sources.iter().any(|(_, profile)| profile.measures.has(unit));
+    let units = [Unit::Instructions, Unit::Cycles, Unit::Time].into_iter().filter(|unit| has(*unit));
+    let units = units.collect::<Vec<_>>();
+    writeln!(out, "# callgrind format")?;
+    writeln!(out, "version: 1")?;
+    writeln!(out, "creator: tracewalk {}", env!("CARGO_PKG_VERSION"))?;
+    writeln!(out, "cmd: {}", report.name.replace(char::is_control, " "))?;
+    writeln!(out, "desc: Measured: {}", report.measure())?;
+    writeln!(out, "positions: line")?;
+    writeln!(out, "events: {}", units.iter().map(|unit| event(*unit)).collect::<Vec<_>>().join(" "))?;
+    let mut total = Cost::default();
+    report.sources.iter().for_each(|(_, profile)| total += profile.total());
+    writeln!(out, "summary: {}", costs(&total, &units))?;
+    for source in &report.sources {
+        section(out, source, &units)?;
+    }
+    Ok(())
+}
+
+/// The lines and calls of one function.
+#[derive(Default)]
+struct Function<'a> {
+    lines: BTreeMap<Option<&'a Place>, Cost>,
+    /// By line, and by what is called there.
+    calls: BTreeMap<(Option<&'a Place>, LabelId), (u64, Cost)>,
+}
+
+fn section(out: &mut dyn Write, (section, profile): &(Section, Profile), units: &[Unit]) -> io::Result<()> {
+    let tree = Tree::of(profile, &section.code, TreeOptions { inlined: false, sites: true });
+    let lines = tree.lines(|_| 0);
+    let edges = tree.edges(|_| 0);
+    let mut functions = BTreeMap::<LabelId, Function<'_>>::new();
+    for line in &lines {
+        *functions.entry(line.function).or_default().lines.entry(line.place.as_ref()).or_default() +=
+            line.own;
+    }
+    for edge in &edges {
+        let calls = &mut functions.entry(edge.caller).or_default().calls;
+        let (count, total) = calls.entry((edge.site.as_ref(), edge.callee)).or_default();
+        *count += edge.calls;
+        *total += edge.total;
+    }
+    writeln!(out, "\nob={}", source_name(section.id))?;
+    for (id, function) in &functions {
+        let label = &tree.labels[id.index()];
+        if matches!(label.kind, LabelKind::Function | LabelKind::Inlined) {
+            write_function(out, &tree, label, function, units)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_function<'a>(
+    out: &mut dyn Write,
+    tree: &'a Tree,
+    label: &'a Label,
+    function: &Function<'a>,
+    units: &[Unit],
+) -> io::Result<()> {
+    let own_file = file(label.place.as_ref());
+    let first_line = label.place.as_ref().map_or(0, |place| place.line);
+    writeln!(out, "\nfl={own_file}\nfn={}", name(label))?;
+    let mut current = own_file;
+    // Code without a line of its own counts to the function's first one.
+    let at =
+        |place: Option<&'a Place>| place.map_or((own_file, first_line), |place| (&*place.file, place.line));
+    for (place, cost) in function.lines.iter().filter(|(_, cost)| !cost.is_zero()) {
+        let (file, line) = at(*place);
+        change_file(out, &mut current, file, own_file)?;
+        writeln!(out, "{line} {}", costs(cost, units))?;
+    }
+    for ((place, callee), (count, total)) in &function.calls {
+        let (site_file, line) = at(*place);
+        change_file(out, &mut current, site_file, own_file)?;
+        let callee = &tree.labels[callee.index()];
+        writeln!(out, "cfi={}\ncfn={}", file(callee.place.as_ref()), name(callee))?;
+        writeln!(out, "calls={count} {}", callee.place.as_ref().map_or(0, |place| place.line))?;
+        writeln!(out, "{line} {}", costs(total, units))?;
+    }
+    Ok(())
+}
+
+/// Says that what follows stands in another file.
+fn change_file<'a>(
+    out: &mut dyn Write,
+    current: &mut &'a str,
+    file: &'a str,
+    own_file: &str,
+) -> io::Result<()> {
+    if *current == file {
+        return Ok(());
+    }
+    *current = file;
+    writeln!(out, "{}={file}", if file == own_file { "fe" } else { "fi" })
+}
+
+fn file(place: Option<&Place>) -> &str {
+    place.map_or(UNKNOWN_FILE, |place| &place.file)
+}
+
+fn name(label: &Label) -> String {
+    label.name.replace(char::is_control, " ")
+}
+
+const fn event(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Instructions => "Instructions",
+        Unit::Cycles => "Cycles",
+        Unit::Time => "Ticks",
+    }
+}
+
+fn costs(cost: &Cost, units: &[Unit]) -> String {
+    let costs = units.iter().map(|unit| cost.in_unit(*unit).to_string());
+    costs.collect::<Vec<_>>().join(" ")
+}

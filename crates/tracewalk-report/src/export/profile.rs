@@ -1,0 +1,107 @@
+//! What every format of a profile is made from.
+
+use tracewalk::ids::TraceId;
+
+use crate::Section;
+use crate::analysis::clock::{Cost, Unit};
+use crate::analysis::profile::{Measures, Profile, Tree, TreeOptions};
+
+/// The profiles of a capture's sources.
+#[derive(Debug)]
+pub struct ProfileReport {
+    /// Each source and its profile.
+    pub sources: Vec<(Section, Profile)>,
+    /// What the capture is called, for titles.
+    pub name: String,
+    /// What cost is measured in.
+    pub unit: Unit,
+    /// How many cycles or ticks a second has, where that is known.
+    pub frequency: Option<f64>,
+    /// Whether inlined functions are functions of their own.
+    pub inlined: bool,
+}
+
+/// The best measure that all sources have.
+#[must_use]
+pub fn best_unit<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> Unit {
+    let ran = profiles.into_iter().filter(|profile| profile.total().instructions > 0);
+    let measures = ran.map(|profile| profile.measures).collect::<Vec<_>>();
+    let all_have =
+        |unit| !measures.is_empty() && measures.iter().all(|measures: &Measures| measures.has(unit));
+    [Unit::Cycles, Unit::Time].into_iter().find(|unit| all_have(*unit)).unwrap_or(Unit::Instructions)
+}
+
+impl ProfileReport {
+    /// What a cost is worth.
+    #[must_use]
+    pub(crate) const fn value(&self, cost: &Cost) -> u64 {
+        cost.in_unit(self.unit)
+    }
+
+    /// The tree of a source's profile.
+    pub(crate) fn tree(&self, source: &(Section, Profile), sites: bool) -> Tree {
+        let options = TreeOptions { inlined: self.inlined, sites };
+        Tree::of(&source.1, &source.0.code, options)
+    }
+
+    /// What is measured, in words: every title says it, so that nobody takes instructions for time.
+    #[must_use]
+    pub fn measure(&self) -> String {
+        match self.unit {
+            Unit::Instructions => {
+                let timed = |(_, profile): &(Section, Profile)| profile.measures.best() != Unit::Instructions;
+                match self.sources.iter().any(timed) {
+                    true => "instructions".to_owned(),
+                    false => "instructions (the trace has no time)".to_owned(),
+                }
+            }
+            Unit::Cycles => "cycles".to_owned(),
+            Unit::Time => {
+                let sum = |of: fn(&Profile) -> u64| self.sources.iter().map(|(_, it)| of(it)).sum::<u64>();
+                let timestamps = sum(|profile| profile.measures.timestamps);
+                let timed = sum(|profile| profile.measures.timed_instructions);
+                let all = sum(|profile| profile.total().instructions);
+                format!(
+                    "ticks (interpolated between timestamps, of which there are {timestamps}; they cover {} of the \
+                     instructions)",
+                    percent(timed, all)
+                )
+            }
+        }
+    }
+
+    /// Seconds, where the frequency of what is measured is known. Nobody says how long an instruction takes.
+    pub(crate) fn seconds(&self, value: u64) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "it is printed with three digits")]
+        self.frequency.filter(|_| self.unit != Unit::Instructions).map(|frequency| value as f64 / frequency)
+    }
+
+    /// What a source is called where several share an output.
+    pub(crate) fn source_name(&self, section: &Section) -> Option<String> {
+        (self.sources.len() > 1).then(|| source_name(section.id))
+    }
+}
+
+pub(crate) fn source_name(id: Option<TraceId>) -> String {
+    id.map_or_else(|| "one source".to_owned(), |id| format!("trace ID {id}"))
+}
+
+/// `12.3%`
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    let tenths = match u128::from(whole) {
+        0 => 0,
+        whole => (u128::from(part) * 2000 + whole) / (2 * whole),
+    };
+    format!("{}.{}%", tenths / 10, tenths % 10)
+}
+
+/// `0.125 s`, `12.5 ms`, `3.40 µs`
+pub(crate) fn duration(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        _ if seconds >= 1.0 => (seconds, "s"),
+        _ if seconds >= 1e-3 => (seconds * 1e3, "ms"),
+        _ if seconds >= 1e-6 => (seconds * 1e6, "µs"),
+        _ => (seconds * 1e9, "ns"),
+    };
+    format!("{value:.3} {unit}")
+}

@@ -1,0 +1,216 @@
+//! `profile --format text`: tables of functions, lines or calls.
+
+use std::io::{self, Write};
+
+use crate::analysis::clock::{Cost, Unit};
+use crate::analysis::profile::{Label, LabelId, LabelKind, Place, Profile, Tree};
+use crate::export::profile::{ProfileReport, duration, percent};
+use crate::{Palette, Section};
+
+/// What a table of a profile has rows for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProfileTable {
+    /// Functions.
+    #[default]
+    Functions,
+    /// Lines of the source.
+    Lines,
+    /// Callers and what they call.
+    Calls,
+}
+
+/// How a table of a profile is printed.
+#[derive(Clone, Copy, Debug)]
+pub struct ProfileTextOptions {
+    /// The colours.
+    pub palette: Palette,
+    /// What the rows are.
+    pub table: ProfileTable,
+    /// How many rows are printed at the most.
+    pub rows: Option<usize>,
+}
+
+/// Writes each source's table.
+pub fn write_profile_text(
+    out: &mut dyn Write,
+    report: &ProfileReport,
+    options: &ProfileTextOptions,
+) -> io::Result<()> {
+    for (index, source) in report.sources.iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        let tree = report.tree(source, options.table != ProfileTable::Functions);
+        let mut table = Table { out, report, options, tree: &tree, whole: report.value(&tree.total()) };
+        table.title(source)?;
+        match options.table {
+            ProfileTable::Functions => table.functions()?,
+            ProfileTable::Lines => table.lines()?,
+            ProfileTable::Calls => table.calls()?,
+        }
+        table.notes(&source.1)?;
+    }
+    Ok(())
+}
+
+struct Table<'a> {
+    out: &'a mut dyn Write,
+    report: &'a ProfileReport,
+    options: &'a ProfileTextOptions,
+    tree: &'a Tree,
+    whole: u64,
+}
+
+impl Table<'_> {
+    fn title(&mut self, (section, _): &(Section, Profile)) -> io::Result<()> {
+        let head = self.options.palette.head;
+        let measure = self.report.measure();
+        write!(self.out, "{head}{section}{head:#}: {} {measure}", self.whole)?;
+        if let Some(seconds) = self.report.seconds(self.whole) {
+            write!(self.out, ", {}", duration(seconds))?;
+        }
+        writeln!(self.out)
+    }
+
+    fn functions(&mut self) -> io::Result<()> {
+        let functions = self.tree.functions(|cost| self.report.value(cost));
+        let head = if self.has_cycles() { "  c/instr" } else { "" };
+        let quiet = self.options.palette.quiet;
+        writeln!(
+            self.out,
+            "{quiet}{:>12} {:>6} {:>12} {:>6} {:>9}{head}  function{quiet:#}",
+            "self", "", "total", "", "calls"
+        )?;
+        let rows = self.shown(functions.len());
+        for function in functions.iter().take(rows) {
+            self.costs(&function.own, &function.total)?;
+            write!(self.out, " {:>9}", function.calls)?;
+            if self.has_cycles() {
+                write!(self.out, "  {:>7}", per_instruction(&function.own))?;
+            }
+            write!(self.out, "  ")?;
+            self.name(function.function)?;
+            writeln!(self.out)?;
+        }
+        self.rest(functions.len() - rows, "functions")
+    }
+
+    fn lines(&mut self) -> io::Result<()> {
+        let mut lines = self.tree.lines(|cost| self.report.value(cost));
+        lines.retain(|line| self.report.value(&line.own) > 0);
+        let quiet = self.options.palette.quiet;
+        writeln!(self.out, "{quiet}{:>12} {:>6}  line  function{quiet:#}", "self", "")?;
+        let rows = self.shown(lines.len());
+        for line in lines.iter().take(rows) {
+            let value = self.report.value(&line.own);
+            let place = line.place.as_ref().map_or_else(|| "?".to_owned(), Place::short);
+            write!(self.out, "{value:>12} {:>6}  {place}  ", percent(value, self.whole))?;
+            let function = self.options.palette.function;
+            let label = &self.tree.labels[line.function.index()];
+            writeln!(self.out, "{function}{}{function:#}", label.text())?;
+        }
+        self.rest(lines.len() - rows, "lines")
+    }
+
+    fn calls(&mut self) -> io::Result<()> {
+        let edges = self.tree.edges(|cost| self.report.value(cost));
+        let Palette { quiet, function, .. } = self.options.palette;
+        writeln!(self.out, "{quiet}{:>12} {:>6} {:>9}  caller → callee{quiet:#}", "total", "", "calls")?;
+        let rows = self.shown(edges.len());
+        for edge in edges.iter().take(rows) {
+            let value = self.report.value(&edge.total);
+            let [caller, callee] =
+                [edge.caller, edge.callee].map(|label| self.tree.labels[label.index()].text());
+            let site = edge.site.as_ref().map_or_else(String::new, |site| format!(" ({})", site.short()));
+            writeln!(
+                self.out,
+                "{value:>12} {:>6} {:>9}  {function}{caller}{function:#}{quiet}{site}{quiet:#} → \
+                 {function}{callee}{function:#}",
+                percent(value, self.whole),
+                edge.calls
+            )?;
+        }
+        self.rest(edges.len() - rows, "calls")
+    }
+
+    fn costs(&mut self, own: &Cost, total: &Cost) -> io::Result<()> {
+        for cost in [own, total] {
+            let value = self.report.value(cost);
+            let space = if std::ptr::eq(cost, own) { "" } else { " " };
+            write!(self.out, "{space}{value:>12} {:>6}", percent(value, self.whole))?;
+        }
+        Ok(())
+    }
+
+    fn name(&mut self, label: LabelId) -> io::Result<()> {
+        let Palette { quiet, function, .. } = self.options.palette;
+        let label: &Label = &self.tree.labels[label.index()];
+        write!(self.out, "{function}{}{function:#}", label.text())?;
+        match &label.place {
+            Some(place) if label.kind == LabelKind::Function => {
+                write!(self.out, "  {quiet}{}{quiet:#}", place.short())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the numbers leave out.
+    fn notes(&mut self, profile: &Profile) -> io::Result<()> {
+        let quiet = self.options.palette.quiet;
+        let unit = self.report.unit.name();
+        let mut notes = Vec::new();
+        let others = [
+            (&profile.unfollowed, "of code that could not be followed"),
+            (&profile.untraced, "while nothing was traced"),
+        ];
+        for (cost, what) in others {
+            let value = self.report.value(cost);
+            if value > 0 {
+                notes.push(format!("not counted above: {value} {unit} {what}"));
+            }
+        }
+        let tasks = self.tree.tasks();
+        if tasks > 1 && !profile.switches.is_empty() {
+            let evidence =
+                profile.switches.iter().map(|(evidence, times)| format!("{} ({times}×)", evidence.text()));
+            notes.push(format!("{tasks} tasks were told apart: {}", evidence.collect::<Vec<_>>().join(", ")));
+        }
+        if profile.folded_calls > 0 {
+            notes.push(format!(
+                "there were more chains of calls than are told apart; {} calls are counted to their callers",
+                profile.folded_calls
+            ));
+        }
+        for note in notes {
+            writeln!(self.out, "{quiet}· {note}{quiet:#}")?;
+        }
+        Ok(())
+    }
+
+    fn shown(&self, rows: usize) -> usize {
+        self.options.rows.map_or(rows, |most| rows.min(most))
+    }
+
+    fn rest(&mut self, left_out: usize, what: &str) -> io::Result<()> {
+        let quiet = self.options.palette.quiet;
+        match left_out {
+            0 => Ok(()),
+            count => writeln!(self.out, "{quiet}… and {count} more {what}{quiet:#}"),
+        }
+    }
+
+    fn has_cycles(&self) -> bool {
+        self.report.unit == Unit::Cycles
+    }
+}
+
+/// Cycles for each instruction, with two digits.
+fn per_instruction(cost: &Cost) -> String {
+    match cost.instructions {
+        0 => "-".to_owned(),
+        instructions => {
+            let hundredths = u128::from(cost.cycles) * 100 / u128::from(instructions);
+            format!("{}.{:02}", hundredths / 100, hundredths % 100)
+        }
+    }
+}
