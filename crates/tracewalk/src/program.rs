@@ -1,22 +1,50 @@
-//! The program's code: regions of bytes by address.
+//! The program's code: regions of bytes by address, and by context where code at an address changes.
 //!
 //! Regions are added once, then only read, and shared by everything that follows execution. Touching regions become
 //! one, so that an instruction may lie across the border of two memory dumps. ELF files and symbols are not here.
+//!
+//! ```
+//! use tracewalk::ids::{Address, ContextId};
+//! use tracewalk::program::{Program, Scope};
+//!
+//! let mut program = Program::new();
+//! program.add(Address(0xc000_0000), &[1; 4])?; // the kernel
+//! program.add_in(Scope::context(ContextId(0x42)), Address(0x8000), &[2; 4])?; // a process
+//! program.add_in(Scope::context(ContextId(0x43)), Address(0x8000), &[3; 4])?; // another one
+//!
+//! let view = program.view(program.view_in(Some(ContextId(0x43)), None));
+//! assert_eq!(view.code(Address(0x8000)), Some(&[3; 4][..]));
+//! assert_eq!(view.code(Address(0xc000_0000)), Some(&[1; 4][..]));
+//! assert_eq!(program.code(Address(0x8000)), None);
+//! # Ok::<(), tracewalk::program::AddRegionError>(())
+//! ```
 
+mod regions;
 mod vectors;
+mod views;
 
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::ids::{Address, Exception};
+use crate::ids::{Address, ContextId, Exception, Vmid};
+
+pub use regions::Region;
+use regions::Regions;
+use views::{MOST_VIEWS, Part, View};
+pub use views::{Scope, ViewId};
 
 /// The code that was executed, as far as it is known.
+///
+/// What its methods say is what is visible where no context is known; [`Program::view`] gives what is visible in one.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
-    /// Sorted by address, neither overlapping nor touching.
-    regions: Vec<Region>,
+    regions: Regions,
     /// M profile's table of vectors, where it is known.
     vector_table: Option<Address>,
+    /// What is visible in some contexts only, the least particular scopes first.
+    parts: Vec<Part>,
+    /// What is visible in the contexts that the parts name, made anew with every part.
+    views: Vec<View>,
 }
 
 /// What M profile's table of vectors says of an address.
@@ -30,13 +58,6 @@ pub enum Vectors {
     One(Exception),
     /// A handler starts there that several exceptions share.
     Several,
-}
-
-/// A stretch of memory and its bytes.
-#[derive(Clone, Debug)]
-pub struct Region {
-    start: Address,
-    bytes: Vec<u8>,
 }
 
 /// Why a region cannot be added.
@@ -54,6 +75,8 @@ pub enum AddRegionError {
         /// The first address where the two differ.
         at: Address,
     },
+    /// Memory would look different in more contexts than are kept apart.
+    TooManyViews,
 }
 
 impl fmt::Display for AddRegionError {
@@ -63,74 +86,53 @@ impl fmt::Display for AddRegionError {
                 write!(f, "{bytes} bytes at {start} go past the end of the 32-bit address space")
             }
             Self::Conflict { at } => write!(f, "the byte at {at} is already known as another one"),
+            Self::TooManyViews => {
+                write!(
+                    f,
+                    "memory looks different in more than {MOST_VIEWS} combinations of context ID and VMID"
+                )
+            }
         }
     }
 }
 
 impl core::error::Error for AddRegionError {}
 
-impl Region {
-    /// The address of the first byte.
-    #[must_use]
-    pub const fn start(&self) -> Address {
-        self.start
-    }
-
-    /// The bytes.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// The address behind the last byte, as a number that may be 2^32.
-    fn end(&self) -> u64 {
-        u64::from(self.start.0) + self.bytes.len() as u64
-    }
-}
-
 impl Program {
     /// A program of which nothing is known.
     #[must_use]
     pub const fn new() -> Self {
-        Self { regions: Vec::new(), vector_table: None }
+        Self { regions: Regions::new(), vector_table: None, parts: Vec::new(), views: Vec::new() }
     }
 
-    /// Adds the bytes at `start`. Where memory is already known the bytes have to be the same.
+    /// Adds the bytes at `start`, visible in all contexts. Where memory is already known the bytes have to be the same.
     pub fn add(&mut self, start: Address, bytes: &[u8]) -> Result<(), AddRegionError> {
-        if bytes.is_empty() {
-            return Ok(());
+        self.regions.add(start, bytes)?;
+        self.make_views()
+    }
+
+    /// Adds the bytes at `start`, visible in the contexts of `scope` alone, and there instead of what is visible in more
+    /// contexts. Where memory is already known for the same scope the bytes have to be the same.
+    pub fn add_in(&mut self, scope: Scope, start: Address, bytes: &[u8]) -> Result<(), AddRegionError> {
+        if scope == Scope::EVERYWHERE {
+            return self.add(start, bytes);
         }
-        let end = u64::from(start.0) + bytes.len() as u64;
-        if end > 1 << 32 {
-            return Err(AddRegionError::PastEndOfMemory { start, bytes: bytes.len() });
-        }
-        let first = self.regions.partition_point(|region| region.end() < u64::from(start.0));
-        let last = self.regions.partition_point(|region| u64::from(region.start.0) <= end);
-        for region in &self.regions[first..last] {
-            if let Some(at) = first_difference(region, start, bytes) {
-                return Err(AddRegionError::Conflict { at });
+        let at = match self.parts.binary_search_by_key(&scope.rank(), |part| part.scope.rank()) {
+            Ok(at) => at,
+            Err(at) => {
+                self.parts.insert(at, Part { scope, regions: Regions::new() });
+                at
             }
-        }
-        let touched = self.regions.drain(first..last).collect::<Vec<_>>();
-        let merged_start = touched.first().map_or(start, |region| region.start.min(start));
-        let merged_end = touched.last().map_or(end, |region| region.end().max(end));
-        let mut merged = alloc::vec![0; usize::try_from(merged_end - u64::from(merged_start.0)).unwrap_or(0)];
-        let parts = touched.iter().map(|region| (region.start, region.bytes.as_slice()));
-        for (at, part) in parts.chain([(start, bytes)]) {
-            let from = at.bytes_since(merged_start) as usize;
-            merged[from..from + part.len()].copy_from_slice(part);
-        }
-        self.regions.insert(first, Region { start: merged_start, bytes: merged });
-        Ok(())
+        };
+        self.parts[at].regions.add(start, bytes)?;
+        self.make_views()
     }
 
     /// The known bytes from `address` on, to the end of their region; `None` where nothing is known.
     #[must_use]
     #[inline]
     pub fn code(&self, address: Address) -> Option<&[u8]> {
-        let behind = self.regions.partition_point(|region| region.start <= address);
-        let region = &self.regions[behind.checked_sub(1)?];
-        region.bytes.get(address.bytes_since(region.start) as usize..).filter(|code| !code.is_empty())
+        self.regions.code(address)
     }
 
     /// The word at `address`, in the byte order of code.
@@ -142,6 +144,9 @@ impl Program {
     /// Says where M profile's table of vectors stands (VTOR).
     pub fn set_vector_table(&mut self, at: Address) {
         self.vector_table = Some(at);
+        for view in &mut self.views {
+            view.program.vector_table = Some(at);
+        }
     }
 
     /// Where M profile's table of vectors stands, if that was said.
@@ -162,65 +167,52 @@ impl Program {
         }
     }
 
-    /// The regions in the order of their addresses.
+    /// The regions that are visible in all contexts, in the order of their addresses.
     #[must_use]
     pub fn regions(&self) -> &[Region] {
-        &self.regions
+        self.regions.all()
+    }
+
+    /// The regions that are visible in some contexts only, by scope, then in the order of their addresses.
+    pub fn regions_in_scopes(&self) -> impl Iterator<Item = (Scope, &Region)> {
+        self.parts.iter().flat_map(|part| part.regions.all().iter().map(move |region| (part.scope, region)))
+    }
+
+    /// The scopes for which something was added.
+    pub fn scopes(&self) -> impl Iterator<Item = Scope> {
+        self.parts.iter().map(|part| part.scope)
     }
 
     /// Whether nothing is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.regions.is_empty()
+        self.regions.all().is_empty() && self.parts.is_empty()
     }
-}
 
-/// The first address at which `region` and the `bytes` at `start` both say something, and not the same.
-fn first_difference(region: &Region, start: Address, bytes: &[u8]) -> Option<Address> {
-    let from = region.start.max(start);
-    let known = region.bytes.get(from.bytes_since(region.start) as usize..)?;
-    let new = bytes.get(from.bytes_since(start) as usize..)?;
-    let index = known.iter().zip(new).position(|(known, new)| known != new)?;
-    Some(from.plus(u32::try_from(index).ok()?))
+    /// What is visible in this context, where `None` stands for what is not known.
+    #[must_use]
+    pub fn view_in(&self, context_id: Option<ContextId>, vmid: Option<Vmid>) -> ViewId {
+        views::find(&self.views, context_id, vmid)
+    }
+
+    /// What is visible there, as a program of its own: its regions are visible everywhere, and it has no views.
+    #[must_use]
+    #[inline]
+    pub fn view(&self, id: ViewId) -> &Self {
+        id.index().and_then(|index| self.views.get(index)).map_or(self, |view| &view.program)
+    }
+
+    /// All views: first that of where no context is known, then those that show something else.
+    pub fn views(&self) -> impl Iterator<Item = (ViewId, Scope)> {
+        let others = self.views.iter().enumerate().map(|(index, view)| (ViewId::of(index), view.context));
+        core::iter::once((ViewId::default(), Scope::EVERYWHERE)).chain(others)
+    }
+
+    fn make_views(&mut self) -> Result<(), AddRegionError> {
+        self.views = views::all(&self.regions, self.vector_table, &self.parts)?;
+        Ok(())
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn touching_regions_become_one() {
-        let mut program = Program::new();
-        program.add(Address(0x104), &[5, 6, 7, 8]).unwrap();
-        program.add(Address(0x10c), &[9]).unwrap();
-        program.add(Address(0x100), &[1, 2, 3, 4]).unwrap();
-        assert_eq!(program.regions().len(), 2);
-        assert_eq!(program.code(Address(0x102)), Some(&[3, 4, 5, 6, 7, 8][..]));
-        assert_eq!(program.word(Address(0x102)), Some(0x0605_0403));
-        program.add(Address(0x108), &[0; 4]).unwrap();
-        assert_eq!(program.regions().len(), 1);
-        assert_eq!(program.code(Address(0x10d)), None);
-        assert_eq!(program.code(Address(0xff)), None);
-    }
-
-    #[test]
-    fn overlapping_bytes_must_agree() {
-        let mut program = Program::new();
-        program.add(Address(0x100), &[1, 2, 3, 4]).unwrap();
-        program.add(Address(0x102), &[3, 4, 5]).unwrap();
-        assert_eq!(program.code(Address(0x100)), Some(&[1, 2, 3, 4, 5][..]));
-        let conflict = program.add(Address(0xfe), &[0, 0, 1, 9]);
-        assert_eq!(conflict, Err(AddRegionError::Conflict { at: Address(0x101) }));
-    }
-
-    #[test]
-    fn the_last_byte_of_memory_can_be_known_and_nothing_behind_it() {
-        let mut program = Program::new();
-        program.add(Address(0xffff_ffff), &[1]).unwrap();
-        assert_eq!(program.code(Address(0xffff_ffff)), Some(&[1][..]));
-        assert!(matches!(
-            program.add(Address(0xffff_ffff), &[1, 2]),
-            Err(AddRegionError::PastEndOfMemory { .. })
-        ));
-    }
-}
+mod tests;

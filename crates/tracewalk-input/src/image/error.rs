@@ -87,6 +87,8 @@ pub enum ImageErrorKind {
         /// The first address where they differ.
         at: Address,
     },
+    /// The images are for more combinations of context ID and VMID than are kept apart.
+    TooManyContexts,
 }
 
 /// What a file that is not ELF looks like.
@@ -132,6 +134,9 @@ impl ImageError {
             }
             Kind::Conflict { .. } => Some("leave out the --image that was not running".to_owned()),
             Kind::PastEndOfMemory { .. } => Some("check ADDRESS in --image ADDRESS:FILE".to_owned()),
+            Kind::TooManyContexts => {
+                Some("leave out the --image of contexts that do not occur in the trace".to_owned())
+            }
             Kind::OutsideFile { .. } => Some("check `offset` and `length` in the description".to_owned()),
             Kind::File(_) => Some("check the name behind --image".to_owned()),
         }
@@ -185,6 +190,9 @@ impl fmt::Display for ImageErrorKind {
             }
             Self::Conflict { other, part, at } => {
                 write!(f, "{part} says something else at address {at} than {other}")
+            }
+            Self::TooManyContexts => {
+                f.write_str("the images are for too many combinations of context ID and VMID")
             }
         }
     }

@@ -235,6 +235,7 @@ impl Memory {
                 let other = other.unwrap_or_else(|| "another image".to_owned());
                 ImageErrorKind::Conflict { other, part: segment.name.clone(), at }
             }
+            AddRegionError::TooManyViews => ImageErrorKind::TooManyContexts,
         }
     }
 }

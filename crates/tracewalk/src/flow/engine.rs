@@ -9,6 +9,8 @@
 //!
 //! What comes out is what the plain walk alone would give, element for element.
 
+use alloc::vec::Vec;
+
 use crate::directive::{Counts, Directive, PreferredReturn, Rules, RunEnd};
 use crate::ids::{Address, Exception, Location};
 use crate::isa::{Class, Return};
@@ -25,8 +27,10 @@ pub struct Flow {
     rules: Rules,
     engine: Engine,
     walk: Walk,
-    /// Made from the first program that is followed.
+    /// Made from what is visible in the walk's context of the first program that is followed.
     graph: Option<Graph>,
+    /// Those of other contexts, the one that was used last at the end.
+    pub(super) other_graphs: Vec<Graph>,
     place: Place,
 }
 
@@ -75,6 +79,10 @@ enum From {
     },
 }
 
+/// How many graphs are kept for contexts that may come back. Contexts change seldom where there are more of them; a graph
+/// made anew costs time, not memory.
+pub(super) const MOST_OTHER_GRAPHS: usize = 7;
+
 impl Flow {
     /// Flow that knows no position yet.
     #[must_use]
@@ -85,7 +93,14 @@ impl Flow {
     /// Flow that knows no position yet, followed in this way.
     #[must_use]
     pub fn with_engine(rules: Rules, engine: Engine) -> Self {
-        Self { rules, engine, walk: Walk::new(rules), graph: None, place: Place::Walk }
+        Self {
+            rules,
+            engine,
+            walk: Walk::new(rules),
+            graph: None,
+            other_graphs: Vec::new(),
+            place: Place::Walk,
+        }
     }
 
     /// Follows one directive and calls `sink` with what it proves. `span` is the trace that it came from. The program
@@ -337,7 +352,7 @@ impl Flow {
         if until < node.start || until >= node.last {
             return false;
         }
-        at.passed = node.instructions_through(program, until);
+        at.passed = node.instructions_through(program.view(graph.view()), until);
         at.span = span;
         self.place = Place::At(at);
         true
@@ -363,7 +378,7 @@ impl Flow {
             }
             Place::At(at) => {
                 let node = *graph.node(at.node);
-                let (last, next) = node.instruction(program, at.passed);
+                let (last, next) = node.instruction(program.view(graph.view()), at.passed);
                 if let Some(last) = last {
                     sink(Element::Block(node.part(at.passed, (last, next), at.span)));
                 }
@@ -404,7 +419,7 @@ impl Flow {
             }
             Place::At(at) => {
                 let node = graph.node(at.node);
-                let (last, next) = node.instruction(program, at.passed);
+                let (last, next) = node.instruction(program.view(graph.view()), at.passed);
                 walk.position = Position::At(Location::new(next, node.isa));
                 match (last, at.from) {
                     (Some(last), _) => {
@@ -448,12 +463,29 @@ impl Flow {
         if self.walk.open.is_some() {
             return;
         }
-        let graph = self.graph.get_or_insert_with(|| Graph::new(self.rules, program));
+        let view = self.walk.view;
+        if self.graph.as_ref().is_some_and(|graph| graph.view() != view) {
+            self.change_graph();
+        }
+        let graph = self.graph.get_or_insert_with(|| Graph::new(self.rules, program, view));
         if graph.is_full() {
             graph.clear();
         }
         if let Some(node) = graph.node_at(program, at) {
             self.place = Place::At(At::start(node, Span::default()));
+        }
+    }
+
+    /// The context has changed: takes the graph of what is visible now, if there is one.
+    #[cold]
+    fn change_graph(&mut self) {
+        let known = self.other_graphs.iter().position(|graph| graph.view() == self.walk.view);
+        let next = known.map(|index| self.other_graphs.remove(index));
+        if let Some(last) = core::mem::replace(&mut self.graph, next) {
+            if self.other_graphs.len() == MOST_OTHER_GRAPHS {
+                self.other_graphs.remove(0);
+            }
+            self.other_graphs.push(last);
         }
     }
 }

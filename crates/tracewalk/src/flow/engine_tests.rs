@@ -4,12 +4,13 @@ use std::vec::Vec;
 
 use proptest::prelude::*;
 
+use super::engine::MOST_OTHER_GRAPHS;
 use super::*;
 use crate::directive::{
     BeginReason, Counts, Directive, PreferredReturn, Rules, RunEnd, Transfer, TransferValue,
 };
-use crate::ids::{Address, ContextId, Exception, Isa, Location};
-use crate::program::Program;
+use crate::ids::{Address, ContextId, Exception, Isa, Location, Vmid};
+use crate::program::{Program, Scope};
 use crate::span::{Span, StreamOffset};
 
 /// Where the random code stands.
@@ -84,20 +85,41 @@ fn any_directive(counts: Counts) -> BoxedStrategy<Directive> {
         }),
         1 => Just(Directive::Timestamp(5)),
         1 => Just(Directive::ExceptionReturn),
-        1 => Just(Directive::ContextId(ContextId(1))),
+        3 => prop_oneof![
+            2 => (0_u32..4).prop_map(|number| Directive::ContextId(ContextId(number))),
+            1 => (0_u8..3).prop_map(|number| Directive::Vmid(Vmid(number))),
+        ],
         1 => Just(Directive::Data(transfer)),
         1 => Just(Directive::Lost),
     ]
     .boxed()
 }
 
-/// Directives that mostly fit the code: where the walk waits for a target, one follows.
-fn any_case() -> impl Strategy<Value = (Rules, Vec<u8>, Vec<Directive>)> {
-    let counts = prop_oneof![Just(Counts::Instructions), Just(Counts::Waypoints)];
-    (counts, any::<(bool, bool)>(), any_code()).prop_flat_map(|(counts, (return_stack, barriers), code)| {
-        let rules = Rules { counts, return_stack, barriers_are_waypoints: barriers, ..Rules::default() };
-        (Just(rules), Just(code), proptest::collection::vec(any_directive(counts), 1..60))
+/// Code everywhere, and other code over it and behind it in some contexts.
+fn any_program() -> impl Strategy<Value = Program> {
+    let scope = (proptest::option::of(0_u32..3), proptest::option::of(0_u8..2))
+        .prop_map(|(context_id, vmid)| Scope { context_id: context_id.map(ContextId), vmid: vmid.map(Vmid) });
+    let part = (scope, 1_u32..100, any_code());
+    (any_code(), proptest::collection::vec(part, 0..5)).prop_map(|(code, parts)| {
+        let mut program = Program::new();
+        program.add(Address(BASE), &code).expect("one region");
+        for (scope, halfwords, code) in parts {
+            // Two parts of one scope may disagree: the first one stays.
+            let _ = program.add_in(scope, Address(BASE + 2 * halfwords), &code);
+        }
+        program
     })
+}
+
+/// Directives that mostly fit the code: where the walk waits for a target, one follows.
+fn any_case() -> impl Strategy<Value = (Rules, Program, Vec<Directive>)> {
+    let counts = prop_oneof![Just(Counts::Instructions), Just(Counts::Waypoints)];
+    (counts, any::<(bool, bool)>(), any_program()).prop_flat_map(
+        |(counts, (return_stack, barriers), program)| {
+            let rules = Rules { counts, return_stack, barriers_are_waypoints: barriers, ..Rules::default() };
+            (Just(rules), Just(program), proptest::collection::vec(any_directive(counts), 1..60))
+        },
+    )
 }
 
 fn elements(
@@ -115,9 +137,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn the_graph_gives_what_the_walk_gives((rules, code, directives) in any_case()) {
-        let mut program = Program::new();
-        program.add(Address(BASE), &code).expect("one region");
+    fn the_graph_gives_what_the_walk_gives((rules, program, directives) in any_case()) {
         let begin = Directive::Begin {
             at: Some(Location::new(Address(BASE), Isa::T32)),
             why: BeginReason::Enabled,
@@ -135,4 +155,56 @@ proptest! {
         flow.finish(&program, &mut |element| by_graph.push(element));
         prop_assert_eq!(by_graph, by_walk);
     }
+}
+
+#[test]
+fn code_is_looked_up_in_the_context_that_the_trace_names() {
+    let mut program = Program::new();
+    // b 1000, which is all there is of one process; nop; b 1000 of the other
+    program.add_in(Scope::context(ContextId(1)), Address(BASE), &[0xfe, 0xe7]).expect("one region");
+    program
+        .add_in(Scope::context(ContextId(2)), Address(BASE), &[0x00, 0xbf, 0xfd, 0xe7])
+        .expect("one region");
+    let begin =
+        Directive::Begin { at: Some(Location::new(Address(BASE), Isa::T32)), why: BeginReason::Enabled };
+    let two = Directive::Instructions { executed: 2, then_failed: false };
+    let context = |number| Directive::ContextId(ContextId(number));
+    let directives = [context(1), begin, two, context(2), two, two, context(1), two, context(3), two];
+    let mut flow = Flow::new(Rules::default());
+    let mut ends = Vec::new();
+    for directive in directives {
+        flow.follow(&program, directive, Span::default(), &mut |element| match element {
+            Element::Block(block) => ends.push(block.end.0 - BASE),
+            Element::Gap(gap) => ends.push(if gap.reason.name() == "no_code" { 99 } else { 100 }),
+            Element::Event(_) => {}
+        });
+    }
+    assert_eq!(ends, [2, 2, 4, 4, 2, 2, 99]);
+    assert!(!flow.other_graphs.is_empty());
+}
+
+#[test]
+fn more_contexts_than_graphs_are_kept_are_followed_all_the_same() {
+    let mut program = Program::new();
+    for number in 0..20 {
+        let code = [0x00, 0xbf].repeat(number as usize).into_iter().chain([0xfe, 0xe7]).collect::<Vec<_>>();
+        program.add_in(Scope::context(ContextId(number)), Address(BASE), &code).expect("one region");
+    }
+    let mut flow = Flow::new(Rules { counts: Counts::Waypoints, ..Rules::default() });
+    for number in (0..20).chain(0..20) {
+        let mut instructions = 0;
+        let begin =
+            Directive::Begin { at: Some(Location::new(Address(BASE), Isa::T32)), why: BeginReason::Enabled };
+        let directives =
+            [Directive::ContextId(ContextId(number)), begin, Directive::Waypoint { executed: true }];
+        for directive in directives {
+            flow.follow(&program, directive, Span::default(), &mut |element| {
+                if let Element::Block(block) = element {
+                    instructions += block.instructions;
+                }
+            });
+        }
+        assert_eq!(instructions, number + 1);
+    }
+    assert_eq!(flow.other_graphs.len(), MOST_OTHER_GRAPHS);
 }

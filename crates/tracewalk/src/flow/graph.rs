@@ -5,14 +5,14 @@
 //! ends it; which blocks come next is found out when they are first needed and remembered. Following an atom is then
 //! one dependent load.
 //!
-//! The graph is a cache: it belongs to one worker, is made from one program, and can be emptied at any time.
+//! The graph is a cache: it belongs to one worker, is made from one view of one program, and can be emptied at any time.
 
 use alloc::vec::Vec;
 
 use crate::directive::{Counts, Rules};
 use crate::ids::{Address, Isa, Location};
 use crate::isa::{self, Barrier, Class, Instruction, Return};
-use crate::program::Program;
+use crate::program::{Program, ViewId};
 use crate::span::Span;
 
 use super::element::{Block, BranchKind, Ending};
@@ -55,6 +55,8 @@ const MOST_NODES: usize = 1 << 18;
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
     rules: Rules,
+    /// What of the program it was made from.
+    view: ViewId,
     /// One for each region of the program, in its order.
     regions: Vec<RegionIndex>,
     /// The region in which the last block was looked up.
@@ -139,7 +141,8 @@ impl Node {
         Location::new(self.end, self.isa)
     }
 
-    /// How many of the block's instructions start at or before `until`, which lies before the last one.
+    /// How many of the block's instructions start at or before `until`, which lies before the last one. `program` is what
+    /// is visible of it.
     pub(super) fn instructions_through(&self, program: &Program, until: Address) -> u32 {
         let code = program.code(self.start).unwrap_or_default();
         let (mut count, mut at) = (0, self.start);
@@ -151,7 +154,7 @@ impl Node {
         count
     }
 
-    /// Where the block's instruction number `index` stands, and the one before it.
+    /// Where the block's instruction number `index` stands, and the one before it. `program` is what is visible of it.
     pub(super) fn instruction(&self, program: &Program, index: u32) -> (Option<Address>, Address) {
         let code = program.code(self.start).unwrap_or_default();
         let (mut before, mut at) = (None, self.start);
@@ -165,15 +168,20 @@ impl Node {
 }
 
 impl Graph {
-    /// An empty graph of `program`.
-    pub(super) fn new(rules: Rules, program: &Program) -> Self {
-        let regions = program.regions().iter().map(|region| RegionIndex {
+    /// An empty graph of what is visible of `program`.
+    pub(super) fn new(rules: Rules, program: &Program, view: ViewId) -> Self {
+        let regions = program.view(view).regions().iter().map(|region| RegionIndex {
             start: region.start(),
             bytes: u32::try_from(region.bytes().len()).unwrap_or(u32::MAX),
             words: Vec::new(),
             halfwords: Vec::new(),
         });
-        Self { rules, regions: regions.collect(), last_region: 0, nodes: alloc::vec![Node::NONE] }
+        Self { rules, view, regions: regions.collect(), last_region: 0, nodes: alloc::vec![Node::NONE] }
+    }
+
+    /// What of the program it was made from.
+    pub(super) const fn view(&self) -> ViewId {
+        self.view
     }
 
     /// Whether it should be emptied before more blocks are added.
@@ -248,7 +256,7 @@ impl Graph {
         if self.is_full() {
             return None;
         }
-        let found = self.read(program, at);
+        let found = self.read(program.view(self.view), at);
         let id = u32::try_from(self.nodes.len()).unwrap_or(UNFIT);
         *self.slot(at)? = if found.is_some() { id } else { UNFIT };
         self.nodes.push(found?);

@@ -15,7 +15,7 @@ mod runs;
 use crate::directive::{Directive, Rules, Transfer};
 use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
 use crate::isa::{Class, Return};
-use crate::program::Program;
+use crate::program::{Program, ViewId};
 use crate::span::Span;
 
 pub(super) use instructions::may_be_in_it_block;
@@ -66,6 +66,8 @@ pub struct Walk {
     /// Whether the first half of a 32-bit Thumb instruction was passed, where halfwords count.
     half_passed: bool,
     context: Context,
+    /// What the context makes visible of the program.
+    pub(super) view: ViewId,
     data: DataState,
 }
 
@@ -134,12 +136,37 @@ impl Walk {
             last: None,
             half_passed: false,
             context: Context::default(),
+            view: ViewId::default(),
             data: DataState::default(),
         }
     }
 
-    /// Follows one directive and calls `sink` with what it proves. `span` is the trace that it came from.
+    /// Follows one directive and calls `sink` with what it proves. `span` is the trace that it came from. The program
+    /// has to be the same at every call.
     pub fn follow(
+        &mut self,
+        program: &Program,
+        directive: Directive,
+        span: Span,
+        sink: &mut impl FnMut(Element),
+    ) {
+        match directive {
+            Directive::ContextId(context_id) => {
+                let context = Context { context_id: Some(context_id), ..self.context };
+                self.context(program, context, span, sink);
+            }
+            Directive::Vmid(vmid) => {
+                self.context(program, Context { vmid: Some(vmid), ..self.context }, span, sink);
+            }
+            Directive::Security(security) => {
+                self.context(program, Context { security, ..self.context }, span, sink);
+            }
+            _ => self.follow_in_context(program.view(self.view), directive, span, sink),
+        }
+    }
+
+    /// Follows a directive that does not change the context through what is visible.
+    fn follow_in_context(
         &mut self,
         program: &Program,
         directive: Directive,
@@ -172,11 +199,7 @@ impl Walk {
                 self.exception(program, exception, handler, preferred_return, span, sink);
             }
             Directive::ExceptionReturn => self.event(EventKind::ExceptionReturn, span, sink),
-            Directive::ContextId(context_id) => {
-                self.context(Context { context_id: Some(context_id), ..self.context }, span, sink);
-            }
-            Directive::Vmid(vmid) => self.context(Context { vmid: Some(vmid), ..self.context }, span, sink),
-            Directive::Security(security) => self.context(Context { security, ..self.context }, span, sink),
+            Directive::ContextId(_) | Directive::Vmid(_) | Directive::Security(_) => {}
             Directive::Timestamp(time) => self.event(EventKind::Timestamp(time), span, sink),
             Directive::Cycles(cycles) => self.event(EventKind::Cycles(cycles), span, sink),
             Directive::Trigger => self.event(EventKind::Trigger, span, sink),
@@ -235,8 +258,9 @@ impl Walk {
         self.half_passed = false;
     }
 
-    fn context(&mut self, context: Context, span: Span, sink: &mut impl FnMut(Element)) {
+    fn context(&mut self, program: &Program, context: Context, span: Span, sink: &mut impl FnMut(Element)) {
         self.context = context;
+        self.view = program.view_in(context.context_id, context.vmid);
         let Context { context_id, vmid, security } = context;
         self.event(EventKind::Context { context_id, vmid, security }, span, sink);
     }

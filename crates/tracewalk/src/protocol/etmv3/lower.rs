@@ -151,6 +151,7 @@ impl Lowering {
         if let Some(in_progress) = i_sync.in_progress {
             // The packet says that this instruction was executed, and not what ran between it and the next one.
             emit.emit(Directive::Begin { at: Some(in_progress), why }, span);
+            self.state(i_sync, span, emit);
             emit.emit(Directive::Instructions { executed: 1, then_failed: false }, span);
         }
         emit.emit(Directive::Begin { at: i_sync.location, why }, span);
