@@ -1,14 +1,14 @@
 /*
  * Decodes a capture held in memory with OpenCSD and an empty callback, so that its speed can be compared.
  *
- *   harness MODE PROTOCOL SOURCE ETMCR ETMIDR ETMCCER ADDRESS IMAGE CAPTURE REPEATS ID...
+ *   harness MODE CONTAINER ADDRESS IMAGE CAPTURE REPEATS PROTOCOL,ID,ETMCR,ETMIDR,ETMCCER...
  *
- * MODE      flow (full decode) or packets (packet processor with an empty sink)
- * PROTOCOL  etmv3 or pft
- * SOURCE    raw (one source's bytes) or frames (CoreSight frames, memory aligned)
- * REPEATS   how often the capture is put behind itself before decoding
+ * MODE       flow (full decode) or packets (packet processor with an empty sink)
+ * CONTAINER  raw (one source's bytes) or frames (CoreSight frames, memory aligned)
+ * REPEATS    how often the capture is put behind itself before decoding
+ * PROTOCOL   etmv3 or pft
  *
- * Prints one line of JSON: bytes, seconds (of decoding alone), ranges, instructions.
+ * Prints one line of JSON: bytes, packets, ranges, instructions, seconds (processor time of decoding alone).
  */
 #define _POSIX_C_SOURCE 199309L
 #include <stdint.h>
@@ -64,43 +64,56 @@ static uint8_t *read_file(const char *name, size_t *size) {
 
 static uint32_t number(const char *text) { return (uint32_t)strtoul(text, NULL, 0); }
 
+static double processor_time(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* Adds the decoder that PROTOCOL,ID,ETMCR,ETMIDR,ETMCCER describes. */
+static void add_source(dcd_tree_handle_t tree, const char *source, int flow) {
+    char protocol[8];
+    unsigned id_number, etmcr, etmidr, etmccer;
+    if (sscanf(source, "%7[a-z0-9],%i,%i,%i,%i", protocol, (int *)&id_number, (int *)&etmcr, (int *)&etmidr,
+               (int *)&etmccer) != 5) {
+        fprintf(stderr, "found %s, expected PROTOCOL,ID,ETMCR,ETMIDR,ETMCCER\n", source);
+        exit(2);
+    }
+    int flags = flow ? OCSD_CREATE_FLG_FULL_DECODER : OCSD_CREATE_FLG_PACKET_PROC;
+    uint8_t id = (uint8_t)id_number;
+    if (!strcmp(protocol, "pft")) {
+        ocsd_ptm_cfg config = {etmidr, etmcr, etmccer, id, ARCH_V7, profile_CortexA};
+        check(ocsd_dt_create_decoder(tree, OCSD_BUILTIN_DCD_PTM, flags, &config, &id), "PTM decoder");
+    } else {
+        int m_profile = (etmccer >> 16 & 0x1f) == 0x14;
+        ocsd_etmv3_cfg config = {etmidr, etmcr, etmccer, id, ARCH_V7, m_profile ? profile_CortexM : profile_CortexA};
+        check(ocsd_dt_create_decoder(tree, OCSD_BUILTIN_DCD_ETMV3, flags, &config, &id), "ETMv3 decoder");
+    }
+    if (!flow) check(ocsd_dt_attach_packet_callback(tree, id, OCSD_C_API_CB_PKT_SINK, on_packet, NULL), "sink");
+}
+
 int main(int argc, char **argv) {
-    if (argc < 12) {
-        fprintf(stderr, "usage: harness MODE PROTOCOL SOURCE ETMCR ETMIDR ETMCCER ADDRESS IMAGE CAPTURE REPEATS ID...\n");
+    if (argc < 8) {
+        fprintf(stderr, "usage: harness MODE CONTAINER ADDRESS IMAGE CAPTURE REPEATS PROTOCOL,ID,ETMCR,ETMIDR,ETMCCER...\n");
         return 2;
     }
-    int flow = !strcmp(argv[1], "flow"), pft = !strcmp(argv[2], "pft"), frames = !strcmp(argv[3], "frames");
+    int flow = !strcmp(argv[1], "flow"), frames = !strcmp(argv[2], "frames");
     dcd_tree_handle_t tree = ocsd_create_dcd_tree(frames ? OCSD_TRC_SRC_FRAME_FORMATTED : OCSD_TRC_SRC_SINGLE,
                                                   frames ? OCSD_DFRMTR_FRAME_MEM_ALIGN : 0);
     size_t image_size, size;
-    uint8_t *image = read_file(argv[8], &image_size), *once = read_file(argv[9], &size);
-    size_t repeats = number(argv[10]);
+    uint8_t *image = read_file(argv[4], &image_size), *once = read_file(argv[5], &size);
+    size_t repeats = number(argv[6]);
     uint8_t *bytes = malloc(size * repeats + 1);
     for (size_t index = 0; index < repeats; index++) memcpy(bytes + index * size, once, size);
     size *= repeats;
-
-    for (int argument = 11; argument < argc; argument++) {
-        int flags = flow ? OCSD_CREATE_FLG_FULL_DECODER : OCSD_CREATE_FLG_PACKET_PROC;
-        uint8_t id = (uint8_t)number(argv[argument]);
-        if (pft) {
-            ocsd_ptm_cfg config = {number(argv[5]), number(argv[4]), number(argv[6]), id, ARCH_V7, profile_CortexA};
-            check(ocsd_dt_create_decoder(tree, OCSD_BUILTIN_DCD_PTM, flags, &config, &id), "PTM decoder");
-        } else {
-            int m_profile = (number(argv[5]) >> 16 & 0x1f) == 0x14;
-            ocsd_etmv3_cfg config = {number(argv[5]), number(argv[4]), number(argv[6]), id, ARCH_V7,
-                                     m_profile ? profile_CortexM : profile_CortexA};
-            check(ocsd_dt_create_decoder(tree, OCSD_BUILTIN_DCD_ETMV3, flags, &config, &id), "ETMv3 decoder");
-        }
-        if (!flow) check(ocsd_dt_attach_packet_callback(tree, id, OCSD_C_API_CB_PKT_SINK, on_packet, NULL), "sink");
-    }
+    for (int argument = 7; argument < argc; argument++) add_source(tree, argv[argument], flow);
     if (flow) {
         check(ocsd_dt_set_gen_elem_outfn(tree, on_element, NULL), "callback");
-        check(ocsd_dt_add_buffer_mem_acc(tree, number(argv[7]), OCSD_MEM_SPACE_ANY, image, (uint32_t)image_size),
+        check(ocsd_dt_add_buffer_mem_acc(tree, number(argv[3]), OCSD_MEM_SPACE_ANY, image, (uint32_t)image_size),
               "image");
     }
 
-    struct timespec start, end;
-    clock_gettime(CLOCK_MONOTONIC, &start);
+    double start = processor_time();
     size_t done = 0;
     ocsd_datapath_resp_t response = OCSD_RESP_CONT;
     while (done < size) {
@@ -116,8 +129,7 @@ int main(int argc, char **argv) {
         done += used;
     }
     ocsd_dt_process_data(tree, OCSD_OP_EOT, 0, 0, NULL, NULL);
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    double seconds = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
+    double seconds = processor_time() - start;
     printf("{\"bytes\":%zu,\"packets\":%llu,\"ranges\":%llu,\"instructions\":%llu,\"seconds\":%.6f}\n", size,
            (unsigned long long)packets, (unsigned long long)ranges, (unsigned long long)instructions, seconds);
     return 0;

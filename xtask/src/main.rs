@@ -1,5 +1,6 @@
 //! Automation: `cargo xtask help` lists the tasks.
 
+mod bench;
 mod check_isa;
 mod disassembly;
 mod no_std;
@@ -29,6 +30,11 @@ struct Task {
 }
 
 const TASKS: &[Task] = &[
+    Task {
+        name: "bench",
+        about: "compare speed and memory with OpenCSD's on the same bytes (--short, --record)",
+        run: bench::run,
+    },
     Task {
         name: "check-isa",
         about: "compare the classification of instructions with arm-none-eabi-objdump's reading of library code",

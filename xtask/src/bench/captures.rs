@@ -1,0 +1,196 @@
+//! The captures that are decoded, made of the corpus's by repetition.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use super::Options;
+
+/// A capture, once and repeated.
+#[derive(Debug)]
+pub(super) struct Capture {
+    pub(super) name: &'static str,
+    /// A snapshot directory with the capture as it is.
+    pub(super) once: PathBuf,
+    /// A snapshot directory with the capture repeated.
+    pub(super) repeated: PathBuf,
+    pub(super) repeats: u64,
+    /// A snapshot directory with a shorter repetition, for OpenCSD's text: it writes some hundred bytes a range.
+    pub(super) for_text: PathBuf,
+    /// The trace in all of them.
+    pub(super) trace: &'static str,
+    /// How OpenCSD's harness has to read it: container, address and image, sources.
+    pub(super) container: &'static str,
+    pub(super) address: &'static str,
+    pub(super) image: PathBuf,
+    pub(super) sources: &'static [&'static str],
+    /// How many instructions are in it once, where another than the two that are compared has counted.
+    pub(super) known: Option<u64>,
+    /// Whether the issue sets a goal for it.
+    pub(super) has_goal: bool,
+}
+
+/// What a capture is made from.
+struct Case {
+    name: &'static str,
+    folder: &'static str,
+    trace: &'static str,
+    container: &'static str,
+    address: &'static str,
+    /// Files that stand behind one another in memory.
+    image: &'static [&'static str],
+    sources: &'static [&'static str],
+    known: Option<u64>,
+    has_goal: bool,
+}
+
+const CASES: &[Case] = &[
+    Case {
+        name: "tc2-ptm-rstk-t32",
+        folder: "real/tc2-ptm-rstk-t32",
+        trace: "PTM_0_2.bin",
+        container: "raw",
+        address: "0x80000000",
+        image: &[
+            "mem_Cortex-A15_0_0_VECTORS.bin",
+            "mem_Cortex-A15_0_1_RO_CODE.bin",
+            "mem_Cortex-A15_0_2_RO_DATA.bin",
+            "mem_Cortex-A15_0_3_RW_DATA.bin",
+        ],
+        sources: &["pft,2,0x20000400,0x411cf312,0x34c01ac2"],
+        known: None,
+        has_goal: true,
+    },
+    Case {
+        name: "mix-m3-etmv3",
+        folder: "synthetic/mix-m3-etmv3",
+        trace: "trace.bin",
+        container: "raw",
+        address: "0x0",
+        image: &["program.bin"],
+        sources: &["etmv3,2,0x400,0x4114f250,0x18541800"],
+        known: None,
+        has_goal: true,
+    },
+    Case {
+        name: "mix-a9-ptm",
+        folder: "synthetic/mix-a9-ptm",
+        trace: "trace.bin",
+        container: "raw",
+        address: "0x60010000",
+        image: &["program.bin"],
+        sources: &["pft,2,0x400,0x411cf312,0x34c01ac2"],
+        known: None,
+        has_goal: false,
+    },
+    Case {
+        name: "TC2",
+        folder: "real/TC2",
+        trace: "cstrace.bin",
+        container: "frames",
+        address: "0xc0008000",
+        image: &["kernel_dump.bin"],
+        sources: &[
+            "etmv3,0x10,0x10001860,0x410cf250,0x344008f2",
+            "etmv3,0x11,0x10001860,0x410cf250,0x344008f2",
+            "etmv3,0x12,0x10001860,0x410cf250,0x344008f2",
+            "pft,0x13,0x10001000,0x411cf312,0x34c01ac2",
+            "pft,0x14,0x10001000,0x411cf312,0x34c01ac2",
+        ],
+        // Arm's DS-5 counted the same (the corpus's README): 16,623 and 9,548.
+        known: Some(26_171),
+        has_goal: false,
+    },
+];
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Captures {
+    pub(super) decoded: Vec<Capture>,
+    /// A snapshot directory with a capture that is larger than the memory it may take, and the size of its program.
+    pub(super) large: PathBuf,
+    pub(super) large_bytes: u64,
+    pub(super) large_code: u64,
+    /// A dump of a 4 KiB trace buffer, its registers, and its program.
+    pub(super) mtb: PathBuf,
+}
+
+impl Captures {
+    /// Makes them in `folder`.
+    pub(super) fn make(corpus: &Path, folder: &Path, options: Options) -> Result<Self, String> {
+        let decoded = CASES.iter().map(|case| case.make(corpus, folder, options));
+        let decoded = decoded.collect::<Result<Vec<_>, _>>()?;
+        let case = CASES.iter().find(|case| case.name == "mix-m3-etmv3").ok_or("found no case to repeat")?;
+        let large = folder.join("large");
+        let (_, large_bytes) = case.snapshot(&corpus.join(case.folder), &large, options.memory_bytes())?;
+        let large_code = size(&large.join("program.bin"))?;
+        let mtb = corpus.join("synthetic/mix-m0-mtb-4k");
+        Ok(Self { decoded, large, large_bytes, large_code, mtb })
+    }
+}
+
+impl Case {
+    fn make(&self, corpus: &Path, folder: &Path, options: Options) -> Result<Capture, String> {
+        let source = corpus.join(self.folder);
+        let repeated = folder.join(self.name);
+        let (repeats, _) = self.snapshot(&source, &repeated, options.capture_bytes())?;
+        let for_text = folder.join(format!("{}.text", self.name));
+        self.snapshot(&source, &for_text, options.text_bytes())?;
+        let image = folder.join(format!("{}.image", self.name));
+        let mut code = Vec::new();
+        for file in self.image {
+            code.append(&mut read(&source.join(file))?);
+        }
+        fs::write(&image, code).map_err(|error| format!("{}: {error}", image.display()))?;
+        Ok(Capture {
+            name: self.name,
+            once: source,
+            repeated,
+            repeats,
+            for_text,
+            trace: self.trace,
+            container: self.container,
+            address: self.address,
+            image,
+            sources: self.sources,
+            known: self.known,
+            has_goal: self.has_goal,
+        })
+    }
+
+    /// Copies a snapshot directory, its trace repeated to at least `bytes`; returns how often, and the size.
+    fn snapshot(&self, source: &Path, target: &Path, bytes: u64) -> Result<(u64, u64), String> {
+        fs::create_dir_all(target).map_err(|error| format!("{}: {error}", target.display()))?;
+        let fail = |error: std::io::Error| format!("{}: {error}", source.display());
+        for entry in fs::read_dir(source).map_err(fail)? {
+            let file = entry.map_err(fail)?.path();
+            let is_wanted =
+                file.extension().is_some_and(|extension| extension == "ini" || extension == "bin");
+            if let Some(name) = file.file_name().filter(|name| is_wanted && *name != self.trace) {
+                let copy = target.join(name);
+                fs::write(&copy, read(&file)?).map_err(|error| format!("{}: {error}", copy.display()))?;
+            }
+        }
+        let trace = read(&source.join(self.trace))?;
+        let repeats = bytes.div_ceil(trace.len().max(1) as u64);
+        let copy = target.join(self.trace);
+        let whole = repeats * trace.len() as u64;
+        if size(&copy).ok() != Some(whole) {
+            let fail = |error: std::io::Error| format!("{}: {error}", copy.display());
+            let mut out = std::io::BufWriter::new(File::create(&copy).map_err(fail)?);
+            for _ in 0..repeats {
+                out.write_all(&trace).map_err(fail)?;
+            }
+            out.flush().map_err(fail)?;
+        }
+        Ok((repeats, whole))
+    }
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, String> {
+    fs::read(file).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+fn size(file: &Path) -> Result<u64, String> {
+    fs::metadata(file).map(|metadata| metadata.len()).map_err(|error| format!("{}: {error}", file.display()))
+}

@@ -1,0 +1,89 @@
+//! `bench`: how fast tracewalk is beside OpenCSD, on the same bytes in one run.
+//!
+//! Both decode in turn, several times; what counts is the median of the processor time. What they found is compared
+//! before: a wrong result fails the task, a time never does. `docs/performance.md` says what each line means.
+
+mod captures;
+mod firmware;
+mod measure;
+mod record;
+mod rows;
+mod tools;
+
+use captures::Captures;
+use rows::Row;
+use tools::Tools;
+
+use crate::{Answer, Outcome, workspace};
+
+/// What the task was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    /// Small captures and few rounds: whether everything works, not how fast it is.
+    short: bool,
+    /// Whether the table is kept under `benches/record`.
+    record: bool,
+}
+
+impl Options {
+    fn from_arguments() -> Result<Self, String> {
+        let mut options = Self { short: false, record: false };
+        for argument in std::env::args().skip(2) {
+            match argument.as_str() {
+                "--short" => options.short = true,
+                "--record" => options.record = true,
+                other => return Err(format!("found {other:?}, expected --short or --record")),
+            }
+        }
+        Ok(options)
+    }
+
+    /// How large the captures are that are decoded.
+    const fn capture_bytes(self) -> u64 {
+        if self.short { 1 << 20 } else { 50 << 20 }
+    }
+
+    /// How large the captures are of which OpenCSD writes text.
+    const fn text_bytes(self) -> u64 {
+        if self.short { 1 << 16 } else { 2 << 20 }
+    }
+
+    /// How large the capture is on which memory is measured.
+    const fn memory_bytes(self) -> u64 {
+        if self.short { 96 << 20 } else { 2 << 30 }
+    }
+
+    const fn rounds(self) -> usize {
+        if self.short { 1 } else { 3 }
+    }
+}
+
+/// Runs the task.
+pub(crate) fn run() -> Answer {
+    let options = Options::from_arguments()?;
+    let corpus = workspace().join("../shared/corpus");
+    if !corpus.is_dir() {
+        return Ok(Outcome::Skipped(format!("found no captures in {}", corpus.display())));
+    }
+    let folder = workspace().join("target/bench");
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let tools = Tools::build(&folder)?;
+    let captures = Captures::make(&corpus, &folder, options)?;
+    let mut rows = Vec::new();
+    for measure in rows::MEASURES {
+        for row in measure(&tools, &captures, options)? {
+            println!("{row}");
+            rows.push(row);
+        }
+    }
+    let table = record::table(&rows);
+    println!("\n{table}");
+    if options.record {
+        record::keep(&table)?;
+    }
+    let met = rows.iter().filter(|row| row.is_met() == Some(true)).count();
+    let goals = rows.iter().filter(|row| row.is_met().is_some()).count();
+    let missed = rows.iter().filter(|row| row.is_met() == Some(false)).map(Row::name).collect::<Vec<_>>();
+    let missed = if missed.is_empty() { String::new() } else { format!("; not met: {}", missed.join(", ")) };
+    Ok(Outcome::Done(format!("the results are right; {met} of {goals} goals are met{missed}")))
+}

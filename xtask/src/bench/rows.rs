@@ -1,0 +1,298 @@
+//! What is measured.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use super::Options;
+use super::captures::{Capture, Captures};
+use super::firmware::Firmware;
+use super::measure::{Run, median, number, peak_private_memory, run};
+use super::tools::Tools;
+
+/// A line of the table.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) measure: &'static str,
+    pub(super) capture: String,
+    pub(super) ours: String,
+    pub(super) other: String,
+    /// How much better ours is.
+    pub(super) ratio: f64,
+    pub(super) goal: Option<f64>,
+}
+
+impl Row {
+    /// What it is called.
+    pub(super) fn name(&self) -> String {
+        format!("{} on {}", self.measure, self.capture)
+    }
+
+    /// Whether the goal is met; `None` where there is none.
+    pub(super) fn is_met(&self) -> Option<bool> {
+        self.goal.map(|goal| self.ratio >= goal)
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { ours, other, ratio, .. } = self;
+        write!(f, "{}: {ours} beside {other}, {ratio:.2}", self.name())
+    }
+}
+
+type Measure = fn(&Tools, &Captures, Options) -> Result<Vec<Row>, String>;
+
+/// All of it, in the order of the table.
+pub(super) const MEASURES: &[Measure] = &[results, flow, threads, packets, frames, text, memory, mtb];
+
+fn seconds(seconds: f64) -> String {
+    format!("{seconds:.3} s")
+}
+
+fn tracewalk(tools: &Tools, command: &str, options: &[&str], capture: &Path) -> Result<Run, String> {
+    let mut arguments = vec![OsString::from(command)];
+    arguments.extend(options.iter().map(OsString::from));
+    arguments.push(capture.into());
+    run(&tools.folder, &tools.tracewalk, &arguments)
+}
+
+/// The number that `--stats` says.
+fn stated(run: &Run, key: &str) -> Result<f64, String> {
+    let line = run.stderr.lines().rfind(|line| line.starts_with('{'));
+    number(line.ok_or_else(|| format!("found no statistics in {:?}", run.stderr))?, key)
+}
+
+/// What OpenCSD's harness says of a capture, repeated so often.
+fn opencsd(tools: &Tools, mode: &str, capture: &Capture, repeats: u64) -> Result<String, String> {
+    let trace = capture.once.join(capture.trace);
+    let mut arguments: Vec<OsString> = vec![mode.into(), capture.container.into(), capture.address.into()];
+    arguments.extend([capture.image.clone().into(), trace.into(), repeats.to_string().into()]);
+    arguments.extend(capture.sources.iter().map(OsString::from));
+    let run = run(&tools.folder, &tools.harness, &arguments)?;
+    let said = fs::read_to_string(&run.stdout).map_err(|error| error.to_string())?;
+    if said.is_empty() { Err(format!("OpenCSD on {}: {}", capture.name, run.stderr)) } else { Ok(said) }
+}
+
+/// No row of its own: what is decoded has to be right before its speed means anything.
+fn results(tools: &Tools, captures: &Captures, _: Options) -> Result<Vec<Row>, String> {
+    const FLOW: [&str; 3] = ["--format", "none", "--stats"];
+    for capture in &captures.decoded {
+        let ours = stated(&tracewalk(tools, "flow", &FLOW, &capture.once)?, "instructions")?;
+        let theirs = number(&opencsd(tools, "flow", capture, 1)?, "instructions")?;
+        let known = capture.known.map_or(theirs, |known| known as f64);
+        if ours != theirs || ours != known {
+            let name = capture.name;
+            return Err(format!("{name}: found {ours} instructions, OpenCSD {theirs}, expected {known}"));
+        }
+        // Both runs of the same bytes, and both numbers of threads, find the same.
+        let whole = |threads| -> Result<Vec<f64>, String> {
+            let options = [&FLOW[..], &["--threads", threads]].concat();
+            let run = tracewalk(tools, "flow", &options, &capture.repeated)?;
+            ["bytes", "packets", "ranges", "instructions", "gaps"]
+                .iter()
+                .map(|key| stated(&run, key))
+                .collect()
+        };
+        let (one, two) = (whole("1")?, whole("2")?);
+        if one != two {
+            return Err(format!("{}: one thread found {one:?}, two {two:?}", capture.name));
+        }
+    }
+    Ok(Vec::new())
+}
+
+fn flow(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
+    let ours = ["--format", "none", "--stats", "--threads", "1"];
+    beside_opencsd(tools, captures, options, ("flow", &ours), 50.0)
+}
+
+fn packets(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
+    let ours = ["--format", "none", "--stats", "--threads", "1"];
+    beside_opencsd(tools, captures, options, ("packets", &ours), 30.0)
+}
+
+fn beside_opencsd(
+    tools: &Tools,
+    captures: &Captures,
+    options: Options,
+    (mode, arguments): (&'static str, &[&str]),
+    goal: f64,
+) -> Result<Vec<Row>, String> {
+    let mut rows = Vec::new();
+    for capture in &captures.decoded {
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..options.rounds() {
+            ours.push(tracewalk(tools, mode, arguments, &capture.repeated)?.processor);
+            theirs.push(number(&opencsd(tools, mode, capture, capture.repeats)?, "seconds")?);
+        }
+        let (ours, theirs) = (median(ours), median(theirs));
+        rows.push(Row {
+            measure: mode,
+            capture: capture.name.to_owned(),
+            ours: seconds(ours),
+            other: format!("OpenCSD {}", seconds(theirs)),
+            ratio: theirs / ours,
+            goal: capture.has_goal.then_some(goal),
+        });
+    }
+    Ok(rows)
+}
+
+/// By the clock on the wall, which is what threads are for; on a machine with nothing else to do.
+fn threads(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
+    let mut rows = Vec::new();
+    for (capture, format) in
+        captures.decoded.iter().flat_map(|capture| [(capture, "none"), (capture, "runs")])
+    {
+        let (mut one, mut two) = (Vec::new(), Vec::new());
+        for _ in 0..options.rounds() {
+            for (threads, walls) in [("1", &mut one), ("2", &mut two)] {
+                let arguments = ["--format", format, "--threads", threads];
+                walls.push(tracewalk(tools, "flow", &arguments, &capture.repeated)?.wall);
+            }
+        }
+        let (one, two) = (median(one), median(two));
+        rows.push(Row {
+            measure: "two threads",
+            capture: format!("{}, --format {format}", capture.name),
+            ours: seconds(two),
+            other: format!("one thread {}", seconds(one)),
+            ratio: one / two,
+            goal: (format == "none").then_some(1.8),
+        });
+    }
+    Ok(rows)
+}
+
+fn frames(tools: &Tools, captures: &Captures, _: Options) -> Result<Vec<Row>, String> {
+    let mut rows = Vec::new();
+    let formatted = captures.decoded.iter().filter(|capture| capture.container == "frames");
+    let formatted = formatted.map(|capture| capture.once.join(capture.trace));
+    for arguments in formatted.map(|trace| vec![trace]).chain([Vec::new()]) {
+        let said = run(&tools.folder, &tools.deframe_speed, &arguments)?.stdout;
+        let said = fs::read_to_string(said).map_err(|error| error.to_string())?;
+        let mut capture = "";
+        let (mut copying, mut speed) = (f64::NAN, f64::NAN);
+        for line in said.lines() {
+            let value = |line: &str| line.split_whitespace().filter_map(|word| word.parse().ok()).next();
+            match line.trim_start().split(' ').next() {
+                Some("copy") => copying = value(line).unwrap_or(f64::NAN),
+                Some("deframe") => {
+                    speed = value(line).unwrap_or(f64::NAN);
+                    rows.push(Row {
+                        measure: "frames",
+                        capture: capture.rsplit('/').next().unwrap_or(capture).to_owned(),
+                        ours: format!("{speed:.2} GB/s"),
+                        other: format!("memcpy {copying:.2} GB/s"),
+                        ratio: speed / copying,
+                        goal: Some(0.5),
+                    });
+                }
+                _ if !line.starts_with(' ') => capture = line.rsplit_once(':').map_or(line, |(name, _)| name),
+                _ => {}
+            }
+        }
+        if !(copying / speed).is_finite() {
+            return Err(format!("found no speeds in {said:?}"));
+        }
+    }
+    Ok(rows)
+}
+
+/// Text into a file. `trc_pkt_lister` writes more of it for the same; it has no shorter form.
+fn text(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
+    let mut rows = Vec::new();
+    for capture in captures.decoded.iter().filter(|capture| capture.has_goal) {
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        let log = tools.folder.join("lister.ppl");
+        for _ in 0..options.rounds() {
+            let arguments = ["--format", "runs", "--threads", "1"];
+            ours.push(tracewalk(tools, "flow", &arguments, &capture.for_text)?.processor);
+            let mut arguments: Vec<OsString> = vec!["-ss_dir".into(), capture.for_text.clone().into()];
+            arguments.extend(["-decode_only", "-logfilename"].map(OsString::from));
+            arguments.push(log.clone().into());
+            theirs.push(run(&tools.folder, &tools.trc_pkt_lister, &arguments)?.processor);
+        }
+        let size =
+            fs::metadata(&log).map(|log| log.len()).map_err(|error| format!("{}: {error}", log.display()))?;
+        let _ = fs::remove_file(&log);
+        let (ours, theirs) = (median(ours), median(theirs));
+        rows.push(Row {
+            measure: "runs into a file",
+            capture: capture.name.to_owned(),
+            ours: seconds(ours),
+            other: format!("trc_pkt_lister {} ({} MB)", seconds(theirs), size / 1_000_000),
+            ratio: theirs / ours,
+            goal: Some(50.0),
+        });
+    }
+    Ok(rows)
+}
+
+fn memory(tools: &Tools, captures: &Captures, _: Options) -> Result<Vec<Row>, String> {
+    let Captures { large, large_bytes, large_code, .. } = captures;
+    let limit = (64 << 20) + 2 * large_code;
+    let mut rows = Vec::new();
+    for arguments in [["flow", "none"], ["flow", "runs"], ["packets", "none"]] {
+        let [command, format] = arguments;
+        let arguments: [OsString; 4] =
+            [command.into(), "--format".into(), format.into(), large.clone().into()];
+        let peak = peak_private_memory(&tools.tracewalk, &arguments)?;
+        rows.push(Row {
+            measure: "private memory",
+            capture: format!("{command} --format {format} of {} MiB", large_bytes >> 20),
+            ours: format!("{:.1} MiB", peak as f64 / f64::from(1 << 20)),
+            other: format!("limit {} MiB", limit >> 20),
+            ratio: limit as f64 / peak as f64,
+            goal: Some(1.0),
+        });
+    }
+    Ok(rows)
+}
+
+/// A small dump and a large program, the whole command.
+fn mtb(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
+    let dump = &captures.mtb;
+    let Firmware { elf, addresses } = Firmware::build(&dump.join("program.elf"), &tools.folder)?;
+    let registers = dump.join("registers.txt");
+    let arguments = |format: &str, image: &Path| -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = vec!["flow".into(), "--format".into(), format.into()];
+        arguments.extend(["--registers".into(), registers.clone().into(), "--image".into(), image.into()]);
+        arguments.push(dump.join("mtb.bin").into());
+        arguments
+    };
+    let runs = |image: &Path| {
+        let run = run(&tools.folder, &tools.tracewalk, &arguments("runs", image))?;
+        fs::read_to_string(run.stdout).map_err(|error| error.to_string())
+    };
+    if runs(&elf)? != runs(&dump.join("program.elf"))? {
+        return Err("the same dump gives other runs with the larger program around its own".to_owned());
+    }
+    let mut theirs_arguments: Vec<OsString> = vec!["-e".into(), elf.clone().into()];
+    theirs_arguments.extend(addresses.iter().map(OsString::from));
+    let mut rows = Vec::new();
+    for format in ["runs", "text"] {
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        // One run takes milliseconds, and processor time is told in milliseconds.
+        for _ in 0..options.rounds() * 20 {
+            ours.push(run(&tools.folder, &tools.tracewalk, &arguments(format, &elf))?.processor);
+            theirs.push(run(&tools.folder, &tools.addr2line, &theirs_arguments)?.processor);
+        }
+        let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len().max(1) as f64;
+        let (ours, theirs) = (mean(&ours), mean(&theirs));
+        rows.push(Row {
+            measure: "4 KiB of MTB",
+            capture: format!(
+                "--format {format}, {} KiB ELF",
+                fs::metadata(&elf).map_or(0, |elf| elf.len() >> 10)
+            ),
+            ours: format!("{:.1} ms", ours * 1e3),
+            other: format!("addr2line, {} addresses, {:.1} ms", addresses.len(), theirs * 1e3),
+            ratio: theirs / ours,
+            goal: Some(1.0),
+        });
+    }
+    Ok(rows)
+}

@@ -1,0 +1,56 @@
+//! The programs that are compared.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::process::output;
+use crate::workspace;
+
+/// Where they are.
+#[derive(Debug)]
+pub(super) struct Tools {
+    pub(super) folder: PathBuf,
+    pub(super) tracewalk: PathBuf,
+    /// `benches/opencsd/harness.c`.
+    pub(super) harness: PathBuf,
+    /// The example that takes frames apart and copies them.
+    pub(super) deframe_speed: PathBuf,
+    pub(super) trc_pkt_lister: PathBuf,
+    pub(super) addr2line: PathBuf,
+}
+
+impl Tools {
+    /// Builds what is ours, and finds the rest.
+    pub(super) fn build(folder: &Path) -> Result<Self, String> {
+        let root = workspace();
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let build = |arguments: &[&str]| {
+            output(
+                Command::new(&cargo)
+                    .current_dir(&root)
+                    .args(["build", "--quiet", "--release"])
+                    .args(arguments),
+            )
+        };
+        build(&["--package", "tracewalk-cli"])?;
+        build(&["--package", "tracewalk", "--example", "deframe_speed"])?;
+        let harness = folder.join("harness");
+        output(
+            Command::new("cc")
+                .args(["-O2", "-o"])
+                .arg(&harness)
+                .arg(root.join("benches/opencsd/harness.c"))
+                .args(["-lopencsd_c_api", "-lopencsd"]),
+        )
+        .map_err(|error| format!("{error}\nDebian's libopencsd-dev has what it needs"))?;
+        let release = root.join("target/release");
+        Ok(Self {
+            folder: folder.to_owned(),
+            tracewalk: release.join("tracewalk"),
+            harness,
+            deframe_speed: release.join("examples/deframe_speed"),
+            trc_pkt_lister: "trc_pkt_lister".into(),
+            addr2line: "arm-none-eabi-addr2line".into(),
+        })
+    }
+}
