@@ -64,10 +64,8 @@ fn a_table_shows_each_file_and_what_cannot_be_told() {
         ["total", "92.5%", "224/242", "64.7%", "66/102", "94.2%", "33/35"]
     );
     assert!(row("common/work.c").contains("89.2%"));
-    assert!(
-        outcome.stdout.contains("not observable: 50 outcomes of conditions, 23 instructions and 7 lines")
-    );
-    assert!(outcome.stdout.contains("never entered: finish, ascending"));
+    assert!(outcome.stdout.contains("not observable: 50 outcomes of conditions, 23 instructions, 7 lines: "));
+    assert!(outcome.stdout.contains("among them all of 2 functions: finish, ascending"));
 }
 
 #[test]

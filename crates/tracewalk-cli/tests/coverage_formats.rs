@@ -237,7 +237,7 @@ fn a_page_holds_its_overview_without_scripts_and_asks_for_nothing_from_elsewhere
         "92.1%",
         "177 of 192",
         "m3/startup.s",
-        "never entered: Unexpected_Handler, clamp",
+        "all of 2 functions: Unexpected_Handler, clamp",
     ] {
         assert!(page.contains(part), "{part}");
     }

@@ -70,7 +70,7 @@ pub(crate) struct Coverage {
     #[arg(long, value_name = "BASE.info", value_hint = ValueHint::FilePath, help_heading = "Checks")]
     pub(crate) diff: Option<PathBuf>,
 
-    /// Exit with status 1 where lines of the base are no longer covered.
+    /// Exit with status 1 where lines of the base are no longer covered, or outcomes of their conditions.
     #[arg(long, requires = "diff", help_heading = "Checks")]
     pub(crate) no_loss: bool,
 

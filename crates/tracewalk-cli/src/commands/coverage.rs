@@ -99,9 +99,17 @@ fn read_tracefile(file: &Path) -> Result<Tracefile, Failure> {
 /// Whether what was to be checked holds.
 fn check(args: &Coverage, report: &Report, difference: Option<&Difference>) -> Result<(), Failure> {
     let mut unmet = args.fail_under.iter().filter_map(|limit| limit.unmet(report)).collect::<Vec<_>>();
-    let lost = difference.map_or(0, |difference| difference.lost_lines() as u64);
-    if args.no_loss && lost > 0 {
-        unmet.push(format!("{} of the base no longer covered", counted(lost, "line")));
+    if let (true, Some(difference)) = (args.no_loss, difference) {
+        let (lines, branches) = (difference.lost_lines() as u64, difference.lost_branches() as u64);
+        if lines > 0 {
+            unmet.push(format!("{} of the base no longer covered", counted(lines, "line")));
+        }
+        if branches > 0 {
+            unmet.push(format!(
+                "outcomes of conditions at {} lost against the base",
+                counted(branches, "line")
+            ));
+        }
     }
     if unmet.is_empty() { Ok(()) } else { Err(Failure::Unmet(unmet.join("; "))) }
 }

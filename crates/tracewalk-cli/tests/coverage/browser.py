@@ -26,6 +26,8 @@ class Browser:
         self.into, theirs_out = os.pipe()
         fixed = [os.dup2(fd, 100 + fd, inheritable=True) for fd in (theirs_in, theirs_out)]
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe"]
+        # Nothing but the page: no request of the browser's own.
+        options += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
         options += [f"--user-data-dir={profile}", "--window-size=1400,900", "about:blank"]
         redirect = f'exec "$@" 3<&{fixed[0]} 4>&{fixed[1]}'
         self.process = subprocess.Popen(
@@ -129,6 +131,11 @@ def expect(found, expected, what):
     assert found == expected, f"{what}: found {found!r}, expected {expected!r}"
 
 
+def is_gap(line):
+    outcomes = [count for branch in line.get("branches", []) for count in (branch["taken"], branch["not_taken"])]
+    return line["state"] in ("partly", "skipped", "unreached") or 0 in outcomes
+
+
 def percent(tally):
     return f"{tally['covered'] * 1000 // tally['found'] / 10:.1f}%" if tally["found"] else "–"
 
@@ -184,6 +191,53 @@ def instructions(browser, file, report):
     expect(browser.evaluate("document.querySelectorAll('tr.detail').length"), 0, "hidden instructions")
 
 
+def appearances(browser, page, screenshots):
+    """Without a choice of the reader's the system's holds; a narrow window needs no scrolling sideways."""
+    browser.evaluate("localStorage.clear(); delete document.documentElement.dataset.theme")
+    light = {}
+    for scheme in ("dark", "light"):
+        browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        light[scheme] = browser.evaluate(
+            "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).every(c => c > 127)"
+        )
+        contrast(browser, scheme)
+    expect(light, {"dark": False, "light": True}, "the colours that the system prefers")
+    browser.call("Emulation.setDeviceMetricsOverride", width=420, height=860, deviceScaleFactor=1, mobile=False)
+    wide = browser.evaluate("document.documentElement.scrollWidth > innerWidth")
+    expect(wide, False, "scrolling sideways in a narrow window")
+    if screenshots:
+        browser.screenshot(screenshots / "narrow.png")
+    browser.call("Emulation.clearDeviceMetricsOverride")
+
+
+def contrast(browser, scheme):
+    """Text can be read: a contrast of 4.5 to 1 at least (WCAG 2.1, 1.4.3), of whatever has text of its own."""
+    found = browser.evaluate(
+        """(() => {
+        const light = (colour) => {
+            const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3)
+                .map(c => c / 255).map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        };
+        const paper = (e) => {
+            for (; e; e = e.parentElement) {
+                const colour = getComputedStyle(e).backgroundColor;
+                if (!/, 0\\)$/.test(colour)) return colour;
+            }
+            return "rgb(255, 255, 255)";
+        };
+        const weak = [];
+        for (const e of document.querySelectorAll("#side *, #overview *")) {
+            if (!e.offsetParent || ![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())) continue;
+            const [a, b] = [light(getComputedStyle(e).color), light(paper(e))].sort((x, y) => y - x);
+            if ((a + 0.05) / (b + 0.05) < 4.5) weak.push(e.textContent.trim().slice(0, 30));
+        }
+        return weak;
+        })()"""
+    )
+    expect(found, [], f"text that can hardly be read, {scheme}")
+
+
 def use(browser, page, report, screenshots):
     browser.call("Page.navigate", url=pathlib.Path(page).resolve().as_uri())
     browser.wait("document.documentElement?.dataset.ready === 'true'", "reading the page")
@@ -201,7 +255,7 @@ def use(browser, page, report, screenshots):
     line = file["lines"][0]["line"]
     browser.click(f"#L{line} td:nth-child(4)")
     expect(browser.evaluate("document.querySelector('tr.detail').dataset.of"), str(line), "the line that was clicked")
-    gaps = [line["line"] for line in file["lines"] if line["state"] in ("partly", "skipped", "unreached")]
+    gaps = [line["line"] for line in file["lines"] if is_gap(line)]
     if gaps:
         browser.key("n")
         after = [gap for gap in gaps if gap > line] or gaps
@@ -244,6 +298,12 @@ def use(browser, page, report, screenshots):
         browser.screenshot(screenshots / "dark.png")
     browser.key("t")
     expect(browser.evaluate(paper), before, "the theme")
+    # What the reader's system prefers, and a narrow window.
+    browser.key("h")
+    browser.wait("!document.querySelector('#overview').hidden", "going back to the overview")
+    appearances(browser, page, screenshots)
+    browser.evaluate(f"location.hash = 'file=' + encodeURIComponent({json.dumps(report['files'][0]['name'])})")
+    browser.wait("!document.querySelector('#file').hidden", "opening a file by its address")
     # Help, and back to the overview.
     browser.key("?")
     expect(browser.evaluate("document.querySelector('#help').open"), True, "help")

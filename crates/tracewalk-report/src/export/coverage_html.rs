@@ -12,7 +12,7 @@ use miniz_oxide::deflate::compress_to_vec;
 use serde::Serialize;
 
 use super::coverage_json::Document;
-use super::coverage_text::notes;
+use super::coverage_text::{Note, notes};
 use super::text::instruction_text;
 use crate::analysis::coverage::{
     Conditions, Difference, Metric, ProgramInput, Report, ReportedProgram, Tally, Totals,
@@ -43,6 +43,7 @@ pub fn write_coverage_html(
         cards: Metric::ALL.map(|metric| Card::of(metric, report.totals.of(metric))),
         notes: notes(report),
         files: report.files.iter().map(|file| FileRow::of(&file.name, &file.totals)).collect(),
+        difference: difference.map(|difference| difference_rows(report, difference)),
         data: STANDARD.encode(compress_to_vec(&serde_json::to_vec(&data)?, COMPRESSION)),
     };
     page.write_into(out).map_err(io::Error::other)
@@ -74,8 +75,9 @@ struct Page {
     meaning: &'static str,
     programs: Vec<ProgramHead>,
     cards: [Card; Metric::ALL.len()],
-    notes: Vec<String>,
+    notes: Vec<Note>,
     files: Vec<FileRow>,
+    difference: Option<Vec<DifferenceRow>>,
     data: String,
 }
 
@@ -112,6 +114,19 @@ struct FileRow {
     cells: [Cell; 3],
 }
 
+/// What changed in a file against the base.
+struct DifferenceRow {
+    name: String,
+    /// The name as a part of an address; `None` for a file that is not in the report.
+    link: Option<String>,
+    lost: Vec<u32>,
+    lost_branches: Vec<u32>,
+    lost_functions: String,
+    gained: usize,
+    new_covered: u64,
+    new: u64,
+}
+
 struct Cell {
     grade: &'static str,
     percent: String,
@@ -119,6 +134,23 @@ struct Cell {
     counts: String,
     /// To sort by.
     value: i64,
+}
+
+fn difference_rows(report: &Report, difference: &Difference) -> Vec<DifferenceRow> {
+    let rows = difference.files.iter().map(|(name, change)| DifferenceRow {
+        name: name.clone(),
+        // The base knows files by their paths, the report by what the compiler called them.
+        link: (report.files.iter())
+            .find(|file| name.ends_with(&file.name))
+            .map(|file| percent_encoded(&file.name)),
+        lost: change.lost.clone(),
+        lost_branches: change.lost_branches.clone(),
+        lost_functions: change.lost_functions.join(", "),
+        gained: change.gained.len(),
+        new_covered: change.new_covered,
+        new: change.new_covered.saturating_add(change.new_uncovered.len() as u64),
+    });
+    rows.collect()
 }
 
 fn title(report: &Report) -> String {
@@ -154,7 +186,7 @@ impl ProgramHead {
             instructions: source.instructions,
             conditions: match source.conditions {
                 Conditions::OfEvery => "of every instruction",
-                Conditions::OfBranches => "of branches",
+                Conditions::OfBranches => "of branches only",
             },
         });
         Self {

@@ -177,6 +177,7 @@ struct DifferenceJson<'a> {
 struct FileDifferenceJson<'a> {
     name: &'a str,
     lost: &'a [u32],
+    lost_branches: &'a [u32],
     gained: &'a [u32],
     new_uncovered: &'a [u32],
     new_covered: u64,
@@ -341,6 +342,7 @@ impl<'a> FileDifferenceJson<'a> {
         Self {
             name,
             lost: &change.lost,
+            lost_branches: &change.lost_branches,
             gained: &change.gained,
             new_uncovered: &change.new_uncovered,
             new_covered: change.new_covered,

@@ -34,8 +34,9 @@ pub fn write_coverage_text(
     if !notes.is_empty() {
         writeln!(out)?;
     }
-    for note in notes {
-        writeln!(out, "{note}")?;
+    let quiet = options.palette.quiet;
+    for Note { about, text } in notes {
+        writeln!(out, "{quiet}{about}:{quiet:#} {text}")?;
     }
     if let Some(difference) = difference {
         write_difference(difference, &options.palette, out)?;
@@ -83,14 +84,11 @@ impl Table {
         let width = |tally: Tally| counts(tally).len();
         let counts = COLUMNS.map(|metric| {
             let files = report.files.iter().map(|file| width(file.totals.of(metric)));
-            files.chain([width(report.totals.of(metric)), 1]).max().unwrap_or(0)
+            // The head of the column needs room as well, with two spaces before it.
+            let head = (metric.name().len() + 2).saturating_sub(PERCENT);
+            files.chain([width(report.totals.of(metric)), head]).max().unwrap_or(0)
         });
-        // The heads of the columns need room as well.
-        let needed = COLUMNS
-            .iter()
-            .zip(counts)
-            .map(|(metric, counts)| (counts + PERCENT).max(metric.name().len() + 2));
-        let needed: usize = needed.sum();
+        let needed: usize = counts.iter().map(|counts| counts + PERCENT).sum();
         let (name, bar) = match options.width {
             None => (longest, 0),
             Some(width) => {
@@ -170,39 +168,125 @@ fn bar(tally: Tally, width: usize) -> String {
     format!("{}{last}{}", "█".repeat(full), "·".repeat(empty))
 }
 
-/// What the numbers do not say.
-pub(super) fn notes(report: &Report) -> Vec<String> {
+/// Something that the numbers do not say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Note {
+    /// What it is about, in a word or two.
+    pub(super) about: &'static str,
+    pub(super) text: String,
+}
+
+impl Note {
+    const fn new(about: &'static str, text: String) -> Self {
+        Self { about, text }
+    }
+}
+
+/// What the numbers do not say, each thing apart: what is not observable, what was lost, what no image holds, what was
+/// not traced, and only then what was not reached.
+pub(super) fn notes(report: &Report) -> Vec<Note> {
     let mut notes = Vec::new();
-    let Totals { lines, branches, instructions, .. } = report.totals;
-    if instructions.untold > 0 || branches.untold > 0 {
-        let outcomes = counted(branches.untold, "outcome of conditions", "outcomes of conditions");
-        let lines = counted(lines.untold, "line", "lines");
-        let instructions = counted(instructions.untold, "instruction", "instructions");
-        notes.push(format!(
-            "not observable: {outcomes}, {instructions} and {lines} behind them; this trace tells of branches alone \
-             whether their conditions passed"
-        ));
+    notes.extend(not_observable(&report.totals));
+    for program in &report.programs {
+        notes.extend(lost(&program.losses));
+        notes.extend(without_image(&program.losses));
+        notes.extend(not_traced(&program.losses));
     }
     let elsewhere = elsewhere(report);
     if elsewhere.found > 0 {
-        notes.push(format!(
-            "from no known line of any file: {}, of which {} ran",
-            counted(elsewhere.found, "instruction", "instructions"),
-            elsewhere.covered
+        let instructions = counted(elsewhere.found, "instruction", "instructions");
+        notes.push(Note::new(
+            "in no source line",
+            format!("{instructions}, of which {} ran", elsewhere.covered),
         ));
     }
-    let idle = idle_functions(report);
-    if let [_, ..] = idle.as_slice() {
-        const MOST: usize = 12;
-        let names = idle.iter().take(MOST).copied().collect::<Vec<_>>().join(", ");
-        let more = idle.len().saturating_sub(MOST);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        notes.push(format!("never entered: {names}{more}"));
-    }
-    for program in &report.programs {
-        notes.extend(lost(&program.losses));
-    }
+    notes.extend(not_reached(report));
     notes
+}
+
+fn not_observable(totals: &Totals) -> Option<Note> {
+    let Totals { lines, branches, instructions, .. } = totals;
+    if instructions.untold == 0 && branches.untold == 0 {
+        return None;
+    }
+    let parts = [
+        (branches.untold, "outcome of conditions", "outcomes of conditions"),
+        (instructions.untold, "instruction", "instructions"),
+        (lines.untold, "line", "lines"),
+    ];
+    let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
+    let parts = parts.map(|(count, one, many)| counted(count, one, many)).collect::<Vec<_>>().join(", ");
+    let text = format!(
+        "{parts}: whether a condition passed is told of branches alone; none of these is counted as covered, and none as \
+         not covered"
+    );
+    Some(Note::new("not observable", text))
+}
+
+/// Stretches of trace that could not be followed: code may have run there without being seen.
+fn lost(losses: &Losses) -> Option<Note> {
+    let reasons = [
+        ("trace malformed or lost", losses.trace_lost),
+        ("the way not told", losses.address_unknown),
+        ("trace and image in contradiction", losses.contradictions),
+        ("code that cannot be decoded", losses.undecodable),
+    ];
+    let told = reasons.into_iter().filter(|(_, lost)| lost.stretches > 0);
+    let mut parts = told
+        .map(|(what, lost)| {
+            let bytes = counted(lost.bytes, "byte", "bytes");
+            format!("{what} {} ({bytes})", counted(lost.stretches, "time", "times"))
+        })
+        .collect::<Vec<_>>();
+    if losses.overflows > 0 {
+        parts.push(format!("overflow of the trace unit {}", counted(losses.overflows, "time", "times")));
+    }
+    let code = "code that seems not to have run may have run there";
+    (!parts.is_empty()).then(|| Note::new("not followed", format!("{}; {code}", parts.join(", "))))
+}
+
+/// Where execution went and no code is known.
+fn without_image(losses: &Losses) -> Option<Note> {
+    let regions = losses.regions_without_image();
+    let regions = regions.into_iter().map(|(start, end, times)| {
+        format!("0x{start:08x} to 0x{:08x} {}", end - 1, counted(times, "time", "times"))
+    });
+    let regions = regions.collect::<Vec<_>>().join(", ");
+    let text = format!("execution went to {regions}; what ran there counts nowhere");
+    (!losses.no_image.is_empty()).then(|| Note::new("in no image", text))
+}
+
+fn not_traced(losses: &Losses) -> Option<Note> {
+    let text = match losses.begins {
+        0 => return None,
+        1 => "what ran before the trace begins".to_owned(),
+        times => format!("what ran before the trace begins and in between; it begins {times} times"),
+    };
+    Some(Note::new("not traced", text))
+}
+
+fn not_reached(report: &Report) -> Option<Note> {
+    let never = report.instructions.iter().filter(|counted| counted.instruction.passes.total() == 0).count();
+    if never == 0 {
+        return None;
+    }
+    let instructions = counted(never as u64, "instruction", "instructions");
+    let idle = idle_functions(report);
+    const MOST: usize = 12;
+    let names = idle.iter().take(MOST).copied().collect::<Vec<_>>().join(", ");
+    let text = match idle.len() {
+        0 => instructions,
+        count @ 1..=MOST => {
+            format!(
+                "{instructions}, among them all of {}: {names}",
+                counted(count as u64, "function", "functions")
+            )
+        }
+        count => {
+            format!("{instructions}, among them all of {count} functions: {names} and {} more", count - MOST)
+        }
+    };
+    Some(Note::new("not reached", text))
 }
 
 /// The instructions that are in no line of any file.
@@ -220,35 +304,6 @@ fn idle_functions(report: &Report) -> Vec<&str> {
     idle.filter_map(|function| function.name.as_deref()).collect()
 }
 
-/// What may have run without being seen.
-fn lost(losses: &Losses) -> Option<String> {
-    let mut parts = Vec::new();
-    let reasons = [
-        ("trace malformed or lost", losses.trace_lost),
-        ("the way not told", losses.address_unknown),
-        ("trace and image in contradiction", losses.contradictions),
-        ("code that cannot be decoded", losses.undecodable),
-    ];
-    for (what, lost) in reasons {
-        if lost.stretches > 0 {
-            let bytes = counted(lost.bytes, "byte", "bytes");
-            parts.push(format!("{what} {} ({bytes})", counted(lost.stretches, "time", "times")));
-        }
-    }
-    if losses.overflows > 0 {
-        parts.push(format!("overflow of the trace unit {}", counted(losses.overflows, "time", "times")));
-    }
-    for (start, end, times) in losses.regions_without_image() {
-        parts.push(format!(
-            "no image for 0x{start:08x} to 0x{:08x} {}",
-            end - 1,
-            counted(times, "time", "times")
-        ));
-    }
-    let code = "code that seems not to have run may have run there";
-    (!parts.is_empty()).then(|| format!("not followed: {}; {code}", parts.join(", ")))
-}
-
 fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
@@ -256,14 +311,23 @@ fn counted(count: u64, one: &str, many: &str) -> String {
 fn write_difference(difference: &Difference, palette: &Palette, out: &mut dyn Write) -> io::Result<()> {
     let Palette { problem, function: good, name: bold, .. } = palette;
     writeln!(out)?;
-    if difference.lost_lines() == 0 && difference.files.values().all(|file| file.lost_functions.is_empty()) {
+    let functions_kept = difference.files.values().all(|file| file.lost_functions.is_empty());
+    if difference.lost_lines() + difference.lost_branches() == 0 && functions_kept {
         writeln!(out, "{good}nothing that the base covered was lost{good:#}")?;
     }
     for (name, change) in &difference.files {
-        let FileDifference { lost, gained, new_uncovered, new_covered, lost_functions } = change;
+        let FileDifference { lost, lost_branches, gained, new_uncovered, new_covered, lost_functions } =
+            change;
         writeln!(out, "{bold}{name}{bold:#}")?;
         if !lost.is_empty() {
             writeln!(out, "  {problem}lost{problem:#}       {}", ranges(lost))?;
+        }
+        if !lost_branches.is_empty() {
+            writeln!(
+                out,
+                "  {problem}lost{problem:#}       outcomes of conditions at {}",
+                ranges(lost_branches)
+            )?;
         }
         if !lost_functions.is_empty() {
             writeln!(out, "  {problem}lost{problem:#}       {}", lost_functions.join(", "))?;

@@ -22,6 +22,9 @@ pub struct Difference {
 pub struct FileDifference {
     /// Lines that ran in the base and do not run now.
     pub lost: Vec<u32>,
+    /// Lines that run in both, and where a condition had an outcome in the base that it does not have now. Told of lines that
+    /// have as many outcomes in both: elsewhere the compiler made other branches of them.
+    pub lost_branches: Vec<u32>,
     /// Lines that did not run in the base and run now.
     pub gained: Vec<u32>,
     /// Lines that are not in the base, and do not run.
@@ -58,6 +61,12 @@ impl Difference {
     pub fn lost_lines(&self) -> usize {
         self.files.values().map(|file| file.lost.len()).sum()
     }
+
+    /// How many lines lost an outcome of a condition, and run all the same.
+    #[must_use]
+    pub fn lost_branches(&self) -> usize {
+        self.files.values().map(|file| file.lost_branches.len()).sum()
+    }
 }
 
 impl FileDifference {
@@ -67,6 +76,11 @@ impl FileDifference {
             let count = |file: &TracedFile, line| file.lines.get(&line).map(|line| line.count);
             match (before.and_then(|before| count(base, before)), count(now, line)) {
                 (Some(1..), Some(0)) => change.lost.push(line),
+                (Some(1..), Some(1..))
+                    if before.is_some_and(|before| loses_outcome(base, before, now, line)) =>
+                {
+                    change.lost_branches.push(line);
+                }
                 (Some(0), Some(1..)) => change.gained.push(line),
                 (None, Some(0)) => change.new_uncovered.push(line),
                 (None, Some(1..)) => change.new_covered += 1,
@@ -79,6 +93,16 @@ impl FileDifference {
         change.lost_functions = lost.map(|(name, _)| name.clone()).collect();
         change
     }
+}
+
+/// Whether a condition had an outcome in a line of the base that it does not have in the same line now.
+fn loses_outcome(base: &TracedFile, before: u32, now: &TracedFile, line: u32) -> bool {
+    let outcomes = |file: &TracedFile, line| {
+        let outcomes = file.branches.range((line, 0, 0)..=(line, u32::MAX, u32::MAX));
+        outcomes.map(|(_, taken)| taken.unwrap_or(0)).collect::<Vec<_>>()
+    };
+    let (before, after) = (outcomes(base, before), outcomes(now, line));
+    before.len() == after.len() && before.iter().zip(&after).any(|(before, after)| *before > 0 && *after == 0)
 }
 
 /// The lines of now, each with its line in the base, if it has one.
@@ -161,6 +185,7 @@ mod tests {
         );
         let expected = FileDifference {
             lost: vec![1],
+            lost_branches: Vec::new(),
             gained: vec![2],
             new_uncovered: vec![4],
             new_covered: 1,
@@ -176,6 +201,19 @@ mod tests {
         let now = "SF:a.c\nDA:5,0,new\nDA:6,1,one\nDA:7,0,two\nDA:8,0,three\n";
         let change = between(base, now).files["a.c"].clone();
         assert_eq!((change.lost, change.new_uncovered), (vec![7], vec![5]));
+    }
+
+    #[test]
+    fn an_outcome_that_no_longer_happens_is_lost_where_the_line_still_runs() {
+        let with = |outcomes: &str| format!("SF:a.c\nDA:1,3\n{outcomes}");
+        let lost = |base: &str, now: &str| {
+            let difference = between(&with(base), &with(now));
+            difference.files.get("a.c").map_or(0, |file| file.lost_branches.len())
+        };
+        assert_eq!(lost("BRDA:1,0,0,1\nBRDA:1,0,1,2\n", "BRDA:1,0,0,3\nBRDA:1,0,1,0\n"), 1);
+        assert_eq!(lost("BRDA:1,0,0,1\nBRDA:1,0,1,0\n", "BRDA:1,0,0,3\nBRDA:1,0,1,0\n"), 0);
+        // Other branches: nothing can be said.
+        assert_eq!(lost("BRDA:1,0,0,1\nBRDA:1,0,1,2\n", "BRDA:1,0,0,0\n"), 0);
     }
 
     #[test]

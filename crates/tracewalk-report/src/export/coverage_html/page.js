@@ -8,7 +8,16 @@
   const $ = (id) => document.getElementById(id);
   const { report, sources, disassembly } = await readData();
   const STATES = { covered: "✓", partly: "◐", skipped: "↷", unreached: "✗", untold: "?" };
+  const MEANINGS = {
+    covered: "every instruction of it ran",
+    partly: "it ran, but never all of it",
+    skipped: "execution came past it, and its conditions failed",
+    unreached: "no trace came here",
+    untold: "execution came past it; whether its conditions passed is not observable",
+  };
   const NOT_COVERED = ["partly", "skipped", "unreached"];
+  /** Whether something of a line is left to cover: the line, or an outcome of a condition in it. */
+  const isGap = ({ state, branches = [] }) => NOT_COVERED.includes(state) || branches.some(({ taken, not_taken }) => taken === 0 || not_taken === 0);
   let current = null; // the index of the file that is shown
   let allOpen = false; // whether the instructions of all lines are shown
 
@@ -233,7 +242,7 @@
       return element("span", { class: "tally", "data-metric": metric }, rate, ` ${metric} ${tally.covered}/${tally.found}${untold}`);
     });
     const disassemble = element("button", { id: "disassemble", type: "button", "aria-pressed": "false", title: "Instructions of all lines (d)", text: "Instructions", onclick: toggleAll });
-    const next = element("button", { type: "button", title: "Next line that is not covered (n)", text: "Next gap", onclick: () => step(1, NOT_COVERED) });
+    const next = element("button", { type: "button", title: "Next line that is not covered, or whose conditions never had both outcomes (n)", text: "Next gap", onclick: () => step(1, isGap) });
     const tools = element("span", { class: "tools" }, next, disassemble);
     $("file-head").replaceChildren(element("h1", { text: file.name }), ...tallies, tools);
     $("code").firstElementChild.tBodies[0].replaceChildren(...sourceRows(index));
@@ -263,8 +272,8 @@
 
   function sourceRow(line, found, text, lost) {
     if (!found) return element("tr", { class: "source", id: `L${line}` }, element("td", { text: line }), element("td"), element("td"), element("td", {}, ...text));
-    const count = found.state === "untold" ? "" : number(found.count);
-    const mark = element("span", { class: "state", "aria-label": found.state, title: found.state, text: STATES[found.state] });
+    const count = found.state === "untold" ? "" : `${atLeast(found) ? "≥" : ""}${number(found.count)}`;
+    const mark = element("span", { class: "state", role: "img", "aria-label": found.state, title: MEANINGS[found.state], text: STATES[found.state] });
     const attributes = {
       class: `source ${found.state}${lost ? " lost" : ""}`,
       id: `L${line}`,
@@ -276,6 +285,9 @@
     };
     return element("tr", attributes, element("td", { text: line }), element("td", {}, count, mark), element("td", {}, ...marks(found)), element("td", {}, ...text));
   }
+
+  /** Whether a line that ran may have run more often: of some of its instructions no trace tells. */
+  const atLeast = (line) => line.count > 0 && (line.branches ?? []).some(({ jump, taken, not_taken }) => !jump && (taken === null || not_taken === null));
 
   function marks(line) {
     const branches = line.branches ?? [];
@@ -376,9 +388,9 @@
     row(line)?.scrollIntoView({ block: "center" });
   }
 
-  /** To the next line with one of these states, round at the end. */
-  function step(direction, states) {
-    const lines = report.files[current].lines.filter(({ state }) => states.includes(state)).map(({ line }) => line);
+  /** To the next line of this kind, round at the end. */
+  function step(direction, wanted) {
+    const lines = report.files[current].lines.filter(wanted).map(({ line }) => line);
     if (lines.length === 0) return;
     const ahead = direction > 0 ? lines.find((line) => line > cursor) : lines.findLast((line) => line < cursor);
     goTo(ahead ?? (direction > 0 ? lines[0] : lines[lines.length - 1]));
@@ -535,17 +547,17 @@
   function keys(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || $("help").open) return;
     const inFile = current !== null;
-    const withCode = Object.keys(STATES);
+    const hasCode = () => true;
     const actions = {
       "/": () => $("search").focus(),
       "?": () => $("help").showModal(),
       t: toggleTheme,
       h: () => (location.hash = ""),
       f: () => $("tree").querySelector("[tabindex='0']")?.focus(),
-      n: () => inFile && step(1, NOT_COVERED),
-      p: () => inFile && step(-1, NOT_COVERED),
-      j: () => inFile && step(1, withCode),
-      k: () => inFile && step(-1, withCode),
+      n: () => inFile && step(1, isGap),
+      p: () => inFile && step(-1, isGap),
+      j: () => inFile && step(1, hasCode),
+      k: () => inFile && step(-1, hasCode),
       d: () => inFile && toggleAll(),
       Enter: () => inFile && event.target.closest("button, a, th") === null && toggle(cursor),
     };
