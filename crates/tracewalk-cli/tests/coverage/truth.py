@@ -8,7 +8,12 @@ written in docs/coverage.md.
     truth.py --elf FILE --record FILE [--conditions every|branches] [--first N | --last N --skip-end K]
 
 prints JSON: for each instruction how often it was executed, skipped and passed untold; for each line its count, its state
-and the outcomes of its conditions; the totals.
+and the outcomes of its conditions; the totals. Records in the `runs` format do not say whether the conditions of instructions
+that do not branch passed. What depends on that is listed under "open": the instructions, and the lines that they belong to.
+
+    truth.py --memory ADDRESS:FILE... --record FILE...
+
+for programs that are only known as memory: how often each address was passed, in all records together.
 """
 
 import argparse
@@ -411,20 +416,54 @@ def report(code, lines, counts, conditions):
     return files, totals
 
 
+def open_parts(code, lines, counts):
+    """What cannot be known from a record that does not say which conditions failed."""
+    instructions, of_lines = [], defaultdict(set)
+    for key, instruction in sorted(code.instructions.items()):
+        if instruction.conditional and not instruction.branch and sum(counts.get(key, [0])):
+            instructions.append(f"0x{instruction.address:08x}")
+            file, line = lines.place(instruction.address)
+            if file and line:
+                of_lines[file].add(line)
+    return {"instructions": instructions, "lines": {file: sorted(found) for file, found in of_lines.items()}}
+
+
+def memory_passes(memory, records):
+    """How often each address was passed. Sizes follow from the first halfword (ARM DDI 0406C.d, A6.1)."""
+    regions = []
+    for region in memory:
+        address, file = region.split(":", 1)
+        regions.append((int(address, 0), open(file, "rb").read()))
+    passes = defaultdict(int)
+    for record in records:
+        for at, end, isa, _ in read_record(record)[0]:
+            while at < end:
+                passes[f"0x{at:08x}"] += 1
+                start, data = next((start, data) for start, data in regions if start <= at < start + len(data))
+                halfword = int.from_bytes(data[at - start : at - start + 2], "little")
+                at += 2 if isa == "t32" and halfword >> 11 < 0b11101 else 4
+    return passes
+
+
 def main():
     arguments = argparse.ArgumentParser()
-    arguments.add_argument("--elf", required=True)
-    arguments.add_argument("--record", required=True)
+    arguments.add_argument("--elf")
+    arguments.add_argument("--memory", action="append", default=[])
+    arguments.add_argument("--record", action="append", required=True)
     arguments.add_argument("--conditions", choices=["every", "branches"], default="every")
     arguments.add_argument("--first", type=int, help="only the first N instructions")
     arguments.add_argument("--last", type=int, help="only the last N instructions")
     arguments.add_argument("--skip-end", type=int, default=0, help="and not the last K of all")
     arguments = arguments.parse_args()
+    if arguments.memory:
+        print(json.dumps(memory_passes(arguments.memory, arguments.record)))
+        return
+    [record] = arguments.record
     with open(arguments.elf, "rb") as file:
         elf = ELFFile(file)
         code, lines = Code(elf), Lines(elf)
-        runs, marks = read_record(arguments.record)
-        failures_known = open(arguments.record).readline().startswith("# tracewalk record")
+        runs, marks = read_record(record)
+        failures_known = open(record).readline().startswith("# tracewalk record")
         steps = Steps(code, runs, marks, failures_known).list
     every = len(steps)
     if arguments.skip_end:
@@ -435,6 +474,7 @@ def main():
         steps = steps[-arguments.last :]
     counts = passes(code, steps, arguments.conditions)
     files, totals = report(code, lines, counts, arguments.conditions)
+    unknown = not failures_known and arguments.conditions == "every"
     print(
         json.dumps(
             {
@@ -445,6 +485,7 @@ def main():
                 },
                 "files": files,
                 "totals": totals,
+                "open": open_parts(code, lines, counts) if unknown else {"instructions": [], "lines": {}},
             }
         )
     )
