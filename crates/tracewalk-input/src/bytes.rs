@@ -1,18 +1,41 @@
 //! A file's bytes, shared without copying.
 
 use std::fmt;
+use std::fs::File;
+use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use crate::mapped::Mapped;
+
 /// The bytes of a file: immutable, cheap to clone, readable as a slice.
 ///
-/// How they are held is not told, so that a mapped file can take the place of memory.
-#[derive(Clone, Default)]
-pub struct Bytes(Arc<Vec<u8>>);
+/// How they are held is not told. Large captures are mapped, so that they take no memory of the process's own: nobody may
+/// shorten such a file while it is read, or the system ends the process when it comes to the part that is gone.
+#[derive(Clone)]
+pub struct Bytes(Arc<Held>);
+
+enum Held {
+    Memory(Vec<u8>),
+    Mapped(Mapped),
+}
+
+impl Bytes {
+    /// The bytes of an open file, mapped.
+    pub(crate) fn map(file: &File) -> io::Result<Self> {
+        Mapped::new(file).map(|mapped| Self(Arc::new(Held::Mapped(mapped))))
+    }
+}
+
+impl Default for Bytes {
+    fn default() -> Self {
+        Self::from(Vec::new())
+    }
+}
 
 impl From<Vec<u8>> for Bytes {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(Arc::new(bytes))
+        Self(Arc::new(Held::Memory(bytes)))
     }
 }
 
@@ -20,18 +43,21 @@ impl Deref for Bytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.0
+        match &*self.0 {
+            Held::Memory(bytes) => bytes,
+            Held::Mapped(mapped) => mapped,
+        }
     }
 }
 
 impl AsRef<[u8]> for Bytes {
     fn as_ref(&self) -> &[u8] {
-        &self.0
+        self
     }
 }
 
 impl fmt::Debug for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Bytes({} bytes)", self.0.len())
+        write!(f, "Bytes({} bytes)", self.len())
     }
 }

@@ -1,11 +1,12 @@
-//! Reading a whole file, within a limit.
+//! The bytes of a whole file, within a limit.
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use crate::bytes::Bytes;
+use crate::spool::Spool;
 
 /// The longest text that describes something (`capture.toml`, the snapshot's `.ini` files, `registers.txt`).
 /// Arm's largest device descriptions have some ten thousand bytes.
@@ -67,24 +68,49 @@ impl From<io::Error> for FileProblem {
     }
 }
 
-/// The bytes of the file at `path`, at most `limit` of them.
+/// The bytes of the file at `path`, at most `limit` of them, as they are now.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Bytes, FileProblem> {
-    let file = File::open(path)?;
-    if file.metadata()?.is_dir() {
-        return Err(FileProblem::Directory);
+    read_from(open(path)?, limit)
+}
+
+/// The bytes of the capture at `path`, at most `limit` of them. A large one is not copied: see [`Bytes`].
+pub(crate) fn map(path: &Path, limit: u64) -> Result<Bytes, FileProblem> {
+    /// Smaller files are read, which nothing that happens to them later can disturb.
+    const SMALLEST: u64 = 4 << 20;
+    let file = open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() || metadata.len() < SMALLEST {
+        return read_from(file, limit);
     }
-    read_from(file, limit)
+    if metadata.len() > limit {
+        return Err(FileProblem::TooLong { limit });
+    }
+    Ok(Bytes::map(&file)?)
+}
+
+fn open(path: &Path) -> Result<File, FileProblem> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() { Err(FileProblem::Directory) } else { Ok(file) }
 }
 
 /// What `reader` gives until its end, at most `limit` bytes.
-pub(crate) fn read_from(reader: impl Read, limit: u64) -> Result<Bytes, FileProblem> {
-    let mut bytes = Vec::new();
-    reader.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit {
-        return Err(FileProblem::TooLong { limit });
+pub(crate) fn read_from(mut reader: impl Read, limit: u64) -> Result<Bytes, FileProblem> {
+    let mut spool = Spool::default();
+    let mut piece = Vec::new();
+    loop {
+        piece.clear();
+        if reader.by_ref().take(PIECE).read_to_end(&mut piece)? == 0 {
+            return Ok(spool.finish()?);
+        }
+        spool.write_all(&piece)?;
+        if spool.len() > limit {
+            return Err(FileProblem::TooLong { limit });
+        }
     }
-    Ok(Bytes::from(bytes))
 }
+
+/// How much is read at once.
+const PIECE: u64 = 1 << 16;
 
 /// The text of the file at `path`.
 pub(crate) fn read_text(path: &Path) -> Result<String, FileProblem> {

@@ -12,7 +12,7 @@
 //! Decoding is not here, and nothing here knows what a packet is. A file may hold anything: every length that it
 //! claims is checked before it is used, a description can only name files beside it, and what is wrong is told in one
 //! sentence with its place and the option to try.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod bytes;
 pub mod capture;
@@ -22,10 +22,12 @@ mod file;
 #[cfg(test)]
 mod fixtures;
 pub mod image;
+mod mapped;
 mod nearest;
 mod number;
 mod origin;
 mod paths;
+mod spool;
 pub mod svd;
 pub mod symbols;
 

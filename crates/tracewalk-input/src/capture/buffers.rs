@@ -162,7 +162,9 @@ pub(super) fn load(metadata: &Metadata) -> Result<Vec<Buffer>, CaptureError> {
         };
         let bytes = match files.get(&(&section.file, section.blocks)) {
             Some(bytes) => crate::bytes::Bytes::clone(bytes),
-            None => section.blocks.payload(file::read(&section.file, file::LONGEST_CAPTURE).map_err(error)?),
+            None => file::map(&section.file, file::LONGEST_CAPTURE)
+                .and_then(|bytes| section.blocks.payload(bytes))
+                .map_err(error)?,
         };
         if bytes.is_empty() {
             return Err(error(FileProblem::Empty));

@@ -1,6 +1,7 @@
 //! How trace bytes are packed in a file.
 
 use std::fmt;
+use std::io::Write;
 use std::str::FromStr;
 
 use tracewalk::span::CaptureOffset;
@@ -8,7 +9,9 @@ use tracewalk::span::CaptureOffset;
 use super::error::CaptureErrorKind;
 use crate::bytes::Bytes;
 use crate::excerpt::excerpt;
+use crate::file::FileProblem;
 use crate::nearest::nearest;
+use crate::spool::Spool;
 
 /// How the bytes of a buffer are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -95,12 +98,15 @@ pub enum Blocks {
 
 impl Blocks {
     /// The bytes of trace in a file's bytes.
-    pub(crate) fn payload(self, file: Bytes) -> Bytes {
+    pub(crate) fn payload(self, file: Bytes) -> Result<Bytes, FileProblem> {
         match self {
-            Self::None => file,
+            Self::None => Ok(file),
             Self::Dstream => {
-                let payloads = file.chunks(BLOCK).map(|block| block.get(..BLOCK_PAYLOAD).unwrap_or(block));
-                Bytes::from(payloads.collect::<Vec<_>>().concat())
+                let mut spool = Spool::default();
+                for block in file.chunks(BLOCK) {
+                    spool.write_all(block.get(..BLOCK_PAYLOAD).unwrap_or(block))?;
+                }
+                Ok(spool.finish()?)
             }
         }
     }
@@ -145,7 +151,7 @@ mod tests {
     #[test]
     fn dstream_footers_are_left_out_and_offsets_lead_back_into_the_file() {
         let file = (0..1500_u32).map(|index| index.to_le_bytes()[0]).collect::<Vec<_>>();
-        let payload = Blocks::Dstream.payload(Bytes::from(file.clone()));
+        let payload = Blocks::Dstream.payload(Bytes::from(file.clone())).unwrap();
         assert_eq!(payload.len(), 504 + 504 + (1500 - 1024));
         for (offset, byte) in (0..).zip(payload.iter()) {
             let place = Blocks::Dstream.file_offset(CaptureOffset(offset));
@@ -154,6 +160,6 @@ mod tests {
             assert_eq!(file.get(place), Some(byte));
         }
         // A last block that ends in its footer has no trace there.
-        assert_eq!(Blocks::Dstream.payload(Bytes::from(vec![0; 507])).len(), 504);
+        assert_eq!(Blocks::Dstream.payload(Bytes::from(vec![0; 507])).unwrap().len(), 504);
     }
 }

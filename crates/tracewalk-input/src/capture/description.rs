@@ -172,10 +172,11 @@ fn read_buffer(
             return Err(CaptureError { file: file.value, line: None, kind });
         }
         None => {
-            let bytes = file::read(&file.value, file::LONGEST_CAPTURE);
+            let bytes = file::map(&file.value, file::LONGEST_CAPTURE);
             let is_there =
                 |bytes: Bytes| if bytes.is_empty() { Err(file::FileProblem::Empty) } else { Ok(bytes) };
-            (blocks.payload(bytes.and_then(is_there).map_err(name_problem)?), None)
+            let bytes = bytes.and_then(is_there).and_then(|bytes| blocks.payload(bytes));
+            (bytes.map_err(name_problem)?, None)
         }
     };
     let container = container.or_else(|| usual_container(wires.as_ref()?));

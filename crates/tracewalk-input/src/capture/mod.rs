@@ -127,7 +127,7 @@ impl Capture {
         if let Some(recording) = Recording::open(path)? {
             return Self::from_recording(path, &recording, wires);
         }
-        let bytes = file::read(path, file::LONGEST_CAPTURE).map_err(|problem| file_error(path, problem))?;
+        let bytes = file::map(path, file::LONGEST_CAPTURE).map_err(|problem| file_error(path, problem))?;
         Self::from_bytes(path, bytes).and_then(|capture| refuse_options(capture, wires))
     }
 

@@ -28,7 +28,6 @@ mod problem;
 mod s_record;
 mod text;
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
@@ -175,15 +174,20 @@ impl fmt::Display for Form {
 }
 
 /// The file's text; `None` where it is none.
-fn decode(bytes: &[u8]) -> Option<Cow<'_, str>> {
+fn decode(bytes: &[u8]) -> Option<String> {
     // What Windows PowerShell writes when a tool's output is redirected into a file.
     if let Some(wide) = bytes.strip_prefix(b"\xff\xfe") {
         let units = wide.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
         let text = char::decode_utf16(units).collect::<Result<String, _>>().ok()?;
-        return is_text(text.as_bytes()).then_some(Cow::Owned(text));
+        return is_text(text.as_bytes()).then_some(text);
     }
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
-    is_text(bytes).then(|| String::from_utf8_lossy(bytes))
+    // The copy is checked, not the file, which somebody may be writing.
+    let lossy = |bytes: Vec<u8>| match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    };
+    is_text(bytes).then(|| lossy(bytes.to_vec()))
 }
 
 /// Whether the beginning has none of the bytes that texts do not have. All but the shortest traces have some.

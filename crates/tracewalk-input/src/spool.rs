@@ -1,0 +1,74 @@
+//! Bytes that come one after the other, and may be more than memory should hold.
+
+use std::fs::File;
+use std::io::{self, Write};
+
+use crate::bytes::Bytes;
+
+/// Collects bytes: in memory first, in a temporary file when they become many. The file has no name and goes with the
+/// process.
+#[derive(Debug, Default)]
+pub(crate) struct Spool {
+    /// Those that are not in the file.
+    memory: Vec<u8>,
+    file: Option<File>,
+    /// How many there are altogether.
+    len: u64,
+}
+
+/// So many bytes are kept in memory.
+const MOST_IN_MEMORY: usize = 8 << 20;
+
+impl Spool {
+    /// How many bytes came.
+    pub(crate) const fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// All that came.
+    pub(crate) fn finish(mut self) -> io::Result<Bytes> {
+        if self.file.is_none() {
+            return Ok(Bytes::from(self.memory));
+        }
+        self.flush()?;
+        self.file.as_ref().map_or_else(|| Ok(Bytes::default()), Bytes::map)
+    }
+}
+
+impl Write for Spool {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.memory.extend_from_slice(bytes);
+        self.len += bytes.len() as u64;
+        if self.memory.len() > MOST_IN_MEMORY {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    /// Puts all into the file.
+    fn flush(&mut self) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(tempfile::tempfile()?),
+        };
+        file.write_all(&self.memory)?;
+        self.memory.clear();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_through_a_file_comes_back_as_it_was() {
+        for len in [0, 5, MOST_IN_MEMORY, MOST_IN_MEMORY + 1, 2 * MOST_IN_MEMORY + 77] {
+            let mut spool = Spool::default();
+            let bytes = (0_u8..251).cycle().take(len).collect::<Vec<_>>();
+            bytes.chunks(100_003).for_each(|piece| spool.write_all(piece).unwrap());
+            assert_eq!(spool.len(), len as u64);
+            assert!(*spool.finish().unwrap() == *bytes, "{len} bytes");
+        }
+    }
+}
