@@ -28,14 +28,20 @@
 //! # Ok::<(), tracewalk::program::AddRegionError>(())
 //! ```
 
-use crate::directive::{Directive, Rules};
-use crate::flow::{Element, Engine, Flow};
+mod chain;
+mod intern;
+mod memo;
+#[cfg(test)]
+mod tests;
+
+use crate::directive::Rules;
+use crate::flow::{Element, Engine, Flow, TakeElements};
 use crate::ids::{Address, TraceId};
 use crate::program::Program;
-use crate::protocol::{
-    Decode, Describe, Emit, Item, Lower, Malformation, Packets, TakeItem, etmv3, mtb, pft,
-};
+use crate::protocol::{Describe, Item, Malformation, Packets, etmv3, mtb, pft};
 use crate::span::Span;
+
+use chain::Chain;
 
 /// A source's protocol and its configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -212,6 +218,11 @@ impl FlowStream {
 
     /// Takes the next bytes; calls `sink` with what they prove.
     pub fn push(&mut self, bytes: &[u8], program: &Program, sink: &mut impl FnMut(Element)) {
+        self.push_to(bytes, program, sink);
+    }
+
+    /// [`FlowStream::push`] for one who can take several elements at once.
+    pub fn push_to(&mut self, bytes: &[u8], program: &Program, sink: &mut impl TakeElements) {
         match &mut self.0 {
             FlowChain::Etmv3(chain) => chain.push(bytes, program, sink),
             FlowChain::Mtb(chain) => chain.push(bytes, program, sink),
@@ -241,89 +252,9 @@ impl FlowStream {
     #[must_use]
     pub const fn counts(&self) -> PacketCounts {
         match &self.0 {
-            FlowChain::Etmv3(chain) => chain.follower.counts,
-            FlowChain::Mtb(chain) => chain.follower.counts,
-            FlowChain::Pft(chain) => chain.follower.counts,
+            FlowChain::Etmv3(chain) => chain.counts(),
+            FlowChain::Mtb(chain) => chain.counts(),
+            FlowChain::Pft(chain) => chain.counts(),
         }
-    }
-}
-
-/// One protocol's decoder and lowering, and the flow behind them.
-#[derive(Clone, Debug)]
-struct Chain<D, L> {
-    packets: Packets<D>,
-    follower: Follower<L>,
-}
-
-/// What stands behind the packets.
-#[derive(Clone, Debug)]
-struct Follower<L> {
-    lowering: L,
-    flow: Flow,
-    counts: PacketCounts,
-}
-
-impl<D: Decode, L: Lower<Packet = D::Packet>> Chain<D, L> {
-    fn new(decoder: D, lowering: L, flow: Flow) -> Self {
-        Self {
-            packets: Packets::new(decoder),
-            follower: Follower { lowering, flow, counts: PacketCounts::default() },
-        }
-    }
-
-    fn push(&mut self, bytes: &[u8], program: &Program, sink: &mut impl FnMut(Element)) {
-        self.packets.push_to(bytes, &mut Following { follower: &mut self.follower, program, sink });
-    }
-
-    fn lose_sync(&mut self, program: &Program, sink: &mut impl FnMut(Element)) {
-        let span = Span::new(self.packets.position(), 0);
-        self.packets.lose_sync_to(&mut Following { follower: &mut self.follower, program, sink });
-        let Follower { lowering, flow, .. } = &mut self.follower;
-        lowering.lost(span, &mut Flowing { flow, program, sink });
-    }
-
-    fn finish(&mut self, program: &Program, sink: &mut impl FnMut(Element)) {
-        self.packets.finish_to(&mut Following { follower: &mut self.follower, program, sink });
-        let Follower { lowering, flow, .. } = &mut self.follower;
-        lowering.finish(&mut Flowing { flow, program, sink });
-        flow.finish(program, sink);
-    }
-}
-
-// The methods from here to the graph are always inlined, so that the frequent packets become one loop.
-
-/// Takes items, and tells what they prove.
-struct Following<'a, L, S> {
-    follower: &'a mut Follower<L>,
-    program: &'a Program,
-    sink: &'a mut S,
-}
-
-impl<L: Lower, S: FnMut(Element)> TakeItem<L::Packet> for Following<'_, L, S> {
-    #[inline(always)]
-    fn take(&mut self, item: Item<L::Packet>, span: Span, _bytes: &[u8]) {
-        let Follower { lowering, flow, counts } = self.follower;
-        counts.count(&item);
-        let flowing = &mut Flowing { flow, program: self.program, sink: self.sink };
-        match item {
-            Item::Packet(packet) => lowering.lower(&packet, span, flowing),
-            Item::Malformed(_) => lowering.lost(span, flowing),
-            // Before the first synchronisation nothing was known yet, and behind a malformed stretch nothing is.
-            Item::Unsynchronised => {}
-        }
-    }
-}
-
-/// Takes directives, and tells what they prove.
-struct Flowing<'a, S> {
-    flow: &'a mut Flow,
-    program: &'a Program,
-    sink: &'a mut S,
-}
-
-impl<S: FnMut(Element)> Emit for Flowing<'_, S> {
-    #[inline(always)]
-    fn emit(&mut self, directive: Directive, span: Span) {
-        self.flow.follow(self.program, directive, span, self.sink);
     }
 }

@@ -26,12 +26,14 @@ use super::walk::{OpenBlock, Passed, Position, Walk};
 pub struct Flow {
     rules: Rules,
     engine: Engine,
-    walk: Walk,
+    pub(super) walk: Walk,
     /// Made from what is visible in the walk's context of the first program that is followed.
     graph: Option<Graph>,
     /// Those of other contexts, the one that was used last at the end.
     pub(super) other_graphs: Vec<Graph>,
-    place: Place,
+    /// How often blocks were forgotten, and with them what names them.
+    pub(super) forgotten: u64,
+    pub(super) place: Place,
 }
 
 /// How directives are followed. What comes out is the same.
@@ -45,8 +47,8 @@ pub enum Engine {
 }
 
 /// Who has the position.
-#[derive(Clone, Copy, Debug)]
-enum Place {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Place {
     /// The walk.
     Walk,
     /// An instruction of a block.
@@ -55,19 +57,19 @@ enum Place {
     Behind(NodeId),
 }
 
-#[derive(Clone, Copy, Debug)]
-struct At {
-    node: NodeId,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct At {
+    pub(super) node: NodeId,
     /// How many of the block's instructions were passed; less than it has.
-    passed: u32,
+    pub(super) passed: u32,
     /// The trace that proves the last of them.
-    span: Span,
+    pub(super) span: Span,
     /// How the position was come to, while nothing of the block was passed.
-    from: From,
+    pub(super) from: From,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum From {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum From {
     /// As the walk remembers.
     Walk,
     /// By the last instruction of a block.
@@ -99,6 +101,7 @@ impl Flow {
             walk: Walk::new(rules),
             graph: None,
             other_graphs: Vec::new(),
+            forgotten: 0,
             place: Place::Walk,
         }
     }
@@ -470,6 +473,7 @@ impl Flow {
         let graph = self.graph.get_or_insert_with(|| Graph::new(self.rules, program, view));
         if graph.is_full() {
             graph.clear();
+            self.forgotten += 1;
         }
         if let Some(node) = graph.node_at(program, at) {
             self.place = Place::At(At::start(node, Span::default()));
@@ -484,6 +488,7 @@ impl Flow {
         if let Some(last) = core::mem::replace(&mut self.graph, next) {
             if self.other_graphs.len() == MOST_OTHER_GRAPHS {
                 self.other_graphs.remove(0);
+                self.forgotten += 1;
             }
             self.other_graphs.push(last);
         }

@@ -19,7 +19,7 @@ use super::element::{Block, BranchKind, Ending};
 use super::walk::{FARTHEST_WAYPOINT, may_be_in_it_block};
 
 /// A block's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct NodeId(u32);
 
 /// A block: straight code up to an instruction that flow has to ask about.

@@ -1,6 +1,6 @@
 //! A stack of places that execution is to return to.
 
-use crate::ids::Location;
+use crate::ids::{Address, Isa, Location};
 
 /// How many places are remembered. A decoder's return stack may be deeper than the trace unit's (IHI 0035B, 4.13): the
 /// unit's newest entry is always the decoder's newest entry. No known unit has more than four.
@@ -14,56 +14,197 @@ pub(super) struct LocationStack {
     top: usize,
     /// How many entries count, at most `DEPTH`.
     count: usize,
+    used: Use,
 }
+
+/// What became of a stack since [`LocationStack::watch`].
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    /// Pushes less pops.
+    level: i32,
+    /// The least and the greatest it was, or, where an entry was only looked at, what it would have been.
+    lowest: i32,
+    highest: i32,
+    /// An entry was asked for where there was none, or the stack was cleared.
+    exhausted: bool,
+}
+
+/// What a stretch of execution does to a stack, whatever lies deeper in it: it takes entries, which have to be these,
+/// and leaves others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Exchange {
+    taken: Few,
+    given: Few,
+    /// How far above the first level it came: so much of the bottom may be forgotten.
+    rise: usize,
+}
+
+/// A few entries, the newest one last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Few {
+    entries: [Location; MOST],
+    count: usize,
+}
+
+/// How many entries an exchange has at most.
+const MOST: usize = 4;
+
+const NOWHERE: Location = Location::new(Address(0), Isa::A32);
 
 impl LocationStack {
     pub(super) const fn new() -> Self {
-        Self {
-            entries: [Location::new(crate::ids::Address(0), crate::ids::Isa::A32); DEPTH],
-            top: 0,
-            count: 0,
-        }
+        let used = Use { level: 0, lowest: 0, highest: 0, exhausted: false };
+        Self { entries: [NOWHERE; DEPTH], top: 0, count: 0, used }
     }
 
+    #[inline]
     pub(super) fn push(&mut self, location: Location) {
         if let Some(entry) = self.entries.get_mut(self.top) {
             *entry = location;
         }
         self.top = (self.top + 1) % DEPTH;
         self.count = (self.count + 1).min(DEPTH);
+        self.used.level = self.used.level.wrapping_add(1);
+        self.used.highest = self.used.highest.max(self.used.level);
     }
 
+    #[inline]
     pub(super) fn pop(&mut self) -> Option<Location> {
-        self.count = self.count.checked_sub(1)?;
-        self.top = (self.top + DEPTH - 1) % DEPTH;
-        self.entries.get(self.top).copied()
+        let newest = self.newest();
+        if newest.is_some() {
+            self.count -= 1;
+            self.top = (self.top + DEPTH - 1) % DEPTH;
+            self.used.level = self.used.level.wrapping_sub(1);
+        }
+        newest
     }
 
     /// What [`LocationStack::pop`] would give.
-    pub(super) fn newest(&self) -> Option<Location> {
-        let top = (self.top + DEPTH - 1) % DEPTH;
-        self.entries.get(top).copied().filter(|_| self.count > 0)
+    #[inline]
+    pub(super) fn newest(&mut self) -> Option<Location> {
+        if self.count == 0 {
+            self.used.exhausted = true;
+            return None;
+        }
+        self.used.lowest = self.used.lowest.min(self.used.level.wrapping_sub(1));
+        self.entries.get((self.top + DEPTH - 1) % DEPTH).copied()
     }
 
     pub(super) fn clear(&mut self) {
         self.count = 0;
+        self.used.exhausted = true;
+    }
+
+    /// From here on [`LocationStack::exchange_since`] tells what became of the stack.
+    pub(super) fn watch(&mut self) {
+        self.used = Use::default();
+    }
+
+    /// What became of the stack, which was like `before` when it was [watched](LocationStack::watch); `None` where that
+    /// depends on what lay in it, or is too much to say.
+    pub(super) fn exchange_since(&self, before: &Self) -> Option<Exchange> {
+        let Use { level, lowest, highest, exhausted } = self.used;
+        if exhausted {
+            return None;
+        }
+        let taken = before.newest_few(usize::try_from(lowest.unsigned_abs()).ok()?)?;
+        let given = self.newest_few(usize::try_from(level - lowest).ok()?)?;
+        Some(Exchange { taken, given, rise: usize::try_from(highest).ok().filter(|rise| *rise <= MOST)? })
+    }
+
+    /// The newest `count` entries, if there are so many.
+    fn newest_few(&self, count: usize) -> Option<Few> {
+        let fits = count <= self.count.min(MOST);
+        let mut few = fits.then_some(Few { count, ..Few::default() })?;
+        for (index, entry) in few.entries.iter_mut().take(count).enumerate() {
+            *entry = *self.entries.get((self.top + DEPTH - count + index) % DEPTH)?;
+        }
+        Some(few)
+    }
+
+    /// Whether the exchange takes the entries that this stack has.
+    #[inline]
+    pub(super) fn allows(&self, exchange: &Exchange) -> bool {
+        exchange.taken.count == 0 || self.newest_few(exchange.taken.count) == Some(exchange.taken)
+    }
+
+    /// Does what the exchange says, which is [allowed](LocationStack::allows).
+    #[inline]
+    pub(super) fn apply(&mut self, exchange: &Exchange) {
+        // What was pushed and popped in between may have pushed the oldest ones out.
+        self.count = self.count.min(DEPTH - exchange.rise) - exchange.taken.count;
+        self.top = (self.top + DEPTH - exchange.taken.count) % DEPTH;
+        let Few { entries, count } = &exchange.given;
+        entries.iter().take(*count).for_each(|&location| self.push(location));
+    }
+}
+
+impl Default for Few {
+    fn default() -> Self {
+        Self { entries: [NOWHERE; MOST], count: 0 }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::vec::Vec;
+
+    use proptest::prelude::*;
+
     use super::*;
-    use crate::ids::{Address, Isa};
+
+    fn at(index: u32) -> Location {
+        Location::new(Address(index), Isa::T32)
+    }
+
+    fn contents(mut stack: LocationStack) -> Vec<Location> {
+        core::iter::from_fn(|| stack.pop()).collect()
+    }
 
     #[test]
     fn a_full_stack_forgets_the_oldest_entry() {
-        let at = |index| Location::new(Address(index), Isa::T32);
         let mut stack = LocationStack::new();
         (0..20).for_each(|index| stack.push(at(index)));
-        let popped = core::iter::from_fn(|| stack.pop());
-        assert!(popped.eq((4..20).rev().map(at)));
+        assert!(contents(stack.clone()).into_iter().eq((4..20).rev().map(at)));
         stack.push(at(1));
         stack.clear();
         assert_eq!(stack.pop(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn an_exchange_does_to_any_stack_that_allows_it_what_was_done_to_the_first(
+            first in proptest::collection::vec(0_u32..3, 0..20),
+            second in proptest::collection::vec(0_u32..3, 0..20),
+            // Push, pop, look.
+            done in proptest::collection::vec(prop_oneof![(0_u32..3).prop_map(Some), Just(None), Just(Some(9))], 0..8),
+        ) {
+            let stack = |entries: &[u32]| {
+                let mut stack = LocationStack::new();
+                entries.iter().for_each(|&entry| stack.push(at(entry)));
+                stack
+            };
+            let act = |stack: &mut LocationStack| {
+                let what = |step: &Option<u32>| match step {
+                    Some(9) => stack.newest(),
+                    Some(entry) => { stack.push(at(*entry)); None }
+                    None => stack.pop(),
+                };
+                done.iter().map(what).collect::<Vec<_>>()
+            };
+            let (before, mut worked) = (stack(&first), stack(&first));
+            worked.watch();
+            let answers = act(&mut worked);
+            let Some(exchange) = worked.exchange_since(&before) else { return Ok(()) };
+            let mut other = stack(&second);
+            if other.allows(&exchange) {
+                let mut expected = other.clone();
+                prop_assert_eq!(act(&mut expected), answers);
+                other.apply(&exchange);
+                prop_assert_eq!(contents(other), contents(expected));
+            } else {
+                prop_assert_ne!(first, second);
+            }
+        }
     }
 }

@@ -13,6 +13,8 @@ mod engine;
 mod engine_tests;
 mod graph;
 mod location_stack;
+mod passage;
+pub(crate) mod state;
 mod straight;
 #[cfg(test)]
 mod tests;
@@ -23,5 +25,6 @@ pub use element::{
     Block, BranchKind, Contradiction, DataTransfer, Element, Ending, Event, EventKind, Gap, GapReason,
 };
 pub use engine::{Engine, Flow};
+pub use passage::{Passage, TakeElements, Totals};
 pub use straight::runs_straight;
 pub use walk::Walk;

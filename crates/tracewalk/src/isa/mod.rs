@@ -51,7 +51,7 @@ pub struct Instruction {
 }
 
 /// How an instruction takes part in program flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// Execution goes on behind it.
     Other,
@@ -64,7 +64,7 @@ pub enum Class {
 }
 
 /// The barriers, also in their CP15 forms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Barrier {
     /// Instruction synchronisation: always a waypoint.
     Isb,
@@ -75,7 +75,7 @@ pub enum Barrier {
 }
 
 /// What an instruction returns from, judged by its form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Return {
     /// A function: `BX LR`, `MOV PC, LR`, `POP {.., PC}`, `LDR PC, [SP], #n`.
     Function,

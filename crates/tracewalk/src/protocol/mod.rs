@@ -13,6 +13,7 @@ pub mod mtb;
 mod packets;
 pub mod pft;
 mod registers;
+pub(crate) mod resume;
 mod synchronisation;
 pub mod timestamp;
 

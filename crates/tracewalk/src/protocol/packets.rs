@@ -107,11 +107,8 @@ impl<D: Decode> Packets<D> {
 
     /// [`Packets::push`] for a taker whose method can be inlined.
     pub fn push_to(&mut self, input: &[u8], taker: &mut impl TakeItem<D::Packet>) {
-        let mut input = input;
-        while !self.carried.is_empty() && !input.is_empty() {
-            input = self.push_behind_carried(input, taker);
-        }
-        let consumed = self.decode_all(input, taker);
+        let input = self.push_carried(input, taker);
+        let consumed = self.decode_some(input, usize::MAX, taker);
         self.carried.extend_from_slice(input.get(consumed..).unwrap_or_default());
     }
 
@@ -138,6 +135,41 @@ impl<D: Decode> Packets<D> {
         StreamOffset(self.position.0 + self.carried.len() as u64)
     }
 
+    /// Completes what the input before ended in; returns what is left of `input`. Behind this nothing is carried, or there
+    /// is no more input.
+    pub(crate) fn push_carried<'a>(
+        &mut self,
+        input: &'a [u8],
+        taker: &mut impl TakeItem<D::Packet>,
+    ) -> &'a [u8] {
+        let mut input = input;
+        while !self.carried.is_empty() && !input.is_empty() {
+            input = self.push_behind_carried(input, taker);
+        }
+        input
+    }
+
+    /// Whether neither a packet nor a gap has begun and is not given yet.
+    pub(crate) fn is_between_packets(&self) -> bool {
+        self.carried.is_empty() && self.gap.is_empty()
+    }
+
+    /// The decoder.
+    #[inline]
+    pub(crate) const fn decoder(&self) -> &D {
+        &self.decoder
+    }
+
+    /// The decoder, to change what it is to do next.
+    pub(crate) const fn decoder_mut(&mut self) -> &mut D {
+        &mut self.decoder
+    }
+
+    /// So many bytes need not be decoded, and none of them begins or continues a gap.
+    pub(crate) const fn step_over(&mut self, bytes: usize) {
+        self.position.0 += bytes as u64;
+    }
+
     /// Gives the decoder the carried bytes with some of `input` behind them; returns what is left of `input`.
     fn push_behind_carried<'a>(&mut self, input: &'a [u8], taker: &mut impl TakeItem<D::Packet>) -> &'a [u8] {
         // A few bytes complete nearly every packet; taking all of the input here would copy it.
@@ -146,7 +178,7 @@ impl<D: Decode> Packets<D> {
         let old = joined.len();
         let (helping, rest) = input.split_at(input.len().min(HELPING));
         joined.extend_from_slice(helping);
-        let consumed = self.decode_all(&joined, taker);
+        let consumed = self.decode_some(&joined, usize::MAX, taker);
         match consumed.checked_sub(old) {
             // Decoding has come into `input`: go on there, without copies.
             Some(of_input) => input.get(of_input..).unwrap_or_default(),
@@ -158,13 +190,22 @@ impl<D: Decode> Packets<D> {
         }
     }
 
-    /// Decodes until the input ends or is incomplete; returns how many bytes were consumed.
-    fn decode_all(&mut self, input: &[u8], taker: &mut impl TakeItem<D::Packet>) -> usize {
+    /// Decodes at least so many bytes of `input`, or until it ends or is incomplete; returns how many were consumed.
+    pub(crate) fn decode_some(
+        &mut self,
+        input: &[u8],
+        at_least: usize,
+        taker: &mut impl TakeItem<D::Packet>,
+    ) -> usize {
+        /// How far frequent packets are looked at beyond the byte where the last one may begin.
+        const BEYOND: usize = 7;
         let mut consumed = 0;
-        while let Some(rest) = input.get(consumed..).filter(|rest| !rest.is_empty()) {
+        while let Some(rest) = input.get(consumed..).filter(|rest| !rest.is_empty() && consumed < at_least) {
             if self.gap.is_empty() {
-                let mut frequent = Frequent { taker, start: self.position, input: rest };
-                let frequent = self.decoder.decode_frequent(rest, &mut frequent);
+                let most = (at_least - consumed).saturating_add(BEYOND);
+                let most = rest.get(..most).unwrap_or(rest);
+                let mut frequent = Frequent { taker, start: self.position, input: most };
+                let frequent = self.decoder.decode_frequent(most, &mut frequent);
                 if frequent > 0 {
                     self.position.0 += frequent as u64;
                     consumed += frequent;

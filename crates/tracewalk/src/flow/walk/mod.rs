@@ -65,7 +65,7 @@ pub struct Walk {
     pub(super) last: Option<Location>,
     /// Whether the first half of a 32-bit Thumb instruction was passed, where halfwords count.
     half_passed: bool,
-    context: Context,
+    pub(super) context: Context,
     /// What the context makes visible of the program.
     pub(super) view: ViewId,
     data: DataState,
@@ -94,7 +94,7 @@ pub(super) struct OpenBlock {
 }
 
 /// An instruction that was passed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Passed {
     pub(super) at: Location,
     pub(super) class: Class,
@@ -102,8 +102,8 @@ pub(super) struct Passed {
     pub(super) taken: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Context {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Context {
     context_id: Option<ContextId>,
     vmid: Option<Vmid>,
     security: SecurityState,

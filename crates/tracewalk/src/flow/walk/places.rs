@@ -39,7 +39,7 @@ impl Walk {
     /// instruction behind a return, captures were seen to send fewer: the instruction set is then that of the handler,
     /// and the address is rounded down to its alignment. A return into the word that was interrupted, in another
     /// instruction set, is such a one: it goes where the exception was taken from.
-    pub(in crate::flow) fn unrounded(&self, target: Location) -> Location {
+    pub(in crate::flow) fn unrounded(&mut self, target: Location) -> Location {
         let rounded = |interrupted: &Location| {
             interrupted.address != target.address
                 && interrupted.address.aligned_for(target.isa) == target.address

@@ -3,9 +3,11 @@
 use crate::cursor::{Cursor, NeedInput};
 use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
 use crate::protocol::a_sync::{self, ZeroRun};
-use crate::protocol::branch_address::{self, After, Alignment, ReadError};
+use crate::protocol::branch_address::{self, AddressEncoding, After, Alignment, ReadError};
+use crate::protocol::resume::{self, Resume, Windows};
 use crate::protocol::synchronisation::{Synchronisation, Unread};
 use crate::protocol::{Decode, ISyncReason, Malformation, Step, TakeFrequent};
+use crate::span::StreamOffset;
 
 use super::config::Config;
 use super::exception::{BranchException, ExceptionInformation};
@@ -97,6 +99,49 @@ impl Decode for Decoder {
     fn desynchronise(&mut self) {
         self.synchronisation = Synchronisation::Searching;
         self.compression.forget_addresses();
+    }
+}
+
+/// What P-headers and branch packets depend on and change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct State {
+    base: Option<Location>,
+    alternative_isa: bool,
+    security: SecurityState,
+}
+
+impl Resume for Decoder {
+    type State = State;
+
+    fn state(&self, _at: StreamOffset) -> Option<State> {
+        let Compression { base, alternative_isa, security, timestamp: _, data_address: _ } = self.compression;
+        (self.synchronisation == Synchronisation::InStep).then_some(State { base, alternative_isa, security })
+    }
+
+    fn resume(&mut self, state: &State, _at: StreamOffset) {
+        let State { base, alternative_isa, security } = *state;
+        self.synchronisation = Synchronisation::InStep;
+        self.compression = Compression { base, alternative_isa, security, ..self.compression };
+    }
+}
+
+impl Windows for Decoder {
+    #[inline]
+    fn window(&self, bytes: [u8; 8]) -> usize {
+        let information = match self.config.address_encoding {
+            AddressEncoding::Original => 0b10_0000,
+            AddressEncoding::Alternative => 0b11_1100,
+        };
+        if self.config.cycle_accurate {
+            0
+        } else {
+            resume::window(bytes, &[header::EXCEPTION_EXIT], information)
+        }
+    }
+
+    #[inline]
+    fn is_plain(packet: &Packet) -> bool {
+        matches!(packet, Packet::PHeader(_) | Packet::Branch(_) | Packet::ExceptionExit)
     }
 }
 

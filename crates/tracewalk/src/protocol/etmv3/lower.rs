@@ -14,9 +14,10 @@ use alloc::vec::Vec;
 
 use crate::directive::{Directive, PreferredReturn, Transfer, TransferValue};
 use crate::ids::{ContextId, Exception, Location, SecurityState};
+use crate::protocol::resume::Resume;
 use crate::protocol::synchronisation::Position;
 use crate::protocol::{Emit, Lower};
-use crate::span::Span;
+use crate::span::{Span, StreamOffset};
 
 use super::config::{Config, Profile};
 use super::exception::BranchException;
@@ -41,7 +42,7 @@ pub struct Lowering {
 }
 
 /// What an exception may cancel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Held {
     /// The last atom: an instruction that may not have completed.
     Instruction(Atom),
@@ -329,6 +330,34 @@ fn preferred_return(exception: Exception, cancel: bool) -> PreferredReturn {
         (Exception::Ar(9), false) => PreferredReturn::Last,
         (Exception::Ar(8) | Exception::M(1), _) => PreferredReturn::Unknown,
         _ => PreferredReturn::Next,
+    }
+}
+
+/// What P-headers, branch packets and exception exits depend on and change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct State {
+    held: Option<(Held, Span)>,
+    target: Option<(Location, Span)>,
+    security: SecurityState,
+}
+
+impl Resume for Lowering {
+    type State = State;
+
+    fn state(&self, at: StreamOffset) -> Option<State> {
+        let Self { profile: _, position, held, target, queue, cycles, security, context_id: _ } = self;
+        let plain = *position == Position::Known && queue.is_empty() && cycles.is_none();
+        plain.then(|| State {
+            held: held.map(|(held, span)| (held, span.relative_to(at))),
+            target: target.map(|(target, span)| (target, span.relative_to(at))),
+            security: *security,
+        })
+    }
+
+    fn resume(&mut self, state: &State, at: StreamOffset) {
+        self.held = state.held.map(|(held, span)| (held, span.placed_behind(at)));
+        self.target = state.target.map(|(target, span)| (target, span.placed_behind(at)));
+        self.security = state.security;
     }
 }
 

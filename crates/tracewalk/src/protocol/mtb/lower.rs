@@ -11,12 +11,14 @@
 //! ```
 
 use alloc::vec::Vec;
+use core::convert::Infallible;
 
 use super::packet::{Magic, Packet};
 use crate::directive::{BeginReason, Counts, Directive, PreferredReturn, Rules, RunEnd};
 use crate::ids::{Address, Isa, Location};
+use crate::protocol::resume::Resume;
 use crate::protocol::{Emit, Lower};
-use crate::span::Span;
+use crate::span::{Span, StreamOffset};
 
 /// What flow has to know of an MTB beside its directives: it exists in M profile only.
 pub const RULES: Rules = Rules {
@@ -165,6 +167,18 @@ impl Lowering {
         if let Some((directive, span)) = self.held.take() {
             emit.emit(directive, span);
         }
+    }
+}
+
+impl Resume for Lowering {
+    type State = Infallible;
+
+    fn state(&self, _at: StreamOffset) -> Option<Infallible> {
+        None
+    }
+
+    fn resume(&mut self, state: &Infallible, _at: StreamOffset) {
+        match *state {}
     }
 }
 

@@ -4,8 +4,10 @@ use crate::cursor::{Cursor, NeedInput};
 use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
 use crate::protocol::a_sync::{self, ZeroRun};
 use crate::protocol::branch_address::{self, AddressEncoding, After, Alignment, ReadError};
+use crate::protocol::resume::{self, Resume, Windows};
 use crate::protocol::synchronisation::{Synchronisation, Unread};
 use crate::protocol::{Decode, ISyncReason, Malformation, Step, TakeFrequent};
+use crate::span::StreamOffset;
 
 use super::compression::Compression;
 use super::config::{Config, Version};
@@ -274,6 +276,46 @@ impl Decode for Decoder {
     fn desynchronise(&mut self) {
         self.synchronisation = Synchronisation::Searching;
         self.compression.forget_base();
+    }
+}
+
+/// What plain packets depend on and change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct State {
+    base: Option<Location>,
+    alternative_isa: bool,
+    security: SecurityState,
+}
+
+impl Resume for Decoder {
+    type State = State;
+
+    fn state(&self, _at: StreamOffset) -> Option<State> {
+        let Compression { base, alternative_isa, security, timestamp: _ } = self.compression;
+        (self.synchronisation == Synchronisation::InStep).then_some(State { base, alternative_isa, security })
+    }
+
+    fn resume(&mut self, state: &State, _at: StreamOffset) {
+        let State { base, alternative_isa, security } = *state;
+        self.synchronisation = Synchronisation::InStep;
+        self.compression = Compression { base, alternative_isa, security, ..self.compression };
+    }
+}
+
+impl Windows for Decoder {
+    /// A waypoint update's address looks like a branch packet behind the header.
+    #[inline]
+    fn window(&self, bytes: [u8; 8]) -> usize {
+        const SINGLES: [u8; 2] = [header::WAYPOINT_UPDATE, header::EXCEPTION_RETURN];
+        if self.config.cycle_accurate { 0 } else { resume::window(bytes, &SINGLES, 0b11_1100) }
+    }
+
+    #[inline]
+    fn is_plain(packet: &Packet) -> bool {
+        matches!(
+            packet,
+            Packet::Atom(_) | Packet::Branch(_) | Packet::WaypointUpdate(_) | Packet::ExceptionReturn
+        )
     }
 }
 

@@ -2,9 +2,10 @@
 
 use crate::directive::{Directive, PreferredReturn, RunEnd};
 use crate::ids::{ContextId, Exception, Location, SecurityState, Vmid};
+use crate::protocol::resume::Resume;
 use crate::protocol::synchronisation::Position;
 use crate::protocol::{Emit, Lower};
-use crate::span::Span;
+use crate::span::{Span, StreamOffset};
 
 use super::packet::{Atom, Branch, ExceptionInformation, ISync, Packet, Timestamp, WaypointUpdate};
 
@@ -112,6 +113,19 @@ impl Lowering {
         if self.context_id.replace(context_id) != Some(context_id) {
             emit(Directive::ContextId(context_id));
         }
+    }
+}
+
+impl Resume for Lowering {
+    /// The security state that was last passed on.
+    type State = Option<SecurityState>;
+
+    fn state(&self, _at: StreamOffset) -> Option<Self::State> {
+        (self.position == Position::Known).then_some(self.security)
+    }
+
+    fn resume(&mut self, state: &Self::State, _at: StreamOffset) {
+        self.security = *state;
     }
 }
 

@@ -1,0 +1,98 @@
+//! Elements given several at once.
+
+use crate::span::StreamOffset;
+
+use super::element::{Block, Element, Event, Gap};
+
+/// Takes the elements of program flow.
+///
+/// Closures that take an [`Element`] do. Who only counts can count a whole [`Passage`] at once.
+pub trait TakeElements {
+    /// Takes the next element.
+    fn element(&mut self, element: Element);
+
+    /// Takes the next elements.
+    #[inline]
+    fn passage(&mut self, passage: Passage<'_>) {
+        passage.elements().for_each(|element| self.element(element));
+    }
+}
+
+impl<F: FnMut(Element)> TakeElements for F {
+    #[inline(always)]
+    fn element(&mut self, element: Element) {
+        self(element);
+    }
+}
+
+/// Elements that came together before, and come again.
+#[derive(Clone, Copy, Debug)]
+pub struct Passage<'a> {
+    /// Their spans count from `origin`.
+    pub(crate) elements: &'a [Element],
+    pub(crate) origin: StreamOffset,
+    pub(crate) totals: Totals,
+}
+
+/// How much there is in some elements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Totals {
+    /// Blocks.
+    pub blocks: u32,
+    /// The instructions of all blocks.
+    pub instructions: u32,
+    /// Gaps.
+    pub gaps: u32,
+}
+
+impl<'a> Passage<'a> {
+    /// The elements, in order.
+    #[inline]
+    pub fn elements(&self) -> impl Iterator<Item = Element> + 'a {
+        let origin = self.origin;
+        self.elements.iter().map(move |element| element.placed_behind(origin))
+    }
+
+    /// How much there is in them.
+    #[inline]
+    #[must_use]
+    pub const fn totals(&self) -> Totals {
+        self.totals
+    }
+}
+
+impl Totals {
+    /// What these elements sum up to.
+    pub(crate) fn of(elements: &[Element]) -> Self {
+        elements.iter().fold(Self::default(), |totals, element| match element {
+            Element::Block(block) => Self {
+                blocks: totals.blocks + 1,
+                instructions: totals.instructions.saturating_add(block.instructions),
+                ..totals
+            },
+            Element::Gap(_) => Self { gaps: totals.gaps + 1, ..totals },
+            Element::Event(_) => totals,
+        })
+    }
+}
+
+impl Element {
+    /// The element with its span told from `origin` on.
+    pub(crate) fn relative_to(self, origin: StreamOffset) -> Self {
+        match self {
+            Self::Block(block) => Self::Block(Block { span: block.span.relative_to(origin), ..block }),
+            Self::Event(event) => Self::Event(Event { span: event.span.relative_to(origin), ..event }),
+            Self::Gap(gap) => Self::Gap(Gap { span: gap.span.relative_to(origin), ..gap }),
+        }
+    }
+
+    /// The way back.
+    #[inline]
+    fn placed_behind(&self, origin: StreamOffset) -> Self {
+        match *self {
+            Self::Block(block) => Self::Block(Block { span: block.span.placed_behind(origin), ..block }),
+            Self::Event(event) => Self::Event(Event { span: event.span.placed_behind(origin), ..event }),
+            Self::Gap(gap) => Self::Gap(Gap { span: gap.span.placed_behind(origin), ..gap }),
+        }
+    }
+}

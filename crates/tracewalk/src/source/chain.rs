@@ -1,0 +1,298 @@
+//! One protocol's decoder and lowering, and the flow behind them.
+
+use alloc::vec::Vec;
+
+use crate::directive::Directive;
+use crate::flow::state::State as FlowState;
+use crate::flow::{Element, Flow, Passage, TakeElements};
+use crate::program::Program;
+use crate::protocol::resume::{Resume, Windows, below};
+use crate::protocol::{Emit, Item, Lower, Packets, TakeItem};
+use crate::span::{Span, StreamOffset};
+
+use super::PacketCounts;
+use super::memo::{Key, Meaning, Memo, StateId};
+
+/// A decoder, a lowering, the flow, and what they said before.
+#[derive(Clone, Debug)]
+pub(super) struct Chain<D: Resume, L: Resume> {
+    packets: Packets<D>,
+    follower: Follower<L>,
+    memo: Memo<State<D::State, L::State>>,
+    /// What [`Flow::forgotten`] was when the memo was empty.
+    forgotten: u64,
+    patience: Patience,
+    /// The elements of a window that is decoded to be remembered. Empty in between.
+    elements: Vec<Element>,
+}
+
+/// What the meaning of the next plain packets depends on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct State<D, L> {
+    decoder: D,
+    lowering: L,
+    flow: FlowState,
+}
+
+/// What stands behind the packets.
+#[derive(Clone, Debug)]
+struct Follower<L> {
+    lowering: L,
+    flow: Flow,
+    counts: PacketCounts,
+}
+
+impl<D, L> Chain<D, L>
+where
+    D: Windows,
+    L: Lower<Packet = D::Packet> + Resume,
+{
+    pub(super) fn new(decoder: D, lowering: L, flow: Flow) -> Self {
+        Self {
+            packets: Packets::new(decoder),
+            follower: Follower { lowering, flow, counts: PacketCounts::default() },
+            memo: Memo::new(),
+            forgotten: 0,
+            patience: Patience::NEW,
+            elements: Vec::new(),
+        }
+    }
+
+    pub(super) const fn counts(&self) -> PacketCounts {
+        self.follower.counts
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8], program: &Program, sink: &mut impl TakeElements) {
+        let mut input = self.packets.push_carried(bytes, &mut self.follower.following(program, sink));
+        while let Some(next) = input.first_chunk() {
+            let asleep = self.patience.asleep(self.packets.position());
+            if asleep == 0 && self.packets.decoder().window(*next) > 0 {
+                let known = self.by_memo(input, program, sink);
+                input = input.get(known..).unwrap_or_default();
+            }
+            // What comes next is not plain, or not in a state that repeats.
+            let taker = &mut self.follower.following(program, sink);
+            let decoded = self.packets.decode_some(input, asleep.max(1), taker);
+            if decoded == 0 {
+                break;
+            }
+            input = input.get(decoded..).unwrap_or_default();
+        }
+        self.packets.push_to(input, &mut self.follower.following(program, sink));
+    }
+
+    pub(super) fn lose_sync(&mut self, program: &Program, sink: &mut impl TakeElements) {
+        let span = Span::new(self.packets.position(), 0);
+        self.packets.lose_sync_to(&mut self.follower.following(program, sink));
+        self.follower.lowering.lost(span, &mut Flowing { flow: &mut self.follower.flow, program, sink });
+    }
+
+    pub(super) fn finish(&mut self, program: &Program, sink: &mut impl TakeElements) {
+        self.packets.finish_to(&mut self.follower.following(program, sink));
+        self.follower.lowering.finish(&mut Flowing { flow: &mut self.follower.flow, program, sink });
+        self.follower.flow.finish(program, &mut |element| sink.element(element));
+    }
+
+    /// Follows windows of plain packets as long as states repeat; returns how many bytes that were.
+    fn by_memo(&mut self, input: &[u8], program: &Program, sink: &mut impl TakeElements) -> usize {
+        let mut done = 0;
+        loop {
+            if self.memo.is_full() || self.forgotten != self.follower.flow.forgotten() {
+                self.memo.forget();
+                self.forgotten = self.follower.flow.forgotten();
+            }
+            let Some(state) = self.state() else { return done };
+            let state = self.memo.number(state);
+            let rest = input.get(done..).unwrap_or_default();
+            let (known, state) = self.replay(rest, state, sink);
+            self.resume(state);
+            done += known;
+            let rest = input.get(done..).unwrap_or_default();
+            let Some(key) = self.key(rest, state) else { return done };
+            let learned = self.learn(rest, key, program, sink);
+            done += learned;
+            if learned == 0 || self.patience.asleep(self.packets.position()) > 0 {
+                return done;
+            }
+        }
+    }
+
+    /// Repeats what is known; returns for how many bytes, and the state behind them.
+    fn replay(&mut self, input: &[u8], first: StateId, sink: &mut impl TakeElements) -> (usize, StateId) {
+        let mut state = first;
+        let mut done = 0;
+        let mut windows = 0;
+        while let Some(key) = self.key(input.get(done..).unwrap_or_default(), state) {
+            let flow = &mut self.follower.flow;
+            let Some(entry) = self.memo.find(key, |exchanges| flow.allows(exchanges)) else { break };
+            if let Some(exchanges) = self.memo.exchanges_of(entry) {
+                flow.apply(exchanges);
+            }
+            let origin = StreamOffset(self.packets.position().0 + done as u64);
+            let elements = self.memo.elements_of(entry);
+            sink.passage(Passage { elements, origin, totals: entry.totals });
+            self.follower.counts.packets += u64::from(entry.packets);
+            state = entry.next;
+            done += key.bytes as usize;
+            windows += 1;
+        }
+        self.packets.step_over(done);
+        self.patience.found(windows);
+        (done, state)
+    }
+
+    /// Decodes a window that is not known, and remembers what it means; returns how many bytes were decoded.
+    fn learn(&mut self, input: &[u8], key: Key, program: &Program, sink: &mut impl TakeElements) -> usize {
+        let start = self.packets.position();
+        self.patience.missed(start);
+        let stacks = self.follower.flow.watch_stacks();
+        let mut elements = core::mem::take(&mut self.elements);
+        let mut note = |element| elements.push(element);
+        let mut noting = Noting {
+            following: self.follower.following(program, &mut note),
+            packets: 0,
+            plain: true,
+            is_plain: D::is_plain,
+        };
+        let decoded = self.packets.decode_some(input, key.bytes as usize, &mut noting);
+        let (packets, plain) = (noting.packets, noting.plain);
+        elements.iter().for_each(|element| sink.element(*element));
+        let valid =
+            plain && decoded == key.bytes as usize && self.forgotten == self.follower.flow.forgotten();
+        let exchanges = self.follower.flow.exchanges_since(&stacks).filter(|_| valid);
+        if let (Some(exchanges), Some(next)) = (exchanges, self.state()) {
+            let next = self.memo.number(next);
+            elements.iter_mut().for_each(|element| *element = element.relative_to(start));
+            self.memo.insert(key, &Meaning { next, exchanges, elements: &elements, packets });
+        }
+        elements.clear();
+        self.elements = elements;
+        decoded
+    }
+
+    /// The window at the start of `input`, in this state; `None` where there is none of plain packets.
+    #[inline]
+    fn key(&self, input: &[u8], state: StateId) -> Option<Key> {
+        let next = *input.first_chunk()?;
+        let bytes = u32::try_from(self.packets.decoder().window(next)).ok().filter(|bytes| *bytes > 0)?;
+        Some(Key { word: u64::from_le_bytes(next) & below(8 * bytes), state, bytes })
+    }
+
+    fn state(&self) -> Option<State<D::State, L::State>> {
+        let at = self.packets.position();
+        Some(State {
+            decoder: self.packets.decoder().state(at).filter(|_| self.packets.is_between_packets())?,
+            lowering: self.follower.lowering.state(at)?,
+            flow: self.follower.flow.state(at)?,
+        })
+    }
+
+    fn resume(&mut self, state: StateId) {
+        let at = self.packets.position();
+        if let Some(state) = self.memo.state(state) {
+            self.packets.decoder_mut().resume(&state.decoder, at);
+            self.follower.lowering.resume(&state.lowering, at);
+            self.follower.flow.resume(&state.flow, at);
+        }
+    }
+}
+
+/// Whether looking up is worth its time.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    credit: i32,
+    /// Nothing is looked up in front of this byte.
+    asleep_until: StreamOffset,
+}
+
+impl Patience {
+    /// What a new memo may cost before it has to pay: some thousand windows that are not known.
+    const NEW: Self = Self { credit: 1 << 16, asleep_until: StreamOffset(0) };
+
+    /// What entering costs, and a window that is not known, in windows that are.
+    const ENTER: i32 = 2;
+    const MISS: i32 = 8;
+
+    /// How long not to try again, and what to spend then.
+    const SLEEP: u64 = 1 << 19;
+    const AWAKE: i32 = 1 << 12;
+
+    /// How many bytes to decode without looking up.
+    #[inline]
+    fn asleep(&self, position: StreamOffset) -> usize {
+        usize::try_from(self.asleep_until.0.saturating_sub(position.0)).unwrap_or(usize::MAX)
+    }
+
+    fn found(&mut self, windows: i32) {
+        self.credit = (self.credit - Self::ENTER).saturating_add(windows).min(Self::NEW.credit);
+    }
+
+    fn missed(&mut self, position: StreamOffset) {
+        self.credit -= Self::MISS;
+        if self.credit <= 0 {
+            *self = Self { credit: Self::AWAKE, asleep_until: StreamOffset(position.0 + Self::SLEEP) };
+        }
+    }
+}
+
+// The methods from here to the graph are always inlined, so that the frequent packets become one loop.
+
+impl<L> Follower<L> {
+    #[inline(always)]
+    fn following<'a, S>(&'a mut self, program: &'a Program, sink: &'a mut S) -> Following<'a, L, S> {
+        Following { follower: self, program, sink }
+    }
+}
+
+/// Takes items, and tells what they prove.
+struct Following<'a, L, S> {
+    follower: &'a mut Follower<L>,
+    program: &'a Program,
+    sink: &'a mut S,
+}
+
+impl<L: Lower, S: TakeElements> TakeItem<L::Packet> for Following<'_, L, S> {
+    #[inline(always)]
+    fn take(&mut self, item: Item<L::Packet>, span: Span, _bytes: &[u8]) {
+        let Follower { lowering, flow, counts } = self.follower;
+        counts.count(&item);
+        let flowing = &mut Flowing { flow, program: self.program, sink: self.sink };
+        match item {
+            Item::Packet(packet) => lowering.lower(&packet, span, flowing),
+            Item::Malformed(_) => lowering.lost(span, flowing),
+            // Before the first synchronisation nothing was known yet, and behind a malformed stretch nothing is.
+            Item::Unsynchronised => {}
+        }
+    }
+}
+
+/// As [`Following`], and notes which packets it were.
+struct Noting<'a, L: Lower, S> {
+    following: Following<'a, L, S>,
+    packets: u16,
+    plain: bool,
+    is_plain: fn(&L::Packet) -> bool,
+}
+
+impl<L: Lower, S: TakeElements> TakeItem<L::Packet> for Noting<'_, L, S> {
+    #[inline(always)]
+    fn take(&mut self, item: Item<L::Packet>, span: Span, bytes: &[u8]) {
+        self.plain &= matches!(&item, Item::Packet(packet) if (self.is_plain)(packet));
+        self.packets += 1;
+        self.following.take(item, span, bytes);
+    }
+}
+
+/// Takes directives, and tells what they prove.
+struct Flowing<'a, S> {
+    flow: &'a mut Flow,
+    program: &'a Program,
+    sink: &'a mut S,
+}
+
+impl<S: TakeElements> Emit for Flowing<'_, S> {
+    #[inline(always)]
+    fn emit(&mut self, directive: Directive, span: Span) {
+        self.flow.follow(self.program, directive, span, &mut |element| self.sink.element(element));
+    }
+}

@@ -1,0 +1,123 @@
+//! What the memo gives is what the walk gives. In tests the memo is tiny, so that it is full and forgets all the time.
+
+use std::vec;
+use std::vec::Vec;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::protocol::Registers;
+
+const BASE: u32 = 0x1000;
+
+/// nop; bne .+4; b .-4; blx r3; bx lr; it eq; bxeq lr; cbz r0, .; bl .; pop {r4, pc}
+const CODE: [u16; 12] =
+    [0xbf00, 0xd100, 0xe7fc, 0x4798, 0x4770, 0xbf08, 0x4770, 0xb100, 0xf7ff, 0xfffe, 0xbd10, 0xbf00];
+
+fn program(order: &[usize]) -> Program {
+    let code = order.iter().flat_map(|&index| CODE[index % CODE.len()].to_le_bytes());
+    let mut program = Program::new();
+    program.add(Address(BASE), &code.collect::<Vec<_>>()).expect("nothing else is there");
+    program
+}
+
+/// A few packets that come often, and few of the others.
+fn any_packet() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        12 => prop_oneof![Just(0x84), Just(0x88), Just(0xbc), Just(0xc4), Just(0xc0), Just(0x90)].prop_map(|byte| vec![byte]),
+        // Branches of one, two and five bytes, the second one perhaps with exception information.
+        6 => (0_u8..12).prop_map(|to| vec![to << 1 | 1]),
+        3 => (0_u8..12, prop_oneof![Just(0x20_u8), Just(0x21)]).prop_map(|(to, high)| vec![0x81 | to << 1, high]),
+        3 => (0_u8..12, prop_oneof![Just(0x12_u8), Just(0x52), Just(0x1e), Just(0x32)])
+            .prop_map(|(to, information)| vec![0x81 | to << 1, 0x60, information]),
+        1 => (0_u8..12).prop_map(|to| vec![0x81 | to << 1, 0xa0, 0x80, 0x80, 0x10]),
+        3 => Just(vec![0x76]),
+        1 => Just(vec![0x72, 0x85, 0x20]),
+        1 => Just(vec![0x0c]),
+        1 => (0_u8..3).prop_map(|context_id| vec![0x6e, context_id]),
+        1 => (0_u8..128).prop_map(|time| vec![0x42, time]),
+        1 => any::<u8>().prop_map(|byte| vec![byte]),
+    ]
+}
+
+/// A-sync, and an I-sync at the code's start, with a context ID.
+fn start(config: &SourceConfig, context_id: u8) -> Vec<u8> {
+    let a_sync = [0, 0, 0, 0, 0, 0x80];
+    let context_id = [context_id];
+    let i_sync = match config {
+        SourceConfig::Pft(_) => [&[0x08, 0x01, 0x10, 0, 0, 0x21], &context_id[..]],
+        SourceConfig::Etmv3(config) if config.context_id_bytes == 0 => {
+            [&[0x08], &[0x21, 0x01, 0x10, 0, 0][..]]
+        }
+        _ => [&[0x08, context_id[0]], &[0x21, 0x01, 0x10, 0, 0][..]],
+    };
+    [&a_sync, i_sync[0], i_sync[1]].concat()
+}
+
+fn any_config() -> impl Strategy<Value = SourceConfig> {
+    let registers = |etmcr, etmidr| Registers {
+        etmcr: Some(etmcr),
+        etmidr: Some(etmidr),
+        etmccer: Some(0x34c0_1ac2),
+        etmtraceidr: None,
+    };
+    let etmv3 = move |etmcr, etmidr| {
+        SourceConfig::Etmv3(
+            etmv3::Config::from_registers(registers(etmcr, etmidr), None).expect("sound registers"),
+        )
+    };
+    let pft = move |etmcr| {
+        SourceConfig::Pft(
+            pft::Config::from_registers(registers(etmcr, 0x411c_f312), None).expect("sound registers"),
+        )
+    };
+    prop_oneof![
+        Just(etmv3(0x400, 0x4114_f250)),
+        Just(etmv3(0x4400, 0x410c_f250)),
+        Just(etmv3(0x4400, 0x411c_f250)),
+        Just(pft(0x4400)),
+        Just(pft(0x2000_4400)),
+    ]
+}
+
+fn elements(
+    config: &SourceConfig,
+    engine: Engine,
+    bytes: &[u8],
+    program: &Program,
+    size: usize,
+) -> (Vec<Element>, PacketCounts) {
+    let mut elements = Vec::new();
+    let mut stream = FlowStream::with_engine(config, engine);
+    let mut note = |element| elements.push(element);
+    bytes.chunks(size).for_each(|piece| stream.push(piece, program, &mut note));
+    stream.finish(program, &mut note);
+    let counts = stream.counts();
+    (elements, counts)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn what_came_before_means_the_same_again(
+        config in any_config(),
+        order in proptest::collection::vec(0_usize..CODE.len(), 12..40),
+        phrases in proptest::collection::vec(proptest::collection::vec(any_packet(), 1..12), 1..4),
+        song in proptest::collection::vec((0_usize..4, 1_usize..12), 1..20),
+        size in 8_usize..400,
+    ) {
+        let mut bytes = start(&config, 0);
+        for (phrase, times) in song {
+            let phrase = phrases[phrase % phrases.len()].concat();
+            (0..times).for_each(|_| bytes.extend_from_slice(&phrase));
+            if times == 11 {
+                bytes.extend(start(&config, 1));
+            }
+        }
+        let program = program(&order);
+        let walk = elements(&config, Engine::Walk, &bytes, &program, bytes.len());
+        prop_assert_eq!(&elements(&config, Engine::Graph, &bytes, &program, bytes.len()), &walk);
+        prop_assert_eq!(&elements(&config, Engine::Graph, &bytes, &program, size), &walk);
+    }
+}
