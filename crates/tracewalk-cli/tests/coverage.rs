@@ -299,3 +299,40 @@ fn trace_that_is_damaged_is_counted_as_far_as_it_goes_and_the_rest_is_named() {
         outcome.stdout
     );
 }
+
+/// The page's first example is what the command prints.
+#[test]
+fn the_documentation_shows_what_is_printed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(root.join("docs/coverage.md")).unwrap();
+    let (_, example) = page.split_once("```console\n$ tracewalk ").unwrap();
+    let (command, rest) = example.split_once('\n').unwrap();
+    let (_, printed) = rest.split_once("```text\n").unwrap();
+    let (printed, _) = printed.split_once("```").unwrap();
+    let output = support::tracewalk().current_dir(root).args(command.split(' ')).output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), printed);
+}
+
+/// The example of why object branches do not give MC/DC holds: every outcome happens, and `b` never matters.
+#[test]
+fn the_documented_example_has_every_branch_outcome_and_no_independence_of_b() {
+    // The decision as it is compiled: which condition's branch went which way, and the result.
+    let evaluate = |a: bool, b: bool, c: bool| {
+        let mut outcomes = vec![('a', a)];
+        if a {
+            outcomes.push(('b', b));
+        }
+        let result = if a && b {
+            true
+        } else {
+            outcomes.push(('c', c));
+            c
+        };
+        (outcomes, result)
+    };
+    let tests = [(true, true, false), (false, true, false), (true, false, true)];
+    let seen = tests.iter().flat_map(|&(a, b, c)| evaluate(a, b, c).0);
+    assert_eq!(seen.collect::<std::collections::BTreeSet<_>>().len(), 6);
+    let with_a = tests.iter().filter(|(a, ..)| *a).map(|&(a, b, c)| evaluate(a, b, c).1);
+    assert!(with_a.eq([true, true]), "the result does not depend on b in any of them");
+}

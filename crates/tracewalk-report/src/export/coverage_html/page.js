@@ -160,41 +160,64 @@
 
   // ---- the overview ----
 
+  // More rows than anybody reads make a page slow.
+  const MOST_FUNCTIONS = 400;
+  const functions = report.functions.filter((found) => found.name !== null);
+  let shownFunctions = MOST_FUNCTIONS;
+
+  const placeOf = (found) => (found.file === null ? "" : `${report.files[found.file].name}${found.line ? `:${found.line}` : ""}`);
+  const rateOf = (metric) => (found) => permille(found.totals[metric]) ?? -1;
+  const FUNCTION_KEYS = [(found) => found.name, placeOf, (found) => found.entered, rateOf("instructions"), null, rateOf("branches"), null];
+
   function listFunctions() {
-    const rows = report.functions
-      .filter((found) => found.name !== null)
-      .map((found) => {
-        const file = found.file === null ? null : report.files[found.file];
-        const place = file ? `${file.name}${found.line ? `:${found.line}` : ""}` : "";
-        const link = file ? element("a", { href: address(file.name, found.line), text: found.name }) : found.name;
-        const row = element("tr", {}, element("td", {}, link), element("td", { text: place }));
-        row.append(element("td", { class: "number", "data-value": found.entered, text: number(found.entered) }));
-        for (const tally of [found.totals.instructions, found.totals.branches]) {
-          const rate = element("td", { class: `rate ${grade(tally)}`, "data-value": permille(tally) ?? -1 }, bar(tally), value(tally));
-          const counts = tally.found ? `${tally.covered}/${tally.found}` : "";
-          row.append(rate, element("td", { class: "number counts", text: counts }));
-        }
-        return row;
-      });
-    $("functions").tBodies[0].append(...rows);
+    const rows = functions.slice(0, shownFunctions).map((found) => {
+      const link = found.file === null ? found.name : element("a", { href: address(report.files[found.file].name, found.line), text: found.name });
+      const row = element("tr", {}, element("td", {}, link), element("td", { text: placeOf(found) }));
+      row.append(element("td", { class: "number", "data-value": found.entered, text: number(found.entered) }));
+      for (const tally of [found.totals.instructions, found.totals.branches]) {
+        const rate = element("td", { class: `rate ${grade(tally)}` }, bar(tally), value(tally));
+        const counts = tally.found ? `${tally.covered}/${tally.found}` : "";
+        row.append(rate, element("td", { class: "number counts", text: counts }));
+      }
+      return row;
+    });
+    $("functions").tBodies[0].replaceChildren(...rows);
     $("functions").hidden = $("functions-title").hidden = rows.length === 0;
+    $("more-functions").hidden = functions.length <= shownFunctions;
+    $("more-functions").textContent = `Show all ${number(functions.length)} functions`;
   }
 
-  function makeSortable(table) {
+  function showAllFunctions() {
+    shownFunctions = Infinity;
+    listFunctions();
+  }
+
+  function sortFunctions(column, ascending) {
+    const key = FUNCTION_KEYS[column];
+    const order = (a, b) => (typeof a === "string" ? a.localeCompare(b) : a - b);
+    functions.sort((a, b) => (ascending ? order(key(a), key(b)) : order(key(b), key(a))));
+    listFunctions();
+  }
+
+  function sortFiles(column, ascending) {
+    const body = $("files").tBodies[0];
+    const key = (row) => (column === 0 ? row.cells[0].textContent : Number(row.cells[column].dataset.value));
+    const order = (a, b) => (typeof a === "string" ? a.localeCompare(b) : a - b);
+    body.append(...[...body.rows].sort((a, b) => (ascending ? order(key(a), key(b)) : order(key(b), key(a)))));
+  }
+
+  /** Sorts by a column whose head is clicked. */
+  function makeSortable(table, sortRows) {
     const heads = [...table.tHead.rows[0].cells];
     heads.forEach((head, column) => {
-      if (!head.dataset.sort) return;
+      if (head.dataset.sort === undefined) return;
       head.tabIndex = 0;
       head.setAttribute("role", "columnheader");
       const sort = () => {
         const ascending = head.getAttribute("aria-sort") !== "ascending";
         heads.forEach((other) => other.removeAttribute("aria-sort"));
         head.setAttribute("aria-sort", ascending ? "ascending" : "descending");
-        const text = (row) => row.cells[column].textContent;
-        const figure = (row) => Number(row.cells[column].dataset.value ?? -1);
-        const order = head.dataset.sort === "text" ? (a, b) => text(a).localeCompare(text(b)) : (a, b) => figure(a) - figure(b);
-        const rows = [...table.tBodies[0].rows].sort((a, b) => (ascending ? order(a, b) : order(b, a)));
-        table.tBodies[0].append(...rows);
+        sortRows(column, ascending);
       };
       head.addEventListener("click", sort);
       head.addEventListener("keydown", (event) => event.key === "Enter" && sort());
@@ -571,8 +594,9 @@
   if (theme) document.documentElement.dataset.theme = theme;
   buildTree();
   listFunctions();
-  makeSortable($("files"));
-  makeSortable($("functions"));
+  makeSortable($("files"), sortFiles);
+  makeSortable($("functions"), sortFunctions);
+  $("more-functions").addEventListener("click", showAllFunctions);
   $("tree").addEventListener("keydown", treeKeys);
   $("search").addEventListener("input", () => search($("search").value));
   $("search").addEventListener("keydown", searchKeys);
