@@ -1,5 +1,6 @@
 //! The command line: options in, plain values out. What they mean is decided elsewhere.
 
+mod arrival;
 mod coverage;
 mod profile;
 mod recording;
@@ -14,6 +15,7 @@ use tracewalk::ids::TraceId;
 use tracewalk_input::capture::{Container, SourceDescription};
 use tracewalk_input::image::ImageRequest;
 
+pub(crate) use arrival::ArrivalArgs;
 pub(crate) use coverage::{Coverage, CoverageFormat, Limit, Merge};
 pub(crate) use profile::{Calls, CostChoice, Profile, ProfileFormat, ProfileRows};
 pub(crate) use recording::RecordingArgs;
@@ -134,6 +136,9 @@ pub(crate) enum Command {
 pub(crate) struct CaptureArgs {
     /// A file of trace bytes, a capture.toml, or a snapshot directory; - is standard input.
     ///
+    /// tcp:HOST:PORT is a server that sends trace bytes as they are, like the legacy port of orbuculum. It and standard
+    /// input are decoded as their bytes come.
+    ///
     /// A recording of a logic analyser (a sigrok session, VCD or CSV) stands for the bytes on its wires.
     ///
     /// Memory that holds the trace may also be Intel HEX, S-records, an ELF core file, or text as GDB, OpenOCD, J-Link,
@@ -160,6 +165,9 @@ pub(crate) struct CaptureArgs {
     /// Find nothing out: what is not said and is needed is an error.
     #[arg(long, help_heading = "Capture")]
     pub(crate) strict: bool,
+
+    #[command(flatten)]
+    pub(crate) arrival: ArrivalArgs,
 
     /// A source: [ID=]PROTOCOL[,key=value…].
     ///

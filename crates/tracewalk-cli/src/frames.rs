@@ -35,12 +35,10 @@ impl Frames {
         Self::scan_with(Deframer::new(framing).without_recovery(), bytes, framing)
     }
 
-    fn scan_with(mut deframer: Deframer, bytes: &[u8], framing: Framing) -> Self {
-        let mut counts = Counts::default();
-        deframer.push(bytes, &mut counts);
-        deframer.finish(&mut counts);
-        let Counts { sources, samples, discontinuities, in_front } = counts;
-        Self { framing, account: *deframer.account(), sources, samples, discontinuities, in_front }
+    fn scan_with(deframer: Deframer, bytes: &[u8], framing: Framing) -> Self {
+        let mut scan = Scan { framing, deframer, counts: Counts::default() };
+        scan.push(bytes);
+        scan.finish()
     }
 
     /// How many bytes were lost, other than those in front of the first frame.
@@ -49,7 +47,32 @@ impl Frames {
     }
 }
 
-#[derive(Default)]
+/// Counts what frames hold that come piece by piece.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    framing: Framing,
+    deframer: Deframer,
+    counts: Counts,
+}
+
+impl Scan {
+    pub(crate) fn new(framing: Framing) -> Self {
+        Self { framing, deframer: Deframer::new(framing), counts: Counts::default() }
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.deframer.push(bytes, &mut self.counts);
+    }
+
+    pub(crate) fn finish(mut self) -> Frames {
+        self.deframer.finish(&mut self.counts);
+        let Self { framing, deframer, counts } = self;
+        let Counts { sources, samples, discontinuities, in_front } = counts;
+        Frames { framing, account: *deframer.account(), sources, samples, discontinuities, in_front }
+    }
+}
+
+#[derive(Debug, Default)]
 struct Counts {
     sources: BTreeMap<TraceId, u64>,
     pub(crate) samples: BTreeMap<TraceId, Sample>,

@@ -13,13 +13,20 @@ use anstyle::{AnsiColor, Style};
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
     quiet: bool,
+    /// Whether nothing is said at all.
+    muted: bool,
     /// Whether something was said that makes the exit status 2.
     failed: AtomicBool,
 }
 
 impl Messages {
     pub(crate) const fn new(quiet: bool) -> Self {
-        Self { quiet, failed: AtomicBool::new(false) }
+        Self { quiet, muted: false, failed: AtomicBool::new(false) }
+    }
+
+    /// Says nothing: for a try.
+    pub(crate) const fn muted() -> Self {
+        Self { quiet: true, muted: true, failed: AtomicBool::new(false) }
     }
 
     /// Something was found out.
@@ -31,6 +38,9 @@ impl Messages {
 
     /// Something is not as it should be; the work goes on.
     pub(crate) fn warning(&self, text: impl fmt::Display) {
+        if self.muted {
+            return;
+        }
         say("warning", AnsiColor::Yellow.on_default().bold(), &text);
     }
 

@@ -1,8 +1,10 @@
 //! Standard output.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::Path;
+use std::rc::Rc;
 
 use anstream::{AutoStream, ColorChoice};
 use tracewalk_report::Palette;
@@ -10,14 +12,31 @@ use tracewalk_report::Palette;
 use crate::args::When;
 use crate::failure::Failure;
 
-/// Standard output, buffered.
-pub(crate) type Output = BufWriter<StdoutLock<'static>>;
+/// Standard output, buffered. Its clones share the buffer: one writes, another one has it shown.
+#[derive(Clone, Debug)]
+pub(crate) struct Output(Rc<RefCell<BufWriter<StdoutLock<'static>>>>);
 
 /// How much is written at once.
 const BUFFER: usize = 1 << 16;
 
 pub(crate) fn standard_output() -> Output {
-    BufWriter::with_capacity(BUFFER, io::stdout().lock())
+    Output(Rc::new(RefCell::new(BufWriter::with_capacity(BUFFER, io::stdout().lock()))))
+}
+
+impl Write for Output {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.borrow_mut().write_all(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.borrow_mut().flush()
+    }
 }
 
 /// Writes to a file, or to standard output.

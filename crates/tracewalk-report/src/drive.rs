@@ -23,8 +23,26 @@ pub struct Input<'a> {
     pub capture: &'a [u8],
     /// How the source's bytes lie in them.
     pub carrier: Carrier,
+    /// What comes behind these bytes later. The last stretch goes on into it.
+    pub rest: Option<&'a dyn Rest>,
     /// Called now and then with the number of capture bytes that are done.
     pub progress: &'a dyn Progress,
+}
+
+/// The part of a capture that is still to come.
+pub trait Rest: std::fmt::Debug {
+    /// Calls `take` with each piece as it comes, as long as it answers yes and something comes. An error is one of
+    /// whoever waits for the results, and ends the work.
+    fn each(&self, take: &mut dyn FnMut(&[u8]) -> bool) -> io::Result<Ending>;
+}
+
+/// Why nothing comes any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The capture ends here: a packet that is cut is damaged.
+    Complete,
+    /// Nobody waits any longer: a packet that is cut is not of interest.
+    Open,
 }
 
 /// How a source's bytes lie in a capture.
@@ -73,10 +91,11 @@ impl Progress for NoProgress {
 }
 
 impl<'a> Input<'a> {
-    /// The first `bytes` bytes of the capture, or all of it.
+    /// The first `bytes` bytes of what is there of the capture, or all of that.
     #[must_use]
     pub fn head(self, bytes: usize) -> Self {
-        Self { capture: self.capture.get(..bytes).unwrap_or(self.capture), progress: &NoProgress, ..self }
+        let capture = self.capture.get(..bytes).unwrap_or(self.capture);
+        Self { capture, rest: None, progress: &NoProgress, ..self }
     }
 
     /// Decodes the source's packets and calls `look` with each. The first error of `look` ends the work.
@@ -90,9 +109,12 @@ impl<'a> Input<'a> {
             look: Look::new(look),
             statistics: Statistics::default(),
         };
-        self.feed(&mut work);
+        let ending = self.feed(&mut work)?;
         let PacketWork { mut stream, mut places, mut look, mut statistics } = work;
         statistics.bytes = places.end().0;
+        if ending == Ending::Open {
+            stream.forget_incomplete();
+        }
         stream.finish(&mut |item, span, bytes| {
             note_packet(&mut statistics, item);
             look.packet(item, span, bytes, &mut places);
@@ -112,9 +134,12 @@ impl<'a> Input<'a> {
             look: Look::new(look),
             statistics: Statistics::default(),
         };
-        self.feed(&mut work);
+        let ending = self.feed(&mut work)?;
         let FlowWork { mut stream, mut places, mut look, mut statistics, .. } = work;
         statistics.bytes = places.end().0;
+        if ending == Ending::Open {
+            stream.forget_incomplete();
+        }
         stream.finish(program, &mut |element| {
             statistics.element(&element);
             look.flow(element, &mut places);
@@ -126,30 +151,40 @@ impl<'a> Input<'a> {
     }
 
     /// Calls `sink` with the source's bytes, piece by piece.
-    fn feed(&self, sink: &mut impl Take) {
+    fn feed(&self, sink: &mut impl Take) -> io::Result<Ending> {
         match &self.carrier {
             &Carrier::Frames { framing, id } => {
                 let mut deframer = Deframer::new(framing);
                 let mut only = OnlySource { id, sink };
-                self.chunks(0..self.capture.len(), |_, chunk| {
+                let mut push = |chunk: &[u8]| {
                     deframer.push(chunk, &mut only);
                     !only.sink.has_failed()
-                });
+                };
+                self.chunks(0..self.capture.len(), |_, chunk| push(chunk));
+                let ending = self.each_of_rest(push)?;
                 deframer.finish(&mut only);
+                Ok(ending)
             }
             Carrier::Stretches(stretches) => {
                 for stretch in stretches {
                     if !stretch.continues && sink.places().end().0 > 0 {
                         sink.lose_sync();
                     }
-                    self.chunks(stretch.bytes.clone(), |at, chunk| {
-                        sink.places().append_contiguous(at, chunk.len() as u64);
-                        sink.take(chunk);
-                        !sink.has_failed()
-                    });
+                    self.chunks(stretch.bytes.clone(), |at, chunk| sink.take_contiguous(at, chunk));
                 }
+                let mut at = CaptureOffset(self.capture.len() as u64);
+                self.each_of_rest(|chunk| {
+                    let goes_on = sink.take_contiguous(at, chunk);
+                    at.0 += chunk.len() as u64;
+                    goes_on
+                })
             }
         }
+    }
+
+    /// Calls `work` with what comes behind the capture's bytes, as long as it answers yes.
+    fn each_of_rest(&self, mut work: impl FnMut(&[u8]) -> bool) -> io::Result<Ending> {
+        self.rest.map_or(Ok(Ending::Complete), |rest| rest.each(&mut work))
     }
 
     /// Calls `work` with a part of the capture, chunk by chunk, as long as it answers yes.
@@ -183,6 +218,13 @@ trait Take {
     fn lose_sync(&mut self);
 
     fn has_failed(&self) -> bool;
+
+    /// Takes the next bytes, which stand at this place and one behind the other; answers whether it wants more.
+    fn take_contiguous(&mut self, at: CaptureOffset, bytes: &[u8]) -> bool {
+        self.places().append_contiguous(at, bytes.len() as u64);
+        self.take(bytes);
+        !self.has_failed()
+    }
 }
 
 /// Hands on one source's bytes of a formatted capture.
@@ -348,7 +390,7 @@ mod tests {
     /// Name, place and size of each packet.
     fn packets(capture: &[u8], carrier: Carrier) -> Vec<(String, u64, usize)> {
         let mut found = Vec::new();
-        let input = Input { capture, carrier, progress: &NoProgress };
+        let input = Input { capture, carrier, rest: None, progress: &NoProgress };
         let statistics = input.packets(&config(), |record| {
             let name = match record.content {
                 PacketItem::Packet(packet) => packet.name(),
@@ -383,6 +425,97 @@ mod tests {
         assert_eq!(found.len(), 5);
     }
 
+    /// The part of a capture behind its first bytes, in pieces of one byte.
+    #[derive(Debug)]
+    struct Later<'a>(&'a [u8], Ending);
+
+    impl Rest for Later<'_> {
+        fn each(&self, take: &mut dyn FnMut(&[u8]) -> bool) -> io::Result<Ending> {
+            let _ = self.0.chunks(1).all(take);
+            Ok(self.1)
+        }
+    }
+
+    /// The places of the packets, or the error of a capture of which this much is there and the rest comes later.
+    fn packets_later(capture: &[u8], carrier: &Carrier, there: usize, ending: Ending) -> Vec<(String, u64)> {
+        let (head, rest) = capture.split_at(there);
+        let rest = Later(rest, ending);
+        let input =
+            Input { capture: head, carrier: carrier.clone(), rest: Some(&rest), progress: &NoProgress };
+        let mut found = Vec::new();
+        let statistics = input.packets(&config(), |record| {
+            let name = match record.content {
+                PacketItem::Packet(packet) => packet.name(),
+                PacketItem::Malformed(_) => "malformed",
+                PacketItem::Unsynchronised => "unsynced",
+            };
+            found.push((name.to_owned(), record.at.0));
+            Ok(())
+        });
+        assert!(statistics.is_ok());
+        found
+    }
+
+    #[test]
+    fn what_comes_later_is_decoded_as_if_it_had_been_there() {
+        let id = TraceId::new(2).unwrap();
+        let mut framed = Vec::new();
+        let mut formatter = Formatter::new(FormatterOptions::default());
+        formatter.write(id, &SOURCE, &mut framed);
+        formatter.flush(&mut framed);
+        let all = [
+            (framed.clone(), Carrier::Frames { framing: Framing::Buffer, id }),
+            (SOURCE.to_vec(), Carrier::Stretches(vec![Stretch::all(0)])),
+        ];
+        for (capture, carrier) in all {
+            let whole = packets_later(&capture, &carrier, 0, Ending::Complete);
+            assert_eq!(whole.len(), 5);
+            for there in 0..=capture.len() {
+                let carrier = match &carrier {
+                    Carrier::Stretches(_) => Carrier::Stretches(vec![Stretch::all(there)]),
+                    frames @ Carrier::Frames { .. } => frames.clone(),
+                };
+                assert_eq!(packets_later(&capture, &carrier, there, Ending::Complete), whole);
+            }
+        }
+    }
+
+    #[test]
+    fn a_packet_that_is_cut_is_malformed_unless_nobody_waits_for_its_rest() {
+        let carrier = Carrier::Stretches(vec![Stretch::all(0)]);
+        let names = |ending| {
+            let found = packets_later(&SOURCE[..10], &carrier, 0, ending);
+            found.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(Ending::Complete), ["a_sync", "malformed"]);
+        assert_eq!(names(Ending::Open), ["a_sync"]);
+    }
+
+    #[test]
+    fn whoever_waits_may_end_the_work() {
+        #[derive(Debug)]
+        struct Broken;
+        impl Rest for Broken {
+            fn each(&self, take: &mut dyn FnMut(&[u8]) -> bool) -> io::Result<Ending> {
+                assert!(take(&SOURCE));
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+        }
+        let carrier = Carrier::Stretches(vec![Stretch::all(0)]);
+        let input = Input { capture: &[], carrier, rest: Some(&Broken), progress: &NoProgress };
+        let error = input.packets(&config(), |_| Ok(())).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+        // The first error of `look` ends it as well.
+        let later = Later(&SOURCE, Ending::Complete);
+        let input = Input { rest: Some(&later), ..input };
+        let mut looked = 0;
+        let error = input.packets(&config(), |_| {
+            looked += 1;
+            Err(io::ErrorKind::Other.into())
+        });
+        assert_eq!((error.unwrap_err().kind(), looked), (io::ErrorKind::Other, 1));
+    }
+
     #[test]
     fn stretches_are_joined_only_where_they_continue() {
         // The I-sync is cut in two.
@@ -407,7 +540,7 @@ mod tests {
     #[test]
     fn the_first_error_ends_the_work() {
         let carrier = Carrier::Stretches(vec![Stretch::all(SOURCE.len())]);
-        let input = Input { capture: &SOURCE, carrier, progress: &NoProgress };
+        let input = Input { capture: &SOURCE, carrier, rest: None, progress: &NoProgress };
         let mut seen = 0;
         let result = input.packets(&config(), |_| {
             seen += 1;

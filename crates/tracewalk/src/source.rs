@@ -148,6 +148,15 @@ impl PacketStream {
             PacketChain::Pft(packets) => packets.finish(&mut described(sink)),
         }
     }
+
+    /// Nobody waits for the rest of a packet that has begun: see [`Packets::forget_incomplete`].
+    pub fn forget_incomplete(&mut self) -> usize {
+        match &mut self.0 {
+            PacketChain::Etmv3(packets) => packets.forget_incomplete(),
+            PacketChain::Mtb(packets) => packets.forget_incomplete(),
+            PacketChain::Pft(packets) => packets.forget_incomplete(),
+        }
+    }
 }
 
 /// A sink for any protocol's items.
@@ -245,6 +254,15 @@ impl FlowStream {
             FlowChain::Etmv3(chain) => chain.finish(program, sink),
             FlowChain::Mtb(chain) => chain.finish(program, sink),
             FlowChain::Pft(chain) => chain.finish(program, sink),
+        }
+    }
+
+    /// Nobody waits for the rest of a packet that has begun: see [`Packets::forget_incomplete`].
+    pub fn forget_incomplete(&mut self) -> usize {
+        match &mut self.0 {
+            FlowChain::Etmv3(chain) => chain.forget_incomplete(),
+            FlowChain::Mtb(chain) => chain.forget_incomplete(),
+            FlowChain::Pft(chain) => chain.forget_incomplete(),
         }
     }
 

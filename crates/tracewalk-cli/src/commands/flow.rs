@@ -19,15 +19,19 @@ use crate::work::Work;
 /// Prints what was executed.
 pub(crate) fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
-    let mut work = Work::open(&args.capture, messages)?;
+    let mut work = Work::open_live(&args.capture, messages)?;
     let mut out = standard_output();
-    let mut exporter = exporter(args, &mut out);
+    let at_once = work.show_at_once(&out);
+    let mut exporter = exporter(args, at_once, &mut out);
     exporter.begin()?;
     let mut total = Statistics::default();
     let names = (args.format == FlowFormat::Text).then_some(args.source_dirs.as_slice());
-    for job in work.jobs.clone() {
+    // More of them may be found when a capture that comes has come.
+    for index in 0.. {
+        let Some(job) = work.jobs.get(index).cloned() else { break };
         let code = work.code(&job, names, messages)?;
         total.add(&follow::source(&work, &job, code, args.trust_image, &mut *exporter, messages)?);
+        work.end_job(messages)?;
     }
     drop(exporter);
     out.flush()?;
@@ -37,7 +41,7 @@ pub(crate) fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
     Ok(())
 }
 
-fn exporter<'a>(args: &Flow, out: &'a mut Output) -> Box<dyn Export<FlowRecord> + 'a> {
+fn exporter<'a>(args: &Flow, at_once: bool, out: &'a mut Output) -> Box<dyn Export<FlowRecord> + 'a> {
     let options = ListingOptions { palette: palette(), source_lines: args.source_lines };
     let exporter: Box<dyn Export<FlowRecord> + 'a> = match args.format {
         FlowFormat::Text if args.functions => Box::new(CallTree::new(
@@ -45,6 +49,7 @@ fn exporter<'a>(args: &Flow, out: &'a mut Output) -> Box<dyn Export<FlowRecord> 
             CallTreeOptions { palette: options.palette, depth: None, fold: true, window: Window::default() },
         )),
         FlowFormat::Text => Box::new(Listing::new(out, options)),
+        FlowFormat::Runs if at_once => Box::new(Runs::new(out).at_once()),
         FlowFormat::Runs => Box::new(Runs::new(out)),
         FlowFormat::Jsonl => Box::new(FlowJsonl::new(out)),
         FlowFormat::None => Box::new(Nothing),

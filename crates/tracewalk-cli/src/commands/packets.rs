@@ -21,8 +21,9 @@ use crate::work::{Job, Work};
 /// Prints the packets.
 pub(crate) fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
-    let work = Work::open(&args.capture, messages)?;
+    let mut work = Work::open_live(&args.capture, messages)?;
     let mut out = standard_output();
+    work.show_at_once(&out);
     let mut exporter: Box<dyn for<'a> Export<PacketRecord<'a>> + '_> = match args.format {
         PacketsFormat::Text => Box::new(PacketsText::new(&mut out, palette())),
         PacketsFormat::Jsonl => Box::new(PacketsJsonl::new(&mut out)),
@@ -30,8 +31,11 @@ pub(crate) fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
     };
     exporter.begin()?;
     let mut total = Statistics::default();
-    for job in &work.jobs {
-        total.add(&packets(&work, job, &mut *exporter, messages)?);
+    // More of them may be found when a capture that comes has come.
+    for index in 0.. {
+        let Some(job) = work.jobs.get(index).cloned() else { break };
+        total.add(&packets(&work, &job, &mut *exporter, messages)?);
+        work.end_job(messages)?;
     }
     drop(exporter);
     out.flush()?;

@@ -75,7 +75,12 @@ impl Sample {
         let ends = self.breaks.iter().copied().chain([self.bytes.len()]);
         let stretches =
             starts.zip(ends).map(|(start, end)| Stretch { bytes: start..end, continues: false }).collect();
-        Input { capture: &self.bytes, carrier: Carrier::Stretches(stretches), progress: &NoProgress }
+        Input {
+            capture: &self.bytes,
+            carrier: Carrier::Stretches(stretches),
+            rest: None,
+            progress: &NoProgress,
+        }
     }
 
     /// Adds the source's next bytes, as far as they are wanted.

@@ -72,7 +72,7 @@ impl Work {
         };
         let id = source.id.or(config.trace_id());
         let is_absent = |frames: &Frames| id.is_some_and(|id| !frames.sources.contains_key(&id));
-        if contents.frames.as_ref().is_some_and(is_absent) {
+        if !self.arriving && contents.frames.as_ref().is_some_and(is_absent) {
             return Ok(None);
         }
         let carrier = match (&contents.frames, id) {

@@ -1,9 +1,11 @@
 //! A capture, what the user says of it, and what was found out of the rest: everything that a command works on.
 
+mod arrival;
 mod contents;
 mod correct;
 mod job;
 mod known;
+mod live;
 mod memory;
 mod options;
 mod strict;
@@ -32,10 +34,12 @@ use crate::guess::{self, Finding, Place, RawImage};
 use crate::messages::Messages;
 use crate::sources::config;
 
+use arrival::Arrival;
 pub(crate) use contents::Contents;
 use contents::Identified;
 pub(crate) use job::Job;
 use known::Known;
+use live::Live;
 pub(crate) use memory::Dumped;
 
 /// A capture and the sources in it that can be decoded.
@@ -60,6 +64,10 @@ pub(crate) struct Work {
     vector_table: Option<Address>,
     /// What is known of the programs, to find out what else may be wrong.
     known: Known,
+    /// Whether the buffer's bytes are only the beginning of what comes.
+    arriving: bool,
+    /// What is still coming.
+    live: Option<Live>,
 }
 
 /// What the memory of a source's core depends on.
@@ -68,7 +76,29 @@ type ProgramKey = (Option<String>, Option<Profile>);
 impl Work {
     /// Opens what the arguments name, and finds out what they do not say.
     pub(crate) fn open(args: &CaptureArgs, messages: &Messages) -> Result<Self, Failure> {
-        let mut capture = Capture::open_with(&args.capture, &args.recording.options())?;
+        let capture = match arrival::place(args)? {
+            None => Capture::open_with(&args.capture, &args.recording.options())?,
+            Some(place) => Arrival::open(place, args)?.whole(args, messages)?,
+        };
+        Self::of(capture, args, false, messages)
+    }
+
+    /// As [`Work::open`]; a capture that comes over time is opened as soon as it is known what it is. The caller has to
+    /// decode the jobs in their order, each once, and call [`Work::end_job`] behind each.
+    pub(crate) fn open_live(args: &CaptureArgs, messages: &Messages) -> Result<Self, Failure> {
+        match arrival::place(args)? {
+            None => Self::open(args, messages),
+            Some(place) => Arrival::open(place, args)?.begin(args, messages),
+        }
+    }
+
+    /// Finds out what neither the capture nor the arguments say. Of one that is `arriving` more comes later.
+    fn of(
+        mut capture: Capture,
+        args: &CaptureArgs,
+        arriving: bool,
+        messages: &Messages,
+    ) -> Result<Self, Failure> {
         for note in &capture.notes {
             messages.warning(format_args!("{note}; it is left out"));
         }
@@ -101,6 +131,8 @@ impl Work {
             dumps,
             halted_at: args.mtb_pc.map(Address),
             known: Known::default(),
+            arriving,
+            live: None,
         };
         let mut known = Known::of(&mut work.loader, &work.capture, &work.dumps, Some(messages))?;
         let mut seen = work.look(args, &known)?;
@@ -122,7 +154,7 @@ impl Work {
     /// The bytes of a job's source.
     pub(crate) fn input<'a>(&'a self, job: &Job, progress: &'a dyn Progress) -> Input<'a> {
         let capture = &*self.buffer(job).bytes;
-        Input { capture, carrier: job.carrier.clone(), progress }
+        Input { capture, carrier: job.carrier.clone(), rest: self.rest(), progress }
     }
 
     /// The buffer that a job's source is in.
@@ -236,10 +268,16 @@ impl Work {
                 Err(failure) if self.capture.buffers.len() > 1 => messages.incomplete(failure),
                 nothing => nothing?,
             }
-            tell::other_sources(&contents, found, &self.known, messages);
+        }
+        // What else is in a capture that is still coming is told when it has come.
+        if args.ids.is_empty() && !self.arriving {
+            let sources = found.iter().map(|found| &found.source).collect::<Vec<_>>();
+            tell::other_sources(&contents, &sources, &self.known, messages);
         }
         tell::findings(&contents, found, messages);
-        tell::damage(&contents, buffer, messages);
+        if !self.arriving {
+            tell::damage(&contents, buffer, messages);
+        }
         for job in &jobs {
             self.tell_correction(job, messages);
         }

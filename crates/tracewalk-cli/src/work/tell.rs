@@ -4,7 +4,7 @@ use tracewalk::frame::Framing;
 use tracewalk::ids::TraceId;
 use tracewalk_input::Origin;
 use tracewalk_input::capture::dump::MemoryDump;
-use tracewalk_input::capture::{Buffer, Capture};
+use tracewalk_input::capture::{Buffer, Capture, SourceDescription};
 use tracewalk_input::image::ImageRequest;
 
 use super::contents::{Identified, recognise};
@@ -25,14 +25,18 @@ pub(super) fn refuse_wrong_files(capture: &Capture, memory: &[Option<MemoryDump>
             let hint = format!("give the trace's file first, and the program with --image {file}");
             return Err(Failure::input(format!("{file}: is an ELF file, expected trace bytes"), hint));
         }
-        let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
-        if head.iter().all(is_text) {
+        if is_text(head) {
             let hint = "give the file of trace bytes, a capture.toml or a snapshot directory, or memory as GDB (x/256wx), \
                         OpenOCD, J-Link, pyOCD or probe-rs print it";
             return Err(Failure::input(format!("{file}: is text, expected trace bytes"), hint));
         }
     }
     Ok(())
+}
+
+/// Whether bytes are text. Trace has zeros soon.
+pub(super) fn is_text(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~'))
 }
 
 impl Work {
@@ -169,9 +173,14 @@ pub(super) fn refuse_nothing(found: &[Identified], buffer: &Buffer, known: &Know
 }
 
 /// Says what else is in a buffer, and what is not.
-pub(super) fn other_sources(contents: &Contents, found: &[Identified], known: &Known, messages: &Messages) {
+pub(super) fn other_sources(
+    contents: &Contents,
+    sources: &[&SourceDescription],
+    known: &Known,
+    messages: &Messages,
+) {
     let Some(frames) = &contents.frames else { return };
-    let is_known = |id: &TraceId| found.iter().any(|found| found.source.id == Some(*id));
+    let is_known = |id: &TraceId| sources.iter().any(|source| source.id == Some(*id));
     for (id, bytes) in frames.sources.iter().filter(|(id, _)| !is_known(id)) {
         let reads_as = frames.samples.get(id).and_then(|sample| recognise(Some(*id), sample, known));
         let option = reads_as.map_or_else(
@@ -183,7 +192,7 @@ pub(super) fn other_sources(contents: &Contents, found: &[Identified], known: &K
             counted(*bytes, "byte")
         ));
     }
-    for source in found.iter().map(|found| &found.source) {
+    for source in sources {
         let Some(id) = source.id.filter(|id| !frames.sources.contains_key(id)) else { continue };
         // A description names every trace unit of a chip, an option only those that are meant.
         if source.origin == Origin::Option("--source") {

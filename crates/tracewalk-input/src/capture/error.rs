@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::dump::DumpProblem;
+use super::stream::StreamProblem;
 use super::wire::RecordingProblem;
 use crate::file::FileProblem;
 use crate::paths::PathProblem;
@@ -133,6 +134,8 @@ pub enum CaptureErrorKind {
         /// The greatest number.
         limit: usize,
     },
+    /// A capture that comes over time cannot be opened.
+    Stream(StreamProblem),
     /// A logic analyser's recording cannot be read.
     Recording(RecordingProblem),
 }
@@ -169,6 +172,7 @@ impl CaptureError {
             Kind::TraceId { .. } => Some("give the source's ID with --source ID=PROTOCOL".to_owned()),
             Kind::Dump(problem) => Some(problem.hint().to_owned()),
             Kind::Recording(problem) => problem.hint(),
+            Kind::Stream(problem) => Some(problem.hint().to_owned()),
             Kind::Toml(_)
             | Kind::Line { .. }
             | Kind::BeforeSection { .. }
@@ -229,6 +233,7 @@ impl fmt::Display for CaptureErrorKind {
             }
             Self::Dump(problem) => problem.fmt(f),
             Self::Recording(problem) => problem.fmt(f),
+            Self::Stream(problem) => problem.fmt(f),
             Self::NoBuffer => f.write_str("describes no trace buffer"),
         }
     }

@@ -32,6 +32,7 @@ mod ini;
 mod registers;
 mod snapshot;
 mod source;
+pub mod stream;
 mod unused;
 pub mod wire;
 mod write;

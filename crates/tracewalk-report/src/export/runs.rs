@@ -18,6 +18,8 @@ pub struct Runs<W> {
     open: Option<Run>,
     /// The lines not yet written out, to write them in few calls.
     text: Vec<u8>,
+    /// Lines are written out when they come to this many bytes.
+    enough: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -27,13 +29,19 @@ struct Run {
     isa: Isa,
 }
 
-/// Lines are written out when they come to this many bytes.
+/// How many bytes are worth a call.
 const ENOUGH: usize = 1 << 14;
 
 impl<W: Write> Runs<W> {
     /// Writes to `out`.
     pub const fn new(out: W) -> Self {
-        Self { out, open: None, text: Vec::new() }
+        Self { out, open: None, text: Vec::new(), enough: ENOUGH }
+    }
+
+    /// Keeps no line back, for somebody who waits for the next one.
+    #[must_use]
+    pub fn at_once(self) -> Self {
+        Self { enough: 1, ..self }
     }
 
     fn block(&mut self, block: &Block) {
@@ -134,7 +142,7 @@ impl<W: Write> Export<FlowRecord> for Runs<W> {
             Element::Event(event) => self.event(event.kind),
             Element::Gap(gap) => self.gap(gap.reason),
         }
-        if self.text.len() >= ENOUGH { self.write_out() } else { Ok(()) }
+        if self.text.len() >= self.enough { self.write_out() } else { Ok(()) }
     }
 
     fn end_section(&mut self) -> io::Result<()> {
@@ -150,6 +158,7 @@ mod tests {
     use tracewalk::directive::BeginReason;
     use tracewalk::flow::Contradiction;
     use tracewalk::ids::{Exception, Location, TraceId};
+    use tracewalk::span::CaptureOffset;
 
     fn runs(elements: &[Element]) -> String {
         let mut out = Vec::new();
@@ -206,6 +215,20 @@ mod tests {
         let expected = "# tracewalk runs 1\nS 02\nR 100 102 t32\nX 15 102\nR 102 104 t32\nT\nR 104 106 t32\nX - -\n\
                         N c0058100\nU\nR 106 108 t32\nO\nR 108 10a t32\nU\n";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_line_is_written_out_at_once_where_somebody_waits_for_it() {
+        let written = |mut runs: Runs<Vec<u8>>| {
+            for address in [0x100, 0x200] {
+                let Element::Block(block) = block(address, address + 2, taken()) else { unreachable!() };
+                let record = FlowRecord { element: Element::Block(block), at: CaptureOffset(0) };
+                runs.record(record).unwrap();
+            }
+            String::from_utf8(runs.out).unwrap()
+        };
+        assert_eq!(written(Runs::new(Vec::new()).at_once()), "R 100 102 t32\n");
+        assert_eq!(written(Runs::new(Vec::new())), "");
     }
 
     #[test]

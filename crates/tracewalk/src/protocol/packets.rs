@@ -129,6 +129,12 @@ impl<D: Decode> Packets<D> {
         self.decoder.desynchronise();
     }
 
+    /// Nobody waits for the rest of a packet that has begun: forgets the bytes of it that came, instead of calling them
+    /// malformed. Nothing but [`Packets::finish`] may follow. Tells how many bytes they are.
+    pub fn forget_incomplete(&mut self) -> usize {
+        core::mem::take(&mut self.carried).len()
+    }
+
     /// Where the next byte will stand.
     #[must_use]
     pub fn position(&self) -> StreamOffset {

@@ -87,6 +87,11 @@ where
         self.follower.lowering.lost(span, &mut Flowing { flow: &mut self.follower.flow, program, sink });
     }
 
+    /// Nobody waits for the rest of a packet that has begun.
+    pub(super) fn forget_incomplete(&mut self) -> usize {
+        self.packets.forget_incomplete()
+    }
+
     pub(super) fn finish(&mut self, program: &Program, sink: &mut impl TakeElements) {
         self.packets.finish_to(&mut self.follower.following(program, sink));
         self.follower.lowering.finish(&mut Flowing { flow: &mut self.follower.flow, program, sink });

@@ -70,8 +70,10 @@ impl Gathered {
         args: &args::Coverage,
         messages: &Messages,
     ) -> Result<(), Failure> {
-        let mut work = Work::open(capture, messages)?;
-        for job in work.jobs.clone() {
+        let mut work = Work::open_live(capture, messages)?;
+        // More of them may be found when a capture that comes has come.
+        for index in 0.. {
+            let Some(job) = work.jobs.get(index).cloned() else { break };
             let images = work.images(&job)?;
             let code = work.code(&job, Some(&args.source_dirs), messages)?;
             if code.program.is_empty() {
@@ -80,6 +82,7 @@ impl Gathered {
             let mut listener = Listener::new(&job);
             let statistics =
                 follow::source(&work, &job, Rc::clone(&code), args.trust_image, &mut listener, messages)?;
+            work.end_job(messages)?;
             self.statistics.add(&statistics);
             let Some(recorder) = listener.recorder else { continue };
             let name = capture.capture.display().to_string();

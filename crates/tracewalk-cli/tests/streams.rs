@@ -1,0 +1,394 @@
+//! Captures that come over time: what is printed is what the same bytes in a file give, and it is printed as they come.
+#![cfg(unix)]
+
+mod support;
+
+use std::fs::{self, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use support::{Outcome, corpus, example, run};
+
+/// A run of the command that goes on while the test does something. It is ended when it takes too long: then the test
+/// fails, where it would wait for ever.
+struct Running {
+    child: Child,
+    ended: Arc<AtomicBool>,
+    stdout: BufReader<std::process::ChildStdout>,
+    seen: String,
+}
+
+impl Running {
+    fn start(arguments: &[String]) -> Self {
+        let mut child = Command::new(assert_cmd::cargo::cargo_bin!("tracewalk"))
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command runs");
+        let stdout = BufReader::new(child.stdout.take().expect("it is piped"));
+        let (ended, id) = (Arc::new(AtomicBool::new(false)), child.id());
+        let has_ended = Arc::clone(&ended);
+        thread::spawn(move || {
+            for _ in 0..600 {
+                thread::sleep(Duration::from_millis(100));
+                if has_ended.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+            send_signal(id, "-KILL");
+        });
+        Self { child, ended, stdout, seen: String::new() }
+    }
+
+    fn input(&mut self) -> ChildStdin {
+        self.child.stdin.take().expect("it is piped, and taken once")
+    }
+
+    /// Waits until a line is printed that starts like this.
+    fn wait_for(&mut self, start: &str) {
+        loop {
+            let from = self.seen.len();
+            let bytes = self.stdout.read_line(&mut self.seen).expect("the output is text");
+            assert!(bytes > 0, "no line started with {start:?}:\n{}", self.seen);
+            if self.seen[from..].starts_with(start) {
+                return;
+            }
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        send_signal(self.child.id(), name);
+    }
+
+    /// The largest part of memory that was in use so far, in KiB.
+    #[cfg(target_os = "linux")]
+    fn peak_memory(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux tells it");
+        line.trim().trim_end_matches(" kB").parse().expect("it is a number")
+    }
+
+    fn end(mut self) -> Outcome {
+        self.stdout.read_to_string(&mut self.seen).expect("the output is text");
+        let output = self.child.wait_with_output().expect("the command ends");
+        self.ended.store(true, Ordering::Relaxed);
+        Outcome {
+            status: output.status.code().expect("the command was not killed"),
+            stdout: self.seen,
+            stderr: String::from_utf8(output.stderr).expect("the output is text"),
+        }
+    }
+}
+
+fn send_signal(id: u32, name: &str) {
+    let status = Command::new("kill").args([name, &id.to_string()]).status();
+    assert!(status.expect("kill runs").success(), "{id} has ended");
+}
+
+/// A server process that sends the first bytes of a file.
+struct Server {
+    child: Child,
+    port: String,
+}
+
+impl Server {
+    /// `None`, with a message, where there is no Python to run it.
+    fn start(file: &Path, bytes: usize, end: &str) -> Option<Self> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/server.py");
+        let child = Command::new("python3")
+            .arg(script)
+            .args([file.as_os_str(), bytes.to_string().as_ref(), end.as_ref()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let Ok(mut child) = child else {
+            assert!(std::env::var_os("CI").is_none(), "python3 is missing");
+            eprintln!("skipped: python3 is missing");
+            return None;
+        };
+        let mut port = String::new();
+        let mut stdout = BufReader::new(child.stdout.take().expect("it is piped"));
+        stdout.read_line(&mut port).expect("the server tells its port");
+        Some(Self { child, port: port.trim().to_owned() })
+    }
+
+    fn go_on(&mut self) {
+        let input = self.child.stdin.as_mut().expect("it is piped");
+        input.write_all(b"\n").expect("the server waits");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It has ended already, unless the test failed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A capture, and the options that read it.
+struct Case {
+    trace: PathBuf,
+    options: Vec<String>,
+    format: &'static str,
+    line: &'static str,
+}
+
+impl Case {
+    fn new(trace: PathBuf, options: &[&str], format: &'static str, line: &'static str) -> Self {
+        Self { trace, options: options.iter().map(|&option| option.to_owned()).collect(), format, line }
+    }
+
+    fn arguments(&self, command: &str, capture: impl AsRef<Path>, more: &[&str]) -> Vec<String> {
+        let capture = capture.as_ref().display().to_string();
+        let mut arguments = vec![command.to_owned(), capture, "--format".to_owned(), self.format.to_owned()];
+        arguments.extend(self.options.iter().cloned());
+        arguments.extend(more.iter().map(|&option| option.to_owned()));
+        arguments
+    }
+
+    /// What the first bytes of the capture give as a file.
+    fn of_file(&self, command: &str, bytes: usize) -> Outcome {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("trace.bin");
+        fs::write(&file, &fs::read(&self.trace).unwrap()[..bytes]).unwrap();
+        run(self.arguments(command, &file, &[]))
+    }
+
+    fn length(&self) -> usize {
+        usize::try_from(fs::metadata(&self.trace).unwrap().len()).unwrap()
+    }
+}
+
+fn with_image(trace: &str, elf: &str) -> Case {
+    let elf = example(elf);
+    Case::new(example(trace), &["--image", elf.to_str().unwrap()], "runs", "R ")
+}
+
+/// One capture of each protocol, with nothing but the program, and with all options. Short ones come several times: the
+/// newest 2 KiB of frames wait until it is known that they are in step.
+fn cases(directory: &Path) -> Vec<Case> {
+    let mut cases = vec![with_image("a7-etmv3/trace.bin", "a7-etmv3/a9.elf")];
+    for (name, elf, source) in [
+        ("a15-pft", "a9.elf", "0x13=pft,cpu=cortex-a15,etmcr=0x20000000"),
+        ("m3-etmv3", "m3.elf", "0x10=etmv3,cpu=cortex-m3"),
+    ] {
+        let mut case = with_image(&format!("{name}/trace.bin"), &format!("{name}/{elf}"));
+        case.options.extend(["--container", "frames", "--source", source].map(str::to_owned));
+        cases.push(case);
+    }
+    if let Some(case) = corpus("real/stm32f105") {
+        let elf = case.join("trace_example.elf");
+        cases.push(Case::new(case.join("swo.bin"), &["--image", elf.to_str().unwrap()], "runs", "R "));
+    }
+    for (index, case) in cases.iter_mut().enumerate() {
+        let bytes = fs::read(&case.trace).unwrap();
+        case.trace = directory.join(format!("{index}.bin"));
+        fs::write(&case.trace, bytes.repeat(16_000 / bytes.len() + 1)).unwrap();
+    }
+    cases
+}
+
+#[test]
+fn a_server_is_decoded_as_it_sends_and_gives_what_a_file_gives() {
+    let directory = tempfile::tempdir().unwrap();
+    for case in cases(directory.path()) {
+        let Some(mut server) = Server::start(&case.trace, case.length(), "close") else { return };
+        let capture = format!("tcp:127.0.0.1:{}", server.port);
+        let mut running = Running::start(&case.arguments("flow", &capture, &[]));
+        // The server sends the rest only after this.
+        running.wait_for(case.line);
+        server.go_on();
+        let outcome = running.end();
+        let expected = case.of_file("flow", case.length());
+        assert_same(&outcome, &expected);
+        let end = format!("{capture}: closed the connection after {} bytes", case.length());
+        assert!(outcome.stderr.contains(&end), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_server_that_dies_in_the_middle_loses_nothing_that_it_had_sent() {
+    let directory = tempfile::tempdir().unwrap();
+    for case in cases(directory.path()) {
+        let most = case.length() * 4 / 5;
+        // In frames, the middle of one is told; the bytes of a frame say what they are only together.
+        for (end, bytes) in [("kill", most - most % 16 + 5), ("reset", most)] {
+            let Some(mut server) = Server::start(&case.trace, bytes, end) else { return };
+            let capture = format!("tcp:127.0.0.1:{}", server.port);
+            let mut running = Running::start(&case.arguments("flow", &capture, &[]));
+            running.wait_for(case.line);
+            server.go_on();
+            let outcome = running.end();
+            let expected = case.of_file("flow", bytes);
+            assert_same_lines(&outcome.stdout, &expected.stdout);
+            assert_eq!(outcome.status, 2, "{end}: {}", outcome.stderr);
+            let told = match end {
+                "kill" => {
+                    format!("closed the connection within a frame, after {bytes} bytes; the last 5 of them")
+                }
+                _ => format!("Connection reset by peer (os error 104), after {bytes} bytes"),
+            };
+            assert!(outcome.stderr.contains(&told), "{told:?} in {}", outcome.stderr);
+        }
+    }
+}
+
+#[test]
+fn standard_input_is_decoded_as_it_comes() {
+    let directory = tempfile::tempdir().unwrap();
+    for case in cases(directory.path()) {
+        for command in ["flow", "packets"] {
+            let case = Case { format: if command == "flow" { "runs" } else { "jsonl" }, ..case_of(&case) };
+            let case = if command == "packets" { without_image(case) } else { case };
+            let bytes = fs::read(&case.trace).unwrap();
+            let mut running = Running::start(&case.arguments(command, "-", &[]));
+            let mut input = running.input();
+            let (front, rest) = bytes.split_at(bytes.len() / 2);
+            input.write_all(front).unwrap();
+            running.wait_for(if command == "flow" { "R " } else { "{" });
+            for piece in rest.chunks(997) {
+                input.write_all(piece).unwrap();
+            }
+            drop(input);
+            let outcome = running.end();
+            let expected = case.of_file(command, bytes.len());
+            assert_same(&outcome, &expected);
+        }
+    }
+}
+
+fn assert_same(found: &Outcome, expected: &Outcome) {
+    assert_same_lines(&found.stdout, &expected.stdout);
+    assert_eq!(found.status, expected.status, "{}", found.stderr);
+}
+
+/// Fails at the first line that differs.
+fn assert_same_lines(found: &str, expected: &str) {
+    for (index, (found, expected)) in found.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(found, expected, "line {index}");
+    }
+    assert_eq!(found.len(), expected.len(), "the number of bytes");
+}
+
+fn case_of(case: &Case) -> Case {
+    Case { trace: case.trace.clone(), options: case.options.clone(), format: case.format, line: case.line }
+}
+
+/// `packets` has no use for the program.
+fn without_image(mut case: Case) -> Case {
+    if let Some(image) = case.options.iter().position(|option| option == "--image") {
+        case.options.drain(image..image + 2);
+    }
+    case
+}
+
+#[test]
+fn a_file_that_grows_is_followed_until_a_signal_and_all_of_it_is_printed() {
+    let directory = tempfile::tempdir().unwrap();
+    for (signal, case) in ["-INT", "-TERM"].into_iter().cycle().zip(cases(directory.path())) {
+        let file = directory.path().join("growing.bin");
+        let bytes = fs::read(&case.trace).unwrap();
+        let (front, rest) = bytes.split_at(bytes.len() / 2 + 3);
+        fs::write(&file, front).unwrap();
+        let mut running = Running::start(&case.arguments("flow", &file, &["--follow"]));
+        running.wait_for(case.line);
+        let mut growing = OpenOptions::new().append(true).open(&file).unwrap();
+        for piece in rest.chunks(rest.len() / 5 + 1) {
+            growing.write_all(piece).unwrap();
+            thread::sleep(Duration::from_millis(20));
+        }
+        // What is in the file when the signal comes is printed, whether it was read by then or not.
+        running.signal(signal);
+        let outcome = running.end();
+        let expected = case.of_file("flow", bytes.len());
+        assert_same_lines(&outcome.stdout, &expected.stdout);
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        let told = format!("{}: stopped after {} bytes", file.display(), bytes.len());
+        assert!(outcome.stderr.contains(&told), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_stream_ends_when_nothing_came_for_long_enough() {
+    let case = with_image("a7-etmv3/trace.bin", "a7-etmv3/a9.elf");
+    let expected = case.of_file("flow", case.length());
+    let followed = run(case.arguments("flow", &case.trace, &["--follow", "--idle", "0.3"]));
+    assert_same_lines(&followed.stdout, &expected.stdout);
+    assert_eq!(followed.status, 0, "{}", followed.stderr);
+    assert!(followed.stderr.contains("nothing more came after 13776 bytes"), "{}", followed.stderr);
+}
+
+#[test]
+fn several_sources_of_a_stream_are_printed_as_of_a_file() {
+    let Some(directory) = corpus("real/TC2") else { return };
+    let image = format!("0xc0008000:{}", directory.join("kernel_dump.bin").display());
+    let case = Case::new(directory.join("cstrace.bin"), &["--image", &image], "runs", "R ");
+    let mut running = Running::start(&case.arguments("flow", "-", &[]));
+    let mut input = running.input();
+    let bytes = fs::read(&case.trace).unwrap();
+    for piece in bytes.chunks(1237) {
+        input.write_all(piece).unwrap();
+    }
+    drop(input);
+    let (outcome, expected) = (running.end(), case.of_file("flow", bytes.len()));
+    assert_same(&outcome, &expected);
+    // The first bytes have one source only.
+    assert!(outcome.stderr.contains(" --source 0x13=pft,cpu=cortex-a15"), "{}", outcome.stderr);
+}
+
+/// Sends a capture again and again. What is printed has no end either, so nothing is.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_memory_that_a_stream_takes_does_not_grow_with_it() {
+    let mut case = with_image("a7-etmv3/trace.bin", "a7-etmv3/a9.elf");
+    case.format = "none";
+    case.options.extend(
+        ["--container", "frames", "--source", "0x10=etmv3,cpu=cortex-a7,etmcr=0x5000"].map(str::to_owned),
+    );
+    let bytes = fs::read(&case.trace).unwrap();
+    let mut running = Running::start(&case.arguments("flow", "-", &[]));
+    let mut input = running.input();
+    let mut send = |times: usize| {
+        for _ in 0..times {
+            input.write_all(&bytes).unwrap();
+        }
+    };
+    send(100);
+    let early = running.peak_memory();
+    send(900);
+    let late = running.peak_memory();
+    drop(input);
+    running.end();
+    // 12 MB were sent in between.
+    assert!(late < early + 2048, "{early} KiB after 1.4 MB, {late} KiB after 13.8 MB");
+}
+
+#[test]
+fn what_cannot_be_a_stream_is_told_in_one_sentence() {
+    let directory = example("a7-etmv3");
+    let trace = example("a7-etmv3/trace.bin");
+    let (directory, trace) = (directory.to_str().unwrap(), trace.to_str().unwrap());
+    let cases: [(&[&str], &str); 6] = [
+        (&["tcp:127.0.0.1"], "expected tcp:HOST:PORT"),
+        (&["tcp:127.0.0.1:99999"], "expected tcp:HOST:PORT"),
+        // Port 1 of this machine has no server.
+        (&["tcp:127.0.0.1:1"], "cannot connect"),
+        (&[directory, "--follow"], "is a description, which does not grow"),
+        (&[trace, "--idle", "1"], "--idle is for what comes over time"),
+        (&["missing.bin", "--follow"], "no such file"),
+    ];
+    for (arguments, told) in cases {
+        let outcome = run(["flow"].iter().chain(arguments));
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{}", outcome.stderr);
+        assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(told), "{told:?} in {}", outcome.stderr);
+    }
+}

@@ -1,0 +1,184 @@
+//! What reads bytes that come over time.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use super::StreamProblem;
+use crate::file::FileProblem;
+
+/// Reads bytes that come over time.
+pub trait ByteSource: fmt::Debug {
+    /// Waits for bytes as long as `patience` says, or a little longer, and puts those that came into `piece`, in the
+    /// place of what is in it.
+    fn read(&mut self, piece: &mut Vec<u8>, patience: Duration) -> Result<Arrived, StreamProblem>;
+}
+
+/// What came while somebody waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrived {
+    /// Bytes.
+    Bytes,
+    /// Nothing yet.
+    Nothing,
+    /// Nothing, and nothing will.
+    End,
+}
+
+/// How many bytes are read at once.
+const PIECE: usize = 1 << 16;
+
+/// Reads into `piece` once.
+fn read_once(reader: &mut impl Read, piece: &mut Vec<u8>) -> io::Result<usize> {
+    piece.resize(PIECE, 0);
+    let bytes = reader.read(piece);
+    piece.truncate(bytes.as_ref().copied().unwrap_or(0));
+    bytes
+}
+
+fn broken(error: &io::Error) -> StreamProblem {
+    StreamProblem::Broken(error.to_string())
+}
+
+/// A reader that cannot be asked to wait only for some time, like standard input: a thread waits for it. The thread
+/// ends with the reader; one that never answers keeps it until the program ends.
+#[derive(Debug)]
+pub struct Threaded {
+    pieces: Receiver<io::Result<Vec<u8>>>,
+}
+
+/// How many pieces may wait to be taken, so that memory stays bounded.
+const WAITING_PIECES: usize = 16;
+
+impl Threaded {
+    /// Reads what this reader gives.
+    #[must_use]
+    pub fn new(mut reader: impl Read + Send + 'static) -> Self {
+        let (sender, pieces) = mpsc::sync_channel(WAITING_PIECES);
+        thread::spawn(move || {
+            loop {
+                let mut piece = Vec::new();
+                let read = read_once(&mut reader, &mut piece);
+                let goes_on = match &read {
+                    Ok(bytes) => *bytes > 0,
+                    Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                    Err(_) => false,
+                };
+                // The end is told by hanging up.
+                let told = if matches!(read, Ok(0)) { Ok(()) } else { sender.send(read.map(|_| piece)) };
+                if !goes_on || told.is_err() {
+                    break;
+                }
+            }
+        });
+        Self { pieces }
+    }
+}
+
+impl ByteSource for Threaded {
+    fn read(&mut self, piece: &mut Vec<u8>, patience: Duration) -> Result<Arrived, StreamProblem> {
+        match self.pieces.recv_timeout(patience) {
+            Ok(Ok(bytes)) => {
+                *piece = bytes;
+                Ok(Arrived::Bytes)
+            }
+            Ok(Err(error)) => Err(broken(&error)),
+            Err(RecvTimeoutError::Timeout) => Ok(Arrived::Nothing),
+            Err(RecvTimeoutError::Disconnected) => Ok(Arrived::End),
+        }
+    }
+}
+
+/// A file that grows. It never ends by itself: whoever writes it may go on at any time.
+#[derive(Debug)]
+pub struct Growing {
+    file: File,
+    read: u64,
+}
+
+/// How often a file is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+impl Growing {
+    /// Reads the file at `path` from its start.
+    pub fn open(path: &Path) -> Result<Self, FileProblem> {
+        let file = File::open(path)?;
+        if file.metadata()?.is_dir() {
+            return Err(FileProblem::Directory);
+        }
+        Ok(Self { file, read: 0 })
+    }
+}
+
+impl ByteSource for Growing {
+    fn read(&mut self, piece: &mut Vec<u8>, patience: Duration) -> Result<Arrived, StreamProblem> {
+        let bytes = match read_once(&mut self.file, piece) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::Interrupted => 0,
+            Err(error) => return Err(broken(&error)),
+        };
+        self.read += bytes as u64;
+        if bytes > 0 {
+            return Ok(Arrived::Bytes);
+        }
+        let metadata = self.file.metadata().map_err(|error| broken(&error))?;
+        // A pipe or a device has no length.
+        if metadata.is_file() && metadata.len() < self.read {
+            return Err(StreamProblem::Shortened { read: self.read, found: metadata.len() });
+        }
+        thread::sleep(patience.min(LOOK));
+        Ok(Arrived::Nothing)
+    }
+}
+
+/// A server that sends trace as it is, like orbuculum's legacy port.
+#[derive(Debug)]
+pub struct Server {
+    connection: TcpStream,
+    /// For how long the connection waits at the moment.
+    patience: Option<Duration>,
+}
+
+/// How long to wait for each of a server's addresses.
+const CONNECTING: Duration = Duration::from_secs(5);
+
+/// The shortest time that can be waited for.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+impl Server {
+    /// Connects to a server.
+    pub fn connect(host: &str, port: u16) -> Result<Self, StreamProblem> {
+        let failed = |error: io::Error| StreamProblem::Connect(error.to_string());
+        let mut last = None;
+        for address in (host, port).to_socket_addrs().map_err(failed)? {
+            match TcpStream::connect_timeout(&address, CONNECTING) {
+                Ok(connection) => return Ok(Self { connection, patience: None }),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.map_or_else(|| StreamProblem::Connect("the name has no address".to_owned()), failed))
+    }
+}
+
+impl ByteSource for Server {
+    fn read(&mut self, piece: &mut Vec<u8>, patience: Duration) -> Result<Arrived, StreamProblem> {
+        let patience = patience.max(SHORTEST);
+        if self.patience != Some(patience) {
+            self.connection.set_read_timeout(Some(patience)).map_err(|error| broken(&error))?;
+            self.patience = Some(patience);
+        }
+        match read_once(&mut self.connection, piece) {
+            Ok(0) => Ok(Arrived::End),
+            Ok(_) => Ok(Arrived::Bytes),
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => Ok(Arrived::Nothing),
+                _ => Err(broken(&error)),
+            },
+        }
+    }
+}
