@@ -11,24 +11,24 @@
 
 use alloc::vec::Vec;
 
-use crate::directive::{Counts, Directive, PreferredReturn, Rules, RunEnd};
+use crate::directive::{Directive, PreferredReturn, Rules, RunEnd};
 use crate::ids::{Address, Exception, Location};
-use crate::isa::{Class, Return};
+use crate::isa::Return;
 use crate::program::Program;
 use crate::span::Span;
 
 use super::element::{BranchKind, Element, Event, EventKind};
 use super::graph::{Graph, NodeId};
-use super::walk::{OpenBlock, Passed, Position, Walk};
+use super::walk::Walk;
 
 /// Program flow, fast where it can be.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    rules: Rules,
-    engine: Engine,
+    pub(super) rules: Rules,
+    pub(super) engine: Engine,
     pub(super) walk: Walk,
     /// Made from what is visible in the walk's context of the first program that is followed.
-    graph: Option<Graph>,
+    pub(super) graph: Option<Graph>,
     /// Those of other contexts, the one that was used last at the end.
     pub(super) other_graphs: Vec<Graph>,
     /// How often blocks were forgotten, and with them what names them.
@@ -80,10 +80,6 @@ pub(super) enum From {
         confirmed: bool,
     },
 }
-
-/// How many graphs are kept for contexts that may come back. Contexts change seldom where there are more of them; a graph
-/// made anew costs time, not memory.
-pub(super) const MOST_OTHER_GRAPHS: usize = 7;
 
 impl Flow {
     /// Flow that knows no position yet.
@@ -403,96 +399,6 @@ impl Flow {
         self.take_from_walk(program);
         true
     }
-
-    /// Tells the walk where execution has come to.
-    fn give_to_walk(&mut self, program: &Program) {
-        let Some(graph) = &self.graph else { return };
-        let walk = &mut self.walk;
-        match self.place {
-            Place::Walk => return,
-            Place::Behind(id) => {
-                let node = graph.node(id);
-                walk.position = node.target().map_or(Position::Elsewhere, Position::At);
-                walk.set_passed(Passed {
-                    at: Location::new(node.last, node.isa),
-                    class: node.class(),
-                    returns: node.returns,
-                    taken: true,
-                });
-            }
-            Place::At(at) => {
-                let node = graph.node(at.node);
-                let (last, next) = node.instruction(program.view(graph.view()), at.passed);
-                walk.position = Position::At(Location::new(next, node.isa));
-                match (last, at.from) {
-                    (Some(last), _) => {
-                        walk.open = Some(OpenBlock {
-                            start: node.start,
-                            end: next,
-                            last,
-                            isa: node.isa,
-                            instructions: at.passed,
-                            span: at.span,
-                        });
-                        walk.set_passed(Passed {
-                            at: Location::new(last, node.isa),
-                            class: Class::Other,
-                            returns: None,
-                            taken: true,
-                        });
-                    }
-                    (None, From::Walk) => {}
-                    (None, From::Node { node, taken, confirmed }) => {
-                        let node = graph.node(node);
-                        let at = Location::new(node.last, node.isa);
-                        walk.set_passed(Passed { at, class: node.class(), returns: node.returns, taken });
-                        if confirmed {
-                            walk.unconfirmed = None;
-                        }
-                    }
-                }
-            }
-        }
-        self.place = Place::Walk;
-    }
-
-    /// Takes the position from the walk where the graph holds it and nothing is open.
-    fn take_from_walk(&mut self, program: &Program) {
-        let fits = self.rules.counts != Counts::Runs && !self.rules.halfwords_count;
-        if self.engine == Engine::Walk || !fits {
-            return;
-        }
-        let Position::At(at) = self.walk.position else { return };
-        if self.walk.open.is_some() {
-            return;
-        }
-        let view = self.walk.view;
-        if self.graph.as_ref().is_some_and(|graph| graph.view() != view) {
-            self.change_graph();
-        }
-        let graph = self.graph.get_or_insert_with(|| Graph::new(self.rules, program, view));
-        if graph.is_full() {
-            graph.clear();
-            self.forgotten += 1;
-        }
-        if let Some(node) = graph.node_at(program, at) {
-            self.place = Place::At(At::start(node, Span::default()));
-        }
-    }
-
-    /// The context has changed: takes the graph of what is visible now, if there is one.
-    #[cold]
-    fn change_graph(&mut self) {
-        let known = self.other_graphs.iter().position(|graph| graph.view() == self.walk.view);
-        let next = known.map(|index| self.other_graphs.remove(index));
-        if let Some(last) = core::mem::replace(&mut self.graph, next) {
-            if self.other_graphs.len() == MOST_OTHER_GRAPHS {
-                self.other_graphs.remove(0);
-                self.forgotten += 1;
-            }
-            self.other_graphs.push(last);
-        }
-    }
 }
 
 /// An event that neither moves the position nor cuts a block; `false` for everything else.
@@ -519,7 +425,7 @@ fn event_in_place(directive: Directive, place: Place, span: Span, sink: &mut imp
 impl At {
     /// The start of a block, come to as the walk remembers.
     #[inline]
-    const fn start(node: NodeId, span: Span) -> Self {
+    pub(super) const fn start(node: NodeId, span: Span) -> Self {
         Self { node, passed: 0, span, from: From::Walk }
     }
 

@@ -4,7 +4,7 @@ use std::vec::Vec;
 
 use proptest::prelude::*;
 
-use super::engine::MOST_OTHER_GRAPHS;
+use super::handover::MOST_OTHER_GRAPHS;
 use super::*;
 use crate::directive::{
     BeginReason, Counts, Directive, PreferredReturn, Rules, RunEnd, Transfer, TransferValue,

@@ -125,7 +125,10 @@ impl LocationStack {
     /// Whether the exchange takes the entries that this stack has.
     #[inline]
     pub(super) fn allows(&self, exchange: &Exchange) -> bool {
-        exchange.taken.count == 0 || self.newest_few(exchange.taken.count) == Some(exchange.taken)
+        let Few { entries, count } = &exchange.taken;
+        let from_newest = entries.iter().take(*count).rev().zip(1..=self.count);
+        *count <= self.count && { from_newest }
+            .all(|(entry, back)| self.entries.get((self.top + DEPTH - back) % DEPTH) == Some(entry))
     }
 
     /// Does what the exchange says, which is [allowed](LocationStack::allows).

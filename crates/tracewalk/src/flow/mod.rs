@@ -12,6 +12,7 @@ mod engine;
 #[cfg(test)]
 mod engine_tests;
 mod graph;
+mod handover;
 mod location_stack;
 mod passage;
 pub(crate) mod state;

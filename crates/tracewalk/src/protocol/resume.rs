@@ -22,9 +22,9 @@ pub(crate) trait Resume {
 /// A decoder of a protocol that has plain packets: short, frequent, and without a meaning that differs from one time to
 /// the next, as that of a timestamp does.
 pub(crate) trait Windows: Resume + super::Decode {
-    /// How many of the next bytes to look up together: packets that seem to be plain. 0 where the next one does not. In
-    /// step only; a guess, and the decoder itself says what they are.
-    fn window(&self, bytes: [u8; 8]) -> usize;
+    /// Which of the next bytes to look up together: a mask of the first few, of packets that seem to be plain; 0 where the
+    /// next one does not. In step only. It is a guess, and the decoder itself says what they are.
+    fn window(&self, word: u64) -> u64;
 
     /// Whether the packet is plain.
     fn is_plain(packet: &Self::Packet) -> bool;
@@ -52,53 +52,45 @@ impl Span {
     }
 }
 
-/// The window of plain packets at the start of `bytes`: one-byte packets that are even and have bit 7 set or are in
-/// `singles`, and a branch address with its exception information, which ends the window because what comes behind it
-/// depends on it. `information` are the lengths of addresses whose last byte's bit 6 says that information follows, as a
-/// set of bits.
-#[inline]
-pub(super) fn window(bytes: [u8; 8], singles: &[u8], information: u32) -> usize {
-    const LOW_BITS: u64 = 0x0101_0101_0101_0101;
-    const HIGH_BITS: u64 = LOW_BITS << 7;
-    const EXCEPTION: u64 = 0b0100_0000;
-    let word = u64::from_le_bytes(bytes);
-    // Headers of branches are odd, and every byte in front of the first one is a packet.
-    let branch = (word & LOW_BITS).trailing_zeros() & !7;
-    let in_front = below(branch);
-    let mut unusual = !word & HIGH_BITS & in_front;
-    if unusual != 0 {
-        for &single in singles {
-            let differs = word ^ (LOW_BITS * u64::from(single));
-            // Bit 7 where the byte is zero. Behind such a byte a 1 is taken for one as well: an odd byte, not in front.
-            unusual &= !(differs.wrapping_sub(LOW_BITS) & !differs);
-        }
-        if unusual != 0 {
-            return (unusual.trailing_zeros() / 8) as usize;
-        }
-    }
-    let without_branch = (branch / 8) as usize;
-    let ends = !word & HIGH_BITS & !in_front;
-    // The bit number of the last byte's bit 7, 64 where it is not among these bytes.
-    let end = ends.trailing_zeros();
-    let length = (end / 8 + 1).wrapping_sub(branch / 8);
-    if end == 64 || length > 5 {
-        return without_branch;
-    }
-    if information >> length & 1 == 1 && word >> (end & !7) & EXCEPTION != 0 {
-        let ends_of_information = ends & (ends - 1);
-        let end_of_information = ends_of_information.trailing_zeros();
-        if end_of_information == 64 {
-            return without_branch;
-        }
-        return (end_of_information / 8 + 1) as usize;
-    }
-    (end / 8 + 1) as usize
+/// When the last byte of a branch address, in its bit 6, says that exception information follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Announces {
+    /// When it is not the first one.
+    BehindTheFirst,
+    /// When it is the fifth.
+    AsTheFifth,
 }
 
-/// A mask of so many low bits.
-#[inline]
-pub(crate) const fn below(bits: u32) -> u64 {
-    if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
+/// The window of plain packets in the next eight bytes: one-byte packets, which are even and have bit 7 set or are in
+/// `singles`, and a branch address with its exception information, which ends the window because what comes behind it
+/// depends on it.
+#[inline(always)]
+pub(super) fn window<const N: usize>(word: u64, singles: [u8; N], announces: Announces) -> u64 {
+    const LOW_BITS: u64 = 0x0101_0101_0101_0101;
+    const HIGH_BITS: u64 = LOW_BITS << 7;
+    let first_of = |bits: u64| bits & bits.wrapping_neg();
+    // Headers of branches are odd, and every byte in front of the first one is a packet.
+    let branch = first_of(word & LOW_BITS);
+    let in_front = branch.wrapping_sub(1);
+    let mut unusual = !word & HIGH_BITS & in_front;
+    for single in singles {
+        let differs = word ^ LOW_BITS.wrapping_mul(u64::from(single));
+        // Bit 7 where the byte is zero. Behind such a byte a 1 is taken for one as well: an odd byte, not in front.
+        unusual &= !(differs.wrapping_sub(LOW_BITS) & !differs);
+    }
+    if unusual != 0 {
+        return (first_of(unusual) >> 7).wrapping_sub(1);
+    }
+    // Bit 7 of the bytes that can be a packet's last one.
+    let ends = !word & HIGH_BITS & !in_front;
+    let end = first_of(ends);
+    let announced = match announces {
+        Announces::BehindTheFirst => end != branch << 7,
+        Announces::AsTheFifth => end == branch << 39,
+    };
+    let last = if announced && word & end >> 1 != 0 { first_of(ends & ends.wrapping_sub(1)) } else { end };
+    // Without an end the packet goes on behind these bytes, or there is none.
+    if last == 0 { in_front } else { (last << 1).wrapping_sub(1) }
 }
 
 #[cfg(test)]
@@ -107,8 +99,10 @@ mod tests {
 
     #[test]
     fn a_window_ends_with_a_branch_or_in_front_of_what_is_not_plain() {
-        let alternative = |bytes| window(bytes, &[0x76], 0b11_1100);
-        let original = |bytes| window(bytes, &[0x76], 0b10_0000);
+        let bytes = |mask: u64| mask.trailing_ones() / 8;
+        let read_as = |announces, word| bytes(window(u64::from_le_bytes(word), [0x76], announces));
+        let alternative = |word| read_as(Announces::BehindTheFirst, word);
+        let original = |word| read_as(Announces::AsTheFifth, word);
         // P-headers, then a branch of two bytes.
         assert_eq!(alternative([0x84, 0x88, 0xad, 0x02, 0x84, 0x84, 0x84, 0x84]), 4);
         // An exception return, and a branch with one byte of information; in the original encoding it has none.
@@ -124,7 +118,10 @@ mod tests {
         // Branches of one byte, of five, and one that does not end.
         assert_eq!(alternative([0x03, 0x84, 0, 0, 0, 0, 0, 0]), 1);
         assert_eq!(alternative([0x81, 0x80, 0x80, 0x80, 0x08, 0, 0, 0]), 5);
+        assert_eq!(original([0x81, 0x80, 0x80, 0x80, 0x48, 0, 0, 0]), 6);
         assert_eq!(alternative([0x84, 0x84, 0x84, 0x84, 0x84, 0x81, 0x80, 0x80]), 5);
+        assert_eq!(alternative([0x84, 0x84, 0x84, 0x84, 0x84, 0x81, 0x80, 0x40]), 5);
+        assert_eq!(alternative([0x84, 0x84, 0x84, 0x84, 0x84, 0x81, 0x80, 0x00]), 8);
         assert_eq!(alternative([0x81; 8]), 0);
     }
 }

@@ -6,7 +6,7 @@ use crate::directive::Directive;
 use crate::flow::state::State as FlowState;
 use crate::flow::{Element, Flow, Passage, TakeElements};
 use crate::program::Program;
-use crate::protocol::resume::{Resume, Windows, below};
+use crate::protocol::resume::{Resume, Windows};
 use crate::protocol::{Emit, Item, Lower, Packets, TakeItem};
 use crate::span::{Span, StreamOffset};
 
@@ -66,7 +66,7 @@ where
         let mut input = self.packets.push_carried(bytes, &mut self.follower.following(program, sink));
         while let Some(next) = input.first_chunk() {
             let asleep = self.patience.asleep(self.packets.position());
-            if asleep == 0 && self.packets.decoder().window(*next) > 0 {
+            if asleep == 0 && self.packets.decoder().window(u64::from_le_bytes(*next)) > 0 {
                 let known = self.by_memo(input, program, sink);
                 input = input.get(known..).unwrap_or_default();
             }
@@ -113,8 +113,8 @@ where
             self.resume(state);
             done += known;
             let rest = input.get(done..).unwrap_or_default();
-            let Some(key) = self.key(rest, state) else { return done };
-            let learned = self.learn(rest, key, program, sink);
+            let Some(window) = self.key(rest, state) else { return done };
+            let learned = self.learn(rest, window, program, sink);
             done += learned;
             if learned == 0 || self.patience.asleep(self.packets.position()) > 0 {
                 return done;
@@ -127,7 +127,8 @@ where
         let mut state = first;
         let mut done = 0;
         let mut windows = 0;
-        while let Some(key) = self.key(input.get(done..).unwrap_or_default(), state) {
+        let mut packets = 0;
+        while let Some((key, bytes)) = self.key(input.get(done..).unwrap_or_default(), state) {
             let flow = &mut self.follower.flow;
             let Some(entry) = self.memo.find(key, |exchanges| flow.allows(exchanges)) else { break };
             if let Some(exchanges) = self.memo.exchanges_of(entry) {
@@ -135,19 +136,26 @@ where
             }
             let origin = StreamOffset(self.packets.position().0 + done as u64);
             let elements = self.memo.elements_of(entry);
-            sink.passage(Passage { elements, origin, totals: entry.totals });
-            self.follower.counts.packets += u64::from(entry.packets);
+            sink.passage(Passage { elements, origin, totals: entry.totals() });
+            packets += u64::from(entry.packets);
             state = entry.next;
-            done += key.bytes as usize;
+            done += bytes;
             windows += 1;
         }
         self.packets.step_over(done);
+        self.follower.counts.packets += packets;
         self.patience.found(windows);
         (done, state)
     }
 
     /// Decodes a window that is not known, and remembers what it means; returns how many bytes were decoded.
-    fn learn(&mut self, input: &[u8], key: Key, program: &Program, sink: &mut impl TakeElements) -> usize {
+    fn learn(
+        &mut self,
+        input: &[u8],
+        (key, bytes): (Key, usize),
+        program: &Program,
+        sink: &mut impl TakeElements,
+    ) -> usize {
         let start = self.packets.position();
         self.patience.missed(start);
         let stacks = self.follower.flow.watch_stacks();
@@ -159,11 +167,10 @@ where
             plain: true,
             is_plain: D::is_plain,
         };
-        let decoded = self.packets.decode_some(input, key.bytes as usize, &mut noting);
+        let decoded = self.packets.decode_some(input, bytes, &mut noting);
         let (packets, plain) = (noting.packets, noting.plain);
         elements.iter().for_each(|element| sink.element(*element));
-        let valid =
-            plain && decoded == key.bytes as usize && self.forgotten == self.follower.flow.forgotten();
+        let valid = plain && decoded == bytes && self.forgotten == self.follower.flow.forgotten();
         let exchanges = self.follower.flow.exchanges_since(&stacks).filter(|_| valid);
         if let (Some(exchanges), Some(next)) = (exchanges, self.state()) {
             let next = self.memo.number(next);
@@ -175,12 +182,13 @@ where
         decoded
     }
 
-    /// The window at the start of `input`, in this state; `None` where there is none of plain packets.
-    #[inline]
-    fn key(&self, input: &[u8], state: StateId) -> Option<Key> {
-        let next = *input.first_chunk()?;
-        let bytes = u32::try_from(self.packets.decoder().window(next)).ok().filter(|bytes| *bytes > 0)?;
-        Some(Key { word: u64::from_le_bytes(next) & below(8 * bytes), state, bytes })
+    /// The window at the start of `input`, in this state, and its length; `None` where there is none of plain packets.
+    #[inline(always)]
+    fn key(&self, input: &[u8], state: StateId) -> Option<(Key, usize)> {
+        let word = u64::from_le_bytes(*input.first_chunk()?);
+        let mask = self.packets.decoder().window(word);
+        let bytes = mask.trailing_ones() as usize / 8;
+        (mask != 0).then_some((Key { word: word & mask, state }, bytes))
     }
 
     fn state(&self) -> Option<State<D::State, L::State>> {
@@ -274,7 +282,7 @@ impl<L: Lower, S: TakeElements> TakeItem<L::Packet> for Following<'_, L, S> {
 /// As [`Following`], and notes which packets it were.
 struct Noting<'a, L: Lower, S> {
     following: Following<'a, L, S>,
-    packets: u16,
+    packets: u8,
     plain: bool,
     is_plain: fn(&L::Packet) -> bool,
 }
@@ -283,7 +291,7 @@ impl<L: Lower, S: TakeElements> TakeItem<L::Packet> for Noting<'_, L, S> {
     #[inline(always)]
     fn take(&mut self, item: Item<L::Packet>, span: Span, bytes: &[u8]) {
         self.plain &= matches!(&item, Item::Packet(packet) if (self.is_plain)(packet));
-        self.packets += 1;
+        self.packets = self.packets.saturating_add(1);
         self.following.take(item, span, bytes);
     }
 }

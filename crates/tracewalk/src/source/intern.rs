@@ -110,7 +110,7 @@ impl Hasher for Mixer {
 
 /// Spreads what differs over the upper half.
 #[inline]
-pub(super) const fn mix(value: u64) -> u64 {
+const fn mix(value: u64) -> u64 {
     let product = value.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     product ^ product >> 32
 }

@@ -21,7 +21,7 @@ use core::hash::Hash;
 use crate::flow::state::Exchanges;
 use crate::flow::{Element, Totals};
 
-use super::intern::{Interned, mix};
+use super::intern::Interned;
 
 /// The number of a state, valid up to the next [`Memo::forget`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,24 +30,27 @@ pub(super) struct StateId(u32);
 /// A state and the window in front of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key {
-    /// The window's bytes; those behind it are zero.
+    /// The window's bytes, of which the first one is not zero; those behind it are. That says as well how many there are:
+    /// a window that ends with a zero byte is a whole packet, and goes on behind what any shorter window is.
     pub(super) word: u64,
     pub(super) state: StateId,
-    /// How many bytes the window has.
-    pub(super) bytes: u32,
 }
 
-/// What a window meant.
+/// What a window meant. Two of them fill a line of the cache.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    key: Key,
+    /// Zero while the entry is [free](Entry::FREE).
+    word: u64,
+    state: StateId,
     pub(super) next: StateId,
-    /// The number of its [`Exchanges`]; 0 for none at all.
-    exchanges: u32,
+    instructions: u32,
     first_element: u32,
-    elements: u16,
-    pub(super) packets: u16,
-    pub(super) totals: Totals,
+    /// The number of its [`Exchanges`]; 0 for none at all.
+    exchanges: u16,
+    elements: u8,
+    blocks: u8,
+    gaps: u8,
+    pub(super) packets: u8,
 }
 
 /// What a window was found to mean.
@@ -57,7 +60,7 @@ pub(super) struct Meaning<'a> {
     pub(super) exchanges: Exchanges,
     /// Their spans are relative to the window's start.
     pub(super) elements: &'a [Element],
-    pub(super) packets: u16,
+    pub(super) packets: u8,
 }
 
 /// The memo of one source.
@@ -68,7 +71,7 @@ pub(super) struct Memo<S> {
     exchanges: Interned<Exchanges>,
     elements: Vec<Element>,
     /// By hash; a power of two long, at most half full, and none while empty.
-    table: Vec<Option<Entry>>,
+    table: Vec<Entry>,
     entries: usize,
 }
 
@@ -108,7 +111,7 @@ impl<S: Eq + Hash> Memo<S> {
         self.states.clear();
         self.exchanges.clear();
         self.elements.clear();
-        self.table.fill(None);
+        self.table.fill(Entry::FREE);
         self.entries = 0;
     }
 
@@ -125,19 +128,25 @@ impl<S: Eq + Hash> Memo<S> {
     /// What is known of a window; `allows` says whether the stacks allow what it does to them.
     #[inline(always)]
     pub(super) fn find(&self, key: Key, allows: impl Fn(&Exchanges) -> bool) -> Option<&Entry> {
-        for slot in key.slots(self.table.len()) {
-            let entry = self.table.get(slot)?.as_ref()?;
-            if entry.key == key && self.exchanges_of(entry).is_none_or(&allows) {
-                return Some(entry);
-            }
+        let fits = |entry: &Entry| entry.key() == key && self.exchanges_of(entry).is_none_or(&allows);
+        let first = self.table.get(key.slot(self.table.len()))?;
+        if fits(first) { Some(first) } else { self.find_behind(first, key, &fits) }
+    }
+
+    /// The same, in the other slots.
+    #[inline(never)]
+    fn find_behind(&self, first: &Entry, key: Key, fits: &impl Fn(&Entry) -> bool) -> Option<&Entry> {
+        if first.is_free() {
+            return None;
         }
-        None
+        let others = key.slots(self.table.len()).skip(1).map_while(|slot| self.table.get(slot));
+        { others }.take_while(|entry| !entry.is_free()).find(|entry| fits(entry))
     }
 
     /// What it does to the stacks; `None` for nothing.
     #[inline]
     pub(super) fn exchanges_of(&self, entry: &Entry) -> Option<&Exchanges> {
-        if entry.exchanges == 0 { None } else { self.exchanges.get(entry.exchanges) }
+        if entry.exchanges == 0 { None } else { self.exchanges.get(u32::from(entry.exchanges)) }
     }
 
     /// The elements that came.
@@ -149,56 +158,98 @@ impl<S: Eq + Hash> Memo<S> {
 
     /// Remembers what a window means. Nothing is done where there is no room.
     pub(super) fn insert(&mut self, key: Key, meaning: &Meaning<'_>) {
-        let (Ok(first_element), Ok(elements)) =
-            (u32::try_from(self.elements.len()), u16::try_from(meaning.elements.len()))
-        else {
-            return;
-        };
         if self.is_full() {
             return;
         }
-        if self.entries * 2 >= self.table.len() {
-            self.grow();
+        if let Some(entry) = self.entry(key, meaning) {
+            self.elements.extend_from_slice(meaning.elements);
+            if self.entries * 2 >= self.table.len() {
+                self.grow();
+            }
+            self.place(entry);
+            self.entries += 1;
         }
+    }
+
+    /// The entry; `None` where it is too much for one.
+    fn entry(&mut self, key: Key, meaning: &Meaning<'_>) -> Option<Entry> {
+        let Totals { blocks, instructions, gaps } = Totals::of(meaning.elements);
         self.exchanges.number(Exchanges::default());
-        let exchanges = self.exchanges.number(meaning.exchanges);
-        self.elements.extend_from_slice(meaning.elements);
-        self.place(Entry {
-            key,
+        Some(Entry {
+            word: key.word,
+            state: key.state,
             next: meaning.next,
-            exchanges,
-            first_element,
-            elements,
+            instructions,
+            first_element: u32::try_from(self.elements.len()).ok()?,
+            exchanges: u16::try_from(self.exchanges.number(meaning.exchanges)).ok()?,
+            elements: u8::try_from(meaning.elements.len()).ok()?,
+            blocks: u8::try_from(blocks).ok()?,
+            gaps: u8::try_from(gaps).ok()?,
             packets: meaning.packets,
-            totals: Totals::of(meaning.elements),
-        });
-        self.entries += 1;
+        })
     }
 
     /// Puts an entry into the table: into the first free slot of its own, or else into the first one.
     fn place(&mut self, entry: Entry) {
-        let mut slots = entry.key.slots(self.table.len());
-        let free = slots.clone().find(|&slot| self.table.get(slot).is_some_and(Option::is_none));
+        let mut slots = entry.key().slots(self.table.len());
+        let free = slots.clone().find(|&slot| self.table.get(slot).is_some_and(Entry::is_free));
         if let Some(place) = free.or(slots.next()).and_then(|slot| self.table.get_mut(slot)) {
-            *place = Some(entry);
+            *place = entry;
         }
     }
 
     fn grow(&mut self) {
         let length = (self.table.len() * 2).max(2 * FIRST_TABLE);
-        let old = core::mem::replace(&mut self.table, alloc::vec![None; length]);
-        old.into_iter().flatten().for_each(|entry| self.place(entry));
+        let old = core::mem::replace(&mut self.table, alloc::vec![Entry::FREE; length]);
+        old.into_iter().filter(|entry| !entry.is_free()).for_each(|entry| self.place(entry));
+    }
+}
+
+impl Entry {
+    const FREE: Self = Self {
+        word: 0,
+        state: StateId(0),
+        next: StateId(0),
+        instructions: 0,
+        first_element: 0,
+        exchanges: 0,
+        elements: 0,
+        blocks: 0,
+        gaps: 0,
+        packets: 0,
+    };
+
+    #[inline]
+    const fn is_free(&self) -> bool {
+        self.word == 0
+    }
+
+    #[inline]
+    const fn key(&self) -> Key {
+        Key { word: self.word, state: self.state }
+    }
+
+    /// How much there is in its elements.
+    #[inline]
+    pub(super) fn totals(&self) -> Totals {
+        Totals { blocks: u32::from(self.blocks), instructions: self.instructions, gaps: u32::from(self.gaps) }
     }
 }
 
 impl Key {
-    /// Where to look for it in a table of this length.
+    /// Where to look for it first in a table of this length.
+    ///
+    /// The state is known last, so that little is done with it: states have small numbers, and one is told from another
+    /// as well as words are by their hash.
     #[inline]
+    fn slot(self, length: usize) -> usize {
+        let word = self.word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        (usize::try_from(word).unwrap_or(0) ^ self.state.0 as usize) & length.wrapping_sub(1)
+    }
+
+    /// All slots that it can stand in.
     fn slots(self, length: usize) -> impl Iterator<Item = usize> + Clone {
-        let last = length.wrapping_sub(1);
-        let state = u64::from(self.state.0) << 4 | u64::from(self.bytes);
-        let hash = mix(self.word ^ state.wrapping_mul(0xd6e8_feb8_6659_fd93));
-        let first = usize::try_from(hash & u64::from(u32::MAX)).unwrap_or(0);
-        (first..first + PROBES).map(move |slot| slot & last)
+        let first = self.slot(length);
+        (first..first + PROBES).map(move |slot| slot & length.wrapping_sub(1))
     }
 }

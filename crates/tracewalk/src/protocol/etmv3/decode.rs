@@ -4,7 +4,7 @@ use crate::cursor::{Cursor, NeedInput};
 use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
 use crate::protocol::a_sync::{self, ZeroRun};
 use crate::protocol::branch_address::{self, AddressEncoding, After, Alignment, ReadError};
-use crate::protocol::resume::{self, Resume, Windows};
+use crate::protocol::resume::{self, Announces, Resume, Windows};
 use crate::protocol::synchronisation::{Synchronisation, Unread};
 use crate::protocol::{Decode, ISyncReason, Malformation, Step, TakeFrequent};
 use crate::span::StreamOffset;
@@ -127,16 +127,12 @@ impl Resume for Decoder {
 
 impl Windows for Decoder {
     #[inline]
-    fn window(&self, bytes: [u8; 8]) -> usize {
-        let information = match self.config.address_encoding {
-            AddressEncoding::Original => 0b10_0000,
-            AddressEncoding::Alternative => 0b11_1100,
+    fn window(&self, word: u64) -> u64 {
+        let announces = match self.config.address_encoding {
+            AddressEncoding::Original => Announces::AsTheFifth,
+            AddressEncoding::Alternative => Announces::BehindTheFirst,
         };
-        if self.config.cycle_accurate {
-            0
-        } else {
-            resume::window(bytes, &[header::EXCEPTION_EXIT], information)
-        }
+        if self.config.cycle_accurate { 0 } else { resume::window(word, [header::EXCEPTION_EXIT], announces) }
     }
 
     #[inline]

@@ -46,7 +46,7 @@ impl Resume for Decoder {
 }
 
 impl Windows for Decoder {
-    fn window(&self, _bytes: [u8; 8]) -> usize {
+    fn window(&self, _word: u64) -> u64 {
         0
     }
 

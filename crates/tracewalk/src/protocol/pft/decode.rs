@@ -4,7 +4,7 @@ use crate::cursor::{Cursor, NeedInput};
 use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
 use crate::protocol::a_sync::{self, ZeroRun};
 use crate::protocol::branch_address::{self, AddressEncoding, After, Alignment, ReadError};
-use crate::protocol::resume::{self, Resume, Windows};
+use crate::protocol::resume::{self, Announces, Resume, Windows};
 use crate::protocol::synchronisation::{Synchronisation, Unread};
 use crate::protocol::{Decode, ISyncReason, Malformation, Step, TakeFrequent};
 use crate::span::StreamOffset;
@@ -305,9 +305,9 @@ impl Resume for Decoder {
 impl Windows for Decoder {
     /// A waypoint update's address looks like a branch packet behind the header.
     #[inline]
-    fn window(&self, bytes: [u8; 8]) -> usize {
+    fn window(&self, word: u64) -> u64 {
         const SINGLES: [u8; 2] = [header::WAYPOINT_UPDATE, header::EXCEPTION_RETURN];
-        if self.config.cycle_accurate { 0 } else { resume::window(bytes, &SINGLES, 0b11_1100) }
+        if self.config.cycle_accurate { 0 } else { resume::window(word, SINGLES, Announces::BehindTheFirst) }
     }
 
     #[inline]
