@@ -184,7 +184,10 @@ pub(crate) struct CaptureArgs {
     pub(crate) recording: RecordingArgs,
 
     /// The program: an ELF file, or ADDRESS:FILE for raw memory bytes; can be given several times.
-    #[arg(long = "image", value_name = "[ADDRESS:]FILE", value_hint = ValueHint::FilePath, help_heading = "Program")]
+    ///
+    /// With @context=ID, @vmid=ID or @context=ID,vmid=ID behind it the image is visible only while the trace says that
+    /// this context ID or virtual machine runs, and covers what is visible otherwise: FILE@context=0x42.
+    #[arg(long = "image", value_name = "[ADDRESS:]FILE[@context=ID]", value_hint = ValueHint::FilePath, help_heading = "Program")]
     pub(crate) images: Vec<ImageRequest>,
 
     /// The chip's CMSIS-SVD file, which says what its interrupts are called.

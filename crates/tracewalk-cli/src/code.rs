@@ -1,12 +1,13 @@
 //! A core's program, as reports want to see it.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use tracewalk::ids::Address;
+use tracewalk::program::{Scope, ViewId};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::Memory;
 use tracewalk_input::symbols::{Content, Function, SourceLines, Symbols};
@@ -34,34 +35,62 @@ struct SourceFiles {
 /// Longer files are no source text.
 const LONGEST_SOURCE: u64 = 16 << 20;
 
-/// The program in `memory`, for a processor of this profile.
-pub(crate) fn code(
-    memory: Memory,
-    symbols: Symbols,
-    profile: Option<Profile>,
-    interrupts: Interrupts,
-    source_dirs: &[PathBuf],
-    messages: &Messages,
-) -> Rc<Code> {
-    let profile = profile.or(symbols.profile());
-    let lines = symbols.source_lines();
-    for note in symbols.notes().iter().chain(lines.notes()) {
-        messages
-            .warning(format_args!("{note}; names or lines are missing, and --image can name a better file"));
+/// How programs are read.
+pub(crate) struct Reader<'a> {
+    /// The processor's profile, as far as the capture says it.
+    pub(crate) profile: Option<Profile>,
+    /// What the chip's interrupts are called.
+    pub(crate) interrupts: Interrupts,
+    /// Where to look for source files; without it names and lines are not wanted.
+    pub(crate) source_dirs: Option<&'a [PathBuf]>,
+}
+
+impl Reader<'_> {
+    /// The program in `memory`, and what is visible of it in each context.
+    pub(crate) fn code(&self, memory: &Memory, messages: &Messages) -> Rc<Code> {
+        let mut notes = Vec::new();
+        let mut code = self.view(memory, memory.seen_in(ViewId::default(), Scope::EVERYWHERE), &mut notes);
+        for (view, context) in memory.program.views().skip(1) {
+            let seen = self.view(memory, memory.seen_in(view, context), &mut notes);
+            code.views.insert(view, Rc::new(seen));
+        }
+        code.program = Arc::new(memory.program.clone());
+        notes.sort();
+        notes.dedup();
+        for note in notes {
+            messages.warning(format_args!(
+                "{note}; names or lines are missing, and --image can name a better file"
+            ));
+        }
+        Rc::new(code)
     }
-    let beside_images = memory.images.iter().filter_map(|image| image.file.parent()).map(Path::to_owned);
-    let directories = source_dirs.iter().cloned().chain(beside_images).collect();
-    let files = SourceFiles { directories, files: HashMap::new() };
-    let profile = match profile {
-        Some(Profile::M) => disassembly::Profile::M,
-        _ => disassembly::Profile::Ar,
-    };
-    Rc::new(Code {
-        program: Arc::new(memory.program),
-        symbols: Box::new(ImageSymbols { symbols, lines: lines.into(), files: files.into() }),
-        interrupts,
-        disassembler: Box::new(Disassembler::new(profile)),
-    })
+
+    /// One view of a memory, whose `memory` may know its processor.
+    fn view(&self, memory: &Memory, seen: Memory, notes: &mut Vec<String>) -> Code {
+        let interrupts = self.interrupts.clone();
+        let Some(source_dirs) = self.source_dirs else {
+            return Code { program: seen.program.into(), interrupts, ..Code::unknown() };
+        };
+        let symbols = Symbols::of(&seen);
+        let of_images = || memory.images.iter().find_map(|visible| visible.image.attributes.profile);
+        let profile = self.profile.or(symbols.profile()).or_else(of_images);
+        let lines = symbols.source_lines();
+        notes.extend(symbols.notes().iter().chain(lines.notes()).map(ToString::to_string));
+        let beside_images = seen.images.iter().filter_map(|visible| visible.image.file.parent());
+        let directories = source_dirs.iter().cloned().chain(beside_images.map(Path::to_owned)).collect();
+        let files = SourceFiles { directories, files: HashMap::new() };
+        let profile = match profile {
+            Some(Profile::M) => disassembly::Profile::M,
+            _ => disassembly::Profile::Ar,
+        };
+        Code {
+            program: Arc::new(seen.program),
+            symbols: Box::new(ImageSymbols { symbols, lines: lines.into(), files: files.into() }),
+            interrupts,
+            disassembler: Box::new(Disassembler::new(profile)),
+            views: BTreeMap::new(),
+        }
+    }
 }
 
 impl symbols::Symbols for ImageSymbols {

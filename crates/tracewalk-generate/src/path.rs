@@ -126,9 +126,10 @@ impl Executed {
 }
 
 impl Path {
-    /// The path that `record` describes, with the sizes of its instructions from `program`.
+    /// The path that `record` describes, with the sizes of its instructions from what each context sees of `program`.
     pub fn expand(record: &Record, program: &Program) -> Result<Self, ExpandError> {
         let mut steps = Vec::new();
+        let mut seen = program;
         let mut lines = record.lines.iter().peekable();
         while let Some(line) = lines.next() {
             match line {
@@ -138,7 +139,12 @@ impl Path {
                         details.push(detail);
                         lines.next();
                     }
-                    expand_run(run, &details, program, &mut steps)?;
+                    expand_run(run, &details, seen, &mut steps)?;
+                    for (_, step) in &details {
+                        if let Step::ContextId(context_id) = step {
+                            seen = program.view(program.view_in(Some(*context_id), None));
+                        }
+                    }
                 }
                 Line::Exception(taken) => steps.push(Step::Exception(*taken)),
                 Line::ExceptionReturn => steps.push(Step::ExceptionReturn),

@@ -1,6 +1,6 @@
 //! A path with its program at hand: what an encoder asks about the steps around the one that it stands at.
 
-use tracewalk::ids::{Address, Exception, Isa, Location};
+use tracewalk::ids::{Address, ContextId, Exception, Isa, Location};
 use tracewalk::isa::{self, Instruction};
 use tracewalk::program::Program;
 
@@ -11,6 +11,8 @@ use crate::trace::EncodeError;
 pub(crate) struct Story<'a> {
     path: &'a Path,
     program: &'a Program,
+    /// What of the program the current context sees.
+    seen: &'a Program,
 }
 
 /// Where execution went on.
@@ -26,7 +28,12 @@ pub(crate) enum Went {
 
 impl<'a> Story<'a> {
     pub(crate) fn new(path: &'a Path, program: &'a Program) -> Self {
-        Self { path, program }
+        Self { path, program, seen: program }
+    }
+
+    /// Another context ID holds from here on.
+    pub(crate) fn enter(&mut self, context_id: ContextId) {
+        self.seen = self.program.view(self.program.view_in(Some(context_id), None));
     }
 
     pub(crate) fn steps(&self) -> impl Iterator<Item = (usize, &'a Step)> + use<'a> {
@@ -35,12 +42,12 @@ impl<'a> Story<'a> {
 
     /// What the program says about an instruction that was executed.
     pub(crate) fn instruction(&self, executed: &Executed) -> Result<Instruction, EncodeError> {
-        executed.classify(self.program).ok_or(EncodeError::NoCode { at: executed.address })
+        executed.classify(self.seen).ok_or(EncodeError::NoCode { at: executed.address })
     }
 
     /// What the program says about a place where execution was about to go on.
     pub(crate) fn instruction_at(&self, location: Location) -> Option<Instruction> {
-        isa::classify(self.program.code(location.address)?, location.address, location.isa).ok()
+        isa::classify(self.seen.code(location.address)?, location.address, location.isa).ok()
     }
 
     /// Where execution went on behind the instruction that is the step at `index`.

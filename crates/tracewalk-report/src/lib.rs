@@ -30,4 +30,4 @@ pub mod symbols;
 
 pub use interrupts::Interrupts;
 pub use palette::Palette;
-pub use section::{Code, Section};
+pub use section::{Code, CodeInContext, Section};

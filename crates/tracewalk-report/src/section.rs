@@ -1,12 +1,15 @@
 //! One source's part of an output.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tracewalk::ids::{Address, Location, TraceId};
+use tracewalk::flow::{Element, Event, EventKind};
+use tracewalk::ids::{Address, ContextId, Location, TraceId, Vmid};
 use tracewalk::isa;
-use tracewalk::program::Program;
+use tracewalk::program::{Program, ViewId};
 
 use crate::disassembly::{Disassemble, Disassembler};
 use crate::interrupts::Interrupts;
@@ -33,6 +36,15 @@ pub struct Code {
     pub interrupts: Interrupts,
     /// How its instructions are written.
     pub disassembler: Box<dyn Disassemble>,
+    /// What is visible of it in contexts where that is something else, each as a program of its own.
+    pub views: BTreeMap<ViewId, Rc<Code>>,
+}
+
+/// A program as it is seen in the context that a trace has come to.
+#[derive(Clone, Debug)]
+pub struct CodeInContext {
+    all: Rc<Code>,
+    view: ViewId,
 }
 
 impl Code {
@@ -44,7 +56,52 @@ impl Code {
             symbols: Box::new(NoSymbols),
             interrupts: Interrupts::default(),
             disassembler: Box::new(Disassembler::default()),
+            views: BTreeMap::new(),
         }
+    }
+
+    /// The program as it is seen in a context, where `None` stands for what is not known.
+    #[must_use]
+    pub fn in_context(&self, context_id: Option<ContextId>, vmid: Option<Vmid>) -> &Self {
+        self.in_view(self.program.view_in(context_id, vmid))
+    }
+
+    /// The program as it is seen in one of its views.
+    #[must_use]
+    pub fn in_view(&self, view: ViewId) -> &Self {
+        self.views.get(&view).map_or(self, |code| code)
+    }
+}
+
+impl CodeInContext {
+    /// Before any context is known.
+    #[must_use]
+    pub fn new(all: Rc<Code>) -> Self {
+        Self { all, view: ViewId::default() }
+    }
+
+    /// Takes the next element; answers whether another view is seen from here on.
+    #[inline]
+    pub fn element(&mut self, element: &Element) -> bool {
+        let Element::Event(Event { kind: EventKind::Context { context_id, vmid, .. }, .. }) = element else {
+            return false;
+        };
+        let view = self.all.program.view_in(*context_id, *vmid);
+        std::mem::replace(&mut self.view, view) != view
+    }
+
+    /// Which view is seen.
+    #[must_use]
+    pub const fn view(&self) -> ViewId {
+        self.view
+    }
+}
+
+impl Deref for CodeInContext {
+    type Target = Code;
+
+    fn deref(&self) -> &Code {
+        self.all.in_view(self.view)
     }
 }
 

@@ -178,9 +178,23 @@ impl Program {
         self.parts.iter().flat_map(|part| part.regions.all().iter().map(move |region| (part.scope, region)))
     }
 
-    /// The scopes for which something was added.
+    /// The scopes for which something was added, those that cover others behind them.
     pub fn scopes(&self) -> impl Iterator<Item = Scope> {
         self.parts.iter().map(|part| part.scope)
+    }
+
+    /// Whether there is code at `address` in any context.
+    #[must_use]
+    pub fn holds(&self, address: Address) -> bool {
+        self.code(address).is_some() || self.parts.iter().any(|part| part.regions.code(address).is_some())
+    }
+
+    /// For which scope the byte was added that is visible at `address` in this context.
+    #[must_use]
+    pub fn scope_at(&self, context_id: Option<ContextId>, vmid: Option<Vmid>, address: Address) -> Scope {
+        let shows =
+            |part: &&Part| part.scope.includes(context_id, vmid) && part.regions.code(address).is_some();
+        self.parts.iter().rev().find(shows).map_or(Scope::EVERYWHERE, |part| part.scope)
     }
 
     /// Whether nothing is known.

@@ -2,14 +2,15 @@
 
 use std::rc::Rc;
 
+use tracewalk::flow::GapReason;
 use tracewalk::program::Program;
 use tracewalk::span::CaptureOffset;
 use tracewalk_report::Code;
-use tracewalk_report::analysis::{Contradictions, Gaps, Statistics, Verdict};
+use tracewalk_report::analysis::{Contexts, Contradictions, Gaps, Statistics, Verdict};
 use tracewalk_report::drive::NoProgress;
 use tracewalk_report::export::{Export, FlowRecord};
 
-use super::tell_if_nothing_decoded;
+use super::{contexts, tell_if_nothing_decoded};
 use crate::failure::Failure;
 use crate::messages::{Messages, counted};
 use crate::progress::Bar;
@@ -33,10 +34,12 @@ pub(super) fn source(
     let buffer = work.buffer(job);
     let bar = Bar::new(buffer.bytes.len() as u64, messages.quiet());
     let mut gaps = Gaps::default();
+    let mut ran = Contexts::default();
     exporter.section(&Work::section(job, Rc::clone(&code)))?;
     let statistics = work.input(job, &bar).flow(&job.config, &code.program, |mut record| {
         record.at = CaptureOffset(buffer.file_offset(record.at));
         gaps.element(&record.element, record.at);
+        ran.element(&record.element);
         exporter.record(record)
     })?;
     exporter.end_section()?;
@@ -48,7 +51,8 @@ pub(super) fn source(
         work.reconsider(job, statistics.malformed + gaps.contradictions.count, first, messages);
     }
     tell_malformed(job, &statistics, messages);
-    tell_gaps(job, &gaps, &code.program, fits, messages);
+    contexts::tell(job, &ran, &code.program, messages);
+    tell_gaps(work, job, (&gaps, &ran), &code.program, fits, messages);
     Ok(statistics)
 }
 
@@ -59,8 +63,10 @@ fn image_fits(work: &Work, job: &Job, code: &Code, messages: &Messages) -> Resul
     }
     let buffer = work.buffer(job);
     let mut contradictions = Contradictions::default();
+    let mut ran = Contexts::default();
     work.input(job, &NoProgress).head(PROBE).flow(&job.config, &code.program, |record| {
         contradictions.element(&record.element, CaptureOffset(buffer.file_offset(record.at)));
+        ran.element(&record.element);
         Ok(())
     })?;
     let (Verdict::DoesNotFit, Some((at, first))) = (contradictions.verdict(), contradictions.first().first())
@@ -72,12 +78,14 @@ fn image_fits(work: &Work, job: &Job, code: &Code, messages: &Messages) -> Resul
         return Ok(false);
     }
     messages.incomplete(format_args!(
-        "{}: trace and image disagree {} in {}, first at {at}: {first}; this is not the program that was traced, and \
-         only what the trace itself says is printed; give the right one with --image, or --trust-image to follow \
+        "{}: trace and image disagree {} in {}, first at {at}{}: {first}; this is not the program that was traced, and \
+         only what the trace itself says is printed; give the right one with --image, {}or --trust-image to follow \
          this one",
         job.name(),
         counted(contradictions.count(), "time"),
         counted(contradictions.ranges(), "range"),
+        contexts::where_contradicted(work, job, &ran, *first),
+        contexts::other_context(&ran),
     ));
     Ok(false)
 }
@@ -93,7 +101,14 @@ fn tell_malformed(job: &Job, statistics: &Statistics, messages: &Messages) {
 }
 
 /// Sums up where execution could not be followed, and what would help.
-fn tell_gaps(job: &Job, gaps: &Gaps, program: &Program, image_fits: bool, messages: &Messages) {
+fn tell_gaps(
+    work: &Work,
+    job: &Job,
+    (gaps, ran): (&Gaps, &Contexts),
+    program: &Program,
+    image_fits: bool,
+    messages: &Messages,
+) {
     let name = job.name();
     if let Some((_, address)) = gaps.no_code.first {
         if program.is_empty() && !image_fits {
@@ -104,9 +119,11 @@ fn tell_gaps(job: &Job, gaps: &Gaps, program: &Program, image_fits: bool, messag
             ));
         } else {
             messages.incomplete(format_args!(
-                "{name}: execution reached code that no image holds {}, first at {address}; add it with --image FILE \
-                 or --image ADDRESS:FILE",
+                "{name}: execution reached code that no image holds {}, first at {address}{}; add it with --image FILE \
+                 or --image ADDRESS:FILE{}",
                 counted(gaps.no_code.count, "time"),
+                contexts::without_code(ran, program),
+                contexts::as_suffix(ran, program),
             ));
         }
     }
@@ -118,8 +135,13 @@ fn tell_gaps(job: &Job, gaps: &Gaps, program: &Program, image_fits: bool, messag
     }
     if let Some((at, reason)) = gaps.contradictions.first {
         messages.incomplete(format_args!(
-            "{name}: {}, first at {at}: {reason}; check that --image is exactly the program that was traced",
+            "{name}: {}, first at {at}{}: {reason}; check that --image is exactly the program that was traced{}",
             counted(gaps.contradictions.count, "contradiction"),
+            match reason {
+                GapReason::Contradiction(first) => contexts::where_contradicted(work, job, ran, first),
+                _ => String::new(),
+            },
+            contexts::and_context(ran),
         ));
     }
     if let Some((at, ())) = gaps.address_unknown.first {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use tracewalk::flow::{Element, Event, EventKind, Gap, GapReason};
-use tracewalk::program::Program;
+use tracewalk::program::{Program, Scope};
 use tracewalk::protocol::Field;
 use tracewalk::source::PacketItem;
 use tracewalk::span::CaptureOffset;
 use tracewalk_input::capture::wire::Reading;
-use tracewalk_report::analysis::Statistics;
+use tracewalk_report::analysis::{Context, Contexts, Statistics};
 use tracewalk_report::drive::NoProgress;
 
 use crate::args::Info;
@@ -33,6 +33,9 @@ pub(crate) fn run(args: &Info, messages: &Messages) -> Result<(), Failure> {
     let head = palette().head;
     for (index, image) in work.capture.images.iter().enumerate() {
         writeln!(out, "\n{head}{}{head:#}, image ({})", image.file.display(), image.origin)?;
+        if image.scope != Scope::EVERYWHERE {
+            writeln!(out, "  visible in    {}", image.scope)?;
+        }
         let of_image = work.image_findings.iter().filter(|(of, _)| *of == index);
         findings(&mut out, &of_image.map(|(_, finding)| finding.clone()).collect::<Vec<_>>())?;
     }
@@ -143,6 +146,8 @@ struct Found {
     begins: BTreeMap<&'static str, u64>,
     /// Places where trace was malformed or lost.
     losses: u64,
+    /// The context IDs and VMIDs that the trace named.
+    contexts: Contexts,
 }
 
 fn source(out: &mut Output, work: &Work, job: &Job) -> Result<(), Failure> {
@@ -185,6 +190,7 @@ impl Found {
     }
 
     fn element(&mut self, element: &Element) {
+        self.contexts.element(element);
         match element {
             Element::Event(Event { kind: EventKind::Cycles(cycles), .. }) => self.cycles += cycles,
             Element::Event(Event { kind: EventKind::TraceOn(reason), .. }) => {
@@ -218,11 +224,28 @@ impl Found {
         for (reason, times) in &self.begins {
             writeln!(out, "  trace begins  {} ({reason})", counted(*times, "time"))?;
         }
+        self.print_contexts(out)?;
         if let (Some(first), Some(last)) = (self.first_time, self.last_time) {
             writeln!(out, "  timestamps    {first} to {last}")?;
         }
         if self.cycles > 0 {
             writeln!(out, "  cycles        {}", self.cycles)?;
+        }
+        Ok(())
+    }
+
+    /// The contexts in which code ran.
+    fn print_contexts(&self, out: &mut Output) -> Result<(), Failure> {
+        const SHOWN: usize = 20;
+        let named = |(context, _): &(Context, _)| *context != (None, None);
+        let all = self.contexts.iter().filter(named).collect::<Vec<_>>();
+        for (index, ((context_id, vmid), counts)) in all.iter().take(SHOWN).enumerate() {
+            let label = if index == 0 { "contexts" } else { "" };
+            let scope = Scope { context_id: *context_id, vmid: *vmid };
+            writeln!(out, "  {label:13} {scope}, {}", counted(counts.times, "time"))?;
+        }
+        if let Some(more) = all.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+            writeln!(out, "  {:13} and {}", "", counted(more as u64, "other"))?;
         }
         Ok(())
     }

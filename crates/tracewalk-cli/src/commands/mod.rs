@@ -1,6 +1,7 @@
 //! One file for each command, and what they share.
 
 pub(crate) mod calls;
+mod contexts;
 pub(crate) mod coverage;
 pub(crate) mod describe;
 pub(crate) mod flow;

@@ -40,6 +40,11 @@ pub(crate) fn run(args: &args::Snapshot, messages: &Messages) -> Result<(), Fail
     for (buffer, contents) in work.contents.iter().enumerate() {
         sources.extend(contents.sources.iter().filter_map(itm).map(|source| (buffer, source)));
     }
+    if cores.iter().any(|(.., code)| code.program.scopes().next().is_some()) {
+        messages.warning(format_args!(
+            "images of a context ID or VMID are left out: a snapshot directory cannot say them; `tracewalk describe` can"
+        ));
+    }
     let bytes = buffers(&work, messages);
     let buffers = bytes.iter().enumerate().map(|(index, (frames, bytes))| {
         let own = sources.iter().filter(|(buffer, _)| *buffer == index);

@@ -145,7 +145,7 @@ impl<'a> Check<'a> {
         self.i_syncs += 1;
         let periodic = fields.reason == Some(0);
         if let Some(address) = fields.address {
-            self.in_program += u64::from(self.program.code(address).is_some());
+            self.in_program += u64::from(self.program.holds(address));
             self.places.insert(address.0 >> PAGE_BITS);
         }
         // Behind an overflow nobody knows how long it was.

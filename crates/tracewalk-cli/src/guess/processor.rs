@@ -44,7 +44,7 @@ impl Unit {
 
 /// The trace units that come into question for a program, the most likely first.
 pub(crate) fn units(memory: &Memory) -> Vec<Unit> {
-    let attributes = memory.images.iter().map(|image| &image.attributes);
+    let attributes = memory.images.iter().map(|visible| &visible.image.attributes);
     let profile = attributes.clone().find_map(|attributes| attributes.profile);
     let named = attributes.filter_map(|attributes| attributes.cpu_name.as_deref());
     let named = named.filter_map(UsualRegisters::of_cpu).next();

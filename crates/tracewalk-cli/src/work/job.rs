@@ -4,6 +4,7 @@ use tracewalk::ids::TraceId;
 use tracewalk::protocol::mtb::order::Dump;
 use tracewalk::source::SourceConfig;
 use tracewalk_input::capture::{Protocol, SourceDescription};
+use tracewalk_input::cpu::Profile;
 use tracewalk_report::drive::{Carrier, Stretch};
 
 use super::contents::Identified;
@@ -34,6 +35,13 @@ impl Job {
     /// What it is called in messages.
     pub(crate) fn name(&self) -> String {
         self.id.map_or_else(|| "the source".to_owned(), |id| format!("trace ID {id}"))
+    }
+
+    /// The processor's profile, as far as it is known.
+    pub(super) fn profile(&self) -> Option<Profile> {
+        // No other profile has an MTB.
+        let m_profile = matches!(self.config, SourceConfig::Mtb { .. }).then_some(Profile::M);
+        self.description.profile().or(m_profile)
     }
 }
 

@@ -1,9 +1,11 @@
 //! What is known of the programs, to find out the rest.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
-use tracewalk::program::Program;
+use tracewalk::ids::Address;
+use tracewalk::program::{Program, Scope};
 use tracewalk_input::Origin;
 use tracewalk_input::capture::{Capture, SourceDescription};
 use tracewalk_input::image::{Image, ImageLoader, Memory};
@@ -55,12 +57,24 @@ impl Known {
         &of_core.unwrap_or(&self.everything).program
     }
 
+    /// The file that says what stands at `address` for a scope.
+    pub(super) fn file_at(
+        &self,
+        source: &SourceDescription,
+        address: Address,
+        scope: Scope,
+    ) -> Option<&Path> {
+        let of_core = source.core.as_ref().and_then(|core| self.cores.get(core));
+        let (image, _) = of_core.unwrap_or(&self.everything).given_by(address, scope)?;
+        Some(&image.file)
+    }
+
     /// Everything but one image.
     pub(super) fn without(&self, image: &Arc<Image>) -> Program {
         let mut memory = Memory::default();
-        for other in self.everything.images.iter().filter(|other| !Arc::ptr_eq(other, image)) {
+        for other in self.everything.images.iter().filter(|other| !Arc::ptr_eq(&other.image, image)) {
             // They went together before.
-            let _ = memory.add(Arc::clone(other));
+            let _ = memory.add_in(Arc::clone(&other.image), other.scope);
         }
         memory.program
     }
@@ -72,7 +86,7 @@ pub(super) fn every_image(loader: &mut ImageLoader, capture: &Capture) -> Result
     for request in &capture.images {
         match loader.load(request) {
             // Cores may have different memories at the same address. Where one core's differ, its program says so.
-            Ok(image) => drop(memory.add(image)),
+            Ok(image) => drop(memory.add_in(image, request.scope)),
             Err(error) if request.origin == Origin::Option("--image") => return Err(error.into()),
             // It may belong to a core that was not traced.
             Err(_) => {}

@@ -11,24 +11,25 @@ mod options;
 mod strict;
 mod tell;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use tracewalk::frame::Framing;
 use tracewalk::ids::{Address, TraceId};
-use tracewalk::source::SourceConfig;
+use tracewalk::program::{Scope, ViewId};
 use tracewalk_input::capture::{Buffer, Capture, Protocol, SourceDescription};
 use tracewalk_input::cpu::Profile;
-use tracewalk_input::image::{Image, ImageKind, ImageLoader};
+use tracewalk_input::image::{Image, ImageKind, ImageLoader, Memory};
 use tracewalk_input::svd::InterruptNames;
 use tracewalk_input::symbols::Symbols;
 use tracewalk_input::{Origin, Stated};
+use tracewalk_report::analysis::Context;
 use tracewalk_report::drive::{Input, Progress};
 use tracewalk_report::{Code, Interrupts, Section};
 
 use crate::args::CaptureArgs;
-use crate::code::code;
+use crate::code::Reader;
 use crate::failure::Failure;
 use crate::guess::{self, Finding, Place, RawImage};
 use crate::messages::Messages;
@@ -68,6 +69,14 @@ pub(crate) struct Work {
     arriving: bool,
     /// What is still coming.
     live: Option<Live>,
+}
+
+/// A program that is visible in some contexts only.
+#[derive(Debug)]
+pub(crate) struct ScopedCode {
+    pub(crate) scope: Scope,
+    pub(crate) code: Rc<Code>,
+    pub(crate) images: Vec<Arc<Image>>,
 }
 
 /// What the memory of a source's core depends on.
@@ -169,34 +178,61 @@ impl Work {
         names: Option<&[PathBuf]>,
         messages: &Messages,
     ) -> Result<Rc<Code>, Failure> {
-        // No other profile has an MTB.
-        let m_profile = matches!(job.config, SourceConfig::Mtb { .. }).then_some(Profile::M);
-        let key = (job.description.core.clone(), job.description.profile().or(m_profile));
+        let key = (job.description.core.clone(), job.profile());
         if let Some((_, code)) = self.programs.iter().find(|(known, _)| *known == key) {
             return Ok(Rc::clone(code));
         }
-        let mut memory = self.loader.memory(self.capture.images_for(&job.description))?;
-        for dump in self.dumps.iter().flatten() {
-            dump.add_code(&mut memory, None);
-        }
-        let symbols = Symbols::of(&memory);
-        let table = symbols.vector_table(&memory.program, key.1).map(|table| table.address);
-        if let Some(table) = self.vector_table.or(table) {
-            memory.program.set_vector_table(table);
-        }
-        let interrupts = self.interrupts.clone();
-        let code = match names {
-            Some(source_dirs) => code(memory, symbols, key.1, interrupts, source_dirs, messages),
-            None => Rc::new(Code { program: memory.program.into(), interrupts, ..Code::unknown() }),
-        };
+        let memory = self.memory(job, key.1)?;
+        let reader = Reader { profile: key.1, interrupts: self.interrupts.clone(), source_dirs: names };
+        let code = reader.code(&memory, messages);
         self.programs.push((key, Rc::clone(&code)));
         Ok(code)
     }
 
-    /// The images that a job's program was put together from.
+    /// What of a job's program is visible in some contexts only, as programs of their own, with their images.
+    pub(crate) fn scoped_code(
+        &mut self,
+        job: &Job,
+        source_dirs: &[PathBuf],
+        messages: &Messages,
+    ) -> Result<Vec<ScopedCode>, Failure> {
+        let profile = job.profile();
+        let memory = self.memory(job, profile)?;
+        let reader = Reader { profile, interrupts: self.interrupts.clone(), source_dirs: Some(source_dirs) };
+        let of_scope = |scope| {
+            let memory = memory.of_scope(scope);
+            let images = memory.images.iter().map(|visible| Arc::clone(&visible.image)).collect();
+            ScopedCode { scope, code: reader.code(&memory, messages), images }
+        };
+        Ok(memory.program.scopes().map(of_scope).collect())
+    }
+
+    /// The memory of a job's core.
+    fn memory(&mut self, job: &Job, profile: Option<Profile>) -> Result<Memory, Failure> {
+        let mut memory = self.loader.memory(self.capture.images_for(&job.description))?;
+        for dump in self.dumps.iter().flatten() {
+            dump.add_code(&mut memory, None);
+        }
+        let everywhere = memory.seen_in(ViewId::default(), Scope::EVERYWHERE);
+        let table = Symbols::of(&everywhere).vector_table(&everywhere.program, profile);
+        if let Some(table) = self.vector_table.or(table.map(|table| table.address)) {
+            memory.program.set_vector_table(table);
+        }
+        Ok(memory)
+    }
+
+    /// The images that a job's program was put together from, those that are visible in all contexts.
     pub(crate) fn images(&mut self, job: &Job) -> Result<Vec<Arc<Image>>, Failure> {
         let requests = self.capture.images_for(&job.description);
-        Ok(requests.into_iter().map(|request| self.loader.load(request)).collect::<Result<_, _>>()?)
+        let requests = requests.into_iter().filter(|request| request.scope == Scope::EVERYWHERE);
+        Ok(requests.map(|request| self.loader.load(request)).collect::<Result<_, _>>()?)
+    }
+
+    /// The file that says what stands at `address` of a job's program, in a context.
+    pub(crate) fn file_at(&self, job: &Job, address: Address, context: Context) -> Option<&Path> {
+        let program = self.known.program(&job.description);
+        let scope = program.scope_at(context.0, context.1, address);
+        self.known.file_at(&job.description, address, scope)
     }
 
     /// The section of a job in an output.
@@ -298,6 +334,9 @@ impl Work {
         for index in 0..self.capture.images.len() {
             let request = self.capture.images[index].clone();
             let ImageKind::Raw { address, .. } = request.kind else { continue };
+            if request.scope != Scope::EVERYWHERE {
+                continue;
+            }
             let sources = seen.iter().zip(&self.capture.buffers).flat_map(|((contents, found), buffer)| {
                 found.iter().map(move |found| (&found.source, found.misses_program, contents, buffer))
             });

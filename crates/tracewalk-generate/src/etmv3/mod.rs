@@ -299,6 +299,7 @@ impl<'a> Unit<'a> {
 
     fn context_id(&mut self, context_id: ContextId) -> Result<bool, EncodeError> {
         self.context_id = context_id;
+        self.story.enter(context_id);
         if self.config.context_id_bytes != 0 {
             self.send(&Packet::ContextId(context_id))?;
             self.trace.told.steps.push(Step::ContextId(context_id));

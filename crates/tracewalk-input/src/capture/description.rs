@@ -31,13 +31,19 @@
 //! length = 0x1000             # and not more than these
 //! space = "S"
 //! cores = ["cpu_0"]           # every core's where it is not said
+//!
+//! [[image]]
+//! file = "init.elf"
+//! context = 0x42              # visible while the context ID is this one, instead of what is there otherwise
+//! vmid = 1                    # and while this virtual machine runs; any where it is not said
 //! ```
 //!
 //! A capture with several buffers has `[[capture]]` in the place of `[capture]`, once for each.
 
 use std::path::Path;
 
-use tracewalk::ids::Address;
+use tracewalk::ids::{Address, ContextId, Vmid};
+use tracewalk::program::Scope;
 
 use super::buffers::MOST_BUFFERS;
 use super::container::{Blocks, Container};
@@ -288,7 +294,7 @@ pub(super) const LOWER_CASE: [&str; 9] = [
 
 fn read_image(document: &Document, table: &Table<'_, '_>) -> Result<ImageRequest, CaptureError> {
     const PLACE: &str = "[[image]]";
-    table.check_keys(PLACE, &["file", "address", "offset", "length", "space", "cores"])?;
+    table.check_keys(PLACE, &["file", "address", "offset", "length", "space", "cores", "context", "vmid"])?;
     let file = table.required_file(PLACE, "file")?;
     let address = table.number("address", u64::from(u32::MAX))?;
     let offset = table.number("offset", u64::MAX)?;
@@ -309,5 +315,11 @@ fn read_image(document: &Document, table: &Table<'_, '_>) -> Result<ImageRequest
     };
     let mut request = ImageRequest::new(file.value, kind, document.origin(table.line()));
     request.cores = table.texts("cores")?;
+    let context_id = table.number("context", u64::from(u32::MAX))?;
+    let vmid = table.number("vmid", u64::from(u8::MAX))?;
+    request.scope = Scope {
+        context_id: context_id.and_then(|id| u32::try_from(id.value).ok()).map(ContextId),
+        vmid: vmid.and_then(|vmid| u8::try_from(vmid.value).ok()).map(Vmid),
+    };
     Ok(request)
 }

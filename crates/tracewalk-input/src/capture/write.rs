@@ -191,6 +191,12 @@ fn write_image(text: &mut Text, image: &ImageRequest, directory: &Path) -> Resul
         let cores = image.cores.iter().map(|core| Quoted(core).to_string()).collect::<Vec<_>>();
         text.field("cores", format_args!("[{}]", cores.join(", ")));
     }
+    if let Some(context_id) = image.scope.context_id {
+        text.field("context", context_id);
+    }
+    if let Some(vmid) = image.scope.vmid {
+        text.field("vmid", vmid);
+    }
     Ok(())
 }
 

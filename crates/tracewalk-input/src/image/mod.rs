@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tracewalk::ids::{Address, Location};
-use tracewalk::program::{AddRegionError, Program};
+use tracewalk::program::{AddRegionError, Program, Scope, ViewId};
 
 use crate::bytes::Bytes;
 use crate::file;
@@ -78,7 +78,16 @@ pub struct Memory {
     /// The bytes by address, for following execution.
     pub program: Program,
     /// The images that they came from.
-    pub images: Vec<Arc<Image>>,
+    pub images: Vec<VisibleImage>,
+}
+
+/// An image, and where it is visible.
+#[derive(Clone, Debug)]
+pub struct VisibleImage {
+    /// The image.
+    pub image: Arc<Image>,
+    /// The contexts in which it is part of memory.
+    pub scope: Scope,
 }
 
 /// Reads images, each file once.
@@ -187,39 +196,71 @@ impl ImageLoader {
     ) -> Result<Memory, ImageError> {
         let mut memory = Memory::default();
         for request in requests {
-            memory.add(self.load(request)?)?;
+            memory.add_in(self.load(request)?, request.scope)?;
         }
         Ok(memory)
     }
 }
 
 impl Memory {
-    /// Puts an image to those that are there. Where they overlap they have to agree.
+    /// Puts an image to those that are there, visible in all contexts. Where images overlap they have to agree.
     pub fn add(&mut self, image: Arc<Image>) -> Result<(), ImageError> {
-        if self.images.iter().any(|known| Arc::ptr_eq(known, &image)) {
+        self.add_in(image, Scope::EVERYWHERE)
+    }
+
+    /// Puts an image to those that are there, visible in the contexts of `scope`. Where images of one scope overlap they
+    /// have to agree; one of a more particular scope covers the others.
+    pub fn add_in(&mut self, image: Arc<Image>, scope: Scope) -> Result<(), ImageError> {
+        if self.images.iter().any(|known| Arc::ptr_eq(&known.image, &image) && known.scope == scope) {
             return Ok(());
         }
         for (index, segment) in image.segments.iter().enumerate() {
-            self.program.add(segment.address, image.segment_bytes(segment)).map_err(|error| {
+            let bytes = image.segment_bytes(segment);
+            self.program.add_in(scope, segment.address, bytes).map_err(|error| {
                 let earlier = image.segments.get(..index).unwrap_or_default();
-                ImageError { file: image.file.clone(), kind: self.explain(error, &image, segment, earlier) }
+                let kind = self.explain(error, (&image, scope), segment, earlier);
+                ImageError { file: image.file.clone(), kind }
             })?;
         }
-        self.images.push(image);
+        self.images.push(VisibleImage { image, scope });
         Ok(())
     }
 
-    /// The image and segment that gave the byte at `address`; the first one, where several did.
+    /// The image and segment that gave the byte at `address` for a scope; the first one, where several did.
     #[must_use]
-    pub fn given_by(&self, address: Address) -> Option<(&Image, &Segment)> {
-        self.images.iter().find_map(|image| Some((image.as_ref(), image.segment_at(address)?)))
+    pub fn given_by(&self, address: Address, scope: Scope) -> Option<(&Image, &Segment)> {
+        let mut images = self.images.iter().filter(|visible| visible.scope == scope);
+        images.find_map(|visible| Some((visible.image.as_ref(), visible.image.segment_at(address)?)))
+    }
+
+    /// The memory as it is seen in one context: the images visible there, those that cover others first.
+    #[must_use]
+    pub fn seen_in(&self, view: ViewId, context: Scope) -> Self {
+        let is_visible = |visible: &&VisibleImage| visible.scope.includes(context.context_id, context.vmid);
+        let mut images = self.images.iter().filter(is_visible).cloned().collect::<Vec<_>>();
+        let order = |one: &VisibleImage, other: &VisibleImage| {
+            other.scope.covers(one.scope).cmp(&one.scope.covers(other.scope))
+        };
+        images.sort_by(order);
+        Self { program: self.program.view(view).clone(), images }
+    }
+
+    /// What one scope adds to the memory, alone.
+    #[must_use]
+    pub fn of_scope(&self, scope: Scope) -> Self {
+        let mut memory = Self::default();
+        for visible in self.images.iter().filter(|visible| visible.scope == scope) {
+            // They went together before.
+            let _ = memory.add(Arc::clone(&visible.image));
+        }
+        memory
     }
 
     /// Says who else gave the bytes that differ.
     fn explain(
         &self,
         error: AddRegionError,
-        image: &Image,
+        (image, scope): (&Image, Scope),
         segment: &Segment,
         earlier: &[Segment],
     ) -> ImageErrorKind {
@@ -229,7 +270,7 @@ impl Memory {
             }
             AddRegionError::Conflict { at } => {
                 let own = earlier.iter().find(|segment| segment.contains(at)).map(|segment| (image, segment));
-                let other = own.or_else(|| self.given_by(at));
+                let other = own.or_else(|| self.given_by(at, scope));
                 let other =
                     other.map(|(image, segment)| format!("{} of {}", segment.name, image.file.display()));
                 let other = other.unwrap_or_else(|| "another image".to_owned());

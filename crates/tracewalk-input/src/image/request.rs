@@ -1,16 +1,17 @@
-//! What to load: an ELF file, or raw bytes at an address.
+//! What to load: an ELF file, or raw bytes at an address, and for whom.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use tracewalk::ids::Address;
+use tracewalk::ids::{Address, ContextId, Vmid};
+use tracewalk::program::Scope;
 
 use crate::excerpt::excerpt;
 use crate::number;
 use crate::origin::Origin;
 
-/// An image to load, and for which cores.
+/// An image to load, and for which cores and contexts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageRequest {
     /// The file.
@@ -19,6 +20,8 @@ pub struct ImageRequest {
     pub kind: ImageKind,
     /// The cores whose memory it is part of, by their names in the description. Empty: every core's.
     pub cores: Vec<String>,
+    /// The contexts in which it is visible.
+    pub scope: Scope,
     /// Who asks for it.
     pub origin: Origin,
 }
@@ -50,10 +53,10 @@ impl ImageKind {
 }
 
 impl ImageRequest {
-    /// The file, for every core.
+    /// The file, for every core and context.
     #[must_use]
     pub fn new(file: impl Into<PathBuf>, kind: ImageKind, origin: Origin) -> Self {
-        Self { file: file.into(), kind, cores: Vec::new(), origin }
+        Self { file: file.into(), kind, cores: Vec::new(), scope: Scope::EVERYWHERE, origin }
     }
 
     /// Whether it is part of the memory of the core with this name. `None` is a core that nobody named.
@@ -73,6 +76,11 @@ pub enum ParseImageError {
         /// What stands there.
         found: String,
     },
+    /// What stands behind the `@` does not say a context.
+    Context {
+        /// What stands there.
+        found: String,
+    },
 }
 
 impl fmt::Display for ParseImageError {
@@ -82,19 +90,28 @@ impl fmt::Display for ParseImageError {
             Self::Address { found } => {
                 write!(f, "expected a 32-bit address before the `:` of --image, found `{found}`")
             }
+            Self::Context { found } => {
+                write!(
+                    f,
+                    "expected context=NUMBER or vmid=NUMBER (0 to 255) or both with `,` between them behind the `@` of \
+                     --image, found `{found}`"
+                )
+            }
         }
     }
 }
 
 impl std::error::Error for ParseImageError {}
 
-/// Reads the argument of `--image`, `FILE` or `ADDRESS:FILE`.
+/// Reads the argument of `--image`, `FILE` or `ADDRESS:FILE`, with `@context=NUMBER`, `@vmid=NUMBER` or
+/// `@context=NUMBER,vmid=NUMBER` behind it for an image that is visible there alone.
 ///
 /// An address starts with a digit. A file whose own name looks so is written as `./0x100:file`.
 impl FromStr for ImageRequest {
     type Err = ParseImageError;
 
     fn from_str(argument: &str) -> Result<Self, ParseImageError> {
+        let (argument, scope) = split_scope(argument)?;
         let (kind, file) = match argument.split_once(':') {
             Some((address, file)) if address.starts_with(|first: char| first.is_ascii_digit()) => {
                 let number = number::parse_u32(address)
@@ -106,8 +123,31 @@ impl FromStr for ImageRequest {
         if file.is_empty() {
             return Err(ParseImageError::NoFile);
         }
-        Ok(Self::new(file, kind, Origin::Option("--image")))
+        Ok(Self { scope, ..Self::new(file, kind, Origin::Option("--image")) })
     }
+}
+
+/// The contexts that the end of an argument names, and what stands before them. An `@` with no `=` behind it belongs to
+/// the file's name.
+fn split_scope(argument: &str) -> Result<(&str, Scope), ParseImageError> {
+    let Some((rest, found)) = argument.rsplit_once('@').filter(|(_, behind)| behind.contains('=')) else {
+        return Ok((argument, Scope::EVERYWHERE));
+    };
+    let mut scope = Scope::EVERYWHERE;
+    let mut set = |key: &str, value: &str| {
+        let number = number::parse_u32(value)?;
+        let is_first = match key {
+            "context" => scope.context_id.replace(ContextId(number)).is_none(),
+            "vmid" => scope.vmid.replace(Vmid(u8::try_from(number).ok()?)).is_none(),
+            _ => false,
+        };
+        is_first.then_some(())
+    };
+    for part in found.split(',') {
+        let said = part.split_once('=').and_then(|(key, value)| set(key, value));
+        said.ok_or_else(|| ParseImageError::Context { found: excerpt(part) })?;
+    }
+    Ok((rest, scope))
 }
 
 #[cfg(test)]
@@ -130,6 +170,25 @@ mod tests {
             request("0x100000000:a"),
             Err(ParseImageError::Address { found: "0x100000000".to_owned() })
         );
+    }
+
+    #[test]
+    fn an_image_option_may_end_in_the_context_that_it_is_for() {
+        let scope = |argument: &str| {
+            argument.parse::<ImageRequest>().map(|image| (image.file.display().to_string(), image.scope))
+        };
+        let init = |scope| Ok(("init".to_owned(), scope));
+        assert_eq!(scope("init@context=0x42"), init(Scope::context(ContextId(0x42))));
+        assert_eq!(scope("0x8000:init@vmid=3"), init(Scope::vmid(Vmid(3))));
+        let both = Scope { context_id: Some(ContextId(7)), vmid: Some(Vmid(1)) };
+        assert_eq!(scope("init@vmid=1,context=7"), init(both));
+        assert_eq!(scope("me@home"), Ok(("me@home".to_owned(), Scope::EVERYWHERE)));
+        for wrong in
+            ["contxt=1", "context=", "context=1,context=2", "vmid=256", "context=1,", "vmid=0x100000000"]
+        {
+            let found = scope(&format!("init@{wrong}"));
+            assert!(matches!(found, Err(ParseImageError::Context { .. })), "{wrong}: {found:?}");
+        }
     }
 
     #[test]

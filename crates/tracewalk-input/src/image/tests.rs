@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use tracewalk::ids::ContextId;
 
 use super::*;
 use crate::cpu::Profile;
@@ -214,8 +215,8 @@ fn images_that_disagree_are_named_with_the_address() {
     let mut loader = ImageLoader::new();
     let memory = loader.memory([&first, &agrees]).unwrap();
     assert_eq!(memory.program.code(Address(0x100)), Some(&b"abcdefgh"[..]));
-    assert_eq!(memory.given_by(Address(0x107)).unwrap().0.file, agrees.file);
-    assert!(memory.given_by(Address(0x108)).is_none());
+    assert_eq!(memory.given_by(Address(0x107), Scope::EVERYWHERE).unwrap().0.file, agrees.file);
+    assert!(memory.given_by(Address(0x108), Scope::EVERYWHERE).is_none());
 
     let error = loader.memory([&agrees, &first, &differs]).unwrap_err();
     assert_eq!(error.file, differs.file);
@@ -297,4 +298,31 @@ proptest! {
             let _ = symbols.vector_table(&memory.program, None);
         }
     }
+}
+
+#[test]
+fn images_of_contexts_cover_what_is_visible_everywhere_and_conflict_only_with_their_own() {
+    let raw = |address, bytes: &[u8]| {
+        let kind = ImageKind::raw(Address(address));
+        Arc::new(Image::from_bytes(Path::new("raw.bin"), &kind, bytes.to_vec()).unwrap())
+    };
+    let process = Scope::context(ContextId(0x42));
+    let mut memory = Memory::default();
+    memory.add(raw(0x100, &[1, 1, 1, 1])).unwrap();
+    memory.add_in(raw(0x102, &[2, 2, 2, 2]), process).unwrap();
+    let conflict = memory.add_in(raw(0x104, &[3]), process).unwrap_err();
+    assert!(matches!(conflict.kind, ImageErrorKind::Conflict { at: Address(0x104), .. }));
+    let seen = memory.seen_in(memory.program.view_in(process.context_id, None), process);
+    assert_eq!(seen.program.code(Address(0x100)), Some(&[1, 1, 2, 2, 2, 2][..]));
+    assert_eq!(
+        seen.images.iter().map(|visible| visible.scope).collect::<Vec<_>>(),
+        [process, Scope::EVERYWHERE]
+    );
+    assert_eq!(memory.seen_in(ViewId::default(), Scope::EVERYWHERE).images.len(), 1);
+    assert_eq!(memory.of_scope(process).program.regions().len(), 1);
+    // The same file may be for several contexts.
+    let image = raw(0x200, &[1]);
+    memory.add_in(Arc::clone(&image), process).unwrap();
+    memory.add_in(image, Scope::context(ContextId(0x43))).unwrap();
+    assert_eq!(memory.images.len(), 4);
 }

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use addr2line::Context;
 use tracewalk::ids::Address;
+use tracewalk::program::Scope;
 
 use super::SymbolNote;
 use super::dwarf::{self, Reader};
 use super::functions::{Functions, demangle};
-use crate::image::Image;
+use crate::image::{Image, VisibleImage};
 
 /// Where an instruction comes from: a function and a place in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -52,21 +53,22 @@ pub struct SourceLines {
 
 struct ImageLines {
     image: Arc<Image>,
+    scope: Scope,
     /// The debugging information, where there is any.
     context: Option<Context<Reader>>,
 }
 
 impl SourceLines {
-    pub(super) fn new(images: &[Arc<Image>], functions: Arc<Functions>, code_at_zero: bool) -> Self {
+    pub(super) fn new(images: &[VisibleImage], functions: Arc<Functions>, code_at_zero: bool) -> Self {
         let mut notes = Vec::new();
         let mut all = Vec::new();
-        for image in images {
+        for VisibleImage { image, scope } in images {
             let context = dwarf::load(image, code_at_zero).unwrap_or_else(|problem| {
                 let problem = format!("its source lines cannot be read: {problem}");
                 notes.push(SymbolNote { file: image.file.clone(), problem });
                 None
             });
-            all.push(ImageLines { image: Arc::clone(image), context });
+            all.push(ImageLines { image: Arc::clone(image), scope: *scope, context });
         }
         Self { images: all, functions, frames: HashMap::new(), names: BTreeSet::new(), notes }
     }
@@ -118,8 +120,10 @@ impl SourceLines {
     }
 
     fn find_frames(&mut self, address: Address) -> Option<Arc<[Frame]>> {
-        // A dump of the memory may lie over the ELF file that has the lines.
-        let holders = || self.images.iter().filter(|lines| lines.image.segment_at(address).is_some());
+        // A dump of the memory may lie over the ELF file that has the lines; an image of another scope is another program.
+        let all = || self.images.iter().filter(|lines| lines.image.segment_at(address).is_some());
+        let scope = all().next()?.scope;
+        let holders = || all().filter(|lines| lines.scope == scope);
         let lines = holders().find(|lines| lines.context.is_some()).or_else(|| holders().next())?;
         let mut frames = Vec::new();
         if let Some(context) = &lines.context

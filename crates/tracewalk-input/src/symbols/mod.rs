@@ -35,10 +35,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tracewalk::ids::{Address, Isa};
-use tracewalk::program::Program;
+use tracewalk::program::{Program, Scope};
 
 use crate::cpu::Profile;
-use crate::image::{Image, Memory};
+use crate::image::{Memory, VisibleImage};
 
 pub use contents::Content;
 pub use functions::{Function, FunctionKind};
@@ -48,7 +48,7 @@ pub use vectors::{VectorTable, VectorTableFrom};
 /// What the addresses of a program are called.
 #[derive(Clone, Debug)]
 pub struct Symbols {
-    images: Vec<Arc<Image>>,
+    images: Vec<VisibleImage>,
     functions: Arc<functions::Functions>,
     contents: contents::Contents,
     vector_tables: Vec<VectorTable>,
@@ -66,14 +66,18 @@ pub struct SymbolNote {
 }
 
 impl Symbols {
-    /// The symbols of the images that a core's memory was put together from.
+    /// The symbols of the images that a core's memory was put together from, all of them visible at once: see
+    /// [`Memory::seen_in`]. Symbols of what another image covers are left out.
     #[must_use]
     pub fn of(memory: &Memory) -> Self {
         let mut notes = Vec::new();
         let mut tables = Vec::new();
-        for image in &memory.images {
+        for VisibleImage { image, scope } in &memory.images {
             match table::Table::read(image) {
-                Ok(table) => tables.push(table),
+                Ok(mut table) => {
+                    table.symbols.retain(|symbol| !is_covered(memory, Address(symbol.value & !1), *scope));
+                    tables.push(table);
+                }
                 Err(problem) => notes.push(SymbolNote { file: image.file.clone(), problem }),
             }
         }
@@ -82,7 +86,7 @@ impl Symbols {
             functions: Arc::new(functions::Functions::of(&tables, &contents)),
             contents,
             vector_tables: vectors::candidates(&tables),
-            profile: memory.images.iter().find_map(|image| image.attributes.profile),
+            profile: memory.images.iter().find_map(|visible| visible.image.attributes.profile),
             images: memory.images.clone(),
             notes,
         }
@@ -160,6 +164,11 @@ impl Symbols {
     pub fn notes(&self) -> &[SymbolNote] {
         &self.notes
     }
+}
+
+/// Whether an image of another scope is visible at `address` instead of those of `scope`.
+fn is_covered(memory: &Memory, address: Address, scope: Scope) -> bool {
+    memory.images.iter().any(|other| other.scope.covers(scope) && other.image.segment_at(address).is_some())
 }
 
 impl fmt::Display for SymbolNote {

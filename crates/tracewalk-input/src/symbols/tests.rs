@@ -5,7 +5,7 @@ use super::*;
 use crate::fixtures::{
     ALLOC, EXECUTE, Elf, FUNCTION, GLOBAL_FUNCTION, GLOBAL_LABEL, LABEL, WEAK_FUNCTION, corpus,
 };
-use crate::image::{ImageKind, ImageLoader};
+use crate::image::{Image, ImageKind, ImageLoader};
 
 fn memory_of(elf: &Elf) -> Memory {
     let image = Image::from_bytes("app.elf".as_ref(), &ImageKind::Elf, elf.build()).unwrap();

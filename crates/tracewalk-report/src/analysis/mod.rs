@@ -2,6 +2,7 @@
 
 pub mod call_stack;
 pub mod clock;
+mod contexts;
 mod contradictions;
 pub mod coverage;
 mod gaps;
@@ -10,6 +11,7 @@ mod statistics;
 mod window;
 
 pub use call_stack::{Arrival, CallStack};
+pub use contexts::{Context, Contexts, InContext};
 pub use contradictions::{Contradictions, Verdict};
 pub use gaps::{GapCount, Gaps};
 pub use statistics::Statistics;

@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::io;
 
-use tracewalk::flow::{Block, Element};
+use tracewalk::flow::{Block, Element, Event, EventKind};
 use tracewalk::ids::Location;
 use tracewalk::isa::classify;
 
 use super::{Export, FlowRecord};
-use crate::{Code, Section};
+use crate::{Code, CodeInContext, Section};
 
 /// Holds records back and passes on those of the last instructions of each source.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub struct LastInstructions<E> {
     held: VecDeque<FlowRecord>,
     /// How many instructions `held` has.
     holding: u64,
+    /// The last change of context that was dropped, where code depends on it.
+    context: Option<FlowRecord>,
 }
 
 /// More records than this are not held, so that memory stays bounded in a trace of events without instructions.
@@ -27,7 +29,7 @@ const MOST_RECORDS: usize = 1 << 20;
 impl<E: Export<FlowRecord>> LastInstructions<E> {
     /// Passes the last `instructions` instructions on to `inner`.
     pub const fn new(inner: E, instructions: u64) -> Self {
-        Self { inner, instructions, section: None, held: VecDeque::new(), holding: 0 }
+        Self { inner, instructions, section: None, held: VecDeque::new(), holding: 0, context: None }
     }
 
     /// Drops what is older than the last instructions, in whole records.
@@ -41,7 +43,16 @@ impl<E: Export<FlowRecord>> LastInstructions<E> {
                 break;
             }
             self.holding -= count;
-            self.held.pop_front();
+            let dropped = self.held.pop_front();
+            let is_context = |record: &FlowRecord| {
+                matches!(record.element, Element::Event(Event { kind: EventKind::Context { .. }, .. }))
+            };
+            let depends = || {
+                self.section.as_ref().is_some_and(|section| section.code.program.scopes().next().is_some())
+            };
+            if let Some(context) = dropped.filter(is_context).filter(|_| depends()) {
+                self.context = Some(context);
+            }
         }
     }
 }
@@ -64,10 +75,17 @@ impl<E: Export<FlowRecord>> Export<FlowRecord> for LastInstructions<E> {
     }
 
     fn end_section(&mut self) -> io::Result<()> {
-        let code = self.section.take().map(|section| section.code);
+        let mut code = self.section.take().map(|section| CodeInContext::new(section.code));
+        if let (Some(code), Some(context)) = (&mut code, self.context.take()) {
+            code.element(&context.element);
+            self.inner.record(context)?;
+        }
         let mut surplus = std::mem::take(&mut self.holding).saturating_sub(self.instructions);
         for mut record in self.held.drain(..) {
-            if let (Element::Block(block), Some(code)) = (&mut record.element, &code) {
+            if let Some(code) = &mut code {
+                code.element(&record.element);
+            }
+            if let (Element::Block(block), Some(code)) = (&mut record.element, code.as_deref()) {
                 let skip = surplus.min(block.instructions.saturating_sub(1).into());
                 skip_instructions(block, skip, code);
                 surplus = 0;
@@ -100,13 +118,10 @@ fn skip_instructions(block: &mut Block, count: u64, code: &Code) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disassembly::Disassembler;
     use crate::export::Runs;
     use crate::export::samples::{block, event, taken};
-    use crate::symbols::NoSymbols;
     use std::rc::Rc;
     use std::sync::Arc;
-    use tracewalk::flow::EventKind;
     use tracewalk::ids::Address;
     use tracewalk::program::Program;
     use tracewalk::span::CaptureOffset;
@@ -114,12 +129,7 @@ mod tests {
     fn last(count: u64, elements: &[Element]) -> String {
         let mut program = Program::new();
         program.add(Address(0x100), &[0; 0x400]).unwrap();
-        let code = Code {
-            program: Arc::new(program),
-            symbols: Box::new(NoSymbols),
-            interrupts: crate::Interrupts::default(),
-            disassembler: Box::new(Disassembler::default()),
-        };
+        let code = Code { program: Arc::new(program), ..Code::unknown() };
         let section = Section { id: None, protocol: "mtb", code: Rc::new(code) };
         let mut out = Vec::new();
         let mut exporter = LastInstructions::new(Runs::new(&mut out), count);

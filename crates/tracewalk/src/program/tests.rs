@@ -69,6 +69,8 @@ fn a_process_of_a_virtual_machine_covers_the_process_and_the_machine() {
     assert_eq!(byte(Some(7), Some(9)), Some(2));
     assert_eq!(byte(Some(9), Some(1)), Some(1));
     assert_eq!(byte(Some(9), None), None);
+    let scope = |address| program.scope_at(Some(ContextId(7)), Some(Vmid(1)), Address(address));
+    assert_eq!((scope(0x100), scope(0x101)), (both, Scope::EVERYWHERE));
     assert!(!program.is_empty());
 }
 

@@ -61,6 +61,12 @@ impl Scope {
             && (self.vmid.is_none() || self.vmid == vmid)
     }
 
+    /// Whether its code is visible instead of the other's, where both are.
+    #[must_use]
+    pub fn covers(self, other: Self) -> bool {
+        self.rank() > other.rank()
+    }
+
     /// The more particular a scope, the higher: a process within a virtual machine before a process.
     pub(super) const fn rank(self) -> (bool, Option<ContextId>, Option<Vmid>) {
         (self.context_id.is_some(), self.context_id, self.vmid)

@@ -7,20 +7,21 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use tracewalk::flow::{Element, Event, EventKind};
+use tracewalk::program::{Program, Scope};
 use tracewalk_input::FileProblem;
 use tracewalk_input::image::{Image, ImageLoader};
-use tracewalk_input::symbols::Symbols;
-use tracewalk_report::analysis::Statistics;
 use tracewalk_report::analysis::coverage::{Conditions, Coverage, ProgramId, ProgramInput, Recorder};
+use tracewalk_report::analysis::{Context, Statistics};
 use tracewalk_report::export::{Export, FlowRecord};
 use tracewalk_report::{Code, Interrupts, Section};
 
 use super::super::follow;
 use crate::args::{self, CaptureArgs};
-use crate::code::code;
+use crate::code::Reader;
 use crate::failure::Failure;
 use crate::messages::Messages;
-use crate::work::{Job, Work};
+use crate::work::{Job, ScopedCode, Work};
 
 /// What ran, and in which programs.
 #[derive(Debug, Default)]
@@ -79,18 +80,23 @@ impl Gathered {
             if code.program.is_empty() {
                 return Err(no_program());
             }
-            let mut listener = Listener::new(&job);
+            let scoped = work.scoped_code(&job, &args.source_dirs, messages)?;
+            let mut listener = Listener::new(&job, scoped.iter().map(|scoped| scoped.scope));
             let statistics =
                 follow::source(&work, &job, Rc::clone(&code), args.trust_image, &mut listener, messages)?;
             work.end_job(messages)?;
             self.statistics.add(&statistics);
-            let Some(recorder) = listener.recorder else { continue };
             let name = capture.capture.display().to_string();
             let source = job.id.map_or_else(|| "-".to_owned(), |id| id.to_string());
-            let part = recorder.finish(&name, &source, job.config.protocol(), statistics.bytes);
-            let id = identity(&code, &images);
-            self.coverage.add(id.clone(), names(&images), part);
-            self.programs.insert(id, code);
+            let everywhere = ScopedCode { scope: Scope::EVERYWHERE, code, images };
+            let everywhere = Some(everywhere).filter(|all| !all.code.program.regions().is_empty());
+            for ScopedCode { scope, code, images } in everywhere.into_iter().chain(scoped) {
+                let Some(recorder) = listener.take(scope) else { continue };
+                let part = recorder.finish(&name, &source, job.config.protocol(), statistics.bytes);
+                let id = identity(&code, &images);
+                self.coverage.add(id.clone(), names(&images), part);
+                self.programs.insert(id, code);
+            }
         }
         Ok(())
     }
@@ -101,10 +107,16 @@ impl Gathered {
             return Ok(());
         }
         let memory = ImageLoader::new().memory(&args.capture.images)?;
-        let images = memory.images.clone();
-        let symbols = Symbols::of(&memory);
-        let code = code(memory, symbols, None, Interrupts::default(), &args.source_dirs, messages);
-        self.programs.insert(identity(&code, &images), code);
+        let interrupts = Interrupts::default();
+        let reader = Reader { profile: None, interrupts, source_dirs: Some(&args.source_dirs) };
+        for scope in std::iter::once(Scope::EVERYWHERE).chain(memory.program.scopes()) {
+            let memory = memory.of_scope(scope);
+            let images = memory.images.iter().map(|visible| Arc::clone(&visible.image)).collect::<Vec<_>>();
+            if !images.is_empty() {
+                let code = reader.code(&memory, messages);
+                self.programs.insert(identity(&code, &images), code);
+            }
+        }
         Ok(())
     }
 
@@ -142,29 +154,61 @@ fn no_program() -> Failure {
     )
 }
 
-/// Records what `follow` sees.
+/// Records what `follow` sees, apart for what is visible in all contexts and in each that images are for.
 struct Listener {
-    /// `None` where the image is not the program that was traced: what ran is then unknown.
-    recorder: Option<Recorder>,
+    /// Empty where the image is not the program that was traced: what ran is then unknown.
+    recorders: Vec<(Scope, Recorder)>,
+    program: Arc<Program>,
+    context: Context,
 }
 
 impl Listener {
-    fn new(job: &Job) -> Self {
-        Self { recorder: Some(Recorder::new(Conditions::told_by(&job.config))) }
+    fn new(job: &Job, scopes: impl Iterator<Item = Scope>) -> Self {
+        let recorder = |scope| (scope, Recorder::new(Conditions::told_by(&job.config)));
+        Self {
+            recorders: std::iter::once(Scope::EVERYWHERE).chain(scopes).map(recorder).collect(),
+            program: Arc::default(),
+            context: Context::default(),
+        }
+    }
+
+    fn take(&mut self, scope: Scope) -> Option<Recorder> {
+        let index = self.recorders.iter().position(|(of, _)| *of == scope)?;
+        Some(self.recorders.swap_remove(index).1)
     }
 }
 
 impl Export<FlowRecord> for Listener {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         if section.code.program.is_empty() {
-            self.recorder = None;
+            self.recorders.clear();
         }
+        self.program = Arc::clone(&section.code.program);
         Ok(())
     }
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.element(&record.element);
+        let Element::Block(block) = &record.element else {
+            if let Element::Event(Event { kind: EventKind::Context { context_id, vmid, .. }, .. }) =
+                record.element
+            {
+                self.context = (context_id, vmid);
+            }
+            // What a trace cannot tell may have been any program's.
+            self.recorders.iter_mut().for_each(|(_, recorder)| recorder.element(&record.element));
+            return Ok(());
+        };
+        if let [(_, only)] = self.recorders.as_mut_slice() {
+            only.element(&record.element);
+            return Ok(());
+        }
+        let scope = self.program.scope_at(self.context.0, self.context.1, block.start);
+        for (of, recorder) in &mut self.recorders {
+            if *of == scope {
+                recorder.element(&record.element);
+            } else {
+                recorder.another_program(block);
+            }
         }
         Ok(())
     }

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use tracewalk::flow::Block;
+use tracewalk::flow::{Block, Element};
 use tracewalk::ids::{Address, Isa, Location};
+use tracewalk::program::ViewId;
 
 use super::frame::{FunctionId, Piece};
-use crate::Code;
+use crate::{Code, CodeInContext};
 
 /// What a function does to the stack beside calling and returning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,9 +25,9 @@ pub(super) enum Special {
 /// Looks functions up and remembers what it found: symbols are searched once for each block of the program.
 #[derive(Clone, Debug)]
 pub(super) struct Functions {
-    code: Rc<Code>,
-    blocks: HashMap<(Address, Address, Isa), Pieces>,
-    special: HashMap<Address, Special>,
+    code: CodeInContext,
+    blocks: HashMap<(ViewId, Address, Address, Isa), Pieces>,
+    special: HashMap<(ViewId, Address), Special>,
 }
 
 /// The parts of a block by function.
@@ -86,7 +87,12 @@ const SWITCHES: [&str; 9] = [
 
 impl Functions {
     pub(super) fn new(code: Rc<Code>) -> Self {
-        Self { code, blocks: HashMap::new(), special: HashMap::new() }
+        Self { code: CodeInContext::new(code), blocks: HashMap::new(), special: HashMap::new() }
+    }
+
+    /// Takes the next element: it may change what code is seen.
+    pub(super) fn element(&mut self, element: &Element) {
+        self.code.element(element);
     }
 
     /// The function that has an instruction at `at`, come to in a way that makes it its entry if no symbol names one.
@@ -106,7 +112,7 @@ impl Functions {
 
     pub(super) fn special(&mut self, function: FunctionId) -> Special {
         let FunctionId::Named(start) = function else { return Special::Nothing };
-        if let Some(known) = self.special.get(&start) {
+        if let Some(known) = self.special.get(&(self.code.view(), start)) {
             return *known;
         }
         let found = self.code.symbols.function(start).map_or(Special::Nothing, |function| {
@@ -121,13 +127,13 @@ impl Functions {
                 Special::Nothing
             }
         });
-        self.special.insert(start, found);
+        self.special.insert((self.code.view(), start), found);
         found
     }
 
     /// A block's parts by function.
     pub(super) fn pieces(&mut self, block: &Block) -> Pieces {
-        let key = (block.start, block.end, block.isa);
+        let key = (self.code.view(), block.start, block.end, block.isa);
         if let Some(known) = self.blocks.get(&key) {
             return known.clone();
         }

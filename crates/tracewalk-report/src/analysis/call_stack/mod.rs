@@ -168,12 +168,13 @@ impl<M> CallStack<M> {
                     self.exception(exception, preferred_return, handler, observer);
                 }
                 EventKind::ExceptionReturn => self.exception_return(observer),
-                EventKind::Context { context_id: Some(id), .. } => self.named(Task::Context(id), observer),
-                EventKind::Context { context_id: None, .. }
-                | EventKind::Timestamp(_)
-                | EventKind::Cycles(_)
-                | EventKind::Trigger
-                | EventKind::Data(_) => {}
+                EventKind::Context { context_id, .. } => {
+                    self.functions.element(element);
+                    if let Some(id) = context_id {
+                        self.named(Task::Context(id), observer);
+                    }
+                }
+                EventKind::Timestamp(_) | EventKind::Cycles(_) | EventKind::Trigger | EventKind::Data(_) => {}
             },
             Element::Gap(gap) => match gap.reason {
                 GapReason::NoCode(at) | GapReason::Undecodable(at, _) => {

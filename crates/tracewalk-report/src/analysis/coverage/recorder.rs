@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tracewalk::directive::BeginReason;
-use tracewalk::flow::{Element, EventKind, Gap, GapReason};
+use tracewalk::flow::{Block, Element, EventKind, Gap, GapReason};
 use tracewalk::ids::Address;
 use tracewalk::span::StreamOffset;
 
@@ -81,6 +81,14 @@ impl Recorder {
                 }
             }
             Element::Gap(gap) => self.gap(gap),
+        }
+    }
+
+    /// Takes the source's next element where it is a block of another program.
+    #[inline]
+    pub fn another_program(&mut self, block: &Block) {
+        if self.lost.is_some() {
+            self.found(block.span.start);
         }
     }
 

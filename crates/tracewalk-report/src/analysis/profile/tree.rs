@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use tracewalk::ids::{Address, Exception, Location};
+use tracewalk::ids::{Address, ContextId, Exception, Location};
+use tracewalk::program::{Scope, ViewId};
 
 use super::{Node, NodeKind, PieceCost, Profile};
 use crate::Code;
@@ -92,7 +93,8 @@ pub struct TreeOptions {
 enum LabelKey {
     Task(Task),
     Exception(Option<Exception>),
-    Function(FunctionId),
+    /// Functions of different programs may start at the same address.
+    Function(FunctionId, Scope),
     Inlined(Rc<str>),
 }
 
@@ -110,7 +112,8 @@ struct Sources<'a> {
     code: &'a Code,
     inlined: bool,
     files: HashMap<String, Rc<str>>,
-    known: HashMap<Address, Rc<Source>>,
+    known: HashMap<(ViewId, Address), Rc<Source>>,
+    context_id: Option<ContextId>,
 }
 
 impl Tree {
@@ -123,13 +126,26 @@ impl Tree {
             index: HashMap::new(),
             label_index: HashMap::new(),
         };
-        let mut sources =
-            Sources { code, inlined: options.inlined, files: HashMap::new(), known: HashMap::new() };
+        let mut sources = Sources {
+            code,
+            inlined: options.inlined,
+            files: HashMap::new(),
+            known: HashMap::new(),
+            context_id: None,
+        };
         let is_task = |node: &&Node| matches!(node.kind, NodeKind::Task(_));
         let tasks = profile.nodes.iter().filter(is_task).count() > 1;
         // The tree's node of each of the profile's; `None` for a task that is left out.
         let mut nodes: Vec<Option<usize>> = Vec::with_capacity(profile.nodes.len());
+        // The context ID that each of the profile's nodes ran under.
+        let mut contexts: Vec<Option<ContextId>> = Vec::with_capacity(profile.nodes.len());
         for node in &profile.nodes {
+            let outside = node.parent.and_then(|parent| contexts.get(parent.index()).copied().flatten());
+            sources.context_id = match node.kind {
+                NodeKind::Task(Task::Context(id)) => Some(id),
+                _ => outside,
+            };
+            contexts.push(sources.context_id);
             let mut parent = node.parent.and_then(|parent| nodes.get(parent.index()).copied().flatten());
             let mut place = None;
             if let (NodeKind::Function { site: Some(site), .. }, Some(outside)) = (node.kind, parent) {
@@ -149,6 +165,7 @@ impl Tree {
         }
         for entry in &profile.entries {
             if let Some(Some(node)) = nodes.get(entry.node.index()) {
+                sources.context_id = contexts.get(entry.node.index()).copied().flatten();
                 tree.spend(*node, entry, &mut sources);
             }
         }
@@ -198,7 +215,7 @@ impl Tree {
     }
 
     fn label(&mut self, kind: NodeKind, sources: &mut Sources<'_>) -> LabelId {
-        let code = sources.code;
+        let code = sources.code();
         let (key, label) = match kind {
             NodeKind::Task(task) => (LabelKey::Task(task), Label::plain(LabelKind::Task, task.to_string())),
             NodeKind::Exception(exception) => {
@@ -209,14 +226,18 @@ impl Tree {
                 (LabelKey::Exception(exception), Label::plain(LabelKind::Exception, name))
             }
             NodeKind::Function { function, .. } => {
-                if let Some(known) = self.label_index.get(&LabelKey::Function(function)) {
+                let address = function.address();
+                let scope = address.map_or(Scope::EVERYWHERE, |at| sources.scope_at(at));
+                if let Some(known) = self.label_index.get(&LabelKey::Function(function, scope)) {
                     return *known;
                 }
-                let address = function.address();
                 let frames = address.map(|at| code.symbols.frames(at)).unwrap_or_default();
                 let place = frames.last().and_then(|frame| sources.place(frame));
                 let name = function.name(&*code.symbols);
-                (LabelKey::Function(function), Label { kind: LabelKind::Function, name, address, place })
+                (
+                    LabelKey::Function(function, scope),
+                    Label { kind: LabelKind::Function, name, address, place },
+                )
             }
         };
         self.labelled(key, label)
@@ -269,7 +290,7 @@ impl Tree {
             let innermost = &mut self.nodes[innermost];
             innermost.own += share;
             *innermost.lines.entry(source.place.clone()).or_default() += share;
-            at.address = sources.code.behind(at);
+            at.address = sources.code().behind(at);
         }
     }
 
@@ -322,12 +343,23 @@ impl Place {
     }
 }
 
-impl Sources<'_> {
+impl<'a> Sources<'a> {
+    /// The program as it is seen in the context at hand.
+    fn code(&self) -> &'a Code {
+        self.code.in_context(self.context_id, None)
+    }
+
+    /// Whose the code at `address` is.
+    fn scope_at(&self, address: Address) -> Scope {
+        self.code.program.scope_at(self.context_id, None, address)
+    }
+
     fn at(&mut self, address: Address) -> Rc<Source> {
-        if let Some(known) = self.known.get(&address) {
+        let key = (self.code.program.view_in(self.context_id, None), address);
+        if let Some(known) = self.known.get(&key) {
             return Rc::clone(known);
         }
-        let frames = self.code.symbols.frames(address);
+        let frames = self.code().symbols.frames(address);
         let mut source =
             Source { place: frames.first().and_then(|frame| self.place(frame)), inlined: Vec::new() };
         if self.inlined {
@@ -339,7 +371,7 @@ impl Sources<'_> {
             }
         }
         let source = Rc::new(source);
-        self.known.insert(address, Rc::clone(&source));
+        self.known.insert(key, Rc::clone(&source));
         source
     }
 

@@ -13,7 +13,7 @@ use crate::analysis::call_stack::{
 };
 use crate::analysis::{Phase, Window, Windowed};
 use crate::export::{Export, FlowRecord};
-use crate::section::Code;
+use crate::section::{Code, CodeInContext};
 use crate::{Palette, Section};
 
 /// Writes a tree of calls: a line where a function is entered and, if it called others, one where it is left.
@@ -42,7 +42,7 @@ pub struct CallTreeOptions {
 struct Printer<W> {
     out: W,
     options: CallTreeOptions,
-    code: Rc<Code>,
+    code: CodeInContext,
     phase: Phase,
     /// A function that called nothing, and whose line may still be for several of them.
     leaf: Option<Leaf>,
@@ -80,7 +80,14 @@ impl<W: Write> CallTree<W> {
         let code = Rc::new(Code::unknown());
         Self {
             calls: CallStack::new(Rc::clone(&code)),
-            printer: Printer { out, options, code, phase: Phase::Before, leaf: None, failed: None },
+            printer: Printer {
+                out,
+                options,
+                code: CodeInContext::new(code),
+                phase: Phase::Before,
+                leaf: None,
+                failed: None,
+            },
             windowed: options.window.begin(),
             first_section: true,
         }
@@ -318,7 +325,7 @@ impl<W: Write> Export<FlowRecord> for CallTree<W> {
             writeln!(self.printer.out)?;
         }
         writeln!(self.printer.out, "{head}{section}{head:#}")?;
-        self.printer.code = Rc::clone(&section.code);
+        self.printer.code = CodeInContext::new(Rc::clone(&section.code));
         self.printer.phase = Phase::Before;
         self.windowed = self.printer.options.window.begin();
         self.calls = CallStack::new(Rc::clone(&section.code));
@@ -340,6 +347,7 @@ impl<W: Write> Export<FlowRecord> for CallTree<W> {
         if phase == Phase::After {
             return self.printer.result();
         }
+        self.printer.code.element(&record.element);
         self.calls.element(&record.element, &mut self.printer);
         if phase == Phase::Before {
             return Ok(());

@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use std::rc::Rc;
 
 use tracewalk::ids::{Address, Location};
+use tracewalk::program::ViewId;
 
 use super::{indent, place_name};
 use crate::Palette;
-use crate::section::Code;
+use crate::section::{Code, CodeInContext};
 
 /// One instruction, ready to be printed.
 #[derive(Debug)]
@@ -58,7 +59,7 @@ impl Place {
 /// The rows of one source's code.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    rows: HashMap<Location, Rc<Row>>,
+    rows: HashMap<(ViewId, Location), Rc<Row>>,
 }
 
 /// Mnemonics are padded to this width.
@@ -66,12 +67,12 @@ const MNEMONIC_WIDTH: usize = 7;
 
 impl Rows {
     /// The row of the instruction at `at`; `None` where there is no code.
-    pub(super) fn row(&mut self, code: &Code, palette: &Palette, at: Location) -> Option<Rc<Row>> {
-        if let Some(row) = self.rows.get(&at) {
+    pub(super) fn row(&mut self, code: &CodeInContext, palette: &Palette, at: Location) -> Option<Rc<Row>> {
+        if let Some(row) = self.rows.get(&(code.view(), at)) {
             return Some(Rc::clone(row));
         }
         let row = Rc::new(row(code, palette, at)?);
-        self.rows.insert(at, Rc::clone(&row));
+        self.rows.insert((code.view(), at), Rc::clone(&row));
         Some(row)
     }
 }

@@ -11,7 +11,7 @@ use super::{gap_text, indent, marked_event, quiet_event, rule};
 use crate::analysis::call_stack::{Arrival, CallStack, Unobserved};
 use crate::analysis::clock::{CycleMeter, Spent};
 use crate::export::{Export, FlowRecord};
-use crate::section::Code;
+use crate::section::{Code, CodeInContext};
 use crate::{Palette, Section};
 
 /// Writes a listing.
@@ -19,7 +19,7 @@ use crate::{Palette, Section};
 pub struct Listing<W> {
     out: W,
     options: ListingOptions,
-    code: Rc<Code>,
+    code: CodeInContext,
     rows: Rows,
     calls: CallStack<()>,
     /// Where the last instruction stands; `None` where the next one needs a heading.
@@ -56,7 +56,7 @@ impl<W: Write> Listing<W> {
             out,
             options,
             calls: CallStack::new(Rc::clone(&code)),
-            code,
+            code: CodeInContext::new(code),
             rows: Rows::default(),
             place: None,
             next: None,
@@ -246,9 +246,9 @@ impl<W: Write> Export<FlowRecord> for Listing<W> {
             writeln!(self.out)?;
         }
         writeln!(self.out, "{head}{section}{head:#}")?;
-        self.code = Rc::clone(&section.code);
+        self.code = CodeInContext::new(Rc::clone(&section.code));
         self.rows = Rows::default();
-        self.calls = CallStack::new(Rc::clone(&self.code));
+        self.calls = CallStack::new(Rc::clone(&section.code));
         self.meter = CycleMeter::default();
         Ok(())
     }
@@ -256,6 +256,7 @@ impl<W: Write> Export<FlowRecord> for Listing<W> {
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
         // A gap or an event may change the depth, and is printed at the new one.
         let arrival = self.calls.element(&record.element, &mut Unobserved);
+        self.code.element(&record.element);
         let spent = self.meter.element(&record.element);
         let cycles = self.spend(spent)?;
         match &record.element {
@@ -315,8 +316,8 @@ mod tests {
         let code = Code {
             program: Arc::new(program),
             symbols: Box::new(symbols),
-            interrupts: crate::Interrupts::default(),
             disassembler: Box::new(Disassembler::new(Profile::M)),
+            ..Code::unknown()
         };
         Section { id: None, protocol: "mtb", code: Rc::new(code) }
     }

@@ -1,0 +1,280 @@
+//! Programs that run at the same addresses, told apart by the context ID in the trace.
+
+#[path = "../../tracewalk-input/src/fixtures.rs"]
+#[allow(dead_code, reason = "only the ELF files are used here")]
+mod fixtures;
+mod support;
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use fixtures::{ALLOC, EXECUTE, Elf, FUNCTION};
+use support::{Outcome, assert_same_runs, comparable, run};
+use tracewalk::frame::FormatterOptions;
+use tracewalk::ids::{Address, ContextId, TraceId};
+use tracewalk::program::{Program, Scope};
+use tracewalk::protocol::{etmv3 as etmv3_protocol, pft as pft_protocol};
+use tracewalk_generate::container::{SourceBytes, frames};
+use tracewalk_generate::path::Path;
+use tracewalk_generate::record::Record;
+use tracewalk_generate::{etmv3, pft};
+
+const KERNEL: (&str, u32, &[u32]) = (
+    "switch_to",
+    0xc000_0000,
+    &[
+        0xee0d_0f30, // mcr p15, 0, r0, c13, c0, 1: the context ID
+        0xf57f_f06f, // isb
+        0xe12f_ff11, // bx r1
+    ],
+);
+const SPINNER: (&str, u32, &[u32]) = (
+    "spin",
+    0x8000,
+    &[
+        0xe250_0001, // subs r0, r0, #1
+        0x1aff_fffd, // bne 8000
+        0xe12f_ff12, // bx r2
+    ],
+);
+const WANDERER: (&str, u32, &[u32]) = (
+    "wander",
+    0x8000,
+    &[
+        0xe1a0_0000, // nop
+        0xea00_0001, // b 8010
+        0xe1a0_0000,
+        0xe1a0_0000,
+        0xe12f_ff12, // bx r2
+    ],
+);
+/// Each process's turn, and what the kernel runs before it.
+const TURNS: usize = 200;
+
+/// 32-bit context IDs.
+const CONTEXT_IDS: u32 = 0b11 << 14;
+
+struct Machine {
+    directory: tempfile::TempDir,
+    expected: Vec<String>,
+}
+
+fn bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// What ran: the kernel gives each process its turn.
+fn record() -> String {
+    let kernel = |context| format!("R c0000000 c000000c a32\nC c0000000 {context}\n");
+    let mut record = "# tracewalk record 1\nP ar\n".to_owned();
+    for _ in 0..TURNS {
+        let _ = write!(record, "{}R 8000 8008 a32\nR 8000 800c a32 !8004\n", kernel("42"));
+        let _ = write!(record, "{}R 8000 8008 a32\nR 8010 8014 a32\n", kernel("43"));
+    }
+    record
+}
+
+impl Machine {
+    /// Writes the programs, and the trace that this trace unit makes.
+    fn new(protocol: &str, etmcr: u32) -> Self {
+        let mut program = Program::new();
+        let scopes = [Scope::EVERYWHERE, Scope::context(ContextId(0x42)), Scope::context(ContextId(0x43))];
+        let directory = tempfile::tempdir().unwrap();
+        for (scope, (name, address, code)) in scopes.into_iter().zip([KERNEL, SPINNER, WANDERER]) {
+            program.add_in(scope, Address(address), &bytes(code)).unwrap();
+            let mut elf = Elf::new();
+            elf.section(".text", ALLOC | EXECUTE, address, &bytes(code));
+            elf.symbol(name, address, 4 * u32::try_from(code.len()).unwrap(), FUNCTION, 1);
+            std::fs::write(directory.path().join(format!("{name}.elf")), elf.build()).unwrap();
+        }
+        let record = record();
+        let path = Path::expand(&Record::parse(&record).unwrap(), &program).unwrap();
+        let trace = if protocol == "etmv3" {
+            use etmv3_protocol::{Config, Core, Registers};
+            let registers = Registers { etmcr: Some(etmcr), ..Registers::default() };
+            let config = Config::from_registers(registers, Core::named("cortex-a7")).unwrap();
+            let options = etmv3::Options { synchronise_every: Some(200), ..etmv3::Options::default() };
+            etmv3::encode(&path, &program, &config, &options).unwrap()
+        } else {
+            use pft_protocol::{Config, Core, Registers};
+            let registers = Registers { etmcr: Some(etmcr), ..Registers::default() };
+            let config = Config::from_registers(registers, Core::named("cortex-a9")).unwrap();
+            let options = pft::Options { synchronise_every: Some(200), ..pft::Options::default() };
+            pft::encode(&path, &program, &config, &options).unwrap()
+        };
+        let source = SourceBytes { id: TraceId::new(0x10).unwrap(), bytes: trace.bytes };
+        let capture = frames(&[source], FormatterOptions::default());
+        std::fs::write(directory.path().join("etb.bin"), capture).unwrap();
+        let runs = record.lines().filter(|line| line.starts_with('R'));
+        let expected = runs.map(|line| line.split(" !").next().unwrap().to_owned()).collect();
+        Self { directory, expected }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Runs a command with these images, each with what stands behind its name.
+    fn run(&self, command: &str, images: &[&str], options: &[&str]) -> Outcome {
+        let mut arguments = vec![command.to_owned(), self.file("etb.bin").display().to_string()];
+        for image in images {
+            arguments.extend(["--image".to_owned(), self.file(image).display().to_string()]);
+        }
+        arguments.extend(options.iter().map(ToString::to_string));
+        run(arguments)
+    }
+
+    /// Fails where not everything that ran is in the output, but for the end that the trace does not prove.
+    fn assert_all_ran(&self, outcome: &Outcome) {
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        let mut found = comparable(&outcome.stdout);
+        let proven = found.len().min(self.expected.len());
+        assert!(self.expected.len() - proven < 3, "{} of {}", found.len(), self.expected.len());
+        if let Some(last) = found.last_mut() {
+            // It may end before its run does.
+            last.clone_from(&self.expected[proven - 1]);
+        }
+        assert_same_runs(&found, &self.expected[..proven]);
+    }
+}
+
+const ALL: [&str; 3] = ["switch_to.elf", "spin.elf@context=0x42", "wander.elf@context=0x43"];
+const RUNS: [&str; 2] = ["--format", "runs"];
+const ETM: [&str; 2] = ["--source", "0x10=etmv3,cpu=cortex-a7,etmcr=0xc000"];
+const PTM: [&str; 2] = ["--source", "0x10=pft,cpu=cortex-a9,etmcr=0xc000"];
+
+fn machines() -> [(Machine, [&'static str; 2]); 2] {
+    [(Machine::new("etmv3", CONTEXT_IDS), ETM), (Machine::new("pft", CONTEXT_IDS), PTM)]
+}
+
+#[test]
+fn processes_at_the_same_addresses_are_followed_in_their_own_images() {
+    for (machine, source) in machines() {
+        let options = [&RUNS[..], &source].concat();
+        machine.assert_all_ran(&machine.run("flow", &ALL, &options));
+        // Nothing of it has to be said.
+        machine.assert_all_ran(&machine.run("flow", &ALL, &RUNS));
+    }
+}
+
+#[test]
+fn names_come_from_the_image_of_the_context() {
+    for (machine, source) in machines() {
+        let tree = machine.run("flow", &ALL, &[&["--functions"][..], &source].concat());
+        let text = machine.run("flow", &ALL, &source);
+        for (name, outcome) in
+            ["spin", "wander", "switch_to"].iter().flat_map(|name| [(name, &tree), (name, &text)])
+        {
+            assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+            let lines = outcome.stdout.lines().filter(|line| line.contains(name)).count();
+            assert!(lines > TURNS - 2, "{name}: {lines} in {}", outcome.stdout);
+        }
+        // What stands at 8000 is one instruction in one context and another in the other.
+        for instruction in ["00008000  e2500001    subs", "00008000  e1a00000    mov"] {
+            let found = text.stdout.lines().filter(|line| line.trim_start().starts_with(instruction)).count();
+            assert!(found > TURNS - 2, "{instruction}: {found} in {}", &text.stdout[..2000]);
+        }
+        let last = machine.run("flow", &ALL, &[&["--last", "6"][..], &source].concat());
+        assert!(last.stdout.contains("wander") && !last.stdout.contains("spin"), "{}", last.stdout);
+        let profile = machine.run("profile", &ALL, &source);
+        for name in ["spin", "wander", "switch_to"] {
+            assert_eq!(profile.stdout.matches(name).count().min(1), 1, "{name} in {}", profile.stdout);
+        }
+    }
+}
+
+#[test]
+fn coverage_keeps_the_code_of_contexts_apart() {
+    for (machine, source) in machines() {
+        let outcome = machine.run("coverage", &ALL, &[&["--format", "json"][..], &source].concat());
+        assert!(outcome.status < 2, "{}", outcome.stderr);
+        let report: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+        let text = report.to_string();
+        for name in ["switch_to", "spin", "wander"] {
+            assert!(text.contains(name), "{name} in {text}");
+        }
+        let programs = report["programs"].as_array().unwrap();
+        assert_eq!(programs.len(), 3, "{text}");
+    }
+}
+
+#[test]
+fn an_image_of_all_contexts_that_is_one_processs_is_contradicted_by_name() {
+    for (machine, source) in machines() {
+        let images = ["switch_to.elf", "spin.elf"];
+        let options = [&RUNS[..], &source, &["--trust-image"]].concat();
+        let outcome = machine.run("flow", &images, &options);
+        assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+        let line = outcome.stderr.lines().find(|line| line.contains("contradictions, first at")).unwrap();
+        assert!(line.contains("spin.elf under context ID 0x43: trace and image disagree"), "{line}");
+        assert!(line.contains("like @context=0x43"), "{line}");
+        let refused = machine.run("flow", &images, &[&RUNS[..], &source].concat());
+        let line = refused.stderr.lines().find(|line| line.contains("not the program")).unwrap();
+        assert!(line.contains("spin.elf under context ID 0x43"), "{line}");
+        assert!(line.contains("with @context=0x43 behind it"), "{line}");
+    }
+}
+
+#[test]
+fn contexts_without_an_image_and_images_without_a_context_are_named() {
+    for (machine, source) in machines() {
+        let images = ["switch_to.elf", "spin.elf@context=0x42", "wander.elf@context=0x99"];
+        let outcome = machine.run("flow", &images, &[&RUNS[..], &source].concat());
+        assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+        for part in [
+            "the --image of context ID 0x99 was never visible: context ID 0x99 does not occur in the trace; it has",
+            "context ID 0x42, context ID 0x43",
+            "execution reached code that no image holds 200 times, first at 0x00008000 (under context ID 0x43)",
+            "for that context alone with @context=0x43 behind it",
+        ] {
+            assert!(outcome.stderr.contains(part), "{part:?} in {}", outcome.stderr);
+        }
+        let info = machine.run("info", &ALL, &source);
+        assert!(info.stdout.contains("  contexts      context ID 0x"), "{}", info.stdout);
+        assert!(info.stdout.contains("  visible in    context ID 0x42"), "{}", info.stdout);
+    }
+}
+
+#[test]
+fn a_trace_without_context_ids_says_so_where_an_image_asks_for_one() {
+    for (protocol, source) in
+        [("etmv3", "0x10=etmv3,cpu=cortex-a7,etmcr=0"), ("pft", "0x10=pft,cpu=cortex-a9,etmcr=0")]
+    {
+        let machine = Machine::new(protocol, 0);
+        let outcome = machine.run("flow", &ALL, &["--format", "runs", "--source", source]);
+        assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+        let line = outcome.stderr.lines().find(|line| line.contains("the trace carries none")).unwrap();
+        assert!(line.contains("set ContextIDSize (bits 15:14 of ETMCR)"), "{line}");
+    }
+}
+
+#[test]
+fn a_description_says_the_contexts_and_decodes_to_the_same() {
+    for (machine, source) in machines() {
+        let output = machine.file("capture.toml").display().to_string();
+        let described =
+            machine.run("describe", &ALL, &[&["--output", output.as_str()][..], &source].concat());
+        assert_eq!(described.status, 0, "{}", described.stderr);
+        let text = std::fs::read_to_string(&output).unwrap();
+        assert!(text.contains("file = \"spin.elf\"\ncontext = 0x42\n"), "{text}");
+        machine.assert_all_ran(&run(["flow", &output, "--format", "runs"]));
+        let snapshot = machine.file("snapshot").display().to_string();
+        let written =
+            machine.run("snapshot", &ALL, &[&["--output", snapshot.as_str()][..], &source].concat());
+        assert!(written.stderr.contains("images of a context ID or VMID are left out"), "{}", written.stderr);
+    }
+}
+
+#[test]
+fn what_is_wrong_behind_the_name_of_an_image_is_said_in_one_sentence() {
+    let machine = Machine::new("etmv3", CONTEXT_IDS);
+    for wrong in ["spin.elf@contxt=1", "spin.elf@context=x", "spin.elf@vmid=256"] {
+        let outcome = machine.run("flow", &[wrong], &[]);
+        assert_eq!(outcome.status, 2);
+        assert!(outcome.stderr.contains("expected context=NUMBER or vmid=NUMBER"), "{}", outcome.stderr);
+    }
+    let both = ["wander.elf@context=0x42", "spin.elf@context=0x42"];
+    let outcome = machine.run("flow", &both, &ETM);
+    assert_eq!(outcome.status, 2);
+    assert!(outcome.stderr.contains("says something else at address 0x00008000 than"), "{}", outcome.stderr);
+}
