@@ -174,7 +174,7 @@ fn names_come_from_the_image_of_the_context() {
             let found = text.stdout.lines().filter(|line| line.trim_start().starts_with(instruction)).count();
             assert!(found > TURNS - 2, "{instruction}: {found} in {}", &text.stdout[..2000]);
         }
-        let last = machine.run("flow", &ALL, &[&["--last", "6"][..], &source].concat());
+        let last = machine.run("flow", &ALL, &[&["--last", "3"][..], &source].concat());
         assert!(last.stdout.contains("wander") && !last.stdout.contains("spin"), "{}", last.stdout);
         let profile = machine.run("profile", &ALL, &source);
         for name in ["spin", "wander", "switch_to"] {
