@@ -4,6 +4,7 @@ mod arrival;
 mod coverage;
 mod profile;
 mod recording;
+mod timeline;
 mod window;
 
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ pub(crate) use arrival::ArrivalArgs;
 pub(crate) use coverage::{Coverage, CoverageFormat, Limit, Merge};
 pub(crate) use profile::{Calls, CostChoice, Profile, ProfileFormat, ProfileRows};
 pub(crate) use recording::RecordingArgs;
+pub(crate) use timeline::{AxisArgs, Interrupts, InterruptsFormat, Timeline, TimelineFormat};
 pub(crate) use window::WindowArgs;
 
 const STYLES: Styles = Styles::styled()
@@ -110,6 +112,12 @@ pub(crate) enum Command {
     /// Print the functions that ran, as a tree of calls.
     #[command(after_help = EXIT_STATUS, after_long_help = profile::CALLS_EXAMPLES)]
     Calls(Box<Calls>),
+    /// Show when what ran: functions, interrupts and tasks along one axis.
+    #[command(after_help = EXIT_STATUS, after_long_help = timeline::TIMELINE_EXAMPLES)]
+    Timeline(Box<Timeline>),
+    /// Report how often exceptions were taken, and how long they took.
+    #[command(after_help = EXIT_STATUS, after_long_help = timeline::INTERRUPTS_EXAMPLES)]
+    Interrupts(Box<Interrupts>),
     /// Put saved coverage of several runs together.
     Merge(Merge),
     /// Write a capture.toml that says all that the options say and that was found out.

@@ -57,6 +57,8 @@ fn run(cli: &Cli, messages: &Messages) -> Result<(), Failure> {
         Command::Coverage(args) => commands::coverage::run(args, messages),
         Command::Profile(args) => commands::profile::run(args, messages),
         Command::Calls(args) => commands::calls::run(args, messages),
+        Command::Timeline(args) => commands::timeline::run(args, messages),
+        Command::Interrupts(args) => commands::interrupts::run(args, messages),
         Command::Merge(args) => commands::merge::run(args),
         Command::Describe(args) => commands::describe::run(args, messages),
         Command::Snapshot(args) => commands::snapshot::run(args, messages),

@@ -40,18 +40,22 @@ impl Write for Output {
 }
 
 /// Writes to a file, or to standard output.
-pub(crate) fn write_to(
+pub(crate) fn write_to<E: Into<Failure>>(
     file: Option<&Path>,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), Failure> {
     let Some(file) = file else {
         let mut out = standard_output();
-        write(&mut out)?;
+        write(&mut out).map_err(Into::into)?;
         return Ok(out.flush()?);
     };
     let failure = |error| Failure::write(file, error);
     let mut out = BufWriter::new(File::create(file).map_err(failure)?);
-    write(&mut out).and_then(|()| out.flush()).map_err(failure)
+    write(&mut out).map_err(|error| match error.into() {
+        Failure::Output(error) => failure(error),
+        other => other,
+    })?;
+    out.flush().map_err(failure)
 }
 
 /// Follows the user's wish from here on; without one, NO_COLOR and the terminal decide.

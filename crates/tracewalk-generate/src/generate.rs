@@ -226,6 +226,9 @@ fn source_files(
     mut arguments: Arguments,
 ) -> Result<Vec<File>, Box<dyn Error>> {
     let snapshot = arguments.flag("--snapshot");
+    if let Some(file) = arguments.optional("--times")? {
+        write(&file, trace.times_text(&input.path).as_bytes())?;
+    }
     let (container, bytes) = contain(registers.id, trace, &mut arguments)?;
     arguments.finish()?;
     let unit = Unit {

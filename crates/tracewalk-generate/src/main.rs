@@ -30,6 +30,7 @@ usage: tracewalk-generate record --elf FILE --log FILE --output FILE
            --snapshot            write a snapshot folder for OpenCSD instead of capture.toml
            --synchronise BYTES   between periodic synchronisations; 0 for only one; 1024 if not given
            --timestamps N        a timestamp every N instructions
+           --times FILE          write how many cycles had passed behind each step of the record
            --non-secure          the processor is in Non-secure state
          etmv3:
            --cancel never|multiple|always

@@ -71,6 +71,7 @@ pub fn encode(
         if !more {
             break;
         }
+        unit.trace.times.push(unit.clock.now());
     }
     unit.flush()?;
     unit.trace.told.steps.truncate(unit.proven);

@@ -1,6 +1,6 @@
 //! What an encoder makes of a path.
 
-use crate::path::Path;
+use crate::path::{Path, Step};
 
 /// One source's trace, and the truth about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,6 +12,29 @@ pub struct Trace {
     pub told: Path,
     /// The cycles that the told instructions took, by the encoder's model of time.
     pub cycles: u64,
+    /// For each step of the path, how many cycles had passed behind it, by the same model.
+    pub times: Vec<u64>,
+}
+
+impl Trace {
+    /// A line for each step of the path that it was made from: what it was, and how many cycles had passed behind it.
+    ///
+    /// `I ADDRESS CYCLES` for an instruction, `X NUMBER RETURN CYCLES` for an exception, `T CYCLES` for a return.
+    #[must_use]
+    pub fn times_text(&self, path: &Path) -> String {
+        let lines = path.steps.iter().zip(&self.times).filter_map(|(step, cycles)| match step {
+            Step::Instruction(executed) => Some(format!("I {:x} {cycles}\n", executed.address)),
+            Step::Exception(taken) => {
+                let number = taken.exception.number();
+                let returns_to =
+                    taken.preferred_return.map_or_else(|| "-".to_owned(), |address| format!("{address:x}"));
+                Some(format!("X {number} {returns_to} {cycles}\n"))
+            }
+            Step::ExceptionReturn => Some(format!("T {cycles}\n")),
+            Step::Access(_) | Step::ContextId(_) => None,
+        });
+        lines.collect()
+    }
 }
 
 /// Why a path cannot be encoded.

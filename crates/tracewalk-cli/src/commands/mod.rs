@@ -7,11 +7,13 @@ pub(crate) mod describe;
 pub(crate) mod flow;
 mod follow;
 pub(crate) mod info;
+pub(crate) mod interrupts;
 pub(crate) mod merge;
 pub(crate) mod packets;
 pub(crate) mod profile;
 pub(crate) mod shell;
 pub(crate) mod snapshot;
+pub(crate) mod timeline;
 
 use std::io::Write as _;
 use std::time::Duration;

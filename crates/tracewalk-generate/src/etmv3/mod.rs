@@ -88,6 +88,7 @@ pub fn encode(
         if !more {
             break;
         }
+        unit.trace.times.push(unit.clock.now());
     }
     unit.finish_instruction()?;
     unit.flush()?;

@@ -6,8 +6,10 @@ mod contexts;
 mod contradictions;
 pub mod coverage;
 mod gaps;
+pub mod interrupts;
 pub mod profile;
 mod statistics;
+pub mod timeline;
 mod window;
 
 pub use call_stack::{Arrival, CallStack};

@@ -10,6 +10,7 @@ mod coverage_text;
 mod flamegraph;
 mod flow_jsonl;
 mod folded;
+mod interrupts;
 mod json;
 mod last;
 mod lcov;
@@ -17,6 +18,7 @@ mod packets_jsonl;
 mod profile;
 mod runs;
 mod text;
+mod timeline;
 
 use std::io;
 
@@ -34,6 +36,9 @@ pub use coverage_text::{CoverageTextOptions, write_coverage_text};
 pub use flamegraph::write_flamegraph;
 pub use flow_jsonl::FlowJsonl;
 pub use folded::write_folded;
+pub use interrupts::{
+    InterruptRecording, InterruptReport, write_interrupts_csv, write_interrupts_json, write_interrupts_text,
+};
 pub use last::LastInstructions;
 pub use lcov::write_lcov;
 pub use packets_jsonl::PacketsJsonl;
@@ -42,6 +47,9 @@ pub use runs::Runs;
 pub use text::{
     CallTree, CallTreeOptions, Listing, ListingOptions, PacketsText, ProfileTable, ProfileTextOptions,
     write_profile_text,
+};
+pub use timeline::{
+    ChromeTrace, CommonTraceFormat, Files, PerfettoTrace, TimelineExport, TimelineText, Timelines,
 };
 
 /// Something that writes records down.

@@ -1,0 +1,139 @@
+//! The options of `timeline` and `interrupts`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+use tracewalk_report::analysis::clock::Unit;
+
+use super::profile::{FollowArgs, frequency};
+use super::{WindowArgs, WorkArgs};
+
+pub(crate) const TIMELINE_EXAMPLES: &str = "\
+Examples:
+  tracewalk timeline capture.toml --format perfetto -o timeline.pftrace
+      functions, interrupts and tasks, for ui.perfetto.dev
+  tracewalk timeline capture.toml --axis cycles --frequency 72MHz --from 100000 --to 101000
+      a thousand instructions with their times, as text
+  tracewalk timeline capture.toml --format ctf -o folder
+      for babeltrace2 and Trace Compass
+
+Exit status:
+  0  everything was decoded
+  2  something could not be read, or the trace had malformed parts or gaps;
+     what could be decoded is shown all the same";
+
+pub(crate) const INTERRUPTS_EXAMPLES: &str = "\
+Examples:
+  tracewalk interrupts swo.bin --image fw.elf --svd chip.svd
+      how often each exception was taken and how long it took, by the chip's names
+  tracewalk interrupts capture.toml --axis cycles --frequency 72MHz --functions --format csv -o times.csv
+      in seconds, of functions as well, for a spreadsheet
+
+Exit status:
+  0  everything was decoded
+  2  something could not be read, or the trace had malformed parts or gaps;
+     exceptions that these cut are counted, and are in no duration";
+
+/// What is followed, along which axis, and which part of it.
+#[derive(Args, Debug)]
+pub(crate) struct AxisArgs {
+    #[command(flatten)]
+    pub(crate) follow: FollowArgs,
+
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+
+    /// What the axis counts; the best that the trace has without it.
+    #[arg(long, value_enum, default_value_t, help_heading = "Axis")]
+    pub(crate) axis: AxisChoice,
+
+    /// How many cycles, or ticks of the timestamps' counter, a second has: 72MHz, 32768. Times are then in seconds.
+    #[arg(long, value_name = "HZ", value_parser = frequency, help_heading = "Axis")]
+    pub(crate) frequency: Option<f64>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Timeline {
+    #[command(flatten)]
+    pub(crate) axis: AxisArgs,
+
+    /// The output format.
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub(crate) format: TimelineFormat,
+
+    /// Where to write the output, for `ctf` a folder; standard output without it.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath, help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Interrupts {
+    #[command(flatten)]
+    pub(crate) axis: AxisArgs,
+
+    /// Say the same of functions.
+    #[arg(long, help_heading = "Output")]
+    pub(crate) functions: bool,
+
+    /// The output format.
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub(crate) format: InterruptsFormat,
+
+    /// Where to write the output; standard output without it.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InterruptsFormat {
+    /// A table for people.
+    #[default]
+    Text,
+    /// A line for each exception, with commas.
+    Csv,
+    /// Everything that is known, as one JSON document (docs/profiling.md).
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TimelineFormat {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// A protocol buffer for ui.perfetto.dev and its trace processor.
+    Perfetto,
+    /// JSON for chrome://tracing and Perfetto.
+    Chrome,
+    /// A folder in the Common Trace Format 1.8, for babeltrace2 and Trace Compass.
+    Ctf,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AxisChoice {
+    /// The best that the trace has: cycles, time, or instructions; of several sources time before cycles.
+    #[default]
+    Best,
+    /// Instructions.
+    Instructions,
+    /// Cycles, of a cycle-accurate trace.
+    Cycles,
+    /// Ticks of the timestamps' counter.
+    Time,
+}
+
+impl AxisChoice {
+    pub(crate) const fn unit(self) -> Option<Unit> {
+        match self {
+            Self::Best => None,
+            Self::Instructions => Some(Unit::Instructions),
+            Self::Cycles => Some(Unit::Cycles),
+            Self::Time => Some(Unit::Time),
+        }
+    }
+}

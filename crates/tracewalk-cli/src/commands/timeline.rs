@@ -1,0 +1,129 @@
+//! `timeline`: when what ran.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use tracewalk_report::analysis::Statistics;
+use tracewalk_report::analysis::clock::Unit;
+use tracewalk_report::analysis::timeline::{Probe, Scale};
+use tracewalk_report::drive::NoProgress;
+use tracewalk_report::export::{
+    ChromeTrace, CommonTraceFormat, Export, Files, FlowRecord, PerfettoTrace, TimelineExport, TimelineText,
+    Timelines,
+};
+
+use super::{follow, print_statistics};
+use crate::args::{self, AxisArgs, TimelineFormat};
+use crate::failure::Failure;
+use crate::messages::Messages;
+use crate::output::{palette_for, write_to};
+use crate::work::Work;
+
+/// How much of a capture is decoded to see what it has to measure time by.
+const PROBE: usize = 4 << 20;
+
+/// Writes a timeline.
+pub(crate) fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Failure> {
+    let start = Instant::now();
+    let axis = &args.axis;
+    let mut work = Work::open(&axis.follow.capture, messages)?;
+    let scale = scale(&mut work, axis, messages)?;
+    let output = args.output.as_deref();
+    let mut total = Statistics::default();
+    let mut write = |exporter: &mut dyn TimelineExport| -> Result<(), Failure> {
+        let mut timelines = Timelines::new(&mut *exporter, scale, axis.window.window());
+        total = follow_all(&mut work, axis, &mut timelines, messages)?;
+        Ok(exporter.finish()?)
+    };
+    match args.format {
+        TimelineFormat::Text => {
+            let palette = palette_for(output);
+            write_to(output, |out| write(&mut TimelineText::new(out, palette)))
+        }
+        TimelineFormat::Perfetto => write_to(output, |out| write(&mut PerfettoTrace::new(out))),
+        TimelineFormat::Chrome => write_to(output, |out| write(&mut ChromeTrace::new(out))),
+        TimelineFormat::Ctf => {
+            let mut folder = Folder::make(output)?;
+            write(&mut CommonTraceFormat::new(&mut folder))
+        }
+    }?;
+    if args.work.stats {
+        print_statistics(&total, start.elapsed(), args.work.threads);
+    }
+    Ok(())
+}
+
+/// Follows all sources.
+pub(super) fn follow_all(
+    work: &mut Work,
+    axis: &AxisArgs,
+    exporter: &mut dyn Export<FlowRecord>,
+    messages: &Messages,
+) -> Result<Statistics, Failure> {
+    let mut total = Statistics::default();
+    for job in work.jobs.clone() {
+        let code = work.code(&job, Some(&axis.follow.source_dirs), messages)?;
+        total.add(&follow::source(work, &job, code, axis.follow.trust_image, exporter, messages)?);
+    }
+    Ok(total)
+}
+
+/// The axis that was asked for, or the best that there is.
+pub(super) fn scale(work: &mut Work, axis: &AxisArgs, messages: &Messages) -> Result<Scale, Failure> {
+    let mut probes = Vec::new();
+    for job in work.jobs.clone() {
+        let code = work.code(&job, Some(&axis.follow.source_dirs), messages)?;
+        let mut probe = Probe::default();
+        work.input(&job, &NoProgress).head(PROBE).flow(&job.config, &code.program, |record| {
+            probe.element(&record.element);
+            Ok(())
+        })?;
+        probes.push(probe);
+    }
+    let unit = axis.axis.unit().unwrap_or_else(|| Probe::best(&probes));
+    let missing = probes.iter().any(|probe| probe.instructions > 0 && !probe.has(unit));
+    let (what, switch) = match unit {
+        Unit::Cycles => ("cycle counts", "cycle-accurate tracing (ETMCR bit 12)"),
+        Unit::Time => ("timestamps", "timestamping (ETMCR bit 28)"),
+        Unit::Instructions => ("instructions", "tracing"),
+    };
+    if missing {
+        return Err(Failure::input(
+            format!("the trace has no {what}"),
+            format!("leave out --axis, or switch on {switch} when capturing"),
+        ));
+    }
+    if unit == Unit::Instructions && axis.frequency.is_some() {
+        return Err(Failure::input(
+            "without cycle counts and timestamps instructions are all that can be counted, and they have no frequency",
+            "leave out --frequency",
+        ));
+    }
+    let counts_cycles = unit == Unit::Cycles
+        || (unit == Unit::Time
+            && probes.iter().all(|probe| probe.instructions == 0 || probe.cycle_counts > 0));
+    Ok(Scale { unit, counts_cycles, frequency: axis.frequency })
+}
+
+/// A folder for the files of an output.
+struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    fn make(path: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = path else {
+            return Err(Failure::input("--format ctf writes several files", "say in which folder with -o"));
+        };
+        fs::create_dir_all(path).map_err(|error| Failure::write(path, error))?;
+        Ok(Self { path: path.to_owned() })
+    }
+}
+
+impl Files for Folder {
+    fn create(&mut self, name: &str) -> io::Result<Box<dyn Write>> {
+        Ok(Box::new(BufWriter::new(File::create(self.path.join(name))?)))
+    }
+}

@@ -1,0 +1,131 @@
+//! The durations of exceptions against what an independent script computes from the record of an emulator, or from the
+//! generator's own counter of cycles (tests/timeline/truth.py).
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use support::firmware::{Firmware, Setup};
+use support::{corpus, example, run};
+
+/// What the command says of exceptions, by their numbers, and how many instructions the trace has.
+fn found(arguments: &[&str]) -> (u64, BTreeMap<String, Value>) {
+    let options = ["interrupts", "--quiet", "--stats", "--format", "json"];
+    let outcome = run(options.iter().chain(arguments));
+    assert_eq!(outcome.status, 0, "{arguments:?}: {}", outcome.stderr);
+    let statistics: Value = serde_json::from_str(outcome.stderr.lines().last().unwrap()).unwrap();
+    let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!((&document["format"], &document["version"]), (&"tracewalk interrupts".into(), &1.into()));
+    let exceptions = document["sources"][0]["exceptions"].as_array().unwrap();
+    let by_number = exceptions.iter().map(|exception| (exception["number"].to_string(), exception.clone()));
+    (statistics["instructions"].as_u64().unwrap(), by_number.collect())
+}
+
+/// What the script says.
+fn truth(arguments: &[&str], first: u64) -> BTreeMap<String, Value> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/timeline/truth.py");
+    let output =
+        Command::new("python3").arg(script).args(arguments).args(["--first", &first.to_string()]).output();
+    let output = output.expect("python3 runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let exceptions = document["exceptions"].as_object().unwrap();
+    exceptions.iter().map(|(number, figures)| (number.clone(), figures.clone())).collect()
+}
+
+fn assert_same(name: &str, found: &BTreeMap<String, Value>, truth: &BTreeMap<String, Value>) {
+    assert!(!truth.is_empty(), "{name} has exceptions");
+    assert!(found.keys().eq(truth.keys()), "{name}: {:?}, expected {:?}", found.keys(), truth.keys());
+    for (number, expected) in truth {
+        for (field, expected) in expected.as_object().unwrap() {
+            let Some(figures) = expected.as_object() else {
+                assert_eq!(found[number][field], *expected, "{name}: {field} of {number}");
+                continue;
+            };
+            for (figure, expected) in figures {
+                let found = &found[number][field][figure];
+                assert_eq!(found, expected, "{name}: {figure} of {field} of {number}");
+            }
+            let mean = found[number][field]["mean"].as_f64();
+            let sum = figures["sum"].as_u64().unwrap() as f64;
+            let expected = (figures["count"] != 0).then(|| sum / figures["count"].as_u64().unwrap() as f64);
+            let close = |(mean, expected): (f64, f64)| (mean - expected).abs() <= 1e-9 * expected;
+            assert!(
+                mean.is_some() == expected.is_some() && mean.zip(expected).is_none_or(close),
+                "{name}: {mean:?}"
+            );
+        }
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn exceptions_of_the_examples_took_as_many_instructions_as_their_records_say() {
+    for (name, program, profile) in
+        [("m3-etmv3", "m3", "m"), ("a7-etmv3", "a9", "ar"), ("a15-pft", "a9", "ar")]
+    {
+        let capture = example(name).join("capture.toml");
+        let (instructions, found) = found(&[text(&capture), "--axis", "instructions"]);
+        let firmware = example("../firmware").join(program);
+        let file = |extension: &str| firmware.join(program).with_extension(extension);
+        let (elf, record) = (file("elf"), file("record"));
+        let arguments = ["--elf", text(&elf), "--record", text(&record), "--profile", profile];
+        assert_same(name, &found, &truth(&arguments, instructions));
+    }
+}
+
+#[test]
+fn exceptions_of_emulated_programs_took_as_many_instructions_as_the_emulator_recorded() {
+    let cases = [
+        ("mix-m3-etmv3", "m"),
+        ("mix-m3-etmv3-broadcast", "m"),
+        ("mix-a7-etmv3-original", "ar"),
+        ("mix-a7-etmv3-alternative", "ar"),
+        ("mix-a9-ptm", "ar"),
+        ("mix-m0-mtb-full", "m"),
+    ];
+    for (name, profile) in cases {
+        let Some(case) = corpus(&format!("synthetic/{name}")) else { return };
+        let (elf, runs) = (case.join("program.elf"), case.join("runs.txt"));
+        let (buffer, registers) = (case.join("mtb.bin"), case.join("registers.txt"));
+        let mut arguments = vec!["--image", text(&elf), "--axis", "instructions"];
+        if name.contains("mtb") {
+            arguments.extend([text(&buffer), "--registers", text(&registers)]);
+        } else {
+            arguments.push(text(&case));
+        }
+        let (instructions, found) = found(&arguments);
+        let arguments = ["--elf", text(&elf), "--record", text(&runs), "--profile", profile];
+        assert_same(name, &found, &truth(&arguments, instructions));
+    }
+}
+
+#[test]
+fn exceptions_took_as_many_cycles_as_the_generators_own_counter_says() {
+    let firmware = Firmware::load("a9");
+    for (protocol, cpu) in [("etmv3", "cortex-a7"), ("pft", "cortex-a15")] {
+        let setup = Setup { protocol, cpu, etmcr: 1 << 12, ..Setup::default() };
+        let trace = firmware.trace(&setup);
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            path
+        };
+        let capture = file("trace.bin", &trace.bytes);
+        let times = file("times.txt", trace.times_text(&firmware.path).as_bytes());
+        let source = setup.option();
+        let arguments =
+            [text(&capture), "--container", "raw", "--source", &source, "--image", text(&firmware.file)];
+        // Without being told, the axis is the best one.
+        let (instructions, found) = found(&arguments);
+        let arguments = ["--times", text(&times), "--profile", "ar"];
+        assert_same(protocol, &found, &truth(&arguments, instructions));
+    }
+}

@@ -1,0 +1,162 @@
+//! A set of lengths: how many, the least, the greatest, the mean, and what 99 of 100 do not exceed.
+
+use std::collections::BTreeMap;
+
+/// Lengths, counted by value.
+///
+/// Up to 65536 different values everything is exact; with more, values are rounded down to ten significant bits for the
+/// percentile, so that memory stays bounded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lengths {
+    count: u64,
+    sum: u128,
+    min: u64,
+    max: u64,
+    counts: BTreeMap<u64, u64>,
+    rounded: bool,
+}
+
+/// More different values are not told apart.
+const MOST_VALUES: usize = 1 << 16;
+/// How many bits of a value are kept then.
+const BITS: u32 = 10;
+
+impl Lengths {
+    /// One more.
+    pub fn add(&mut self, length: u64) {
+        self.min = if self.count == 0 { length } else { self.min.min(length) };
+        self.max = self.max.max(length);
+        self.count += 1;
+        self.sum += u128::from(length);
+        self.insert(length, 1);
+    }
+
+    /// All that another set has.
+    pub fn merge(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
+        self.max = self.max.max(other.max);
+        self.count += other.count;
+        self.sum += other.sum;
+        if other.rounded {
+            self.round();
+        }
+        for (length, count) in &other.counts {
+            self.insert(*length, *count);
+        }
+    }
+
+    fn insert(&mut self, length: u64, count: u64) {
+        let key = if self.rounded { rounded(length) } else { length };
+        *self.counts.entry(key).or_default() += count;
+        if self.counts.len() > MOST_VALUES && !self.rounded {
+            self.round();
+        }
+    }
+
+    fn round(&mut self) {
+        self.rounded = true;
+        for (length, count) in std::mem::take(&mut self.counts) {
+            *self.counts.entry(rounded(length)).or_default() += count;
+        }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their sum.
+    #[must_use]
+    pub const fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// The least; `None` where there are none.
+    #[must_use]
+    pub fn min(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.min)
+    }
+
+    /// The greatest; `None` where there are none.
+    #[must_use]
+    pub fn max(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max)
+    }
+
+    /// The mean; `None` where there are none.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        // Sums above 2^53 lose digits that nobody reads.
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The least length that at least `percent` of 100 do not exceed (the nearest rank); `None` where there are none.
+    #[must_use]
+    pub fn percentile(&self, percent: u8) -> Option<u64> {
+        let rank = (u128::from(self.count) * u128::from(percent.min(100))).div_ceil(100);
+        let mut before = 0;
+        let found = self.counts.iter().find(|(_, count)| {
+            before += u128::from(**count);
+            before >= rank.max(1)
+        });
+        found.map(|(length, _)| (*length).max(self.min))
+    }
+
+    /// Whether percentiles are rounded down, because there were very many different lengths.
+    #[must_use]
+    pub const fn is_rounded(&self) -> bool {
+        self.rounded
+    }
+}
+
+const fn rounded(length: u64) -> u64 {
+    let bits = u64::BITS - length.leading_zeros();
+    let low = bits.saturating_sub(BITS);
+    length >> low << low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_percentile_is_the_nearest_rank() {
+        let mut lengths = Lengths::default();
+        assert_eq!((lengths.percentile(99), lengths.mean(), lengths.min()), (None, None, None));
+        for length in (1..=200).rev() {
+            lengths.add(length);
+        }
+        assert_eq!(lengths.percentile(99), Some(198));
+        assert_eq!(lengths.percentile(100), Some(200));
+        assert_eq!((lengths.min(), lengths.max(), lengths.mean()), (Some(1), Some(200), Some(100.5)));
+    }
+
+    #[test]
+    fn one_after_the_other_and_merged_is_the_same() {
+        let (mut all, mut left, mut right) = (Lengths::default(), Lengths::default(), Lengths::default());
+        for length in 0..1000_u64 {
+            let length = length * length % 997;
+            all.add(length);
+            if length % 3 == 0 { left.add(length) } else { right.add(length) }
+        }
+        left.merge(&right);
+        left.merge(&Lengths::default());
+        assert_eq!(left, all);
+    }
+
+    #[test]
+    fn very_many_different_lengths_take_bounded_memory_and_are_right_within_a_thousandth() {
+        let mut lengths = Lengths::default();
+        for length in 0..1_000_000 {
+            lengths.add(length);
+        }
+        assert!(lengths.is_rounded() && lengths.counts.len() <= MOST_VALUES);
+        let found = lengths.percentile(99).unwrap();
+        assert!((988_000..=989_999).contains(&found), "{found}");
+        assert_eq!(lengths.max(), Some(999_999));
+    }
+}

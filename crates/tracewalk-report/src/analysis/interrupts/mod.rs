@@ -1,0 +1,269 @@
+//! How often exceptions were taken and how long they took; the same of functions.
+//!
+//! A duration goes from where an exception was taken to where it returned. With preemption it is all of that; without, the
+//! time that other interrupts took in between, and other tasks, is not in it. Exceptions that an instruction raises itself
+//! (SVC, faults) are the doing of what raised them, and do not preempt it.
+//!
+//! What was cut is counted, and in no duration: by a gap, or because its beginning or its end lies outside the trace.
+
+mod lengths;
+
+use std::collections::{BTreeMap, HashMap};
+
+use tracewalk::directive::BeginReason;
+use tracewalk::flow::GapReason;
+use tracewalk::ids::Exception;
+
+use super::call_stack::{FunctionId, Task, is_synchronous};
+use super::clock::Unit;
+use super::timeline::{Change, Finish, Item, Span, SpanId, Start, Track, Unknown, What};
+
+pub use lengths::Lengths;
+
+/// What was found of one source's exceptions and, where they were asked for, functions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Activities {
+    /// By exception; `None` where neither the trace nor the vector table say which one it was.
+    pub exceptions: BTreeMap<Option<Exception>, Activity>,
+    /// By function.
+    pub functions: BTreeMap<FunctionId, Activity>,
+}
+
+/// How often something happened, and how long it took.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// How often it began.
+    pub count: u64,
+    /// How often it took the place of another exception's return.
+    pub tail_chained: u64,
+    /// How often it interrupted another exception's handler.
+    pub preempting: u64,
+    /// How often it is not in the durations: its beginning or its end was not seen, or something in between.
+    pub cut: u64,
+    /// From its beginning to its end.
+    pub with_preemption: Lengths,
+    /// The same, without interrupts and tasks that ran in between.
+    pub without_preemption: Lengths,
+    /// From one beginning to the next, where everything between them is known.
+    pub inter_arrival: Lengths,
+}
+
+/// Finds out how long exceptions and functions of a timeline took.
+#[derive(Debug)]
+pub struct ActivityRecorder {
+    unit: Unit,
+    functions: bool,
+    found: Activities,
+    open: HashMap<SpanId, Open>,
+    /// Exceptions from outside that run, the innermost last.
+    interrupts: Vec<SpanId>,
+    task: Option<Task>,
+    /// How long each context ran.
+    clocks: HashMap<Context, u64>,
+    now: u64,
+    /// Counts the stretches of unknown length.
+    epoch: u64,
+    gap_began: u64,
+    last: HashMap<Key, (u64, u64)>,
+}
+
+/// What has a clock of its own, that stands while something else runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Context {
+    Task(Option<Task>),
+    Interrupt(SpanId),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Exception(Option<Exception>),
+    Function(FunctionId),
+}
+
+/// A span that has not ended.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    key: Key,
+    /// When it began; `None` where that was not seen.
+    since: Option<u64>,
+    context: Context,
+    /// What its context's clock showed.
+    clock: u64,
+    epoch: u64,
+}
+
+impl Activity {
+    /// Adds what was found elsewhere.
+    pub fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.tail_chained += other.tail_chained;
+        self.preempting += other.preempting;
+        self.cut += other.cut;
+        self.with_preemption.merge(&other.with_preemption);
+        self.without_preemption.merge(&other.without_preemption);
+        self.inter_arrival.merge(&other.inter_arrival);
+    }
+}
+
+impl Activities {
+    /// Adds what was found in another part of the trace. From the one part's last beginning to the other's first nothing is
+    /// counted.
+    pub fn merge(&mut self, other: &Self) {
+        for (exception, activity) in &other.exceptions {
+            self.exceptions.entry(*exception).or_default().merge(activity);
+        }
+        for (function, activity) in &other.functions {
+            self.functions.entry(*function).or_default().merge(activity);
+        }
+    }
+}
+
+impl ActivityRecorder {
+    /// Nothing has happened yet on an axis that counts this.
+    #[must_use]
+    pub fn new(unit: Unit, functions: bool) -> Self {
+        Self {
+            unit,
+            functions,
+            found: Activities::default(),
+            open: HashMap::new(),
+            interrupts: Vec::new(),
+            task: None,
+            clocks: HashMap::new(),
+            now: 0,
+            epoch: 0,
+            gap_began: 0,
+            last: HashMap::new(),
+        }
+    }
+
+    /// Takes the timeline's next item.
+    pub fn item(&mut self, item: &Item) {
+        self.pass(item.at.ticks);
+        match &item.change {
+            Change::Begin(span) => match span.what {
+                What::Task(task) => self.task = Some(task),
+                What::Gap(why) => {
+                    self.gap_began = self.now;
+                    // How long tracing was lost is never known but by time.
+                    let lost = match why {
+                        Unknown::Gap(reason) => {
+                            matches!(reason, GapReason::TraceLost | GapReason::Contradiction(_))
+                        }
+                        Unknown::Untraced(reason) => reason != BeginReason::Enabled,
+                    };
+                    if lost && self.unit == Unit::Cycles {
+                        self.epoch += 1;
+                    }
+                }
+                What::Exception(_) | What::Function { .. } => self.begin(span),
+            },
+            Change::End { track: Track::Gaps, .. } => {
+                let unknown = match self.unit {
+                    Unit::Instructions => true,
+                    Unit::Cycles => self.now == self.gap_began,
+                    Unit::Time => false,
+                };
+                self.epoch += u64::from(unknown);
+            }
+            Change::End { id, finish, .. } => self.end(*id, *finish),
+            Change::Mark { .. } => {}
+        }
+    }
+
+    /// What was found.
+    #[must_use]
+    pub fn finish(self) -> Activities {
+        self.found
+    }
+
+    /// Time passes for what runs.
+    fn pass(&mut self, now: u64) {
+        let passed = now.saturating_sub(self.now);
+        self.now = now;
+        *self.clocks.entry(self.context()).or_default() += passed;
+    }
+
+    fn context(&self) -> Context {
+        self.interrupts.last().map_or(Context::Task(self.task), |id| Context::Interrupt(*id))
+    }
+
+    fn begin(&mut self, span: &Span) {
+        let interrupt = match span.what {
+            What::Exception(it) => !it.exception.is_some_and(is_synchronous),
+            _ => false,
+        };
+        if span.start == Start::Resumed {
+            self.interrupts.extend(interrupt.then_some(span.id));
+            return;
+        }
+        let key = match span.what {
+            What::Exception(it) => Key::Exception(it.exception),
+            What::Function { function, .. } if self.functions => Key::Function(function),
+            _ => return,
+        };
+        let preempting = interrupt && !self.interrupts.is_empty();
+        let context = match span.track {
+            _ if interrupt => Context::Interrupt(span.id),
+            Track::Task(task) => Context::Task(Some(task)),
+            _ => self.context(),
+        };
+        self.interrupts.extend(interrupt.then_some(span.id));
+        let since = (span.start == Start::Here).then_some(self.now);
+        let clock = self.clocks.get(&context).copied().unwrap_or(0);
+        self.open.insert(span.id, Open { key, since, context, clock, epoch: self.epoch });
+        if since.is_none() {
+            return;
+        }
+        let last = self.last.insert(key, (self.now, self.epoch));
+        let (now, epoch) = (self.now, self.epoch);
+        let activity = self.activity(key);
+        activity.count += 1;
+        activity.preempting += u64::from(preempting);
+        if let What::Exception(it) = span.what {
+            activity.tail_chained += u64::from(it.chained);
+        }
+        if let Some((last, _)) = last.filter(|(_, last_epoch)| *last_epoch == epoch) {
+            activity.inter_arrival.add(now.saturating_sub(last));
+        }
+    }
+
+    fn end(&mut self, id: SpanId, finish: Finish) {
+        if let Some(index) = self.interrupts.iter().rposition(|interrupt| *interrupt == id) {
+            self.interrupts.remove(index);
+        }
+        if finish == Finish::Suspended {
+            return;
+        }
+        let Some(open) = self.open.remove(&id) else { return };
+        let clock = self.clocks.get(&open.context).copied().unwrap_or(0);
+        if open.context == Context::Interrupt(id) {
+            self.clocks.remove(&open.context);
+        }
+        let complete = match (open.key, finish) {
+            (_, Finish::Returned) => true,
+            // Where another function or one further out goes on, this one is over.
+            (Key::Function(_), Finish::Replaced | Finish::Unwound) => true,
+            _ => false,
+        };
+        let (now, epoch) = (self.now, self.epoch);
+        let activity = self.activity(open.key);
+        match open.since.filter(|_| complete && open.epoch == epoch) {
+            Some(since) => {
+                activity.with_preemption.add(now.saturating_sub(since));
+                activity.without_preemption.add(clock.saturating_sub(open.clock));
+            }
+            None => activity.cut += 1,
+        }
+    }
+
+    fn activity(&mut self, key: Key) -> &mut Activity {
+        match key {
+            Key::Exception(exception) => self.found.exceptions.entry(exception).or_default(),
+            Key::Function(function) => self.found.functions.entry(function).or_default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! The JSON document (docs/profiling.md).
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use tracewalk::ids::{Exception, TraceId};
+
+use super::{InterruptReport, Row, rows};
+use crate::analysis::call_stack::FunctionId;
+use crate::analysis::interrupts::{Activity, Lengths};
+
+/// The version of the document's shape. A field that is added does not change it.
+const VERSION: u32 = 1;
+
+/// Writes the document.
+pub fn write_interrupts_json(out: &mut dyn Write, report: &InterruptReport) -> io::Result<()> {
+    let sources = report.sources.iter().map(|(section, activities)| SourceJson {
+        id: section.id.map(TraceId::get),
+        protocol: section.protocol,
+        exceptions: rows(&section.code, activities)
+            .filter(|row| row.function.is_none())
+            .map(|row| ExceptionJson {
+                number: row.exception.map(Exception::number),
+                profile: row.exception.map(|exception| match exception {
+                    Exception::M(_) => "M",
+                    Exception::Ar(_) => "A/R",
+                }),
+                tail_chained: row.activity.tail_chained,
+                preempting: row.activity.preempting,
+                activity: ActivityJson::of(row),
+            })
+            .collect(),
+        functions: rows(&section.code, activities)
+            .filter(|row| row.function.is_some())
+            .map(|row| FunctionJson {
+                address: row.function.and_then(FunctionId::address).map(|at| at.to_string()),
+                activity: ActivityJson::of(row),
+            })
+            .collect(),
+    });
+    let document = Document {
+        format: "tracewalk interrupts",
+        version: VERSION,
+        axis: AxisJson {
+            unit: report.scale.unit.name(),
+            title: report.scale.to_string(),
+            frequency: report.scale.frequency,
+        },
+        sources: sources.collect(),
+    };
+    serde_json::to_writer(&mut *out, &document)?;
+    out.write_all(b"\n")
+}
+
+#[derive(Serialize)]
+struct Document {
+    format: &'static str,
+    version: u32,
+    axis: AxisJson,
+    sources: Vec<SourceJson>,
+}
+
+#[derive(Serialize)]
+struct AxisJson {
+    unit: &'static str,
+    title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frequency: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct SourceJson {
+    id: Option<u8>,
+    protocol: &'static str,
+    exceptions: Vec<ExceptionJson>,
+    functions: Vec<FunctionJson>,
+}
+
+#[derive(Serialize)]
+struct ExceptionJson {
+    number: Option<u16>,
+    profile: Option<&'static str>,
+    tail_chained: u64,
+    preempting: u64,
+    #[serde(flatten)]
+    activity: ActivityJson,
+}
+
+#[derive(Serialize)]
+struct FunctionJson {
+    address: Option<String>,
+    #[serde(flatten)]
+    activity: ActivityJson,
+}
+
+#[derive(Serialize)]
+struct ActivityJson {
+    name: String,
+    count: u64,
+    cut: u64,
+    with_preemption: LengthsJson,
+    without_preemption: LengthsJson,
+    inter_arrival: LengthsJson,
+}
+
+#[derive(Serialize)]
+struct LengthsJson {
+    count: u64,
+    sum: u128,
+    min: Option<u64>,
+    mean: Option<f64>,
+    p99: Option<u64>,
+    max: Option<u64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    p99_rounded: bool,
+}
+
+impl ActivityJson {
+    fn of(row: Row<'_>) -> Self {
+        let Activity { count, cut, with_preemption, without_preemption, inter_arrival, .. } = row.activity;
+        Self {
+            name: row.name,
+            count: *count,
+            cut: *cut,
+            with_preemption: with_preemption.into(),
+            without_preemption: without_preemption.into(),
+            inter_arrival: inter_arrival.into(),
+        }
+    }
+}
+
+impl From<&Lengths> for LengthsJson {
+    fn from(lengths: &Lengths) -> Self {
+        Self {
+            count: lengths.count(),
+            sum: lengths.sum(),
+            min: lengths.min(),
+            mean: lengths.mean(),
+            p99: lengths.percentile(99),
+            max: lengths.max(),
+            p99_rounded: lengths.is_rounded(),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! How often exceptions were taken and how long they took, as text, CSV and JSON.
+
+mod csv;
+mod json;
+mod text;
+
+use std::io;
+use std::rc::Rc;
+
+use crate::analysis::Window;
+use crate::analysis::call_stack::FunctionId;
+use crate::analysis::interrupts::{Activities, Activity, ActivityRecorder};
+use crate::analysis::timeline::{Scale, Timeline};
+use crate::{Code, Section};
+use tracewalk::ids::Exception;
+
+use super::{Export, FlowRecord};
+
+pub use csv::write_interrupts_csv;
+pub use json::write_interrupts_json;
+pub use text::write_interrupts_text;
+
+/// What was found of each source.
+#[derive(Debug)]
+pub struct InterruptReport {
+    /// What times are measured in.
+    pub scale: Scale,
+    /// The sources.
+    pub sources: Vec<(Section, Activities)>,
+}
+
+/// Finds out how long exceptions took, source by source.
+#[derive(Debug)]
+pub struct InterruptRecording {
+    report: InterruptReport,
+    window: Window,
+    functions: bool,
+    running: Option<(Section, Timeline, ActivityRecorder)>,
+}
+
+impl InterruptRecording {
+    /// On this axis, in this part of the trace, with or without functions.
+    #[must_use]
+    pub fn new(scale: Scale, window: Window, functions: bool) -> Self {
+        Self { report: InterruptReport { scale, sources: Vec::new() }, window, functions, running: None }
+    }
+
+    /// What was found.
+    #[must_use]
+    pub fn finish(self) -> InterruptReport {
+        self.report
+    }
+}
+
+impl Export<FlowRecord> for InterruptRecording {
+    fn section(&mut self, section: &Section) -> io::Result<()> {
+        let scale = self.report.scale;
+        let timeline = Timeline::new(Rc::clone(&section.code), &scale, self.window);
+        let recorder = ActivityRecorder::new(scale.unit, self.functions);
+        self.running = Some((section.clone(), timeline, recorder));
+        Ok(())
+    }
+
+    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        if let Some((_, timeline, recorder)) = &mut self.running {
+            timeline.element(&record.element, record.at, &mut |item| recorder.item(&item));
+        }
+        Ok(())
+    }
+
+    fn end_section(&mut self) -> io::Result<()> {
+        if let Some((section, mut timeline, mut recorder)) = self.running.take() {
+            timeline.finish(&mut |item| recorder.item(&item));
+            self.report.sources.push((section, recorder.finish()));
+        }
+        Ok(())
+    }
+}
+
+/// What a row is about.
+struct Row<'a> {
+    name: String,
+    exception: Option<Exception>,
+    function: Option<FunctionId>,
+    activity: &'a Activity,
+}
+
+/// A source's rows: exceptions by number, functions by address.
+fn rows<'a>(code: &'a Code, activities: &'a Activities) -> impl Iterator<Item = Row<'a>> {
+    let exceptions = activities.exceptions.iter().map(|(&exception, activity)| {
+        let name = exception.map_or_else(
+            || "an exception".to_owned(),
+            |exception| code.interrupts.name_or_number(exception).into_owned(),
+        );
+        Row { name, exception, function: None, activity }
+    });
+    let functions = activities.functions.iter().map(|(&function, activity)| Row {
+        name: function.name(&*code.symbols),
+        exception: None,
+        function: Some(function),
+        activity,
+    });
+    exceptions.chain(functions)
+}

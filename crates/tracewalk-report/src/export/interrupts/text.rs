@@ -1,0 +1,149 @@
+//! A table for people: three lines for each exception and function.
+
+use std::io::{self, Write};
+
+use super::{InterruptReport, Row, rows};
+use crate::Palette;
+use crate::analysis::interrupts::{Activities, Lengths};
+use crate::analysis::timeline::Scale;
+
+/// Writes the tables.
+pub fn write_interrupts_text(
+    out: &mut dyn Write,
+    report: &InterruptReport,
+    palette: &Palette,
+) -> io::Result<()> {
+    for (index, (section, activities)) in report.sources.iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        let head = palette.head;
+        writeln!(out, "{head}{section}, {}{head:#}", report.scale)?;
+        if activities.exceptions.is_empty() {
+            writeln!(out, "no exceptions were taken")?;
+        }
+        write_rows(
+            out,
+            rows(&section.code, activities).filter(|row| row.function.is_none()),
+            "exception",
+            (report, palette),
+        )?;
+        write_rows(
+            out,
+            rows(&section.code, activities).filter(|row| row.function.is_some()),
+            "function",
+            (report, palette),
+        )?;
+        write_notes(out, activities, palette)?;
+    }
+    Ok(())
+}
+
+fn write_rows<'a>(
+    out: &mut dyn Write,
+    rows: impl Iterator<Item = Row<'a>>,
+    kind: &str,
+    (report, palette): (&InterruptReport, &Palette),
+) -> io::Result<()> {
+    let rows = rows.collect::<Vec<_>>();
+    let names = rows.iter().map(|row| label(row).chars().count());
+    let width = names.chain([kind.len()]).max().unwrap_or(0).min(WIDEST_NAME);
+    for (index, row) in rows.iter().enumerate() {
+        if index == 0 {
+            let name = palette.name;
+            writeln!(
+                out,
+                "\n{name}{kind:<width$}  {:>9}  {:<18}  {:>12}  {:>12}  {:>12}  {:>12}{name:#}",
+                "count", "", "min", "mean", "p99", "max"
+            )?;
+        }
+        let activity = row.activity;
+        let measures = [
+            ("with preemption", &activity.with_preemption),
+            ("without preemption", &activity.without_preemption),
+            ("from one to another", &activity.inter_arrival),
+        ];
+        let style = if row.function.is_some() { palette.function } else { palette.exception };
+        let (label, count) = (label(row), activity.count.to_string());
+        let mut first = Some((label.as_str(), count.as_str()));
+        for (measure, lengths) in measures {
+            let (label, count) = first.take().unwrap_or_default();
+            let [min, mean, p99, max] = columns(lengths, &report.scale);
+            writeln!(
+                out,
+                "{style}{label:<width$}{style:#}  {count:>9}  {measure:<19} {min:>12}  {mean:>12}  {p99:>12}  {max:>12}"
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// `SysTick 15`, or a function's name.
+fn label(row: &Row<'_>) -> String {
+    match row.exception {
+        Some(exception) => format!("{} {}", row.name, exception.number()),
+        None => row.name.clone(),
+    }
+}
+
+fn columns(lengths: &Lengths, scale: &Scale) -> [String; 4] {
+    let whole = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), |value| length(value, scale));
+    let mean = match (lengths.mean(), scale.frequency) {
+        (None, _) => "-".to_owned(),
+        (Some(mean), None) => format!("{mean:.1}"),
+        (Some(mean), Some(frequency)) => seconds(mean / frequency),
+    };
+    [whole(lengths.min()), mean, whole(lengths.percentile(99)), whole(lengths.max())]
+}
+
+fn length(ticks: u64, scale: &Scale) -> String {
+    match scale.frequency {
+        None => ticks.to_string(),
+        // Lengths are far below 2^52 ticks.
+        Some(frequency) => seconds(ticks as f64 / frequency),
+    }
+}
+
+fn seconds(seconds: f64) -> String {
+    let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")];
+    let (factor, unit) = units.into_iter().find(|(factor, _)| seconds >= *factor).unwrap_or((1e-9, "ns"));
+    format!("{:.3} {unit}", seconds / factor)
+}
+
+fn write_notes(out: &mut dyn Write, activities: &Activities, palette: &Palette) -> io::Result<()> {
+    let exceptions = || activities.exceptions.values();
+    let sum = |of: fn(&crate::analysis::interrupts::Activity) -> u64| exceptions().map(of).sum::<u64>();
+    let quiet = palette.quiet;
+    let notes = [
+        (sum(|activity| activity.tail_chained), "tail-chained to the one before"),
+        (sum(|activity| activity.preempting), "taken in another one's handler"),
+        (
+            sum(|activity| activity.cut),
+            "in no duration: the trace has a gap in it, or begins behind its beginning or ends before its end",
+        ),
+        (
+            activities.functions.values().map(|activity| activity.cut).sum(),
+            "calls of functions in no duration, for the same reason",
+        ),
+    ];
+    for (index, (count, what)) in notes.into_iter().filter(|(count, _)| *count > 0).enumerate() {
+        if index == 0 {
+            writeln!(out)?;
+        }
+        writeln!(out, "{quiet}{count} {what}{quiet:#}")?;
+    }
+    let all = activities.exceptions.values().chain(activities.functions.values());
+    if all
+        .into_iter()
+        .any(|activity| activity.with_preemption.is_rounded() || activity.inter_arrival.is_rounded())
+    {
+        writeln!(
+            out,
+            "{quiet}p99 is rounded down to ten bits where there are very many different values{quiet:#}"
+        )?;
+    }
+    Ok(())
+}
+
+/// Longer names push the columns to the right.
+const WIDEST_NAME: usize = 32;

@@ -1,0 +1,106 @@
+//! Timelines, each format in a file of its own.
+//!
+//! A timeline is written as it is found: nothing but the open spans is kept.
+
+mod chrome;
+mod ctf;
+mod names;
+mod perfetto;
+mod text;
+
+use std::io;
+use std::rc::Rc;
+
+use crate::Section;
+use crate::analysis::Window;
+use crate::analysis::timeline::{Item, Scale, Timeline};
+
+use super::{Export, FlowRecord};
+
+pub use chrome::ChromeTrace;
+pub use ctf::{CommonTraceFormat, Files};
+pub use perfetto::PerfettoTrace;
+pub use text::TimelineText;
+
+/// Something that writes timelines down, source by source.
+///
+/// The calls come as `(section item* end_section)* finish`.
+pub trait TimelineExport {
+    /// A source's items follow.
+    fn section(&mut self, section: &Section, scale: &Scale) -> io::Result<()>;
+
+    /// The source's next item; its time is not before that of the last one.
+    fn item(&mut self, item: &Item) -> io::Result<()>;
+
+    /// The source has no more items.
+    fn end_section(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// There are no more sources.
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Makes timelines of program flow and hands a part of each on.
+pub struct Timelines<'a> {
+    exporter: &'a mut dyn TimelineExport,
+    scale: Scale,
+    window: Window,
+    running: Option<Timeline>,
+}
+
+impl<'a> Timelines<'a> {
+    /// Timelines on this axis, the part of them in the window.
+    #[must_use]
+    pub fn new(exporter: &'a mut dyn TimelineExport, scale: Scale, window: Window) -> Self {
+        Self { exporter, scale, window, running: None }
+    }
+}
+
+impl std::fmt::Debug for Timelines<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Timelines").field("scale", &self.scale).finish_non_exhaustive()
+    }
+}
+
+/// Hands items on up to the first error.
+struct Handing<'a> {
+    exporter: &'a mut dyn TimelineExport,
+    result: io::Result<()>,
+}
+
+impl Handing<'_> {
+    fn item(&mut self, item: &Item) {
+        if self.result.is_ok() {
+            self.result = self.exporter.item(item);
+        }
+    }
+}
+
+impl Export<FlowRecord> for Timelines<'_> {
+    fn section(&mut self, section: &Section) -> io::Result<()> {
+        self.running = Some(Timeline::new(Rc::clone(&section.code), &self.scale, self.window));
+        self.exporter.section(section, &self.scale)
+    }
+
+    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        let Some(timeline) = &mut self.running else { return Ok(()) };
+        let mut handing = Handing { exporter: self.exporter, result: Ok(()) };
+        timeline.element(&record.element, record.at, &mut |item| handing.item(&item));
+        handing.result
+    }
+
+    fn end_section(&mut self) -> io::Result<()> {
+        if let Some(mut timeline) = self.running.take() {
+            let mut handing = Handing { exporter: self.exporter, result: Ok(()) };
+            timeline.finish(&mut |item| handing.item(&item));
+            handing.result?;
+        }
+        self.exporter.end_section()
+    }
+}
+
+#[cfg(test)]
+mod tests;

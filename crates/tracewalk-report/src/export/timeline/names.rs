@@ -1,0 +1,120 @@
+//! What spans and tracks are called, in all formats alike.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use tracewalk::ids::Exception;
+
+use crate::Code;
+use crate::analysis::call_stack::{Entry, FunctionId};
+use crate::analysis::clock::Unit;
+use crate::analysis::timeline::{Scale, Track, What};
+
+/// Names of one program, looked up once each.
+#[derive(Debug)]
+pub(super) struct Names {
+    code: Rc<Code>,
+    functions: HashMap<FunctionId, Rc<str>>,
+}
+
+impl Names {
+    pub(super) fn new(code: Rc<Code>) -> Self {
+        Self { code, functions: HashMap::new() }
+    }
+
+    pub(super) fn span(&mut self, what: &What) -> Rc<str> {
+        match what {
+            What::Function { function, .. } => {
+                let code = &self.code;
+                let name = || function.name(&*code.symbols).into();
+                Rc::clone(self.functions.entry(*function).or_insert_with(name))
+            }
+            What::Exception(interruption) => self.exception(interruption.exception).into(),
+            What::Task(task) => task.to_string().into(),
+            What::Gap(why) => why.to_string().into(),
+        }
+    }
+
+    pub(super) fn track(&self, track: Track) -> String {
+        match track {
+            Track::Running => "running".to_owned(),
+            Track::Task(task) => task.to_string(),
+            Track::OtherTasks => "other tasks".to_owned(),
+            Track::Exception(exception) => self.exception(exception),
+            Track::Gaps => "not known".to_owned(),
+            Track::Events => "events".to_owned(),
+            Track::Text(port) => format!("stimulus port {port}"),
+        }
+    }
+
+    fn exception(&self, exception: Option<Exception>) -> String {
+        match exception {
+            Some(exception) => self.code.interrupts.describe(exception).to_string(),
+            None => "an exception".to_owned(),
+        }
+    }
+}
+
+/// What kind of thing a span is, in one word.
+pub(super) const fn kind(what: &What) -> &'static str {
+    match what {
+        What::Function { .. } => "function",
+        What::Exception(_) => "exception",
+        What::Task(_) => "task",
+        What::Gap(_) => "gap",
+    }
+}
+
+/// What is said of a span beside its name: field and value.
+pub(super) fn details(what: &What) -> Vec<(&'static str, String)> {
+    let mut details = Vec::new();
+    match what {
+        What::Function { function, entry } => {
+            details.extend(function.address().map(|address| ("address", address.to_string())));
+            match entry {
+                Entry::TailCalled => details.push(("entry", "tail call".to_owned())),
+                Entry::Joined => details.push(("entry", "by a jump".to_owned())),
+                _ => {}
+            }
+        }
+        What::Exception(interruption) => {
+            details.extend(interruption.returns_to.map(|address| ("returns_to", address.to_string())));
+            if interruption.chained {
+                details.push(("tail_chained", "to the one before".to_owned()));
+            }
+        }
+        What::Task(_) | What::Gap(_) => {}
+    }
+    details
+}
+
+/// Where a track stands among the others.
+pub(super) fn rank(track: Track) -> i32 {
+    match track {
+        Track::Running => 0,
+        Track::Task(_) => 1,
+        Track::OtherTasks => 2,
+        Track::Exception(exception) => 10 + exception.map_or(0, |exception| i32::from(exception.number())),
+        Track::Gaps => 1 << 20,
+        Track::Events => (1 << 20) + 1,
+        Track::Text(port) => (1 << 20) + 2 + i32::from(port),
+    }
+}
+
+/// What one of `shown` stands for, for viewers whose axis is of seconds whatever it counts: `1 ns is 1 instruction`.
+pub(super) fn ruler(scale: &Scale, shown: &str) -> Option<String> {
+    let unit = match scale.unit {
+        Unit::Instructions => "instruction",
+        Unit::Cycles => "cycle",
+        Unit::Time => "tick",
+    };
+    (!scale.is_in_seconds()).then(|| format!("{shown} is 1 {unit}"))
+}
+
+/// A source's title: what it is, and what its axis counts.
+pub(super) fn title(section: &crate::Section, scale: &Scale, shown: &str) -> String {
+    match ruler(scale, shown) {
+        Some(ruler) => format!("{section}, {scale} ({ruler})"),
+        None => format!("{section}, {scale}"),
+    }
+}

@@ -1,0 +1,304 @@
+//! Perfetto's trace format: track events as protocol buffers (perfetto.dev, `protos/perfetto/trace`).
+//!
+//! Only the messages and fields that a timeline needs are written out here. Names are interned: each is in the file once
+//! for each source.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::rc::Rc;
+
+use prost::Message;
+
+use super::TimelineExport;
+use super::names::{Names, details, kind, rank, title};
+use crate::analysis::timeline::{Certainty, Change, Item, Mark, Moment, Scale, Track};
+use crate::{Code, Section};
+
+/// Writes track events.
+#[derive(Debug)]
+pub struct PerfettoTrace<W> {
+    out: W,
+    sources: u32,
+    source: Source,
+    buffer: Vec<u8>,
+}
+
+/// One source's part.
+#[derive(Debug)]
+struct Source {
+    /// Its number, from 1: its process, and its sequence of packets.
+    number: u32,
+    scale: Option<Scale>,
+    names: Names,
+    tracks: HashMap<Track, u64>,
+    interned: HashMap<Rc<str>, u64>,
+}
+
+/// `TracePacket`.
+#[derive(Clone, PartialEq, Message)]
+struct Packet {
+    #[prost(uint64, optional, tag = "8")]
+    timestamp: Option<u64>,
+    #[prost(uint32, optional, tag = "10")]
+    trusted_packet_sequence_id: Option<u32>,
+    #[prost(message, optional, tag = "11")]
+    track_event: Option<Event>,
+    #[prost(message, optional, tag = "12")]
+    interned_data: Option<Interned>,
+    #[prost(uint32, optional, tag = "13")]
+    sequence_flags: Option<u32>,
+    #[prost(message, optional, tag = "60")]
+    track_descriptor: Option<Descriptor>,
+}
+
+/// `TrackEvent`.
+#[derive(Clone, PartialEq, Message)]
+struct Event {
+    #[prost(uint64, repeated, packed = "false", tag = "3")]
+    category_iids: Vec<u64>,
+    #[prost(message, repeated, tag = "4")]
+    debug_annotations: Vec<Annotation>,
+    #[prost(int32, optional, tag = "9")]
+    r#type: Option<i32>,
+    #[prost(uint64, optional, tag = "10")]
+    name_iid: Option<u64>,
+    #[prost(uint64, optional, tag = "11")]
+    track_uuid: Option<u64>,
+    #[prost(string, optional, tag = "23")]
+    name: Option<String>,
+}
+
+/// `DebugAnnotation`.
+#[derive(Clone, PartialEq, Message)]
+struct Annotation {
+    #[prost(string, optional, tag = "6")]
+    string_value: Option<String>,
+    #[prost(string, optional, tag = "10")]
+    name: Option<String>,
+}
+
+/// `InternedData`.
+#[derive(Clone, PartialEq, Message)]
+struct Interned {
+    #[prost(message, repeated, tag = "1")]
+    event_categories: Vec<Name>,
+    #[prost(message, repeated, tag = "2")]
+    event_names: Vec<Name>,
+}
+
+/// `EventCategory` and `EventName`.
+#[derive(Clone, PartialEq, Message)]
+struct Name {
+    #[prost(uint64, optional, tag = "1")]
+    iid: Option<u64>,
+    #[prost(string, optional, tag = "2")]
+    name: Option<String>,
+}
+
+/// `TrackDescriptor`.
+#[derive(Clone, PartialEq, Message)]
+struct Descriptor {
+    #[prost(uint64, optional, tag = "1")]
+    uuid: Option<u64>,
+    #[prost(string, optional, tag = "2")]
+    name: Option<String>,
+    #[prost(message, optional, tag = "3")]
+    process: Option<Process>,
+    #[prost(uint64, optional, tag = "5")]
+    parent_uuid: Option<u64>,
+    #[prost(int32, optional, tag = "11")]
+    child_ordering: Option<i32>,
+    #[prost(int32, optional, tag = "12")]
+    sibling_order_rank: Option<i32>,
+}
+
+/// `ProcessDescriptor`.
+#[derive(Clone, PartialEq, Message)]
+struct Process {
+    #[prost(int32, optional, tag = "1")]
+    pid: Option<i32>,
+    #[prost(string, optional, tag = "6")]
+    process_name: Option<String>,
+}
+
+/// `TrackEvent.Type`.
+const SLICE_BEGIN: i32 = 1;
+const SLICE_END: i32 = 2;
+const INSTANT: i32 = 3;
+
+/// `TracePacket.SequenceFlags`.
+const INCREMENTAL_STATE_CLEARED: u32 = 0b01;
+const NEEDS_INCREMENTAL_STATE: u32 = 0b10;
+
+/// `TrackDescriptor.ChildTracksOrdering`: by `sibling_order_rank`.
+const EXPLICIT: i32 = 3;
+
+/// The field of `Trace` that packets are.
+const PACKET_HEADER: u8 = 0b0000_1010;
+
+/// Event categories: what a span is, and where its times come from.
+const CATEGORIES: [&str; 8] =
+    ["function", "exception", "task", "gap", "trigger", "text", "interpolated", "estimated"];
+
+impl<W: Write> PerfettoTrace<W> {
+    /// Writes to `out`.
+    pub fn new(out: W) -> Self {
+        Self { out, sources: 0, source: Source::new(0, Rc::new(Code::unknown())), buffer: Vec::new() }
+    }
+
+    fn send(&mut self, packet: Packet) -> io::Result<()> {
+        let flags = packet.sequence_flags.unwrap_or(NEEDS_INCREMENTAL_STATE);
+        let packet = Packet {
+            trusted_packet_sequence_id: Some(self.source.number),
+            sequence_flags: Some(flags),
+            ..packet
+        };
+        self.buffer.clear();
+        self.buffer.push(PACKET_HEADER);
+        packet.encode_length_delimited(&mut self.buffer)?;
+        self.out.write_all(&self.buffer)
+    }
+
+    /// The track's number; describes it where it is new.
+    fn track(&mut self, track: Track) -> io::Result<u64> {
+        if let Some(known) = self.source.tracks.get(&track) {
+            return Ok(*known);
+        }
+        let uuid = self.source.uuid() + self.source.tracks.len() as u64 + 1;
+        self.source.tracks.insert(track, uuid);
+        let descriptor = Descriptor {
+            uuid: Some(uuid),
+            name: Some(self.source.names.track(track)),
+            parent_uuid: Some(self.source.uuid()),
+            sibling_order_rank: Some(rank(track)),
+            ..Descriptor::default()
+        };
+        self.send(Packet { track_descriptor: Some(descriptor), ..Packet::default() })?;
+        Ok(uuid)
+    }
+}
+
+impl Source {
+    fn new(number: u32, code: Rc<Code>) -> Self {
+        Self {
+            number,
+            scale: None,
+            names: Names::new(code),
+            tracks: HashMap::new(),
+            interned: HashMap::new(),
+        }
+    }
+
+    /// The number of its process's track.
+    fn uuid(&self) -> u64 {
+        u64::from(self.number) << 32
+    }
+
+    fn nanoseconds(&self, at: Moment) -> u64 {
+        self.scale.map_or(at.ticks, |scale| scale.nanoseconds(at.ticks))
+    }
+
+    /// The number of a name, and the name itself where it is new.
+    fn intern(&mut self, name: &Rc<str>) -> (u64, Option<Interned>) {
+        if let Some(known) = self.interned.get(name) {
+            return (*known, None);
+        }
+        let iid = self.interned.len() as u64 + 1;
+        self.interned.insert(Rc::clone(name), iid);
+        let event_names = vec![Name { iid: Some(iid), name: Some(name.to_string()) }];
+        (iid, Some(Interned { event_names, ..Interned::default() }))
+    }
+}
+
+fn categories(kind: Option<&str>, certainty: Certainty) -> Vec<u64> {
+    let number = |name: &str| CATEGORIES.iter().position(|category| *category == name);
+    let names = kind.into_iter().chain(certainty.name());
+    names.filter_map(number).map(|index| index as u64 + 1).collect()
+}
+
+fn annotation(name: &str, value: String) -> Annotation {
+    Annotation { name: Some(name.to_owned()), string_value: Some(value) }
+}
+
+impl<W: Write> TimelineExport for PerfettoTrace<W> {
+    fn section(&mut self, section: &Section, scale: &Scale) -> io::Result<()> {
+        self.sources += 1;
+        self.source = Source::new(self.sources, Rc::clone(&section.code));
+        self.source.scale = Some(*scale);
+        let process_name = title(section, scale, "1 ns");
+        let descriptor = Descriptor {
+            uuid: Some(self.source.uuid()),
+            process: Some(Process {
+                pid: i32::try_from(self.sources).ok(),
+                process_name: Some(process_name),
+            }),
+            child_ordering: Some(EXPLICIT),
+            ..Descriptor::default()
+        };
+        let names = (1..).zip(CATEGORIES);
+        let event_categories =
+            names.map(|(iid, name)| Name { iid: Some(iid), name: Some(name.to_owned()) }).collect();
+        self.send(Packet {
+            sequence_flags: Some(INCREMENTAL_STATE_CLEARED),
+            track_descriptor: Some(descriptor),
+            ..Packet::default()
+        })?;
+        self.send(Packet {
+            interned_data: Some(Interned { event_categories, ..Interned::default() }),
+            ..Packet::default()
+        })
+    }
+
+    fn item(&mut self, item: &Item) -> io::Result<()> {
+        let (track, mut event, interned) = match &item.change {
+            Change::Begin(span) => {
+                let name = self.source.names.span(&span.what);
+                let (name_iid, interned) = self.source.intern(&name);
+                let notes = details(&span.what).into_iter();
+                let notes = notes.chain(span.start.note().map(|note| ("start", note.to_owned())));
+                let event = Event {
+                    r#type: Some(SLICE_BEGIN),
+                    name_iid: Some(name_iid),
+                    category_iids: categories(Some(kind(&span.what)), item.at.certainty),
+                    debug_annotations: notes.map(|(name, note)| annotation(name, note)).collect(),
+                    ..Event::default()
+                };
+                (span.track, event, interned)
+            }
+            Change::End { track, finish, .. } => {
+                let certainty = item.at.certainty.name().map(|name| ("end_time", name));
+                let notes = finish.note().map(|note| ("end", note)).into_iter().chain(certainty);
+                let event = Event {
+                    r#type: Some(SLICE_END),
+                    debug_annotations: notes.map(|(name, note)| annotation(name, note.to_owned())).collect(),
+                    ..Event::default()
+                };
+                (*track, event, None)
+            }
+            Change::Mark { track, mark } => {
+                let (kind, name) = match mark {
+                    Mark::Trigger => ("trigger", "trigger".to_owned()),
+                    Mark::Text(text) => ("text", text.clone()),
+                };
+                let event = Event {
+                    r#type: Some(INSTANT),
+                    name: Some(name),
+                    category_iids: categories(Some(kind), item.at.certainty),
+                    ..Event::default()
+                };
+                (*track, event, None)
+            }
+        };
+        event.track_uuid = Some(self.track(track)?);
+        self.send(Packet {
+            timestamp: Some(self.source.nanoseconds(item.at)),
+            track_event: Some(event),
+            interned_data: interned,
+            ..Packet::default()
+        })
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
