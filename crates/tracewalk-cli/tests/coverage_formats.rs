@@ -9,7 +9,7 @@ use std::process::Command;
 
 use python::python;
 use serde_json::Value;
-use support::{example, run};
+use support::{example, has, run};
 
 const EXAMPLES: [&str; 4] = ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"];
 
@@ -50,16 +50,6 @@ fn judged(file: &Value) -> impl Iterator<Item = &Value> {
 
 fn branches(line: &Value) -> &[Value] {
     line["branches"].as_array().map_or(&[], Vec::as_slice)
-}
-
-/// Whether a program is there. Without it a test is skipped with a message, and fails with the variable CI set.
-fn has(program: &str) -> bool {
-    let found = Command::new(program).arg("--version").output().is_ok();
-    assert!(found || std::env::var_os("CI").is_none(), "{program} is missing");
-    if !found {
-        eprintln!("skipped: {program} is missing");
-    }
-    found
 }
 
 #[test]
@@ -219,7 +209,7 @@ fn a_page_shows_what_the_document_says_to_whoever_uses_it() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/coverage/browser.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/coverage/page.py");
     for name in ["m3-etmv3", "a15-pft"] {
         let (page, document) = (report(folder.path(), name, "html"), report(folder.path(), name, "json"));
         let mut command = Command::new("python3");

@@ -36,6 +36,16 @@ pub(crate) fn run<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item =
     }
 }
 
+/// Whether a program is there. Without it a test is skipped with a message, and fails with the variable CI set.
+pub(crate) fn has(program: &str) -> bool {
+    let found = std::process::Command::new(program).arg("--version").output().is_ok();
+    assert!(found || std::env::var_os("CI").is_none(), "{program} is missing");
+    if !found {
+        eprintln!("skipped: {program} is missing");
+    }
+    found
+}
+
 /// The project's own example captures.
 pub(crate) fn example(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/examples").join(path)
