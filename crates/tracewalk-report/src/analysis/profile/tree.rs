@@ -110,7 +110,7 @@ struct Source {
 /// Looks up what stands in the source.
 struct Sources<'a> {
     code: &'a Code,
-    inlined: bool,
+    options: TreeOptions,
     files: HashMap<String, Rc<str>>,
     known: HashMap<(ViewId, Address), Rc<Source>>,
     context_id: Option<ContextId>,
@@ -128,7 +128,7 @@ impl Tree {
         };
         let mut sources = Sources {
             code,
-            inlined: options.inlined,
+            options,
             files: HashMap::new(),
             known: HashMap::new(),
             context_id: None,
@@ -212,6 +212,23 @@ impl Tree {
             list.sort_by_key(|index| std::cmp::Reverse(by(&self.nodes[*index].total)));
         }
         (children, outermost)
+    }
+
+    /// Calls `visit` with every node, and with the way to it: the nodes' places in the list, outermost first. A node
+    /// comes before those that it called, and those in the order in which they were first called.
+    pub fn stacks(&self, mut visit: impl FnMut(&[usize], &TreeNode)) {
+        let (children, mut open) = self.children(|_| 0);
+        open.reverse();
+        let mut path: Vec<usize> = Vec::new();
+        while let Some(index) = open.pop() {
+            let node = &self.nodes[index];
+            while path.last().is_some_and(|last| Some(*last) != node.parent) {
+                path.pop();
+            }
+            path.push(index);
+            visit(&path, node);
+            open.extend(children[index].iter().rev());
+        }
     }
 
     fn label(&mut self, kind: NodeKind, sources: &mut Sources<'_>) -> LabelId {
@@ -362,12 +379,13 @@ impl<'a> Sources<'a> {
         let frames = self.code().symbols.frames(address);
         let mut source =
             Source { place: frames.first().and_then(|frame| self.place(frame)), inlined: Vec::new() };
-        if self.inlined {
+        if self.options.inlined {
             // The last one is the function itself.
             for pair in frames.windows(2).rev() {
                 let [inner, outer] = pair else { continue };
                 let name = inner.function.as_deref().unwrap_or("a function without a name");
-                source.inlined.push((self.name(name), self.place(outer)));
+                let site = self.place(outer).filter(|_| self.options.sites);
+                source.inlined.push((self.name(name), site));
             }
         }
         let source = Rc::new(source);

@@ -1,0 +1,350 @@
+#!/usr/bin/env python3
+"""What a recorded run called and cost: the truth that `tracewalk profile` is compared with.
+
+It shares nothing with tracewalk. The record says what ran (testdata/firmware/README.md), pyelftools reads symbols and
+inlined calls, Capstone says which instructions call and which branch. A stack is kept instruction by instruction: calls
+push where they return to, a jump to where an entry returns to comes back, other jumps to another function replace the
+innermost one, exceptions push and returns from them pop.
+
+    truth.py --elf FILE --record FILE [--behind-first-run] [--count N] [--cycles FILE] [--contexts]
+
+--cycles names a file that says how many cycles had passed behind each step (`tracewalk-generate capture --times`). --contexts keeps a stack for each context
+ID. Prints JSON: chains of calls with what they cost themselves, without and with inlined functions; functions, lines and
+edges with counts. Costs are lists: instructions, and cycles where they are given.
+"""
+
+import argparse
+import functools
+import json
+import pathlib
+import sys
+from collections import defaultdict
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "coverage"))
+
+from elftools.elf.elffile import ELFFile  # noqa: E402
+from truth import Code, Lines  # noqa: E402
+
+EXCEPTIONS = {
+    "m": {3: "HardFault", 11: "SVCall", 14: "PendSV", 15: "SysTick"},
+    "ar": {9: "Undefined instruction", 10: "SVC", 11: "Prefetch abort", 12: "Data abort", 14: "IRQ"},
+}
+# Raised by an instruction: what handles them is that instruction's doing.
+SYNCHRONOUS = {"m": {3, 4, 5, 6, 7, 11, 12}, "ar": {2, 3, 5, 9, 10, 11, 12, 13}}
+
+
+class Program:
+    def __init__(self, path):
+        elf = ELFFile(open(path, "rb"))
+        self.code, self.lines = Code(elf), Lines(elf)
+        self.function = functools.cache(self.find_function)
+        self.chain, self.place = functools.cache(self.lines.chain), functools.cache(self.lines.place)
+        self.names = {}
+        for symbol in elf.get_section_by_name(".symtab").iter_symbols():
+            if symbol.name and not symbol.name.startswith("$"):
+                kind = symbol["st_info"]["type"]
+                known = self.names.get(symbol["st_value"] & ~1)
+                if known is None or (kind == "STT_FUNC" and known[0] != "STT_FUNC"):
+                    self.names[symbol["st_value"] & ~1] = (kind, symbol.name)
+
+    def find_function(self, address):
+        """A function by its first address and its name."""
+        found = self.code.function_of(address)
+        if found:
+            return (found[0], self.names[found[0]][1])
+        return (address, f"0x{address:08x} (in no image)")
+
+
+def read(path):
+    """The profile and the items: instructions, exceptions, returns from them, context IDs, in order."""
+    profile, items = None, []
+    for line in open(path):
+        words = line.split()
+        if not words or words[0] in "#DOS":
+            continue
+        if words[0] == "P":
+            profile = words[1]
+        elif words[0] == "R":
+            items.append(("run", int(words[1], 16), int(words[2], 16), words[3]))
+        elif words[0] == "X":
+            items.append(("exception", int(words[1]), None if words[2] == "-" else int(words[2], 16)))
+        elif words[0] == "T":
+            items.append(("return",))
+        elif words[0] == "C":
+            items.append(("context", int(words[1], 16), int(words[2], 16)))
+        else:
+            raise ValueError(line)
+    return profile, items
+
+
+def returns_from_exception(code, instruction):
+    """By its encoding: RFE, MOVS PC and the like, LDM with ^ (DDI 0406C, B9.3)."""
+    word = int.from_bytes(code.bytes_at(instruction.address, 4), "little")
+    if instruction.isa == "t32":
+        word = word >> 16 | (word & 0xFFFF) << 16
+        return instruction.size == 4 and (word & 0xFFD0FFFF in (0xE990C000, 0xE810C000) or word & 0xFFFFFF00 == 0xF3DE8F00)
+    rfe = word & 0xFE50FFFF == 0xF8100A00
+    load = word & 0x0E508000 == 0x08508000 and word >> 28 != 15
+    move = word & 0x0C10F000 == 0x0010F000 and word >> 28 != 15 and word >> 23 & 3 != 2
+    return rfe or load or move
+
+
+def steps(code, items, find_returns):
+    """The same, instruction by instruction; a context ID comes behind the instruction that sets it."""
+    for index, item in enumerate(items):
+        if item[0] != "run":
+            if item[0] != "context":
+                yield item
+            continue
+        behind = index + 1
+        changes = {}
+        while behind < len(items) and items[behind][0] == "context":
+            changes[items[behind][1]] = items[behind][2]
+            behind += 1
+        _, at, end, isa = item
+        while at < end:
+            instruction = code.at(at, isa)
+            yield ("instruction", at, instruction)
+            if find_returns and returns_from_exception(code, instruction):
+                yield ("return",)
+            if at in changes:
+                yield ("context", changes[at])
+            at += instruction.size
+
+
+class Frame:
+    def __init__(self, parent, function, returns_to, exception=None, site=None):
+        self.function, self.returns_to, self.exception, self.site = function, returns_to, exception, site
+        self.parent = parent
+
+
+class Calls:
+    """The stack, and what was counted of it."""
+
+    def __init__(self, program, profile, contexts):
+        self.program, self.profile = program, profile
+        self.context, self.stacks = (0 if contexts else None), {}
+        self.stack, self.last, self.came = [], None, "start"
+        self.own = defaultdict(lambda: [0, 0])
+        self.own_inlined = defaultdict(lambda: [0, 0])
+        self.lines = defaultdict(lambda: [0, 0])
+        self.calls, self.edge_calls = defaultdict(int), defaultdict(int)
+        self.total, self.edge_total = defaultdict(lambda: [0, 0]), defaultdict(lambda: [0, 0])
+        self.before = None
+
+    # -- what happens
+
+    def step(self, item, cycles):
+        if item[0] == "instruction":
+            self.arrive(item[1])
+            self.spend(item[1], cycles)
+            self.last, self.came = item[2], "on"
+        elif item[0] == "exception":
+            if item[2] is not None and self.stack:
+                self.arrive(item[2])
+            returns_to = item[2] if item[2] is not None else self.before
+            self.stack.append(Frame(self.top(), None, returns_to, exception=item[1]))
+            self.last, self.came = None, "exception"
+        elif item[0] == "return":
+            while self.stack and self.stack[-1].exception is None:
+                self.stack.pop()
+            if self.stack:
+                self.before = self.stack.pop().returns_to
+            self.last, self.came = None, "return"
+        elif item[0] == "context" and self.context is not None:
+            self.stacks[self.context], self.context = self.stack, item[1]
+            self.stack = self.stacks.get(item[1], [])
+            self.last, self.came = None, "context"
+
+    def top(self):
+        return self.stack[-1] if self.stack else None
+
+    def arrive(self, at):
+        function, last = self.program.function(at), self.last
+        if self.came == "exception":
+            # The handler's first function stands in the exception's frame.
+            self.stack[-1].function = function
+            self.count(self.stack[-1])
+        elif self.came == "context":
+            inside = [i for i, frame in enumerate(self.stack) if frame.function == function]
+            del self.stack[inside[-1] + 1 if inside else 0 :]
+        elif self.came == "return" and at != self.before:
+            # The handler of a call to nowhere goes on behind the call.
+            self.come_back(at)
+        elif last is not None and last.branch and (at != last.address + last.size or not last.conditional):
+            behind = last.address + last.size
+            if last.call:
+                self.stack.append(Frame(self.top(), function, behind, site=last.address))
+                self.count(self.stack[-1])
+            elif last.target is None:
+                self.come_back(at)
+        self.came, self.last = "on", None
+        if not self.stack:
+            self.stack.append(Frame(None, function, None))
+        elif self.stack[-1].function != function:
+            old = self.stack.pop()
+            new = Frame(old.parent, function, old.returns_to, old.exception, old.site)
+            self.stack.append(new)
+            if function[0] == at:
+                self.count(new)
+
+    def come_back(self, at):
+        for index in range(len(self.stack) - 1, -1, -1):
+            frame = self.stack[index]
+            if frame.exception is not None:
+                return
+            if frame.returns_to == at:
+                del self.stack[index:]
+                return
+
+    # -- what is counted
+
+    def count(self, frame):
+        self.calls[frame.function] += 1
+        caller = self.caller(frame)
+        if caller:
+            self.edge_calls[(caller, frame.function)] += 1
+
+    def caller(self, frame):
+        """The function that called or, by an instruction of its own, raised the exception."""
+        if frame.exception is not None and frame.exception not in SYNCHRONOUS[self.profile]:
+            return None
+        return frame.parent and frame.parent.function
+
+    def chain(self):
+        """The frames up to the outermost, or up to an interrupt."""
+        frames = []
+        for frame in reversed(self.stack):
+            frames.append(frame)
+            if frame.exception is not None and frame.exception not in SYNCHRONOUS[self.profile]:
+                break
+        return frames[::-1]
+
+    def spend(self, at, cycles):
+        self.charge(at, (1, cycles))
+
+    def charge(self, at, cost):
+        frames = self.chain()
+        names, inlined = [], []
+        interrupted = frames[0].exception is not None
+        if self.context is not None and not interrupted:
+            names.append(f"[context 0x{self.context:x}]")
+            inlined.append(names[0])
+        for index, frame in enumerate(frames):
+            if frame.exception is not None:
+                name = self.name(frame.exception)
+                names.append(f"[{name}]")
+                inlined.append(f"[{name}]")
+            names.append(frame.function[1])
+            inlined.append(frame.function[1])
+            # Where the next function outside was called, or where execution is, may be in an inlined function.
+            inner = frames[index + 1] if index + 1 < len(frames) else None
+            place = at if inner is None else inner.site
+            if place is not None:
+                inlined += [f"{name}_[i]" for name, _, _ in self.program.chain(place)]
+        add(self.own[";".join(names)], cost)
+        add(self.own_inlined[";".join(inlined)], cost)
+        file, line = self.program.place(at) if at is not None else (None, None)
+        add(self.lines[(frames[-1].function[1], f"{file}:{line}" if file and line else "?")], cost)
+        for function in {frame.function for frame in frames}:
+            add(self.total[function], cost)
+        edges = {(self.caller(frame), frame.function) for frame in frames}
+        for edge in edges:
+            if edge[0]:
+                add(self.edge_total[edge], cost)
+
+    def cancelled(self, cycles):
+        """An instruction took them that the exception on the top of the stack cancelled."""
+        exception = self.stack.pop()
+        if self.stack and cycles:
+            self.charge(None, (0, cycles))
+        self.stack.append(exception)
+
+    def name(self, exception):
+        if self.profile == "m" and exception >= 16:
+            return f"IRQ{exception - 16}"
+        return EXCEPTIONS[self.profile][exception]
+
+
+class Cycles:
+    """What each instruction, exception and return took: what an exception takes was spent on what it cancelled."""
+
+    def __init__(self, path):
+        self.left, before = [], 0
+        for line in open(path) if path else ():
+            words = line.split()
+            now = int(words[-1])
+            self.left.append((words[0], words[1] if words[0] == "I" else None, now - before))
+            before = now
+        self.left.reverse()
+
+    def of(self, item):
+        if not self.left or item[0] == "context":
+            return 0
+        kind, at, count = self.left.pop()
+        expected = {"instruction": "I", "exception": "X", "return": "T"}[item[0]]
+        assert (kind, at) == (expected, f"{item[1]:x}" if kind == "I" else None), f"{item} has the time of {kind} {at}"
+        return count
+
+
+def add(sum_, cost):
+    sum_[0] += cost[0]
+    sum_[1] += cost[1]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--elf", required=True)
+    parser.add_argument("--record", required=True)
+    parser.add_argument("--profile", choices=["m", "ar"])
+    parser.add_argument("--behind-first-run", action="store_true", help="what ran before the first branch is not known")
+    parser.add_argument("--count", type=int, help="how many instructions are known")
+    parser.add_argument("--cycles")
+    parser.add_argument("--contexts", action="store_true")
+    options = parser.parse_args()
+    program = Program(options.elf)
+    profile, items = read(options.record)
+    cycles = Cycles(options.cycles)
+    calls = Calls(program, profile or options.profile, options.contexts)
+    # Traces of A profile do not tell returns from exceptions, and neither do runs.
+    find_returns = calls.profile == "ar" and ("return",) not in items
+    all_steps = list(steps(program.code, items, find_returns))
+    count = sum(item[0] == "instruction" for item in all_steps)
+    start = 0
+    if options.behind_first_run:
+        first_run = next(item for item in items if item[0] == "run")
+        # The branch itself is known.
+        start = sum(item[0] == "instruction" for item in steps(program.code, [first_run], False)) - 1
+    end = count if options.count is None else start + options.count
+    done = 0
+    for item in all_steps:
+        if item[0] == "instruction":
+            if done >= end:
+                break
+            if done == start:
+                # Nothing is known of what ran before.
+                calls = Calls(program, profile or options.profile, options.contexts)
+            done += 1
+        spent = cycles.of(item)
+        calls.step(item, spent)
+        if item[0] == "exception":
+            calls.cancelled(spent)
+    named = lambda found: {f"{start:x} {name}": value for (start, name), value in found.items()}
+    edges = lambda found: {f"{a[0]:x} {a[1]} > {b[0]:x} {b[1]}": value for (a, b), value in found.items()}
+    json.dump(
+        {
+            "steps": count,
+            "folded": calls.own,
+            "folded_inlined": calls.own_inlined,
+            "calls": named(calls.calls),
+            "total": named(calls.total),
+            "edge_calls": edges(calls.edge_calls),
+            "edge_total": edges(calls.edge_total),
+            "lines": {f"{function} {line}": value for (function, line), value in calls.lines.items()},
+        },
+        sys.stdout,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,295 @@
+//! Profiles against what an independent script computes from the record of an emulator (tests/profile/truth.py).
+
+#[path = "support/python.rs"]
+mod python;
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use python::python;
+use serde_json::Value;
+use support::firmware::{Firmware, Setup};
+use support::{corpus, example, run};
+
+/// What something cost, by its name: instructions and cycles.
+type Costs = BTreeMap<String, [u64; 2]>;
+
+/// What the script says.
+struct Truth(Value);
+
+impl Truth {
+    fn of(python: &Path, elf: &Path, record: &Path, options: &[&str]) -> Self {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/profile/truth.py");
+        let mut command = Command::new(python);
+        command.arg(script).arg("--elf").arg(elf).arg("--record").arg(record).args(options);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Self(serde_json::from_slice(&output.stdout).unwrap())
+    }
+
+    fn costs(&self, part: &str) -> Costs {
+        let cost = |value: &Value| [0, 1].map(|index| value[index].as_u64().unwrap());
+        let part = self.0[part].as_object().unwrap();
+        part.iter().map(|(name, value)| (name.clone(), cost(value))).collect()
+    }
+
+    fn counts(&self, part: &str) -> BTreeMap<String, u64> {
+        let part = self.0[part].as_object().unwrap();
+        part.iter().map(|(name, value)| (name.clone(), value.as_u64().unwrap())).collect()
+    }
+}
+
+fn profile(capture: &[&str], options: &[&str]) -> String {
+    let outcome = run(["profile", "--quiet"].iter().chain(capture).chain(options));
+    assert_eq!(outcome.status, 0, "{capture:?}: {}", outcome.stderr);
+    outcome.stdout
+}
+
+/// The chains of calls and what each cost itself.
+fn folded(capture: &[&str], options: &[&str]) -> BTreeMap<String, u64> {
+    let text = profile(capture, &[&["--format", "folded"], options].concat());
+    let line = |line: &str| {
+        let (chain, cost) = line.rsplit_once(' ').unwrap();
+        (chain.to_owned(), cost.parse::<u64>().unwrap())
+    };
+    let lines = text.lines().map(line).collect::<Vec<_>>();
+    let chains = lines.iter().cloned().collect::<BTreeMap<_, _>>();
+    assert_eq!(chains.len(), lines.len(), "a chain stands twice");
+    chains
+}
+
+/// What callgrind's format says: lines with their own cost, calls with their number and inclusive cost.
+#[derive(Default)]
+struct Callgrind {
+    lines: Costs,
+    calls: BTreeMap<String, u64>,
+    inclusive: Costs,
+}
+
+impl Callgrind {
+    fn of(capture: &[&str]) -> Self {
+        let text = profile(capture, &["--format", "callgrind"]);
+        let mut found = Self::default();
+        let (mut file, mut function, mut called) = (String::new(), String::new(), String::new());
+        let mut calls = None;
+        let mut columns = 0;
+        for line in text.lines() {
+            let (key, value) = line.split_once(['=', ':']).unwrap_or((line, ""));
+            match key {
+                "events" => columns = value.split_whitespace().count(),
+                "fl" | "fi" | "fe" => value.clone_into(&mut file),
+                "fn" => value.clone_into(&mut function),
+                "cfn" => value.clone_into(&mut called),
+                "calls" => calls = value.split_once(' ').unwrap().0.parse::<u64>().ok(),
+                _ if line.starts_with(|first: char| first.is_ascii_digit()) => {
+                    let numbers =
+                        line.split(' ').map(|word| word.parse::<u64>().unwrap()).collect::<Vec<_>>();
+                    assert_eq!(numbers.len(), 1 + columns, "{line}");
+                    let cost = [numbers[1], if columns > 1 { numbers[2] } else { 0 }];
+                    let (costs, key) = match calls.take() {
+                        Some(times) => {
+                            let key = format!("{function} > {called}");
+                            *found.calls.entry(key.clone()).or_default() += times;
+                            (&mut found.inclusive, key)
+                        }
+                        None => (&mut found.lines, format!("{function} {}:{}", base(&file), numbers[0])),
+                    };
+                    let sum = costs.entry(key).or_default();
+                    (sum[0], sum[1]) = (sum[0] + cost[0], sum[1] + cost[1]);
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+fn base(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Without the addresses in front of functions' names.
+fn names<T: Copy>(of: &BTreeMap<String, T>) -> BTreeMap<String, T> {
+    let name = |part: &str| part.split_once(' ').unwrap().1.to_owned();
+    let key = |key: &str| key.split(" > ").map(name).collect::<Vec<_>>().join(" > ");
+    of.iter().map(|(function, value)| (key(function), *value)).collect()
+}
+
+fn assert_same<T: Copy + PartialEq + std::fmt::Debug>(
+    what: &str,
+    found: &BTreeMap<String, T>,
+    truth: &BTreeMap<String, T>,
+) {
+    for (key, expected) in truth {
+        assert_eq!(found.get(key), Some(expected), "{what}: {key}");
+    }
+    let excess = found.keys().find(|key| !truth.contains_key(*key));
+    assert_eq!(excess, None, "{what}");
+}
+
+/// One of the costs, where there is any.
+fn column(costs: &Costs, index: usize) -> BTreeMap<String, u64> {
+    costs.iter().map(|(key, cost)| (key.clone(), cost[index])).filter(|(_, cost)| *cost > 0).collect()
+}
+
+/// The functions' table: calls, own and inclusive instructions.
+fn table(capture: &[&str]) -> BTreeMap<String, [u64; 3]> {
+    let text = profile(capture, &["--cost", "instructions", "--no-inlined"]);
+    let rows = text.lines().skip(2).filter(|line| !line.starts_with('·'));
+    let row = |line: &str| {
+        let words = line.split_whitespace().collect::<Vec<_>>();
+        let number = |index: usize| words[index].parse::<u64>().unwrap();
+        let behind = words[..5].iter().fold(line, |rest, word| rest.split_once(word).unwrap().1);
+        // Two spaces behind the name stands where the function is, if that is known.
+        let name = behind.trim_start();
+        let name = name.split_once("  ").map_or(name, |(name, _)| name).to_owned();
+        (name, [number(4), number(0), number(2)])
+    };
+    rows.map(row).collect()
+}
+
+/// Compares all that is counted in instructions.
+fn assert_instructions(name: &str, capture: &[&str], truth: &Truth) {
+    let instructions = ["--cost", "instructions"];
+    let chains = folded(capture, &[&instructions[..], &["--no-inlined"]].concat());
+    assert_same(&format!("{name}: chains"), &chains, &column(&truth.costs("folded"), 0));
+    let chains = folded(capture, &instructions);
+    assert_same(&format!("{name}: inlined chains"), &chains, &column(&truth.costs("folded_inlined"), 0));
+    let callgrind = Callgrind::of(capture);
+    assert_lines(name, &callgrind, truth);
+    assert_same(&format!("{name}: calls"), &callgrind.calls, &names(&truth.counts("edge_calls")));
+    let inclusive = column(&names(&truth.costs("edge_total")), 0);
+    assert_same(&format!("{name}: cost of calls"), &column(&callgrind.inclusive, 0), &inclusive);
+    let mut functions = BTreeMap::<String, [u64; 3]>::new();
+    for (function, total) in names(&truth.costs("total")) {
+        functions.entry(function).or_default()[2] = total[0];
+    }
+    for (function, calls) in names(&truth.counts("calls")) {
+        functions.entry(function).or_default()[0] = calls;
+    }
+    for (chain, own) in truth.costs("folded") {
+        let function = chain.rsplit(';').next().unwrap().to_owned();
+        functions.entry(function).or_default()[1] += own[0];
+    }
+    assert_same(&format!("{name}: functions"), &table(capture), &functions);
+}
+
+/// Lines of a function without a line of their own are its first line's in callgrind's format.
+fn assert_lines(name: &str, callgrind: &Callgrind, truth: &Truth) {
+    let mut expected = BTreeMap::<String, u64>::new();
+    let mut elsewhere = 0;
+    for (line, cost) in column(&truth.costs("lines"), 0) {
+        let (function, place) = line.rsplit_once(' ').unwrap();
+        match place {
+            "?" => elsewhere += cost,
+            place => *expected.entry(format!("{function} {}", base(place))).or_default() += cost,
+        }
+    }
+    let mut excess = 0;
+    for (line, cost) in column(&callgrind.lines, 0) {
+        let known = expected.remove(&line).unwrap_or(0);
+        assert!(cost >= known, "{name}: {line}: {cost} of {known}");
+        excess += cost - known;
+    }
+    assert_eq!((expected, excess), (BTreeMap::new(), elsewhere), "{name}: lines");
+}
+
+/// How many instructions the trace tells of.
+fn instructions(capture: &[&str]) -> String {
+    folded(capture, &["--cost", "instructions"]).values().sum::<u64>().to_string()
+}
+
+#[test]
+fn the_examples_call_and_cost_what_their_records_say() {
+    let Some(python) = python() else { return };
+    let cases: [(&str, &str, &[&str]); 3] = [
+        ("m3-etmv3", "m3", &[]),
+        ("a15-pft", "a9", &[]),
+        // Its trace tells context IDs, and so tasks.
+        ("a7-etmv3", "a9", &["--contexts"]),
+    ];
+    for (name, program, options) in cases {
+        let folder = example("../firmware").join(program);
+        let file = |extension: &str| folder.join(program).with_extension(extension);
+        let capture = example(name).join("capture.toml");
+        let capture = [capture.to_str().unwrap()];
+        // The record goes on for a few instructions that the trace does not tell of.
+        let steps = instructions(&capture);
+        let options = [options, &["--count", &steps]].concat();
+        let truth = Truth::of(&python, &file("elf"), &file("record"), &options);
+        assert_instructions(name, &capture, &truth);
+    }
+}
+
+#[test]
+fn the_emulated_programs_call_and_cost_what_their_records_say() {
+    let (Some(python), Some(corpus)) = (python(), corpus("synthetic")) else { return };
+    let cases = [
+        ("mix-m3-etmv3", "m"),
+        ("mix-m3-etmv3-broadcast", "m"),
+        ("mix-a7-etmv3-original", "ar"),
+        ("mix-a7-etmv3-alternative", "ar"),
+        ("mix-a9-ptm", "ar"),
+        ("mix-m0-mtb-full", "m"),
+    ];
+    for (name, profile) in cases {
+        let folder = corpus.join(name);
+        let file = |file: &str| folder.join(file).to_str().unwrap().to_owned();
+        let (elf, buffer, registers) = (file("program.elf"), file("mtb.bin"), file("registers.txt"));
+        let is_buffer = name.contains("mtb");
+        let mut capture = vec![folder.to_str().unwrap(), "--image", &elf];
+        if is_buffer {
+            capture[0] = &buffer;
+            capture.extend(["--container", "mtb", "--registers", &registers]);
+        }
+        let steps = instructions(&capture);
+        let mut options = vec!["--profile", profile, "--count", &steps];
+        options.extend(is_buffer.then_some("--behind-first-run"));
+        let truth = Truth::of(&python, Path::new(&elf), &folder.join("runs.txt"), &options);
+        assert_instructions(name, &capture, &truth);
+    }
+}
+
+/// The cycles of each chain of calls, for a trace that counts them.
+fn assert_cycles(python: &Path, program: &str, setup: &Setup, contexts: bool) {
+    let name = format!("{program}, {}", setup.protocol);
+    let firmware = Firmware::load(program);
+    let trace = firmware.trace(setup);
+    let folder = tempfile::tempdir().unwrap();
+    let (bytes, counts) = (folder.path().join("trace.bin"), folder.path().join("cycles.txt"));
+    std::fs::write(&bytes, &trace.bytes).unwrap();
+    std::fs::write(&counts, trace.times_text(&firmware.path)).unwrap();
+    let option = setup.option();
+    let capture = [
+        bytes.to_str().unwrap(),
+        "--container",
+        "raw",
+        "--source",
+        &option,
+        "--image",
+        firmware.file.to_str().unwrap(),
+    ];
+    let steps = instructions(&capture);
+    let mut options = vec!["--count", &steps, "--cycles", counts.to_str().unwrap()];
+    options.extend(contexts.then_some("--contexts"));
+    let truth = Truth::of(python, &firmware.file, &firmware.file.with_extension("record"), &options);
+    assert_instructions(&name, &capture, &truth);
+    let chains = folded(&capture, &["--cost", "cycles", "--no-inlined"]);
+    assert_same(&format!("{name}: cycles of chains"), &chains, &column(&truth.costs("folded"), 1));
+    let callgrind = Callgrind::of(&capture);
+    let inclusive = column(&names(&truth.costs("edge_total")), 1);
+    assert_same(&format!("{name}: cycles of calls"), &column(&callgrind.inclusive, 1), &inclusive);
+}
+
+const CYCLE_ACCURATE: u32 = 1 << 12;
+
+#[test]
+fn functions_take_the_cycles_that_the_generator_counted() {
+    let Some(python) = python() else { return };
+    let etmv3 = Setup { protocol: "etmv3", cpu: "cortex-a7", etmcr: CYCLE_ACCURATE, ..Setup::default() };
+    assert_cycles(&python, "a9", &etmv3, false);
+    let pft = Setup { protocol: "pft", cpu: "cortex-a15", etmcr: CYCLE_ACCURATE, ..Setup::default() };
+    assert_cycles(&python, "a9", &pft, false);
+}
