@@ -146,6 +146,12 @@ pub(crate) enum ProfileFormat {
     Folded,
     /// What callgrind writes, for KCachegrind and callgrind_annotate.
     Callgrind,
+    /// For pprof and the tools that read its files, gzipped.
+    Pprof,
+    /// For https://profiler.firefox.com.
+    Firefox,
+    /// For https://www.speedscope.app.
+    Speedscope,
 }
 
 /// A number of events in a second, with or without a unit.

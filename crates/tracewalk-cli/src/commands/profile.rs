@@ -10,7 +10,7 @@ use tracewalk_report::analysis::profile::{Profile, Profiler};
 use tracewalk_report::analysis::{Statistics, Window};
 use tracewalk_report::export::{
     Export, FlowRecord, ProfileReport, ProfileTable, ProfileTextOptions, best_unit, write_callgrind,
-    write_flamegraph, write_folded, write_profile_text,
+    write_firefox, write_flamegraph, write_folded, write_pprof, write_profile_text, write_speedscope,
 };
 
 use super::{follow, print_statistics};
@@ -51,6 +51,9 @@ pub(crate) fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failu
         ProfileFormat::Flamegraph => write_flamegraph(out, &report),
         ProfileFormat::Folded => write_folded(out, &report),
         ProfileFormat::Callgrind => write_callgrind(out, &report),
+        ProfileFormat::Pprof => write_pprof(out, &report),
+        ProfileFormat::Firefox => write_firefox(out, &report),
+        ProfileFormat::Speedscope => write_speedscope(out, &report),
     })?;
     if args.work.stats {
         print_statistics(&total, start.elapsed(), args.work.threads);

@@ -8,7 +8,7 @@ innermost one, exceptions push and returns from them pop.
 
     truth.py --elf FILE --record FILE [--behind-first-run] [--count N] [--cycles FILE] [--contexts]
 
---cycles names a file that says how many cycles had passed behind each step (`tracewalk-generate capture --times`). --contexts keeps a stack for each context
+--cycles names a file that says how many cycles had passed behind each step (written by `tracewalk-generate capture --times FILE`). --contexts keeps a stack for each context
 ID. Prints JSON: chains of calls with what they cost themselves, without and with inlined functions; functions, lines and
 edges with counts. Costs are lists: instructions, and cycles where they are given.
 """

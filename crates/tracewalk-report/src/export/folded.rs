@@ -12,25 +12,18 @@ use crate::analysis::profile::{Label, LabelKind};
 pub fn write_folded(out: &mut dyn Write, report: &ProfileReport) -> io::Result<()> {
     for source in &report.sources {
         let tree = report.tree(source, false);
-        let (children, mut open) = tree.children(|_| 0);
-        open.reverse();
-        let mut path: Vec<(usize, String)> = Vec::new();
-        while let Some(index) = open.pop() {
-            let node = &tree.nodes[index];
-            while path.last().is_some_and(|(last, _)| Some(*last) != node.parent) {
-                path.pop();
-            }
-            path.push((index, name(tree.label_of(node))));
+        let prefix = report.source_name(&source.0).map_or_else(String::new, |name| format!("{name};"));
+        let names = tree.labels.iter().map(name).collect::<Vec<_>>();
+        let mut result = Ok(());
+        tree.stacks(|path, node| {
             let cost = report.value(&node.own);
-            if cost > 0 {
-                if let Some(source) = report.source_name(&source.0) {
-                    write!(out, "{source};")?;
-                }
-                let names = path.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>();
-                writeln!(out, "{} {cost}", names.join(";"))?;
+            if cost > 0 && result.is_ok() {
+                let chain = path.iter().map(|index| names[tree.nodes[*index].label.index()].as_str());
+                let chain = chain.collect::<Vec<_>>().join(";");
+                result = writeln!(out, "{prefix}{chain} {cost}");
             }
-            open.extend(children[index].iter().rev());
-        }
+        });
+        result?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ mod cobertura;
 mod coverage_html;
 mod coverage_json;
 mod coverage_text;
+mod firefox;
 mod flamegraph;
 mod flow_jsonl;
 mod folded;
@@ -15,8 +16,10 @@ mod json;
 mod last;
 mod lcov;
 mod packets_jsonl;
+mod pprof;
 mod profile;
 mod runs;
+mod speedscope;
 mod text;
 mod timeline;
 
@@ -33,6 +36,7 @@ pub use cobertura::write_cobertura;
 pub use coverage_html::write_coverage_html;
 pub use coverage_json::write_coverage_json;
 pub use coverage_text::{CoverageTextOptions, write_coverage_text};
+pub use firefox::write_firefox;
 pub use flamegraph::write_flamegraph;
 pub use flow_jsonl::FlowJsonl;
 pub use folded::write_folded;
@@ -42,8 +46,10 @@ pub use interrupts::{
 pub use last::LastInstructions;
 pub use lcov::write_lcov;
 pub use packets_jsonl::PacketsJsonl;
+pub use pprof::write_pprof;
 pub use profile::{ProfileReport, best_unit};
 pub use runs::Runs;
+pub use speedscope::write_speedscope;
 pub use text::{
     CallTree, CallTreeOptions, Listing, ListingOptions, PacketsText, ProfileTable, ProfileTextOptions,
     write_profile_text,

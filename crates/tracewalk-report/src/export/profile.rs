@@ -76,6 +76,16 @@ impl ProfileReport {
         self.frequency.filter(|_| self.unit != Unit::Instructions).map(|frequency| value as f64 / frequency)
     }
 
+    /// Nanoseconds, where the frequency of what is measured is known; else the value as it is.
+    pub(crate) fn in_nanoseconds(&self, value: u64) -> u64 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is not negative; the conversion saturates, and fractions of a nanosecond are not kept"
+        )]
+        self.seconds(value).map_or(value, |seconds| (seconds * 1e9).round() as u64)
+    }
+
     /// What a source is called where several share an output.
     pub(crate) fn source_name(&self, section: &Section) -> Option<String> {
         (self.sources.len() > 1).then(|| source_name(section.id))

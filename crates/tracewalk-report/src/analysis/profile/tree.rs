@@ -126,13 +126,8 @@ impl Tree {
             index: HashMap::new(),
             label_index: HashMap::new(),
         };
-        let mut sources = Sources {
-            code,
-            options,
-            files: HashMap::new(),
-            known: HashMap::new(),
-            context_id: None,
-        };
+        let mut sources =
+            Sources { code, options, files: HashMap::new(), known: HashMap::new(), context_id: None };
         let is_task = |node: &&Node| matches!(node.kind, NodeKind::Task(_));
         let tasks = profile.nodes.iter().filter(is_task).count() > 1;
         // The tree's node of each of the profile's; `None` for a task that is left out.

@@ -1,0 +1,108 @@
+//! `profile --format firefox`: JSON for <https://profiler.firefox.com>, in its "processed profile" format.
+//!
+//! Each source is a thread; each chain of calls is one sample as heavy as what it cost itself. Samples stand in the order
+//! of the chains, not of time: where something took its time is what a timeline shows.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use fxprof_processed_profile::{
+    CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, ReferenceTimestamp,
+    SamplingInterval, StackHandle, ThreadHandle, Timestamp, WeightType,
+};
+
+use super::profile::{ProfileReport, source_name};
+use crate::analysis::profile::{Label, LabelKind, Tree};
+
+/// One unit of cost is so long where nobody knows how long it is: the profiler has a time for every sample.
+const NANOSECONDS_OF_ONE: u64 = 1000;
+
+/// The colours that tell the kinds of what ran apart.
+struct Categories {
+    function: CategoryHandle,
+    inlined: CategoryHandle,
+    exception: CategoryHandle,
+    task: CategoryHandle,
+}
+
+/// Writes all sources' chains of calls.
+pub fn write_firefox(out: &mut dyn Write, report: &ProfileReport) -> io::Result<()> {
+    let epoch = ReferenceTimestamp::from_duration_since_unix_epoch(Duration::ZERO);
+    let product = format!("tracewalk {}, {}", env!("CARGO_PKG_VERSION"), report.measure());
+    let interval = SamplingInterval::from_nanos(NANOSECONDS_OF_ONE);
+    let mut profile = fxprof_processed_profile::Profile::new(&product, epoch, interval);
+    // All names are known; no symbol server needs to be asked.
+    profile.set_symbolicated(true);
+    let categories = Categories {
+        function: profile.add_category("Function", CategoryColor::Orange),
+        inlined: profile.add_category("Inlined function", CategoryColor::Yellow),
+        exception: profile.add_category("Exception", CategoryColor::Purple),
+        task: profile.add_category("Task", CategoryColor::Blue),
+    };
+    let start = Timestamp::from_nanos_since_reference(0);
+    let process = profile.add_process(&report.name, 1, start);
+    for (source, number) in report.sources.iter().zip(1..) {
+        let thread = profile.add_thread(process, number, start, false);
+        profile.set_thread_name(thread, &source_name(source.0.id));
+        profile.set_thread_samples_weight_type(thread, WeightType::Samples);
+        samples(&mut profile, thread, &categories, report, &report.tree(source, false));
+    }
+    serde_json::to_writer(&mut *out, &profile)?;
+    writeln!(out)
+}
+
+fn samples(
+    profile: &mut fxprof_processed_profile::Profile,
+    thread: ThreadHandle,
+    categories: &Categories,
+    report: &ProfileReport,
+    tree: &Tree,
+) {
+    let mut stacks: Vec<StackHandle> = Vec::new();
+    let mut before = 0_u64;
+    tree.stacks(|path, node| {
+        stacks.truncate(path.len() - 1);
+        let label = tree.label_of(node);
+        let name = profile.intern_string(&label.text());
+        let frame = FrameInfo {
+            frame: Frame::Label(name),
+            category_pair: categories.of(label).into(),
+            flags: FrameFlags::empty(),
+        };
+        let frame = profile.intern_frame(thread, frame);
+        let stack = profile.intern_stack(thread, stacks.last().copied(), frame);
+        stacks.push(stack);
+        let mut left = report.value(&node.own);
+        while left > 0 {
+            // Weights have 31 bits.
+            let weight = i32::try_from(left).unwrap_or(i32::MAX);
+            left -= u64::from(weight.unsigned_abs());
+            let (at, spent) = (nanoseconds(report, before), u64::from(weight.unsigned_abs()));
+            before += spent;
+            let spent = nanoseconds(report, before) - at;
+            let at = Timestamp::from_nanos_since_reference(at);
+            profile.add_sample(thread, at, Some(stack), CpuDelta::from_nanos(spent), weight);
+        }
+    });
+    let end = Timestamp::from_nanos_since_reference(nanoseconds(report, before));
+    profile.set_thread_end_time(thread, end);
+}
+
+/// What stands for a cost on the profiler's axis of time.
+fn nanoseconds(report: &ProfileReport, value: u64) -> u64 {
+    match report.seconds(1) {
+        Some(_) => report.in_nanoseconds(value),
+        None => value.saturating_mul(NANOSECONDS_OF_ONE),
+    }
+}
+
+impl Categories {
+    const fn of(&self, label: &Label) -> CategoryHandle {
+        match label.kind {
+            LabelKind::Function => self.function,
+            LabelKind::Inlined => self.inlined,
+            LabelKind::Exception => self.exception,
+            LabelKind::Task => self.task,
+        }
+    }
+}
