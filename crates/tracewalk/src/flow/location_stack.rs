@@ -1,5 +1,7 @@
 //! A stack of places that execution is to return to.
 
+use core::hash::{Hash, Hasher};
+
 use crate::ids::{Address, Isa, Location};
 
 /// How many places are remembered. A decoder's return stack may be deeper than the trace unit's (IHI 0035B, 4.13): the
@@ -40,8 +42,9 @@ pub(super) struct Exchange {
 }
 
 /// A few entries, the newest one last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Few {
+    /// Those behind the first `count` are nowhere.
     entries: [Location; MOST],
     count: usize,
 }
@@ -139,6 +142,13 @@ impl LocationStack {
         self.top = (self.top + DEPTH - exchange.taken.count) % DEPTH;
         let Few { entries, count } = &exchange.given;
         entries.iter().take(*count).for_each(|&location| self.push(location));
+    }
+}
+
+impl Hash for Few {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.count.hash(state);
+        self.entries.iter().take(self.count).for_each(|entry| entry.hash(state));
     }
 }
 

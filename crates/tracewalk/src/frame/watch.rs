@@ -196,8 +196,11 @@ impl Watch {
         }
         let ids = frame.id_pairs();
         let restored = frame.restored();
-        let mixed = restored.iter().step_by(2).enumerate().filter(|(pair, _)| ids >> pair & 1 == 0);
-        let sum: i32 = mixed.map(|(_, &byte)| self.weights.of(byte)).sum();
+        // All eight are added up without a branch: ID bytes count as nothing.
+        let mut sum = 0;
+        for (pair, [mixed, _]) in restored.as_chunks::<2>().0.iter().enumerate() {
+            sum += if ids >> pair & 1 == 0 { self.weights.of(*mixed) } else { 0 };
+        }
         self.drift = (self.drift - sum).max(0);
         self.drift > self.drift_limit
     }
@@ -207,7 +210,9 @@ impl Watch {
         self.learned = self.learned.saturating_add(1);
         let is_beginner = self.learned < 4 * LEARN_FRAMES;
         self.next_sample = self.next + if is_beginner { 1 } else { self.interval };
-        if self.learned.is_multiple_of(LEARN_FRAMES) {
+        // Renewing takes as long as looking at a few dozen frames.
+        let renewal = if is_beginner { LEARN_FRAMES } else { 4 * LEARN_FRAMES };
+        if self.learned.is_multiple_of(renewal) {
             self.weights = self.values.weights();
         }
     }

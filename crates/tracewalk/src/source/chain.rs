@@ -101,21 +101,26 @@ where
     /// Follows windows of plain packets as long as states repeat; returns how many bytes that were.
     fn by_memo(&mut self, input: &[u8], program: &Program, sink: &mut impl TakeElements) -> usize {
         let mut done = 0;
+        let mut state = None;
         loop {
             if self.memo.is_full() || self.forgotten != self.follower.flow.forgotten() {
                 self.memo.forget();
                 self.forgotten = self.follower.flow.forgotten();
+                state = None;
             }
-            let Some(state) = self.state() else { return done };
-            let state = self.memo.number(state);
-            let rest = input.get(done..).unwrap_or_default();
-            let (known, state) = self.replay(rest, state, sink);
-            self.resume(state);
+            let Some(first) = state.or_else(|| self.state().map(|state| self.memo.number(state))) else {
+                return done;
+            };
+            let (known, last) = self.replay(input.get(done..).unwrap_or_default(), first, sink);
+            if known > 0 {
+                self.resume(last);
+            }
             done += known;
             let rest = input.get(done..).unwrap_or_default();
-            let Some(window) = self.key(rest, state) else { return done };
-            let learned = self.learn(rest, window, program, sink);
+            let Some(window) = self.key(rest, last) else { return done };
+            let (learned, next) = self.learn(rest, window, program, sink);
             done += learned;
+            state = next;
             if learned == 0 || self.patience.asleep(self.packets.position()) > 0 {
                 return done;
             }
@@ -148,14 +153,15 @@ where
         (done, state)
     }
 
-    /// Decodes a window that is not known, and remembers what it means; returns how many bytes were decoded.
+    /// Decodes a window that is not known, and remembers what it means; returns how many bytes were decoded, and the state
+    /// behind them, if it is known.
     fn learn(
         &mut self,
         input: &[u8],
         (key, bytes): (Key, usize),
         program: &Program,
         sink: &mut impl TakeElements,
-    ) -> usize {
+    ) -> (usize, Option<StateId>) {
         let start = self.packets.position();
         self.patience.missed(start);
         let stacks = self.follower.flow.watch_stacks();
@@ -172,14 +178,14 @@ where
         elements.iter().for_each(|element| sink.element(*element));
         let valid = plain && decoded == bytes && self.forgotten == self.follower.flow.forgotten();
         let exchanges = self.follower.flow.exchanges_since(&stacks).filter(|_| valid);
-        if let (Some(exchanges), Some(next)) = (exchanges, self.state()) {
-            let next = self.memo.number(next);
+        let next = self.state().filter(|_| exchanges.is_some()).map(|state| self.memo.number(state));
+        if let (Some(exchanges), Some(next)) = (exchanges, next) {
             elements.iter_mut().for_each(|element| *element = element.relative_to(start));
             self.memo.insert(key, &Meaning { next, exchanges, elements: &elements, packets });
         }
         elements.clear();
         self.elements = elements;
-        decoded
+        (decoded, next)
     }
 
     /// The window at the start of `input`, in this state, and its length; `None` where there is none of plain packets.

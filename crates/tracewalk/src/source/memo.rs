@@ -174,14 +174,19 @@ impl<S: Eq + Hash> Memo<S> {
     /// The entry; `None` where it is too much for one.
     fn entry(&mut self, key: Key, meaning: &Meaning<'_>) -> Option<Entry> {
         let Totals { blocks, instructions, gaps } = Totals::of(meaning.elements);
-        self.exchanges.number(Exchanges::default());
+        // Most windows exchange nothing, and number 0 is that.
+        if self.exchanges.len() == 0 {
+            self.exchanges.number(Exchanges::default());
+        }
+        let nothing = meaning.exchanges == Exchanges::default();
+        let exchanges = if nothing { 0 } else { self.exchanges.number(meaning.exchanges) };
         Some(Entry {
             word: key.word,
             state: key.state,
             next: meaning.next,
             instructions,
             first_element: u32::try_from(self.elements.len()).ok()?,
-            exchanges: u16::try_from(self.exchanges.number(meaning.exchanges)).ok()?,
+            exchanges: u16::try_from(exchanges).ok()?,
             elements: u8::try_from(meaning.elements.len()).ok()?,
             blocks: u8::try_from(blocks).ok()?,
             gaps: u8::try_from(gaps).ok()?,
