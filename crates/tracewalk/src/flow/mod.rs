@@ -26,6 +26,6 @@ pub use element::{
     Block, BranchKind, Contradiction, DataTransfer, Element, Ending, Event, EventKind, Gap, GapReason,
 };
 pub use engine::{Engine, Flow};
-pub use passage::{Passage, TakeElements, Totals};
+pub use passage::{Passage, PassageId, TakeElements, Totals};
 pub use straight::runs_straight;
 pub use walk::Walk;

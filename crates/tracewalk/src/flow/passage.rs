@@ -28,11 +28,17 @@ impl<F: FnMut(Element)> TakeElements for F {
 /// Elements that came together before, and come again.
 #[derive(Clone, Copy, Debug)]
 pub struct Passage<'a> {
+    pub(crate) id: PassageId,
     /// Their spans count from `origin`.
     pub(crate) elements: &'a [Element],
     pub(crate) origin: StreamOffset,
     pub(crate) totals: Totals,
 }
+
+/// Which elements a passage has. Passages of one stream with the same number and any elements have the same elements, apart
+/// from where their spans begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PassageId(pub(crate) u64);
 
 /// How much there is in some elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -45,7 +51,23 @@ pub struct Totals {
     pub gaps: u32,
 }
 
+impl PassageId {
+    /// The number.
+    #[inline]
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
+
 impl<'a> Passage<'a> {
+    /// Which elements it has, for one who counts passages.
+    #[inline]
+    #[must_use]
+    pub const fn id(&self) -> PassageId {
+        self.id
+    }
+
     /// The elements, in order.
     #[inline]
     pub fn elements(&self) -> impl Iterator<Item = Element> + 'a {

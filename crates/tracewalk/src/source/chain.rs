@@ -141,7 +141,7 @@ where
             }
             let origin = StreamOffset(self.packets.position().0 + done as u64);
             let elements = self.memo.elements_of(entry);
-            sink.passage(Passage { elements, origin, totals: entry.totals() });
+            sink.passage(Passage { id: self.memo.id_of(entry), elements, origin, totals: entry.totals() });
             packets += u64::from(entry.packets);
             state = entry.next;
             done += bytes;

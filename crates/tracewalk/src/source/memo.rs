@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use core::hash::Hash;
 
 use crate::flow::state::Exchanges;
-use crate::flow::{Element, Totals};
+use crate::flow::{Element, PassageId, Totals};
 
 use super::intern::Interned;
 
@@ -73,6 +73,8 @@ pub(super) struct Memo<S> {
     /// By hash; a power of two long, at most half full, and none while empty.
     table: Vec<Entry>,
     entries: usize,
+    /// How often it has forgotten.
+    generation: u32,
 }
 
 /// How many entries are kept. With their elements they take a few MB; tests fill less.
@@ -96,6 +98,7 @@ impl<S: Eq + Hash> Memo<S> {
             elements: Vec::new(),
             table: Vec::new(),
             entries: 0,
+            generation: 0,
         }
     }
 
@@ -113,6 +116,7 @@ impl<S: Eq + Hash> Memo<S> {
         self.elements.clear();
         self.table.fill(Entry::FREE);
         self.entries = 0;
+        self.generation = self.generation.wrapping_add(1);
     }
 
     /// The number of a state.
@@ -147,6 +151,12 @@ impl<S: Eq + Hash> Memo<S> {
     #[inline]
     pub(super) fn exchanges_of(&self, entry: &Entry) -> Option<&Exchanges> {
         if entry.exchanges == 0 { None } else { self.exchanges.get(u32::from(entry.exchanges)) }
+    }
+
+    /// Names its elements: no others are kept where they are before all is forgotten.
+    #[inline]
+    pub(super) fn id_of(&self, entry: &Entry) -> PassageId {
+        PassageId(u64::from(self.generation) << 32 | u64::from(entry.first_element))
     }
 
     /// The elements that came.

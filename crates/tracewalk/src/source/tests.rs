@@ -6,6 +6,7 @@ use std::vec::Vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::flow::{Passage, PassageId};
 use crate::protocol::Registers;
 
 const BASE: u32 = 0x1000;
@@ -120,4 +121,44 @@ proptest! {
         prop_assert_eq!(&elements(&config, Engine::Graph, &bytes, &program, bytes.len()), &walk);
         prop_assert_eq!(&elements(&config, Engine::Graph, &bytes, &program, size), &walk);
     }
+}
+
+/// Notes the elements of every passage by its number.
+#[derive(Default)]
+struct ByNumber {
+    known: std::collections::HashMap<PassageId, Vec<Element>>,
+    repeated: usize,
+}
+
+impl TakeElements for ByNumber {
+    fn element(&mut self, _: Element) {}
+
+    fn passage(&mut self, passage: Passage<'_>) {
+        if passage.elements.is_empty() {
+            return;
+        }
+        if let Some(known) = self.known.get(&passage.id()) {
+            assert_eq!(known, passage.elements);
+            self.repeated += 1;
+        } else {
+            self.known.insert(passage.id(), passage.elements.to_vec());
+        }
+    }
+}
+
+#[test]
+fn a_passages_number_names_its_elements_even_where_the_memo_forgets() {
+    let program = program(&[0, 1, 0, 2, 0, 1, 0, 0, 3, 0, 4, 2]);
+    let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").expect("a known core"));
+    let mut bytes = start(&config, 0);
+    for (round, to) in (0_u8..240).zip((0_u8..12).cycle()) {
+        for _ in 0..4 {
+            bytes.extend([0x84, to << 1 | 1, 0x88, 0x84 + 8 * (round % 7), 0xc0, 0x01]);
+        }
+    }
+    let mut stream = FlowStream::new(&config);
+    let mut seen = ByNumber::default();
+    stream.push_to(&bytes, &program, &mut seen);
+    let generations = seen.known.keys().map(|id| id.number() >> 32).max();
+    assert!(generations > Some(3) && seen.repeated > 100, "{generations:?} {}", seen.repeated);
 }
