@@ -80,9 +80,9 @@ impl Outcome {
 /// Programs spend their time in few blocks. A small table in front of the map holds the blocks that ran lately, each at
 /// the only place where it may be, so that counting is one comparison and one addition. A block that takes another's
 /// place sends that one's count to the map.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct BlockCounter {
-    conditions: Conditions,
+    /// Empty before the first block.
     recent: Box<[Slot]>,
     rest: HashMap<Packed, u64>,
 }
@@ -98,7 +98,7 @@ struct Slot {
 
 /// A block in as few words as possible; `tag` holds instruction set and outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Packed {
+pub(super) struct Packed {
     start: u32,
     end: u32,
     tag: u32,
@@ -109,45 +109,68 @@ const EMPTY: u32 = u32::MAX;
 const ISAS: [Isa; 4] = [Isa::A32, Isa::T32, Isa::T32EE, Isa::Jazelle];
 
 impl BlockCounter {
-    /// A counter for the blocks of a source that tells so much of conditions.
-    #[must_use]
-    pub fn new(conditions: Conditions) -> Self {
-        let empty = Slot { block: Packed { start: 0, end: 0, tag: EMPTY }, count: 0 };
-        Self { conditions, recent: vec![empty; SLOTS].into(), rest: HashMap::new() }
-    }
-
     /// Counts a block.
     #[inline]
     pub fn count(&mut self, block: &Block) {
-        let packed =
-            Packed { start: block.start.0, end: block.end.0, tag: tag(block.isa, Outcome::of(block.ending)) };
-        let slot = self.recent.get_mut(packed.slot()).expect("a slot's number is below SLOTS");
-        if slot.block == packed {
-            slot.count += 1;
-        } else {
-            let replaced = std::mem::replace(slot, Slot { block: packed, count: 1 });
-            self.put_away(replaced);
-        }
+        self.add(Packed::of(block), 1);
     }
 
-    /// The counts.
-    #[must_use]
-    pub fn finish(mut self) -> BlockCounts {
-        for slot in std::mem::take(&mut self.recent) {
-            self.put_away(slot);
+    /// Counts a block that ran so often.
+    #[inline]
+    pub(super) fn add(&mut self, block: Packed, count: u64) {
+        if let Some(slot) = self.recent.get_mut(block.slot())
+            && slot.block == block
+        {
+            slot.count = slot.count.saturating_add(count);
+        } else {
+            self.replace(block, count);
         }
-        self.rest.iter().map(|(packed, count)| (packed.key(self.conditions), *count)).collect()
     }
 
     #[cold]
+    fn replace(&mut self, block: Packed, count: u64) {
+        if self.recent.is_empty() {
+            let empty = Slot { block: Packed { start: 0, end: 0, tag: EMPTY }, count: 0 };
+            self.recent = vec![empty; SLOTS].into();
+        }
+        let slot = self.recent.get_mut(block.slot()).expect("a slot's number is below SLOTS");
+        let replaced = std::mem::replace(slot, Slot { block, count });
+        self.put_away(replaced);
+    }
+
+    /// Adds what another one has counted.
+    pub(super) fn join(&mut self, other: Self) {
+        for Slot { block, count } in other.recent.iter().copied().filter(|slot| slot.block.tag != EMPTY) {
+            self.add(block, count);
+        }
+        for (block, count) in other.rest {
+            self.add(block, count);
+        }
+    }
+
+    /// The counts, of a source that tells so much of conditions.
+    #[must_use]
+    pub fn finish(mut self, conditions: Conditions) -> BlockCounts {
+        for slot in std::mem::take(&mut self.recent) {
+            self.put_away(slot);
+        }
+        self.rest.iter().map(|(packed, count)| (packed.key(conditions), *count)).collect()
+    }
+
     fn put_away(&mut self, slot: Slot) {
         if slot.block.tag != EMPTY {
-            *self.rest.entry(slot.block).or_default() += slot.count;
+            let sum = self.rest.entry(slot.block).or_default();
+            *sum = sum.saturating_add(slot.count);
         }
     }
 }
 
 impl Packed {
+    #[inline]
+    pub(super) const fn of(block: &Block) -> Self {
+        Self { start: block.start.0, end: block.end.0, tag: tag(block.isa, Outcome::of(block.ending)) }
+    }
+
     /// The block's place in the table: start, end and outcome stirred together. Blocks that begin at the same place
     /// and end differently, as loops do, have to have different ones.
     #[inline]
@@ -192,14 +215,14 @@ mod tests {
     use tracewalk::flow::Element;
 
     fn counted(blocks: &[(u32, u32, Ending)]) -> BlockCounts {
-        let mut counter = BlockCounter::new(Conditions::OfEvery);
+        let mut counter = BlockCounter::default();
         for &(start, end, ending) in blocks {
             let Element::Block(block) = block(start, end, ending) else {
                 unreachable!("block() makes a block")
             };
             counter.count(&block);
         }
-        counter.finish()
+        counter.finish(Conditions::OfEvery)
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod code;
 mod collected;
 mod difference;
 mod instructions;
+mod passages;
 mod paths;
 mod recorder;
 mod report;
@@ -30,7 +31,7 @@ pub use collected::{Coverage, DifferentProgram, Part, ProgramCoverage, ProgramId
 pub use difference::{Difference, FileDifference};
 pub use instructions::{Branching, Instruction, Passes};
 pub(crate) use paths::common_folder;
-pub use recorder::{Losses, Lost, Recorder};
+pub use recorder::{Losses, Lost, RecordedPart, Recorder};
 pub use report::{
     Branch, Copy, Counted, Every, File, Filter, Function, InlinedCall, Line, LineCopy, LineState,
     OutcomeCount, ProgramInput, Report, ReportedProgram,

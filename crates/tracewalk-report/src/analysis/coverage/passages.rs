@@ -1,0 +1,106 @@
+//! Counting passages: blocks that flow gives together, again and again.
+
+use tracewalk::flow::{Element, EventKind, Passage, PassageId};
+
+use super::blocks::{BlockCounter, Packed};
+
+/// Counts passages, and at the end the blocks in them.
+///
+/// A table with a place for each passage, looked for from where its number leads on. Most of what runs is in passages, so
+/// that one addition counts several blocks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PassageCounter {
+    /// A power of two long, at most half full; empty before the first passage.
+    slots: Vec<Slot>,
+    used: usize,
+    /// The blocks of all passages, one passage's behind the other's.
+    blocks: Vec<Packed>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    /// `None` while the slot is free.
+    id: Option<PassageId>,
+    count: u64,
+    first_block: usize,
+    blocks: usize,
+}
+
+const FREE: Slot = Slot { id: None, count: 0, first_block: 0, blocks: 0 };
+
+/// How many slots the first table has.
+const FIRST_SLOTS: usize = 1 << 8;
+
+impl PassageCounter {
+    /// Counts a passage; `false` where there is more in it than blocks and what does not matter to coverage.
+    #[inline]
+    pub(super) fn count(&mut self, passage: &Passage<'_>) -> bool {
+        match self.find(passage.id()) {
+            Some(slot) if slot.id.is_some() => {
+                slot.count += 1;
+                true
+            }
+            _ => self.insert(passage),
+        }
+    }
+
+    /// The slot of a passage, or the free one where it belongs.
+    #[inline]
+    fn find(&mut self, id: PassageId) -> Option<&mut Slot> {
+        let last = self.slots.len().wrapping_sub(1);
+        let mut at = Self::stirred(id) & last;
+        // There are free slots, so that this ends.
+        while self.slots.get(at)?.id.is_some_and(|other| other != id) {
+            at = (at + 1) & last;
+        }
+        self.slots.get_mut(at)
+    }
+
+    #[inline]
+    fn stirred(id: PassageId) -> usize {
+        (id.number().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize
+    }
+
+    #[cold]
+    fn insert(&mut self, passage: &Passage<'_>) -> bool {
+        let is_more = |element| match element {
+            Element::Block(_) => false,
+            Element::Event(event) => matches!(event.kind, EventKind::TraceOn(_)),
+            Element::Gap(_) => true,
+        };
+        // Without blocks there is nothing to count, and no number of its own.
+        if passage.totals().blocks == 0 || passage.elements().any(is_more) {
+            return false;
+        }
+        if self.used * 2 >= self.slots.len() {
+            let length = (self.slots.len() * 2).max(FIRST_SLOTS);
+            let old = std::mem::replace(&mut self.slots, vec![FREE; length]);
+            for slot in old {
+                if let Some(place) = slot.id.and_then(|id| self.find(id)) {
+                    *place = slot;
+                }
+            }
+        }
+        let first_block = self.blocks.len();
+        self.blocks.extend(passage.elements().filter_map(|element| match element {
+            Element::Block(block) => Some(Packed::of(&block)),
+            Element::Event(_) | Element::Gap(_) => None,
+        }));
+        let blocks = self.blocks.len() - first_block;
+        if let Some(place) = self.find(passage.id()) {
+            *place = Slot { id: Some(passage.id()), count: 1, first_block, blocks };
+            self.used += 1;
+        }
+        true
+    }
+
+    /// Counts the blocks of all passages.
+    pub(super) fn count_blocks(&self, counter: &mut BlockCounter) {
+        for slot in self.slots.iter().filter(|slot| slot.id.is_some()) {
+            let blocks = self.blocks.get(slot.first_block..slot.first_block + slot.blocks);
+            for block in blocks.unwrap_or_default() {
+                counter.add(*block, slot.count);
+            }
+        }
+    }
+}
