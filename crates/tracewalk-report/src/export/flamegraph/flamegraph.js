@@ -1,7 +1,10 @@
 "use strict";
 (function () {
-    const CHARACTER = 6.6;
+    const MARGIN = 6;
     const svg = document.documentElement;
+    const ruler = document.createElementNS("http://www.w3.org/1999/xhtml", "canvas").getContext("2d");
+    const font = getComputedStyle(svg);
+    ruler.font = font.fontSize + " " + font.fontFamily;
     const element = (id) => document.getElementById(id);
     const frames = Array.from(element("frames").children, (g) => ({
         g,
@@ -31,9 +34,20 @@
         frame.rect.setAttribute("x", x + "%");
         frame.rect.setAttribute("width", width + "%");
         frame.text.setAttribute("x", x + "%");
-        const room = Math.floor(((width / 100) * svg.clientWidth - 6) / CHARACTER);
-        const name = frame.name;
-        frame.text.textContent = name.length <= room ? name : room < 3 ? "" : name.slice(0, room - 1) + "…";
+        frame.text.textContent = cut(frame.name, (width / 100) * svg.clientWidth - MARGIN);
+    }
+
+    function cut(name, room) {
+        if (ruler.measureText(name).width <= room) {
+            return name;
+        }
+        // The longest beginning that fits.
+        let [fits, length] = [0, name.length];
+        while (length - fits > 1) {
+            const middle = (fits + length) >> 1;
+            [fits, length] = ruler.measureText(name.slice(0, middle) + "…").width <= room ? [middle, length] : [fits, middle];
+        }
+        return fits < 2 ? "" : name.slice(0, fits) + "…";
     }
 
     function show(frame) {

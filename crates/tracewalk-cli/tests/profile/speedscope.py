@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Opens a profile in speedscope, as its users do, in headless Chromium, and compares its table with the folded chains.
+
+    speedscope.py CHROMIUM SPEEDSCOPE/index.html PROFILE FOLDED
+
+PROFILE ends in the format's name. Ends with status 1 and a sentence where something is not as it should be.
+"""
+
+import pathlib
+import re
+import sys
+import tempfile
+from collections import defaultdict
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+
+from browser import Browser, expect  # noqa: E402
+
+# A row of the "sandwich" view: total, self, name.
+ROW = re.compile(r"([\d,]+) \([^)]*\)\s+([\d,]+) \([^)]*\)\s+(\S[^\n]*)")
+
+
+def functions(path, name_of):
+    """What each function cost with what it called, and itself; a recursion's cost is in its total once."""
+    costs = defaultdict(lambda: [0, 0])
+    for line in open(path):
+        chain, _, cost = line.rstrip().rpartition(" ")
+        names = [name_of(name) for name in chain.split(";")]
+        for name in set(names):
+            costs[name][0] += int(cost)
+        costs[names[-1]][1] += int(cost)
+    return dict(costs)
+
+
+def table(browser, page, profile):
+    browser.call("Page.navigate", url=page.as_uri())
+    browser.wait("document.readyState === 'complete' && document.querySelector('input[type=file]')", "speedscope's start")
+    found = browser.call("Runtime.evaluate", expression="document.querySelector('input[type=file]')")
+    browser.call("DOM.setFileInputFiles", objectId=found["result"]["objectId"], files=[str(profile)])
+    browser.wait("document.body.innerText.includes('Sandwich')", "opening the file")
+    browser.key("3")
+    browser.wait("document.body.innerText.includes('Symbol Name')", "the table of functions")
+    text = browser.evaluate("document.body.innerText")
+    number = lambda digits: int(digits.replace(",", ""))
+    return {name: [number(total), number(own)] for total, own, name in ROW.findall(text)}
+
+
+def main():
+    program, page, profile, folded = sys.argv[1:]
+    page, profile = pathlib.Path(page).resolve(), pathlib.Path(profile).resolve()
+    kind = profile.suffix[1:]
+    expected = functions(folded, lambda name: name.replace("_[i]", " (inlined)") if kind == "speedscope" else name)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        browser = Browser(program, folder)
+        try:
+            found = table(browser, page, profile)
+        finally:
+            browser.close()
+    expect(found, expected, f"the functions in {kind}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,255 @@
+//! Profiles in other tools' formats, through those tools and their schemas.
+
+#[path = "support/npm.rs"]
+mod npm;
+#[path = "support/python.rs"]
+mod python;
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use npm::node_modules;
+use python::python;
+use serde_json::Value;
+use support::{example, has, run};
+
+const EXAMPLES: [&str; 4] = ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"];
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/profile").join(name)
+}
+
+/// The profile of an example in this format, in a file.
+fn profile(folder: &Path, name: &str, format: &str, options: &[&str]) -> PathBuf {
+    let file = folder.join(format!("{name}.{format}"));
+    let capture = example(name).join("capture.toml");
+    let arguments =
+        ["profile", "-q", capture.to_str().unwrap(), "--format", format, "-o", file.to_str().unwrap()];
+    let outcome = run(arguments.iter().chain(options));
+    assert_eq!(outcome.stdout, "", "{}", outcome.stderr);
+    // The buffer of an MTB begins in the middle of something.
+    assert!(outcome.status == 0 || name == "m0-crash-mtb", "{}", outcome.stderr);
+    file
+}
+
+/// The chains of calls and their own cost, with names as most formats have them.
+fn chains(folder: &Path, name: &str, options: &[&str]) -> BTreeMap<String, u64> {
+    let text = std::fs::read_to_string(profile(folder, name, "folded", options)).unwrap();
+    let line = |line: &str| {
+        let (chain, cost) = line.rsplit_once(' ').unwrap();
+        (chain.replace("_[i]", " (inlined)"), cost.parse().unwrap())
+    };
+    text.lines().map(line).collect()
+}
+
+fn output(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {errors}{}", String::from_utf8_lossy(&output.stdout));
+    assert_eq!(errors, "", "{command:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn json(command: &mut Command) -> Value {
+    serde_json::from_str(&output(command)).unwrap()
+}
+
+fn costs(value: &Value) -> BTreeMap<String, u64> {
+    let of = value.as_object().unwrap().iter();
+    of.map(|(chain, cost)| (chain.clone(), cost.as_u64().unwrap())).collect()
+}
+
+#[test]
+fn callgrind_annotate_shows_the_functions_of_a_profile_and_what_they_cost() {
+    let (true, Some(python)) = (has("callgrind_annotate"), python()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for name in EXAMPLES {
+        let file = profile(folder.path(), name, "callgrind", &[]);
+        let options = ["--threshold=100", "--auto=no"];
+        let text = output(Command::new("callgrind_annotate").args(options).arg(&file));
+        let table = folder.path().join("annotated.txt");
+        std::fs::write(&table, text).unwrap();
+        let read = json(Command::new(&python).arg(script("formats.py")).arg("annotate").arg(&table));
+        let events = read["events"].as_array().unwrap().iter().map(|event| event.as_str().unwrap());
+        for (column, event) in events.enumerate() {
+            let cost = match event {
+                "Instructions" => "instructions",
+                "Cycles" => "cycles",
+                _ => "time",
+            };
+            let chains = chains(folder.path(), name, &["--cost", cost, "--no-inlined"]);
+            let mut functions = BTreeMap::<String, u64>::new();
+            for (chain, own) in &chains {
+                *functions.entry(chain.rsplit(';').next().unwrap().to_owned()).or_default() += own;
+            }
+            assert_eq!(read["total"][column], chains.values().sum::<u64>(), "{name}, {event}");
+            for (function, own) in functions {
+                assert_eq!(read["functions"][&function][column], own, "{name}, {event}: {function}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_reader_of_pprofs_files_finds_the_chains_of_calls() {
+    let Some(modules) = node_modules() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for name in EXAMPLES {
+        let file = profile(folder.path(), name, "pprof", &[]);
+        let read = json(Command::new("node").arg(script("pprof.cjs")).arg(&modules).arg(file));
+        let types = read["types"].as_array().unwrap().iter().map(|kind| kind.as_str().unwrap());
+        for (column, kind) in types.enumerate() {
+            let cost = match kind {
+                "instructions/count" => "instructions",
+                "cycles/count" => "cycles",
+                other => {
+                    assert_eq!(other, "ticks/count");
+                    "time"
+                }
+            };
+            let expected = chains(folder.path(), name, &["--cost", cost]);
+            let found = read["chains"].as_object().unwrap().iter();
+            let found = found.map(|(chain, values)| {
+                (chain.replace("_[i]", " (inlined)"), values[column].as_u64().unwrap())
+            });
+            assert_eq!(
+                found.filter(|(_, cost)| *cost > 0).collect::<BTreeMap<_, _>>(),
+                expected,
+                "{name}, {kind}"
+            );
+        }
+    }
+    // The lines are the table's.
+    let file = profile(folder.path(), "m3-etmv3", "pprof", &[]);
+    let read = json(Command::new("node").arg(script("pprof.cjs")).arg(&modules).arg(file));
+    let crc32 = read["lines"].as_object().unwrap().iter().filter(|(place, _)| place.ends_with("work.c:18"));
+    assert_eq!(crc32.map(|(_, values)| values[0].as_u64().unwrap()).sum::<u64>(), line_cost("work.c:18"));
+    assert_eq!(read["comments"][0], "measured: instructions (the trace has no time)");
+}
+
+/// What the table of lines says.
+fn line_cost(place: &str) -> u64 {
+    let capture = example("m3-etmv3/capture.toml");
+    let table = run(["profile", "-q", capture.to_str().unwrap(), "--by", "lines"]).stdout;
+    let rows = table.lines().filter(|line| line.split_whitespace().nth(2) == Some(place));
+    rows.map(|row| row.split_whitespace().next().unwrap().parse::<u64>().unwrap()).sum()
+}
+
+#[test]
+fn with_a_frequency_costs_are_times() {
+    let Some(modules) = node_modules() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = profile(folder.path(), "a7-etmv3", "pprof", &["--frequency", "100MHz"]);
+    let read = json(Command::new("node").arg(script("pprof.cjs")).arg(&modules).arg(file));
+    assert_eq!(read["default"], "time");
+    let column =
+        read["types"].as_array().unwrap().iter().position(|kind| kind == "time/nanoseconds").unwrap();
+    for (chain, cycles) in chains(folder.path(), "a7-etmv3", &[]) {
+        let chain = chain.replace(" (inlined)", "_[i]");
+        assert_eq!(read["chains"][&chain][column], cycles * 10, "{chain}");
+    }
+}
+
+#[test]
+fn a_profile_for_speedscope_keeps_to_its_schema() {
+    let (Some(python), Some(modules)) = (python(), node_modules()) else { return };
+    let schema = modules.join("speedscope/dist/release/file-format-schema.json");
+    let folder = tempfile::tempdir().unwrap();
+    for name in EXAMPLES {
+        let file = profile(folder.path(), name, "speedscope", &[]);
+        let mut command = Command::new(&python);
+        let read = json(command.arg(script("formats.py")).arg("speedscope").args([&file, &schema]));
+        assert_eq!(read.as_array().unwrap().len(), 1);
+        assert_eq!(costs(&read[0]["chains"]), chains(folder.path(), name, &[]), "{name}");
+        assert_eq!(read[0]["unit"], "none");
+    }
+}
+
+#[test]
+fn speedscope_opens_its_own_format_those_of_pprof_and_folded_chains() {
+    if !has("chromium") || !has("python3") {
+        return;
+    }
+    let Some(modules) = node_modules() else { return };
+    let page = modules.join("speedscope/dist/release/index.html");
+    let folder = tempfile::tempdir().unwrap();
+    for format in ["speedscope", "pprof", "folded"] {
+        // Of a location in pprof's files it shows the function, not what is inlined in it.
+        let options: &[&str] = if format == "pprof" { &["--no-inlined"] } else { &[] };
+        let file = profile(folder.path(), "m3-etmv3", format, &[]);
+        let chains = folder.path().join("chains");
+        let folded = profile(folder.path(), "m3-etmv3", "folded", options);
+        std::fs::copy(folded, &chains).unwrap();
+        let mut command = Command::new("python3");
+        command.arg(script("speedscope.py")).arg("chromium").args([&page, &file, &chains]);
+        output(&mut command);
+    }
+}
+
+#[test]
+fn a_profile_for_firefox_has_the_shape_that_its_profiler_documents() {
+    let Some(python) = python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for name in EXAMPLES {
+        let file = profile(folder.path(), name, "firefox", &[]);
+        let read = json(Command::new(&python).arg(script("formats.py")).arg("firefox").arg(file));
+        assert_eq!(read["threads"].as_array().unwrap().len(), 1);
+        let expected = chains(folder.path(), name, &[]);
+        assert_eq!(costs(&read["threads"][0]["chains"]), expected, "{name}");
+        let inlined = expected.iter().filter(|(chain, _)| chain.ends_with("(inlined)")).map(|(_, cost)| cost);
+        assert_eq!(read["threads"][0]["categories"]["Inlined function"], inlined.sum::<u64>(), "{name}");
+    }
+}
+
+/// A rectangle is clicked, names are searched for, the pointer moved; widths are compared with the folded chains.
+#[test]
+fn a_flame_graph_shows_the_chains_of_calls_to_whoever_uses_it() {
+    if !has("chromium") || !has("python3") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for name in EXAMPLES {
+        let graph = profile(folder.path(), name, "flamegraph", &[]);
+        // A browser goes by the name.
+        let page = graph.with_extension("svg");
+        std::fs::rename(&graph, &page).unwrap();
+        let chains = profile(folder.path(), name, "folded", &[]);
+        let mut command = Command::new("python3");
+        command.arg(script("flamegraph.py")).arg("chromium").args([&page, &chains]);
+        if let Some(screenshots) = std::env::var_os("SCREENSHOTS") {
+            let screenshots = Path::new(&screenshots).join(name);
+            std::fs::create_dir_all(&screenshots).unwrap();
+            command.arg(screenshots);
+        }
+        output(&mut command);
+    }
+}
+
+#[test]
+fn every_format_says_what_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, measure) in [
+        ("m3-etmv3", "instructions (the trace has no time)"),
+        ("a7-etmv3", "cycles"),
+        ("a15-pft", "ticks (interpolated between timestamps, of which there are 54"),
+    ] {
+        for format in ["text", "flamegraph", "callgrind", "speedscope", "firefox"] {
+            let text = std::fs::read_to_string(profile(folder.path(), name, format, &[])).unwrap();
+            assert!(text.contains(measure), "{name}, {format}");
+        }
+    }
+}
+
+#[test]
+fn a_measure_that_the_trace_has_not_is_refused() {
+    let capture = example("m3-etmv3/capture.toml");
+    for (cost, missing) in
+        [("cycles", "the trace has no cycle counts"), ("time", "the trace has no timestamps")]
+    {
+        let outcome = run(["profile", capture.to_str().unwrap(), "--cost", cost]);
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
+        assert!(outcome.stderr.contains(missing), "{}", outcome.stderr);
+    }
+}
