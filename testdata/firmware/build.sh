@@ -40,3 +40,30 @@ compile "$build/m0-main.o" $m0 m0-crash/main.c
 compile "$build/m0-work.o" $m0 common/work.c
 $cc $m0 $link -T m0-crash/m0-crash.ld -o m0-crash/m0-crash.elf \
     "$build/m0-startup.o" "$build/m0-main.o" "$build/m0-work.o" -lgcc
+
+compile "$build/m-v6-startup.o" -mcpu=cortex-m0 -mthumb common/m-startup.s
+
+# m_program NAME LINKER-SCRIPT FLAGS... OBJECT...: links with the start that the later Cortex-M programs share.
+m_program() {
+    name=$1
+    script=$2
+    shift 2
+    $cc -mthumb $link -T "$script" -o "$name/$name.elf" "$build/m-v6-startup.o" "$@" -lgcc
+}
+
+compile "$build/m0-plain-main.o" -mcpu=cortex-m0 -mthumb m0/main.c
+compile "$build/m0-plain-work.o" -mcpu=cortex-m0 -mthumb common/work.c
+m_program m0 m0/m0.ld -mcpu=cortex-m0 "$build/m0-plain-main.o" "$build/m0-plain-work.o"
+
+m4="-mcpu=cortex-m4 -mthumb -mfloat-abi=soft"
+compile "$build/m4-switch.o" $m4 m4/switch.s
+compile "$build/m4-main.o" $m4 m4/main.c
+compile "$build/m4-work.o" $m4 common/work.c
+m_program m4 m4/m4.ld $m4 "$build/m4-switch.o" "$build/m4-main.o" "$build/m4-work.o"
+
+# Thumb code, apart from startup.s and half of the work.
+a15="-mcpu=cortex-a15 -mfloat-abi=soft"
+compile "$build/a15-startup.o" $a15 a15/startup.s
+compile "$build/a15-main.o" $a15 -mthumb a15/main.c
+compile "$build/a15-work.o" $a15 -marm common/work.c
+$cc $a15 -marm $link -T a15/a15.ld -o a15/a15.elf "$build/a15-startup.o" "$build/a15-main.o" "$build/a15-work.o" -lgcc

@@ -21,7 +21,7 @@ emulate() {
         -d exec,nochain,int,cpu,plugin -D "$log"
 }
 
-[ $# -gt 0 ] || set -- m3 a9 m0-crash
+[ $# -gt 0 ] || set -- m3 a9 m0-crash m0 m4 a15 rust-m3 rust-a9
 for name in "$@"; do
     log=$work/$name.log
     case $name in
@@ -37,8 +37,23 @@ for name in "$@"; do
         # It never ends by itself: its last handler spins, which is where the record stops.
         emulate "$log" -M microbit -kernel m0-crash/m0-crash.elf -plugin "$work/accesses.so,limit=40000"
         ;;
+    m0)
+        emulate "$log" -M microbit -kernel m0/m0.elf -plugin "$work/accesses.so,limit=60000"
+        ;;
+    m4)
+        emulate "$log" -M mps2-an386 -kernel m4/m4.elf -plugin "$work/accesses.so,limit=60000"
+        ;;
+    a15)
+        emulate "$log" -M vexpress-a15 -m 128M -kernel a15/a15.elf -plugin "$work/accesses.so,limit=60000"
+        ;;
+    rust-m3)
+        emulate "$log" -M mps2-an385 -kernel rust-m3/rust-m3.elf -plugin "$work/accesses.so,limit=60000"
+        ;;
+    rust-a9)
+        emulate "$log" -M vexpress-a9 -m 128M -kernel rust-a9/rust-a9.elf -plugin "$work/accesses.so,limit=60000"
+        ;;
     *)
-        echo "record.sh: no program \"$name\"; there are m3, a9 and m0-crash" >&2
+        echo "record.sh: no program \"$name\"; see the list above" >&2
         exit 2
         ;;
     esac

@@ -8,7 +8,7 @@ use tracewalk_generate::elf::{self, Elf};
 use tracewalk_generate::path::{Path, Step};
 use tracewalk_generate::record::Record;
 
-const PROGRAMS: [&str; 3] = ["m3", "a9", "m0-crash"];
+const PROGRAMS: [&str; 8] = ["m3", "a9", "m0-crash", "m0", "m4", "a15", "rust-m3", "rust-a9"];
 
 fn load(name: &str) -> (Elf, Record) {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware").join(name);
@@ -29,7 +29,9 @@ fn records_survive_being_expanded_and_condensed() {
 
 #[test]
 fn interrupts_hit_the_programs_at_many_places() {
-    for (name, at_least) in [("m3", 50), ("a9", 30), ("m0-crash", 4)] {
+    for (name, at_least) in
+        [("m3", 50), ("a9", 30), ("m0-crash", 4), ("m0", 15), ("m4", 15), ("a15", 8), ("rust-m3", 12)]
+    {
         let (_, record) = load(name);
         let mut places = record
             .runs()
@@ -92,7 +94,16 @@ fn execution_goes_where_the_instructions_say() {
 /// undefined instructions, breakpoints and jumps to nowhere, which they skip.
 #[test]
 fn exceptions_return_to_the_preferred_return_address() {
-    for (name, changed) in [("m3", [].as_slice()), ("a9", &[9, 11]), ("m0-crash", &[])] {
+    let none = [].as_slice();
+    // The other two switch tasks: their handlers return to what was interrupted another time.
+    for (name, changed) in [
+        ("m3", none),
+        ("a9", &[9, 11]),
+        ("m0-crash", none),
+        ("m0", none),
+        ("rust-m3", none),
+        ("rust-a9", none),
+    ] {
         let (elf, record) = load(name);
         let path = Path::expand(&record, &elf.program).unwrap();
         let mut active = Vec::new();

@@ -17,7 +17,7 @@ mod log;
 use std::fmt::{self, Display, Formatter};
 
 use tracewalk::ids::{Address, ContextId, Exception, Isa};
-use tracewalk::isa::{self, Return};
+use tracewalk::isa::{self, Class, Return};
 use tracewalk::program::Program;
 
 use crate::path::{Executed, Path, Step, Taken};
@@ -109,6 +109,8 @@ struct Reader<'a> {
     pending: Option<(Entered, Vec<Step>)>,
     /// The last instruction that ran, and nothing has happened since.
     last: Option<Address>,
+    /// Where execution goes on behind it; `None` behind an indirect branch.
+    next: Option<Address>,
     /// Where execution stood when the instruction logged last did not run.
     stopped_at: Option<Address>,
     /// An A-profile exception whose handler is about to be logged, and the address its link register should give.
@@ -119,10 +121,15 @@ struct Reader<'a> {
     number: u16,
     /// M profile: a return is giving way to another exception.
     tail_chaining: bool,
+    /// The stack pointer behind the last instruction that ran, where it was an indirect branch.
+    stack_pointer: Option<u32>,
     /// M profile: for each active exception, the steps whose preferred return address its return will show.
     active: Vec<Vec<usize>>,
     /// M profile: steps whose preferred return address is where execution goes on now.
     resuming: Vec<usize>,
+    /// M profile: steps whose preferred return address will be shown by the return to this stack pointer. A handler may
+    /// switch tasks, and then return to another one.
+    interrupted: Vec<(u32, usize)>,
 }
 
 impl<'a> Reader<'a> {
@@ -133,13 +140,16 @@ impl<'a> Reader<'a> {
             path: Path::default(),
             pending: None,
             last: None,
+            next: None,
             stopped_at: None,
             entering: None,
             resumes_at: None,
             number: 0,
             tail_chaining: false,
+            stack_pointer: None,
             active: Vec::new(),
             resuming: Vec::new(),
+            interrupted: Vec::new(),
         }
     }
 
@@ -158,7 +168,8 @@ impl<'a> Reader<'a> {
                 Profile::M => self.take_m(number)?,
                 Profile::Ar => self.take_ar(number)?,
             },
-            Event::FaultAddress(address) => self.resumes_at = Some(address),
+            // Of a jump to nowhere; the address of a data access that faulted does not matter.
+            Event::FaultAddress(address) => self.resumes_at = self.resumes_at.or(Some(address)),
             Event::VectorNumber(number) => self.number = number,
             Event::HandlerLoaded(handler) => self.enter_m_handler(handler),
             Event::TailChaining => {
@@ -167,6 +178,8 @@ impl<'a> Reader<'a> {
             }
             Event::Returned => {
                 self.path.steps.push(Step::ExceptionReturn);
+                self.last = None;
+                self.stack_pointer = None;
                 self.resuming.extend(self.active.pop().unwrap_or_default());
             }
         }
@@ -178,6 +191,9 @@ impl<'a> Reader<'a> {
         if let Some((code, expected)) = self.entering.take() {
             self.enter_ar_handler(code, expected, &entered)?;
         }
+        let back = matches!(self.path.steps.last(), Some(Step::ExceptionReturn));
+        let here = |&mut (stack_pointer, _): &mut (u32, usize)| back && stack_pointer == entered.register(13);
+        self.resuming.extend(self.interrupted.extract_if(.., here).map(|(_, step)| step));
         for step in self.resuming.drain(..) {
             if let Some(Step::Exception(taken)) = self.path.steps.get_mut(step) {
                 taken.preferred_return = Some(entered.address);
@@ -207,6 +223,16 @@ impl<'a> Reader<'a> {
             }
         }
         self.last = Some(at);
+        self.next = match instruction.class {
+            Class::Direct(target) if passed => Some(target.address),
+            Class::Indirect if passed => None,
+            _ => Some(at.plus(u32::from(bytes))),
+        };
+        // What returns by a load has taken its words off the stack.
+        let loaded = instruction.access.filter(|_| instruction.returns == Some(Return::Function));
+        let words = loaded.map_or(0, |access| u32::from(access.transfers));
+        self.stack_pointer =
+            Some(entered.register(13).wrapping_add(4 * words)).filter(|_| self.next.is_none());
         Ok(())
     }
 
@@ -217,7 +243,7 @@ impl<'a> Reader<'a> {
         let preferred_return = match origin {
             Origin::Between => {
                 self.commit()?;
-                stopped_at
+                stopped_at.or(self.next.filter(|_| self.last.is_some()))
             }
             Origin::Call => {
                 self.commit()?;
@@ -263,8 +289,10 @@ impl<'a> Reader<'a> {
         if !std::mem::take(&mut self.tail_chaining) {
             // Where a return led straight into this exception, both resume at the same place.
             let mut unknown = std::mem::take(&mut self.resuming);
-            if known.is_none() {
-                unknown.push(step);
+            match (known, self.stack_pointer.take()) {
+                (Some(_), _) => {}
+                (None, Some(stack_pointer)) => self.interrupted.push((stack_pointer, step)),
+                (None, None) => unknown.push(step),
             }
             self.active.push(unknown);
         }
