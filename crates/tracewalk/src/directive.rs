@@ -132,6 +132,9 @@ pub enum PreferredReturn {
     Next,
     /// At the last instruction passed, which has to be tried again or skipped by the handler.
     Last,
+    /// At the instruction that is at fault: the last one passed if the code says that it is undefined, for it cannot have
+    /// completed, or else the next one, which was not traced.
+    AtFault,
     /// At this address.
     At(Address),
     /// Nobody knows.

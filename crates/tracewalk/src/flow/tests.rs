@@ -225,7 +225,8 @@ fn where_halfwords_count_a_bl_takes_two_atoms() {
 
 #[test]
 fn exceptions_name_where_execution_resumes() {
-    let program = thumb(0x100, &[NOP, NOP, BX_LR]);
+    const UDF: u16 = 0xde01;
+    let program = thumb(0x100, &[NOP, NOP, BX_LR, UDF, NOP]);
     let exception = |preferred_return| Directive::Exception {
         exception: Some(Exception::M(15)),
         handler: Some(t32(0x104)),
@@ -244,7 +245,14 @@ fn exceptions_name_where_execution_resumes() {
     let two = [begin(t32(0x100)), executed(2)];
     assert_eq!(resumes_at(&two, PreferredReturn::Next), Some(Some(Address(0x104))));
     assert_eq!(resumes_at(&two, PreferredReturn::Last), Some(Some(Address(0x102))));
+    assert_eq!(
+        resumes_at(&two, PreferredReturn::AtFault),
+        Some(Some(Address(0x104))),
+        "a nop does not fault"
+    );
     assert_eq!(resumes_at(&two, PreferredReturn::Unknown), Some(None));
+    let undefined = [begin(t32(0x106)), executed(1)];
+    assert_eq!(resumes_at(&undefined, PreferredReturn::AtFault), Some(Some(Address(0x106))));
     let behind_indirect = [begin(t32(0x104)), executed(1)];
     assert_eq!(resumes_at(&behind_indirect, PreferredReturn::Next), Some(None), "its target is unknown");
 }

@@ -2,7 +2,7 @@
 
 use crate::directive::{BeginReason, PreferredReturn};
 use crate::ids::{Exception, Location};
-use crate::isa::{Class, Return};
+use crate::isa::{self, Class, Raises, Return};
 use crate::program::Program;
 use crate::span::Span;
 
@@ -85,6 +85,11 @@ impl Walk {
             (PreferredReturn::At(address), _) => Some(address),
             (PreferredReturn::Next, Position::At(at)) => Some(at.address),
             (PreferredReturn::Last, _) => self.last.map(|last| last.address),
+            (PreferredReturn::AtFault, position) => match (self.last, position) {
+                (Some(last), _) if is_undefined(program, last) => Some(last.address),
+                (_, Position::At(at)) => Some(at.address),
+                _ => None,
+            },
             _ => None,
         };
         if let (Position::At(at), Some(_)) = (self.position, preferred_return) {
@@ -119,4 +124,11 @@ impl Walk {
             None => self.go_on_at(target, span, sink),
         }
     }
+}
+
+/// Whether the instruction is one that always faults.
+fn is_undefined(program: &Program, location: Location) -> bool {
+    let Location { address, isa } = location;
+    let instruction = program.code(address).and_then(|code| isa::classify(code, address, isa).ok());
+    instruction.is_some_and(|instruction| instruction.raises == Some(Raises::Undefined))
 }

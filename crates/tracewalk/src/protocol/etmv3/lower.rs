@@ -328,6 +328,8 @@ impl Lowering {
 fn preferred_return(exception: Exception, cancel: bool) -> PreferredReturn {
     match (exception, cancel) {
         (Exception::Ar(9), false) => PreferredReturn::Last,
+        // HardFault, which other faults escalate to, and UsageFault.
+        (Exception::M(3 | 6), false) => PreferredReturn::AtFault,
         (Exception::Ar(8) | Exception::M(1), _) => PreferredReturn::Unknown,
         _ => PreferredReturn::Next,
     }
