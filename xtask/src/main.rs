@@ -3,6 +3,7 @@
 mod bench;
 mod check_isa;
 mod disassembly;
+mod matrix;
 mod no_std;
 mod process;
 mod rooms;
@@ -39,6 +40,11 @@ const TASKS: &[Task] = &[
         name: "check-isa",
         about: "compare the classification of instructions with arm-none-eabi-objdump's reading of library code",
         run: check_isa::run,
+    },
+    Task {
+        name: "matrix",
+        about: "check traces of the example firmware on every kind of trace unit in every mode (--all, --every N, CASE)",
+        run: matrix::run,
     },
     Task {
         name: "rooms",

@@ -35,6 +35,11 @@ impl Arguments {
         self.optional(option)?.map(|text| number(option, &text)).transpose()
     }
 
+    /// What is left: words that belong to no option.
+    pub(crate) fn words(self) -> Vec<String> {
+        self.0
+    }
+
     /// Everything has to have been looked at.
     pub(crate) fn finish(&self) -> Result<(), String> {
         self.0.first().map_or(Ok(()), |excess| Err(format!("\"{excess}\" is not an option here")))

@@ -9,7 +9,7 @@ use tracewalk_generate::capture::{self, Capture, Container, File, Unit};
 use tracewalk_generate::container::{self, SourceBytes};
 use tracewalk_generate::elf::Elf;
 use tracewalk_generate::path::Path;
-use tracewalk_generate::trace::Trace;
+use tracewalk_generate::trace::{Pauses, Trace};
 use tracewalk_generate::{etmv3, mtb, pft};
 
 use crate::arguments::{Arguments, number};
@@ -86,6 +86,8 @@ fn etmv3_files(input: &Input, keys: &Keys, mut arguments: Arguments) -> Result<V
         tail_chaining_cancels: !arguments.flag("--tail-chaining-follows"),
         deprecated_exceptions: arguments.flag("--deprecated-exceptions"),
         security: security(&mut arguments),
+        pauses: pauses(&mut arguments)?,
+        trigger_every: arguments.number("--triggers")?.map(u64::from),
     };
     let trace = etmv3::encode(&input.path, &input.elf.program, &config, &options)?;
     let usual = core.registers();
@@ -120,6 +122,8 @@ fn pft_files(input: &Input, keys: &Keys, mut arguments: Arguments) -> Result<Vec
         timestamp_every: arguments.number("--timestamps")?.map(u64::from),
         return_stack_depth: depth.unwrap_or(usual.return_stack_depth),
         security: security(&mut arguments),
+        pauses: pauses(&mut arguments)?,
+        trigger_every: arguments.number("--triggers")?.map(u64::from),
     };
     let trace = pft::encode(&input.path, &input.elf.program, &config, &options)?;
     let usual = core.registers();
@@ -271,6 +275,12 @@ fn synchronise_every(arguments: &mut Arguments, usual: Option<usize>) -> Result<
         Some(0) => None,
         Some(bytes) => usize::try_from(bytes).ok(),
     })
+}
+
+/// `TRACED:UNTRACED[:REASON]`, the first two in steps of the path.
+fn pauses(arguments: &mut Arguments) -> Result<Option<Pauses>, String> {
+    let text = arguments.optional("--pauses")?;
+    text.map(|text| text.parse().map_err(|error| format!("--pauses: {error}"))).transpose()
 }
 
 fn security(arguments: &mut Arguments) -> SecurityState {

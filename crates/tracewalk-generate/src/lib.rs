@@ -2,7 +2,8 @@
 //!
 //! A [`Path`](path::Path) says what ran, instruction by instruction. It comes from an emulator's log ([`qemu`]) or from
 //! a [`Record`](record::Record), its compact form in a file. [`etmv3`], [`pft`] and [`mtb`] encode it and say what a
-//! decoder should find; [`container`] and [`capture`] make files of that. Decoding is not here: `tracewalk` does it.
+//! decoder should find; [`container`] and [`capture`] make files of that. Decoding is not here: `tracewalk` does it, and
+//! [`found`] puts what it says beside what was told. [`wander`] makes up paths that no program would take.
 //!
 //! An encoder and a decoder that agree prove nothing about Arm's hardware, only that neither has slipped.
 //!
@@ -34,6 +35,8 @@ pub mod capture;
 pub mod container;
 pub mod elf;
 pub mod etmv3;
+pub mod found;
+pub mod matrix;
 pub mod mtb;
 pub mod path;
 pub mod pft;
@@ -42,3 +45,4 @@ pub mod record;
 mod story;
 mod time;
 pub mod trace;
+pub mod wander;

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod check_matrix;
 mod generate;
 
 use std::error::Error;
@@ -17,6 +18,9 @@ usage: tracewalk-generate record --elf FILE --log FILE --output FILE
            what QEMU's log says was executed, as a record
        tracewalk-generate runs RECORD
            a record in the runs format of `tracewalk flow`
+       tracewalk-generate matrix [--all | --every N] [--firmware FOLDER] [CASE]
+           check that traces of the example firmware of every kind are decoded as they were told; a case is what a
+           failure prints
        tracewalk-generate capture --record FILE --elf FILE --protocol PROTOCOL[,key=value...] --output FOLDER
            the trace of a record; PROTOCOL is etmv3, pft or mtb; keys for the first two: cpu=cortex-m3 (needed), and
            registers by Arm's names in lower case, like etmcr=0x100
@@ -31,6 +35,10 @@ usage: tracewalk-generate record --elf FILE --log FILE --output FILE
            --synchronise BYTES   between periodic synchronisations; 0 for only one; 1024 if not given
            --timestamps N        a timestamp every N instructions
            --times FILE          write how many cycles had passed behind each step of the record
+           --pauses TRACED:UNTRACED[:REASON]
+                                 switch tracing off after so many steps of the path, for so many; REASON is enabled,
+                                 overflow or debug
+           --triggers N          a trigger and an ignore packet every N instructions
            --non-secure          the processor is in Non-secure state
          etmv3:
            --cancel never|multiple|always
@@ -63,6 +71,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     match arguments.split_first().map(|(command, rest)| (command.as_str(), rest)) {
         Some(("record", rest)) => record(Arguments::new(rest)),
         Some(("capture", rest)) => generate::run(Arguments::new(rest)),
+        Some(("matrix", rest)) => check_matrix::run(Arguments::new(rest)),
         Some(("runs", [file])) => {
             print!("{}", read_record(file)?.runs());
             Ok(())

@@ -23,7 +23,7 @@ use tracewalk::protocol::pft::{
 use crate::path::{Executed, Path, Step, Taken};
 use crate::story::{Story, Went};
 use crate::time::Clock;
-use crate::trace::{EncodeError, Trace};
+use crate::trace::{EncodeError, Pauses, Trace, Tracing, truncated};
 
 /// What the specification, or the person at the debugger, may choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,10 @@ pub struct Options {
     pub return_stack_depth: usize,
     /// The security state, which does not change.
     pub security: SecurityState,
+    /// When tracing is switched off.
+    pub pauses: Option<Pauses>,
+    /// How many instructions lie between two triggers, each with an ignore packet; `None` for none.
+    pub trigger_every: Option<u64>,
 }
 
 impl Default for Options {
@@ -45,6 +49,8 @@ impl Default for Options {
             timestamp_every: None,
             return_stack_depth: 4,
             security: SecurityState::default(),
+            pauses: None,
+            trigger_every: None,
         }
     }
 }
@@ -61,6 +67,10 @@ pub fn encode(
 ) -> Result<Trace, EncodeError> {
     let mut unit = Unit::new(path, program, config, options);
     for (index, step) in unit.story.steps() {
+        if unit.is_paused(index, step)? {
+            unit.trace.times.push(unit.clock.now());
+            continue;
+        }
         let more = match step {
             Step::Instruction(executed) => unit.instruction(index, executed)?,
             Step::Access(_) => true,
@@ -102,6 +112,11 @@ struct Unit<'a> {
     /// Where the trace was when it was synchronised last; `None` before the start.
     synchronised_at: Option<usize>,
     instructions_since_timestamp: u64,
+    instructions_since_trigger: u64,
+    /// Whether tracing is switched off.
+    paused: bool,
+    /// Why tracing begins again with the next instruction.
+    restarts: Option<ISyncReason>,
 }
 
 impl<'a> Unit<'a> {
@@ -122,7 +137,32 @@ impl<'a> Unit<'a> {
             context_id: ContextId(0),
             synchronised_at: None,
             instructions_since_timestamp: 0,
+            instructions_since_trigger: 0,
+            paused: false,
+            restarts: None,
         }
+    }
+
+    /// Whether the step is one that is not traced. Where a pause begins, what ran since the last waypoint is lost.
+    fn is_paused(&mut self, index: usize, step: &Step) -> Result<bool, EncodeError> {
+        let tracing = Pauses::at(self.options.pauses, self.story.all(), index, self.paused);
+        self.paused = matches!(tracing, Tracing::Ends | Tracing::Off);
+        if tracing == Tracing::Ends {
+            self.flush()?;
+            self.trace.told.steps.truncate(self.proven);
+            self.behind_waypoint = None;
+        }
+        if tracing == Tracing::Begins {
+            self.restarts = self.options.pauses.map(|pauses| pauses.reason);
+        }
+        if let (true, Step::Instruction(executed)) = (self.paused, step) {
+            self.clock.execute(executed, &self.story.instruction(executed)?);
+        }
+        if let (true, Step::ContextId(context_id)) = (self.paused, step) {
+            self.story.enter(*context_id);
+            self.context_id = truncated(*context_id, self.config.context_id_bytes);
+        }
+        Ok(self.paused)
     }
 
     /// Encodes an instruction; false where the path ends before its target is known.
@@ -130,12 +170,14 @@ impl<'a> Unit<'a> {
         let instruction = self.story.instruction(executed)?;
         let went = self.story.went(index);
         let location = executed.location();
+        self.trigger_if_due()?;
         if self.behind_waypoint.is_none() {
             self.timestamp_if_due()?;
             self.synchronise_if_due(location)?;
         }
         self.clock.execute(executed, &instruction);
         self.instructions_since_timestamp += 1;
+        self.instructions_since_trigger += 1;
         if !self.is_waypoint(&instruction) {
             self.behind_waypoint = Some(location);
             self.trace.told.steps.push(Step::Instruction(Executed { passed: true, ..*executed }));
@@ -235,8 +277,9 @@ impl<'a> Unit<'a> {
     }
 
     fn context_id(&mut self, context_id: ContextId) -> Result<bool, EncodeError> {
-        self.context_id = context_id;
         self.story.enter(context_id);
+        let context_id = truncated(context_id, self.config.context_id_bytes);
+        self.context_id = context_id;
         if self.config.context_id_bytes != 0 {
             self.send(&Packet::ContextId(context_id))?;
             self.trace.told.steps.push(Step::ContextId(context_id));
@@ -269,11 +312,13 @@ impl<'a> Unit<'a> {
     fn synchronise_if_due(&mut self, next: Location) -> Result<(), EncodeError> {
         let reason = match (self.synchronised_at, self.options.synchronise_every) {
             (None, _) => ISyncReason::Enabled,
+            _ if let Some(reason) = self.restarts.take() => reason,
             (Some(at), Some(every)) if self.trace.bytes.len() - at >= every => ISyncReason::Periodic,
             _ => return Ok(()),
         };
         self.send(&Packet::ASync)?;
         self.synchronised_at = Some(self.trace.bytes.len());
+        self.trace.starts += usize::from(reason != ISyncReason::Periodic);
         let cycles = self.config.cycle_accurate && reason != ISyncReason::Periodic;
         self.send(&Packet::ISync(ISync {
             reason,
@@ -288,6 +333,16 @@ impl<'a> Unit<'a> {
             self.timestamp()?;
         }
         Ok(())
+    }
+
+    fn trigger_if_due(&mut self) -> Result<(), EncodeError> {
+        if self.options.trigger_every.is_none_or(|every| self.instructions_since_trigger < every) {
+            return Ok(());
+        }
+        self.instructions_since_trigger = 0;
+        self.trace.triggers += 1;
+        self.send(&Packet::Ignore)?;
+        self.send(&Packet::Trigger)
     }
 
     fn timestamp_if_due(&mut self) -> Result<(), EncodeError> {

@@ -1,7 +1,7 @@
 //! A path with its program at hand: what an encoder asks about the steps around the one that it stands at.
 
 use tracewalk::ids::{Address, ContextId, Exception, Isa, Location};
-use tracewalk::isa::{self, Instruction};
+use tracewalk::isa::{self, Class, Instruction};
 use tracewalk::program::Program;
 
 use crate::path::{Executed, Path, Step, Taken};
@@ -34,6 +34,10 @@ impl<'a> Story<'a> {
     /// Another context ID holds from here on.
     pub(crate) fn enter(&mut self, context_id: ContextId) {
         self.seen = self.program.view(self.program.view_in(Some(context_id), None));
+    }
+
+    pub(crate) fn all(&self) -> &'a [Step] {
+        &self.path.steps
     }
 
     pub(crate) fn steps(&self) -> impl Iterator<Item = (usize, &'a Step)> + use<'a> {
@@ -94,20 +98,29 @@ impl<'a> Story<'a> {
         Location::new(taken.handler, entered.map_or(usual, |executed| executed.isa))
     }
 
-    /// The instruction set at an address that execution may come back to. A record does not say it: the instruction
-    /// that is executed there tells, or else the one executed last.
+    /// The instruction set at an address that execution may come back to, at the step at `index`. A record does not say
+    /// it: where the instruction before did not branch to a computed address that tells, or else the instruction that is
+    /// executed there later, or the one executed last.
     fn isa_at(&self, index: usize, address: Address) -> Isa {
         let executed = |step: &Step| match step {
             Step::Instruction(executed) => Some(*executed),
             _ => None,
         };
+        let before = self.path.steps.iter().take(index).rev();
+        let last = before.clone().find_map(executed);
+        let directly = before.clone().find(|step| !matches!(step, Step::Access(_) | Step::ContextId(_)));
+        if let Some(Step::Instruction(executed)) = directly
+            && let Ok(instruction) = self.instruction(executed)
+        {
+            match instruction.class {
+                Class::Direct(target) if executed.passed => return target.isa,
+                Class::Indirect if executed.passed => {}
+                _ => return executed.isa,
+            }
+        }
         let later = self.steps_behind(index).filter_map(|(_, step)| executed(step));
-        let before = self.path.steps.iter().take(index).rev().filter_map(executed);
-        later
-            .clone()
-            .find(|executed| executed.address == address)
-            .or_else(|| before.clone().next())
-            .map_or(Isa::default(), |executed| executed.isa)
+        let there = later.into_iter().find(|executed| executed.address == address);
+        there.or(last).map_or(Isa::default(), |executed| executed.isa)
     }
 
     fn steps_behind(&self, index: usize) -> impl Iterator<Item = (usize, &'a Step)> + Clone + use<'a> {

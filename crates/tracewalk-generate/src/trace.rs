@@ -1,5 +1,8 @@
 //! What an encoder makes of a path.
 
+use tracewalk::ids::ContextId;
+use tracewalk::protocol::ISyncReason;
+
 use crate::path::{Path, Step};
 
 /// One source's trace, and the truth about it.
@@ -14,6 +17,10 @@ pub struct Trace {
     pub cycles: u64,
     /// For each step of the path, how many cycles had passed behind it, by the same model.
     pub times: Vec<u64>,
+    /// How often tracing began.
+    pub starts: usize,
+    /// How many triggers there are.
+    pub triggers: usize,
 }
 
 impl Trace {
@@ -35,6 +42,85 @@ impl Trace {
         });
         lines.collect()
     }
+}
+
+/// When tracing is switched off, and what says so when it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pauses {
+    /// So many steps of the path are traced.
+    pub traced: usize,
+    /// So many are not: a pause begins and ends with the next instruction behind an instruction.
+    pub untraced: usize,
+    /// Why tracing begins again.
+    pub reason: ISyncReason,
+}
+
+const REASONS: [(&str, ISyncReason); 3] = [
+    ("enabled", ISyncReason::Enabled),
+    ("overflow", ISyncReason::Overflow),
+    ("debug", ISyncReason::DebugExit),
+];
+
+impl std::fmt::Display for Pauses {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let reason =
+            REASONS.iter().find(|(_, reason)| *reason == self.reason).map_or("enabled", |(name, _)| name);
+        write!(f, "{}:{}:{reason}", self.traced, self.untraced)
+    }
+}
+
+impl std::str::FromStr for Pauses {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!(
+                "\"{text}\" is not TRACED:UNTRACED or TRACED:UNTRACED:REASON, where REASON is enabled, overflow or debug"
+            )
+        };
+        let mut words = text.split(':');
+        let mut number = || words.next().and_then(|word| word.parse().ok()).ok_or_else(wrong);
+        let (traced, untraced) = (number()?, number()?);
+        let name = words.next().unwrap_or("enabled");
+        let (_, reason) = REASONS.iter().find(|(known, _)| *known == name).ok_or_else(wrong)?;
+        Ok(Self { traced, untraced, reason: *reason })
+    }
+}
+
+/// Where in its path an encoder stands with regard to its pauses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tracing {
+    /// On, as at the step before.
+    On,
+    /// Off from this step on.
+    Ends,
+    /// Off, as at the step before.
+    Off,
+    /// On again from this step on.
+    Begins,
+}
+
+impl Pauses {
+    /// What the step at `index` is, where tracing was on or off before it.
+    pub(crate) fn at(pauses: Option<Self>, steps: &[Step], index: usize, off: bool) -> Tracing {
+        let Some(pauses) = pauses else { return Tracing::On };
+        let wanted = index % (pauses.traced + pauses.untraced).max(1) >= pauses.traced;
+        let before = index.checked_sub(1).and_then(|before| steps.get(before));
+        let between =
+            matches!((before, steps.get(index)), (Some(Step::Instruction(_)), Some(Step::Instruction(_))));
+        match (off, wanted) {
+            (false, true) if between => Tracing::Ends,
+            (true, false) if between => Tracing::Begins,
+            (false, _) => Tracing::On,
+            (true, _) => Tracing::Off,
+        }
+    }
+}
+
+/// What a trace unit sends of a context ID that is set up to send so many bytes: the low ones.
+pub(crate) fn truncated(context_id: ContextId, bytes: u8) -> ContextId {
+    let unsent = 8 * u32::from(4_u8.saturating_sub(bytes));
+    ContextId(u32::MAX.checked_shr(unsent).map_or(0, |mask| context_id.0 & mask))
 }
 
 /// Why a path cannot be encoded.

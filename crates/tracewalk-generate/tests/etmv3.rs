@@ -2,10 +2,11 @@
 
 mod common;
 
-use common::{Decoded, Firmware, assert_same};
+use common::{Firmware, assert_same, decoded};
 use tracewalk::ids::{Address, ContextId, SecurityState};
 use tracewalk::protocol::etmv3::{Config, Core, Decoder, Lowering, Registers};
 use tracewalk_generate::etmv3::{Cancel, Options, encode};
+use tracewalk_generate::found::Found;
 use tracewalk_generate::path::Step;
 use tracewalk_generate::trace::Trace;
 
@@ -15,12 +16,11 @@ fn config(core: &str, etmcr: u32, etmidr: Option<u32>) -> Config {
 }
 
 /// Encodes and decodes; the two have to agree on everything that this configuration tells.
-fn check(name: &str, config: &Config, options: &Options) -> (Trace, Decoded) {
+fn check(name: &str, config: &Config, options: &Options) -> (Trace, Found) {
     let firmware = Firmware::load(name);
     let program = &firmware.elf.program;
     let trace = encode(&firmware.path, program, config, options).unwrap();
-    let decoded =
-        Decoded::of(&trace.bytes, Decoder::new(config), Lowering::new(config), config.rules(), program);
+    let decoded = decoded(&trace.bytes, Decoder::new(config), Lowering::new(config), config.rules(), program);
     let mut told = trace.told.clone();
     for step in &mut told.steps {
         if let Step::Access(access) = step {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Decoded, Firmware, assert_same};
+use common::{Firmware, assert_same, decoded};
 use tracewalk::ids::{Address, Exception};
 use tracewalk::protocol::mtb::{BufferSize, Config, Decoder, Lowering, RULES, order};
 use tracewalk_generate::mtb::{Buffer, Options, encode};
@@ -25,8 +25,8 @@ fn check(name: &str, bytes: u64, writes_branches_to_next: bool) -> Buffer {
     assert_eq!(layout.missing, 0);
     let packets =
         layout.pieces.into_iter().flat_map(|piece| buffer.bytes[piece.bytes].to_vec()).collect::<Vec<_>>();
-    let decoded = Decoded::of(&packets, Decoder, Lowering::new(), RULES, program);
-    assert_same(Profile::M, &buffer.told, &decoded.path, &format!("{name}, {bytes} bytes"));
+    let found = decoded(&packets, Decoder, Lowering::new(), RULES, program);
+    assert_same(Profile::M, &buffer.told, &found.path, &format!("{name}, {bytes} bytes"));
     buffer
 }
 

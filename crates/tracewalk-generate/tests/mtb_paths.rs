@@ -5,7 +5,7 @@ mod common;
 
 use std::ops::Range;
 
-use common::{Decoded, assert_same};
+use common::{assert_same, decoded};
 use proptest::prelude::*;
 use tracewalk::flow::runs_straight;
 use tracewalk::ids::{Address, Exception, Isa, Location};
@@ -222,7 +222,7 @@ fn path(code: &Code, choices: &[u32], interrupts_beginning: bool) -> Path {
 fn found(dump: &[u8], layout: &Layout, program: &Program) -> Path {
     let bytes = layout.pieces.iter().flat_map(|piece| &dump[piece.bytes.clone()]).copied();
     let bytes = bytes.collect::<Vec<_>>();
-    Decoded::of(&bytes, Decoder, Lowering::new(), RULES, program).path
+    decoded(&bytes, Decoder, Lowering::new(), RULES, program).path
 }
 
 fn layout_of(buffer: &Buffer, memory: Memory) -> Layout {

@@ -2,10 +2,11 @@
 
 mod common;
 
-use common::{Decoded, Firmware, assert_same};
+use common::{Firmware, assert_same, decoded};
 use tracewalk::ids::{Address, ContextId, Isa, SecurityState};
 use tracewalk::program::Program;
 use tracewalk::protocol::pft::{Config, Core, Decoder, Lowering, Registers};
+use tracewalk_generate::found::Found;
 use tracewalk_generate::path::{Executed, Path, Step};
 use tracewalk_generate::pft::{Options, encode};
 use tracewalk_generate::record::{Profile, Record};
@@ -21,14 +22,14 @@ fn config(core: &str, etmcr: u32) -> Config {
 }
 
 /// Encodes and decodes; the two have to agree on everything that this configuration tells.
-fn check(config: &Config, options: &Options) -> (Trace, Decoded) {
+fn check(config: &Config, options: &Options) -> (Trace, Found) {
     let firmware = Firmware::load("a9");
     let program = &firmware.elf.program;
     let trace = encode(&firmware.path, program, config, options).unwrap();
-    let decoded = Decoded::of(&trace.bytes, Decoder::new(config), Lowering::new(), config.rules(), program);
-    assert_same(firmware.elf.profile, &trace.told, &decoded.path, &format!("{config:?}, {options:?}"));
+    let found = decoded(&trace.bytes, Decoder::new(config), Lowering::new(), config.rules(), program);
+    assert_same(firmware.elf.profile, &trace.told, &found.path, &format!("{config:?}, {options:?}"));
     assert!(trace.told.instructions().count() > 10_000);
-    (trace, decoded)
+    (trace, found)
 }
 
 #[test]
@@ -130,7 +131,7 @@ fn code_without_waypoints_is_found_however_long_it_is() {
             let trace = encode(&path, &program, &config, &Options::default()).unwrap();
             assert_eq!(trace.told, path);
             let decoded =
-                Decoded::of(&trace.bytes, Decoder::new(&config), Lowering::new(), config.rules(), &program);
+                decoded(&trace.bytes, Decoder::new(&config), Lowering::new(), config.rules(), &program);
             assert_same(Profile::Ar, &path, &decoded.path, &format!("{isa}, {instructions}"));
             // A-sync, I-sync, an atom packet; of an update the header and at least one byte.
             assert_eq!(trace.bytes.len() > 6 + 6 + 1, updates == 1, "{isa}, {instructions}");

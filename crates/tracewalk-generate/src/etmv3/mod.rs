@@ -24,7 +24,7 @@ use tracewalk::protocol::etmv3::{
 use crate::path::{Access, Executed, Path, Step, Taken};
 use crate::story::{Story, Went};
 use crate::time::Clock;
-use crate::trace::{EncodeError, Trace};
+use crate::trace::{EncodeError, Pauses, Trace, Tracing, truncated};
 use p_headers::Pending;
 
 /// What the specification, or the person at the debugger, may choose.
@@ -43,6 +43,10 @@ pub struct Options {
     pub deprecated_exceptions: bool,
     /// The security state, which does not change.
     pub security: SecurityState,
+    /// When tracing is switched off.
+    pub pauses: Option<Pauses>,
+    /// How many instructions lie between two triggers, each with an ignore packet; `None` for none.
+    pub trigger_every: Option<u64>,
 }
 
 /// Which instructions are traced and cancelled when an interrupt comes before them.
@@ -65,6 +69,8 @@ impl Default for Options {
             tail_chaining_cancels: true,
             deprecated_exceptions: false,
             security: SecurityState::default(),
+            pauses: None,
+            trigger_every: None,
         }
     }
 }
@@ -78,6 +84,10 @@ pub fn encode(
 ) -> Result<Trace, EncodeError> {
     let mut unit = Unit::new(path, program, config, options);
     for (index, step) in unit.story.steps() {
+        if unit.is_paused(index, step)? {
+            unit.trace.times.push(unit.clock.now());
+            continue;
+        }
         let more = match step {
             Step::Instruction(executed) => unit.instruction(index, executed)?,
             Step::Access(access) => unit.access(access)?,
@@ -116,6 +126,11 @@ struct Unit<'a> {
     /// Where the trace was when it was synchronised last; `None` before the start.
     synchronised_at: Option<usize>,
     instructions_since_timestamp: u64,
+    instructions_since_trigger: u64,
+    /// Whether tracing is switched off.
+    paused: bool,
+    /// Why tracing begins again with the next instruction, and the load or store that is in progress then.
+    restarts: Option<(ISyncReason, Option<Executed>)>,
     /// Where the next transfer of the last load or store lies if it is contiguous; `None` for its first transfer.
     next_transfer: Option<u32>,
     /// Whether the next data address has to be sent whole.
@@ -139,10 +154,50 @@ impl<'a> Unit<'a> {
             context_id: ContextId(0),
             synchronised_at: None,
             instructions_since_timestamp: 0,
+            instructions_since_trigger: 0,
+            paused: false,
+            restarts: None,
             next_transfer: None,
             whole_data_address: true,
             last: None,
         }
+    }
+
+    /// Whether the step is one that is not traced.
+    fn is_paused(&mut self, index: usize, step: &Step) -> Result<bool, EncodeError> {
+        let steps = self.story.all();
+        let tracing = Pauses::at(self.options.pauses, steps, index, self.paused);
+        self.paused = matches!(tracing, Tracing::Ends | Tracing::Off);
+        if tracing == Tracing::Ends {
+            self.finish_instruction()?;
+            self.flush()?;
+            self.last = None;
+            self.cycles_sent = 0;
+        }
+        if tracing == Tracing::Begins {
+            let reason = self.options.pauses.map_or(ISyncReason::Enabled, |pauses| pauses.reason);
+            self.restarts = Some((reason, self.in_progress(index)?));
+        }
+        if let (true, Step::Instruction(executed)) = (self.paused, step) {
+            self.clock.execute(executed, &self.story.instruction(executed)?);
+        }
+        if let (true, Step::ContextId(context_id)) = (self.paused, step) {
+            self.story.enter(*context_id);
+            self.context_id = truncated(*context_id, self.config.context_id_bytes);
+        }
+        Ok(self.paused)
+    }
+
+    /// The load or store before the step at `index`, if it may still be in progress there. With data trace its transfers
+    /// would have to follow.
+    fn in_progress(&self, index: usize) -> Result<Option<Executed>, EncodeError> {
+        let before = index.checked_sub(1).and_then(|before| self.story.all().get(before));
+        let Some(Step::Instruction(executed)) = before else { return Ok(None) };
+        let instruction = self.story.instruction(executed)?;
+        let accesses = instruction.access.is_some() && !instruction.is_branch() && executed.passed;
+        // Cores that count halves have no loads of two halves.
+        let whole = executed.bytes == 2 || !self.counts_halfwords(executed.location());
+        Ok(Some(*executed).filter(|_| accesses && whole && !self.config.data.any()))
     }
 
     /// Encodes an instruction; false where the path ends before its target is known.
@@ -172,6 +227,7 @@ impl<'a> Unit<'a> {
 
     /// What was still to be said of the last instruction, behind its transfers.
     fn finish_instruction(&mut self) -> Result<(), EncodeError> {
+        self.trigger_if_due()?;
         if let Some(target) = self.target.take() {
             self.branch(target, None)?;
         }
@@ -184,6 +240,17 @@ impl<'a> Unit<'a> {
         }
     }
 
+    /// A trigger may come between an atom and its branch packet.
+    fn trigger_if_due(&mut self) -> Result<(), EncodeError> {
+        if self.options.trigger_every.is_none_or(|every| self.instructions_since_trigger < every) {
+            return Ok(());
+        }
+        self.instructions_since_trigger = 0;
+        self.trace.triggers += 1;
+        self.send(&Packet::Ignore)?;
+        self.send(&Packet::Trigger)
+    }
+
     fn atoms_of(&mut self, executed: &Executed, instruction: &Instruction) {
         let cycles = self.clock.execute(executed, instruction) - std::mem::take(&mut self.cycles_sent);
         let cycles = if self.config.cycle_accurate { cycles } else { 0 };
@@ -192,6 +259,7 @@ impl<'a> Unit<'a> {
             self.atoms.push(Pending { cycles: 0, passed: executed.passed });
         }
         self.instructions_since_timestamp += 1;
+        self.instructions_since_trigger += 1;
     }
 
     fn counts_halfwords(&self, location: Location) -> bool {
@@ -219,7 +287,10 @@ impl<'a> Unit<'a> {
             self.trace.told.steps.pop();
         }
         if let Some(resumes) = self.story.resumes(index, taken) {
-            self.synchronise_if_due(resumes)?;
+            // Where an undefined instruction is to be resumed it was traced already: execution is behind it.
+            if self.last != Some(resumes) {
+                self.synchronise_if_due(resumes)?;
+            }
             if let Some(instruction) = self.cancelled(taken, resumes) {
                 cancel = true;
                 let bytes = if self.counts_halfwords(resumes) { 2 } else { instruction.bytes };
@@ -299,8 +370,9 @@ impl<'a> Unit<'a> {
     }
 
     fn context_id(&mut self, context_id: ContextId) -> Result<bool, EncodeError> {
-        self.context_id = context_id;
         self.story.enter(context_id);
+        let context_id = truncated(context_id, self.config.context_id_bytes);
+        self.context_id = context_id;
         if self.config.context_id_bytes != 0 {
             self.send(&Packet::ContextId(context_id))?;
             self.trace.told.steps.push(Step::ContextId(context_id));
@@ -350,19 +422,28 @@ impl<'a> Unit<'a> {
     }
 
     fn synchronise_if_due(&mut self, next: Location) -> Result<(), EncodeError> {
+        let mut in_progress = None;
         let reason = match (self.synchronised_at, self.options.synchronise_every) {
             (None, _) => ISyncReason::Enabled,
+            _ if let Some((reason, load)) = self.restarts.take() => {
+                in_progress = load;
+                reason
+            }
             (Some(at), Some(every)) if self.trace.bytes.len() - at >= every => ISyncReason::Periodic,
             _ => return Ok(()),
         };
         self.send(&Packet::ASync)?;
         self.synchronised_at = Some(self.trace.bytes.len());
         self.whole_data_address = true;
+        // A load in progress is told for itself; tracing begins with it, and again behind it.
+        self.trace.starts +=
+            usize::from(reason != ISyncReason::Periodic) + usize::from(in_progress.is_some());
+        self.trace.told.steps.extend(in_progress.map(Step::Instruction));
         let counts = self.config.cycle_accurate && reason != ISyncReason::Periodic;
         self.send(&Packet::ISync(ISync {
             reason,
             location: Some(next),
-            in_progress: None,
+            in_progress: in_progress.map(|executed| executed.location()),
             security: self.options.security,
             context_id: (self.config.context_id_bytes != 0).then_some(self.context_id),
             cycles: counts.then_some(1),

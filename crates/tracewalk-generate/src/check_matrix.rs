@@ -1,0 +1,43 @@
+//! The command `matrix`: checks cases, and prints those that fail as words that repeat them.
+
+use std::error::Error;
+use std::path::Path;
+
+use tracewalk_generate::matrix::{Case, Programs, cases};
+
+use crate::arguments::Arguments;
+
+/// Every so many cases are checked where nothing else is said: a number that shares no factor with the dimensions, so
+/// that in the end every value meets every other one.
+const USUAL_STEP: u32 = 101;
+
+/// So many failures are enough to see what is wrong.
+const MOST_FAILURES: usize = 20;
+
+pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
+    let all = arguments.flag("--all");
+    let step = arguments.number("--every")?.unwrap_or(if all { 1 } else { USUAL_STEP });
+    let folder = arguments.optional("--firmware")?.unwrap_or_else(|| "testdata/firmware".to_owned());
+    let words = arguments.words();
+    let chosen = if words.is_empty() {
+        cases().into_iter().step_by(usize::try_from(step)?.max(1)).collect()
+    } else {
+        vec![words.join(" ").parse::<Case>()?]
+    };
+    let mut programs = Programs::new(Path::new(&folder));
+    let (mut instructions, mut failures) = (0, 0);
+    for case in &chosen {
+        match programs.check(case) {
+            Ok(found) => instructions += found,
+            Err(failure) => {
+                println!("cargo xtask matrix {case}\n    {failure}");
+                failures += 1;
+            }
+        }
+        if failures >= MOST_FAILURES {
+            return Err(format!("stopped after {failures} failures").into());
+        }
+    }
+    println!("{} cases of {}, {instructions} instructions, {failures} failures", chosen.len(), cases().len());
+    if failures == 0 { Ok(()) } else { Err("found something else than was told".into()) }
+}

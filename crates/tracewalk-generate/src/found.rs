@@ -1,0 +1,148 @@
+//! What a decoder found, as a path: to be compared with the one that was told.
+
+use tracewalk::directive::TransferValue;
+use tracewalk::flow::{Block, BranchKind, Element, Ending, EventKind, Gap};
+use tracewalk::ids::{Address, ContextId};
+use tracewalk::isa;
+use tracewalk::program::Program;
+use tracewalk::source::{FlowStream, SourceConfig};
+
+use crate::path::{Access, Executed, Path, Step, Taken};
+use crate::record::{Profile, Record};
+
+/// The story that elements tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// What was executed.
+    pub path: Path,
+    /// The cycles that it took.
+    pub cycles: u64,
+    /// The timestamps.
+    pub timestamps: Vec<u64>,
+    /// The context IDs.
+    pub contexts: Vec<Option<ContextId>>,
+    /// How often tracing began.
+    pub starts: usize,
+    /// How many triggers there are.
+    pub triggers: usize,
+    /// What could not be followed.
+    pub gaps: Vec<Gap>,
+}
+
+/// The first line in which two paths differ, in the form of a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The line, from 1.
+    pub line: usize,
+    /// What was told; `None` where nothing was.
+    pub told: Option<String>,
+    /// What was found; `None` where nothing was.
+    pub found: Option<String>,
+}
+
+impl Found {
+    /// Decodes a source's bytes.
+    #[must_use]
+    pub fn of(config: &SourceConfig, bytes: &[u8], program: &Program) -> Self {
+        let mut found = Self::default();
+        let mut stream = FlowStream::new(config);
+        let mut take = |element| found.take(element, program);
+        stream.push(bytes, program, &mut take);
+        stream.finish(program, &mut take);
+        found
+    }
+
+    /// Takes the next element.
+    pub fn take(&mut self, element: Element, program: &Program) {
+        match element {
+            Element::Block(block) => self.block(&block, program),
+            Element::Event(event) => self.event(event.kind),
+            Element::Gap(gap) => self.gaps.push(gap),
+        }
+    }
+
+    fn block(&mut self, block: &Block, program: &Program) {
+        let mut at = block.start;
+        for _ in 0..block.instructions {
+            let code = program.code(at).unwrap_or_default();
+            let Ok(instruction) = isa::classify(code, at, block.isa) else { return };
+            let passed = match block.ending {
+                _ if at != block.last => true,
+                Ending::Branch { kind: BranchKind::Direct | BranchKind::Indirect, taken, .. } => taken,
+                Ending::ConditionFailed => false,
+                Ending::Branch { kind: BranchKind::Barrier, .. } | Ending::Interrupted => true,
+            };
+            let bytes = instruction.bytes;
+            self.path.steps.push(Step::Instruction(Executed { address: at, isa: block.isa, bytes, passed }));
+            at = at.plus(u32::from(bytes));
+        }
+    }
+
+    fn event(&mut self, event: EventKind) {
+        let step = match event {
+            EventKind::Exception { exception: Some(exception), preferred_return, handler } => {
+                let handler = handler.map_or(Address(0), |handler| handler.address);
+                Step::Exception(Taken { exception, preferred_return, handler })
+            }
+            EventKind::ExceptionReturn => Step::ExceptionReturn,
+            EventKind::Data(data) => Step::Access(Access {
+                address: data.address.unwrap_or_default(),
+                bytes: data.bytes.unwrap_or_default(),
+                store: data.store.unwrap_or_default(),
+                value: match data.value {
+                    TransferValue::Value(value) => Some(value.into()),
+                    _ => None,
+                },
+            }),
+            EventKind::Context { context_id, .. } => return self.contexts.push(context_id),
+            EventKind::Cycles(cycles) => {
+                self.cycles += cycles;
+                return;
+            }
+            // Cycles before it are no instruction's.
+            EventKind::TraceOn(_) => {
+                self.cycles = 0;
+                self.starts += 1;
+                return;
+            }
+            EventKind::Timestamp(time) => return self.timestamps.push(time),
+            EventKind::Trigger => {
+                self.triggers += 1;
+                return;
+            }
+            EventKind::Exception { exception: None, .. } => return,
+        };
+        self.path.steps.push(step);
+    }
+}
+
+/// Where two paths differ first, apart from the steps that say a context ID; `None` where they are the same.
+#[must_use]
+pub fn first_difference(profile: Profile, told: &Path, found: &Path) -> Option<Difference> {
+    let text = |path: &Path| {
+        let mut path = path.clone();
+        path.steps.retain(|step| !matches!(step, Step::ContextId(_)));
+        Record::of_path(profile, &path).to_string()
+    };
+    let (told, found) = (text(told), text(found));
+    let (mut told, mut found) = (told.lines(), found.lines());
+    let mut line = 0;
+    loop {
+        line += 1;
+        match (told.next(), found.next()) {
+            (None, None) => return None,
+            (told, found) if told == found => {}
+            (told, found) => {
+                let own = |line: Option<&str>| line.map(str::to_owned);
+                return Some(Difference { line, told: own(told), found: own(found) });
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let line = |line: &Option<String>| line.clone().unwrap_or_else(|| "nothing".to_owned());
+        write!(f, "line {}: told {}, found {}", self.line, line(&self.told), line(&self.found))
+    }
+}

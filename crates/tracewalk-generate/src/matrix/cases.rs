@@ -1,0 +1,162 @@
+//! All combinations.
+
+use tracewalk::protocol::ISyncReason;
+
+use super::{Beside, Case, Packing, PathFrom, Unit, etmcr};
+use crate::etmv3::Cancel;
+use crate::trace::Pauses;
+
+/// The programs, by the processors that could run them.
+const M_PROFILE: [&str; 4] = ["m0", "m3", "m4", "rust-m3"];
+const AR_PROFILE: [&str; 3] = ["a9", "a15", "rust-a9"];
+/// Programs for ARMv6-M run on every M-profile processor.
+const WITH_MTB: [&str; 5] = ["m0", "m0-crash", "m3", "m4", "rust-m3"];
+
+/// How many paths are wandered through each program.
+const WALKS: u32 = 2;
+
+/// ETMIDR of a Cortex-A7 with the alternative encoding of addresses.
+const ALTERNATIVE: u32 = 0x411c_f250;
+
+const CANCELS: [Cancel; 3] = [Cancel::Never, Cancel::Multiple, Cancel::Always];
+const PACKINGS: [Packing; 3] = [Packing::Raw, Packing::Frames, Packing::Port];
+
+/// What is sent beside, in combinations in which everything meets everything.
+fn besides() -> Vec<Beside> {
+    let pauses = |traced, untraced, reason| Some(Pauses { traced, untraced, reason });
+    let all_pauses = [
+        None,
+        pauses(700, 90, ISyncReason::Overflow),
+        pauses(53, 31, ISyncReason::Enabled),
+        pauses(311, 400, ISyncReason::DebugExit),
+    ];
+    let mut all = Vec::new();
+    for synchronise_every in [None, Some(0), Some(50), Some(1024)] {
+        for timestamp_every in [None, Some(100)] {
+            for (trigger_every, pauses) in [None, Some(70)].into_iter().zip([all_pauses[0], all_pauses[1]]) {
+                all.push(Beside { synchronise_every, timestamp_every, trigger_every, pauses });
+            }
+        }
+        all.push(Beside {
+            synchronise_every,
+            trigger_every: Some(13),
+            pauses: all_pauses[2],
+            ..Beside::default()
+        });
+        all.push(Beside { synchronise_every, pauses: all_pauses[3], ..Beside::default() });
+    }
+    all
+}
+
+/// Every combination of bits.
+fn registers(bits: &[u32], context_ids: &[u32]) -> Vec<u32> {
+    let mut all = context_ids.iter().map(|context_id| context_id << etmcr::CONTEXT_ID).collect::<Vec<_>>();
+    for bit in bits {
+        all = all.iter().flat_map(|value| [*value, value | bit]).collect();
+    }
+    all
+}
+
+fn units_for_m() -> Vec<Unit> {
+    let mut units = Vec::new();
+    for (cpu, etmidr) in [("cortex-m3", None), ("cortex-m4", None), ("cortex-m3", Some(0x4114_f242))] {
+        for etmcr in registers(&[etmcr::BRANCH_BROADCAST], &[0]) {
+            for cancel in CANCELS {
+                for tail_chaining_follows in [false, true] {
+                    units.push(Unit::Etmv3 {
+                        cpu: cpu.to_owned(),
+                        etmcr,
+                        etmidr,
+                        cancel,
+                        tail_chaining_follows,
+                        deprecated_exceptions: false,
+                    });
+                }
+            }
+        }
+    }
+    units
+}
+
+fn units_for_ar() -> Vec<Unit> {
+    use etmcr::{BRANCH_BROADCAST, CYCLE_ACCURATE, DATA_ADDRESSES, DATA_VALUES, RETURN_STACK};
+    let etmv3 = |cpu: &str, etmcr, etmidr, cancel, deprecated_exceptions| Unit::Etmv3 {
+        cpu: cpu.to_owned(),
+        etmcr,
+        etmidr,
+        cancel,
+        tail_chaining_follows: false,
+        deprecated_exceptions,
+    };
+    let mut units = Vec::new();
+    let all = registers(&[BRANCH_BROADCAST, CYCLE_ACCURATE, DATA_ADDRESSES, DATA_VALUES], &[0, 1, 2, 3]);
+    for cancel in CANCELS {
+        for etmidr in [None, Some(ALTERNATIVE)] {
+            units.extend(all.iter().map(|&etmcr| etmv3("cortex-a7", etmcr, etmidr, cancel, false)));
+        }
+        for (cpu, deprecated) in [("cortex-a8", false), ("arm1136", true), ("arm926", false)] {
+            let few = registers(&[BRANCH_BROADCAST, DATA_ADDRESSES | DATA_VALUES], &[0, 3]);
+            units.extend(few.iter().map(|&etmcr| etmv3(cpu, etmcr, None, cancel, deprecated)));
+        }
+    }
+    for cpu in ["cortex-a9", "cortex-a15"] {
+        let pft = |etmcr, depth| Unit::Pft { cpu: cpu.to_owned(), etmcr, depth };
+        let context_ids = [0, 1, 2, 3];
+        units.extend(
+            registers(&[CYCLE_ACCURATE, BRANCH_BROADCAST], &context_ids)
+                .into_iter()
+                .map(|etmcr| pft(etmcr, 1)),
+        );
+        // Branch broadcast and the return stack together are unpredictable (IHI 0035B, 4.13).
+        for etmcr in registers(&[CYCLE_ACCURATE], &context_ids) {
+            units.extend([1, 2, 4, 16].map(|depth| pft(etmcr | RETURN_STACK, depth)));
+        }
+    }
+    units
+}
+
+/// Where every packet has a synchronisation before it, the trace is so much the same at every alignment that the search for
+/// lost frames finds some in a buffer where none are lost. No trace unit is set up like that.
+fn packings(beside: &Beside) -> &'static [Packing] {
+    if beside.synchronise_every == Some(0) { &[Packing::Raw, Packing::Port] } else { &PACKINGS }
+}
+
+/// ETMv3 has timestamps from version 3.5 on.
+fn is_possible(unit: &Unit, beside: &Beside) -> bool {
+    let old = unit.etmv3_config().is_some_and(|config| config.minor_version < 5);
+    beside.timestamp_every.is_none() || !old
+}
+
+/// Every case. Their order is always the same.
+#[must_use]
+pub fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let paths = || std::iter::once(PathFrom::Record).chain((0..WALKS).map(PathFrom::Wander));
+    for (programs, units) in [(&M_PROFILE[..], units_for_m()), (&AR_PROFILE[..], units_for_ar())] {
+        for program in programs {
+            for (path, unit) in paths().flat_map(|path| units.iter().map(move |unit| (path, unit.clone()))) {
+                for beside in besides().into_iter().filter(|beside| is_possible(&unit, beside)) {
+                    cases.extend(packings(&beside).iter().map(|&packing| Case {
+                        program: (*program).to_owned(),
+                        path,
+                        unit: unit.clone(),
+                        beside,
+                        packing,
+                    }));
+                }
+            }
+        }
+    }
+    for program in WITH_MTB {
+        for (path, exponent) in paths().flat_map(|path| (4..20).map(move |exponent| (path, exponent))) {
+            cases.extend([false, true].map(|branches_to_next| Case {
+                program: program.to_owned(),
+                path,
+                unit: Unit::Mtb { exponent, branches_to_next },
+                beside: Beside::default(),
+                packing: Packing::Raw,
+            }));
+        }
+    }
+    cases
+}

@@ -1,0 +1,339 @@
+//! Encodes a case, decodes it, and compares.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
+use std::num::NonZeroU32;
+use std::path::{Path as FilePath, PathBuf};
+
+use tracewalk::frame::{
+    Alignment, Deframer, Discontinuity, FormatterOptions, FrameSink, Framing, Owner, Piece,
+};
+use tracewalk::ids::{Address, Isa, Location, TraceId};
+use tracewalk::program::Program;
+use tracewalk::protocol::mtb as mtb_protocol;
+use tracewalk::source::SourceConfig;
+
+use super::{Case, Packing, PathFrom, Unit};
+use crate::container::{self, SourceBytes};
+use crate::elf::{self, Elf};
+use crate::found::{Difference, Found, first_difference};
+use crate::path::{Path, Step};
+use crate::record::{Profile, Record};
+use crate::trace::Trace;
+use crate::wander::Wander;
+use crate::{etmv3, mtb, pft};
+
+/// The example programs, read as they are needed.
+#[derive(Debug)]
+pub struct Programs {
+    folder: PathBuf,
+    read: BTreeMap<String, Known>,
+}
+
+struct Known {
+    elf: Elf,
+    path: Path,
+}
+
+impl fmt::Debug for Known {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} steps", self.path.steps.len())
+    }
+}
+
+/// Why a case failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// It cannot be made.
+    NotMade(String),
+    /// The trace does not tell the path: instruction number this.
+    NotThePath(usize),
+    /// Something was decoded that was not told.
+    Different(Difference),
+    /// A number differs.
+    Count {
+        /// Of what.
+        what: &'static str,
+        /// How many were told.
+        told: u64,
+        /// How many were found.
+        found: u64,
+    },
+    /// Something could not be followed.
+    Gap(String),
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotMade(reason) => write!(f, "cannot be made: {reason}"),
+            Self::NotThePath(number) => write!(f, "instruction {number} of the trace is not the path's"),
+            Self::Different(difference) => difference.fmt(f),
+            Self::Count { what, told, found } => write!(f, "told {told} {what}, found {found}"),
+            Self::Gap(gap) => write!(f, "found a gap: {gap}"),
+        }
+    }
+}
+
+/// How long wandered paths are.
+const WANDERED_STEPS: usize = 4000;
+
+/// The trace ID of the source that is looked at, and of the one beside it.
+const ID: u8 = 0x10;
+const BESIDE: u8 = 0x01;
+
+impl Programs {
+    /// The programs in this folder: `NAME/NAME.elf` and `NAME/NAME.record`.
+    #[must_use]
+    pub fn new(folder: &FilePath) -> Self {
+        Self { folder: folder.to_owned(), read: BTreeMap::new() }
+    }
+
+    fn get(&mut self, name: &str) -> Result<&Known, String> {
+        if !self.read.contains_key(name) {
+            let known = self.read(name).map_err(|error| format!("{name}: {error}"))?;
+            self.read.insert(name.to_owned(), known);
+        }
+        self.read.get(name).ok_or_else(|| format!("{name} is missing"))
+    }
+
+    fn read(&self, name: &str) -> Result<Known, Box<dyn std::error::Error>> {
+        let file = |end: &str| self.folder.join(name).join(format!("{name}.{end}"));
+        let mut elf = elf::read(&std::fs::read(file("elf"))?)?;
+        if elf.profile == Profile::M {
+            elf.program.set_vector_table(Address(0));
+        }
+        let record = Record::parse(&std::fs::read_to_string(file("record"))?)?;
+        let path = Path::expand(&record, &elf.program)?;
+        Ok(Known { elf, path })
+    }
+
+    /// Encodes and decodes a case; how many instructions were found where all is well.
+    pub fn check(&mut self, case: &Case) -> Result<u64, Failure> {
+        let Known { elf, path } = self.get(&case.program).map_err(Failure::NotMade)?;
+        let wandered;
+        let path = match case.path {
+            PathFrom::Record => path,
+            PathFrom::Wander(seed) => {
+                wandered = wander(elf, path, seed);
+                &wandered
+            }
+        };
+        let Told { config, trace, bytes } = tell(case, elf, path).map_err(Failure::NotMade)?;
+        if !told_is_of(&trace.told, path, case) {
+            let number = first_not_told(&trace.told, path);
+            return Err(Failure::NotThePath(number));
+        }
+        let found = Found::of(&config, &bytes, &elf.program);
+        compare(case, &config, elf.profile, &trace, &found)?;
+        Ok(found.path.instructions().count() as u64)
+    }
+}
+
+/// A path that nobody executed.
+fn wander(elf: &Elf, recorded: &Path, seed: u32) -> Path {
+    let start =
+        recorded.instructions().next().map_or(Location::new(Address(0), Isa::T32), |first| first.location());
+    let mut handlers = BTreeMap::new();
+    for step in &recorded.steps {
+        if let Step::Exception(taken) = step {
+            handlers.insert(taken.exception.number(), (taken.exception, taken.handler));
+        }
+    }
+    let wander = Wander {
+        program: &elf.program,
+        profile: elf.profile,
+        start,
+        handlers: handlers.into_values().collect(),
+        steps: WANDERED_STEPS,
+    };
+    let mut state = seed.wrapping_mul(2_654_435_769).wrapping_add(1);
+    wander.path(&mut || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state
+    })
+}
+
+/// A trace as the decoder gets it.
+struct Told {
+    config: SourceConfig,
+    trace: Trace,
+    /// The source's bytes, unpacked again.
+    bytes: Vec<u8>,
+}
+
+fn tell(case: &Case, elf: &Elf, path: &Path) -> Result<Told, String> {
+    let (config, trace) = encode(case, &elf.program, path)?;
+    let bytes = if matches!(case.unit, Unit::Mtb { .. }) {
+        trace.bytes.clone()
+    } else {
+        unpacked(case.packing, &trace.bytes)?
+    };
+    Ok(Told { config, trace, bytes })
+}
+
+fn encode(case: &Case, program: &Program, path: &Path) -> Result<(SourceConfig, Trace), String> {
+    let beside = &case.beside;
+    match &case.unit {
+        Unit::Etmv3 { cancel, tail_chaining_follows, deprecated_exceptions, .. } => {
+            let config = case.unit.etmv3_config().ok_or("no such configuration")?;
+            let options = etmv3::Options {
+                synchronise_every: beside.synchronise_every,
+                timestamp_every: beside.timestamp_every,
+                trigger_every: beside.trigger_every,
+                pauses: beside.pauses,
+                cancel: *cancel,
+                tail_chaining_cancels: !tail_chaining_follows,
+                deprecated_exceptions: *deprecated_exceptions,
+                ..etmv3::Options::default()
+            };
+            let mut trace =
+                etmv3::encode(path, program, &config, &options).map_err(|error| error.to_string())?;
+            for step in &mut trace.told.steps {
+                if let Step::Access(access) = step {
+                    access.address = if config.data.addresses { access.address } else { Address(0) };
+                    access.value = access.value.filter(|_| config.data.values);
+                }
+            }
+            Ok((SourceConfig::Etmv3(config), trace))
+        }
+        Unit::Pft { depth, .. } => {
+            let config = case.unit.pft_config().ok_or("no such configuration")?;
+            let options = pft::Options {
+                synchronise_every: beside.synchronise_every,
+                timestamp_every: beside.timestamp_every,
+                trigger_every: beside.trigger_every,
+                pauses: beside.pauses,
+                return_stack_depth: *depth,
+                ..pft::Options::default()
+            };
+            let trace = pft::encode(path, program, &config, &options).map_err(|error| error.to_string())?;
+            Ok((SourceConfig::Pft(config), trace))
+        }
+        Unit::Mtb { exponent, branches_to_next } => {
+            let size = mtb_protocol::BufferSize::new(1 << exponent).ok_or("no such size")?;
+            let options = mtb::Options {
+                writes_branches_to_next: *branches_to_next,
+                ..mtb::Options::new(size, Address(0x2000_0000))
+            };
+            let buffer = mtb::encode(path, program, &options).map_err(|error| error.to_string())?;
+            let config = mtb_protocol::Config::from_registers(buffer.registers);
+            let dump = mtb_protocol::order::Dump { data: &buffer.bytes, address: Some(options.memory.base) };
+            let layout =
+                mtb_protocol::order::by_registers(dump, &config).map_err(|error| error.to_string())?;
+            let pieces = layout.pieces.into_iter().filter_map(|piece| buffer.bytes.get(piece.bytes));
+            let bytes = pieces.flatten().copied().collect();
+            let starts = usize::from(!buffer.told.steps.is_empty());
+            let trace = Trace { bytes, told: buffer.told, starts, ..Trace::default() };
+            Ok((SourceConfig::Mtb { halted_at: None }, trace))
+        }
+    }
+}
+
+/// The bytes of the source, after a way through frames.
+fn unpacked(packing: Packing, bytes: &[u8]) -> Result<Vec<u8>, String> {
+    #[derive(Default)]
+    struct Of(Vec<u8>, Option<Discontinuity>);
+    impl FrameSink for Of {
+        fn data(&mut self, owner: Owner, piece: Piece<'_>) {
+            if owner.trace_id().is_some_and(|id| id.get() == ID) {
+                self.0.extend_from_slice(piece.bytes);
+            }
+        }
+        fn discontinuity(&mut self, discontinuity: Discontinuity) {
+            self.1 = Some(discontinuity);
+        }
+    }
+    let every = NonZeroU32::new;
+    let (options, framing) = match packing {
+        Packing::Raw => return Ok(bytes.to_vec()),
+        Packing::Frames => (FormatterOptions::default(), Framing::Buffer),
+        Packing::Port => (
+            FormatterOptions {
+                repeat_id_after: every(8),
+                full_sync_every: every(16),
+                half_sync_every: every(5),
+            },
+            Framing::PortFrom(Alignment::new(0).ok_or("no alignment 0")?),
+        ),
+    };
+    let id = |number| TraceId::new(number).ok_or("no trace ID");
+    let beside = container::itm_text("another source");
+    let sources =
+        [SourceBytes { id: id(ID)?, bytes: bytes.to_vec() }, SourceBytes { id: id(BESIDE)?, bytes: beside }];
+    let mut found = Of::default();
+    let mut deframer = Deframer::new(framing).expecting(sources.iter().map(|source| source.id).collect());
+    deframer.push(&container::frames(&sources, options), &mut found);
+    deframer.finish(&mut found);
+    match found.1 {
+        Some(discontinuity) => Err(format!("found {discontinuity} in the frames")),
+        None => Ok(found.0),
+    }
+}
+
+/// The places that were executed, in order.
+fn places(path: &Path) -> impl Iterator<Item = Location> + '_ {
+    path.instructions().map(|executed| executed.location())
+}
+
+/// Whether what was told is the path, without what cannot be: a pause, the end behind the last proof, and, in a buffer
+/// that goes round, the beginning. It guards against an encoder that leaves something out and does not say so.
+fn told_is_of(told: &Path, path: &Path, case: &Case) -> bool {
+    const LONGEST_TAIL: usize = 1200;
+    // Where nobody executed it, a path may end in a long stretch without anything that is traced.
+    let wanders = case.path != PathFrom::Record;
+    let (told, path) = (places(told).collect::<Vec<_>>(), places(path).collect::<Vec<_>>());
+    if case.beside.pauses.is_some() {
+        let mut rest = path.iter();
+        return told.iter().all(|place| rest.any(|other| other == place));
+    }
+    match case.unit {
+        Unit::Mtb { .. } => told.is_empty() || path.windows(told.len()).rev().any(|part| part == told),
+        _ => path.starts_with(&told) && (wanders || path.len() - told.len() < LONGEST_TAIL),
+    }
+}
+
+fn first_not_told(told: &Path, path: &Path) -> usize {
+    places(told).zip(places(path)).take_while(|(told, path)| told == path).count()
+}
+
+fn compare(
+    case: &Case,
+    config: &SourceConfig,
+    profile: Profile,
+    trace: &Trace,
+    found: &Found,
+) -> Result<(), Failure> {
+    if let Some(difference) = first_difference(profile, &trace.told, &found.path) {
+        return Err(Failure::Different(difference));
+    }
+    if let Some(gap) = found.gaps.first() {
+        return Err(Failure::Gap(format!("{} at {}", gap.reason, gap.span)));
+    }
+    let count = |what, told: u64, found: u64| match told == found {
+        true => Ok(()),
+        false => Err(Failure::Count { what, told, found }),
+    };
+    count("triggers", trace.triggers as u64, found.triggers as u64)?;
+    if !matches!(config, SourceConfig::Mtb { .. }) {
+        count("starts", trace.starts as u64, found.starts as u64)?;
+    }
+    let cycle_accurate = match config {
+        SourceConfig::Etmv3(config) => config.cycle_accurate,
+        SourceConfig::Pft(config) => config.cycle_accurate,
+        SourceConfig::Mtb { .. } => false,
+    };
+    if cycle_accurate && case.beside.pauses.is_none() {
+        count("cycles", trace.cycles, found.cycles)?;
+    }
+    if !found.timestamps.is_sorted() {
+        return Err(Failure::Count {
+            what: "timestamps in order",
+            told: found.timestamps.len() as u64,
+            found: 0,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! The matrix: every program, on every kind of trace unit, in every mode, decoded and compared with what was told.
+//!
+//! [`cases`] makes all of them. A [`Case`] is written as words that name it completely, so that a failure can be
+//! repeated: `a9 wander=7 pft,cpu=cortex-a15,etmcr=0x20001000 depth=4 synchronise=50 container=port`.
+
+mod cases;
+mod check;
+mod text;
+
+use tracewalk::protocol::{etmv3 as etmv3_protocol, pft as pft_protocol};
+
+use crate::etmv3::Cancel;
+use crate::trace::Pauses;
+
+pub use cases::cases;
+pub use check::{Failure, Programs};
+
+/// One combination.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// The example program.
+    pub program: String,
+    /// Where its path comes from.
+    pub path: PathFrom,
+    /// What traces it.
+    pub unit: Unit,
+    /// What it sends beside.
+    pub beside: Beside,
+    /// How the bytes are packed.
+    pub packing: Packing,
+}
+
+/// Where a path comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathFrom {
+    /// What the emulator recorded.
+    Record,
+    /// A walk through the program, by this seed.
+    Wander(u32),
+}
+
+/// A trace unit and its setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// ETMv3.
+    Etmv3 {
+        /// The processor.
+        cpu: String,
+        /// ETMCR.
+        etmcr: u32,
+        /// ETMIDR, where it is not the processor's usual one.
+        etmidr: Option<u32>,
+        /// Which interrupted instructions are traced and cancelled.
+        cancel: Cancel,
+        /// Whether an exception that takes a return's place follows the return.
+        tail_chaining_follows: bool,
+        /// Whether exceptions are named by the deprecated code.
+        deprecated_exceptions: bool,
+    },
+    /// PFT.
+    Pft {
+        /// The processor.
+        cpu: String,
+        /// ETMCR.
+        etmcr: u32,
+        /// The depth of the return stack, where ETMCR switches it on.
+        depth: usize,
+    },
+    /// A micro trace buffer.
+    Mtb {
+        /// The size of the buffer: 2 to this power.
+        exponent: u32,
+        /// Whether branches to the next address make packets.
+        branches_to_next: bool,
+    },
+}
+
+/// What is sent beside the instructions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Beside {
+    /// Bytes between periodic synchronisations.
+    pub synchronise_every: Option<usize>,
+    /// Instructions between timestamps.
+    pub timestamp_every: Option<u64>,
+    /// Instructions between triggers.
+    pub trigger_every: Option<u64>,
+    /// When tracing is switched off.
+    pub pauses: Option<Pauses>,
+}
+
+/// How the bytes get from the trace unit to the decoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// As they are.
+    Raw,
+    /// In the frames of a buffer, beside another source.
+    Frames,
+    /// In the frames of a trace port, with synchronisation, beside another source.
+    Port,
+}
+
+/// ETMCR's bits.
+pub(crate) mod etmcr {
+    pub(crate) const DATA_VALUES: u32 = 1 << 2;
+    pub(crate) const DATA_ADDRESSES: u32 = 1 << 3;
+    pub(crate) const BRANCH_BROADCAST: u32 = 1 << 8;
+    pub(crate) const CYCLE_ACCURATE: u32 = 1 << 12;
+    pub(crate) const CONTEXT_ID: u32 = 14;
+    pub(crate) const RETURN_STACK: u32 = 1 << 29;
+}
+
+impl Unit {
+    fn etmv3_config(&self) -> Option<etmv3_protocol::Config> {
+        let Self::Etmv3 { cpu, etmcr, etmidr, .. } = self else { return None };
+        let registers =
+            etmv3_protocol::Registers { etmcr: Some(*etmcr), etmidr: *etmidr, ..Default::default() };
+        etmv3_protocol::Config::from_registers(registers, etmv3_protocol::Core::named(cpu)).ok()
+    }
+
+    fn pft_config(&self) -> Option<pft_protocol::Config> {
+        let Self::Pft { cpu, etmcr, .. } = self else { return None };
+        let registers = pft_protocol::Registers { etmcr: Some(*etmcr), ..Default::default() };
+        pft_protocol::Config::from_registers(registers, pft_protocol::Core::named(cpu)).ok()
+    }
+}

@@ -1,0 +1,179 @@
+//! Cases as words.
+
+use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
+
+use super::{Beside, Case, Packing, PathFrom, Unit};
+use crate::etmv3::Cancel;
+
+impl Display for Case {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.program)?;
+        if let PathFrom::Wander(seed) = self.path {
+            write!(f, " wander={seed}")?;
+        }
+        match &self.unit {
+            Unit::Etmv3 { cpu, etmcr, etmidr, cancel, tail_chaining_follows, deprecated_exceptions } => {
+                write!(f, " etmv3,cpu={cpu},etmcr={etmcr:#x}")?;
+                if let Some(etmidr) = etmidr {
+                    write!(f, ",etmidr={etmidr:#x}")?;
+                }
+                let cancel =
+                    CANCEL.iter().find(|(_, known)| known == cancel).map_or("never", |(name, _)| name);
+                write!(f, " cancel={cancel}")?;
+                write_flag(f, "tail-chaining-follows", *tail_chaining_follows)?;
+                write_flag(f, "deprecated-exceptions", *deprecated_exceptions)?;
+            }
+            Unit::Pft { cpu, etmcr, depth } => write!(f, " pft,cpu={cpu},etmcr={etmcr:#x} depth={depth}")?,
+            Unit::Mtb { exponent, branches_to_next } => {
+                write!(f, " mtb size={exponent}")?;
+                write_flag(f, "branches-to-next", *branches_to_next)?;
+            }
+        }
+        let Beside { synchronise_every, timestamp_every, trigger_every, pauses } = &self.beside;
+        write_option(f, "synchronise", synchronise_every.as_ref())?;
+        write_option(f, "timestamps", timestamp_every.as_ref())?;
+        write_option(f, "triggers", trigger_every.as_ref())?;
+        write_option(f, "pauses", pauses.as_ref())?;
+        let packing =
+            PACKING.iter().find(|(_, known)| *known == self.packing).map_or("raw", |(name, _)| name);
+        write!(f, " container={packing}")
+    }
+}
+
+fn write_flag(f: &mut Formatter<'_>, name: &str, set: bool) -> fmt::Result {
+    if set { write!(f, " {name}") } else { Ok(()) }
+}
+
+fn write_option(f: &mut Formatter<'_>, name: &str, value: Option<&impl Display>) -> fmt::Result {
+    value.map_or(Ok(()), |value| write!(f, " {name}={value}"))
+}
+
+const CANCEL: [(&str, Cancel); 3] =
+    [("never", Cancel::Never), ("multiple", Cancel::Multiple), ("always", Cancel::Always)];
+
+const PACKING: [(&str, Packing); 3] =
+    [("raw", Packing::Raw), ("frames", Packing::Frames), ("port", Packing::Port)];
+
+impl FromStr for Case {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut words = text.split_whitespace();
+        let program = words.next().ok_or("found no program")?.to_owned();
+        let mut case = Self {
+            program,
+            path: PathFrom::Record,
+            unit: Unit::Mtb { exponent: 12, branches_to_next: false },
+            beside: Beside::default(),
+            packing: Packing::Raw,
+        };
+        for word in words {
+            case.take(word)?;
+        }
+        Ok(case)
+    }
+}
+
+impl Case {
+    fn take(&mut self, word: &str) -> Result<(), String> {
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        match name {
+            "wander" => self.path = PathFrom::Wander(number(word, value)?),
+            "synchronise" => self.beside.synchronise_every = Some(number(word, value)?),
+            "timestamps" => self.beside.timestamp_every = Some(number(word, value)?),
+            "triggers" => self.beside.trigger_every = Some(number(word, value)?),
+            "pauses" => self.beside.pauses = Some(value.parse()?),
+            "container" => self.packing = named(&PACKING, word, value)?,
+            "mtb" => {}
+            _ if word.starts_with("etmv3,") => {
+                let (cpu, etmcr, etmidr) = registers(word)?;
+                self.unit = Unit::Etmv3 {
+                    cpu,
+                    etmcr,
+                    etmidr,
+                    cancel: Cancel::Never,
+                    tail_chaining_follows: false,
+                    deprecated_exceptions: false,
+                };
+            }
+            _ if word.starts_with("pft,") => {
+                let (cpu, etmcr, _) = registers(word)?;
+                self.unit = Unit::Pft { cpu, etmcr, depth: 1 };
+            }
+            _ => self.unit.take(name, word, value)?,
+        }
+        Ok(())
+    }
+}
+
+impl Unit {
+    fn take(&mut self, name: &str, word: &str, value: &str) -> Result<(), String> {
+        match (self, name) {
+            (Self::Etmv3 { cancel, .. }, "cancel") => *cancel = named(&CANCEL, word, value)?,
+            (Self::Etmv3 { tail_chaining_follows, .. }, "tail-chaining-follows") => {
+                *tail_chaining_follows = true
+            }
+            (Self::Etmv3 { deprecated_exceptions, .. }, "deprecated-exceptions") => {
+                *deprecated_exceptions = true
+            }
+            (Self::Pft { depth, .. }, "depth") => *depth = number(word, value)?,
+            (Self::Mtb { exponent, .. }, "size") => *exponent = number(word, value)?,
+            (Self::Mtb { branches_to_next, .. }, "branches-to-next") => *branches_to_next = true,
+            _ => return Err(format!("\"{word}\" says nothing here")),
+        }
+        Ok(())
+    }
+}
+
+/// `cpu`, `etmcr` and `etmidr` behind a protocol's name.
+fn registers(word: &str) -> Result<(String, u32, Option<u32>), String> {
+    let (mut cpu, mut etmcr, mut etmidr) = (None, 0, None);
+    for key in word.split(',').skip(1) {
+        match key.split_once('=') {
+            Some(("cpu", value)) => cpu = Some(value.to_owned()),
+            Some(("etmcr", value)) => etmcr = register(key, value)?,
+            Some(("etmidr", value)) => etmidr = Some(register(key, value)?),
+            _ => return Err(format!("\"{key}\" is no key; there are cpu, etmcr and etmidr")),
+        }
+    }
+    Ok((cpu.ok_or_else(|| format!("\"{word}\" names no cpu"))?, etmcr, etmidr))
+}
+
+fn register(key: &str, value: &str) -> Result<u32, String> {
+    let digits = value.strip_prefix("0x");
+    let number = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    number.ok_or_else(|| format!("\"{key}\": expected a hexadecimal number behind 0x"))
+}
+
+fn number<T: FromStr>(word: &str, value: &str) -> Result<T, String> {
+    value.parse().map_err(|_| format!("\"{word}\": expected a number"))
+}
+
+fn named<T: Copy>(names: &[(&str, T)], word: &str, value: &str) -> Result<T, String> {
+    let found = names.iter().find(|(name, _)| *name == value).map(|(_, known)| *known);
+    found.ok_or_else(|| {
+        let names = names.iter().map(|(name, _)| *name).collect::<Vec<_>>();
+        format!("\"{word}\": expected one of {}", names.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::matrix::{Case, cases};
+
+    #[test]
+    fn every_case_is_read_as_it_is_written() {
+        for case in cases().into_iter().step_by(7) {
+            assert_eq!(case.to_string().parse::<Case>(), Ok(case));
+        }
+    }
+
+    #[test]
+    fn words_that_mean_nothing_are_refused() {
+        let error = |text: &str| text.parse::<Case>().unwrap_err();
+        assert_eq!(error("m3 mtb depth=4"), "\"depth=4\" says nothing here");
+        assert_eq!(error("m3 pft,etmcr=0x1"), "\"pft,etmcr=0x1\" names no cpu");
+        assert_eq!(error("m3 container=box"), "\"container=box\": expected one of raw, frames, port");
+    }
+}

@@ -1,0 +1,190 @@
+//! Paths that nobody executed: a walk through any program on which every turn is a choice.
+//!
+//! An emulator's record says what a program does. A wandered path goes where the program never would: every condition
+//! both ways, indirect branches to anywhere, exceptions between any two instructions. What it keeps to is the
+//! architecture: direct branches lead to their targets, only conditional instructions fail, and returns from
+//! exceptions resume what was interrupted.
+
+use tracewalk::ids::{Address, Exception, Isa, Location};
+use tracewalk::isa::{self, Class, Instruction, Raises, Return};
+use tracewalk::program::Program;
+
+use crate::path::{Executed, Path, Step, Taken};
+use crate::record::Profile;
+
+/// Where to wander.
+#[derive(Clone, Debug)]
+pub struct Wander<'a> {
+    /// The code.
+    pub program: &'a Program,
+    /// Whose exceptions there are.
+    pub profile: Profile,
+    /// Where the path starts.
+    pub start: Location,
+    /// Where each exception's handler starts.
+    pub handlers: Vec<(Exception, Address)>,
+    /// How many steps the path has at most.
+    pub steps: usize,
+}
+
+/// The supervisor call, and the undefined instruction of A and R profile, come from instructions.
+const M_SUPERVISOR_CALL: Exception = Exception::M(11);
+const AR_SUPERVISOR_CALL: Exception = Exception::Ar(10);
+const AR_UNDEFINED: Exception = Exception::Ar(9);
+
+impl Wander<'_> {
+    /// A path; `choose` gives any number for each turn.
+    pub fn path(&self, choose: &mut dyn FnMut() -> u32) -> Path {
+        let mut walker = Walker {
+            wander: self,
+            choose,
+            at: self.start,
+            in_it_block: 0,
+            active: Vec::new(),
+            calls: Vec::new(),
+            steps: Vec::new(),
+        };
+        while walker.steps.len() < self.steps && walker.step() {}
+        Path { steps: walker.steps }
+    }
+}
+
+struct Walker<'a> {
+    wander: &'a Wander<'a>,
+    choose: &'a mut dyn FnMut() -> u32,
+    at: Location,
+    /// How many more instructions an IT instruction makes conditional.
+    in_it_block: u8,
+    /// The active exceptions, and what each interrupted.
+    active: Vec<(Exception, Location)>,
+    /// Where calls return to, newest last.
+    calls: Vec<Location>,
+    steps: Vec<Step>,
+}
+
+/// More calls than this are not remembered.
+const MOST_CALLS: usize = 64;
+
+impl Walker<'_> {
+    /// Goes one step; false where the path cannot go on.
+    fn step(&mut self) -> bool {
+        let Location { address, isa } = self.at;
+        let code = self.wander.program.code(address).unwrap_or_default();
+        let Ok(instruction) = isa::classify(code, address, isa) else { return false };
+        if !matches!(isa, Isa::A32 | Isa::T32) {
+            return false;
+        }
+        let choice = (self.choose)();
+        if choice.is_multiple_of(32)
+            && let Some(exception) = self.interrupt(choice / 32)
+        {
+            self.enter(exception, Some(self.at.address), self.at);
+            return true;
+        }
+        let conditional = instruction.conditional || self.in_it_block > 0;
+        let passed = !conditional || choice & 0b10 != 0;
+        self.in_it_block = self.in_it_block.saturating_sub(1).max(instruction.it_block);
+        let executed = Executed { address, isa, bytes: instruction.bytes, passed };
+        self.steps.push(Step::Instruction(executed));
+        let next = Location::new(executed.end(), isa);
+        self.at = next;
+        if passed {
+            self.go(&instruction, next, choice >> 2);
+        }
+        true
+    }
+
+    /// An exception that may come between any two instructions and is not active.
+    fn interrupt(&self, choice: u32) -> Option<Exception> {
+        let handlers = &self.wander.handlers;
+        let &(exception, _) = handlers.get(choice as usize % handlers.len().max(1))?;
+        let by_instruction = [M_SUPERVISOR_CALL, AR_SUPERVISOR_CALL, AR_UNDEFINED].contains(&exception);
+        let active = self.active.iter().any(|&(active, _)| active == exception);
+        (!by_instruction && !active && self.active.len() < 8).then_some(exception)
+    }
+
+    fn enter(&mut self, exception: Exception, preferred_return: Option<Address>, interrupted: Location) {
+        let handler = self.wander.handlers.iter().find(|(handled, _)| *handled == exception);
+        let Some(&(_, handler)) = handler else { return };
+        self.steps.push(Step::Exception(Taken { exception, preferred_return, handler }));
+        self.active.push((exception, interrupted));
+        let isa = if self.wander.profile == Profile::M { Isa::T32 } else { Isa::A32 };
+        self.at = Location::new(handler, isa);
+        self.in_it_block = 0;
+    }
+
+    /// What an instruction that was executed does to the path.
+    fn go(&mut self, instruction: &Instruction, next: Location, choice: u32) {
+        if let Some(raises) = instruction.raises {
+            return self.raise(raises, instruction, next);
+        }
+        let target = match instruction.class {
+            Class::Other | Class::Barrier(_) => return,
+            Class::Direct(target) => target,
+            Class::Indirect if self.returns(instruction, choice) => return,
+            Class::Indirect => match self.calls.pop().filter(|_| choice & 0b11 != 0) {
+                Some(called) => called,
+                None => self.anywhere(),
+            },
+        };
+        if instruction.link && self.calls.len() < MOST_CALLS {
+            self.calls.push(next);
+        }
+        self.at = target;
+        self.in_it_block = 0;
+    }
+
+    fn raise(&mut self, raises: Raises, instruction: &Instruction, next: Location) {
+        let own = next.address.0.wrapping_sub(u32::from(instruction.bytes));
+        let (exception, resumes) = match (raises, self.wander.profile) {
+            (Raises::SupervisorCall, Profile::M) => (M_SUPERVISOR_CALL, next.address),
+            (Raises::SupervisorCall, Profile::Ar) => (AR_SUPERVISOR_CALL, next.address),
+            (Raises::Undefined, Profile::Ar) => (AR_UNDEFINED, Address(own)),
+            _ => return,
+        };
+        let handled = self.wander.handlers.iter().any(|(handled, _)| *handled == exception);
+        if handled && !self.active.iter().any(|&(active, _)| active == exception) {
+            self.enter(exception, Some(resumes), Location::new(resumes, next.isa));
+        }
+    }
+
+    /// Whether the branch returns from an exception, which it then has done.
+    fn returns(&mut self, instruction: &Instruction, choice: u32) -> bool {
+        let can = match self.wander.profile {
+            Profile::M => instruction.returns == Some(Return::Function),
+            Profile::Ar => instruction.returns == Some(Return::Exception),
+        };
+        if !can || self.active.is_empty() {
+            // Without an exception an instruction that only returns from one goes anywhere, and still counts as a return.
+            if can && self.wander.profile == Profile::Ar {
+                self.steps.push(Step::ExceptionReturn);
+            }
+            return false;
+        }
+        if self.wander.profile == Profile::M && choice & 0b100 == 0 {
+            return false;
+        }
+        let Some((_, interrupted)) = self.active.pop() else { return false };
+        self.steps.push(Step::ExceptionReturn);
+        let chained = self.interrupt(choice >> 4).filter(|_| choice & 0b1000 == 0);
+        match chained.filter(|_| self.wander.profile == Profile::M) {
+            Some(exception) => self.enter(exception, None, interrupted),
+            None => self.at = interrupted,
+        }
+        true
+    }
+
+    /// A place in the code.
+    fn anywhere(&mut self) -> Location {
+        let choice = (self.choose)();
+        let regions = self.wander.program.regions();
+        let Some(region) = regions.get((choice >> 24) as usize % regions.len().max(1)) else {
+            return self.at;
+        };
+        let bytes = u32::try_from(region.bytes().len()).unwrap_or(u32::MAX);
+        let thumb = self.wander.profile == Profile::M || choice & 1 == 0;
+        let isa = if thumb { Isa::T32 } else { Isa::A32 };
+        let at = region.start().plus((choice >> 1 & 0x7f_ffff) % bytes.max(1));
+        Location::new(at.aligned_for(isa), isa)
+    }
+}

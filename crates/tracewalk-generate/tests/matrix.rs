@@ -1,0 +1,24 @@
+//! A part of the matrix of programs, trace units and modes, small enough for a debug build: `cargo xtask matrix` checks
+//! more of it, and with `--all` everything.
+
+use std::path::PathBuf;
+
+use tracewalk_generate::matrix::{Programs, cases};
+
+/// One case in so many: a prime, so that in the end every value of a dimension meets every value of every other one.
+const STEP: usize = 4001;
+
+#[test]
+fn what_was_told_is_found_in_every_kind_of_trace() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware");
+    let mut programs = Programs::new(&folder);
+    let (mut checked, mut instructions) = (0, 0);
+    for case in cases().iter().step_by(STEP) {
+        match programs.check(case) {
+            Ok(found) => instructions += found,
+            Err(failure) => panic!("cargo xtask matrix {case}\n    {failure}"),
+        }
+        checked += 1;
+    }
+    assert!(checked > 80 && instructions > 100_000, "{checked} cases, {instructions} instructions");
+}
