@@ -1,0 +1,170 @@
+//! Files: whatever they hold, the answer is a value or a sentence.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tracewalk::ids::Address;
+use tracewalk_input::Bytes;
+use tracewalk_input::capture::dump::MemoryDump;
+use tracewalk_input::capture::wire::{self, Recording, Role, Wire, WireOptions};
+use tracewalk_input::capture::{Capture, CaptureError};
+use tracewalk_input::image::{Image, ImageKind, Memory};
+use tracewalk_input::symbols::Symbols;
+use tracewalk_report::analysis::coverage::{Coverage, Tracefile};
+
+use crate::input::Input;
+
+/// A message is one line that says something.
+fn is_sentence(message: &str) {
+    assert!(!message.is_empty() && !message.contains('\n'), "{message:?}");
+}
+
+/// An ELF file's code, symbols and source lines.
+pub fn elf(data: &[u8]) {
+    let image = match Image::from_bytes(Path::new("fuzz.elf"), &ImageKind::Elf, data.to_vec()) {
+        Ok(image) => image,
+        Err(error) => return is_sentence(&error.to_string()),
+    };
+    let mut memory = Memory::default();
+    if let Err(error) = memory.add(Arc::new(image)) {
+        return is_sentence(&error.to_string());
+    }
+    let symbols = Symbols::of(&memory);
+    symbols.notes().iter().for_each(|note| is_sentence(&note.problem));
+    let _ = symbols.vector_table(&memory.program, symbols.profile());
+    let mut lines = symbols.source_lines();
+    for region in memory.program.regions().iter().take(4) {
+        let bytes = u32::try_from(region.bytes().len()).unwrap_or(u32::MAX);
+        for at in [0, 2, 4, bytes / 2, bytes.saturating_sub(2)] {
+            let at = region.start().plus(at);
+            let _ = (symbols.function_at(at), symbols.isa_at(at), symbols.content_at(at));
+            let _ = lines.lines_for(at);
+        }
+        let _ = lines.rows(region.start()..region.start().plus(bytes.min(4096)));
+    }
+    lines.notes().iter().for_each(|note| is_sentence(&note.problem));
+}
+
+/// A directory of this process for the files of one input.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("tracewalk-fuzz-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("the temporary directory is writable");
+        Self(path)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        std::fs::write(self.0.join(name), bytes).expect("the temporary directory is writable");
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn opened(capture: Result<Capture, CaptureError>) {
+    match capture {
+        Ok(capture) => {
+            capture.notes.iter().for_each(|note| is_sentence(&note.to_string()));
+            for source in capture.sources() {
+                let _ = capture.images_for(source).count();
+            }
+        }
+        Err(error) => is_sentence(&error.to_string()),
+    }
+}
+
+/// The files of a snapshot, one behind the other with a line of `@` between two.
+pub fn snapshot(data: &[u8]) {
+    const NAMES: [&str; 5] = ["snapshot.ini", "trace.ini", "device1.ini", "device2.ini", "trace.bin"];
+    let folder = Folder::new();
+    let text = String::from_utf8_lossy(data);
+    for (name, part) in NAMES.iter().zip(text.split("@\n")) {
+        folder.write(name, part.as_bytes());
+    }
+    opened(Capture::open(&folder.0));
+}
+
+/// A `capture.toml` beside a file of trace bytes.
+pub fn description(data: &[u8]) {
+    let folder = Folder::new();
+    folder.write("capture.toml", data);
+    folder.write("trace.bin", &[0; 32]);
+    opened(Capture::open(&folder.0.join("capture.toml")));
+}
+
+/// A recording of a logic analyser: `.sr`, VCD or CSV.
+pub fn recording(data: &[u8]) {
+    let mut input = Input(data);
+    let options = WireOptions {
+        wire: match input.byte() % 4 {
+            0 => None,
+            1 => Some(Wire::Uart),
+            2 => Some(Wire::Manchester),
+            _ => Some(Wire::Port),
+        },
+        baud: input.flag().then(|| u64::from(input.word())),
+        channels: if input.flag() { vec![("D0".to_owned(), Role::Swo)] } else { Vec::new() },
+    };
+    let recording = match Recording::from_bytes(Path::new("fuzz"), input.0.to_vec().into()) {
+        Ok(Some(recording)) => recording,
+        Ok(None) => return,
+        Err(error) => return is_sentence(&error.to_string()),
+    };
+    match wire::read(&recording, &options) {
+        Ok((bytes, reading)) => {
+            let _ = (bytes.len(), reading.bits_per_second());
+        }
+        Err(error) => is_sentence(&error.to_string()),
+    }
+}
+
+/// Memory as a debugger wrote it down.
+pub fn dump(data: &[u8]) {
+    match MemoryDump::read(Path::new("fuzz"), &Bytes::from(data.to_vec())) {
+        Ok(Some(dump)) => {
+            assert!(!dump.pieces.is_empty());
+            // Every byte was written down in the file by at least one bit.
+            assert!(dump.bytes() <= 8 * data.len() as u64, "{} bytes", dump.bytes());
+            for piece in &dump.pieces {
+                let _ = piece.word(piece.address.unwrap_or(Address(0)));
+            }
+        }
+        Ok(None) => {}
+        Err(error) => is_sentence(&error.to_string()),
+    }
+}
+
+/// Saved coverage, and LCOV tracefiles.
+pub fn coverage(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    match Coverage::read(&text) {
+        Ok(collected) => {
+            let mut saved = Vec::new();
+            collected.save(&mut saved).expect("memory takes everything");
+            let saved = String::from_utf8(saved).expect("what is saved is text");
+            let again = Coverage::read(&saved).expect("what was saved can be read");
+            let mut twice = Vec::new();
+            again.save(&mut twice).expect("memory takes everything");
+            assert_eq!(saved.as_bytes(), twice, "saving what was saved changes it");
+        }
+        Err(error) => is_sentence(&error.to_string()),
+    }
+    if let Err(error) = Tracefile::read(&text) {
+        is_sentence(&error.to_string());
+    }
+}
+
+/// A chip's description.
+pub fn svd(data: &[u8]) {
+    match tracewalk_input::svd::InterruptNames::from_bytes(Path::new("fuzz.svd"), data) {
+        Ok(interrupts) => {
+            let _ = interrupts.iter().count();
+        }
+        Err(error) => is_sentence(&error.to_string()),
+    }
+}

@@ -1,0 +1,50 @@
+//! An input's bytes, taken from the front as choices. Where they end, every choice is 0.
+
+use tracewalk::protocol::{Registers, etmv3, pft};
+
+pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Input<'a> {
+    pub(crate) fn byte(&mut self) -> u8 {
+        let Some((&first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        first
+    }
+
+    pub(crate) fn flag(&mut self) -> bool {
+        self.byte() & 1 != 0
+    }
+
+    pub(crate) fn half(&mut self) -> u16 {
+        u16::from_le_bytes([self.byte(), self.byte()])
+    }
+
+    pub(crate) fn word(&mut self) -> u32 {
+        u32::from(self.half()) | u32::from(self.half()) << 16
+    }
+
+    /// At most `most` bytes from the front.
+    pub(crate) fn bytes(&mut self, most: usize) -> &'a [u8] {
+        let (first, rest) = self.0.split_at(most.min(self.0.len()));
+        self.0 = rest;
+        first
+    }
+
+    /// Any registers, or only a processor's name.
+    fn registers(&mut self) -> Registers {
+        let mut register = || self.flag().then(|| self.word());
+        Registers { etmcr: register(), etmidr: register(), etmccer: register(), etmtraceidr: None }
+    }
+
+    pub(crate) fn etmv3(&mut self) -> Option<etmv3::Config> {
+        let names = etmv3::Core::names().collect::<Vec<_>>();
+        let core = names.get(usize::from(self.byte())).and_then(|name| etmv3::Core::named(name));
+        etmv3::Config::from_registers(self.registers(), core).ok()
+    }
+
+    pub(crate) fn pft(&mut self) -> Option<pft::Config> {
+        let names = pft::Core::names().collect::<Vec<_>>();
+        let core = names.get(usize::from(self.byte())).and_then(|name| pft::Core::named(name));
+        pft::Config::from_registers(self.registers(), core).ok()
+    }
+}

@@ -1,0 +1,19 @@
+//! What the fuzz targets do with their bytes.
+//!
+//! Each function takes any bytes and must return: no panic, no endless loop, bounded memory, and the properties that
+//! `ARCHITECTURE.md` promises hold. The first bytes of an input choose the configuration, the rest is what a file or a
+//! trace unit would give. `run` builds and runs them; see `docs/reliability.md`.
+#![forbid(unsafe_code)]
+
+mod files;
+mod flow;
+mod frames;
+mod input;
+mod packets;
+mod path;
+
+pub use files::{coverage, description, dump, elf, recording, snapshot, svd};
+pub use flow::flow;
+pub use frames::frames;
+pub use packets::{etmv3, mtb, pft};
+pub use path::path;

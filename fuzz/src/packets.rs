@@ -1,0 +1,126 @@
+//! Packets: they tile the input, any cut gives the same, and what is encoded again is read again.
+
+use tracewalk::ids::Address;
+use tracewalk::program::Program;
+use tracewalk::protocol::{Decode, Item, Packets, etmv3 as etmv3_protocol, mtb as mtb_protocol, pft as pft_protocol};
+use tracewalk::span::Span;
+use tracewalk::flow::runs_straight;
+use tracewalk::ids::{Isa, Location};
+
+use crate::input::Input;
+
+/// A first A-sync, so that the bytes behind it mean something.
+const A_SYNC: [u8; 6] = [0, 0, 0, 0, 0, 0x80];
+
+fn decode<D: Decode>(decoder: D, bytes: &[u8], size: usize) -> Vec<(Item<D::Packet>, Span)> {
+    let mut packets = Packets::new(decoder);
+    let mut items = Vec::new();
+    let mut note = |item, span: Span, part: &[u8]| {
+        assert_eq!(bytes.get(span.start.0 as usize..span.end.0 as usize), Some(part));
+        items.push((item, span));
+    };
+    bytes.chunks(size.max(1)).for_each(|piece| packets.push(piece, &mut note));
+    packets.finish(&mut note);
+    items
+}
+
+/// Decodes whole and in pieces, and checks that the items tile the input.
+fn tiled<D: Decode>(new: impl Fn() -> D, bytes: &[u8], size: usize) -> Vec<(Item<D::Packet>, Span)>
+where
+    D::Packet: PartialEq,
+{
+    let whole = decode(new(), bytes, bytes.len());
+    assert!(whole == decode(new(), bytes, size), "the cut changes the packets");
+    let mut position = 0;
+    for (_, span) in &whole {
+        assert_eq!(span.start.0, position);
+        assert!(span.end.0 > position);
+        position = span.end.0;
+    }
+    assert_eq!(position, bytes.len() as u64);
+    whole
+}
+
+/// The packets up to the first bytes that are none.
+fn packets<P: Copy>(items: &[(Item<P>, Span)]) -> impl Iterator<Item = P> {
+    items.iter().map_while(|(item, _)| match item {
+        Item::Packet(packet) => Some(*packet),
+        _ => None,
+    })
+}
+
+/// Chooses a configuration and how to cut; the rest is trace behind an A-sync.
+fn trace(input: &mut Input<'_>) -> (usize, Vec<u8>) {
+    let size = usize::from(input.byte());
+    let bytes = if input.flag() { [&A_SYNC, input.0].concat() } else { input.0.to_vec() };
+    (size, bytes)
+}
+
+/// ETMv3 packets from any bytes, with any configuration.
+pub fn etmv3(data: &[u8]) {
+    use etmv3_protocol::{Decoder, Encoder};
+    let mut input = Input(data);
+    let Some(config) = input.etmv3() else { return };
+    let (size, bytes) = trace(&mut input);
+    let items = tiled(|| Decoder::new(&config), &bytes, size);
+    let (mut encoder, mut sent, mut again) = (Encoder::new(&config), Vec::new(), Vec::new());
+    for packet in packets(&items) {
+        if encoder.encode(&packet, &mut again).is_err() {
+            break;
+        }
+        sent.push(packet);
+    }
+    let read = decode(Decoder::new(&config), &again, size);
+    assert!(packets(&read).eq(sent), "a packet is not read as it was sent: {again:02x?}");
+}
+
+/// PFT packets from any bytes, with any configuration.
+pub fn pft(data: &[u8]) {
+    use pft_protocol::{Decoder, Encoder};
+    let mut input = Input(data);
+    let Some(config) = input.pft() else { return };
+    let (size, bytes) = trace(&mut input);
+    let items = tiled(|| Decoder::new(&config), &bytes, size);
+    let (mut encoder, mut sent, mut again) = (Encoder::new(&config), Vec::new(), Vec::new());
+    for packet in packets(&items) {
+        if encoder.encode(&packet, &mut again).is_err() {
+            break;
+        }
+        sent.push(packet);
+    }
+    let read = decode(Decoder::new(&config), &again, size);
+    assert!(packets(&read).eq(sent), "a packet is not read as it was sent: {again:02x?}");
+}
+
+/// An MTB's memory: any registers, or none.
+pub fn mtb(data: &[u8]) {
+    use mtb_protocol::order::{Dump, by_evidence, by_registers};
+    use mtb_protocol::{Config, Decoder, Registers};
+    let mut input = Input(data);
+    let registers = Registers {
+        position: input.word(),
+        master: input.word(),
+        flow: input.flag().then(|| input.word()),
+        base: input.flag().then(|| input.word()),
+    };
+    let address = input.flag().then(|| Address(input.word()));
+    let code = input.bytes(64);
+    let mut program = Program::new();
+    let _ = program.add(Address(0x100), code);
+    let items = tiled(|| Decoder, input.0, 3);
+    let again = packets(&items).flat_map(|packet| packet.to_bytes()).collect::<Vec<_>>();
+    assert!(input.0.starts_with(&again));
+    let dump = Dump { data: input.0, address };
+    let pieces = |layout: mtb_protocol::order::Layout| {
+        for piece in &layout.pieces {
+            assert!(input.0.get(piece.bytes.clone()).is_some_and(|bytes| bytes.len() % 8 == 0));
+        }
+    };
+    if let Ok(layout) = by_registers(dump, &Config::from_registers(registers)) {
+        pieces(layout);
+    }
+    let reaches = |from, to| runs_straight(&program, Location::new(from, Isa::T32), to);
+    if let Some(guess) = by_evidence(dump, reaches) {
+        pieces(guess.best.layout);
+    }
+}
