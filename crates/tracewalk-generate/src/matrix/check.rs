@@ -132,8 +132,10 @@ impl Programs {
 
 /// A path that nobody executed.
 fn wander(elf: &Elf, recorded: &Path, seed: u32) -> Path {
-    let start =
-        recorded.instructions().next().map_or(Location::new(Address(0), Isa::T32), |first| first.location());
+    let start = recorded
+        .instructions()
+        .next()
+        .map_or(Location::new(Address(0), Isa::T32), super::super::path::Executed::location);
     let mut handlers = BTreeMap::new();
     for step in &recorded.steps {
         if let Step::Exception(taken) = step {
@@ -275,7 +277,7 @@ fn unpacked(packing: Packing, bytes: &[u8]) -> Result<Vec<u8>, String> {
 
 /// The places that were executed, in order.
 fn places(path: &Path) -> impl Iterator<Item = Location> + '_ {
-    path.instructions().map(|executed| executed.location())
+    path.instructions().map(super::super::path::Executed::location)
 }
 
 /// Whether what was told is the path, without what cannot be: a pause, the end behind the last proof, and, in a buffer

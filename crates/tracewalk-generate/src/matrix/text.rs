@@ -112,10 +112,10 @@ impl Unit {
         match (self, name) {
             (Self::Etmv3 { cancel, .. }, "cancel") => *cancel = named(&CANCEL, word, value)?,
             (Self::Etmv3 { tail_chaining_follows, .. }, "tail-chaining-follows") => {
-                *tail_chaining_follows = true
+                *tail_chaining_follows = true;
             }
             (Self::Etmv3 { deprecated_exceptions, .. }, "deprecated-exceptions") => {
-                *deprecated_exceptions = true
+                *deprecated_exceptions = true;
             }
             (Self::Pft { depth, .. }, "depth") => *depth = number(word, value)?,
             (Self::Mtb { exponent, .. }, "size") => *exponent = number(word, value)?,
