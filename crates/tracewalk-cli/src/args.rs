@@ -236,9 +236,14 @@ pub(crate) struct WorkArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) stats: bool,
 
-    /// How many threads work; 1 is sequential. The output does not depend on it.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Output")]
+    /// How many threads decode program flow, without this as many as there are processors. The output does not depend on it.
+    #[arg(long, value_name = "N", default_value_t = processors(), hide_default_value = true, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Output")]
     pub(crate) threads: u16,
+}
+
+/// How many processors this process may use.
+fn processors() -> u16 {
+    std::thread::available_parallelism().ok().and_then(|count| u16::try_from(count.get()).ok()).unwrap_or(1)
 }
 
 #[derive(Args, Debug)]

@@ -3,6 +3,10 @@
 //! The one place that will decide how work is spread over threads; today it is sequential. What comes out does not
 //! depend on it.
 
+mod parallel;
+mod part;
+mod segment;
+
 use std::io;
 use std::ops::Range;
 
@@ -12,6 +16,9 @@ use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
 use tracewalk::source::{FlowStream, PacketItem, PacketStream, SourceConfig};
 use tracewalk::span::{CaptureOffset, Span, StreamOffset};
+
+pub use parallel::Spread;
+pub use part::{Gathered, Part};
 
 use crate::analysis::Statistics;
 use crate::export::{FlowRecord, PacketRecord};

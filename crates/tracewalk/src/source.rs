@@ -31,6 +31,7 @@
 mod chain;
 mod intern;
 mod memo;
+mod segment;
 #[cfg(test)]
 mod tests;
 
@@ -42,6 +43,7 @@ use crate::protocol::{Describe, Item, Malformation, Packets, etmv3, mtb, pft};
 use crate::span::Span;
 
 use chain::Chain;
+pub use segment::Checkpoint;
 
 /// A source's protocol and its configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -241,6 +243,11 @@ impl FlowStream {
 
     /// Bytes were lost before the next ones.
     pub fn lose_sync(&mut self, program: &Program, sink: &mut impl FnMut(Element)) {
+        self.lose_sync_to(program, sink);
+    }
+
+    /// [`FlowStream::lose_sync`] for one who can take several elements at once.
+    pub fn lose_sync_to(&mut self, program: &Program, sink: &mut impl TakeElements) {
         match &mut self.0 {
             FlowChain::Etmv3(chain) => chain.lose_sync(program, sink),
             FlowChain::Mtb(chain) => chain.lose_sync(program, sink),
@@ -250,6 +257,11 @@ impl FlowStream {
 
     /// The source ends here.
     pub fn finish(&mut self, program: &Program, sink: &mut impl FnMut(Element)) {
+        self.finish_to(program, sink);
+    }
+
+    /// [`FlowStream::finish`] for one who can take several elements at once.
+    pub fn finish_to(&mut self, program: &Program, sink: &mut impl TakeElements) {
         match &mut self.0 {
             FlowChain::Etmv3(chain) => chain.finish(program, sink),
             FlowChain::Mtb(chain) => chain.finish(program, sink),

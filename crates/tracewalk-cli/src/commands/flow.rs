@@ -5,11 +5,12 @@ use std::time::Instant;
 
 use tracewalk_report::analysis::{Statistics, Window};
 use tracewalk_report::export::{
-    CallTree, CallTreeOptions, Export, FlowJsonl, FlowRecord, LastInstructions, Listing, ListingOptions,
-    Nothing, Runs,
+    CallTree, CallTreeOptions, Export, FlowJsonl, FlowRecord, Join, LastInstructions, Listing,
+    ListingOptions, Nothing, Runs,
 };
 
-use super::{follow, print_statistics};
+use super::follow::{self, Following};
+use super::print_statistics;
 use crate::args::{Flow, FlowFormat};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -21,8 +22,28 @@ pub(crate) fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let mut work = Work::open_live(&args.capture, messages)?;
     let mut out = standard_output();
-    let at_once = work.show_at_once(&out);
-    let mut exporter = exporter(args, at_once, &mut out);
+    let total = match (args.format, args.last) {
+        _ if work.is_live() => in_order(args, &mut work, &mut out, messages)?,
+        (FlowFormat::None, None) => in_parts(args, &mut work, &mut Nothing, messages)?,
+        (FlowFormat::Runs, None) => in_parts(args, &mut work, &mut Runs::new(&mut out), messages)?,
+        _ => in_order(args, &mut work, &mut out, messages)?,
+    };
+    out.flush()?;
+    if args.work.stats {
+        print_statistics(&total, start.elapsed(), args.work.threads);
+    }
+    Ok(())
+}
+
+/// Follows all sources, each record handed on in the order of the trace.
+fn in_order(
+    args: &Flow,
+    work: &mut Work,
+    out: &mut Output,
+    messages: &Messages,
+) -> Result<Statistics, Failure> {
+    let at_once = work.show_at_once(out);
+    let mut exporter = exporter(args, at_once, out);
     exporter.begin()?;
     let mut total = Statistics::default();
     let names = (args.format == FlowFormat::Text).then_some(args.source_dirs.as_slice());
@@ -30,15 +51,27 @@ pub(crate) fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
     for index in 0.. {
         let Some(job) = work.jobs.get(index).cloned() else { break };
         let code = work.code(&job, names, messages)?;
-        total.add(&follow::source(&work, &job, code, args.trust_image, &mut *exporter, messages)?);
+        total.add(&follow::source(work, &job, code, args.trust_image, &mut *exporter, messages)?);
         work.end_job(messages)?;
     }
-    drop(exporter);
-    out.flush()?;
-    if args.work.stats {
-        print_statistics(&total, start.elapsed(), args.work.threads);
+    Ok(total)
+}
+
+/// Follows all sources by several threads.
+fn in_parts(
+    args: &Flow,
+    work: &mut Work,
+    exporter: &mut impl Join,
+    messages: &Messages,
+) -> Result<Statistics, Failure> {
+    exporter.begin()?;
+    let mut total = Statistics::default();
+    for job in work.jobs.clone() {
+        let code = work.code(&job, None, messages)?;
+        let following = Following { work, job: &job, trust_image: args.trust_image, messages };
+        total.add(&follow::source_in_parts(following, code, args.work.threads.into(), exporter)?);
     }
-    Ok(())
+    Ok(total)
 }
 
 fn exporter<'a>(args: &Flow, at_once: bool, out: &'a mut Output) -> Box<dyn Export<FlowRecord> + 'a> {

@@ -7,8 +7,8 @@ use tracewalk::program::Program;
 use tracewalk::span::CaptureOffset;
 use tracewalk_report::Code;
 use tracewalk_report::analysis::{Contexts, Contradictions, Gaps, Statistics, Verdict};
-use tracewalk_report::drive::NoProgress;
-use tracewalk_report::export::{Export, FlowRecord};
+use tracewalk_report::drive::{NoProgress, Spread};
+use tracewalk_report::export::{Export, FlowRecord, Join};
 
 use super::{contexts, tell_if_nothing_decoded};
 use crate::failure::Failure;
@@ -17,7 +17,17 @@ use crate::progress::Bar;
 use crate::work::{Job, Work};
 
 /// How much of a capture is decoded to see whether the image fits.
-const PROBE: usize = 4 << 20;
+const PROBE: usize = 1 << 19;
+
+/// A source that is to be followed.
+#[derive(Clone, Copy)]
+pub(super) struct Following<'a> {
+    pub(super) work: &'a Work,
+    pub(super) job: &'a Job,
+    /// Whether the image is followed even where the trace contradicts it.
+    pub(super) trust_image: bool,
+    pub(super) messages: &'a Messages,
+}
 
 /// Follows one source and hands what is found to `exporter`, as a section of its own.
 pub(super) fn source(
@@ -28,9 +38,8 @@ pub(super) fn source(
     exporter: &mut dyn Export<FlowRecord>,
     messages: &Messages,
 ) -> Result<Statistics, Failure> {
-    let fits = trust_image || image_fits(work, job, &code, messages)?;
-    let code =
-        if fits { code } else { Rc::new(Code { interrupts: code.interrupts.clone(), ..Code::unknown() }) };
+    let following = Following { work, job, trust_image, messages };
+    let (code, fits) = following.fitting(code)?;
     let buffer = work.buffer(job);
     let bar = Bar::new(buffer.bytes.len() as u64, messages.quiet());
     let mut gaps = Gaps::default();
@@ -44,16 +53,60 @@ pub(super) fn source(
     })?;
     exporter.end_section()?;
     drop(bar);
-    tell_if_nothing_decoded(job, &statistics, messages);
-    let contradicting =
-        [gaps.contradictions.first.map(|(at, _)| at), gaps.trace_lost.first.map(|(at, ())| at)];
-    if let Some(first) = contradicting.into_iter().flatten().min() {
-        work.reconsider(job, statistics.malformed + gaps.contradictions.count, first, messages);
-    }
-    tell_malformed(job, &statistics, messages);
-    contexts::tell(job, &ran, &code.program, messages);
-    tell_gaps(work, job, (&gaps, &ran), &code.program, fits, messages);
+    following.tell(&statistics, (&gaps, &ran), &code.program, fits);
     Ok(statistics)
+}
+
+/// As [`source`], by several threads.
+pub(super) fn source_in_parts(
+    following: Following<'_>,
+    code: Rc<Code>,
+    threads: usize,
+    exporter: &mut impl Join,
+) -> Result<Statistics, Failure> {
+    let Following { work, job, messages, .. } = following;
+    let (code, fits) = following.fitting(code)?;
+    let buffer = work.buffer(job);
+    let bar = Bar::new(buffer.bytes.len() as u64, messages.quiet());
+    let (mut statistics, mut gaps) = (Statistics::default(), Gaps::default());
+    let mut ran = Contexts::default();
+    exporter.section(&Work::section(job, Rc::clone(&code)))?;
+    let input = work.input(job, &bar);
+    input.flow_parts(&job.config, &code.program, Spread::over(threads), |part| {
+        statistics.add(&part.statistics);
+        gaps.add_part(&part.gaps, |at| CaptureOffset(buffer.file_offset(at)));
+        ran.add_part(&part.contexts);
+        exporter.join(part.part)
+    })?;
+    exporter.end_section()?;
+    drop(bar);
+    following.tell(&statistics, (&gaps, &ran), &code.program, fits);
+    Ok(statistics)
+}
+
+impl Following<'_> {
+    /// The code, unless the trace contradicts it all the time; whether it is the code.
+    fn fitting(self, code: Rc<Code>) -> Result<(Rc<Code>, bool), Failure> {
+        let Self { work, job, trust_image, messages } = self;
+        if trust_image || image_fits(work, job, &code, messages)? {
+            return Ok((code, true));
+        }
+        Ok((Rc::new(Code { interrupts: code.interrupts.clone(), ..Code::unknown() }), false))
+    }
+
+    /// Says what could not be decoded or followed.
+    fn tell(self, statistics: &Statistics, (gaps, ran): (&Gaps, &Contexts), program: &Program, fits: bool) {
+        let Self { work, job, messages, .. } = self;
+        tell_if_nothing_decoded(job, statistics, messages);
+        let contradicting =
+            [gaps.contradictions.first.map(|(at, _)| at), gaps.trace_lost.first.map(|(at, ())| at)];
+        if let Some(first) = contradicting.into_iter().flatten().min() {
+            work.reconsider(job, statistics.malformed + gaps.contradictions.count, first, messages);
+        }
+        tell_malformed(job, statistics, messages);
+        contexts::tell(job, ran, program, messages);
+        tell_gaps(work, job, (gaps, ran), program, fits, messages);
+    }
 }
 
 /// Decodes the beginning without printing it. Where the image contradicts the trace all the time, says so.

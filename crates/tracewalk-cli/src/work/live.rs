@@ -128,6 +128,11 @@ impl Work {
         self.live.as_ref().map(|live| live as &dyn Rest)
     }
 
+    /// Whether the capture is still coming.
+    pub(crate) const fn is_live(&self) -> bool {
+        self.live.is_some()
+    }
+
     /// Lets what is printed be seen as soon as nothing comes, where the capture is still coming. Answers whether it is.
     pub(crate) fn show_at_once(&self, output: &Output) -> bool {
         if let Some(live) = &self.live {

@@ -1,9 +1,13 @@
 //! Under which context IDs and VMIDs code ran.
 
+mod part;
+
 use std::collections::BTreeMap;
 
 use tracewalk::flow::{Element, EventKind, GapReason};
 use tracewalk::ids::{Address, ContextId, Vmid};
+
+pub use part::ContextsPart;
 
 /// What the trace says of the context: the context ID and the VMID, where `None` stands for what it did not say.
 pub type Context = (Option<ContextId>, Option<Vmid>);

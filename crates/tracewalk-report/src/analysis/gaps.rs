@@ -39,9 +39,27 @@ impl<T> GapCount<T> {
         self.count += 1;
         self.first.get_or_insert((at, about));
     }
+
+    /// Adds what was counted in a later part, whose places mean `place`.
+    fn add_part(&mut self, part: Self, place: &impl Fn(CaptureOffset) -> CaptureOffset) {
+        self.count += part.count;
+        if let (None, Some((at, about))) = (&self.first, part.first) {
+            self.first = Some((place(at), about));
+        }
+    }
 }
 
 impl Gaps {
+    /// Adds what was counted in the next part of the trace. `place` says where in the file a byte of the capture stands.
+    pub fn add_part(&mut self, part: &Self, place: impl Fn(CaptureOffset) -> CaptureOffset) {
+        let Self { no_code, undecodable, address_unknown, contradictions, trace_lost } = part;
+        self.no_code.add_part(*no_code, &place);
+        self.undecodable.add_part(*undecodable, &place);
+        self.address_unknown.add_part(*address_unknown, &place);
+        self.contradictions.add_part(*contradictions, &place);
+        self.trace_lost.add_part(*trace_lost, &place);
+    }
+
     /// Looks at an element of program flow.
     pub fn element(&mut self, element: &Element, at: CaptureOffset) {
         let Element::Gap(gap) = element else { return };

@@ -13,7 +13,7 @@ pub mod timeline;
 mod window;
 
 pub use call_stack::{Arrival, CallStack};
-pub use contexts::{Context, Contexts, InContext};
+pub use contexts::{Context, Contexts, ContextsPart, InContext};
 pub use contradictions::{Contradictions, Verdict};
 pub use gaps::{GapCount, Gaps};
 pub use statistics::Statistics;

@@ -30,6 +30,7 @@ use tracewalk::source::PacketItem;
 use tracewalk::span::CaptureOffset;
 
 use crate::Section;
+use crate::drive::Part;
 
 pub use callgrind::write_callgrind;
 pub use cobertura::write_cobertura;
@@ -48,7 +49,7 @@ pub use lcov::write_lcov;
 pub use packets_jsonl::PacketsJsonl;
 pub use pprof::write_pprof;
 pub use profile::{ProfileReport, best_unit};
-pub use runs::Runs;
+pub use runs::{Runs, RunsPart};
 pub use speedscope::write_speedscope;
 pub use text::{
     CallTree, CallTreeOptions, Listing, ListingOptions, PacketsText, ProfileTable, ProfileTextOptions,
@@ -97,6 +98,17 @@ impl<Record, E: Export<Record> + ?Sized> Export<Record> for Box<E> {
     }
 }
 
+/// Something that writes program flow down and can put parts together that were made elsewhere.
+///
+/// The calls come as `begin (section join* end_section)*`.
+pub trait Join: Export<FlowRecord> {
+    /// What is made of a part of the records.
+    type Part: Part;
+
+    /// Writes down the next part of a section.
+    fn join(&mut self, part: Self::Part) -> io::Result<()>;
+}
+
 /// Writes nothing down.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nothing;
@@ -107,6 +119,14 @@ impl<Record> Export<Record> for Nothing {
     }
 
     fn record(&mut self, _: Record) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Join for Nothing {
+    type Part = ();
+
+    fn join(&mut self, (): ()) -> io::Result<()> {
         Ok(())
     }
 }

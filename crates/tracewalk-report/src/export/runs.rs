@@ -7,19 +7,34 @@ use tracewalk::ids::{Address, Isa};
 use tracewalk::isa::Unclassified;
 
 use super::json::{push_decimal, push_hex};
-use super::{Export, FlowRecord};
+use super::{Export, FlowRecord, Join};
 use crate::Section;
+use crate::drive::Part;
 
 /// Writes `runs`.
 #[derive(Debug)]
 pub struct Runs<W> {
     out: W,
-    /// The run that may still grow.
-    open: Option<Run>,
-    /// The lines not yet written out, to write them in few calls.
-    text: Vec<u8>,
+    lines: Lines,
     /// Lines are written out when they come to this many bytes.
     enough: usize,
+}
+
+/// The lines of a part of a section.
+#[derive(Clone, Debug, Default)]
+pub struct RunsPart {
+    /// The run that the part begins with, which the part before may have begun.
+    first: Option<Run>,
+    /// What comes behind it; `None` while nothing has ended it.
+    rest: Option<Lines>,
+}
+
+/// Lines not yet written out, to write them in few calls.
+#[derive(Clone, Debug, Default)]
+struct Lines {
+    text: Vec<u8>,
+    /// The run that may still grow, behind them.
+    open: Option<Run>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +50,7 @@ const ENOUGH: usize = 1 << 14;
 impl<W: Write> Runs<W> {
     /// Writes to `out`.
     pub const fn new(out: W) -> Self {
-        Self { out, open: None, text: Vec::new(), enough: ENOUGH }
+        Self { out, lines: Lines { text: Vec::new(), open: None }, enough: ENOUGH }
     }
 
     /// Keeps no line back, for somebody who waits for the next one.
@@ -44,13 +59,46 @@ impl<W: Write> Runs<W> {
         Self { enough: 1, ..self }
     }
 
-    fn block(&mut self, block: &Block) {
-        match &mut self.open {
-            Some(run) if run.end == block.start && run.isa == block.isa => run.end = block.end,
-            _ => {
-                self.close_run();
-                self.open = Some(Run { start: block.start, end: block.end, isa: block.isa });
-            }
+    fn write_out(&mut self) -> io::Result<()> {
+        self.out.write_all(&self.lines.text)?;
+        self.lines.text.clear();
+        Ok(())
+    }
+}
+
+impl Run {
+    /// Makes the run longer, if `next` goes on where it ends.
+    #[inline]
+    fn grow(&mut self, next: Self) -> bool {
+        let goes_on = self.end == next.start && self.isa == next.isa;
+        if goes_on {
+            self.end = next.end;
+        }
+        goes_on
+    }
+}
+
+impl From<&Block> for Run {
+    #[inline]
+    fn from(block: &Block) -> Self {
+        Self { start: block.start, end: block.end, isa: block.isa }
+    }
+}
+
+impl Lines {
+    fn element(&mut self, element: &Element) {
+        match element {
+            Element::Block(block) => self.run(block.into()),
+            Element::Event(event) => self.event(event.kind),
+            Element::Gap(gap) => self.gap(gap.reason),
+        }
+    }
+
+    #[inline]
+    fn run(&mut self, run: Run) {
+        if !self.open.as_mut().is_some_and(|open| open.grow(run)) {
+            self.close_run();
+            self.open = Some(run);
         }
     }
 
@@ -116,12 +164,6 @@ impl<W: Write> Runs<W> {
             Isa::Jazelle => b" jazelle\n",
         });
     }
-
-    fn write_out(&mut self) -> io::Result<()> {
-        self.out.write_all(&self.text)?;
-        self.text.clear();
-        Ok(())
-    }
 }
 
 impl<W: Write> Export<FlowRecord> for Runs<W> {
@@ -137,17 +179,59 @@ impl<W: Write> Export<FlowRecord> for Runs<W> {
     }
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
-        match record.element {
-            Element::Block(block) => self.block(&block),
-            Element::Event(event) => self.event(event.kind),
-            Element::Gap(gap) => self.gap(gap.reason),
-        }
-        if self.text.len() >= self.enough { self.write_out() } else { Ok(()) }
+        self.lines.element(&record.element);
+        if self.lines.text.len() >= self.enough { self.write_out() } else { Ok(()) }
     }
 
     fn end_section(&mut self) -> io::Result<()> {
-        self.close_run();
+        self.lines.close_run();
         self.write_out()
+    }
+}
+
+impl<W: Write> Join for Runs<W> {
+    type Part = RunsPart;
+
+    fn join(&mut self, part: RunsPart) -> io::Result<()> {
+        let RunsPart { first, rest } = part;
+        if let Some(run) = first {
+            self.lines.run(run);
+        }
+        let Some(Lines { text, open }) = rest else { return Ok(()) };
+        self.lines.close_run();
+        self.write_out()?;
+        self.lines.open = open;
+        self.out.write_all(&text)
+    }
+}
+
+impl Part for RunsPart {
+    #[inline]
+    fn element(&mut self, element: &Element) {
+        match &mut self.rest {
+            Some(lines) => lines.element(element),
+            None => self.begin(element),
+        }
+    }
+}
+
+impl RunsPart {
+    /// Takes an element while nothing has ended the first run.
+    fn begin(&mut self, element: &Element) {
+        if let Element::Block(block) = element {
+            let Some(first) = &mut self.first else {
+                self.first = Some(block.into());
+                return;
+            };
+            if first.grow(block.into()) {
+                return;
+            }
+        }
+        let mut lines = Lines::default();
+        lines.element(element);
+        if lines.open.is_some() || !lines.text.is_empty() {
+            self.rest = Some(lines);
+        }
     }
 }
 
@@ -236,5 +320,35 @@ mod tests {
         let mut out = Vec::new();
         export(&mut Runs::new(&mut out), None, &[block(0, 2, taken())]);
         assert_eq!(out, b"# tracewalk runs 1\nS -\nR 0 2 t32\n");
+    }
+
+    #[test]
+    fn cuts_do_not_show() {
+        let elements = [
+            block(0x100, 0x104, not_taken()),
+            event(EventKind::Timestamp(5)),
+            block(0x104, 0x108, interrupted()),
+            event(EventKind::ExceptionReturn),
+            block(0x108, 0x10a, taken()),
+            block(0x10a, 0x10c, taken()),
+            block(0x200, 0x202, taken()),
+            gap(GapReason::TraceLost),
+            event(EventKind::Cycles(1)),
+        ];
+        let whole = runs(&elements);
+        for first in 0..=elements.len() {
+            for second in first..=elements.len() {
+                let mut out = Vec::new();
+                let mut runs = Runs::new(&mut out);
+                export(&mut runs, TraceId::new(2), &[]);
+                for range in [0..first, first..second, second..elements.len()] {
+                    let mut part = RunsPart::default();
+                    elements[range].iter().for_each(|element| part.element(element));
+                    runs.join(part).unwrap();
+                }
+                runs.end_section().unwrap();
+                assert_eq!(String::from_utf8(out).unwrap(), whole, "cut at {first} and {second}");
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::program::Program;
 use super::element::DataTransfer;
 
 /// What is remembered between transfers.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct DataState {
     /// The load or store of the last transfer, and the address behind that transfer.
     last: Option<(Location, Address)>,

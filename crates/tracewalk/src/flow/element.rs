@@ -18,6 +18,19 @@ pub enum Element {
     Gap(Gap),
 }
 
+impl Element {
+    /// The trace that proves it.
+    #[inline]
+    #[must_use]
+    pub const fn span(&self) -> Span {
+        match self {
+            Self::Block(block) => block.span,
+            Self::Event(event) => event.span,
+            Self::Gap(gap) => gap.span,
+        }
+    }
+}
+
 /// Instructions that were executed one after the other, up to where the trace proves something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {

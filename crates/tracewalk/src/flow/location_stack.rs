@@ -17,6 +17,18 @@ pub(super) struct LocationStack {
     /// How many entries count, at most `DEPTH`.
     count: usize,
     used: Use,
+    history: History,
+}
+
+/// What lies below the entries, and whether it mattered.
+#[derive(Clone, Copy, Debug, Default)]
+struct History {
+    /// Decoding began in the middle: there may be more.
+    unknown: bool,
+    /// It was asked for, in vain, since [`LocationStack::begin_part`].
+    asked: bool,
+    /// The most entries since then: so many push what lies below out.
+    highest: usize,
 }
 
 /// What became of a stack since [`LocationStack::watch`].
@@ -57,7 +69,14 @@ const NOWHERE: Location = Location::new(Address(0), Isa::A32);
 impl LocationStack {
     pub(super) const fn new() -> Self {
         let used = Use { level: 0, lowest: 0, highest: 0, exhausted: false };
-        Self { entries: [NOWHERE; DEPTH], top: 0, count: 0, used }
+        let history = History { unknown: false, asked: false, highest: 0 };
+        Self { entries: [NOWHERE; DEPTH], top: 0, count: 0, used, history }
+    }
+
+    /// A stack of which nothing is known.
+    pub(super) const fn unknown() -> Self {
+        let history = History { unknown: true, asked: false, highest: 0 };
+        Self { history, ..Self::new() }
     }
 
     #[inline]
@@ -69,6 +88,14 @@ impl LocationStack {
         self.count = (self.count + 1).min(DEPTH);
         self.used.level = self.used.level.wrapping_add(1);
         self.used.highest = self.used.highest.max(self.used.level);
+        self.rise_to(self.count);
+    }
+
+    /// There were so many entries: what lies below is forgotten as far as there is no room for it.
+    #[inline]
+    fn rise_to(&mut self, count: usize) {
+        self.history.highest = self.history.highest.max(count);
+        self.history.unknown &= count < DEPTH;
     }
 
     #[inline]
@@ -87,6 +114,7 @@ impl LocationStack {
     pub(super) fn newest(&mut self) -> Option<Location> {
         if self.count == 0 {
             self.used.exhausted = true;
+            self.history.asked |= self.history.unknown;
             return None;
         }
         self.used.lowest = self.used.lowest.min(self.used.level.wrapping_sub(1));
@@ -96,6 +124,51 @@ impl LocationStack {
     pub(super) fn clear(&mut self) {
         self.count = 0;
         self.used.exhausted = true;
+        self.history.unknown = false;
+    }
+
+    /// From here on [`LocationStack::was_asked`] tells whether what lies below was asked for.
+    pub(super) fn begin_part(&mut self) {
+        self.history.asked = false;
+        self.history.highest = self.count;
+    }
+
+    /// Whether what lies below was asked for.
+    pub(super) const fn was_asked(&self) -> bool {
+        self.history.asked
+    }
+
+    /// Whether this is what `guess` is, which may know less of what lies below.
+    pub(super) fn proves(&self, guess: &Self) -> bool {
+        let same = (0..guess.count).all(|depth| self.at_depth(depth) == guess.at_depth(depth));
+        same && guess.count <= self.count && (guess.history.unknown || guess.count == self.count)
+    }
+
+    /// This stack, when what was done in some parts is done to it: it [proves](Self::proves) what `guess` was before them,
+    /// and this is what it was behind each of them, in which nothing was [asked](Self::was_asked).
+    pub(super) fn continued<'a>(&self, guess: &Self, parts: impl Iterator<Item = &'a Self>) -> Self {
+        let (mut highest, mut end) = (guess.count, guess);
+        for part in parts {
+            highest = highest.max(part.history.highest);
+            end = part;
+        }
+        let mut stack = Self::new();
+        if end.history.unknown {
+            let below = (self.count - guess.count).min(DEPTH - highest);
+            let below = (guess.count..guess.count + below).rev().filter_map(|depth| self.at_depth(depth));
+            below.for_each(|location| stack.push(location));
+        }
+        (0..end.count)
+            .rev()
+            .filter_map(|depth| end.at_depth(depth))
+            .for_each(|location| stack.push(location));
+        stack
+    }
+
+    /// The entry below so many others.
+    fn at_depth(&self, depth: usize) -> Option<Location> {
+        let place = (self.top + 2 * DEPTH - 1 - depth) % DEPTH;
+        self.entries.get(place).copied().filter(|_| depth < self.count)
     }
 
     /// From here on [`LocationStack::exchange_since`] tells what became of the stack.
@@ -137,6 +210,7 @@ impl LocationStack {
     /// Does what the exchange says, which is [allowed](LocationStack::allows).
     #[inline]
     pub(super) fn apply(&mut self, exchange: &Exchange) {
+        self.rise_to(self.count + exchange.rise);
         // What was pushed and popped in between may have pushed the oldest ones out.
         self.count = self.count.min(DEPTH - exchange.rise) - exchange.taken.count;
         self.top = (self.top + DEPTH - exchange.taken.count) % DEPTH;

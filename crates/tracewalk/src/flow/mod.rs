@@ -15,6 +15,7 @@ mod graph;
 mod handover;
 mod location_stack;
 mod passage;
+mod segment;
 pub(crate) mod state;
 mod straight;
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Elements given several at once.
 
-use crate::span::StreamOffset;
+use crate::span::{Span, StreamOffset};
 
 use super::element::{Block, Element, Event, Gap};
 
@@ -73,6 +73,14 @@ impl<'a> Passage<'a> {
     pub fn elements(&self) -> impl Iterator<Item = Element> + 'a {
         let origin = self.origin;
         self.elements.iter().map(move |element| element.placed_behind(origin))
+    }
+
+    /// The span of the last one that has bytes of its own.
+    #[inline]
+    #[must_use]
+    pub fn last_span(&self) -> Option<Span> {
+        let spans = self.elements.iter().rev().map(Element::span);
+        spans.map(|span| span.placed_behind(self.origin)).find(|span| span.end > span.start)
     }
 
     /// How much there is in them.

@@ -70,7 +70,7 @@ impl<P, T: TakeItem<P>> TakeFrequent<P> for Frequent<'_, T> {
 /// packets.finish(&mut note);
 /// assert_eq!(names, ["a_sync", "i_sync", "p_header"]);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packets<D> {
     decoder: D,
     /// Bytes that the decoder wants to see again with more behind them. Bounded by the longest packet.
@@ -88,6 +88,11 @@ impl<D: Decode> Packets<D> {
     #[must_use]
     pub fn new(decoder: D) -> Self {
         Self { decoder, carried: Vec::new(), gap: Vec::new(), gap_reason: None, position: StreamOffset(0) }
+    }
+
+    /// Decodes a source from this byte on, as if nothing had come before.
+    pub(crate) fn starting_at(decoder: D, position: StreamOffset) -> Self {
+        Self { position, ..Self::new(decoder) }
     }
 
     /// Takes the next bytes of the source and calls `sink` with each item, where it stands and its bytes.

@@ -12,6 +12,7 @@ use crate::span::{Span, StreamOffset};
 
 use super::PacketCounts;
 use super::memo::{Key, Meaning, Memo, StateId};
+use super::segment::ChainState;
 
 /// A decoder, a lowering, the flow, and what they said before.
 #[derive(Clone, Debug)]
@@ -60,6 +61,30 @@ where
 
     pub(super) const fn counts(&self) -> PacketCounts {
         self.follower.counts
+    }
+
+    /// The whole state.
+    pub(super) fn checkpoint(&mut self, program: &Program) -> ChainState<D, L>
+    where
+        D: Clone,
+        L: Clone,
+    {
+        ChainState {
+            packets: self.packets.clone(),
+            lowering: self.follower.lowering.clone(),
+            walk: self.follower.flow.checkpoint(program),
+        }
+    }
+
+    /// Goes on in this state.
+    pub(super) fn go_on_from(&mut self, state: &ChainState<D, L>, program: &Program)
+    where
+        D: Clone,
+        L: Clone,
+    {
+        self.packets.clone_from(&state.packets);
+        self.follower.lowering.clone_from(&state.lowering);
+        self.follower.flow.go_on_from(&state.walk, program);
     }
 
     pub(super) fn push(&mut self, bytes: &[u8], program: &Program, sink: &mut impl TakeElements) {

@@ -11,6 +11,7 @@
 mod instructions;
 mod places;
 mod runs;
+mod segment;
 
 use crate::directive::{Directive, Rules, Transfer};
 use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
@@ -83,7 +84,7 @@ pub(super) enum Position {
 }
 
 /// Instructions that were passed and not told yet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OpenBlock {
     pub(super) start: Address,
     pub(super) end: Address,

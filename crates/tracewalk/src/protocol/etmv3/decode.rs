@@ -17,7 +17,7 @@ use super::packet::{
 use super::state::Compression;
 
 /// The packet decoder.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoder {
     config: Config,
     compression: Compression,

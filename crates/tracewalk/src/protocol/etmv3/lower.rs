@@ -24,7 +24,7 @@ use super::exception::BranchException;
 use super::packet::{Atom, Branch, DataAddress, ISync, PHeader, Packet};
 
 /// The meaning of a packet stream.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lowering {
     profile: Profile,
     position: Position,

@@ -35,7 +35,7 @@ pub const RULES: Rules = Rules {
 const NESTED_HANDLERS: usize = 16;
 
 /// The meaning of a packet stream.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lowering {
     position: Position,
     /// An exception, or the end of one, that a more urgent exception may still overtake before its first instruction.

@@ -22,7 +22,7 @@ use super::packet::{
 /// Until the first A-sync, and behind malformed bytes, it searches for the next A-sync; behind a reserved header packets
 /// are read on trial up to there. Packets between an A-sync and the
 /// next I-sync are decoded; it is [`Lowering`](super::Lowering) that makes nothing of them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoder {
     config: Config,
     synchronisation: Synchronisation,

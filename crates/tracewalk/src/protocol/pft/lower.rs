@@ -12,7 +12,7 @@ use super::packet::{Atom, Branch, ExceptionInformation, ISync, Packet, Timestamp
 /// What packets mean, in the order in which it happened.
 ///
 /// Nothing is held back: no PFT packet takes back what an earlier one said.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lowering {
     /// Until it is known, only what needs no position is passed on: times, context and triggers.
     position: Position,

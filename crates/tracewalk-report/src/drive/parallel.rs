@@ -1,0 +1,269 @@
+//! One source's flow, decoded by several threads.
+//!
+//! ```text
+//! this thread:  cut ─▶ segments ─▶ workers ─▶ guesses, in order ─▶ join ─▶ parts, in order
+//! a worker:     begins in the middle of the trace, and notes a checkpoint now and then
+//! to join:      decode on from where the segment before ended, until the state is that of one of the checkpoints;
+//!               take over what the worker found behind that; where it is not certain, decode on again
+//! ```
+//!
+//! What comes out is what one thread alone would give: a worker's parts count only where its state was proven. No more
+//! segments are in work than a few for each thread, so that memory does not grow with the capture.
+
+use std::collections::VecDeque;
+use std::io;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use tracewalk::program::Program;
+use tracewalk::source::{Checkpoint, FlowStream, SourceConfig};
+use tracewalk::span::StreamOffset;
+
+use super::Input;
+use super::part::{Gathered, Gathering, Last, Part};
+use super::segment::{Cutter, Segment, Whereabouts};
+
+/// How the work is spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// How many threads decode; with one, nothing is decoded twice.
+    pub threads: usize,
+    /// About how many bytes a segment has.
+    pub segment: usize,
+}
+
+impl Spread {
+    /// Over so many threads.
+    #[must_use]
+    pub const fn over(threads: usize) -> Self {
+        Self { threads, segment: SEGMENT }
+    }
+
+    /// The parts of a segment of so many bytes, each up to a checkpoint; at least one.
+    fn steps(self, bytes: usize) -> impl Iterator<Item = Range<usize>> {
+        let (first, last) = ((self.segment / FIRST_STEP).max(1), (self.segment / LAST_STEP).max(1));
+        let mut next = Some(0_usize);
+        std::iter::from_fn(move || {
+            let start = next?;
+            let end = (start + start.clamp(first, last)).min(bytes);
+            next = (end < bytes).then_some(end);
+            Some(start..end)
+        })
+    }
+}
+
+/// A worker's outputs of this many bytes of trace have to fit into memory several times, and joining two segments costs
+/// some kilobytes of decoding.
+const SEGMENT: usize = 1 << 18;
+
+/// How far behind a segment's start the first checkpoint is, as a part of a segment; the next ones lie twice as far, up to
+/// `LAST_STEP` apart.
+const FIRST_STEP: usize = 256;
+const LAST_STEP: usize = 8;
+
+/// What a worker found in a segment.
+struct Guess<'a, P> {
+    segment: Segment<'a>,
+    parts: Vec<GuessedPart<P>>,
+}
+
+/// What a worker found up to a checkpoint, from the one before on.
+struct GuessedPart<P> {
+    /// Where the checkpoint is in the segment.
+    end: usize,
+    gathered: Gathered<P>,
+    checkpoint: Checkpoint,
+    last: Last,
+}
+
+impl Input<'_> {
+    /// Follows the source's program flow, and calls `take` with all parts of it, in order. Where they end depends on the
+    /// number of threads; what they are together does not. The first error of `take` ends the work. Nobody waits for the
+    /// [rest](Input::rest) of a capture that is still to come.
+    pub fn flow_parts<P: Part>(
+        &self,
+        config: &SourceConfig,
+        program: &Program,
+        spread: Spread,
+        mut take: impl FnMut(Gathered<P>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let take = &mut take;
+        let mut segments = Cutter::new(self.capture, &self.carrier, spread.segment);
+        let stream = FlowStream::new(config);
+        let join = Join { stream, program, places: Whereabouts::default(), last: Last::default(), take };
+        let synchronises = Checkpoint::in_the_middle(config, StreamOffset(0)).is_some();
+        let first = segments.by_ref().take(2).collect::<Vec<_>>();
+        let is_short = first.len() < 2;
+        let segments = first.into_iter().chain(segments);
+        if spread.threads <= 1 || is_short || !synchronises {
+            self.alone(segments, join)
+        } else {
+            let (send, tasks) = channel();
+            let tasks = &Mutex::new(tasks);
+            std::thread::scope(|scope| {
+                for _ in 0..spread.threads {
+                    scope.spawn(move || work(config, program, spread, tasks));
+                }
+                let result = self.together(segments, join, &send, spread);
+                drop(send);
+                result
+            })
+        }
+    }
+
+    fn alone<'a, P: Part>(
+        &self,
+        segments: impl Iterator<Item = Segment<'a>>,
+        mut join: Join<'_, P>,
+    ) -> io::Result<()> {
+        for mut segment in segments {
+            join.begin(&mut segment);
+            join.decode(&segment, 0..segment.bytes.len())?;
+            self.progress.done(segment.done);
+        }
+        join.finish()
+    }
+
+    fn together<'a, P: Part>(
+        &self,
+        mut segments: impl Iterator<Item = Segment<'a>>,
+        mut join: Join<'_, P>,
+        tasks: &Sender<Task<'a, P>>,
+        spread: Spread,
+    ) -> io::Result<()> {
+        let mut in_work = VecDeque::new();
+        loop {
+            while in_work.len() < 2 * spread.threads {
+                let Some(segment) = segments.next() else { break };
+                let (answer, guess) = channel();
+                if tasks.send(Task { segment, answer }).is_err() {
+                    break;
+                }
+                in_work.push_back(guess);
+            }
+            // A worker that panicked does not answer; the scope passes its panic on.
+            let Some(Ok(guess)) = in_work.pop_front().map(|guess: Receiver<_>| guess.recv()) else { break };
+            let done = join.join(guess)?;
+            self.progress.done(done);
+        }
+        join.finish()
+    }
+}
+
+/// A segment to decode, and who wants to know.
+struct Task<'a, P> {
+    segment: Segment<'a>,
+    answer: Sender<Guess<'a, P>>,
+}
+
+/// A worker: decodes segments as long as there are any.
+fn work<P: Part>(
+    config: &SourceConfig,
+    program: &Program,
+    spread: Spread,
+    tasks: &Mutex<Receiver<Task<'_, P>>>,
+) {
+    // What it learns of the program is of use for the next segment.
+    let mut stream = FlowStream::new(config);
+    loop {
+        let task = tasks.lock().map(|tasks| tasks.recv());
+        let Ok(Ok(Task { segment, answer })) = task else { return };
+        // Nobody waits for it where the work has ended early.
+        let _ = answer.send(guess(&mut stream, (config, program), spread, segment));
+    }
+}
+
+/// Decodes a segment without knowing what came before.
+fn guess<'a, P: Part>(
+    stream: &mut FlowStream,
+    (config, program): (&SourceConfig, &Program),
+    spread: Spread,
+    mut segment: Segment<'a>,
+) -> Guess<'a, P> {
+    if let Some(unknown) = Checkpoint::in_the_middle(config, segment.start) {
+        stream.go_on_from(&unknown, program);
+    }
+    let mut places = Whereabouts::default();
+    places.go_on(segment.take_places());
+    let mut last = Last::default();
+    let mut parts = Vec::new();
+    for range in spread.steps(segment.bytes.len()) {
+        let mut gathered = Gathered::default();
+        let (before, end) = (stream.counts(), range.end);
+        let mut gathering = Gathering { gathered: &mut gathered, places: &mut places, last: &mut last };
+        segment.feed(range, stream, program, &mut gathering);
+        gathered.count(before, stream.counts());
+        last.settle(&mut places);
+        parts.push(GuessedPart { end, gathered, checkpoint: stream.checkpoint(program), last });
+    }
+    segment.places = places.into_now().1;
+    Guess { segment, parts }
+}
+
+/// Puts parts together: has decoded everything up to here.
+struct Join<'p, P> {
+    stream: FlowStream,
+    program: &'p Program,
+    places: Whereabouts,
+    last: Last,
+    take: &'p mut dyn FnMut(Gathered<P>) -> io::Result<()>,
+}
+
+impl<P: Part> Join<'_, P> {
+    /// Comes to the next segment.
+    fn begin(&mut self, segment: &mut Segment<'_>) {
+        self.places.go_on(segment.take_places());
+    }
+
+    /// Decodes some of the segment, and hands on what is in it.
+    fn decode(&mut self, segment: &Segment<'_>, range: Range<usize>) -> io::Result<()> {
+        let mut gathered = Gathered::default();
+        gathered.statistics.bytes = range.len() as u64;
+        let before = self.stream.counts();
+        let Self { stream, program, places, last, take } = self;
+        segment.feed(range, stream, program, &mut Gathering { gathered: &mut gathered, places, last });
+        gathered.count(before, stream.counts());
+        last.settle(places);
+        take(gathered)
+    }
+
+    /// Hands on what is in a segment, as far as possible from what a worker found in it.
+    fn join(&mut self, guess: Guess<'_, P>) -> io::Result<u64> {
+        let Guess { mut segment, parts } = guess;
+        self.begin(&mut segment);
+        let mut parts = parts.into_iter();
+        let mut position = 0;
+        while let Some(part) = parts.next() {
+            self.decode(&segment, position..part.end)?;
+            position = part.end;
+            let certain = parts.as_slice().iter().take_while(|part| part.checkpoint.is_certain()).count();
+            if certain == 0 || part.last != self.last {
+                continue;
+            }
+            let here = self.stream.checkpoint(self.program);
+            if !here.proves(&part.checkpoint) {
+                continue;
+            }
+            let mut proven = Vec::with_capacity(certain);
+            for mut part in parts.by_ref().take(certain) {
+                part.gathered.statistics.bytes = (part.end - position) as u64;
+                (self.take)(part.gathered)?;
+                (position, self.last) = (part.end, part.last);
+                proven.push(part.checkpoint);
+            }
+            self.stream.go_on_from(&here.continued(&part.checkpoint, &proven), self.program);
+        }
+        Ok(segment.done)
+    }
+
+    /// The source ends here.
+    fn finish(mut self) -> io::Result<()> {
+        let mut gathered = Gathered::default();
+        let before = self.stream.counts();
+        let Self { stream, program, places, last, take } = &mut self;
+        stream.finish_to(program, &mut Gathering { gathered: &mut gathered, places, last });
+        gathered.count(before, stream.counts());
+        take(gathered)
+    }
+}

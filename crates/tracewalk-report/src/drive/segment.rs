@@ -1,0 +1,199 @@
+//! A source's bytes, cut into segments that can be decoded side by side.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use tracewalk::flow::TakeElements;
+use tracewalk::frame::{Cause, Deframer, Discontinuity, FrameSink, Owner, Piece, Places};
+use tracewalk::ids::TraceId;
+use tracewalk::program::Program;
+use tracewalk::source::FlowStream;
+use tracewalk::span::{CaptureOffset, StreamOffset};
+
+use super::{Carrier, Stretch};
+
+/// Some of a source's bytes.
+#[derive(Debug)]
+pub(super) struct Segment<'a> {
+    /// Where the first one stands in the stream.
+    pub(super) start: StreamOffset,
+    pub(super) bytes: Cow<'a, [u8]>,
+    /// Where they stood in the capture, counted from the segment's start.
+    pub(super) places: Places,
+    /// In front of which bytes others were lost, by index; as many as there are bytes for behind the last one.
+    losses: Vec<usize>,
+    /// How many bytes of the capture are done with this segment.
+    pub(super) done: u64,
+}
+
+/// Where bytes of the segment in work, and of the one before, stood in the capture.
+#[derive(Debug, Default)]
+pub(super) struct Whereabouts {
+    before: (StreamOffset, Places),
+    now: (StreamOffset, Places),
+}
+
+impl Segment<'_> {
+    /// Gives the bytes of this range to `stream`, and says where others were lost. A loss at the range's end belongs to the
+    /// next one, unless there is none.
+    pub(super) fn feed(
+        &self,
+        range: Range<usize>,
+        stream: &mut FlowStream,
+        program: &Program,
+        sink: &mut impl TakeElements,
+    ) {
+        let mut from = range.start;
+        let is_in =
+            |loss: &usize| range.contains(loss) || (*loss == range.end && range.end == self.bytes.len());
+        for &loss in self.losses.iter().filter(|loss| is_in(loss)) {
+            stream.push_to(self.bytes.get(from..loss).unwrap_or_default(), program, sink);
+            stream.lose_sync_to(program, sink);
+            from = loss;
+        }
+        stream.push_to(self.bytes.get(from..range.end).unwrap_or_default(), program, sink);
+    }
+
+    /// Where its bytes stood, given away.
+    pub(super) fn take_places(&mut self) -> (StreamOffset, Places) {
+        (self.start, std::mem::take(&mut self.places))
+    }
+}
+
+impl Whereabouts {
+    /// Goes on to the next segment.
+    pub(super) fn go_on(&mut self, next: (StreamOffset, Places)) {
+        self.before = std::mem::replace(&mut self.now, next);
+    }
+
+    /// Gives the places of the segment in work back.
+    pub(super) fn into_now(self) -> (StreamOffset, Places) {
+        self.now
+    }
+
+    /// Where a byte stood in the capture; `None` where it has not arrived yet or is too old.
+    pub(super) fn locate(&mut self, at: StreamOffset) -> Option<CaptureOffset> {
+        let (start, places) = if at >= self.now.0 { &mut self.now } else { &mut self.before };
+        places.locate(StreamOffset(at.0.checked_sub(start.0)?))
+    }
+}
+
+/// Cuts a capture.
+pub(super) struct Cutter<'a> {
+    capture: &'a [u8],
+    kind: Kind<'a>,
+    /// Where the next segment starts in the stream.
+    start: StreamOffset,
+    /// How many bytes a segment has, or a few more.
+    size: usize,
+}
+
+enum Kind<'a> {
+    Frames { deframer: Box<Deframer>, id: TraceId, position: usize, finished: bool },
+    Stretches { rest: &'a [Stretch], position: usize },
+}
+
+impl<'a> Cutter<'a> {
+    /// Segments of about `size` bytes.
+    pub(super) fn new(capture: &'a [u8], carrier: &'a Carrier, size: usize) -> Self {
+        let kind = match carrier {
+            &Carrier::Frames { framing, id } => {
+                let deframer = Box::new(Deframer::new(framing));
+                Kind::Frames { deframer, id, position: 0, finished: false }
+            }
+            Carrier::Stretches(stretches) => Kind::Stretches { rest: stretches, position: 0 },
+        };
+        Self { capture, kind, start: StreamOffset(0), size: size.max(1) }
+    }
+}
+
+impl<'a> Iterator for Cutter<'a> {
+    type Item = Segment<'a>;
+
+    fn next(&mut self) -> Option<Segment<'a>> {
+        let Self { capture, kind, start, size } = self;
+        let segment = match kind {
+            Kind::Frames { finished: true, .. } => return None,
+            Kind::Frames { deframer, id, position, finished } => {
+                let mut sink = Collect::new(*id, start.0 > 0);
+                while sink.bytes.len() < *size && !*finished {
+                    let rest = capture.get(*position..).unwrap_or_default();
+                    let piece = rest.get(..CHUNK).unwrap_or(rest);
+                    deframer.push(piece, &mut sink);
+                    *position += piece.len();
+                    if piece.len() == rest.len() {
+                        deframer.finish(&mut sink);
+                        *finished = true;
+                    }
+                }
+                Segment {
+                    start: *start,
+                    bytes: Cow::Owned(sink.bytes),
+                    places: sink.places,
+                    losses: sink.losses,
+                    done: *position as u64,
+                }
+            }
+            Kind::Stretches { rest, position } => {
+                let stretch = loop {
+                    let stretch = rest.first()?;
+                    if *position < stretch.bytes.end.min(capture.len()).saturating_sub(stretch.bytes.start) {
+                        break stretch;
+                    }
+                    *rest = rest.get(1..)?;
+                    *position = 0;
+                };
+                let from = stretch.bytes.start + *position;
+                let to = from.saturating_add(*size).min(stretch.bytes.end).min(capture.len());
+                let is_new = *position == 0 && !stretch.continues && start.0 > 0;
+                let mut places = Places::new();
+                places.append_contiguous(CaptureOffset(from as u64), (to - from) as u64);
+                *position += to - from;
+                Segment {
+                    start: *start,
+                    bytes: Cow::Borrowed(capture.get(from..to).unwrap_or_default()),
+                    places,
+                    losses: if is_new { vec![0] } else { Vec::new() },
+                    done: to as u64,
+                }
+            }
+        };
+        self.start.0 += segment.bytes.len() as u64;
+        Some(segment)
+    }
+}
+
+/// How many bytes of frames are taken apart between two looks at how many of the source's came out.
+const CHUNK: usize = 1 << 16;
+
+/// Collects one source's bytes of a formatted capture.
+struct Collect {
+    id: TraceId,
+    has_bytes_before: bool,
+    bytes: Vec<u8>,
+    places: Places,
+    losses: Vec<usize>,
+}
+
+impl Collect {
+    fn new(id: TraceId, has_bytes_before: bool) -> Self {
+        Self { id, has_bytes_before, bytes: Vec::new(), places: Places::new(), losses: Vec::new() }
+    }
+}
+
+impl FrameSink for Collect {
+    #[inline]
+    fn data(&mut self, owner: Owner, piece: Piece<'_>) {
+        if owner.trace_id() == Some(self.id) {
+            self.places.append(piece);
+            self.bytes.extend_from_slice(piece.bytes);
+        }
+    }
+
+    fn discontinuity(&mut self, discontinuity: Discontinuity) {
+        // Before the source's first byte there is nothing to lose.
+        if discontinuity.cause != Cause::Start && (self.has_bytes_before || !self.bytes.is_empty()) {
+            self.losses.push(self.bytes.len());
+        }
+    }
+}

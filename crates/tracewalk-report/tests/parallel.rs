@@ -1,0 +1,290 @@
+//! Several threads find what one finds: for every number of threads, every way to cut, healthy trace and damaged.
+
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use tracewalk::flow::{Element, GapReason};
+use tracewalk::frame::Framing;
+use tracewalk::program::Program;
+use tracewalk::protocol::{etmv3, pft};
+use tracewalk::source::{FlowStream, SourceConfig};
+use tracewalk_input::capture::{Capture, Container, Protocol, SourceDescription};
+use tracewalk_input::image::ImageLoader;
+use tracewalk_report::analysis::{Gaps, Statistics};
+use tracewalk_report::drive::{Carrier, Gathered, Input, NoProgress, Part, Spread, Stretch};
+
+/// A source of a capture.
+struct Source {
+    name: String,
+    capture: Vec<u8>,
+    carrier: Carrier,
+    config: SourceConfig,
+    program: Program,
+}
+
+/// All elements of a part, as they are.
+#[derive(Debug, Default)]
+struct Elements(Vec<Element>);
+
+impl Part for Elements {
+    fn element(&mut self, element: &Element) {
+        self.0.push(*element);
+    }
+}
+
+/// All that was found.
+#[derive(Debug, PartialEq)]
+struct Found {
+    elements: Vec<Element>,
+    statistics: Statistics,
+    gaps: Vec<String>,
+}
+
+impl Source {
+    /// The sources of a description that can be decoded.
+    fn all(path: &Path) -> Vec<Self> {
+        let capture = Capture::open(path).expect("the capture is readable");
+        let source = |description: &SourceDescription, buffer: &tracewalk_input::capture::Buffer| {
+            let config = config(description)?;
+            let bytes = buffer.bytes.to_vec();
+            let framed =
+                buffer.container.as_ref().is_some_and(|container| container.value == Container::Frames);
+            let carrier = match description.id.or(config.trace_id()).filter(|_| framed) {
+                Some(id) => Carrier::Frames { framing: Framing::Buffer, id },
+                None => Carrier::Stretches(vec![Stretch::all(bytes.len())]),
+            };
+            let memory = ImageLoader::new().memory(capture.images_for(description)).ok()?;
+            let name = format!("{} {:?}", path.display(), description.id);
+            Some(Self { name, capture: bytes, carrier, config, program: memory.program })
+        };
+        let buffers = capture.buffers.iter();
+        buffers.flat_map(|buffer| buffer.sources.iter().filter_map(|found| source(found, buffer))).collect()
+    }
+
+    fn input<'a>(&'a self, capture: &'a [u8], carrier: Carrier) -> Input<'a> {
+        Input { capture, carrier, rest: None, progress: &NoProgress }
+    }
+
+    fn found(&self, input: &Input<'_>, spread: Spread) -> Found {
+        let (mut elements, mut statistics, mut gaps) = (Vec::new(), Statistics::default(), Gaps::default());
+        input
+            .flow_parts(&self.config, &self.program, spread, |part: Gathered<Elements>| {
+                elements.extend(part.part.0);
+                statistics.add(&part.statistics);
+                gaps.add_part(&part.gaps, |at| at);
+                Ok(())
+            })
+            .expect("nobody stops it");
+        let Gaps { no_code, undecodable, address_unknown, contradictions, trace_lost } = gaps;
+        let gaps = vec![
+            format!("{no_code:?}"),
+            format!("{undecodable:?}"),
+            format!("{address_unknown:?}"),
+            format!("{contradictions:?}"),
+            format!("{trace_lost:?}"),
+        ];
+        Found { elements, statistics, gaps }
+    }
+
+    /// What `threads` find in segments of so many bytes is what one finds in one piece.
+    fn check(&self, capture: &[u8], threads: &[usize], segments: &[usize]) {
+        let input = self.input(capture, self.carrier.clone());
+        let whole = self.found(&input, Spread { threads: 1, segment: usize::MAX });
+        for &threads in threads {
+            for &segment in segments {
+                let parts = self.found(&input, Spread { threads, segment });
+                same(&parts, &whole, &format!("{}: {threads} threads, segments of {segment}", self.name));
+            }
+        }
+    }
+}
+
+/// Says where two results differ, not all that is in them.
+fn same(found: &Found, expected: &Found, what: &str) {
+    let pairs = found.elements.iter().zip(&expected.elements);
+    if let Some((index, (found, expected))) =
+        pairs.enumerate().find(|(_, (found, expected))| found != expected)
+    {
+        panic!("{what}: element {index}: found {found:?}, expected {expected:?}");
+    }
+    assert_eq!(found.elements.len(), expected.elements.len(), "{what}");
+    assert_eq!(found.statistics, expected.statistics, "{what}");
+    assert_eq!(found.gaps, expected.gaps, "{what}");
+}
+
+fn config(source: &SourceDescription) -> Option<SourceConfig> {
+    let register = |name| source.registers.get(name);
+    let cpu = source.cpu.as_ref().map_or("", |cpu| cpu.value.as_str());
+    let (etmcr, etmidr) = (register("ETMCR"), register("ETMIDR"));
+    let (etmccer, etmtraceidr) = (register("ETMCCER"), register("ETMTRACEIDR"));
+    match source.protocol {
+        Protocol::EtmV3 => {
+            let registers = etmv3::Registers { etmcr, etmidr, etmccer, etmtraceidr };
+            etmv3::Config::from_registers(registers, etmv3::Core::named(cpu)).map(SourceConfig::Etmv3).ok()
+        }
+        Protocol::Pft => {
+            let registers = pft::Registers { etmcr, etmidr, etmccer, etmtraceidr };
+            let core = pft::Core::named(cpu).filter(|_| etmidr.is_none());
+            pft::Config::from_registers(registers, core).map(SourceConfig::Pft).ok()
+        }
+        Protocol::Mtb => Some(SourceConfig::Mtb { halted_at: None }),
+        Protocol::Itm | Protocol::Unknown(_) => None,
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn examples() -> Vec<Source> {
+    let names = ["m3-etmv3", "a7-etmv3", "a15-pft"];
+    names.iter().flat_map(|name| Source::all(&root().join("testdata/examples").join(name))).collect()
+}
+
+/// The captures of the corpus that describe themselves; none where it is not there.
+fn corpus() -> Vec<Source> {
+    let corpus = root().join("../shared/corpus");
+    if !corpus.is_dir() {
+        assert!(std::env::var_os("CI").is_none(), "found no captures in {}", corpus.display());
+        println!("skipped: found no captures in {}", corpus.display());
+        return Vec::new();
+    }
+    let names = [
+        "real/TC2",
+        "real/tc2-ptm-rstk-t32",
+        "synthetic/mix-a7-etmv3-alternative",
+        "synthetic/mix-a7-etmv3-original",
+        "synthetic/mix-a9-ptm",
+        "synthetic/mix-m3-etmv3",
+        "synthetic/mix-m3-etmv3-broadcast",
+    ];
+    names.iter().flat_map(|name| Source::all(&corpus.join(name))).collect()
+}
+
+#[test]
+fn every_number_of_threads_finds_the_same() {
+    for source in examples().iter().chain(&corpus()) {
+        source.check(&source.capture, &[1, 2, 3, 7], &[300, 1024, 5000, 20_000]);
+    }
+}
+
+#[test]
+fn captures_that_repeat_are_joined_at_their_repetitions() {
+    for source in examples().iter().chain(&corpus()) {
+        let repeated = source.capture.repeat(5);
+        let carrier = match &source.carrier {
+            frames @ Carrier::Frames { .. } => frames.clone(),
+            Carrier::Stretches(_) => Carrier::Stretches(vec![Stretch::all(repeated.len())]),
+        };
+        let source = Source {
+            name: format!("{} repeated", source.name),
+            capture: Vec::new(),
+            carrier,
+            config: source.config.clone(),
+            program: source.program.clone(),
+        };
+        source.check(&repeated, &[3], &[1 << 13, 1 << 15]);
+    }
+}
+
+#[test]
+fn every_synchronisation_is_a_place_to_cut() {
+    const A_SYNC: [u8; 6] = [0, 0, 0, 0, 0, 0x80];
+    for source in examples().iter().chain(&corpus()) {
+        let Carrier::Stretches(_) = source.carrier else { continue };
+        let capture = &source.capture;
+        let starts = capture.windows(A_SYNC.len()).enumerate().filter(|(_, bytes)| *bytes == A_SYNC);
+        let mut cuts = starts.map(|(at, _)| at).filter(|at| *at > 0).collect::<Vec<_>>();
+        assert!(cuts.len() > 3, "{}", source.name);
+        cuts.push(capture.len());
+        let mut start = 0;
+        let stretch = |end| Stretch { bytes: std::mem::replace(&mut start, end)..end, continues: true };
+        let carrier = Carrier::Stretches(cuts.into_iter().map(stretch).collect());
+        let whole = source.input(capture, source.carrier.clone());
+        let whole = source.found(&whole, Spread { threads: 1, segment: usize::MAX });
+        for threads in [1, 2, 3, 7] {
+            let cut = source.input(capture, carrier.clone());
+            let cut = source.found(&cut, Spread { threads, segment: usize::MAX });
+            same(&cut, &whole, &format!("{}: {threads} threads", source.name));
+        }
+    }
+}
+
+#[test]
+fn what_is_found_in_parts_is_what_a_stream_gives() {
+    for source in examples().iter().chain(&corpus()) {
+        let Carrier::Stretches(_) = source.carrier else { continue };
+        let mut elements = Vec::new();
+        let mut stream = FlowStream::new(&source.config);
+        stream.push(&source.capture, &source.program, &mut |element| elements.push(element));
+        stream.finish(&source.program, &mut |element| elements.push(element));
+        let input = source.input(&source.capture, source.carrier.clone());
+        let parts = source.found(&input, Spread { threads: 2, segment: 4096 });
+        assert_eq!(parts.elements.len(), elements.len(), "{}", source.name);
+        assert!(parts.elements == elements, "{}", source.name);
+        assert_eq!(parts.statistics.packets, stream.counts().packets);
+        let gaps = elements.iter().filter(|element| matches!(element, Element::Gap(_))).count() as u64;
+        assert_eq!(parts.statistics.gaps, gaps);
+        let lost =
+            |element: &&Element| matches!(element, Element::Gap(gap) if gap.reason == GapReason::TraceLost);
+        assert_eq!(elements.iter().filter(lost).count(), 0, "{}: healthy trace", source.name);
+    }
+}
+
+/// An edit of a capture.
+#[derive(Clone, Debug)]
+enum Edit {
+    Set(usize, u8),
+    Remove(usize, usize),
+    Insert(usize, Vec<u8>),
+}
+
+fn any_edit() -> impl Strategy<Value = Edit> {
+    prop_oneof![
+        (any::<usize>(), any::<u8>()).prop_map(|(at, byte)| Edit::Set(at, byte)),
+        (any::<usize>(), 1_usize..40).prop_map(|(at, bytes)| Edit::Remove(at, bytes)),
+        (any::<usize>(), proptest::collection::vec(any::<u8>(), 1..40))
+            .prop_map(|(at, bytes)| Edit::Insert(at, bytes)),
+    ]
+}
+
+fn edited(capture: &[u8], edits: &[Edit]) -> Vec<u8> {
+    let mut bytes = capture.to_vec();
+    for edit in edits {
+        let at = |at: usize| at % bytes.len().max(1);
+        match edit {
+            Edit::Set(place, byte) => {
+                let at = at(*place);
+                bytes[at] = *byte;
+            }
+            Edit::Remove(place, count) => {
+                let at = at(*place);
+                bytes.drain(at..(at + count).min(bytes.len() - 1).max(at));
+            }
+            Edit::Insert(place, inserted) => {
+                let at = at(*place);
+                bytes.splice(at..at, inserted.iter().copied());
+            }
+        }
+    }
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn damaged_captures_are_no_exception(
+        edits in proptest::collection::vec(any_edit(), 1..12),
+        start in any::<usize>(),
+        threads in 2_usize..8,
+        segment in 40_usize..3000,
+    ) {
+        for source in &examples() {
+            let from = start % source.capture.len() / 16 * 16;
+            let to = (from + 12_000).min(source.capture.len());
+            let capture = edited(&source.capture[from..to], &edits);
+            source.check(&capture, &[threads], &[segment]);
+        }
+    }
+}
