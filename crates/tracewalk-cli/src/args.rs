@@ -2,6 +2,7 @@
 
 mod arrival;
 mod coverage;
+mod diff;
 mod profile;
 mod recording;
 mod timeline;
@@ -18,6 +19,7 @@ use tracewalk_input::image::ImageRequest;
 
 pub(crate) use arrival::ArrivalArgs;
 pub(crate) use coverage::{Coverage, CoverageFormat, Limit, Merge};
+pub(crate) use diff::{Diff, DiffFormat};
 pub(crate) use profile::{Calls, CostChoice, Profile, ProfileFormat, ProfileRows};
 pub(crate) use recording::RecordingArgs;
 pub(crate) use timeline::{AxisArgs, Interrupts, InterruptsFormat, Timeline, TimelineFormat};
@@ -118,6 +120,9 @@ pub(crate) enum Command {
     /// Report how often exceptions were taken, and how long they took.
     #[command(after_help = EXIT_STATUS, after_long_help = timeline::INTERRUPTS_EXAMPLES)]
     Interrupts(Box<Interrupts>),
+    /// Report what differs between two captures of one program: where their paths part, functions, coverage.
+    #[command(after_long_help = diff::DIFF_EXAMPLES)]
+    Diff(Box<Diff>),
     /// Put saved coverage of several runs together.
     Merge(Merge),
     /// Write a capture.toml that says all that the options say and that was found out.

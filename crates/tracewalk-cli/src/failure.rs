@@ -20,6 +20,8 @@ pub(crate) enum Failure {
     Image(ImageError),
     /// A file cannot be written.
     Write { file: PathBuf, error: io::Error },
+    /// What was to be compared differs.
+    Different,
     /// What was to be checked does not hold.
     Unmet(String),
     /// The input is not what it should be.
@@ -48,6 +50,7 @@ impl fmt::Display for Failure {
             Self::Capture(error) => with_hint(f, error, error.hint()),
             Self::Image(error) => with_hint(f, error, error.hint()),
             Self::Write { file, error } => write!(f, "{}: cannot be written: {error}", file.display()),
+            Self::Different => f.write_str("the captures differ"),
             Self::Unmet(what) => f.write_str(what),
             Self::Input { problem, hint } => with_hint(f, problem, Some(hint.clone())),
         }

@@ -37,6 +37,9 @@ fn main() -> ExitCode {
         Ok(()) => COMPLETE,
         // Whoever read the output has seen enough, like `head`.
         Err(Failure::ClosedPipe) => COMPLETE,
+        // What differs was printed; a comparison that is not complete is an error before all.
+        Err(Failure::Different) if messages.failed() => INCOMPLETE,
+        Err(Failure::Different) => UNMET,
         Err(failure @ Failure::Unmet(_)) => {
             messages.error(failure);
             UNMET
@@ -59,6 +62,7 @@ fn run(cli: &Cli, messages: &Messages) -> Result<(), Failure> {
         Command::Calls(args) => commands::calls::run(args, messages),
         Command::Timeline(args) => commands::timeline::run(args, messages),
         Command::Interrupts(args) => commands::interrupts::run(args, messages),
+        Command::Diff(args) => commands::diff::run(args, messages),
         Command::Merge(args) => commands::merge::run(args),
         Command::Describe(args) => commands::describe::run(args, messages),
         Command::Snapshot(args) => commands::snapshot::run(args, messages),

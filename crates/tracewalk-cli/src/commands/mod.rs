@@ -4,6 +4,7 @@ pub(crate) mod calls;
 mod contexts;
 pub(crate) mod coverage;
 pub(crate) mod describe;
+pub(crate) mod diff;
 pub(crate) mod flow;
 mod follow;
 pub(crate) mod info;

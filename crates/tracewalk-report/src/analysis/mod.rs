@@ -5,6 +5,7 @@ pub mod clock;
 mod contexts;
 mod contradictions;
 pub mod coverage;
+pub mod diff;
 mod gaps;
 pub mod interrupts;
 pub mod profile;

@@ -56,7 +56,7 @@ fn place_name(symbols: &dyn Symbols, address: Address) -> String {
 }
 
 /// `0x08000316 <main+0x16>`, or only the address.
-fn address_and_name(symbols: &dyn Symbols, address: Address) -> String {
+pub(super) fn address_and_name(symbols: &dyn Symbols, address: Address) -> String {
     match symbols.function(address) {
         Some(_) => format!("{address} <{}>", place_name(symbols, address)),
         None => address.to_string(),

@@ -1,0 +1,56 @@
+//! The options of `diff`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::WorkArgs;
+use super::profile::FollowArgs;
+
+pub(crate) const DIFF_EXAMPLES: &str = "\
+Examples:
+  tracewalk diff good.bin bad.bin --image fw.elf
+      where the two runs part, and what each did next
+  tracewalk diff monday/capture.toml today/capture.toml --ignore-interrupts --format json
+      the same for scripts, wherever interrupts came
+
+Exit status:
+  0  nothing differs
+  1  something differs
+  2  something could not be read, or a trace had malformed parts or gaps;
+     what could be compared is printed all the same";
+
+#[derive(Args, Debug)]
+pub(crate) struct Diff {
+    #[command(flatten)]
+    pub(crate) follow: FollowArgs,
+
+    /// Another capture of the same program; the options hold for both.
+    #[arg(value_name = "OTHER", value_hint = ValueHint::AnyPath)]
+    pub(crate) other: PathBuf,
+
+    /// Compare the paths without the handlers of interrupts, which never come at the same place twice. Functions and
+    /// coverage are of everything all the same.
+    #[arg(long, help_heading = "Comparison")]
+    pub(crate) ignore_interrupts: bool,
+
+    /// The output format.
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub(crate) format: DiffFormat,
+
+    /// Where to write the output; standard output without it.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DiffFormat {
+    /// For people; nothing where nothing differs.
+    #[default]
+    Text,
+    /// One JSON document (docs/profiling.md).
+    Json,
+}

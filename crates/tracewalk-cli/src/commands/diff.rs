@@ -1,0 +1,239 @@
+//! `diff`: what differs between two captures of one program.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::rc::Rc;
+use std::time::Instant;
+
+use tracewalk::flow::Element;
+use tracewalk_report::analysis::coverage::{
+    Conditions, Coverage, Difference, Every, Part, ProgramId, ProgramInput, Recorder, Report, Tracefile,
+};
+use tracewalk_report::analysis::diff::{Aftermath, Digest, Parting, Stretch, Walk};
+use tracewalk_report::analysis::profile::{Profile, Profiler};
+use tracewalk_report::analysis::{Statistics, Window};
+use tracewalk_report::drive::NoProgress;
+use tracewalk_report::export::{
+    DiffReport, Export, FlowRecord, FunctionDiff, SourceDiff, write_diff_json, write_diff_text,
+};
+use tracewalk_report::{Code, Section};
+
+use super::{follow, print_statistics};
+use crate::args::{CaptureArgs, Diff, DiffFormat};
+use crate::failure::Failure;
+use crate::messages::Messages;
+use crate::output::{palette_for, write_to};
+use crate::work::{Job, Work};
+
+/// Compares two captures.
+pub(crate) fn run(args: &Diff, messages: &Messages) -> Result<(), Failure> {
+    let start = Instant::now();
+    let other = CaptureArgs { capture: args.other.clone(), ..args.follow.capture.clone() };
+    let mut works = [Work::open(&args.follow.capture, messages)?, Work::open(&other, messages)?];
+    let mut report = DiffReport {
+        names: [&args.follow.capture.capture, &args.other].map(|path| path.display().to_string()),
+        sources: Vec::new(),
+    };
+    let mut total = Statistics::default();
+    for jobs in pairs(&works)? {
+        report.sources.push(compare(&mut works, &jobs, args, &mut total, messages)?);
+    }
+    let output = args.output.as_deref();
+    write_to(output, |out| match args.format {
+        DiffFormat::Text => write_diff_text(out, &report, &palette_for(output)),
+        DiffFormat::Json => write_diff_json(out, &report),
+    })?;
+    if args.work.stats {
+        print_statistics(&total, start.elapsed(), args.work.threads);
+    }
+    if report.is_same() { Ok(()) } else { Err(Failure::Different) }
+}
+
+/// The sources that belong together: those with the same trace ID, or the only ones.
+fn pairs(works: &[Work; 2]) -> Result<Vec<[Job; 2]>, Failure> {
+    let [a, b] = works;
+    if let ([only], [other]) = (a.jobs.as_slice(), b.jobs.as_slice()) {
+        return Ok(vec![[only.clone(), other.clone()]]);
+    }
+    let partner = |job: &Job| b.jobs.iter().find(|other| other.id == job.id).cloned();
+    let pairs = a.jobs.iter().map(|job| partner(job).map(|other| [job.clone(), other]));
+    match pairs.collect::<Option<Vec<_>>>().filter(|pairs| pairs.len() == b.jobs.len()) {
+        Some(pairs) => Ok(pairs),
+        None => Err(Failure::input(
+            "the captures have different sources",
+            "say with --id which source of both is to be compared",
+        )),
+    }
+}
+
+/// What one capture's source did.
+struct Done {
+    code: Rc<Code>,
+    statistics: Statistics,
+    digest: Digest,
+    profile: Profile,
+    /// What ran of the program; `None` where that is not known.
+    program: Option<(ProgramId, Part)>,
+}
+
+fn compare(
+    works: &mut [Work; 2],
+    jobs: &[Job; 2],
+    args: &Diff,
+    total: &mut Statistics,
+    messages: &Messages,
+) -> Result<SourceDiff, Failure> {
+    let [work_a, work_b] = works;
+    let [job_a, job_b] = jobs;
+    let done = [follow(work_a, job_a, args, messages)?, follow(work_b, job_b, args, messages)?];
+    refuse_different_programs(&done)?;
+    for done in &done {
+        total.add(&done.statistics);
+    }
+    let sides = [
+        Side { work: work_a, job: job_a, done: &done[0] },
+        Side { work: work_b, job: job_b, done: &done[1] },
+    ];
+    let [a, b] = &done;
+    Ok(SourceDiff {
+        ids: [job_a.id, job_b.id],
+        code: [Rc::clone(&a.code), Rc::clone(&b.code)],
+        instructions: [a.statistics.instructions, b.statistics.instructions],
+        parting: parting(&sides, args)?,
+        functions: FunctionDiff::between([(&a.profile, &a.code), (&b.profile, &b.code)]),
+        coverage: coverage(a, b),
+    })
+}
+
+fn follow(work: &mut Work, job: &Job, args: &Diff, messages: &Messages) -> Result<Done, Failure> {
+    let code = work.code(job, Some(&args.follow.source_dirs), messages)?;
+    let images = work.images(job)?;
+    let mut listener = Listener { ignore_interrupts: args.ignore_interrupts, job, seen: None };
+    let statistics =
+        follow::source(work, job, Rc::clone(&code), args.follow.trust_image, &mut listener, messages)?;
+    let Some(Seen { code, mut walk, mut digest, profiler, recorder }) = listener.seen else {
+        return Err(Failure::input("the source has no flow", "give the program with --image"));
+    };
+    walk.finish(|step| digest.add(step));
+    digest.finish();
+    let program = (!code.program.is_empty()).then(|| {
+        let id = ProgramId::of(&code.program, images.iter().map(|image| image.build_id.as_deref()));
+        let source = job.id.map_or_else(|| "-".to_owned(), |id| id.to_string());
+        (id, recorder.finish("", &source, job.config.protocol(), statistics.bytes))
+    });
+    Ok(Done { code, statistics, digest, profile: profiler.finish(), program })
+}
+
+fn refuse_different_programs(done: &[Done; 2]) -> Result<(), Failure> {
+    let [a, b] = done.each_ref().map(|done| done.program.as_ref().map(|(id, _)| id));
+    match a.zip(b).filter(|(a, b)| a != b) {
+        None => Ok(()),
+        Some((a, b)) => Err(Failure::input(
+            format!("the captures are of different programs: found {b}, expected {a}"),
+            "only runs of the same program can be compared",
+        )),
+    }
+}
+
+/// One of the two captures, with what was found in it.
+struct Side<'a> {
+    work: &'a Work,
+    job: &'a Job,
+    done: &'a Done,
+}
+
+impl Side<'_> {
+    /// Follows the source again, as long as `look` answers yes.
+    fn again(&self, mut look: impl FnMut(&Element) -> bool) -> Result<(), Failure> {
+        let mut enough = false;
+        let input = self.work.input(self.job, &NoProgress);
+        let result = input.flow(&self.job.config, &self.done.code.program, |record| {
+            enough = !look(&record.element);
+            // An error is how a look ends the work.
+            if enough { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+        });
+        if enough { Ok(()) } else { Ok(result.map(drop)?) }
+    }
+
+    fn stretch(&self, first: u64, args: &Diff) -> Result<Stretch, Failure> {
+        let mut stretch = Stretch::new(first);
+        let mut walk = Walk::new(Rc::clone(&self.done.code), args.ignore_interrupts);
+        self.again(|element| {
+            walk.element(element, |step| stretch.add(step));
+            !stretch.is_complete()
+        })?;
+        walk.finish(|step| stretch.add(step));
+        Ok(stretch)
+    }
+
+    fn aftermath(&self, parting: Parting, args: &Diff) -> Result<Aftermath, Failure> {
+        let mut aftermath = Aftermath::new(Rc::clone(&self.done.code), args.ignore_interrupts, parting);
+        self.again(|element| aftermath.element(element))?;
+        aftermath.finish();
+        Ok(aftermath)
+    }
+}
+
+fn parting(sides: &[Side<'_>; 2], args: &Diff) -> Result<Option<[Aftermath; 2]>, Failure> {
+    let [a, b] = sides;
+    let Some(first) = a.done.digest.differs_in(&b.done.digest) else { return Ok(None) };
+    let Some(parting) = a.stretch(first, args)?.parting(&b.stretch(first, args)?) else { return Ok(None) };
+    Ok(Some([a.aftermath(parting, args)?, b.aftermath(parting, args)?]))
+}
+
+/// What only one of the runs covers.
+fn coverage(a: &Done, b: &Done) -> Option<(Difference, BTreeMap<String, Vec<String>>)> {
+    let tracefile = |done: &Done| {
+        let (id, part) = done.program.clone()?;
+        let mut coverage = Coverage::default();
+        coverage.add(id, [], part);
+        let inputs =
+            coverage.programs.iter().map(|(id, coverage)| ProgramInput { id, coverage, code: &done.code });
+        let report = Report::of(&inputs.collect::<Vec<_>>(), &Every);
+        // It is one program, so that lines have the same numbers: their texts are not needed.
+        Some(Tracefile::of(&report, |_| None))
+    };
+    let (a, b) = (tracefile(a)?, tracefile(b)?);
+    let backwards = Difference::between(&b, &a);
+    let gained = backwards.files.into_iter().map(|(name, file)| (name, file.lost_functions));
+    let gained = gained.filter(|(_, functions)| !functions.is_empty()).collect();
+    Some((Difference::between(&a, &b), gained))
+}
+
+/// Everything that is recorded of a source in one go.
+struct Listener<'a> {
+    ignore_interrupts: bool,
+    job: &'a Job,
+    seen: Option<Seen>,
+}
+
+struct Seen {
+    code: Rc<Code>,
+    walk: Walk,
+    digest: Digest,
+    profiler: Profiler,
+    recorder: Recorder,
+}
+
+impl Export<FlowRecord> for Listener<'_> {
+    fn section(&mut self, section: &Section) -> io::Result<()> {
+        let code = &section.code;
+        self.seen = Some(Seen {
+            code: Rc::clone(code),
+            walk: Walk::new(Rc::clone(code), self.ignore_interrupts),
+            digest: Digest::default(),
+            profiler: Profiler::new(Rc::clone(code), Window::default()),
+            recorder: Recorder::new(Conditions::told_by(&self.job.config)),
+        });
+        Ok(())
+    }
+
+    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        if let Some(Seen { walk, digest, profiler, recorder, .. }) = &mut self.seen {
+            walk.element(&record.element, |step| digest.add(step));
+            profiler.element(&record.element, record.at);
+            recorder.element(&record.element);
+        }
+        Ok(())
+    }
+}

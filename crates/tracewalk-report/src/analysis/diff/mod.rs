@@ -1,0 +1,74 @@
+//! Where two paths through one program part, and what each did next.
+//!
+//! ```text
+//! Walk, Digest    each path → a number for each stretch of steps: in which stretch do they differ?
+//! Stretch         … the steps of that stretch: in which step, and where in it?
+//! Aftermath       … what ran there, and behind it
+//! ```
+//!
+//! Each stage goes through the trace from its beginning, so that memory does not grow with the trace.
+
+mod aftermath;
+mod path;
+
+use tracewalk::ids::Address;
+
+pub use aftermath::{Aftermath, Called, Next};
+pub use path::{CHUNK, Digest, Part, Run, Step, Walk};
+
+/// The steps of one stretch.
+#[derive(Clone, Debug)]
+pub struct Stretch {
+    first: u64,
+    next: u64,
+    steps: Vec<Step>,
+}
+
+/// Where two paths part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parting {
+    /// The number of the first step that differs, from 0.
+    pub step: u64,
+    /// Where in it, if it begins in the same way: the first address that only one of the paths has come to.
+    pub inside: Option<Address>,
+}
+
+impl Stretch {
+    /// The stretch of [`CHUNK`] steps that begins with step number `first`.
+    #[must_use]
+    pub const fn new(first: u64) -> Self {
+        Self { first, next: 0, steps: Vec::new() }
+    }
+
+    /// The path's next step, from its first one on.
+    pub fn add(&mut self, step: Step) {
+        if self.next >= self.first && !self.is_complete() {
+            self.steps.push(step);
+        }
+        self.next += 1;
+    }
+
+    /// Whether no more steps are needed.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.steps.len() as u64 >= CHUNK
+    }
+
+    /// Where the paths part; `None` where they do not in this stretch.
+    #[must_use]
+    pub fn parting(&self, other: &Self) -> Option<Parting> {
+        let longest = self.steps.len().max(other.steps.len());
+        let index = (0..longest).find(|index| self.steps.get(*index) != other.steps.get(*index))?;
+        let inside = match (self.steps.get(index), other.steps.get(index)) {
+            (Some(Step::Run(a)), Some(Step::Run(b))) if a.start == b.start && a.isa == b.isa => {
+                Some(a.end.min(b.end))
+            }
+            // One trace may end in the middle of a step; then the other one goes on from its beginning.
+            _ => None,
+        };
+        Some(Parting { step: self.first + index as u64, inside })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! What differs between two captures of one program, as text and JSON.
+
+mod json;
+mod text;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use tracewalk::ids::{Address, TraceId};
+
+use crate::Code;
+use crate::analysis::clock::{Cost, Unit};
+use crate::analysis::coverage::Difference;
+use crate::analysis::diff::Aftermath;
+use crate::analysis::profile::LabelKind;
+use crate::analysis::profile::{Profile, Tree, TreeOptions};
+
+pub use json::write_diff_json;
+pub use text::write_diff_text;
+
+/// What differs.
+#[derive(Debug)]
+pub struct DiffReport {
+    /// What the captures are called.
+    pub names: [String; 2],
+    /// By source.
+    pub sources: Vec<SourceDiff>,
+}
+
+/// What differs between one source's traces.
+#[derive(Debug)]
+pub struct SourceDiff {
+    /// The source's trace ID, in each.
+    pub ids: [Option<TraceId>; 2],
+    /// The program, as far as each could be followed in it.
+    pub code: [Rc<Code>; 2],
+    /// How many instructions ran, in each.
+    pub instructions: [u64; 2],
+    /// Where the paths part, from the side of each; `None` where they are the same.
+    pub parting: Option<[Aftermath; 2]>,
+    /// Functions that cost more in one than in the other.
+    pub functions: Vec<FunctionDiff>,
+    /// What lines the second one runs less and more, and what functions it runs that the first does not; `None` without a
+    /// program.
+    pub coverage: Option<(Difference, BTreeMap<String, Vec<String>>)>,
+}
+
+/// A function that cost more in one than in the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionDiff {
+    /// Its name.
+    pub name: String,
+    /// Where it starts.
+    pub address: Option<Address>,
+    /// How often it was called, in each.
+    pub calls: [u64; 2],
+    /// What it cost itself, in each.
+    pub own: [Cost; 2],
+    /// What it cost with what it called, in each.
+    pub total: [Cost; 2],
+}
+
+impl DiffReport {
+    /// Whether nothing differs.
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        self.sources.iter().all(SourceDiff::is_same)
+    }
+}
+
+impl SourceDiff {
+    /// Whether nothing differs.
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        let covers_the_same = self
+            .coverage
+            .as_ref()
+            .is_none_or(|(difference, gained)| *difference == Difference::default() && gained.is_empty());
+        self.parting.is_none() && self.functions.is_empty() && covers_the_same
+    }
+}
+
+impl FunctionDiff {
+    /// The functions that differ, those first that differ most. What only one of the captures can measure is not compared.
+    #[must_use]
+    pub fn between(profiles: [(&Profile, &Code); 2]) -> Vec<Self> {
+        let has = |unit| profiles.iter().all(|(profile, _)| profile.measures.has(unit));
+        let units = [Unit::Instructions, Unit::Cycles, Unit::Time].map(|unit| (unit, has(unit)));
+        let known = |cost: Cost| {
+            let part = |wanted: Unit| {
+                let is_known = units.iter().any(|(unit, known)| *unit == wanted && *known);
+                if is_known { cost.in_unit(wanted) } else { 0 }
+            };
+            Cost {
+                instructions: part(Unit::Instructions),
+                cycles: part(Unit::Cycles),
+                time: part(Unit::Time),
+            }
+        };
+        let mut found = BTreeMap::<(Option<Address>, String), Self>::new();
+        for (index, (profile, code)) in profiles.into_iter().enumerate() {
+            let tree = Tree::of(profile, code, TreeOptions { inlined: false, sites: false });
+            for function in tree.functions(|cost| cost.instructions) {
+                let label = &tree.labels[function.function.index()];
+                if label.kind != LabelKind::Function {
+                    continue;
+                }
+                let entry = found.entry((label.address, label.name.clone())).or_insert_with(|| Self {
+                    name: label.name.clone(),
+                    address: label.address,
+                    calls: [0; 2],
+                    own: [Cost::default(); 2],
+                    total: [Cost::default(); 2],
+                });
+                entry.calls[index] += function.calls;
+                entry.own[index] += known(function.own);
+                entry.total[index] += known(function.total);
+            }
+        }
+        let mut differing = found.into_values().filter(Self::differs).collect::<Vec<_>>();
+        differing.sort_by_key(|function| {
+            let [a, b] = function.own;
+            std::cmp::Reverse(a.instructions.abs_diff(b.instructions))
+        });
+        differing
+    }
+
+    fn differs(&self) -> bool {
+        self.calls[0] != self.calls[1] || self.own[0] != self.own[1]
+    }
+}
