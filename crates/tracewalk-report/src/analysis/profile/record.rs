@@ -99,6 +99,13 @@ impl Profiler {
         self.recorder.profile
     }
 
+    /// How many things are remembered.
+    #[cfg(test)]
+    pub(super) fn size(&self) -> usize {
+        let profile = &self.recorder.profile;
+        profile.nodes.len() + profile.entries.len() + self.recorder.interval.size()
+    }
+
     fn spend(&mut self, spent: Option<Spent>) {
         let recorder = &mut self.recorder;
         let counts = recorder.phase == Phase::Inside;

@@ -89,6 +89,11 @@ impl Interval {
         recorded.map(|share| share.instructions).sum()
     }
 
+    #[cfg(test)]
+    pub(super) fn size(&self) -> usize {
+        self.shares.len()
+    }
+
     /// Joins the shares of the same entries, so that there are at most as many as entries.
     fn join(&mut self) {
         self.shares.sort_by_key(|share| share.owner);
