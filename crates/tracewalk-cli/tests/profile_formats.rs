@@ -253,3 +253,33 @@ fn a_measure_that_the_trace_has_not_is_refused() {
         assert!(outcome.stderr.contains(missing), "{}", outcome.stderr);
     }
 }
+
+/// Every row has its chain by its indentation, and what the folded chains say.
+#[test]
+fn calls_folded_by_chains_cost_what_the_profile_says() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in EXAMPLES {
+        let capture = example(name).join("capture.toml");
+        let text = run(["calls", "-q", capture.to_str().unwrap(), "--fold", "chains"]).stdout;
+        let mut path = Vec::<String>::new();
+        let mut found = BTreeMap::new();
+        for row in text.lines().skip(2) {
+            // Three columns and the calls, then two spaces and the tree.
+            let (costs, tree) = (&row[..42], &row[44..]);
+            let depth = (tree.len() - tree.trim_start().len()) / 2;
+            path.truncate(depth);
+            path.push(tree.trim_start().split("  ").next().unwrap().to_owned());
+            let own = costs.split_whitespace().nth(2).unwrap().parse::<u64>().unwrap();
+            if own > 0 {
+                found.insert(path.join(";"), own);
+            }
+        }
+        assert_eq!(found, chains(folder.path(), name, &[]), "{name}");
+    }
+    let capture = example("m3-etmv3/capture.toml");
+    let text = run(["calls", "-q", capture.to_str().unwrap(), "--fold", "chains", "--depth", "1"]).stdout;
+    let words = |row: &str| row.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let rows = text.lines().map(words).collect::<Vec<_>>();
+    assert!(rows.contains(&words("13976 79.2% 521 1 main main.c:103")), "{text}");
+    assert!(!text.contains("quicksort"), "{text}");
+}

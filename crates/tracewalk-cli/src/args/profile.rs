@@ -28,8 +28,8 @@ Examples:
       the functions that ran, three calls deep
   tracewalk calls capture.toml --from 12000 --to 13000
       what ran behind the first 12000 instructions, with the functions that were running then
-  tracewalk calls capture.toml --no-fold
-      each call on a line of its own
+  tracewalk calls capture.toml --fold chains
+      each chain of calls on one line, with how often it was called and what it cost
 
 Exit status:
   0  everything was decoded
@@ -103,12 +103,23 @@ pub(crate) struct Calls {
     #[arg(long, value_name = "N", help_heading = "Output")]
     pub(crate) depth: Option<usize>,
 
-    /// Print each call on a line of its own, also where the same one comes again and again.
-    #[arg(long, help_heading = "Output")]
-    pub(crate) no_fold: bool,
+    /// Which calls share a line.
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub(crate) fold: Fold,
 
     #[command(flatten)]
     pub(crate) work: WorkArgs,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Fold {
+    /// None: each call has its own.
+    None,
+    /// Those that look the same and come one after the other, of functions that call nothing.
+    #[default]
+    Repeats,
+    /// All of one chain of calls, whenever they were: how many there were, and what they cost.
+    Chains,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

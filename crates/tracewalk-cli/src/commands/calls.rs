@@ -4,10 +4,12 @@ use std::io::Write;
 use std::time::Instant;
 
 use tracewalk_report::analysis::Statistics;
-use tracewalk_report::export::{CallTree, CallTreeOptions, Export};
+use tracewalk_report::export::{
+    CallChainsOptions, CallTree, CallTreeOptions, Export, ProfileReport, best_unit, write_call_chains,
+};
 
-use super::{follow, print_statistics};
-use crate::args::Calls;
+use super::{follow, print_statistics, profile};
+use crate::args::{Calls, Fold};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::output::{palette, standard_output};
@@ -16,12 +18,24 @@ use crate::work::Work;
 /// Prints each source's calls.
 pub(crate) fn run(args: &Calls, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
+    let total = match args.fold {
+        Fold::Chains => chains(args, messages)?,
+        Fold::None | Fold::Repeats => tree(args, messages)?,
+    };
+    if args.work.stats {
+        print_statistics(&total, start.elapsed(), args.work.threads);
+    }
+    Ok(())
+}
+
+/// In the order in which they ran.
+fn tree(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
     let mut work = Work::open(&args.follow.capture, messages)?;
     let mut out = standard_output();
     let options = CallTreeOptions {
         palette: palette(),
         depth: args.depth,
-        fold: !args.no_fold,
+        fold: args.fold != Fold::None,
         window: args.window.window(),
     };
     let mut tree = CallTree::new(&mut out, options);
@@ -33,8 +47,21 @@ pub(crate) fn run(args: &Calls, messages: &Messages) -> Result<(), Failure> {
     }
     drop(tree);
     out.flush()?;
-    if args.work.stats {
-        print_statistics(&total, start.elapsed(), args.work.threads);
-    }
-    Ok(())
+    Ok(total)
+}
+
+/// Added up by chains of calls.
+fn chains(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
+    let (sources, total) = profile::record(&args.follow, args.window.window(), messages)?;
+    let report = ProfileReport {
+        unit: best_unit(sources.iter().map(|(_, profile)| profile)),
+        sources,
+        name: args.follow.capture.capture.display().to_string(),
+        frequency: None,
+        inlined: true,
+    };
+    let mut out = standard_output();
+    write_call_chains(&mut out, &report, &CallChainsOptions { palette: palette(), depth: args.depth })?;
+    out.flush()?;
+    Ok(total)
 }

@@ -14,7 +14,7 @@ use tracewalk_report::export::{
 };
 
 use super::{follow, print_statistics};
-use crate::args::{self, CostChoice, ProfileFormat, ProfileRows};
+use crate::args::{self, CostChoice, FollowArgs, ProfileFormat, ProfileRows};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::output::{palette_for, write_to};
@@ -23,16 +23,10 @@ use crate::work::Work;
 /// Records what functions cost, and writes it.
 pub(crate) fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
-    let mut work = Work::open(&args.follow.capture, messages)?;
-    let mut recording = Recording { window: args.window.window(), sources: Vec::new(), running: None };
-    let mut total = Statistics::default();
-    for job in work.jobs.clone() {
-        let code = work.code(&job, Some(&args.follow.source_dirs), messages)?;
-        total.add(&follow::source(&work, &job, code, args.follow.trust_image, &mut recording, messages)?);
-    }
-    let unit = unit(args.cost, &recording.sources)?;
+    let (sources, total) = record(&args.follow, args.window.window(), messages)?;
+    let unit = unit(args.cost, &sources)?;
     let report = ProfileReport {
-        sources: recording.sources,
+        sources,
         name: args.follow.capture.capture.display().to_string(),
         unit,
         frequency: args.frequency,
@@ -59,6 +53,22 @@ pub(crate) fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failu
         print_statistics(&total, start.elapsed(), args.work.threads);
     }
     Ok(())
+}
+
+/// Follows each source and records its profile.
+pub(super) fn record(
+    follow: &FollowArgs,
+    window: Window,
+    messages: &Messages,
+) -> Result<(Vec<(Section, Profile)>, Statistics), Failure> {
+    let mut work = Work::open(&follow.capture, messages)?;
+    let mut recording = Recording { window, sources: Vec::new(), running: None };
+    let mut total = Statistics::default();
+    for job in work.jobs.clone() {
+        let code = work.code(&job, Some(&follow.source_dirs), messages)?;
+        total.add(&follow::source(&work, &job, code, follow.trust_image, &mut recording, messages)?);
+    }
+    Ok((recording.sources, total))
 }
 
 /// Records each source's profile.

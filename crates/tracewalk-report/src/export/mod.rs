@@ -54,8 +54,8 @@ pub use profile::{ProfileReport, best_unit};
 pub use runs::{Runs, RunsPart};
 pub use speedscope::write_speedscope;
 pub use text::{
-    CallTree, CallTreeOptions, Listing, ListingOptions, PacketsText, ProfileTable, ProfileTextOptions,
-    write_profile_text,
+    CallChainsOptions, CallTree, CallTreeOptions, Listing, ListingOptions, PacketsText, ProfileTable,
+    ProfileTextOptions, write_call_chains, write_profile_text,
 };
 pub use timeline::{
     ChromeTrace, CommonTraceFormat, Files, PerfettoTrace, TimelineExport, TimelineText, Timelines,

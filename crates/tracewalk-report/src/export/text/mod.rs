@@ -1,6 +1,7 @@
 //! Text for people. Its layout may change with any version; programs read the line formats.
 
 mod calls;
+mod chains;
 mod code;
 mod listing;
 mod packets;
@@ -17,6 +18,7 @@ use crate::symbols::Symbols;
 use crate::{Code, Palette};
 
 pub use calls::{CallTree, CallTreeOptions};
+pub use chains::{CallChainsOptions, write_call_chains};
 pub use listing::{Listing, ListingOptions};
 pub use packets::PacketsText;
 pub use profile::{ProfileTable, ProfileTextOptions, write_profile_text};
