@@ -19,7 +19,8 @@ use tracewalk_input::image::ImageRequest;
 
 pub(crate) use arrival::ArrivalArgs;
 pub(crate) use coverage::{Coverage, CoverageFormat, Limit, Merge};
-pub(crate) use profile::{Calls, CostChoice, Diff, DiffFormat, Fold, FollowArgs, Profile, ProfileFormat, ProfileRows, crate, profile, pub, use};
+pub(crate) use diff::{Diff, DiffFormat};
+pub(crate) use profile::{Calls, CostChoice, Fold, FollowArgs, Profile, ProfileFormat, ProfileRows};
 pub(crate) use recording::RecordingArgs;
 pub(crate) use timeline::{AxisArgs, Interrupts, InterruptsFormat, Timeline, TimelineFormat};
 pub(crate) use window::WindowArgs;
