@@ -22,8 +22,16 @@ pub enum Item<P> {
 
 /// Takes the items of a packet stream.
 pub trait TakeItem<P> {
+    /// Whether it only counts packets, and takes most of them several at once by [`TakeItem::skimmed`].
+    const COUNTS: bool = false;
+
     /// Takes the next item, where it stands and its bytes.
     fn take(&mut self, item: Item<P>, span: Span, bytes: &[u8]);
+
+    /// So many packets came next.
+    fn skimmed(&mut self, packets: u64) {
+        let _ = packets;
+    }
 }
 
 /// A closure that takes items.
@@ -202,17 +210,25 @@ impl<D: Decode> Packets<D> {
     }
 
     /// Decodes at least so many bytes of `input`, or until it ends or is incomplete; returns how many were consumed.
-    pub(crate) fn decode_some(
+    pub(crate) fn decode_some<T: TakeItem<D::Packet>>(
         &mut self,
         input: &[u8],
         at_least: usize,
-        taker: &mut impl TakeItem<D::Packet>,
+        taker: &mut T,
     ) -> usize {
         /// How far frequent packets are looked at beyond the byte where the last one may begin.
         const BEYOND: usize = 7;
         let mut consumed = 0;
         while let Some(rest) = input.get(consumed..).filter(|rest| !rest.is_empty() && consumed < at_least) {
-            if self.gap.is_empty() {
+            if T::COUNTS && self.gap.is_empty() {
+                let (bytes, packets) = self.decoder.skim(rest);
+                taker.skimmed(packets);
+                self.position.0 += bytes as u64;
+                consumed += bytes;
+                if bytes > 0 {
+                    continue;
+                }
+            } else if self.gap.is_empty() {
                 let most = (at_least - consumed).saturating_add(BEYOND);
                 let most = rest.get(..most).unwrap_or(rest);
                 let mut frequent = Frequent { taker, start: self.position, input: most };

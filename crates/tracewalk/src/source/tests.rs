@@ -31,7 +31,8 @@ fn any_packet() -> impl Strategy<Value = Vec<u8>> {
         3 => (0_u8..12, prop_oneof![Just(0x20_u8), Just(0x21)]).prop_map(|(to, high)| vec![0x81 | to << 1, high]),
         3 => (0_u8..12, prop_oneof![Just(0x12_u8), Just(0x52), Just(0x1e), Just(0x32)])
             .prop_map(|(to, information)| vec![0x81 | to << 1, 0x60, information]),
-        1 => (0_u8..12).prop_map(|to| vec![0x81 | to << 1, 0xa0, 0x80, 0x80, 0x10]),
+        1 => (0_u8..12, prop_oneof![Just(0x10_u8), Just(0x08), Just(0x00), Just(0x50), Just(0x48)])
+            .prop_map(|(to, last)| vec![0x81 | to << 1, 0xa0, 0x80, 0x80, last]),
         3 => Just(vec![0x76]),
         1 => Just(vec![0x72, 0x85, 0x20]),
         1 => Just(vec![0x0c]),
@@ -120,6 +121,36 @@ proptest! {
         let walk = elements(&config, Engine::Walk, &bytes, &program, bytes.len());
         prop_assert_eq!(&elements(&config, Engine::Graph, &bytes, &program, bytes.len()), &walk);
         prop_assert_eq!(&elements(&config, Engine::Graph, &bytes, &program, size), &walk);
+    }
+
+    #[test]
+    fn counting_packets_gives_as_many_as_there_are(
+        config in any_config(),
+        packets in proptest::collection::vec(any_packet(), 1..400),
+        noise in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+        size in 8_usize..1000,
+    ) {
+        let mut bytes = start(&config, 0);
+        let packets = packets.concat();
+        bytes.extend(&packets);
+        let length = bytes.len();
+        noise.into_iter().for_each(|(at, byte)| bytes[at.index(length)] = byte);
+        // Whatever came, the decoder finds back into step.
+        bytes.extend(start(&config, 1));
+        bytes.extend(&packets);
+        let mut expected = PacketCounts::default();
+        let mut stream = PacketStream::new(&config);
+        let mut count = |item: PacketItem<'_>, _, _: &[u8]| match item {
+            PacketItem::Packet(_) => expected.packets += 1,
+            PacketItem::Malformed(_) => expected.malformed += 1,
+            PacketItem::Unsynchronised => {}
+        };
+        stream.push(&bytes, &mut count);
+        stream.finish(&mut count);
+        let mut counter = PacketCounter::new(&config);
+        bytes.chunks(size).for_each(|piece| counter.push(piece));
+        counter.finish();
+        prop_assert_eq!(counter.counts(), expected);
     }
 }
 

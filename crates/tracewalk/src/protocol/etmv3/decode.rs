@@ -5,6 +5,7 @@ use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
 use crate::protocol::a_sync::{self, ZeroRun};
 use crate::protocol::branch_address::{self, AddressEncoding, After, Alignment, ReadError};
 use crate::protocol::resume::{self, Announces, Resume, Windows};
+use crate::protocol::skim::{self, Plain};
 use crate::protocol::synchronisation::{Synchronisation, Unread};
 use crate::protocol::{Decode, ISyncReason, Malformation, Step, TakeFrequent};
 use crate::span::StreamOffset;
@@ -89,6 +90,21 @@ impl Decode for Decoder {
         at
     }
 
+    fn skim(&mut self, input: &[u8]) -> (usize, u64) {
+        if self.synchronisation != Synchronisation::InStep || self.config.cycle_accurate {
+            return (0, 0);
+        }
+        let has_exits = self.config.minor_version >= self.config.exception_exit_since();
+        let plain = Plain {
+            single: has_exits.then_some(header::EXCEPTION_EXIT),
+            prefix: None,
+            announces: self.announces(),
+            reserved_information: None,
+        };
+        // Format 2 has bit 1, and bits 6 to 4 clear.
+        skim::skim(input, plain, |word| word << 6 & (word << 1 | word << 2 | word << 3))
+    }
+
     fn truncated(&self, input: &[u8]) -> Malformation {
         if self.synchronisation == Synchronisation::Searching {
             return Malformation::Truncated { packet: "a_sync" };
@@ -128,11 +144,10 @@ impl Resume for Decoder {
 impl Windows for Decoder {
     #[inline]
     fn window(&self, word: u64) -> u64 {
-        let announces = match self.config.address_encoding {
-            AddressEncoding::Original => Announces::AsTheFifth,
-            AddressEncoding::Alternative => Announces::BehindTheFirst,
-        };
-        if self.config.cycle_accurate { 0 } else { resume::window(word, [header::EXCEPTION_EXIT], announces) }
+        if self.config.cycle_accurate {
+            return 0;
+        }
+        resume::window(word, [header::EXCEPTION_EXIT], self.announces())
     }
 
     #[inline]
@@ -142,6 +157,15 @@ impl Windows for Decoder {
 }
 
 impl Decoder {
+    /// Which address bytes say that exception information follows.
+    #[inline]
+    const fn announces(&self) -> Announces {
+        match self.config.address_encoding {
+            AddressEncoding::Original => Announces::AsTheFifth,
+            AddressEncoding::Alternative => Announces::BehindTheFirst,
+        }
+    }
+
     /// Table 7.1 of IHI 0014Q.
     fn packet<'a>(&mut self, input: &'a [u8], cursor: &mut Cursor<'a>) -> Result<Packet, Unread> {
         let byte = cursor.byte()?;
