@@ -111,10 +111,10 @@ pub(super) fn ruler(scale: &Scale, shown: &str) -> Option<String> {
     (!scale.is_in_seconds()).then(|| format!("{shown} is 1 {unit}"))
 }
 
-/// A source's title: what it is, and what its axis counts.
+/// A source's title: what it is, and what its axis counts. Viewers cut it in the middle.
 pub(super) fn title(section: &crate::Section, scale: &Scale, shown: &str) -> String {
     match ruler(scale, shown) {
-        Some(ruler) => format!("{section}, {scale} ({ruler})"),
+        Some(ruler) => format!("{ruler}: {section}, {scale}"),
         None => format!("{section}, {scale}"),
     }
 }
