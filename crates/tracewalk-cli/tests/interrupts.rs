@@ -129,3 +129,44 @@ fn exceptions_took_as_many_cycles_as_the_generators_own_counter_says() {
         assert_same(protocol, &found, &truth(&arguments, instructions));
     }
 }
+
+#[test]
+fn the_documentations_table_is_what_the_command_prints() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/profiling.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, behind) =
+        page.split_once("$ tracewalk interrupts testdata/examples/m3-etmv3/capture.toml").unwrap();
+    let table = behind.split("```").nth(2).unwrap().strip_prefix("text\n").unwrap();
+    let outcome =
+        run(["interrupts".as_ref(), "--quiet".as_ref(), example("m3-etmv3/capture.toml").as_os_str()]);
+    assert!(outcome.stdout.starts_with(table), "{}", outcome.stdout);
+}
+
+/// RFC 4180: as many fields in each line as there are names.
+#[test]
+fn csv_has_a_line_for_each_exception_and_function() {
+    let capture = example("m3-etmv3/capture.toml");
+    let (_, json) = found(&[text(&capture)]);
+    let arguments = ["interrupts", "--quiet", "--functions", "--format", "csv", text(&capture)];
+    let outcome = run(arguments);
+    let mut lines = outcome.stdout.split_terminator("\r\n").map(|line| line.split(',').collect::<Vec<_>>());
+    let names = lines.next().unwrap();
+    let column = |name: &str| names.iter().position(|column| *column == name).unwrap();
+    let (mut exceptions, mut functions) = (0, 0);
+    for line in lines {
+        assert_eq!(line.len(), names.len(), "{line:?}");
+        if line[column("kind")] == "function" {
+            functions += 1;
+            continue;
+        }
+        exceptions += 1;
+        let expected = &json[line[column("number")]];
+        assert_eq!(line[column("source")], "0x10");
+        assert_eq!(line[column("name")], expected["name"].as_str().unwrap());
+        assert_eq!(line[column("count")], expected["count"].to_string());
+        assert_eq!(line[column("without_preemption_p99")], expected["without_preemption"]["p99"].to_string());
+        assert_eq!(line[column("inter_arrival_max")], expected["inter_arrival"]["max"].to_string());
+    }
+    assert_eq!(exceptions, json.len());
+    assert!(functions > 10);
+}

@@ -67,7 +67,10 @@ impl<W: Write> TimelineText<W> {
         let name = self.names.span(&span.what);
         let mut text = format!("{style}{name}{style:#}");
         let notes = details(&span.what).into_iter().filter(|(field, _)| *field != "address");
-        let notes = notes.map(|(field, note)| format!("{} {note}", field.replace('_', " ")));
+        let notes = notes.map(|(field, note)| match field {
+            "entry" => note,
+            _ => format!("{} {note}", field.replace('_', " ")),
+        });
         for note in notes.chain(span.start.note().map(str::to_owned)) {
             text.push_str(&format!("  {quiet}{note}{quiet:#}"));
         }
