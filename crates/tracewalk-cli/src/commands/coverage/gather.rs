@@ -11,12 +11,14 @@ use tracewalk::flow::{Element, Event, EventKind};
 use tracewalk::program::{Program, Scope};
 use tracewalk_input::FileProblem;
 use tracewalk_input::image::{Image, ImageLoader};
-use tracewalk_report::analysis::coverage::{Conditions, Coverage, ProgramId, ProgramInput, Recorder};
+use tracewalk_report::analysis::coverage::{
+    Conditions, Coverage, ProgramId, ProgramInput, RecordedPart, Recorder,
+};
 use tracewalk_report::analysis::{Context, Statistics};
-use tracewalk_report::export::{Export, FlowRecord};
+use tracewalk_report::export::{Export, FlowRecord, Join};
 use tracewalk_report::{Code, Interrupts, Section};
 
-use super::super::follow;
+use super::super::follow::{self, Following};
 use crate::args::{self, CaptureArgs};
 use crate::code::Reader;
 use crate::failure::Failure;
@@ -82,8 +84,14 @@ impl Gathered {
             }
             let scoped = work.scoped_code(&job, &args.source_dirs, messages)?;
             let mut listener = Listener::new(&job, scoped.iter().map(|scoped| scoped.scope));
-            let statistics =
-                follow::source(&work, &job, Rc::clone(&code), args.trust_image, &mut listener, messages)?;
+            // Whose code ran in a part is known only where there is one program.
+            let statistics = if scoped.is_empty() && !work.is_live() {
+                let following = Following { work: &work, job: &job, trust_image: args.trust_image, messages };
+                let threads = args.work.threads.into();
+                follow::source_in_parts(following, Rc::clone(&code), threads, &mut listener)?
+            } else {
+                follow::source(&work, &job, Rc::clone(&code), args.trust_image, &mut listener, messages)?
+            };
             work.end_job(messages)?;
             self.statistics.add(&statistics);
             let name = capture.capture.display().to_string();
@@ -209,6 +217,17 @@ impl Export<FlowRecord> for Listener {
             } else {
                 recorder.another_program(block);
             }
+        }
+        Ok(())
+    }
+}
+
+impl Join for Listener {
+    type Part = RecordedPart;
+
+    fn join(&mut self, part: RecordedPart) -> io::Result<()> {
+        if let [(_, only)] = self.recorders.as_mut_slice() {
+            only.join(part);
         }
         Ok(())
     }

@@ -35,6 +35,10 @@ impl PassageCounter {
     /// Counts a passage; `false` where there is more in it than blocks and what does not matter to coverage.
     #[inline]
     pub(super) fn count(&mut self, passage: &Passage<'_>) -> bool {
+        // One without any elements has no number of its own.
+        if passage.totals().blocks == 0 {
+            return false;
+        }
         match self.find(passage.id()) {
             Some(slot) if slot.id.is_some() => {
                 slot.count += 1;
@@ -68,8 +72,7 @@ impl PassageCounter {
             Element::Event(event) => matches!(event.kind, EventKind::TraceOn(_)),
             Element::Gap(_) => true,
         };
-        // Without blocks there is nothing to count, and no number of its own.
-        if passage.totals().blocks == 0 || passage.elements().any(is_more) {
+        if passage.elements().any(is_more) {
             return false;
         }
         if self.used * 2 >= self.slots.len() {

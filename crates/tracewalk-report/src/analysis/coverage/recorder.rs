@@ -10,6 +10,7 @@ use tracewalk::span::StreamOffset;
 use super::blocks::{BlockCounter, Conditions};
 use super::collected::{Part, SourceSummary};
 use super::passages::PassageCounter;
+use crate::drive::{self, Part as _};
 
 /// Counts what a source's elements say, in parts that come in the order of the trace.
 #[derive(Clone, Debug)]
@@ -113,10 +114,9 @@ impl Recorder {
     }
 }
 
-impl RecordedPart {
-    /// Takes the part's next element.
+impl drive::Part for RecordedPart {
     #[inline]
-    pub fn element(&mut self, element: &Element) {
+    fn element(&mut self, element: &Element) {
         match element {
             Element::Block(block) => {
                 self.see(block);
@@ -133,9 +133,8 @@ impl RecordedPart {
         }
     }
 
-    /// Takes the part's next elements.
     #[inline]
-    pub fn passage(&mut self, passage: &Passage<'_>) {
+    fn passage(&mut self, passage: &Passage<'_>) {
         let is_followed = self.lost.is_none() && self.first_block.is_some();
         if is_followed && self.passages.count(passage) {
             self.instructions += u64::from(passage.totals().instructions);
@@ -143,7 +142,9 @@ impl RecordedPart {
             passage.elements().for_each(|element| self.element(&element));
         }
     }
+}
 
+impl RecordedPart {
     /// Adds the part that follows this one.
     fn join(&mut self, next: Self) {
         self.blocks.join(next.blocks);
