@@ -20,9 +20,14 @@ pub(crate) struct Frames {
     pub(crate) samples: BTreeMap<TraceId, Sample>,
     /// Where bytes in front and bytes behind do not belong together.
     pub(crate) discontinuities: u64,
+    /// The first of these.
+    pub(crate) first_discontinuities: Vec<Discontinuity>,
     /// How many bytes stand in front of the first frame.
     in_front: u64,
 }
+
+/// How many discontinuities are kept to be shown.
+const SHOWN: usize = 20;
 
 impl Frames {
     /// Takes a whole buffer apart.
@@ -67,8 +72,9 @@ impl Scan {
     pub(crate) fn finish(mut self) -> Frames {
         self.deframer.finish(&mut self.counts);
         let Self { framing, deframer, counts } = self;
-        let Counts { sources, samples, discontinuities, in_front } = counts;
-        Frames { framing, account: *deframer.account(), sources, samples, discontinuities, in_front }
+        let Counts { sources, samples, discontinuities, first_discontinuities, in_front } = counts;
+        let account = *deframer.account();
+        Frames { framing, account, sources, samples, discontinuities, first_discontinuities, in_front }
     }
 }
 
@@ -77,6 +83,7 @@ struct Counts {
     sources: BTreeMap<TraceId, u64>,
     pub(crate) samples: BTreeMap<TraceId, Sample>,
     discontinuities: u64,
+    first_discontinuities: Vec<Discontinuity>,
     in_front: u64,
 }
 
@@ -96,7 +103,12 @@ impl FrameSink for Counts {
             | Cause::MisplacedSync
             | Cause::ImpossibleId
             | Cause::Shifted { .. }
-            | Cause::NoFrames => self.discontinuities += 1,
+            | Cause::NoFrames => {
+                self.discontinuities += 1;
+                if self.first_discontinuities.len() < SHOWN {
+                    self.first_discontinuities.push(discontinuity);
+                }
+            }
         }
     }
 }

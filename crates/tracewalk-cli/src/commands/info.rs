@@ -92,6 +92,14 @@ fn buffer(out: &mut Output, work: &Work, index: usize, contents: &Contents) -> R
     if frames.discontinuities > 0 {
         writeln!(out, "  {}", counted(frames.discontinuities, "discontinuity").replace("tys", "ties"))?;
     }
+    for discontinuity in &frames.first_discontinuities {
+        writeln!(out, "    {discontinuity}")?;
+    }
+    if let Some(more) = frames.discontinuities.checked_sub(frames.first_discontinuities.len() as u64)
+        && more > 0
+    {
+        writeln!(out, "    and {more} more")?;
+    }
     Ok(())
 }
 
@@ -138,7 +146,10 @@ fn wires(out: &mut Output, reading: &Reading) -> Result<(), Failure> {
 struct Found {
     names: BTreeMap<&'static str, u64>,
     first_sync: Option<CaptureOffset>,
+    /// Bytes in front of that.
     unsynchronised: u64,
+    /// Bytes behind it that were passed over until the source synchronised again.
+    passed_over: u64,
     first_time: Option<u64>,
     last_time: Option<u64>,
     cycles: u64,
@@ -162,7 +173,10 @@ fn source(out: &mut Output, work: &Work, job: &Job) -> Result<(), Failure> {
                 found.first_sync.get_or_insert(at);
                 packet.fields(&mut |name, field| found.field(name, field));
             }
-            PacketItem::Unsynchronised => found.unsynchronised += record.bytes.len() as u64,
+            PacketItem::Unsynchronised if found.first_sync.is_none() => {
+                found.unsynchronised += record.bytes.len() as u64;
+            }
+            PacketItem::Unsynchronised => found.passed_over += record.bytes.len() as u64,
             PacketItem::Malformed(_) => {}
         }
         Ok(())
@@ -220,6 +234,9 @@ impl Found {
         )?;
         if self.losses > statistics.malformed {
             writeln!(out, "  lost          in {}", counted(self.losses, "place"))?;
+        }
+        if self.passed_over > 0 {
+            writeln!(out, "  passed over   {} to synchronise again", counted(self.passed_over, "byte"))?;
         }
         for (reason, times) in &self.begins {
             writeln!(out, "  trace begins  {} ({reason})", counted(*times, "time"))?;

@@ -17,8 +17,9 @@ use super::sample::Sample;
 use super::source::recognise;
 use crate::frames::Frames;
 
-/// How much of a buffer is looked at.
-const HEAD: usize = 1 << 16;
+/// How much of a buffer is looked at; and less, where nothing is recognised in that: frames are not looked for behind
+/// lost bytes as long as it is not known where they start.
+const HEADS: [usize; 4] = [1 << 16, 1 << 13, 1 << 12, 1 << 11];
 
 /// A way in which bytes may be packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,27 +101,50 @@ impl fmt::Display for Evidence {
 
 /// How the bytes are packed, of which nobody said anything.
 pub(crate) fn packing(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
-    let head = bytes.get(..HEAD).unwrap_or(bytes);
-    let starts = Alignment::all().map(|start| match start {
-        start if start == Alignment::default() => Framing::Buffer,
-        start => Framing::PortFrom(start),
+    let starts = || {
+        Alignment::all().map(|start| match start {
+            start if start == Alignment::default() => Framing::Buffer,
+            start => Framing::PortFrom(start),
+        })
+    };
+    let found = first_recognised(bytes, |head| {
+        let mut found = framings(head, starts());
+        for evidence in &mut found {
+            evidence.recognise_in_frames(head, units);
+        }
+        found.push(raw(head, units));
+        // Its packets are spread over all of it.
+        found.extend((head.len() >= bytes.len().min(HEADS[0])).then(|| mtb(bytes)).flatten());
+        found
     });
-    let mut found = framings(head, starts);
-    for evidence in &mut found {
-        evidence.recognise_in_frames(head, units);
-    }
-    found.push(raw(head, units));
-    found.extend(mtb(bytes));
     choose("container", found, Packing::Raw)
+}
+
+/// What is found in the longest head in which something is recognised.
+fn first_recognised(bytes: &[u8], mut look: impl FnMut(&[u8]) -> Vec<Evidence>) -> Vec<Evidence> {
+    let mut all = None;
+    for (index, head) in HEADS.into_iter().enumerate() {
+        if index > 0 && head >= bytes.len() {
+            continue;
+        }
+        let found = look(bytes.get(..head).unwrap_or(bytes));
+        if found.iter().any(|evidence| evidence.recognised > 0) {
+            return found;
+        }
+        all.get_or_insert(found);
+    }
+    all.unwrap_or_default()
 }
 
 /// Where frames stand in the bytes of a trace port.
 pub(crate) fn port(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
-    let head = bytes.get(..HEAD).unwrap_or(bytes);
-    let mut found = framings(head, Alignment::all().map(Framing::PortFrom));
-    for evidence in &mut found {
-        evidence.recognise_in_frames(head, units);
-    }
+    let found = first_recognised(bytes, |head| {
+        let mut found = framings(head, Alignment::all().map(Framing::PortFrom));
+        for evidence in &mut found {
+            evidence.recognise_in_frames(head, units);
+        }
+        found
+    });
     choose("alignment", found, Packing::Frames(Framing::Port))
 }
 

@@ -313,6 +313,7 @@ impl Work {
         tell::findings(&contents, found, messages);
         if !self.arriving {
             tell::damage(&contents, buffer, messages);
+            tell::cut_frame(&contents, buffer, messages);
         }
         for job in &jobs {
             self.tell_correction(job, messages);

@@ -1,7 +1,8 @@
 //! What is said of a capture before it is decoded, and what is refused.
 
-use tracewalk::frame::Framing;
+use tracewalk::frame::{Cause, Discontinuity, Framing};
 use tracewalk::ids::TraceId;
+use tracewalk::span::CaptureOffset;
 use tracewalk_input::Origin;
 use tracewalk_input::capture::dump::MemoryDump;
 use tracewalk_input::capture::{Buffer, Capture, SourceDescription};
@@ -208,12 +209,34 @@ pub(super) fn other_sources(
 pub(super) fn damage(contents: &Contents, buffer: &Buffer, messages: &Messages) {
     let Some(frames) = &contents.frames else { return };
     let (lost, reserved) = (frames.lost(), frames.account.reserved);
-    if lost > 0 || reserved > 0 {
+    let is_loss = |discontinuity: &&Discontinuity| discontinuity.cause != Cause::Barrier;
+    if let Some(first) = frames.first_discontinuities.iter().find(is_loss) {
+        let at = CaptureOffset(buffer.file_offset(first.at));
         messages.incomplete(format_args!(
-            "{}: {} lost to damaged frames, {} of reserved trace IDs; if these are many, try --container tpiu or raw",
+            "{}: {} lost to damaged frames in {}, the first: {}; if these are many, try --container tpiu or raw",
             buffer.file.display(),
             counted(lost, "byte"),
+            counted(frames.discontinuities, "place"),
+            Discontinuity { at, ..*first },
+        ));
+    }
+    if reserved > 0 {
+        messages.incomplete(format_args!(
+            "{}: {} of reserved trace IDs; if these are many, try --container tpiu or raw",
+            buffer.file.display(),
             counted(reserved, "byte"),
+        ));
+    }
+}
+
+/// Says that a capture ends within a frame.
+pub(super) fn cut_frame(contents: &Contents, buffer: &Buffer, messages: &Messages) {
+    let tail = contents.frames.as_ref().map_or(0, |frames| frames.account.tail);
+    if tail > 0 {
+        let file = buffer.file.display();
+        messages.note(format_args!(
+            "{file}: ends within a frame, of which the {} are not decoded",
+            counted(tail, "byte")
         ));
     }
 }

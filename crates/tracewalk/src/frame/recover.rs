@@ -13,6 +13,9 @@ use super::{Alignment, FRAME_BYTES, Owner, Ranking};
 /// Cortex-M3's SWO and of a Versatile Express TC2's buffer, 512 bytes in nine of ten.
 pub(super) const DECIDING_FRAMES: u64 = 64;
 
+/// Where fewer of the deciding frames are wrong, the alignment was not lost.
+const FEWEST_LOST: u64 = 8;
+
 /// What is to be done about a doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -45,6 +48,9 @@ pub(super) fn judge(held: &Held, watch: &Watch, owner: Owner, is_port: bool) -> 
         let keep = held.first() + keep;
         return if is_clear {
             Verdict::Realign { keep, resume, alignment: best.alignment }
+        } else if keep + FEWEST_LOST > end {
+            // Nearly all of these frames are right: it was a damaged one, and the others count for the alignment.
+            Verdict::Unfounded
         } else {
             Verdict::Lost { keep }
         };

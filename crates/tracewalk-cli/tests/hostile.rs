@@ -1,0 +1,243 @@
+//! Captures that cannot be what they say: one sentence, status 2, and nothing is read outside their directory.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use support::run;
+
+/// What no message and no output may ever show: it stands outside the capture's directory.
+const SECRET: &str = "this is a secret";
+
+/// A directory with a capture in it, and a secret beside it.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("capture")).unwrap();
+        fs::write(directory.path().join("secret.bin"), SECRET.repeat(64)).unwrap();
+        Self(directory)
+    }
+
+    fn capture(&self) -> std::path::PathBuf {
+        self.0.path().join("capture")
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> &Self {
+        fs::write(self.capture().join(name), text).unwrap();
+        self
+    }
+
+    /// Every command that opens it refuses it in one sentence.
+    fn refused(&self, name: &str, told: &[&str]) {
+        refused(&self.capture().join(name), told);
+    }
+}
+
+fn refused(path: &Path, told: &[&str]) {
+    for command in ["info", "packets", "flow", "describe"] {
+        let outcome = run([command, path.to_str().unwrap()]);
+        let context = format!("{command} {}: {}{}", path.display(), outcome.stdout, outcome.stderr);
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{context}");
+        assert_eq!(outcome.stderr.lines().count(), 1, "{context}");
+        assert!(outcome.stderr.starts_with("error: "), "{context}");
+        assert!(told.iter().any(|told| outcome.stderr.contains(told)), "{told:?} in {context}");
+        assert!(!outcome.stderr.contains("panicked") && !context.contains(SECRET), "{context}");
+    }
+}
+
+const SNAPSHOT: &str =
+    "[snapshot]\nversion=1.0\n\n[device_list]\ndevice1=cpu.ini\n\n[trace]\nmetadata=trace.ini\n";
+const CPU: &str = "[device]\nname=cpu_0\nclass=core\ntype=Cortex-A9\n";
+const TRACE: &str =
+    "[trace_buffers]\nbuffers=buffer0\n\n[buffer0]\nname=ETB_0\nfile=trace.bin\nformat=coresight\n";
+
+/// A snapshot directory in which one file says something else.
+fn snapshot(changed: &str, text: &str) -> Place {
+    let place = Place::new();
+    for (name, usual) in [("snapshot.ini", SNAPSHOT), ("cpu.ini", CPU), ("trace.ini", TRACE)] {
+        place.write(name, if name == changed { text } else { usual });
+    }
+    place.write("trace.bin", [0_u8; 64]);
+    place
+}
+
+#[test]
+fn names_that_lead_out_of_a_snapshot_are_refused() {
+    for name in [
+        "../secret.bin",
+        "../../etc/passwd",
+        "/etc/passwd",
+        "x/../../secret.bin",
+        "..",
+        "trace.bin/../../secret.bin",
+    ] {
+        let outside = ["leaves the directory of its description by `..`", "is absolute", "is a directory"];
+        snapshot("trace.ini", &TRACE.replace("trace.bin", name)).refused("", &outside);
+        snapshot("snapshot.ini", &SNAPSHOT.replace("trace.ini", name)).refused("", &outside);
+        snapshot("snapshot.ini", &SNAPSHOT.replace("cpu.ini", name)).refused("", &outside);
+    }
+}
+
+#[test]
+fn memory_dumps_outside_of_a_snapshot_are_not_read() {
+    for name in ["../secret.bin", "/etc/passwd"] {
+        let dump = format!("{CPU}\n[dump1]\nfile={name}\naddress=0x1000\nlength=16\n");
+        snapshot("cpu.ini", &dump)
+            .refused("", &["leaves the directory of its description by `..`", "is absolute"]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_out_of_a_snapshot_and_links_to_themselves_are_refused() {
+    use std::os::unix::fs::symlink;
+
+    let replaced = |name: &str, target: &str| {
+        let place = snapshot("", "");
+        fs::remove_file(place.capture().join(name)).unwrap();
+        symlink(target, place.capture().join(name)).unwrap();
+        place
+    };
+    for name in ["snapshot.ini", "trace.ini", "cpu.ini", "trace.bin"] {
+        let told = ["by a symbolic link", "symbolic links", "no such file"];
+        if name != "snapshot.ini" {
+            replaced(name, "../secret.bin").refused("", &told);
+            replaced(name, "/etc/passwd").refused("", &told);
+        }
+        // A link to itself, and two to each other.
+        let looped = replaced(name, name);
+        looped.refused(if name == "snapshot.ini" { "snapshot.ini" } else { "" }, &told);
+    }
+    let place = snapshot("", "");
+    fs::remove_file(place.capture().join("trace.bin")).unwrap();
+    symlink("other", place.capture().join("trace.bin")).unwrap();
+    symlink("trace.bin", place.capture().join("other")).unwrap();
+    place.refused("", &["symbolic links"]);
+    // A directory that contains itself.
+    let place = Place::new();
+    symlink(".", place.capture().join("loop")).unwrap();
+    place.refused("loop/loop/loop", &["neither snapshot.ini nor capture.toml"]);
+}
+
+#[test]
+fn ini_files_that_are_none_are_refused_with_their_line() {
+    for (text, told) in [
+        ("[snapshot\nversion=1.0\n", "snapshot.ini:1"),
+        ("version=1.0\n", ""),
+        ("", ""),
+        ("\u{0}\u{1}\u{2}\u{3}", ""),
+        ("[device_list]\n[trace]\nmetadata=trace.ini\n[trace]\nmetadata=trace.ini\n", ""),
+    ] {
+        snapshot("snapshot.ini", text).refused("", &[told]);
+    }
+    snapshot("trace.ini", &"[x]\n".repeat(1_000_000)).refused("", &[""]);
+    snapshot("trace.ini", &TRACE.replace("buffer0\n\n", &format!("{}\n\n", "b,".repeat(100_000))))
+        .refused("", &[""]);
+    snapshot("trace.ini", &TRACE.replace("coresight", "coresihgt")).refused("", &["coresight"]);
+}
+
+#[test]
+fn toml_files_that_are_none_are_refused_with_their_line() {
+    for (text, told) in [
+        ("[capture\nfile = \"trace.bin\"\n", "capture.toml:1"),
+        ("[capture]\nfile = 5\n", "capture.toml:2"),
+        ("[capture]\nfile = \"trace.bin\"\ncontaner = \"frames\"\n", "container"),
+        ("[capture]\nfile = \"trace.bin\"\n[[source]]\nid = 0x80\nprotocol = \"etmv3\"\n", "capture.toml:4"),
+        (
+            "[capture]\nfile = \"trace.bin\"\n[[source]]\nid = 99999999999999999999\nprotocol = \"etmv3\"\n",
+            "capture.toml:4",
+        ),
+        ("\u{feff}\u{0}", ""),
+        ("", ""),
+    ] {
+        let place = Place::new();
+        place.write("capture.toml", text).write("trace.bin", [0_u8; 64]);
+        place.refused("", &[told]);
+    }
+    let place = Place::new();
+    place.write(
+        "capture.toml",
+        format!("[capture]\nfile = {}1{}\n", "[".repeat(100_000), "]".repeat(100_000)),
+    );
+    place.refused("", &[""]);
+}
+
+#[test]
+fn absurd_sizes_are_refused_without_taking_them() {
+    // A dump of 16 EB of a file of 16 bytes, and one that starts behind the file's end.
+    for (length, offset) in [("0xffffffffffffffff", "0"), ("16", "0xffffffffffffffff"), ("0xffffffff", "8")] {
+        let dump =
+            format!("{CPU}\n[dump1]\nfile=trace.bin\naddress=0x1000\nlength={length}\noffset={offset}\n");
+        snapshot("cpu.ini", &dump).refused("", &["length", "offset", "bytes"]);
+    }
+    let place = Place::new();
+    place.write(
+        "long.vcd",
+        "$timescale 1ns $end\n$var wire 99999999999999999999 ! swo $end\n$enddefinitions $end\n",
+    );
+    place.refused("long.vcd", &[""]);
+    // A file that says to be huge and is sparse is told to be too long, or nothing is recognised in it.
+    let sparse = fs::File::create(place.capture().join("trace.bin")).unwrap();
+    sparse.set_len(1 << 45).unwrap_or(());
+    if sparse.metadata().unwrap().len() > 1 << 40 {
+        place.refused("trace.bin", &["at most"]);
+    }
+}
+
+/// A sigrok session of these files.
+fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
+    use std::io::Write;
+    let mut archive = zip_writer();
+    for (name, bytes) in files {
+        archive.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        archive.write_all(bytes).unwrap();
+    }
+    archive.finish().unwrap().into_inner()
+}
+
+fn zip_writer() -> zip::ZipWriter<std::io::Cursor<Vec<u8>>> {
+    zip::ZipWriter::new(std::io::Cursor::new(Vec::new()))
+}
+
+#[test]
+fn archives_that_are_none_and_archives_that_are_too_much_are_refused() {
+    let place = Place::new();
+    let metadata = |unitsize: &str, rate: &str| {
+        format!(
+            "[global]\nsigrok version=0.5.2\n\n[device 1]\ncapturefile=logic-1\ntotal probes=8\nsamplerate={rate}\n\
+             total analog=0\nprobe1=SWO\nunitsize={unitsize}\n"
+        )
+    };
+    let good = metadata("1", "24 MHz");
+    let samples = [1_u8; 4096];
+    let whole = zip(&[("version", b"2"), ("metadata", good.as_bytes()), ("logic-1-1", &samples)]);
+    for cut in [4, 20, whole.len() / 2, whole.len() - 5] {
+        place.write("cut.sr", &whole[..cut]);
+        place.refused("cut.sr", &[""]);
+    }
+    for (unitsize, rate) in
+        [("0", "24 MHz"), ("99999999999", "24 MHz"), ("1", "-1"), ("1", "1e400 Hz"), ("x", "24 MHz")]
+    {
+        let text = metadata(unitsize, rate);
+        place.write(
+            "odd.sr",
+            zip(&[("version", b"2"), ("metadata", text.as_bytes()), ("logic-1-1", &samples)]),
+        );
+        place.refused("odd.sr", &["odd.sr"]);
+    }
+    let outside = good.replace("logic-1", "../../secret.bin");
+    place.write(
+        "out.sr",
+        zip(&[("version", b"2"), ("metadata", outside.as_bytes()), ("../../secret.bin-1", &samples)]),
+    );
+    place.refused("out.sr", &["out.sr"]);
+    place.write("empty.sr", zip(&[]));
+    place.refused("empty.sr", &["empty.sr"]);
+    // A thousand bytes for each byte of the archive, and not a single change on the wire.
+    let zeros = vec![0_u8; 8 << 20];
+    place.write("bomb.sr", zip(&[("version", b"2"), ("metadata", good.as_bytes()), ("logic-1-1", &zeros)]));
+    place.refused("bomb.sr", &["bomb.sr"]);
+}
