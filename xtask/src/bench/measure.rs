@@ -1,6 +1,7 @@
 //! Processor time and memory of other programs.
 
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,8 +12,6 @@ use std::time::Duration;
 pub(super) struct Run {
     /// User and system time in seconds.
     pub(super) processor: f64,
-    /// Seconds from start to end.
-    pub(super) wall: f64,
     pub(super) stdout: PathBuf,
     pub(super) stderr: String,
 }
@@ -21,7 +20,7 @@ pub(super) struct Run {
 pub(super) fn run<A: AsRef<OsStr>>(folder: &Path, program: &Path, arguments: &[A]) -> Result<Run, String> {
     // The shell's own `time` reads the kernel's account of a child, to milliseconds; std has no way to.
     const SCRIPT: &str =
-        "out=$1 err=$2; shift 2; TIMEFORMAT='%U %S %R'; { time \"$@\" >\"$out\" 2>\"$err\"; } 2>&1";
+        "out=$1 err=$2; shift 2; TIMEFORMAT='%U %S'; { time \"$@\" >\"$out\" 2>\"$err\"; } 2>&1";
     let (stdout, stderr) = (folder.join("out"), folder.join("err"));
     let output = Command::new("bash")
         .args(["-c", SCRIPT, "time"])
@@ -39,10 +38,10 @@ pub(super) fn run<A: AsRef<OsStr>>(folder: &Path, program: &Path, arguments: &[A
     }
     let times = String::from_utf8_lossy(&output.stdout);
     let times = times.split_whitespace().filter_map(|time| time.parse().ok()).collect::<Vec<f64>>();
-    let [user, system, wall] = times[..] else {
-        return Err(format!("found {times:?}, expected three times of {}", program.display()));
+    let [user, system] = times[..] else {
+        return Err(format!("found {times:?}, expected two times of {}", program.display()));
     };
-    Ok(Run { processor: user + system, wall, stdout, stderr })
+    Ok(Run { processor: user + system, stdout, stderr })
 }
 
 /// The median; the mean of the middle two where their number is even.
@@ -80,6 +79,35 @@ pub(super) fn peak_private_memory<A: AsRef<OsStr>>(program: &Path, arguments: &[
     } else {
         Err(format!("{}: {ended}", program.display()))
     }
+}
+
+/// The seconds of processor time that a program's threads use: of all of them, and of the one that uses most.
+pub(super) fn time_of_threads<A: AsRef<OsStr>>(
+    program: &Path,
+    arguments: &[A],
+) -> Result<(f64, f64), String> {
+    let fail = |error: std::io::Error| format!("{}: {error}", program.display());
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(fail)?;
+    let tasks = format!("/proc/{}/task", child.id());
+    let mut times = BTreeMap::<OsString, f64>::new();
+    while child.try_wait().map_err(fail)?.is_none() {
+        for task in fs::read_dir(&tasks).into_iter().flatten().flatten() {
+            // The first number: nanoseconds on a processor.
+            let time = fs::read_to_string(task.path().join("schedstat")).ok();
+            let time = time.as_deref().and_then(|time| time.split(' ').next()?.parse::<f64>().ok());
+            if let Some(time) = time.filter(|time| *time > 0.0) {
+                times.insert(task.file_name(), time / 1e9);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok((times.values().sum(), times.values().copied().fold(0.0, f64::max)))
 }
 
 /// `RssAnon`: what is neither a mapped file nor shared.

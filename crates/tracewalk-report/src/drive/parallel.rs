@@ -133,21 +133,76 @@ impl Input<'_> {
         spread: Spread,
     ) -> io::Result<()> {
         let mut in_work = VecDeque::new();
+        let mut trust = Trust::default();
         loop {
             while in_work.len() < 2 * spread.threads {
                 let Some(segment) = segments.next() else { break };
-                let (answer, guess) = channel();
-                if tasks.send(Task { segment, answer }).is_err() {
-                    break;
-                }
-                in_work.push_back(guess);
+                in_work.push_back(if trust.is_left() {
+                    let (answer, guess) = channel();
+                    if tasks.send(Task { segment, answer }).is_err() {
+                        break;
+                    }
+                    InWork::Elsewhere(guess)
+                } else {
+                    InWork::Here(segment)
+                });
             }
-            // A worker that panicked does not answer; the scope passes its panic on.
-            let Some(Ok(guess)) = in_work.pop_front().map(|guess: Receiver<_>| guess.recv()) else { break };
-            let done = join.join(guess)?;
+            let done = match in_work.pop_front() {
+                Some(InWork::Elsewhere(guess)) => {
+                    // A worker that panicked does not answer; the scope passes its panic on.
+                    let Ok(guess) = guess.recv() else { break };
+                    let (done, proven) = join.join(guess)?;
+                    trust.note(proven);
+                    done
+                }
+                Some(InWork::Here(mut segment)) => {
+                    join.begin(&mut segment);
+                    join.decode(&segment, 0..segment.bytes.len())?;
+                    segment.done
+                }
+                None => break,
+            };
             self.progress.done(done);
         }
         join.finish()
+    }
+}
+
+/// A segment that is not joined yet.
+enum InWork<'a, P> {
+    /// A worker has it.
+    Elsewhere(Receiver<Guess<'a, P>>),
+    /// It is decoded when its turn comes.
+    Here(Segment<'a>),
+}
+
+/// Whether guessing is worth it. There are traces that do not say what workers would have to know: without synchronisation,
+/// or with returns to calls from before.
+#[derive(Debug, Default)]
+struct Trust {
+    /// How many segments in a row had to be decoded again.
+    in_vain: u32,
+    /// How many are decoded without a guess before the next try.
+    pause: u32,
+}
+
+impl Trust {
+    /// So many guesses in vain end guessing for a while.
+    const PATIENCE: u32 = 16;
+    const PAUSE: u32 = 64;
+
+    /// Whether the next segment should be guessed.
+    fn is_left(&mut self) -> bool {
+        self.pause = self.pause.saturating_sub(1);
+        self.pause == 0
+    }
+
+    /// Half of a guess, or more, was proven, or was not.
+    fn note(&mut self, proven: bool) {
+        self.in_vain = if proven { 0 } else { self.in_vain + 1 };
+        if self.in_vain == Self::PATIENCE {
+            *self = Self { in_vain: 0, pause: Self::PAUSE };
+        }
     }
 }
 
@@ -228,12 +283,13 @@ impl<P: Part> Join<'_, P> {
         take(gathered)
     }
 
-    /// Hands on what is in a segment, as far as possible from what a worker found in it.
-    fn join(&mut self, guess: Guess<'_, P>) -> io::Result<u64> {
+    /// Hands on what is in a segment, as far as possible from what a worker found in it. Answers how many of the capture's
+    /// bytes are done, and whether that was possible for half of the segment.
+    fn join(&mut self, guess: Guess<'_, P>) -> io::Result<(u64, bool)> {
         let Guess { mut segment, parts } = guess;
         self.begin(&mut segment);
         let mut parts = parts.into_iter();
-        let mut position = 0;
+        let (mut position, mut proven_bytes) = (0, 0);
         while let Some(part) = parts.next() {
             self.decode(&segment, position..part.end)?;
             position = part.end;
@@ -249,12 +305,13 @@ impl<P: Part> Join<'_, P> {
             for mut part in parts.by_ref().take(certain) {
                 part.gathered.statistics.bytes = (part.end - position) as u64;
                 (self.take)(part.gathered)?;
+                proven_bytes += part.end - position;
                 (position, self.last) = (part.end, part.last);
                 proven.push(part.checkpoint);
             }
             self.stream.go_on_from(&here.continued(&part.checkpoint, &proven), self.program);
         }
-        Ok(segment.done)
+        Ok((segment.done, proven_bytes * 2 >= segment.bytes.len()))
     }
 
     /// The source ends here.
