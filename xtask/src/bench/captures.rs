@@ -26,7 +26,7 @@ pub(super) struct Capture {
     pub(super) sources: &'static [&'static str],
     /// How many instructions are in it once, where another than the two that are compared has counted.
     pub(super) known: Option<u64>,
-    /// Whether the issue sets a goal for it.
+    /// Whether a goal is set for it.
     pub(super) has_goal: bool,
 }
 

@@ -23,16 +23,26 @@ pub(crate) struct Options {
     short: bool,
     /// Whether the table is kept under `benches/record`.
     record: bool,
+    /// Whether our programs are those that were built last.
+    built: bool,
+    /// How often each is measured.
+    rounds: usize,
 }
 
 impl Options {
     fn from_arguments() -> Result<Self, String> {
-        let mut options = Self { short: false, record: false };
+        let mut options = Self { short: false, record: false, built: false, rounds: 3 };
         for argument in std::env::args().skip(2) {
-            match argument.as_str() {
-                "--short" => options.short = true,
-                "--record" => options.record = true,
-                other => return Err(format!("found {other:?}, expected --short or --record")),
+            match (argument.as_str(), argument.strip_prefix("--rounds=").map(str::parse)) {
+                ("--short", _) => (options.short, options.rounds) = (true, 1),
+                ("--record", _) => options.record = true,
+                ("--built", _) => options.built = true,
+                (_, Some(Ok(rounds))) => options.rounds = rounds,
+                (other, _) => {
+                    return Err(format!(
+                        "found {other:?}, expected --short, --record, --built or --rounds=N"
+                    ));
+                }
             }
         }
         Ok(options)
@@ -52,10 +62,6 @@ impl Options {
     const fn memory_bytes(self) -> u64 {
         if self.short { 96 << 20 } else { 2 << 30 }
     }
-
-    const fn rounds(self) -> usize {
-        if self.short { 1 } else { 3 }
-    }
 }
 
 /// Runs the task.
@@ -67,7 +73,7 @@ pub(crate) fn run() -> Answer {
     }
     let folder = workspace().join("target/bench");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let tools = Tools::build(&folder)?;
+    let tools = Tools::build(&folder, options.built)?;
     let captures = Captures::make(&corpus, &folder, options)?;
     let mut rows = Vec::new();
     for measure in rows::MEASURES {

@@ -123,7 +123,7 @@ fn beside_opencsd(
     let mut rows = Vec::new();
     for capture in &captures.decoded {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        for _ in 0..options.rounds() {
+        for _ in 0..options.rounds {
             ours.push(tracewalk(tools, mode, arguments, &capture.repeated)?.processor);
             theirs.push(number(&opencsd(tools, mode, capture, capture.repeats)?, "seconds")?);
         }
@@ -148,7 +148,7 @@ fn threads(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<R
         captures.decoded.iter().flat_map(|capture| [(capture, "none"), (capture, "runs")])
     {
         let (mut one, mut two) = (Vec::new(), Vec::new());
-        for _ in 0..options.rounds() {
+        for _ in 0..options.rounds {
             let arguments = |threads: &str| -> Vec<OsString> {
                 let options = ["flow", "--format", format, "--threads", threads].map(OsString::from);
                 options.into_iter().chain([capture.repeated.clone().into()]).collect()
@@ -211,7 +211,7 @@ fn text(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>
     for capture in captures.decoded.iter().filter(|capture| capture.has_goal) {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         let log = tools.folder.join("lister.ppl");
-        for _ in 0..options.rounds() {
+        for _ in 0..options.rounds {
             let arguments = ["--format", "runs", "--threads", "1"];
             ours.push(tracewalk(tools, "flow", &arguments, &capture.for_text)?.processor);
             let mut arguments: Vec<OsString> = vec!["-ss_dir".into(), capture.for_text.clone().into()];
@@ -280,7 +280,7 @@ fn mtb(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>,
     for format in ["runs", "text"] {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         // One run takes milliseconds, and processor time is told in milliseconds.
-        for _ in 0..options.rounds() * 20 {
+        for _ in 0..options.rounds * 20 {
             ours.push(run(&tools.folder, &tools.tracewalk, &arguments(format, &elf))?.processor);
             theirs.push(run(&tools.folder, &tools.addr2line, &theirs_arguments)?.processor);
         }

@@ -20,8 +20,8 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    /// Builds what is ours, and finds the rest.
-    pub(super) fn build(folder: &Path) -> Result<Self, String> {
+    /// Builds what is ours, unless it is `built`, and finds the rest.
+    pub(super) fn build(folder: &Path, built: bool) -> Result<Self, String> {
         let root = workspace();
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let build = |arguments: &[&str]| {
@@ -32,8 +32,10 @@ impl Tools {
                     .args(arguments),
             )
         };
-        build(&["--package", "tracewalk-cli"])?;
-        build(&["--package", "tracewalk", "--example", "deframe_speed"])?;
+        if !built {
+            build(&["--package", "tracewalk-cli"])?;
+            build(&["--package", "tracewalk", "--example", "deframe_speed"])?;
+        }
         let harness = folder.join("harness");
         output(
             Command::new("cc")

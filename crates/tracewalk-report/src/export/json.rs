@@ -105,12 +105,23 @@ impl<'a> Object<'a> {
 }
 
 /// Appends `value` in lower-case hexadecimal with at least `digits` digits.
+#[inline]
 pub(super) fn push_hex(text: &mut Vec<u8>, value: u32, digits: u32) {
-    let needed = (u32::BITS - value.leading_zeros()).div_ceil(4).max(digits);
-    for digit in (0..needed).rev() {
-        let nibble = value.checked_shr(4 * digit).unwrap_or(0) & 0xf;
-        text.push(b"0123456789abcdef"[nibble as usize]);
-    }
+    let needed = (u32::BITS - value.leading_zeros()).div_ceil(4).max(digits).min(8);
+    let all = hex(value);
+    text.extend_from_slice(all.get(8 - needed as usize..).unwrap_or(&all));
+}
+
+/// All eight digits, without a loop: these are most of what is in an output.
+const fn hex(value: u32) -> [u8; 8] {
+    // One digit's value in each byte.
+    let mut x = value as u64;
+    x = (x & 0xffff_0000) << 16 | x & 0xffff;
+    x = (x & 0x0000_ff00_0000_ff00) << 8 | x & 0x0000_00ff_0000_00ff;
+    x = (x & 0x00f0_00f0_00f0_00f0) << 4 | x & 0x000f_000f_000f_000f;
+    // Adding 6 carries into bit 4 of those above 9; letters come 39 behind the place that follows `9`.
+    let letters = (x + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
+    (x + 0x3030_3030_3030_3030 + letters * 39).to_be_bytes()
 }
 
 /// Appends `value` in decimal.
@@ -168,6 +179,17 @@ mod tests {
             "addr": "0x00000306", "bytes": "00a5", "yes": true, "inner": { "ten": 10 },
         });
         assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn hex_is_what_fmt_writes() {
+        for value in
+            (0..32).flat_map(|shift| [1_u32, 9, 10, 15, 0x5a, 0xdead_beef].map(|value| value << shift))
+        {
+            let mut text = Vec::new();
+            push_hex(&mut text, value, 1);
+            assert_eq!(text, format!("{value:x}").into_bytes());
+        }
     }
 
     #[test]
