@@ -1,39 +1,55 @@
-//! The durations of exceptions against what an independent script computes from the record of an emulator, or from the
-//! generator's own counter of cycles (tests/timeline/truth.py).
+//! The durations of exceptions and functions against what an independent script computes from the record of an emulator, or from the
+//! generator's own counter of cycles (tests/timeline/truth.py, tests/timeline/functions.py).
 
+#[path = "support/python.rs"]
+mod python;
 mod support;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
+use python::python;
 use serde_json::Value;
 use support::firmware::{Firmware, Setup};
 use support::{corpus, example, run};
 
 /// What the command says of exceptions, by their numbers, and how many instructions the trace has.
 fn found(arguments: &[&str]) -> (u64, BTreeMap<String, Value>) {
+    let (instructions, source) = report(arguments);
+    (instructions, by("number", &source["exceptions"]))
+}
+
+/// What the command says of the only source, and how many instructions the trace has.
+fn report(arguments: &[&str]) -> (u64, Value) {
     let options = ["interrupts", "--quiet", "--stats", "--format", "json"];
     let outcome = run(options.iter().chain(arguments));
     assert_eq!(outcome.status, 0, "{arguments:?}: {}", outcome.stderr);
     let statistics: Value = serde_json::from_str(outcome.stderr.lines().last().unwrap()).unwrap();
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert_eq!((&document["format"], &document["version"]), (&"tracewalk interrupts".into(), &1.into()));
-    let exceptions = document["sources"][0]["exceptions"].as_array().unwrap();
-    let by_number = exceptions.iter().map(|exception| (exception["number"].to_string(), exception.clone()));
-    (statistics["instructions"].as_u64().unwrap(), by_number.collect())
+    (statistics["instructions"].as_u64().unwrap(), document["sources"][0].clone())
 }
 
-/// What the script says.
+fn by(field: &str, entries: &Value) -> BTreeMap<String, Value> {
+    let name = |entry: &Value| entry[field].as_str().map_or_else(|| entry[field].to_string(), str::to_owned);
+    entries.as_array().unwrap().iter().map(|entry| (name(entry), entry.clone())).collect()
+}
+
+/// What the script says of exceptions.
 fn truth(arguments: &[&str], first: u64) -> BTreeMap<String, Value> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/timeline/truth.py");
-    let output =
-        Command::new("python3").arg(script).args(arguments).args(["--first", &first.to_string()]).output();
-    let output = output.expect("python3 runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document = script(Path::new("python3"), "truth.py", arguments, first);
     let exceptions = document["exceptions"].as_object().unwrap();
     exceptions.iter().map(|(number, figures)| (number.clone(), figures.clone())).collect()
+}
+
+fn script(python: &Path, name: &str, arguments: &[&str], first: u64) -> Value {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/timeline").join(name);
+    let output =
+        Command::new(python).arg(script).args(arguments).args(["--first", &first.to_string()]).output();
+    let output = output.expect("python3 runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 fn assert_same(name: &str, found: &BTreeMap<String, Value>, truth: &BTreeMap<String, Value>) {
@@ -103,6 +119,30 @@ fn exceptions_of_emulated_programs_took_as_many_instructions_as_the_emulator_rec
         let (instructions, found) = found(&arguments);
         let arguments = ["--elf", text(&elf), "--record", text(&runs), "--profile", profile];
         assert_same(name, &found, &truth(&arguments, instructions));
+    }
+}
+
+#[test]
+fn functions_took_as_many_instructions_as_a_stack_kept_by_hand_says() {
+    let Some(python) = python() else { return };
+    let firmware = example("../firmware");
+    let mut cases = vec![
+        ("m", firmware.join("m3/m3.elf"), firmware.join("m3/m3.record"), example("m3-etmv3/capture.toml")),
+        ("ar", firmware.join("a9/a9.elf"), firmware.join("a9/a9.record"), example("a15-pft/capture.toml")),
+    ];
+    for (name, profile) in [("mix-m3-etmv3", "m"), ("mix-a9-ptm", "ar")] {
+        if let Some(case) = corpus(&format!("synthetic/{name}")) {
+            cases.push((profile, case.join("program.elf"), case.join("runs.txt"), case));
+        }
+    }
+    for (profile, elf, record, capture) in &cases {
+        let arguments = [text(capture), "--functions", "--axis", "instructions", "--image", text(elf)];
+        let arguments = &arguments[..if capture.is_dir() { arguments.len() } else { arguments.len() - 2 }];
+        let (instructions, source) = report(arguments);
+        let arguments = ["--elf", text(elf), "--record", text(record), "--profile", profile];
+        let truth = script(&python, "functions.py", &arguments, instructions);
+        let truth = truth.as_object().unwrap().iter().map(|(name, figures)| (name.clone(), figures.clone()));
+        assert_same(text(capture), &by("name", &source["functions"]), &truth.collect());
     }
 }
 

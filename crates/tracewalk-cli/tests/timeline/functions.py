@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""How often functions were called in a recorded run and how many instructions each call took: the truth that `tracewalk
+interrupts --functions` is compared with.
+
+It shares nothing with tracewalk. tests/profile/truth.py keeps a stack, instruction by instruction; here it is watched what
+comes onto it and goes away from it.
+
+    functions.py --elf FILE --record FILE [--profile m|ar] [--first N]
+
+prints JSON: by function its figures.
+"""
+
+import argparse
+import importlib.util
+import json
+import pathlib
+from collections import defaultdict
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def load(name, path):
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+profile_truth = load("profile_truth", HERE.parent / "profile" / "truth.py")
+
+
+def figures(lengths):
+    lengths = sorted(lengths)
+    if not lengths:
+        return {"count": 0, "sum": 0, "min": None, "p99": None, "max": None}
+    p99 = lengths[-(-len(lengths) * 99 // 100) - 1]
+    return {"count": len(lengths), "sum": sum(lengths), "min": lengths[0], "p99": p99, "max": lengths[-1]}
+
+
+class Watched:
+    """What became of the frames of a stack."""
+
+    def __init__(self, calls):
+        self.calls, self.now = calls, 0
+        self.open = {}
+        self.found = defaultdict(lambda: {"starts": [], "with": [], "without": [], "cut": 0})
+        self.taken = {}
+
+    def step(self, item):
+        was_empty = not self.calls.stack
+        self.calls.step(item, 0)
+        if item[0] == "exception":
+            # Its handler's function is known with its first instruction; it begins here.
+            self.taken[id(self.calls.stack[-1])] = self.now
+        self.look(was_empty)
+        if item[0] == "instruction":
+            self.now += 1
+            self.spend()
+
+    def look(self, was_empty):
+        there = {id(frame): frame for frame in self.calls.stack if frame.function is not None}
+        for key in [key for key in self.open if key not in there]:
+            self.end(*self.open.pop(key))
+        for key, frame in there.items():
+            if key not in self.open:
+                # What runs first was found running; a later outermost function took the place of another one.
+                seen = not was_empty or frame.exception is not None
+                since = self.taken.pop(key, self.now)
+                # The frame is kept, so that no other one gets its name.
+                self.open[key] = (frame, since if seen else None, [0])
+                if seen:
+                    self.found[frame.function]["starts"].append(since)
+
+    def spend(self):
+        """An instruction is every running function's up to the innermost interrupt."""
+        synchronous = profile_truth.SYNCHRONOUS[self.calls.profile]
+        for frame in reversed(self.calls.stack):
+            if id(frame) in self.open:
+                self.open[id(frame)][2][0] += 1
+            if frame.exception is not None and frame.exception not in synchronous:
+                return
+
+    def end(self, frame, since, without):
+        found = self.found[frame.function]
+        if since is None:
+            found["cut"] += 1
+        else:
+            found["with"].append(self.now - since)
+            found["without"].append(without[0])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--elf", required=True)
+    parser.add_argument("--record", required=True)
+    parser.add_argument("--profile", choices=["m", "ar"])
+    parser.add_argument("--first", type=int, default=1 << 62)
+    options = parser.parse_args()
+    program = profile_truth.Program(options.elf)
+    profile, items = profile_truth.read(options.record)
+    calls = profile_truth.Calls(program, profile or options.profile, False)
+    watched = Watched(calls)
+    find_returns = calls.profile == "ar" and ("return",) not in items
+    for item in profile_truth.steps(program.code, items, find_returns):
+        if watched.now >= options.first:
+            break
+        watched.step(item)
+    for frame, _, _ in watched.open.values():
+        watched.found[frame.function]["cut"] += 1
+    result = {}
+    for (_, name), found in watched.found.items():
+        starts = found["starts"]
+        result[name] = {
+            "count": len(starts),
+            "cut": found["cut"],
+            "with_preemption": figures(found["with"]),
+            "without_preemption": figures(found["without"]),
+            "inter_arrival": figures([later - earlier for earlier, later in zip(starts, starts[1:])]),
+        }
+    print(json.dumps(result))
+
+
+main()
