@@ -283,3 +283,36 @@ fn calls_folded_by_chains_cost_what_the_profile_says() {
     assert!(rows.contains(&words("13976 79.2% 521 1 main main.c:103")), "{text}");
     assert!(!text.contains("quicksort"), "{text}");
 }
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn the_documentation_shows_what_is_printed() {
+    let page = std::fs::read_to_string(root().join("docs/profiling.md")).unwrap();
+    let mut examples = 0;
+    for example in page.split("```console\n$ tracewalk ").skip(1) {
+        let (command, rest) = example.split_once('\n').unwrap();
+        let Some(printed) = rest.strip_prefix("```\n\n```text\n") else { continue };
+        if !command.starts_with("profile ") && !command.starts_with("calls ") {
+            continue;
+        }
+        let (printed, _) = printed.split_once("```").unwrap();
+        let output = support::tracewalk().current_dir(root()).args(command.split(' ')).output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), printed, "{command}");
+        examples += 1;
+    }
+    assert!(examples >= 3, "{examples} examples");
+}
+
+#[test]
+fn the_documentations_flame_graph_is_what_is_drawn() {
+    let committed = std::fs::read_to_string(root().join("docs/pictures/flamegraph.svg")).unwrap();
+    let arguments = ["profile", "-q", "capture.toml", "--format", "flamegraph"];
+    let output = support::tracewalk().current_dir(example("a7-etmv3")).args(arguments).output().unwrap();
+    assert!(
+        String::from_utf8(output.stdout).unwrap() == committed,
+        "draw docs/pictures/flamegraph.svg again"
+    );
+}

@@ -84,6 +84,14 @@ impl Unit {
             Self::Time => "ticks",
         }
     }
+
+    /// So many of them: `1 cycle`, `20 cycles`.
+    #[must_use]
+    pub fn counted(self, count: u64) -> String {
+        let name = self.name();
+        let name = name.strip_suffix('s').filter(|_| count == 1).unwrap_or(name);
+        format!("{count} {name}")
+    }
 }
 
 /// Finds out what cycles were spent on.

@@ -143,8 +143,8 @@ fn frame(
     #[expect(clippy::cast_precision_loss, reason = "a place on the screen need not be exact")]
     let part = |value: u64| if whole == 0 { 100.0 } else { value as f64 * 100.0 / whole as f64 };
     let (x, width) = (part(*start), part(*total));
-    let unit = report.unit.name();
-    let mut details = format!("{name}: {total} {unit}, {}", percent(*total, whole));
+    let cost = report.unit.counted(*total);
+    let mut details = format!("{name}: {cost}, {}", percent(*total, whole));
     if rectangle.label.is_some() {
         details.push_str(&format!("; itself {own}, {}", percent(*own, whole)));
     }

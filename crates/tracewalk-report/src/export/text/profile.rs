@@ -157,7 +157,6 @@ impl Table<'_> {
     /// What the numbers leave out.
     fn notes(&mut self, profile: &Profile) -> io::Result<()> {
         let quiet = self.options.palette.quiet;
-        let unit = self.report.unit.name();
         let mut notes = Vec::new();
         let others = [
             (&profile.unfollowed, "of code that could not be followed"),
@@ -166,7 +165,7 @@ impl Table<'_> {
         for (cost, what) in others {
             let value = self.report.value(cost);
             if value > 0 {
-                notes.push(format!("not counted above: {value} {unit} {what}"));
+                notes.push(format!("not counted above: {} {what}", self.report.unit.counted(value)));
             }
         }
         let tasks = self.tree.tasks();
