@@ -20,8 +20,8 @@ use crate::analysis::clock::Unit;
 pub(super) struct Place {
     /// What was counted up to here: cycles, or instructions.
     pub(super) count: u64,
-    /// Whether the count is known here, and not only somewhere before and somewhere behind.
-    pub(super) exact: bool,
+    /// Whether the count is known here, or only somewhere before and somewhere behind.
+    pub(super) certainty: Certainty,
 }
 
 /// Finds out when something was.
@@ -85,8 +85,7 @@ impl Axis {
     /// Something happened.
     pub(super) fn push(&mut self, place: Place, change: Change, sink: &mut dyn FnMut(Item)) {
         if !self.by_time {
-            let certainty = if place.exact { Certainty::Exact } else { Certainty::Interpolated };
-            self.give(Moment { ticks: place.count, certainty }, change, sink);
+            self.give(Moment { ticks: place.count, certainty: place.certainty }, change, sink);
             return;
         }
         if self.waiting.len() >= MOST_WAITING {
@@ -130,8 +129,9 @@ impl Axis {
                 let before = pace.time(anchor.count.saturating_sub(place.count));
                 estimated(anchor.time.saturating_sub(before))
             } else if known {
-                let exact = place.exact && (passed == 0 || passed == counted);
-                let certainty = if exact { Certainty::Exact } else { Certainty::Interpolated };
+                let is_between = passed != 0 && passed != counted;
+                let certainty = if is_between { Certainty::Interpolated } else { Certainty::Exact };
+                let certainty = certainty.max(place.certainty);
                 Moment { ticks: anchor.time + interval.time(passed), certainty }
             } else if unknown_behind.is_none_or(|behind| index < behind) {
                 estimated(anchor.time.saturating_add(pace.time(passed)).min(time))
@@ -192,7 +192,7 @@ mod tests {
             match *step {
                 At(count) => {
                     let change = Change::Mark { track: Track::Events, mark: Mark::Trigger };
-                    axis.push(Place { count, exact: true }, change, &mut sink);
+                    axis.push(Place { count, certainty: Exact }, change, &mut sink);
                 }
                 Time(count, time) => axis.timestamp(count, time, &mut sink),
                 Unknown => axis.unknown(),
@@ -241,7 +241,7 @@ mod tests {
         let mut given = 0;
         for count in 0..200_000 {
             let change = Change::Mark { track: Track::Events, mark: Mark::Trigger };
-            axis.push(Place { count, exact: true }, change, &mut |_| given += 1);
+            axis.push(Place { count, certainty: Exact }, change, &mut |_| given += 1);
             assert!(axis.waiting.len() <= MOST_WAITING);
         }
         axis.flush(&mut |_| given += 1);

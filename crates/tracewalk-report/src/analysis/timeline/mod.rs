@@ -84,7 +84,7 @@ impl Timeline {
                 tracks: Tracks::default(),
                 task,
                 by_cycles: scale.counts_cycles,
-                now: Place { count: 0, exact: true },
+                now: Place::default(),
                 block_end: 0,
                 block_rest: 0,
                 replaced: None,
@@ -107,7 +107,7 @@ impl Timeline {
                 self.recorder.block_end = self.recorder.now.count.saturating_add(count);
                 self.recorder.block_rest = block.instructions.into();
                 self.follow(element);
-                self.recorder.now = Place { count: self.recorder.block_end, exact: true };
+                self.recorder.now = Place { count: self.recorder.block_end, certainty: Certainty::Exact };
                 self.recorder.begun = true;
             }
             Element::Gap(gap) => {
@@ -129,7 +129,10 @@ impl Timeline {
                         self.axis.timestamp(self.recorder.now.count, time, sink);
                     }
                 }
-                EventKind::Trigger => self.mark(Track::Events, Mark::Trigger),
+                EventKind::Trigger => {
+                    let mark = Change::Mark { track: Track::Events, mark: Mark::Trigger };
+                    self.recorder.changes.push((self.recorder.now, mark));
+                }
                 _ => {
                     self.recorder.pass(cycles);
                     self.follow(element);
@@ -139,9 +142,10 @@ impl Timeline {
         self.give(sink);
     }
 
-    /// The program wrote something.
+    /// The program wrote something, between the last element and the next one: by what the capture tells first.
     pub fn text(&mut self, port: u8, text: String, sink: &mut dyn FnMut(Item)) {
-        self.mark(Track::Text(port), Mark::Text(text));
+        let now = Place { certainty: Certainty::Estimated, ..self.recorder.now };
+        self.recorder.changes.push((now, Change::Mark { track: Track::Text(port), mark: Mark::Text(text) }));
         self.give(sink);
     }
 
@@ -182,11 +186,6 @@ impl Timeline {
         }
     }
 
-    fn mark(&mut self, track: Track, mark: Mark) {
-        let now = self.recorder.now;
-        self.recorder.changes.push((now, Change::Mark { track, mark }));
-    }
-
     /// The next element is in this part of the trace.
     fn enter(&mut self, phase: Phase, sink: &mut dyn FnMut(Item)) {
         let before = std::mem::replace(&mut self.phase, phase);
@@ -217,7 +216,7 @@ impl Recorder {
     fn pass(&mut self, cycles: u64) {
         if self.by_cycles {
             self.now.count = self.now.count.saturating_add(cycles);
-            self.now.exact = true;
+            self.now.certainty = Certainty::Exact;
         }
     }
 
@@ -283,7 +282,8 @@ impl Observer for Recorder {
         let instructions = u64::from(piece.instructions);
         self.now.count += share(rest, 0, instructions, self.block_rest);
         self.block_rest = self.block_rest.saturating_sub(instructions);
-        self.now.exact = self.block_rest == 0 || !self.by_cycles;
+        let is_counted = self.block_rest == 0 || !self.by_cycles;
+        self.now.certainty = if is_counted { Certainty::Exact } else { Certainty::Interpolated };
     }
 
     fn leave(&mut self, frame: &mut Frame<Marks>, _: Option<&mut Frame<Marks>>, how: Left) {
