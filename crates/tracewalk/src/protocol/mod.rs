@@ -9,6 +9,7 @@ mod a_sync;
 pub mod branch_address;
 pub mod etmv3;
 mod i_sync_reason;
+pub mod itm;
 pub mod mtb;
 mod packets;
 pub mod pft;

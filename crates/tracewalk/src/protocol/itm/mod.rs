@@ -1,0 +1,28 @@
+//! ITM: what software wrote to stimulus ports, what the DWT watched, and timestamps.
+//!
+//! ARMv7-M Architecture Reference Manual, DDI 0403E, appendix D4, "Debug ITM and DWT Packet Protocol". An ITM stands
+//! beside a core's trace unit and sends under a trace ID of its own, or alone over SWO. It says nothing of what was
+//! executed in order, so there is no lowering: its packets are told as they are.
+//!
+//! ```
+//! use tracewalk::protocol::{Item, Packets, itm};
+//!
+//! let mut text = Vec::new();
+//! let mut packets = Packets::new(itm::Decoder::new());
+//! packets.push(&[0x01, b'h', 0x01, b'i', 0x70], &mut |item, _span, _bytes| {
+//!     if let Item::Packet(itm::Packet::Stimulus { port: 0, value, .. }) = item {
+//!         text.extend(value.to_le_bytes().first());
+//!     }
+//! });
+//! assert_eq!(text, b"hi");
+//! ```
+
+mod decode;
+mod encode;
+mod packet;
+#[cfg(test)]
+mod tests;
+
+pub use decode::Decoder;
+pub use encode::encode;
+pub use packet::{Counters, ExceptionAction, Packet, Size, TimestampDelay};

@@ -1,0 +1,256 @@
+//! The packets, in the order of the specification (DDI 0403E, D4.2 and D4.3).
+
+use super::super::{Describe, Field};
+use crate::ids::Address;
+
+/// One packet of an ITM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Packet {
+    /// At least 47 zero bits and a one (D4.2.1).
+    Sync,
+    /// Packets were dropped, or a timestamp counter overflowed (D4.2.3).
+    Overflow,
+    /// Time since the last local timestamp (D4.2.4).
+    LocalTimestamp {
+        /// What it is the time of.
+        delay: TimestampDelay,
+        /// In ticks of the timestamp counter, up to 28 bits.
+        ticks: u32,
+    },
+    /// The low bits of the global timestamp that have changed (GTS1, D4.2.5).
+    GlobalTimestampLow {
+        /// The bits.
+        value: u32,
+        /// How many of them there are, up to 26. Higher ones are those of the last packet.
+        bits: u8,
+        /// Whether the clock's rate changed since the last one.
+        clock_changed: bool,
+        /// Whether the high bits have changed: a packet with them follows.
+        wrapped: bool,
+    },
+    /// The high bits of the global timestamp, from bit 26 on (GTS2, D4.2.5).
+    GlobalTimestampHigh {
+        /// The bits, as a number: 22 or 38 of them.
+        value: u64,
+        /// Whether the timestamp has 64 bits and not 48.
+        long: bool,
+    },
+    /// Which page of 32 stimulus ports the packets behind it are of (D4.2.6).
+    StimulusPage(u8),
+    /// Another extension of a source's packets, of which nothing is known (D4.2.6).
+    Extension {
+        /// Whether the source is hardware.
+        hardware: bool,
+        /// What it holds.
+        value: u32,
+    },
+    /// Software wrote to a stimulus port (D4.2.7).
+    Stimulus {
+        /// The port within the page, 0 to 31.
+        port: u8,
+        /// How much was written.
+        size: Size,
+        /// What was written.
+        value: u32,
+    },
+    /// Counters of the DWT that wrapped (discriminator 0, D4.3.1).
+    EventCounters(Counters),
+    /// An exception (discriminator 1, D4.3.2).
+    Exception {
+        /// Its number (IPSR).
+        number: u16,
+        /// What happened to it.
+        action: ExceptionAction,
+    },
+    /// A sample of the program counter; `None` while the processor sleeps (discriminator 2, D4.3.3).
+    PcSample(Option<Address>),
+    /// The instruction that accessed what a comparator watches (D4.3.4).
+    DataPc {
+        /// The comparator, 0 to 3.
+        comparator: u8,
+        /// The instruction.
+        address: Address,
+    },
+    /// The low half of the address of an access that a comparator watches (D4.3.4).
+    DataAddress {
+        /// The comparator, 0 to 3.
+        comparator: u8,
+        /// Bits 15 to 0 of the address.
+        low_half: u16,
+    },
+    /// The value of an access that a comparator watches (D4.3.4).
+    DataValue {
+        /// The comparator, 0 to 3.
+        comparator: u8,
+        /// Whether it was written.
+        write: bool,
+        /// How much.
+        size: Size,
+        /// The value.
+        value: u32,
+    },
+}
+
+/// How much a source packet holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Size {
+    /// One byte.
+    Byte,
+    /// Two.
+    Halfword,
+    /// Four.
+    Word,
+}
+
+/// What a local timestamp is the time of (D4.2.4, TC).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TimestampDelay {
+    /// Of the packet before it.
+    None,
+    /// The timestamp came later than the packet before it.
+    Timestamp,
+    /// The packet before it came later than what it tells of.
+    Packet,
+    /// Both.
+    Both,
+}
+
+/// What happened to an exception (D4.3.2, FN).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ExceptionAction {
+    /// It was entered.
+    Entered,
+    /// It was left.
+    Exited,
+    /// Execution returned to it.
+    Returned,
+}
+
+/// The counters that wrapped (D4.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Counters(pub(super) u8);
+
+/// The counters' names, from bit 0 on.
+const COUNTERS: [&str; 6] = ["cpi", "exc", "sleep", "lsu", "fold", "cyc"];
+
+impl Counters {
+    /// The counters whose bits are set, from bit 0 on: CPI, EXC, SLEEP, LSU, FOLD, CYC.
+    #[must_use]
+    pub const fn new(bits: u8) -> Self {
+        Self(bits)
+    }
+
+    /// Their names.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        COUNTERS.iter().enumerate().filter(move |(bit, _)| self.0 >> bit & 1 == 1).map(|(_, name)| *name)
+    }
+}
+
+impl Size {
+    /// How many bytes.
+    #[must_use]
+    pub const fn bytes(self) -> u8 {
+        match self {
+            Self::Byte => 1,
+            Self::Halfword => 2,
+            Self::Word => 4,
+        }
+    }
+}
+
+impl TimestampDelay {
+    /// What is late, in a word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Timestamp => "timestamp",
+            Self::Packet => "packet",
+            Self::Both => "both",
+        }
+    }
+}
+
+impl ExceptionAction {
+    /// What happened, in a word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Entered => "entered",
+            Self::Exited => "exited",
+            Self::Returned => "returned",
+        }
+    }
+}
+
+impl Describe for Packet {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Sync => "a_sync",
+            Self::Overflow => "overflow",
+            Self::LocalTimestamp { .. } => "local_timestamp",
+            Self::GlobalTimestampLow { .. } => "global_timestamp_low",
+            Self::GlobalTimestampHigh { .. } => "global_timestamp_high",
+            Self::StimulusPage(_) => "stimulus_page",
+            Self::Extension { .. } => "extension",
+            Self::Stimulus { .. } => "stimulus",
+            Self::EventCounters(_) => "event_counters",
+            Self::Exception { .. } => "exception",
+            Self::PcSample(_) => "pc_sample",
+            Self::DataPc { .. } => "data_pc",
+            Self::DataAddress { .. } => "data_address",
+            Self::DataValue { .. } => "data_value",
+        }
+    }
+
+    fn fields(&self, visit: &mut dyn FnMut(&'static str, Field<'_>)) {
+        let mut number = |name, value: u64| visit(name, Field::Number(value));
+        match *self {
+            Self::Sync | Self::Overflow | Self::PcSample(None) => {}
+            Self::LocalTimestamp { delay, ticks } => {
+                number("ticks", ticks.into());
+                visit("delay", Field::Text(delay.name()));
+            }
+            Self::GlobalTimestampLow { value, bits, clock_changed, wrapped } => {
+                number("value", value.into());
+                number("bits", bits.into());
+                number("clock_changed", clock_changed.into());
+                number("wrapped", wrapped.into());
+            }
+            Self::GlobalTimestampHigh { value, long } => {
+                number("value", value);
+                number("long", long.into());
+            }
+            Self::StimulusPage(page) => number("page", page.into()),
+            Self::Extension { hardware, value } => {
+                number("hardware", hardware.into());
+                number("value", value.into());
+            }
+            Self::Stimulus { port, size, value } => {
+                number("port", port.into());
+                number("size", size.bytes().into());
+                number("value", value.into());
+            }
+            Self::EventCounters(counters) => counters.names().for_each(|name| number(name, 1)),
+            Self::Exception { number: exception, action } => {
+                number("number", exception.into());
+                visit("action", Field::Text(action.name()));
+            }
+            Self::PcSample(Some(address)) => visit("addr", Field::Address(address)),
+            Self::DataPc { comparator, address } => {
+                number("comparator", comparator.into());
+                visit("addr", Field::Address(address));
+            }
+            Self::DataAddress { comparator, low_half } => {
+                number("comparator", comparator.into());
+                number("low_half", low_half.into());
+            }
+            Self::DataValue { comparator, write, size, value } => {
+                number("comparator", comparator.into());
+                number("write", write.into());
+                number("size", size.bytes().into());
+                number("value", value.into());
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+use std::string::String;
+use std::vec::Vec;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::ids::Address;
+use crate::protocol::{Describe, Field, Item, Malformation, Packets};
+use crate::span::Span;
+
+/// The items of `bytes`, fed in pieces of this size, with their bytes.
+fn items(bytes: &[u8], piece: usize) -> Vec<(Item<Packet>, Span, Vec<u8>)> {
+    let mut packets = Packets::new(Decoder::new());
+    let mut items = Vec::new();
+    let mut note = |item, span, bytes: &[u8]| items.push((item, span, bytes.to_vec()));
+    bytes.chunks(piece.max(1)).for_each(|piece| packets.push(piece, &mut note));
+    packets.finish(&mut note);
+    items
+}
+
+fn packets(bytes: &[u8]) -> Vec<Packet> {
+    let packet = |(item, ..): (Item<Packet>, Span, Vec<u8>)| match item {
+        Item::Packet(packet) => packet,
+        other => panic!("{other:?}"),
+    };
+    items(bytes, usize::MAX).into_iter().map(packet).collect()
+}
+
+/// Bytes written out from the figures of DDI 0403E, D4.2 and D4.3, one packet a line.
+#[test]
+fn each_packet_of_the_specification_is_read() {
+    use TimestampDelay as Delay;
+    let table: [(&[u8], Packet); 24] = [
+        (&[0, 0, 0, 0, 0, 0x80], Packet::Sync),
+        (&[0, 0, 0, 0, 0, 0, 0, 0x80], Packet::Sync),
+        (&[0b0111_0000], Packet::Overflow),
+        (&[0b0011_0000], Packet::LocalTimestamp { delay: Delay::None, ticks: 3 }),
+        (&[0b1100_0000, 0x7f], Packet::LocalTimestamp { delay: Delay::None, ticks: 127 }),
+        (&[0b1101_0000, 0x80, 0x01], Packet::LocalTimestamp { delay: Delay::Timestamp, ticks: 128 }),
+        (&[0b1110_0000, 0x81, 0x80, 0x01], Packet::LocalTimestamp { delay: Delay::Packet, ticks: 0x4001 }),
+        (
+            &[0b1111_0000, 0xff, 0xff, 0xff, 0x7f],
+            Packet::LocalTimestamp { delay: Delay::Both, ticks: 0x0fff_ffff },
+        ),
+        (
+            &[0b1001_0100, 0x85, 0x01],
+            Packet::GlobalTimestampLow { value: 0x85, bits: 14, clock_changed: false, wrapped: false },
+        ),
+        (
+            &[0b1001_0100, 0x81, 0x80, 0x80, 0b0110_0001],
+            Packet::GlobalTimestampLow { value: 0x20_0001, bits: 26, clock_changed: true, wrapped: true },
+        ),
+        (
+            &[0b1011_0100, 0x83, 0x80, 0x80, 0x01],
+            Packet::GlobalTimestampHigh { value: 0x20_0003, long: false },
+        ),
+        (
+            &[0b1011_0100, 0x83, 0x80, 0x80, 0x80, 0x80, 0x01],
+            Packet::GlobalTimestampHigh { value: 0x8_0000_0003, long: true },
+        ),
+        (&[0b0011_1000], Packet::StimulusPage(3)),
+        (&[0b1001_1100, 0x02], Packet::Extension { hardware: true, value: 0b10_001 }),
+        (&[0b00000_0_01, b'A'], Packet::Stimulus { port: 0, size: Size::Byte, value: 0x41 }),
+        (&[0b11111_0_10, 0x34, 0x12], Packet::Stimulus { port: 31, size: Size::Halfword, value: 0x1234 }),
+        (&[0b00001_0_11, 1, 2, 3, 4], Packet::Stimulus { port: 1, size: Size::Word, value: 0x0403_0201 }),
+        (&[0b00000_1_01, 0b10_0001], Packet::EventCounters(Counters::new(0b10_0001))),
+        (
+            &[0b00001_1_10, 0x0f, 0b0001_0000],
+            Packet::Exception { number: 15, action: ExceptionAction::Entered },
+        ),
+        (
+            &[0b00001_1_10, 0x02, 0b0011_0001],
+            Packet::Exception { number: 0x102, action: ExceptionAction::Returned },
+        ),
+        (&[0b00010_1_11, 0x06, 3, 0, 8], Packet::PcSample(Some(Address(0x0800_0306)))),
+        (&[0b00010_1_01, 0], Packet::PcSample(None)),
+        (&[0b01010_1_11, 6, 3, 0, 8], Packet::DataPc { comparator: 1, address: Address(0x0800_0306) }),
+        (&[0b01111_1_10, 0x34, 0x12], Packet::DataAddress { comparator: 3, low_half: 0x1234 }),
+    ];
+    for (bytes, packet) in table {
+        assert_eq!(packets(bytes), [packet]);
+    }
+    let value = |comparator, write, value| Packet::DataValue { comparator, write, size: Size::Byte, value };
+    assert_eq!(packets(&[0b10000_1_01, 7, 0b10111_1_01, 9]), [value(0, false, 7), value(3, true, 9)]);
+}
+
+#[test]
+fn behind_a_reserved_header_the_next_sync_is_sought_where_there_are_any() {
+    // 0x04 is reserved; the byte behind it looks like a packet.
+    let with = [0, 0, 0, 0, 0, 0x80, 1, b'a', 0x04, 1, b'b', 0, 0, 0, 0, 0, 0x80, 1, b'c'];
+    let found = items(&with, usize::MAX);
+    let kinds = found.iter().map(|(item, ..)| match item {
+        Item::Packet(packet) => packet.name(),
+        Item::Malformed(_) => "malformed",
+        Item::Unsynchronised => "unsynced",
+    });
+    assert_eq!(kinds.collect::<Vec<_>>(), ["a_sync", "stimulus", "malformed", "a_sync", "stimulus"]);
+    assert_eq!(found[2].2, [0x04, 1, b'b']);
+    // Without any, nothing better is to come.
+    let without = items(&[1, b'a', 0x04, 1, b'b'], usize::MAX);
+    assert_eq!(without.len(), 3);
+    assert_eq!(without[1].0, Item::Malformed(Malformation::ReservedHeader { found: 0x04 }));
+}
+
+#[test]
+fn lost_bytes_make_it_search_where_there_are_syncs() {
+    let mut packets = Packets::new(Decoder::new());
+    let mut names = Vec::new();
+    let mut note = |item: Item<Packet>, _, _: &[u8]| {
+        if let Item::Packet(packet) = item {
+            names.push(packet.name());
+        }
+    };
+    packets.push(&[0, 0, 0, 0, 0, 0x80, 1, b'a'], &mut note);
+    packets.lose_sync(&mut note);
+    packets.push(&[1, b'b', 0, 0, 0, 0, 0, 0x80, 0x70], &mut note);
+    packets.finish(&mut note);
+    assert_eq!(names, ["a_sync", "stimulus", "a_sync", "overflow"]);
+}
+
+fn any_packet() -> impl Strategy<Value = Packet> {
+    let size = || prop::sample::select(&[Size::Byte, Size::Halfword, Size::Word][..]);
+    let delay = prop::sample::select(
+        &[TimestampDelay::None, TimestampDelay::Timestamp, TimestampDelay::Packet, TimestampDelay::Both][..],
+    );
+    let action = prop::sample::select(
+        &[ExceptionAction::Entered, ExceptionAction::Exited, ExceptionAction::Returned][..],
+    );
+    let fitting = |size: Size, value: u32| value >> (32 - 8 * u32::from(size.bytes()));
+    let time = prop_oneof![
+        Just(Packet::Sync),
+        Just(Packet::Overflow),
+        (delay, 0_u32..1 << 28).prop_map(|(delay, ticks)| Packet::LocalTimestamp {
+            delay,
+            // Zero has no short form: it would be a sync's header.
+            ticks
+        }),
+        (1_u8..4, any::<u32>()).prop_map(|(bytes, value)| Packet::GlobalTimestampLow {
+            value: value & ((1 << (7 * bytes)) - 1),
+            bits: 7 * bytes,
+            clock_changed: false,
+            wrapped: false,
+        }),
+        (any::<(bool, bool)>(), 0_u32..1 << 26).prop_map(|((clock_changed, wrapped), value)| {
+            Packet::GlobalTimestampLow { value, bits: 26, clock_changed, wrapped }
+        }),
+        (any::<bool>(), 0_u64..1 << 38).prop_map(|(long, value)| Packet::GlobalTimestampHigh {
+            value: if long { value } else { value >> 16 },
+            long,
+        }),
+        (0_u8..8).prop_map(Packet::StimulusPage),
+        (any::<bool>(), any::<u32>()).prop_map(|(hardware, value)| Packet::Extension { hardware, value }),
+    ];
+    let source = prop_oneof![
+        (0_u8..32, size(), any::<u32>()).prop_map(move |(port, size, value)| Packet::Stimulus {
+            port,
+            size,
+            value: fitting(size, value)
+        }),
+        (0_u8..64).prop_map(|bits| Packet::EventCounters(Counters::new(bits))),
+        (0_u16..512, action).prop_map(|(number, action)| Packet::Exception { number, action }),
+        any::<Option<u32>>().prop_map(|address| Packet::PcSample(address.map(Address))),
+        (0_u8..4, any::<u32>())
+            .prop_map(|(comparator, address)| Packet::DataPc { comparator, address: Address(address) }),
+        (0_u8..4, any::<u16>())
+            .prop_map(|(comparator, low_half)| Packet::DataAddress { comparator, low_half }),
+        (0_u8..4, any::<bool>(), size(), any::<u32>()).prop_map(move |(comparator, write, size, value)| {
+            Packet::DataValue { comparator, write, size, value: fitting(size, value) }
+        }),
+    ];
+    prop_oneof![time, source]
+}
+
+proptest! {
+    #[test]
+    fn what_is_encoded_is_decoded(sent in prop::collection::vec(any_packet(), 1..20)) {
+        let mut bytes = Vec::new();
+        sent.iter().for_each(|packet| encode(packet, &mut bytes));
+        prop_assert_eq!(packets(&bytes), sent);
+    }
+
+    #[test]
+    fn items_cover_any_bytes_once_however_they_are_cut(
+        bytes in prop::collection::vec(prop_oneof![2 => Just(0), 1 => Just(0x80), 1 => Just(0x04), 5 => any::<u8>()], 0..200),
+        piece in 1_usize..9,
+    ) {
+        let whole = items(&bytes, usize::MAX);
+        prop_assert_eq!(&items(&bytes, piece), &whole);
+        let covered: Vec<u8> = whole.iter().flat_map(|(.., bytes)| bytes.iter().copied()).collect();
+        prop_assert_eq!(covered, bytes);
+        let mut end = 0;
+        for (_, span, bytes) in whole {
+            prop_assert_eq!((span.start.0, bytes.len() as u64), (end, span.bytes()));
+            end += span.bytes();
+        }
+    }
+}
+
+#[test]
+fn packets_describe_their_fields() {
+    let mut text = String::new();
+    let packet = Packet::Exception { number: 15, action: ExceptionAction::Exited };
+    packet.fields(&mut |name, field| {
+        text += name;
+        match field {
+            Field::Number(number) => text += &std::format!("={number} "),
+            Field::Text(word) => text += &std::format!("={word} "),
+            Field::Address(address) => text += &std::format!("={address} "),
+        }
+    });
+    assert_eq!(text, "number=15 action=exited ");
+}
