@@ -3,6 +3,7 @@
 //! The one place that will decide how work is spread over threads; today it is sequential. What comes out does not
 //! depend on it.
 
+mod itm;
 mod parallel;
 mod part;
 mod segment;
@@ -22,6 +23,8 @@ pub use part::{Gathered, Part};
 
 use crate::analysis::Statistics;
 use crate::export::{FlowRecord, PacketRecord};
+
+pub use itm::{ItmRecord, ItmRecords};
 
 /// One source's bytes in a capture.
 #[derive(Clone, Debug)]

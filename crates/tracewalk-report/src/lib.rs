@@ -24,6 +24,7 @@ pub mod disassembly;
 pub mod drive;
 pub mod export;
 mod interrupts;
+pub mod itm;
 mod palette;
 mod section;
 pub mod symbols;

@@ -1,0 +1,205 @@
+//! An ITM's bytes in a capture → its records, when they are asked for.
+
+use std::collections::VecDeque;
+
+use tracewalk::frame::{Cause, Deframer, Discontinuity, FrameSink, Owner, Piece, Places};
+use tracewalk::ids::TraceId;
+use tracewalk::span::{CaptureOffset, Span, StreamOffset};
+
+use super::{Carrier, Input, Stretch, WINDOW};
+use crate::itm::{ItmCounts, ItmEvent, Reader};
+
+/// Something that an ITM told, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItmRecord {
+    /// The ITM; `None` where its bytes are the whole capture.
+    pub id: Option<TraceId>,
+    /// The capture's byte with which it begins.
+    pub at: CaptureOffset,
+    /// What it told.
+    pub event: ItmEvent,
+}
+
+/// The records of an ITM, in the order of the capture. Only a window of the capture is held at a time.
+#[derive(Debug)]
+pub struct ItmRecords<'a> {
+    capture: &'a [u8],
+    source: Source,
+    work: Work,
+    finished: bool,
+}
+
+/// Where the ITM's bytes come from.
+#[derive(Debug)]
+enum Source {
+    Frames { deframer: Box<Deframer>, next: usize },
+    Stretches { left: VecDeque<Stretch> },
+}
+
+#[derive(Debug)]
+struct Work {
+    id: Option<TraceId>,
+    reader: Reader,
+    places: Places,
+    ready: VecDeque<ItmRecord>,
+    last: CaptureOffset,
+}
+
+/// How many bytes of the capture are taken apart at a time.
+const CHUNK: usize = 1 << 14;
+
+impl<'a> Input<'a> {
+    /// The records of the ITM that these bytes are. What comes later is not waited for.
+    #[must_use]
+    pub fn itm(&self) -> ItmRecords<'a> {
+        let (id, source) = match &self.carrier {
+            &Carrier::Frames { framing, id } => {
+                (Some(id), Source::Frames { deframer: Box::new(Deframer::new(framing)), next: 0 })
+            }
+            Carrier::Stretches(stretches) => {
+                (None, Source::Stretches { left: stretches.iter().cloned().collect() })
+            }
+        };
+        let work = Work {
+            id,
+            reader: Reader::new(),
+            places: Places::new(),
+            ready: VecDeque::new(),
+            last: CaptureOffset(0),
+        };
+        ItmRecords { capture: self.capture, source, work, finished: false }
+    }
+}
+
+impl ItmRecords<'_> {
+    /// What was found so far.
+    #[must_use]
+    pub const fn counts(&self) -> &ItmCounts {
+        self.work.reader.counts()
+    }
+
+    /// Takes the next piece of the capture apart.
+    fn read_on(&mut self) {
+        let Self { capture, source, work, finished } = self;
+        match source {
+            Source::Frames { deframer, next } => {
+                let end = (*next + CHUNK).min(capture.len());
+                let chunk = capture.get(*next..end).unwrap_or_default();
+                *next = end;
+                if chunk.is_empty() {
+                    deframer.finish(work);
+                    *finished = true;
+                } else {
+                    deframer.push(chunk, work);
+                }
+            }
+            Source::Stretches { left } => match left.front_mut() {
+                Some(stretch) => {
+                    let end = (stretch.bytes.start + CHUNK).min(stretch.bytes.end).min(capture.len());
+                    let chunk = capture.get(stretch.bytes.start..end).unwrap_or_default();
+                    if !stretch.continues {
+                        work.lose_sync();
+                    }
+                    work.places
+                        .append_contiguous(CaptureOffset(stretch.bytes.start as u64), chunk.len() as u64);
+                    work.take(chunk);
+                    *stretch = Stretch { bytes: end..stretch.bytes.end, continues: true };
+                    if chunk.is_empty() || stretch.bytes.is_empty() {
+                        left.pop_front();
+                    }
+                }
+                None => *finished = true,
+            },
+        }
+        if *finished {
+            work.finish();
+        }
+    }
+}
+
+impl Iterator for ItmRecords<'_> {
+    type Item = ItmRecord;
+
+    fn next(&mut self) -> Option<ItmRecord> {
+        while self.work.ready.is_empty() && !self.finished {
+            self.read_on();
+        }
+        self.work.ready.pop_front()
+    }
+}
+
+impl Work {
+    fn with(&mut self, work: impl FnOnce(&mut Reader, &mut dyn FnMut(Span, ItmEvent))) {
+        let Self { id, reader, places, ready, last } = self;
+        work(reader, &mut |span, event| {
+            if let Some(place) = places.locate(span.start) {
+                *last = place;
+            }
+            ready.push_back(ItmRecord { id: *id, at: *last, event });
+        });
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.with(|reader, mut tell| reader.push(bytes, &mut tell));
+    }
+
+    fn lose_sync(&mut self) {
+        if self.places.end().0 > 0 {
+            self.with(|reader, mut tell| reader.lose_sync(&mut tell));
+        }
+    }
+
+    fn finish(&mut self) {
+        self.with(|reader, mut tell| reader.finish(&mut tell));
+    }
+}
+
+impl FrameSink for Work {
+    fn data(&mut self, owner: Owner, piece: Piece<'_>) {
+        if owner.trace_id() == self.id {
+            self.places.append(piece);
+            let end = self.places.end().0;
+            self.places.trim(StreamOffset(end.saturating_sub(WINDOW + piece.bytes.len() as u64)));
+            self.take(piece.bytes);
+        }
+    }
+
+    fn discontinuity(&mut self, discontinuity: Discontinuity) {
+        if discontinuity.cause != Cause::Start {
+            self.lose_sync();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::NoProgress;
+    use tracewalk::frame::{Formatter, FormatterOptions, Framing};
+
+    #[test]
+    fn records_stand_where_their_first_byte_stands_in_the_capture() {
+        let [itm, other] = [1, 2].map(|id| TraceId::new(id).unwrap());
+        let mut capture = Vec::new();
+        let mut formatter = Formatter::new(FormatterOptions::default());
+        for letter in b"some text\nand more\n" {
+            formatter.write(itm, &[1, *letter], &mut capture);
+            formatter.write(other, &[0xff; 7], &mut capture);
+        }
+        formatter.flush(&mut capture);
+        let carrier = Carrier::Frames { framing: Framing::Buffer, id: itm };
+        let input = Input { capture: &capture, carrier, rest: None, progress: &NoProgress };
+        let records = input.itm().collect::<Vec<_>>();
+        let text = records.iter().map(|record| record.event.to_string()).collect::<Vec<_>>();
+        assert_eq!(text, ["port 0: some text", "port 0: and more"]);
+        assert!(records[0].at < CaptureOffset(4) && records[1].at > CaptureOffset(80), "{records:?}");
+        // The same bytes alone.
+        let bytes = b"some text\nand more\n".iter().flat_map(|letter| [1, *letter]).collect::<Vec<_>>();
+        let carrier = Carrier::Stretches(vec![Stretch::all(bytes.len())]);
+        let input = Input { capture: &bytes, carrier, rest: None, progress: &NoProgress };
+        let mut alone = input.itm();
+        let places = alone.by_ref().map(|record| record.at.0).collect::<Vec<_>>();
+        assert_eq!(places, [0, 20]);
+        assert_eq!((alone.counts().packets["stimulus"], alone.counts().bytes), (19, 38));
+    }
+}

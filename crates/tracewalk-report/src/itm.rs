@@ -1,0 +1,352 @@
+//! What an ITM told: text and values that software wrote, what the DWT watched, and times.
+//!
+//! [`Input::itm`](crate::drive::Input::itm) gives the records of one ITM in the order of the capture. A record says where
+//! in the capture its first byte stands, so that it can be told between records of other sources in the same frames.
+
+use std::fmt;
+
+use tracewalk::protocol::itm::{Packet, Size, TimestampDelay};
+use tracewalk::protocol::{Describe as _, Item, Malformation, Packets, itm};
+use tracewalk::span::Span;
+
+/// Something that an ITM told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ItmEvent {
+    /// Software wrote text to a stimulus port, byte by byte: a line, or what came before something else did. With its
+    /// line end.
+    Text {
+        /// The port, 0 to 255.
+        port: u8,
+        /// The bytes, never none.
+        bytes: Vec<u8>,
+    },
+    /// Software wrote something else to a stimulus port.
+    Value {
+        /// The port, 0 to 255.
+        port: u8,
+        /// How much was written.
+        size: Size,
+        /// What was written.
+        value: u32,
+    },
+    /// The DWT told something, or packets were lost.
+    Packet(Packet),
+    /// The time of what was told before, in ticks since the last one.
+    LocalTime {
+        /// The ticks.
+        ticks: u64,
+        /// What came late.
+        delay: TimestampDelay,
+        /// All ticks since the capture began.
+        total: u64,
+    },
+    /// The global timestamp; in bits that were not sent yet it is 0.
+    GlobalTime {
+        /// Its value.
+        value: u64,
+        /// Whether the clock's rate changed since the last one.
+        clock_changed: bool,
+    },
+    /// Bytes that are no packet.
+    Malformed {
+        /// What is wrong with them.
+        reason: Malformation,
+        /// How many.
+        bytes: u64,
+    },
+}
+
+/// How many packets of each kind, and how many bytes that are none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ItmCounts {
+    /// Packets by name.
+    pub packets: std::collections::BTreeMap<&'static str, u64>,
+    /// Malformed stretches.
+    pub malformed: u64,
+    /// Bytes that the ITM sent.
+    pub bytes: u64,
+}
+
+/// Makes events of an ITM's bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Reader {
+    packets: Packets<itm::Decoder>,
+    told: Told,
+}
+
+/// What becomes of packets.
+#[derive(Clone, Debug, Default)]
+struct Told {
+    counts: ItmCounts,
+    page: u8,
+    /// Text that may go on, and where it began.
+    text: Option<(Span, u8, Vec<u8>)>,
+    /// The time of the text that may go on.
+    time: Option<(Span, u64, TimestampDelay)>,
+    total: u64,
+    global: u64,
+    clock_changed: bool,
+}
+
+/// Longer text comes as several records.
+const LONGEST_TEXT: usize = 1 << 10;
+/// The bits of the global timestamp below those of its packet with the high bits.
+const GLOBAL_LOW_BITS: u32 = 26;
+
+impl Reader {
+    pub(crate) fn new() -> Self {
+        Self { packets: Packets::new(itm::Decoder::new()), told: Told::default() }
+    }
+
+    pub(crate) const fn counts(&self) -> &ItmCounts {
+        &self.told.counts
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8], tell: &mut impl FnMut(Span, ItmEvent)) {
+        let Self { packets, told } = self;
+        told.counts.bytes += bytes.len() as u64;
+        packets.push(bytes, &mut |item, span, _| told.item(item, span, tell));
+    }
+
+    pub(crate) fn lose_sync(&mut self, tell: &mut impl FnMut(Span, ItmEvent)) {
+        let Self { packets, told } = self;
+        packets.lose_sync(&mut |item, span, _| told.item(item, span, tell));
+        told.end_text(tell);
+    }
+
+    pub(crate) fn finish(&mut self, tell: &mut impl FnMut(Span, ItmEvent)) {
+        let Self { packets, told } = self;
+        packets.finish(&mut |item, span, _| told.item(item, span, tell));
+        told.end_text(tell);
+    }
+}
+
+impl Told {
+    fn item(&mut self, item: Item<Packet>, span: Span, tell: &mut impl FnMut(Span, ItmEvent)) {
+        match item {
+            Item::Packet(packet) => {
+                *self.counts.packets.entry(packet.name()).or_default() += 1;
+                self.packet(packet, span, tell);
+            }
+            Item::Malformed(reason) => {
+                self.counts.malformed += 1;
+                self.end_text(tell);
+                tell(span, ItmEvent::Malformed { reason, bytes: span.bytes() });
+            }
+            Item::Unsynchronised => {}
+        }
+    }
+
+    fn packet(&mut self, packet: Packet, span: Span, tell: &mut impl FnMut(Span, ItmEvent)) {
+        match packet {
+            Packet::Sync => {}
+            Packet::StimulusPage(page) => self.page = page,
+            Packet::LocalTimestamp { delay, ticks } => {
+                let ticks = u64::from(ticks);
+                self.total = self.total.saturating_add(ticks);
+                let (first, before) = self.time.map_or((span, 0), |(first, ticks, _)| (first, ticks));
+                self.time = Some((first, before + ticks, delay));
+                if self.text.is_none() {
+                    self.tell_time(tell);
+                }
+            }
+            Packet::GlobalTimestampLow { value, bits, clock_changed, wrapped } => {
+                let mask = (1_u64 << bits) - 1;
+                self.global = self.global & !mask | u64::from(value);
+                self.clock_changed |= clock_changed;
+                if !wrapped {
+                    self.tell_global(span, tell);
+                }
+            }
+            Packet::GlobalTimestampHigh { value, .. } => {
+                self.global = value << GLOBAL_LOW_BITS | self.global & ((1 << GLOBAL_LOW_BITS) - 1);
+                self.tell_global(span, tell);
+            }
+            Packet::Stimulus { port, size, value } => self.stimulus(port, size, value, span, tell),
+            Packet::Overflow
+            | Packet::Extension { .. }
+            | Packet::EventCounters(_)
+            | Packet::Exception { .. }
+            | Packet::PcSample(_)
+            | Packet::DataPc { .. }
+            | Packet::DataAddress { .. }
+            | Packet::DataValue { .. } => {
+                self.end_text(tell);
+                tell(span, ItmEvent::Packet(packet));
+            }
+        }
+    }
+
+    fn stimulus(
+        &mut self,
+        port: u8,
+        size: Size,
+        value: u32,
+        span: Span,
+        tell: &mut impl FnMut(Span, ItmEvent),
+    ) {
+        let port = self.page << 5 | port;
+        let text = u8::try_from(value).ok().filter(|byte| size == Size::Byte && is_text(*byte));
+        let Some(byte) = text else {
+            self.end_text(tell);
+            tell(span, ItmEvent::Value { port, size, value });
+            return;
+        };
+        if self.text.as_ref().is_some_and(|(_, of, _)| *of != port) {
+            self.end_text(tell);
+        }
+        let (_, _, bytes) = self.text.get_or_insert_with(|| (span, port, Vec::new()));
+        bytes.push(byte);
+        if byte == b'\n' || bytes.len() >= LONGEST_TEXT {
+            self.end_text(tell);
+        }
+    }
+
+    fn end_text(&mut self, tell: &mut impl FnMut(Span, ItmEvent)) {
+        if let Some((span, port, bytes)) = self.text.take() {
+            tell(span, ItmEvent::Text { port, bytes });
+        }
+        self.tell_time(tell);
+    }
+
+    fn tell_time(&mut self, tell: &mut impl FnMut(Span, ItmEvent)) {
+        if let Some((span, ticks, delay)) = self.time.take() {
+            tell(span, ItmEvent::LocalTime { ticks, delay, total: self.total });
+        }
+    }
+
+    fn tell_global(&mut self, span: Span, tell: &mut impl FnMut(Span, ItmEvent)) {
+        self.end_text(tell);
+        let clock_changed = std::mem::take(&mut self.clock_changed);
+        tell(span, ItmEvent::GlobalTime { value: self.global, clock_changed });
+    }
+}
+
+/// Whether a byte may be of a text: printable, a part of a longer character, or a blank or line end.
+const fn is_text(byte: u8) -> bool {
+    matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0x80..)
+}
+
+impl ItmEvent {
+    /// A short name for line formats.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Text { .. } => "text",
+            Self::Value { .. } => "value",
+            Self::Packet(packet) => packet.name(),
+            Self::LocalTime { .. } => "local_time",
+            Self::GlobalTime { .. } => "global_time",
+            Self::Malformed { .. } => "malformed",
+        }
+    }
+}
+
+impl fmt::Display for ItmEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text { port, bytes } => {
+                let text = String::from_utf8_lossy(bytes);
+                write!(f, "port {port}: {}", text.trim_end_matches(['\r', '\n']).escape_debug())
+            }
+            Self::Value { port, size, value } => {
+                write!(f, "port {port}: 0x{value:0width$x}", width = 2 * usize::from(size.bytes()))
+            }
+            Self::Packet(packet) => packet_text(f, *packet),
+            Self::LocalTime { ticks, delay, total } => {
+                write!(f, "time +{ticks} = {total}")?;
+                match delay {
+                    TimestampDelay::None => Ok(()),
+                    TimestampDelay::Timestamp => f.write_str(" (late)"),
+                    TimestampDelay::Packet => f.write_str(" (of a late packet)"),
+                    TimestampDelay::Both => f.write_str(" (late, of a late packet)"),
+                }
+            }
+            Self::GlobalTime { value, clock_changed } => {
+                let changed = if *clock_changed { ", at another rate from here on" } else { "" };
+                write!(f, "global time {value}{changed}")
+            }
+            Self::Malformed { reason, bytes } => write!(f, "malformed, {bytes} bytes: {reason}"),
+        }
+    }
+}
+
+fn packet_text(f: &mut fmt::Formatter<'_>, packet: Packet) -> fmt::Result {
+    match packet {
+        Packet::Overflow => f.write_str("overflow: packets were lost"),
+        Packet::EventCounters(counters) => {
+            let names = counters.names().collect::<Vec<_>>().join(", ");
+            write!(f, "counters wrapped: {names}")
+        }
+        Packet::Exception { number, action } => {
+            write!(f, "{} {}", tracewalk::ids::Exception::M(number), action.name())
+        }
+        Packet::PcSample(Some(address)) => write!(f, "program counter {address}"),
+        Packet::PcSample(None) => f.write_str("program counter: asleep"),
+        Packet::DataPc { comparator, address } => {
+            write!(f, "comparator {comparator}: access by {address}")
+        }
+        Packet::DataAddress { comparator, low_half } => {
+            write!(f, "comparator {comparator}: access at 0x....{low_half:04x}")
+        }
+        Packet::DataValue { comparator, write, size, value } => {
+            let what = if write { "written" } else { "read" };
+            let width = 2 * usize::from(size.bytes());
+            write!(f, "comparator {comparator}: 0x{value:0width$x} {what}")
+        }
+        other => f.write_str(other.name()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(bytes: &[u8]) -> Vec<String> {
+        let mut reader = Reader::new();
+        let mut events = Vec::new();
+        let mut last = Span::default().start;
+        let mut tell = |span: Span, event: ItmEvent| {
+            assert!(span.start >= last, "{event}");
+            last = span.start;
+            events.push(event.to_string());
+        };
+        bytes.chunks(3).for_each(|piece| reader.push(piece, &mut tell));
+        reader.finish(&mut tell);
+        events
+    }
+
+    #[test]
+    fn bytes_become_lines_and_times_do_not_cut_them() {
+        let bytes = [
+            1, b'h', 0xc0, 5, 1, b'i', 0x30, 1, b'\n', // a line with times in it
+            1, b'a', 0x0e, 15, 0x10, 1, b'b', // cut by SysTick
+            9, b'c', 0x18, 1, b'd', // port 1; page 1, port 32
+            3, 1, 2, 3, 4, 0x70, 0x17, 6, 3, 0, 8, 0x15, 0,
+        ];
+        let expected = [
+            "port 0: hi",
+            "time +8 = 8",
+            "port 0: a",
+            "SysTick entered",
+            "port 0: b",
+            "port 1: c",
+            "port 32: d",
+            "port 32: 0x04030201",
+            "overflow: packets were lost",
+            "program counter 0x08000306",
+            "program counter: asleep",
+        ];
+        assert_eq!(events(&bytes), expected);
+    }
+
+    #[test]
+    fn the_global_time_is_put_together() {
+        let low = [0x94, 0x81, 0x80, 0x80, 0b0100_0000];
+        let high = [0xb4, 0x83, 0x80, 0x80, 0x00];
+        let changed = [0x94, 0x05];
+        let expected =
+            [format!("global time {}", (3_u64 << 26) + 1), format!("global time {}", (3_u64 << 26) + 5)];
+        assert_eq!(events(&[&low[..], &high, &changed].concat()), expected);
+    }
+}
