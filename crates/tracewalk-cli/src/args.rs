@@ -105,6 +105,9 @@ pub(crate) enum Command {
     /// Print what was executed.
     #[command(after_help = EXIT_STATUS, after_long_help = FLOW_EXAMPLES)]
     Flow(Flow),
+    /// Print what an ITM told: text of the program, and with --format events what the DWT watched.
+    #[command(after_help = EXIT_STATUS)]
+    Itm(Itm),
     /// Report what of a program ran: lines, branches, functions, without instrumentation.
     #[command(after_help = EXIT_STATUS, after_long_help = coverage::EXAMPLES)]
     Coverage(Box<Coverage>),
@@ -184,7 +187,7 @@ pub(crate) struct CaptureArgs {
 
     /// A source: [ID=]PROTOCOL[,key=value…].
     ///
-    /// PROTOCOL is `etmv3`, `pft` or `mtb`. Keys are `cpu=cortex-m3`, which gives the usual register values, and the
+    /// PROTOCOL is `etmv3`, `pft`, `mtb` or `itm`. Keys are `cpu=cortex-m3`, which gives the usual register values, and the
     /// registers by Arm's names in lower case: `etmcr=`, `etmidr=`, `etmccer=`, `etmtraceidr=`.
     #[arg(long = "source", value_name = "SOURCE", help_heading = "Capture")]
     pub(crate) sources: Vec<SourceDescription>,
@@ -255,6 +258,31 @@ fn processors() -> u16 {
 pub(crate) struct Info {
     #[command(flatten)]
     pub(crate) capture: CaptureArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Itm {
+    #[command(flatten)]
+    pub(crate) capture: CaptureArgs,
+
+    /// The output format.
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub(crate) format: ItmFormat,
+
+    /// With --format text: what was written to this stimulus port; 0 without the option. Can be given several times.
+    #[arg(long = "port", value_name = "PORT", help_heading = "Output")]
+    pub(crate) ports: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ItmFormat {
+    /// The bytes that software wrote to a stimulus port.
+    #[default]
+    Text,
+    /// A line for each thing that was told, with its offset in the capture.
+    Events,
+    /// A JSON object for each.
+    Jsonl,
 }
 
 #[derive(Args, Debug)]

@@ -5,7 +5,8 @@
 
 use std::fmt;
 
-use tracewalk::protocol::itm::{Packet, Size, TimestampDelay};
+use tracewalk::ids::Exception;
+use tracewalk::protocol::itm::{ExceptionAction, Packet, Size, TimestampDelay};
 use tracewalk::protocol::{Describe as _, Item, Malformation, Packets, itm};
 use tracewalk::span::Span;
 
@@ -279,7 +280,15 @@ fn packet_text(f: &mut fmt::Formatter<'_>, packet: Packet) -> fmt::Result {
             write!(f, "counters wrapped: {names}")
         }
         Packet::Exception { number, action } => {
-            write!(f, "{} {}", tracewalk::ids::Exception::M(number), action.name())
+            match number {
+                0 => f.write_str("thread mode")?,
+                number => write!(f, "{}", Exception::M(number))?,
+            }
+            f.write_str(match action {
+                ExceptionAction::Entered => " entered",
+                ExceptionAction::Exited => " exited",
+                ExceptionAction::Returned => " returned to",
+            })
         }
         Packet::PcSample(Some(address)) => write!(f, "program counter {address}"),
         Packet::PcSample(None) => f.write_str("program counter: asleep"),

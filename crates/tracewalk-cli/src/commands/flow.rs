@@ -8,14 +8,15 @@ use tracewalk_report::export::{
     CallTree, CallTreeOptions, Export, FlowJsonl, FlowRecord, Join, LastInstructions, Listing,
     ListingOptions, Nothing, Runs,
 };
+use tracewalk_report::{Code, Section};
 
 use super::follow::{self, Following};
-use super::print_statistics;
+use super::{beside, print_statistics};
 use crate::args::{Flow, FlowFormat};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::output::{Output, palette, standard_output};
-use crate::work::Work;
+use crate::work::{ItmJob, Work};
 
 /// Prints what was executed.
 pub(crate) fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
@@ -54,6 +55,7 @@ fn in_order(
         total.add(&follow::source(work, &job, code, args.trust_image, &mut *exporter, messages)?);
         work.end_job(messages)?;
     }
+    itms_alone(work, &mut *exporter, messages)?;
     Ok(total)
 }
 
@@ -72,6 +74,29 @@ fn in_parts(
         total.add(&follow::source_in_parts(following, code, args.work.threads.into(), exporter)?);
     }
     Ok(total)
+}
+
+/// What ITMs told in buffers without any trace of instructions.
+fn itms_alone(
+    work: &Work,
+    exporter: &mut dyn Export<FlowRecord>,
+    messages: &Messages,
+) -> Result<(), Failure> {
+    let is_alone = |itm: &&ItmJob| work.jobs.iter().all(|job| job.buffer != itm.buffer);
+    for itm in work.itms.iter().filter(is_alone) {
+        messages.note(format_args!(
+            "{}: an ITM alone says nothing of what was executed in order; `tracewalk itm` prints its text",
+            itm.name()
+        ));
+        if exporter.shows_itm() {
+            exporter.section(&Section { id: itm.id, protocol: "itm", code: Code::unknown().into() })?;
+            let mut itms = beside::Itms::new(work, vec![itm.clone()]);
+            itms.rest(exporter)?;
+            exporter.end_section()?;
+            itms.tell(messages);
+        }
+    }
+    Ok(())
 }
 
 fn exporter<'a>(args: &Flow, at_once: bool, out: &'a mut Output) -> Box<dyn Export<FlowRecord> + 'a> {

@@ -10,7 +10,7 @@ use tracewalk_report::analysis::{Contexts, Contradictions, Gaps, Statistics, Ver
 use tracewalk_report::drive::{NoProgress, Spread};
 use tracewalk_report::export::{Export, FlowRecord, Join};
 
-use super::{contexts, tell_if_nothing_decoded};
+use super::{beside, contexts, tell_if_nothing_decoded};
 use crate::failure::Failure;
 use crate::messages::{Messages, counted};
 use crate::progress::Bar;
@@ -45,13 +45,17 @@ pub(super) fn source(
     let mut gaps = Gaps::default();
     let mut ran = Contexts::default();
     exporter.section(&Work::section(job, Rc::clone(&code)))?;
+    let mut beside = beside::Itms::of(work, job, exporter);
     let statistics = work.input(job, &bar).flow(&job.config, &code.program, |mut record| {
         record.at = CaptureOffset(buffer.file_offset(record.at));
         gaps.element(&record.element, record.at);
         ran.element(&record.element);
+        beside.before(record.at, exporter)?;
         exporter.record(record)
     })?;
+    beside.rest(exporter)?;
     exporter.end_section()?;
+    beside.tell(messages);
     drop(bar);
     following.tell(&statistics, (&gaps, &ran), &code.program, fits);
     Ok(statistics)

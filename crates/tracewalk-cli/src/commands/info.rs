@@ -11,6 +11,7 @@ use tracewalk::span::CaptureOffset;
 use tracewalk_input::capture::wire::Reading;
 use tracewalk_report::analysis::{Context, Contexts, Statistics};
 use tracewalk_report::drive::NoProgress;
+use tracewalk_report::itm::ItmEvent;
 
 use crate::args::Info;
 use crate::failure::Failure;
@@ -18,7 +19,7 @@ use crate::guess::{Certainty, Finding};
 use crate::messages::{Messages, counted};
 use crate::output::{Output, palette, standard_output};
 use crate::sources::as_option;
-use crate::work::{Contents, Job, Work};
+use crate::work::{Contents, ItmJob, Job, Work};
 
 /// Prints what is in a capture.
 pub(crate) fn run(args: &Info, messages: &Messages) -> Result<(), Failure> {
@@ -28,6 +29,9 @@ pub(crate) fn run(args: &Info, messages: &Messages) -> Result<(), Failure> {
         buffer(&mut out, &work, index, contents)?;
         for job in work.jobs.iter().filter(|job| job.buffer == index) {
             source(&mut out, &work, job)?;
+        }
+        for itm in work.itms.iter().filter(|itm| itm.buffer == index) {
+            self::itm(&mut out, &work, itm)?;
         }
     }
     let head = palette().head;
@@ -190,6 +194,34 @@ fn source(out: &mut Output, work: &Work, job: &Job) -> Result<(), Failure> {
     writeln!(out, "  as options    {}", as_option(&job.description))?;
     findings(out, &job.findings)?;
     found.print(out, &statistics)
+}
+
+/// What an ITM sent.
+fn itm(out: &mut Output, work: &Work, itm: &ItmJob) -> Result<(), Failure> {
+    const SHOWN: usize = 3;
+    let head = palette().head;
+    let mut records = work.itm_records(itm);
+    let mut texts = Vec::new();
+    for record in records.by_ref() {
+        if let (ItmEvent::Text { .. }, true) = (&record.event, texts.len() < SHOWN) {
+            texts.push(record.event.to_string());
+        }
+    }
+    let counts = records.counts();
+    writeln!(out, "\n{head}{}{head:#}, itm", itm.name())?;
+    writeln!(out, "  as options    {}", as_option(&itm.description))?;
+    findings(out, &itm.findings)?;
+    writeln!(out, "  bytes         {}", counts.bytes)?;
+    writeln!(out, "  packets       {}", counts.packets.values().sum::<u64>())?;
+    for (name, count) in &counts.packets {
+        writeln!(out, "    {name:22} {count:>9}")?;
+    }
+    let malformed = counted(counts.malformed, "stretch").replace("stretchs", "stretches");
+    writeln!(out, "  malformed     {malformed}")?;
+    for (index, text) in texts.iter().enumerate() {
+        writeln!(out, "  {:13} {text}", if index == 0 { "text" } else { "" })?;
+    }
+    Ok(())
 }
 
 impl Found {

@@ -1,5 +1,6 @@
 //! One file for each command, and what they share.
 
+mod beside;
 pub(crate) mod calls;
 mod contexts;
 pub(crate) mod coverage;
@@ -9,6 +10,7 @@ pub(crate) mod flow;
 mod follow;
 pub(crate) mod info;
 pub(crate) mod interrupts;
+pub(crate) mod itm;
 pub(crate) mod merge;
 pub(crate) mod packets;
 pub(crate) mod profile;

@@ -12,6 +12,7 @@
 //! settings   what may be set up in a trace unit, question by question
 //! reading    one way to read a source, and what speaks against it
 //! check      what packets say that cannot be
+//! itm        whether a source is an ITM
 //! image      where in memory an image of raw bytes stood
 //! mtb        where a Micro Trace Buffer's packets are
 //! sample     the part of a source that is read
@@ -22,6 +23,7 @@
 mod check;
 mod finding;
 mod image;
+mod itm;
 mod mtb;
 mod packing;
 mod processor;
@@ -32,6 +34,7 @@ mod source;
 
 pub(crate) use finding::{Certainty, Finding};
 pub(crate) use image::{Place, RawImage, place};
+pub(crate) use itm::itm;
 pub(crate) use mtb::{mtb, speaks_for_trace};
 pub(crate) use packing::{Packing, packing, port};
 pub(crate) use processor::{Unit, units};

@@ -7,11 +7,13 @@ use std::cmp::Reverse;
 use std::fmt;
 
 use tracewalk::frame::{Alignment, FSYNC, Framing};
+use tracewalk::program::Program;
 use tracewalk::protocol::mtb::order;
 use tracewalk_input::capture::Container;
 use tracewalk_report::drive::Stretch;
 
 use super::finding::{Answer, Certainty, Finding};
+use super::itm;
 use super::processor::Unit;
 use super::sample::Sample;
 use super::source::recognise;
@@ -107,7 +109,7 @@ pub(crate) fn packing(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
             start => Framing::PortFrom(start),
         })
     };
-    let found = first_recognised(bytes, |head| {
+    let mut found = first_recognised(bytes, |head| {
         let mut found = framings(head, starts());
         for evidence in &mut found {
             evidence.recognise_in_frames(head, units);
@@ -117,6 +119,7 @@ pub(crate) fn packing(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
         found.extend((head.len() >= bytes.len().min(HEADS[0])).then(|| mtb(bytes)).flatten());
         found
     });
+    recognise_itms(&mut found, bytes);
     choose("container", found, Packing::Raw)
 }
 
@@ -138,13 +141,14 @@ fn first_recognised(bytes: &[u8], mut look: impl FnMut(&[u8]) -> Vec<Evidence>) 
 
 /// Where frames stand in the bytes of a trace port.
 pub(crate) fn port(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
-    let found = first_recognised(bytes, |head| {
+    let mut found = first_recognised(bytes, |head| {
         let mut found = framings(head, Alignment::all().map(Framing::PortFrom));
         for evidence in &mut found {
             evidence.recognise_in_frames(head, units);
         }
         found
     });
+    recognise_itms(&mut found, bytes);
     choose("alignment", found, Packing::Frames(Framing::Port))
 }
 
@@ -205,6 +209,30 @@ impl Evidence {
             self.recognised += 1;
             self.packets += reading.packets();
             self.cost += reading.cost();
+        }
+    }
+}
+
+/// Where nothing is that traces instructions an ITM may be alone.
+fn recognise_itms(found: &mut [Evidence], bytes: &[u8]) {
+    let head = bytes.get(..HEADS[0]).unwrap_or(bytes);
+    if found.iter().any(|evidence| evidence.recognised > 0) {
+        return;
+    }
+    for evidence in found {
+        let samples = match evidence.packing {
+            Packing::Frames(framing) => {
+                Frames::scan_as_they_come(head, framing).samples.into_values().collect()
+            }
+            Packing::Raw => vec![Sample::of_stretches(head, &[Stretch::all(head.len())])],
+            Packing::Mtb => continue,
+        };
+        for reading in samples.iter().map(|sample| itm::read(sample, &Program::new())) {
+            if reading.is_itm() {
+                evidence.recognised += 1;
+                evidence.packets += reading.packets;
+                evidence.cost += reading.malformed;
+            }
         }
     }
 }

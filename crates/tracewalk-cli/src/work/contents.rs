@@ -64,7 +64,10 @@ impl Contents {
     /// The sources in it: those that were named, or else those that can be recognised.
     pub(super) fn identify(&self, buffer: &Buffer, wanted: &[TraceId], known: &Known) -> Vec<Identified> {
         if !buffer.sources.is_empty() {
-            return buffer.sources.iter().map(|source| self.complete(source, buffer, known)).collect();
+            let described = buffer.sources.iter().map(|source| self.complete(source, buffer, known));
+            let mut found = described.collect::<Vec<_>>();
+            found.extend(self.other_itms(&found, wanted, known));
+            return found;
         }
         if self.container.value == Container::Mtb {
             let source = SourceDescription::new(Protocol::Mtb, Origin::Detected);
@@ -75,6 +78,15 @@ impl Contents {
         };
         let samples = frames.samples.iter().filter(|(id, _)| wanted.is_empty() || wanted.contains(id));
         samples.filter_map(|(&id, sample)| recognise(Some(id), sample, known)).collect()
+    }
+
+    /// ITMs beside the sources that were named.
+    fn other_itms(&self, described: &[Identified], wanted: &[TraceId], known: &Known) -> Vec<Identified> {
+        let is_described = |id| described.iter().any(|found| found.source.id == Some(id));
+        let is_wanted = |id: &TraceId| wanted.is_empty() || wanted.contains(id);
+        let samples = self.frames.iter().flat_map(|frames| &frames.samples);
+        let others = samples.filter(|(id, _)| is_wanted(id) && !is_described(**id));
+        others.filter_map(|(&id, sample)| itm(Some(id), sample, known)).collect()
     }
 
     /// The beginning of a source's bytes.
@@ -136,8 +148,16 @@ impl From<FoundSource> for Identified {
 
 /// What the source with these bytes is.
 pub(super) fn recognise(id: Option<TraceId>, sample: &Sample, known: &Known) -> Option<Identified> {
-    let found = Search::new(sample, &known.everything.program, &known.units).anything(id)?;
-    Some(Identified { guessed: true, ..Identified::from(found) })
+    match Search::new(sample, &known.everything.program, &known.units).anything(id) {
+        Some(found) => Some(Identified { guessed: true, ..Identified::from(found) }),
+        None => itm(id, sample, known),
+    }
+}
+
+/// The source with these bytes, if it is an ITM.
+fn itm(id: Option<TraceId>, sample: &Sample, known: &Known) -> Option<Identified> {
+    let found = guess::itm(id, sample, &known.everything.program)?;
+    Some(Identified { guessed: true, findings: vec![found.finding], ..Identified::as_stated(found.source) })
 }
 
 /// A buffer that is one source's bytes.

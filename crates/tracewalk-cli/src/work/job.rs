@@ -5,7 +5,7 @@ use tracewalk::protocol::mtb::order::Dump;
 use tracewalk::source::SourceConfig;
 use tracewalk_input::capture::{Protocol, SourceDescription};
 use tracewalk_input::cpu::Profile;
-use tracewalk_report::drive::{Carrier, Stretch};
+use tracewalk_report::drive::{Carrier, Input, ItmRecords, NoProgress, Stretch};
 
 use super::contents::Identified;
 use super::{Contents, Work};
@@ -29,6 +29,25 @@ pub(crate) struct Job {
     pub(crate) findings: Vec<Finding>,
     /// What fits better than what was said of it, where that does not fit.
     pub(crate) correction: Option<Correction>,
+}
+
+/// An ITM to be decoded.
+#[derive(Clone, Debug)]
+pub(crate) struct ItmJob {
+    /// The index of its buffer.
+    pub(crate) buffer: usize,
+    pub(crate) id: Option<TraceId>,
+    pub(crate) description: SourceDescription,
+    carrier: Carrier,
+    /// What was found out of it.
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl ItmJob {
+    /// What it is called in messages.
+    pub(crate) fn name(&self) -> String {
+        self.id.map_or_else(|| "the ITM".to_owned(), |id| format!("trace ID {id}"))
+    }
 }
 
 impl Job {
@@ -59,6 +78,9 @@ impl Work {
         let config = match config(source) {
             Ok(SourceConfig::Mtb { .. }) => SourceConfig::Mtb { halted_at: self.halted_at },
             Ok(config) => config,
+            Err(NoConfig::NotDecoded) if source.protocol == Protocol::Itm && !self.arriving => {
+                return Ok(None);
+            }
             Err(NoConfig::NotDecoded) => {
                 if contents
                     .frames
@@ -108,5 +130,42 @@ impl Work {
             findings: identified.findings.clone(),
             correction: identified.correction.clone(),
         }))
+    }
+
+    /// The ITM that a source is, if it is one and has bytes.
+    pub(super) fn itm_job(
+        &self,
+        buffer: usize,
+        contents: &Contents,
+        identified: &Identified,
+    ) -> Option<ItmJob> {
+        let source = &identified.source;
+        if source.protocol != Protocol::Itm || self.arriving {
+            return None;
+        }
+        let carrier = match (&contents.frames, source.id) {
+            (Some(frames), Some(id)) if frames.sources.contains_key(&id) => {
+                Carrier::Frames { framing: frames.framing, id }
+            }
+            (Some(_), _) => return None,
+            (None, _) => {
+                Carrier::Stretches(vec![Stretch::all(self.capture.buffers.get(buffer)?.bytes.len())])
+            }
+        };
+        let (description, findings) = (source.clone(), identified.findings.clone());
+        Some(ItmJob { buffer, id: source.id, description, carrier, findings })
+    }
+
+    /// The records of an ITM, and where they stand in the file.
+    pub(crate) fn itm_records<'a>(&'a self, itm: &ItmJob) -> ItmRecords<'a> {
+        let capture = self.capture.buffers.get(itm.buffer).map(|buffer| &*buffer.bytes).unwrap_or_default();
+        Input { capture, carrier: itm.carrier.clone(), rest: None, progress: &NoProgress }.itm()
+    }
+
+    /// The ITMs that are told with a job: with the first one of each buffer, all that are in it.
+    pub(crate) fn itms_beside(&self, job: &Job) -> Vec<ItmJob> {
+        let is_first =
+            self.jobs.iter().find(|other| other.buffer == job.buffer).is_some_and(|first| first.id == job.id);
+        self.itms.iter().filter(|itm| is_first && itm.buffer == job.buffer).cloned().collect()
     }
 }

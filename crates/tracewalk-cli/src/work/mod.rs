@@ -38,7 +38,7 @@ use crate::sources::config;
 use arrival::Arrival;
 pub(crate) use contents::Contents;
 use contents::Identified;
-pub(crate) use job::Job;
+pub(crate) use job::{ItmJob, Job};
 use known::Known;
 use live::Live;
 pub(crate) use memory::Dumped;
@@ -50,6 +50,8 @@ pub(crate) struct Work {
     pub(crate) contents: Vec<Contents>,
     /// The sources to be decoded, by buffer and ID.
     pub(crate) jobs: Vec<Job>,
+    /// The ITMs beside them.
+    pub(crate) itms: Vec<ItmJob>,
     /// What was found out of images, by their index.
     pub(crate) image_findings: Vec<(usize, Finding)>,
     loader: ImageLoader,
@@ -132,6 +134,7 @@ impl Work {
             capture,
             contents: Vec::new(),
             jobs: Vec::new(),
+            itms: Vec::new(),
             image_findings: Vec::new(),
             loader,
             programs: Vec::new(),
@@ -298,6 +301,9 @@ impl Work {
             }
         }
         jobs.sort_by_key(|job| job.id);
+        let mut itms =
+            found.iter().filter_map(|found| self.itm_job(index, &contents, found)).collect::<Vec<_>>();
+        itms.sort_by_key(|itm| itm.id);
         if args.ids.is_empty() {
             match tell::refuse_nothing(found, buffer, &self.known) {
                 // Another buffer may hold something.
@@ -319,6 +325,7 @@ impl Work {
             self.tell_correction(job, messages);
         }
         self.jobs.extend(jobs);
+        self.itms.extend(itms);
         self.contents.push(contents);
         Ok(())
     }

@@ -43,7 +43,10 @@ pub(super) fn is_text(bytes: &[u8]) -> bool {
 impl Work {
     /// Says which of the trace IDs that were asked for are not decoded.
     pub(super) fn check_ids(&self, wanted: &[TraceId], messages: &Messages) -> Result<(), Failure> {
-        let missing = |id: &&TraceId| !self.jobs.iter().any(|job| job.id == Some(**id));
+        let missing = |id: &&TraceId| {
+            let mut known = self.jobs.iter().map(|job| job.id).chain(self.itms.iter().map(|itm| itm.id));
+            !known.any(|known| known == Some(**id))
+        };
         let Some(first) = wanted.iter().find(missing) else { return Ok(()) };
         let frames = self.contents.iter().filter_map(|contents| contents.frames.as_ref());
         let known = frames.flat_map(|frames| frames.sources.keys()).collect::<Vec<_>>();
@@ -64,7 +67,7 @@ impl Work {
                 "choose one of them with --id",
             )
         };
-        if self.jobs.is_empty() {
+        if self.jobs.is_empty() && self.itms.is_empty() {
             return Err(failure);
         }
         messages.incomplete(failure);

@@ -7,8 +7,10 @@ use tracewalk::directive::TransferValue;
 use tracewalk::flow::{Block, BranchKind, DataTransfer, Element, Ending, EventKind, Gap, GapReason};
 use tracewalk::ids::{Exception, Location, SecurityState, TraceId};
 
+use super::itm::write_itm;
 use super::json::{Line, Object};
 use super::{Export, FlowRecord};
+use crate::drive::ItmRecord;
 use crate::{Code, Interrupts, Section};
 
 /// The format's version, in every object.
@@ -31,6 +33,14 @@ impl<W: Write> FlowJsonl<W> {
 }
 
 impl<W: Write> Export<FlowRecord> for FlowJsonl<W> {
+    fn shows_itm(&self) -> bool {
+        true
+    }
+
+    fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
+        write_itm(&mut self.out, &mut self.line, record)
+    }
+
     fn section(&mut self, section: &Section) -> io::Result<()> {
         self.id = section.id;
         self.code = Rc::clone(&section.code);

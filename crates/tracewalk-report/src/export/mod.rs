@@ -13,6 +13,7 @@ mod flamegraph;
 mod flow_jsonl;
 mod folded;
 mod interrupts;
+mod itm;
 mod json;
 mod last;
 mod lcov;
@@ -31,7 +32,7 @@ use tracewalk::source::PacketItem;
 use tracewalk::span::CaptureOffset;
 
 use crate::Section;
-use crate::drive::Part;
+use crate::drive::{ItmRecord, Part};
 
 pub use callgrind::write_callgrind;
 pub use cobertura::write_cobertura;
@@ -46,6 +47,7 @@ pub use folded::write_folded;
 pub use interrupts::{
     InterruptRecording, InterruptReport, write_interrupts_csv, write_interrupts_json, write_interrupts_text,
 };
+pub use itm::{ExportItm, ItmJsonl, ItmText, StimulusBytes};
 pub use last::LastInstructions;
 pub use lcov::write_lcov;
 pub use packets_jsonl::PacketsJsonl;
@@ -76,6 +78,16 @@ pub trait Export<Record> {
     /// The source's next record.
     fn record(&mut self, record: Record) -> io::Result<()>;
 
+    /// Whether it wants to know what an ITM told beside the source.
+    fn shows_itm(&self) -> bool {
+        false
+    }
+
+    /// What an ITM in the same frames told, before the source's next record.
+    fn itm(&mut self, _record: &ItmRecord) -> io::Result<()> {
+        Ok(())
+    }
+
     /// The source has no more records.
     fn end_section(&mut self) -> io::Result<()> {
         Ok(())
@@ -93,6 +105,14 @@ impl<Record, E: Export<Record> + ?Sized> Export<Record> for Box<E> {
 
     fn record(&mut self, record: Record) -> io::Result<()> {
         (**self).record(record)
+    }
+
+    fn shows_itm(&self) -> bool {
+        (**self).shows_itm()
+    }
+
+    fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
+        (**self).itm(record)
     }
 
     fn end_section(&mut self) -> io::Result<()> {

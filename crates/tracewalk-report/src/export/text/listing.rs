@@ -10,6 +10,7 @@ use super::code::{Place, Rows, margin, scope_name};
 use super::{gap_text, indent, marked_event, quiet_event, rule};
 use crate::analysis::call_stack::{Arrival, CallStack, Unobserved};
 use crate::analysis::clock::{CycleMeter, Spent};
+use crate::drive::ItmRecord;
 use crate::export::{Export, FlowRecord};
 use crate::section::{Code, CodeInContext};
 use crate::{Palette, Section};
@@ -34,6 +35,8 @@ pub struct Listing<W> {
     unfollowed_cycles: u64,
     meter: CycleMeter,
     first_section: bool,
+    /// What an ITM told last, and how often in succession.
+    itm: Option<(String, u64)>,
 }
 
 /// What a listing shows.
@@ -65,6 +68,7 @@ impl<W: Write> Listing<W> {
             unfollowed_cycles: 0,
             meter: CycleMeter::default(),
             first_section: true,
+            itm: None,
         }
     }
 
@@ -173,6 +177,15 @@ impl<W: Write> Listing<W> {
         }
     }
 
+    /// Prints what an ITM told last, once for all times.
+    fn end_itm(&mut self) -> io::Result<()> {
+        match self.itm.take() {
+            None => Ok(()),
+            Some((text, 1)) => self.quiet(&text),
+            Some((text, times)) => self.quiet(&format!("{text} ({times} times)")),
+        }
+    }
+
     fn quiet(&mut self, text: &str) -> io::Result<()> {
         self.quiet_at(self.calls.depth(), text)
     }
@@ -240,6 +253,23 @@ impl std::fmt::Display for Target {
 }
 
 impl<W: Write> Export<FlowRecord> for Listing<W> {
+    fn shows_itm(&self) -> bool {
+        true
+    }
+
+    fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
+        let id = record.id.map_or_else(String::new, |id| format!(" {id}"));
+        let text = format!("ITM{id}, {}", record.event);
+        match &mut self.itm {
+            Some((last, times)) if *last == text => *times += 1,
+            _ => {
+                self.end_itm()?;
+                self.itm = Some((text, 1));
+            }
+        }
+        Ok(())
+    }
+
     fn section(&mut self, section: &Section) -> io::Result<()> {
         let head = self.options.palette.head;
         if !std::mem::take(&mut self.first_section) {
@@ -254,6 +284,7 @@ impl<W: Write> Export<FlowRecord> for Listing<W> {
     }
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        self.end_itm()?;
         // A gap or an event may change the depth, and is printed at the new one.
         let arrival = self.calls.element(&record.element, &mut Unobserved);
         self.code.element(&record.element);
@@ -267,6 +298,7 @@ impl<W: Write> Export<FlowRecord> for Listing<W> {
     }
 
     fn end_section(&mut self) -> io::Result<()> {
+        self.end_itm()?;
         let spent = self.meter.finish();
         self.spend(spent)?;
         self.end_run()?;

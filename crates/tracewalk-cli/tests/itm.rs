@@ -1,0 +1,156 @@
+//! What ITMs tell: in frames beside a trace of instructions, and alone.
+
+mod support;
+
+use std::path::Path;
+
+use serde_json::Value;
+use support::{corpus, example, run};
+use tracewalk::frame::FormatterOptions;
+use tracewalk::ids::TraceId;
+use tracewalk_generate::container::{SourceBytes, frames, itm_text};
+
+fn objects(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn itm(file: &Path, options: &[&str]) -> support::Outcome {
+    run(["itm", file.to_str().unwrap()].iter().chain(options))
+}
+
+/// The ITM and the ETM of this capture are two witnesses of the same interrupt: the DWT traced its entry, and the
+/// handler switched the ETM on.
+#[test]
+fn the_stm32f105_itm_and_etm_agree_on_when_the_timer_interrupted() {
+    let (Some(trace), Some(elf)) =
+        (corpus("real/stm32f105/swo.bin"), corpus("real/stm32f105/trace_example.elf"))
+    else {
+        return;
+    };
+    let arguments = ["flow", trace.to_str().unwrap(), "--image", elf.to_str().unwrap(), "--format", "jsonl"];
+    let outcome = run(arguments);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let mut entries = 0;
+    let mut entered = false;
+    for object in objects(&outcome.stdout) {
+        if object["event"] == "exception" && object["action"] == "entered" {
+            // TIM2 is interrupt 28 of the STM32F105 (RM0008, table 61).
+            assert_eq!(object["number"], 16 + 28);
+            (entered, entries) = (true, entries + 1);
+        } else if object["element"] == "trace_on" {
+            assert!(std::mem::take(&mut entered), "{object}");
+        }
+    }
+    assert_eq!(entries, 8);
+    let text = itm(&trace, &[]);
+    assert_eq!((text.status, text.stdout.as_str()), (0, "OnOffOnOffOnOffOnOffOnOff"), "{}", text.stderr);
+    assert!(text.stderr.contains("found out: --container frames --source 0x01=itm --source 0x02=etmv3"));
+    assert!(text.stderr.contains("the ITM could not send fast enough 14 times"), "{}", text.stderr);
+    let info = run(["info", trace.to_str().unwrap()]).stdout;
+    for line in [
+        "trace ID 0x01, itm",
+        "  found out     protocol: itm (0 errors in 586 packets)",
+        "    exception                     16",
+        "    pc_sample                    393",
+        "  text          port 0: On",
+    ] {
+        assert!(info.contains(line), "{line:?} in {info}");
+    }
+    // Every sample is at an instruction of the program.
+    let samples = objects(&itm(&trace, &["--format", "jsonl"]).stdout);
+    let samples = samples.iter().filter(|object| object["event"] == "pc_sample").collect::<Vec<_>>();
+    assert_eq!(samples.len(), 393);
+    let inside = |object: &&&Value| ("0x08000200".."0x08000400").contains(&object["addr"].as_str().unwrap());
+    assert_eq!(samples.iter().filter(inside).count(), 393);
+}
+
+#[test]
+fn runs_stay_as_they_are_beside_an_itm() {
+    let (trace, elf) = (example("m3-etmv3/trace.bin"), example("m3-etmv3/m3.elf"));
+    let arguments = ["flow", trace.to_str().unwrap(), "--image", elf.to_str().unwrap(), "--format", "runs"];
+    let outcome = run(arguments);
+    assert_eq!(outcome.stdout, std::fs::read_to_string(example("m3-etmv3/runs.txt")).unwrap());
+}
+
+#[test]
+fn an_itm_alone_is_recognised_in_frames_and_without() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "hello, world\nand good bye\n".repeat(20);
+    let mut bytes = itm_text(&text);
+    // SysTick is entered, left, and thread mode returned to, with times.
+    bytes.extend([0x0e, 15, 0x10, 0xc0, 0x88, 0x01, 0x0e, 15, 0x20, 0x30, 0x0e, 0, 0x30, 0x60]);
+    let raw = directory.path().join("swo.bin");
+    std::fs::write(&raw, &bytes).unwrap();
+    let framed = directory.path().join("tpiu.bin");
+    let source = SourceBytes { id: TraceId::new(1).unwrap(), bytes };
+    std::fs::write(&framed, frames(&[source], FormatterOptions::default())).unwrap();
+    for (file, found) in
+        [(&raw, "--container raw --source itm"), (&framed, "--container frames --source 0x01=itm")]
+    {
+        let outcome = itm(file, &[]);
+        assert_eq!((outcome.status, &outcome.stdout), (0, &text), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(&format!("found out: {found}\n")), "{}", outcome.stderr);
+        let strict = itm(file, &[&["--strict"], &found.split(' ').collect::<Vec<_>>()[..]].concat());
+        assert_eq!((strict.status, &strict.stdout), (0, &text), "{}", strict.stderr);
+        let events = itm(file, &["--format", "events"]).stdout;
+        let last = events.lines().rev().take(6).map(|line| line.split_once("  ").unwrap().1.trim_start());
+        let last =
+            last.map(|line| line.split_once("  ").map_or(line, |(_, event)| event)).collect::<Vec<_>>();
+        assert_eq!(
+            last,
+            [
+                "time +6 = 145",
+                "thread mode returned to",
+                "time +3 = 139",
+                "SysTick exited",
+                "time +136 = 136",
+                "SysTick entered"
+            ]
+        );
+        let flow = run(["flow", file.to_str().unwrap()]);
+        assert_eq!(flow.status, 0, "{}", flow.stderr);
+        assert!(flow.stdout.contains("ITM") && flow.stderr.contains("`tracewalk itm` prints its text"));
+    }
+}
+
+#[test]
+fn what_an_itm_told_stands_between_what_ran_when_it_did() {
+    let (trace, elf) = (example("m3-etmv3/trace.bin"), example("m3-etmv3/m3.elf"));
+    let flow = |options: &[&str]| {
+        let arguments = ["flow", trace.to_str().unwrap(), "--image", elf.to_str().unwrap()];
+        run(arguments.iter().chain(options))
+    };
+    let all = objects(&flow(&["--format", "jsonl"]).stdout);
+    let told = all.iter().filter(|object| object["element"] == "itm").collect::<Vec<_>>();
+    assert!(!told.is_empty());
+    let mut offsets = all.iter().filter(|object| object["element"] == "itm" || object["element"] == "range");
+    let mut last = 0;
+    assert!(offsets.all(|object| {
+        // What is proven by the trace of one packet may be told a packet later.
+        let offset = object["offset"].as_u64().unwrap();
+        let in_order = offset + 64 > last;
+        last = offset;
+        in_order
+    }));
+    // With one source chosen, the other is left out.
+    let one = flow(&["--format", "jsonl", "--id", "0x10"]);
+    assert!(!one.stdout.contains("\"itm\""), "{}", one.stderr);
+    let described = run(["describe", trace.to_str().unwrap()]);
+    assert!(described.stdout.contains("id = 0x01\nprotocol = \"itm\""), "{}", described.stdout);
+}
+
+#[test]
+fn a_capture_without_an_itm_and_damaged_ones_say_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("swo.bin");
+    let mut bytes = itm_text(&"some text\n".repeat(30));
+    bytes.splice(100..100, [0x04]);
+    std::fs::write(&file, &bytes).unwrap();
+    let outcome = itm(&file, &[]);
+    assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+    assert_eq!(outcome.stdout, "some text\n".repeat(30));
+    assert!(outcome.stderr.contains("1 part of malformed trace of an ITM"), "{}", outcome.stderr);
+    let none = itm(&example("a7-etmv3/trace.bin"), &["--id", "0x10"]);
+    assert_eq!(none.status, 2);
+    assert!(none.stderr.contains("no ITM was recognised"), "{}", none.stderr);
+}

@@ -1,0 +1,178 @@
+//! `itm`: what an ITM told, as the bytes of its ports, as lines and as JSON lines (docs/formats.md).
+
+use std::io::{self, Write};
+
+use tracewalk::protocol::{Describe as _, Field};
+
+use super::json::{Line, Object};
+use crate::Palette;
+use crate::drive::ItmRecord;
+use crate::itm::ItmEvent;
+
+/// The format's version, in every object: those of `flow --format jsonl` have the same one.
+const VERSION: u64 = 1;
+
+/// Writes what an ITM told.
+pub trait ExportItm {
+    /// Writes the next record.
+    fn record(&mut self, record: &ItmRecord) -> io::Result<()>;
+}
+
+/// Writes the bytes that software wrote to stimulus ports, as they are.
+#[derive(Debug)]
+pub struct StimulusBytes<W> {
+    out: W,
+    ports: Vec<u8>,
+}
+
+/// Writes a line for each record.
+#[derive(Debug)]
+pub struct ItmText<W> {
+    out: W,
+    palette: Palette,
+}
+
+/// Writes JSON lines.
+#[derive(Debug)]
+pub struct ItmJsonl<W> {
+    out: W,
+    line: Line,
+}
+
+impl<W: Write> StimulusBytes<W> {
+    /// Writes what was written to these ports to `out`.
+    pub const fn new(out: W, ports: Vec<u8>) -> Self {
+        Self { out, ports }
+    }
+}
+
+impl<W: Write> ExportItm for StimulusBytes<W> {
+    fn record(&mut self, record: &ItmRecord) -> io::Result<()> {
+        match &record.event {
+            ItmEvent::Text { port, bytes } if self.ports.contains(port) => self.out.write_all(bytes),
+            ItmEvent::Value { port, size, value } if self.ports.contains(port) => {
+                let bytes = value.to_le_bytes();
+                self.out.write_all(bytes.get(..size.bytes().into()).unwrap_or(&bytes))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<W: Write> ItmText<W> {
+    /// Writes to `out`.
+    pub const fn new(out: W, palette: Palette) -> Self {
+        Self { out, palette }
+    }
+}
+
+impl<W: Write> ExportItm for ItmText<W> {
+    fn record(&mut self, record: &ItmRecord) -> io::Result<()> {
+        let quiet = self.palette.quiet;
+        let id = record.id.map_or_else(|| "-".to_owned(), |id| id.to_string());
+        writeln!(self.out, "{quiet}{:>10} {id:>4}{quiet:#}  {}", record.at.0, record.event)
+    }
+}
+
+impl<W: Write> ItmJsonl<W> {
+    /// Writes to `out`.
+    pub fn new(out: W) -> Self {
+        Self { out, line: Line::default() }
+    }
+}
+
+impl<W: Write> ExportItm for ItmJsonl<W> {
+    fn record(&mut self, record: &ItmRecord) -> io::Result<()> {
+        write_itm(&mut self.out, &mut self.line, record)
+    }
+}
+
+/// Writes a record as a line of JSON.
+pub(super) fn write_itm(out: &mut impl Write, line: &mut Line, record: &ItmRecord) -> io::Result<()> {
+    let mut object = line.start(VERSION, record.at, record.id);
+    object.text("element", "itm");
+    object.text("event", record.event.name());
+    event(&mut object, &record.event);
+    object.close();
+    line.end(out)
+}
+
+fn event(object: &mut Object<'_>, event: &ItmEvent) {
+    match event {
+        ItmEvent::Text { port, bytes } => {
+            object.number("port", (*port).into());
+            object.text("text", &String::from_utf8_lossy(bytes));
+        }
+        ItmEvent::Value { port, size, value } => {
+            object.number("port", (*port).into());
+            object.number("size", size.bytes().into());
+            object.number("value", (*value).into());
+        }
+        ItmEvent::Packet(packet) => packet.fields(&mut |name, field| match field {
+            Field::Number(value) => object.number(name, value),
+            Field::Address(value) => object.address(name, value),
+            Field::Text(value) => object.text(name, value),
+        }),
+        ItmEvent::LocalTime { ticks, delay, total } => {
+            object.number("ticks", *ticks);
+            object.number("total", *total);
+            object.text("delay", delay.name());
+        }
+        ItmEvent::GlobalTime { value, clock_changed } => {
+            object.number("value", *value);
+            object.flag("clock_changed", *clock_changed);
+        }
+        ItmEvent::Malformed { reason, bytes } => {
+            object.number("bytes", *bytes);
+            object.text("reason", reason.name());
+            object.text("message", &reason.to_string());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::{Carrier, Input, NoProgress, Stretch};
+
+    fn written(write: impl FnOnce(&mut Vec<u8>, &[ItmRecord])) -> String {
+        // "hi", SysTick entered, 8 ticks, 0x1234 to port 1.
+        let bytes = [1, b'h', 1, b'i', 0x0e, 15, 0x10, 0xc0, 8, 0x0a, 0x34, 0x12];
+        let carrier = Carrier::Stretches(vec![Stretch::all(bytes.len())]);
+        let input = Input { capture: &bytes, carrier, rest: None, progress: &NoProgress };
+        let mut out = Vec::new();
+        write(&mut out, &input.itm().collect::<Vec<_>>());
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn records_become_lines() {
+        let text = written(|out, records| {
+            let mut text = ItmText::new(out, Palette::PLAIN);
+            records.iter().for_each(|record| text.record(record).unwrap());
+        });
+        let expected = "         0    -  port 0: hi\n         4    -  SysTick entered\n         7    -  time +8 = 8\n         \
+                        9    -  port 1: 0x1234\n";
+        assert_eq!(text, expected);
+        let bytes = written(|out, records| {
+            let mut bytes = StimulusBytes::new(out, vec![0, 1]);
+            records.iter().for_each(|record| bytes.record(record).unwrap());
+        });
+        assert_eq!(bytes, "hi4\x12");
+    }
+
+    #[test]
+    fn records_become_objects() {
+        let objects = written(|out, records| {
+            let mut jsonl = ItmJsonl::new(out);
+            records.iter().for_each(|record| jsonl.record(record).unwrap());
+        });
+        let expected = [
+            r#"{"v":1,"offset":0,"id":null,"element":"itm","event":"text","port":0,"text":"hi"}"#,
+            r#"{"v":1,"offset":4,"id":null,"element":"itm","event":"exception","number":15,"action":"entered"}"#,
+            r#"{"v":1,"offset":7,"id":null,"element":"itm","event":"local_time","ticks":8,"total":8,"delay":"none"}"#,
+            r#"{"v":1,"offset":9,"id":null,"element":"itm","event":"value","port":1,"size":2,"value":4660}"#,
+        ];
+        assert_eq!(objects.lines().collect::<Vec<_>>(), expected);
+    }
+}
