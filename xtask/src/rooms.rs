@@ -25,6 +25,7 @@ const FRAME: &str = "tracewalk::frame";
 const DIRECTIVE: &str = "tracewalk::directive";
 const PROTOCOL: &str = "tracewalk::protocol";
 const ETMV3: &str = "tracewalk::protocol::etmv3";
+const ITM: &str = "tracewalk::protocol::itm";
 const MTB: &str = "tracewalk::protocol::mtb";
 const PFT: &str = "tracewalk::protocol::pft";
 const ISA: &str = "tracewalk::isa";
@@ -56,13 +57,14 @@ const ROOMS: &[Room] = &[
     Room { module: ETMV3, sees: &[DIRECTIVE, PROTOCOL] },
     Room { module: PFT, sees: &[DIRECTIVE, PROTOCOL] },
     Room { module: MTB, sees: &[DIRECTIVE, PROTOCOL] },
+    Room { module: ITM, sees: &[PROTOCOL] },
     Room { module: DIRECTIVE, sees: &[] },
     Room { module: ISA, sees: &[] },
     Room { module: PROGRAM, sees: &[] },
     Room { module: FLOW, sees: &[DIRECTIVE, ISA, PROGRAM] },
     Room { module: SOURCE, sees: &[FRAME, DIRECTIVE, PROTOCOL, ETMV3, PFT, MTB, ISA, PROGRAM, FLOW] },
     Room { module: INPUT, sees: &[FRAME, DIRECTIVE, PROTOCOL, ETMV3, PFT, MTB, ISA, PROGRAM, SOURCE] },
-    Room { module: REPORT, sees: &[FRAME, DIRECTIVE, PROTOCOL, ISA, PROGRAM, FLOW, SOURCE] },
+    Room { module: REPORT, sees: &[FRAME, DIRECTIVE, PROTOCOL, ITM, ISA, PROGRAM, FLOW, SOURCE] },
     Room { module: GENERATE, sees: &[INPUT, FRAME, DIRECTIVE, PROTOCOL, ETMV3, PFT, MTB, ISA, PROGRAM, FLOW, SOURCE] },
     Room {
         module: GENERATE_PROGRAM,
@@ -81,7 +83,7 @@ const ROOMS: &[Room] = &[
         module: CLI_GUESS,
         sees: &[
             CLI_FRAMES, CLI_SOURCES,
-            INPUT, REPORT, FRAME, DIRECTIVE, PROTOCOL, ETMV3, PFT, MTB, PROGRAM, FLOW, SOURCE,
+            INPUT, REPORT, FRAME, DIRECTIVE, PROTOCOL, ETMV3, PFT, MTB, ITM, PROGRAM, FLOW, SOURCE,
         ],
     },
 ];

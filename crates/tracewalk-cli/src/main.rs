@@ -57,7 +57,7 @@ fn run(cli: &Cli, messages: &Messages) -> Result<(), Failure> {
         Command::Info(args) => commands::info::run(args, messages),
         Command::Packets(args) => commands::packets::run(args, messages),
         Command::Flow(args) => commands::flow::run(args, messages),
-        Command::Itm(args) => commands::itm::run(&args, messages),
+        Command::Itm(args) => commands::itm::run(args, messages),
         Command::Coverage(args) => commands::coverage::run(args, messages),
         Command::Profile(args) => commands::profile::run(args, messages),
         Command::Calls(args) => commands::calls::run(args, messages),

@@ -82,7 +82,10 @@ fn frames_of_a_trace_port_stand_where_the_user_says() {
     std::fs::write(&cut, &whole[5..]).unwrap();
     let guessed = run(arguments("packets", &cut, &["--format", "jsonl"]));
     let options = guessed.stderr.lines().find_map(|line| line.strip_prefix("note: found out: ")).unwrap();
-    assert!(options.starts_with("--container tpiu --frame-start 11 --source 0x10="), "{options}");
+    assert!(
+        options.starts_with("--container tpiu --frame-start 11 --source 0x01=itm --source 0x10="),
+        "{options}"
+    );
     let stated =
         run(arguments("packets", &cut, &["--format", "jsonl"]).into_iter().chain(options.split(' ')));
     assert_eq!(stated.stdout, guessed.stdout);

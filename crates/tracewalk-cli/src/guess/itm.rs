@@ -78,8 +78,8 @@ impl ItmReading {
                 let is_text = matches!(value, 0x09 | 0x0a | 0x0d | 0x20..=0x7e);
                 self.telling += u64::from(is_text);
             }
-            // No processor has as many interrupts as the number has room for.
-            Packet::Exception { number: 1..=15, .. } => self.telling += 2,
+            // No processor has as many interrupts as the number has room for; 0 is no exception.
+            Packet::Exception { number: 0..=15, .. } => self.telling += 2,
             Packet::Exception { number: 16..=256, .. } | Packet::PcSample(None) => self.telling += 1,
             Packet::PcSample(Some(at)) | Packet::DataPc { address: at, .. } if program.holds(at) => {
                 self.telling += ENOUGH / 2;

@@ -257,7 +257,13 @@ fn source(header: u8, rest: &[u8]) -> Read {
                 0b10 => ExceptionAction::Exited,
                 0b11 => ExceptionAction::Returned,
                 _ => {
-                    return reserved_value("exception", "FN", high.into(), "1, 2 or 3 in bits 5 and 4", bytes);
+                    return reserved_value(
+                        "exception",
+                        "FN",
+                        high.into(),
+                        "1, 2 or 3 in bits 5 and 4",
+                        bytes,
+                    );
                 }
             };
             Packet::Exception { number: u16::from_le_bytes([low, high & 1]), action }
