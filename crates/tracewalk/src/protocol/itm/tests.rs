@@ -26,6 +26,7 @@ fn packets(bytes: &[u8]) -> Vec<Packet> {
     items(bytes, usize::MAX).into_iter().map(packet).collect()
 }
 
+#[allow(clippy::unusual_byte_groupings, reason = "the groups are the fields of the figures")]
 /// Bytes written out from the figures of DDI 0403E, D4.2 and D4.3, one packet a line.
 #[test]
 fn each_packet_of_the_specification_is_read() {
