@@ -39,6 +39,7 @@ pub fn path(data: &[u8]) {
     }
     let handler = |number: u8| Address(CODE + 8 * u32::from(number));
     let handlers = match profile {
+        // The deprecated codes of exceptions tell some by the address of their vectors, which these handlers are not at.
         Profile::Ar => [9, 10, 11, 12, 14, 15].map(|n| (Exception::Ar(n), handler(n))).to_vec(),
         Profile::M => [3, 11, 14, 15, 16, 40].map(|n| (Exception::M(n.into()), handler(n))).to_vec(),
     };
@@ -65,7 +66,6 @@ struct Settings {
     timestamp_every: Option<u64>,
     cancel: Cancel,
     tail_chaining_cancels: bool,
-    deprecated_exceptions: bool,
     return_stack_depth: usize,
 }
 
@@ -81,7 +81,6 @@ impl Settings {
                 _ => Cancel::Always,
             },
             tail_chaining_cancels: input.flag(),
-            deprecated_exceptions: input.flag(),
             return_stack_depth: usize::from(input.byte() % 17),
         }
     }
@@ -100,7 +99,6 @@ impl Settings {
                     timestamp_every: self.timestamp_every,
                     cancel: self.cancel,
                     tail_chaining_cancels: self.tail_chaining_cancels,
-                    deprecated_exceptions: self.deprecated_exceptions,
                     ..etmv3::Options::default()
                 };
                 etmv3::encode(path, program, config, &options).ok()

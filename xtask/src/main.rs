@@ -42,6 +42,11 @@ const TASKS: &[Task] = &[
         run: check_isa::run,
     },
     Task {
+        name: "damage",
+        about: "damage generated traces and print what the decoder makes of them (--times N)",
+        run: matrix::damage,
+    },
+    Task {
         name: "matrix",
         about: "check traces of the example firmware on every kind of trace unit in every mode (--all, --every N, CASE)",
         run: matrix::run,

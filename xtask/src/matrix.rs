@@ -1,17 +1,23 @@
-//! The matrix of programs, trace units and modes: the generator checks it, and is built with optimisation for that.
+//! What the generator checks and measures: it is built with optimisation for that.
 
 use std::process::Command;
 
 use crate::{Answer, Outcome, workspace};
 
+/// The matrix of programs, trace units and modes.
 pub(crate) fn run() -> Answer {
+    generator("matrix").map(|()| Outcome::Done("every trace was decoded as it was told".to_owned()))
+}
+
+/// What the decoder makes of damaged traces.
+pub(crate) fn damage() -> Answer {
+    generator("damage").map(|()| Outcome::Done("measured".to_owned()))
+}
+
+fn generator(name: &str) -> Result<(), String> {
     let mut command = Command::new(env!("CARGO"));
-    command.args(["run", "--quiet", "--release", "--package", "tracewalk-generate", "--", "matrix"]);
+    command.args(["run", "--quiet", "--release", "--package", "tracewalk-generate", "--", name]);
     command.args(std::env::args().skip(2)).current_dir(workspace());
     let status = command.status().map_err(|error| format!("cargo: {error}"))?;
-    if status.success() {
-        Ok(Outcome::Done("every trace was decoded as it was told".to_owned()))
-    } else {
-        Err(status.to_string())
-    }
+    if status.success() { Ok(()) } else { Err(status.to_string()) }
 }

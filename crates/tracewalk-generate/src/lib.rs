@@ -33,6 +33,7 @@
 
 pub mod capture;
 pub mod container;
+pub mod damage;
 pub mod elf;
 pub mod etmv3;
 pub mod found;

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod check_damage;
 mod check_matrix;
 mod generate;
 
@@ -21,6 +22,8 @@ usage: tracewalk-generate record --elf FILE --log FILE --output FILE
        tracewalk-generate matrix [--all | --every N] [--firmware FOLDER] [CASE]
            check that traces of the example firmware of every kind are decoded as they were told; a case is what a
            failure prints
+       tracewalk-generate damage [--times N] [--firmware FOLDER]
+           damage traces and say, as a table, what the decoder makes of them
        tracewalk-generate capture --record FILE --elf FILE --protocol PROTOCOL[,key=value...] --output FOLDER
            the trace of a record; PROTOCOL is etmv3, pft or mtb; keys for the first two: cpu=cortex-m3 (needed), and
            registers by Arm's names in lower case, like etmcr=0x100
@@ -71,6 +74,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     match arguments.split_first().map(|(command, rest)| (command.as_str(), rest)) {
         Some(("record", rest)) => record(Arguments::new(rest)),
         Some(("capture", rest)) => generate::run(Arguments::new(rest)),
+        Some(("damage", rest)) => check_damage::run(Arguments::new(rest)),
         Some(("matrix", rest)) => check_matrix::run(Arguments::new(rest)),
         Some(("runs", [file])) => {
             print!("{}", read_record(file)?.runs());

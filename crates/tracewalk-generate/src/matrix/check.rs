@@ -15,6 +15,7 @@ use tracewalk::source::SourceConfig;
 
 use super::{Case, Packing, PathFrom, Unit};
 use crate::container::{self, SourceBytes};
+use crate::damage::{Effect, Kind, Sound};
 use crate::elf::{self, Elf};
 use crate::found::{Difference, Found, first_difference};
 use crate::path::{Path, Step};
@@ -130,6 +131,42 @@ impl Programs {
     }
 }
 
+impl Programs {
+    /// Damages the trace of a case so many times, always the same ways; adds what each did to `effects`.
+    pub fn damage(
+        &mut self,
+        case: &Case,
+        kind: Kind,
+        times: u32,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), String> {
+        let Known { elf, path } = self.get(&case.program)?;
+        let Told { config, bytes, .. } = tell(case, elf, path)?;
+        let sound = Sound::new(&config, &elf.program, &bytes);
+        for seed in 0..times {
+            let mut random = Random::new(seed);
+            effects.push(sound.damage(kind, |below| random.next() as usize % below.max(1)));
+        }
+        Ok(())
+    }
+}
+
+/// A generator of numbers that are the same every time (xorshift).
+struct Random(u32);
+
+impl Random {
+    const fn new(seed: u32) -> Self {
+        Self(seed.wrapping_mul(2_654_435_769).wrapping_add(1))
+    }
+
+    const fn next(&mut self) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 17;
+        self.0 ^= self.0 << 5;
+        self.0
+    }
+}
+
 /// A path that nobody executed.
 fn wander(elf: &Elf, recorded: &Path, seed: u32) -> Path {
     let start = recorded
@@ -149,13 +186,8 @@ fn wander(elf: &Elf, recorded: &Path, seed: u32) -> Path {
         handlers: handlers.into_values().collect(),
         steps: WANDERED_STEPS,
     };
-    let mut state = seed.wrapping_mul(2_654_435_769).wrapping_add(1);
-    wander.path(&mut || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        state
-    })
+    let mut random = Random::new(seed);
+    wander.path(&mut || random.next())
 }
 
 /// A trace as the decoder gets it.

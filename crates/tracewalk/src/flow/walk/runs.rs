@@ -6,7 +6,7 @@ use crate::isa::{Barrier, Class, Instruction};
 use crate::program::Program;
 use crate::span::Span;
 
-use super::super::element::{Contradiction, Element};
+use super::super::element::{Contradiction, Element, GapReason};
 use super::instructions::may_be_in_it_block;
 use super::{Position, Stop, Walk};
 
@@ -64,6 +64,21 @@ impl Walk {
         span: Span,
         sink: &mut impl FnMut(Element),
     ) -> Result<(Location, Instruction), Stop> {
+        let (open, last) = (self.open, self.last);
+        let found = self.search_waypoint(program, span, sink);
+        if let Err(Stop::Gap(GapReason::Contradiction(_))) = found {
+            // What says that these instructions were executed says as well that a waypoint is among them.
+            (self.open, self.last) = (open, last);
+        }
+        found
+    }
+
+    fn search_waypoint(
+        &mut self,
+        program: &Program,
+        span: Span,
+        sink: &mut impl FnMut(Element),
+    ) -> Result<(Location, Instruction), Stop> {
         let mut start = None;
         loop {
             let (at, instruction) = self.next_instruction(program)?;
@@ -87,8 +102,24 @@ impl Walk {
         }
     }
 
-    /// Everything up to `until`.
+    /// Everything up to `until`. Of a run through instructions that cannot end there nothing is told.
     pub(in crate::flow) fn run_to(
+        &mut self,
+        program: &Program,
+        until: Address,
+        end: RunEnd,
+        span: Span,
+        sink: &mut impl FnMut(Element),
+    ) -> Result<(), Stop> {
+        let (open, last) = (self.open, self.last);
+        let result = self.run_as_far_as(program, until, end, span, sink);
+        if let (RunEnd::Through, Err(Stop::Gap(GapReason::Contradiction(_)))) = (end, &result) {
+            (self.open, self.last) = (open, last);
+        }
+        result
+    }
+
+    fn run_as_far_as(
         &mut self,
         program: &Program,
         until: Address,
