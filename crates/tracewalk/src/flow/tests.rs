@@ -333,6 +333,20 @@ fn a_call_that_failed_its_condition_is_not_on_the_return_stack() {
 }
 
 #[test]
+fn a_waypoint_update_that_passes_a_branch_proves_nothing() {
+    let program = thumb(0x100, &[NOP, BX_LR, NOP, NOP]);
+    let update = Directive::RunTo { address: Address(0x104), end: RunEnd::Through };
+    for found in [
+        follow(Rules::default(), &program, &[begin(t32(0x100)), update]),
+        follow_by_graph(Rules::default(), &program, &[begin(t32(0x100)), update]),
+    ] {
+        let passed = Contradiction::RunPassesBranch { at: t32(0x102), until: Address(0x104) };
+        assert_eq!(contradictions(&found), [passed]);
+        assert_eq!(outline(&found).0, []);
+    }
+}
+
+#[test]
 fn code_without_any_branch_is_not_walked_for_ever() {
     let mut program = Program::new();
     program.add(Address(0), &std::vec![0; 1 << 20]).expect("one region");
@@ -340,6 +354,7 @@ fn code_without_any_branch_is_not_walked_for_ever() {
         let at = Location::new(Address(0x40), isa);
         let found = follow(Rules::default(), &program, &[begin(at), Directive::Waypoint { executed: true }]);
         assert_eq!(contradictions(&found), [Contradiction::NoBranchInReach(at)]);
+        assert_eq!(outline(&found).0, [], "what no branch follows was not executed");
         let run = Directive::RunTo { address: Address(0xff_0000), end: RunEnd::Before };
         let found = follow(Rules::default(), &program, &[begin(at), run]);
         assert_eq!(contradictions(&found).len(), 1);
