@@ -3,6 +3,7 @@
 //! The one place that will decide how work is spread over threads; today it is sequential. What comes out does not
 //! depend on it.
 
+mod count;
 mod itm;
 mod parallel;
 mod part;

@@ -29,6 +29,7 @@
 //! ```
 
 mod chain;
+mod counter;
 mod intern;
 mod memo;
 mod segment;
@@ -39,10 +40,11 @@ use crate::directive::Rules;
 use crate::flow::{Element, Engine, Flow, TakeElements};
 use crate::ids::{Address, TraceId};
 use crate::program::Program;
-use crate::protocol::{Describe, Item, Malformation, Packets, TakeItem, etmv3, mtb, pft};
+use crate::protocol::{Describe, Item, Malformation, Packets, etmv3, mtb, pft};
 use crate::span::Span;
 
 use chain::Chain;
+pub use counter::PacketCounter;
 pub use segment::Checkpoint;
 
 /// A source's protocol and its configuration.
@@ -189,66 +191,6 @@ impl PacketCounts {
             Item::Malformed(_) => self.malformed += 1,
             Item::Unsynchronised => {}
         }
-    }
-}
-
-/// Counts a source's packets. What they say is passed over, which is much quicker than a [`PacketStream`].
-#[derive(Clone, Debug)]
-pub struct PacketCounter {
-    chain: PacketChain,
-    counts: PacketCounts,
-}
-
-impl PacketCounter {
-    /// A counter from the source's first byte.
-    #[must_use]
-    pub fn new(config: &SourceConfig) -> Self {
-        Self { chain: PacketStream::new(config).0, counts: PacketCounts::default() }
-    }
-
-    /// Takes the next bytes.
-    pub fn push(&mut self, bytes: &[u8]) {
-        match &mut self.chain {
-            PacketChain::Etmv3(packets) => packets.push_to(bytes, &mut self.counts),
-            PacketChain::Mtb(packets) => packets.push_to(bytes, &mut self.counts),
-            PacketChain::Pft(packets) => packets.push_to(bytes, &mut self.counts),
-        }
-    }
-
-    /// Bytes were lost before the next ones.
-    pub fn lose_sync(&mut self) {
-        match &mut self.chain {
-            PacketChain::Etmv3(packets) => packets.lose_sync_to(&mut self.counts),
-            PacketChain::Mtb(packets) => packets.lose_sync_to(&mut self.counts),
-            PacketChain::Pft(packets) => packets.lose_sync_to(&mut self.counts),
-        }
-    }
-
-    /// The source ends here.
-    pub fn finish(&mut self) {
-        match &mut self.chain {
-            PacketChain::Etmv3(packets) => packets.finish_to(&mut self.counts),
-            PacketChain::Mtb(packets) => packets.finish_to(&mut self.counts),
-            PacketChain::Pft(packets) => packets.finish_to(&mut self.counts),
-        }
-    }
-
-    /// How many there were so far.
-    #[must_use]
-    pub const fn counts(&self) -> PacketCounts {
-        self.counts
-    }
-}
-
-impl<P> TakeItem<P> for PacketCounts {
-    const COUNTS: bool = true;
-
-    fn take(&mut self, item: Item<P>, _span: Span, _bytes: &[u8]) {
-        self.count(&item);
-    }
-
-    fn skimmed(&mut self, packets: u64) {
-        self.packets += packets;
     }
 }
 

@@ -8,7 +8,7 @@ use tracewalk::source::PacketItem;
 use tracewalk::span::CaptureOffset;
 use tracewalk_report::Code;
 use tracewalk_report::analysis::Statistics;
-use tracewalk_report::export::{Export, Nothing, PacketRecord, PacketsJsonl, PacketsText};
+use tracewalk_report::export::{Export, PacketRecord, PacketsJsonl, PacketsText};
 
 use super::{print_statistics, tell_if_nothing_decoded};
 use crate::args::{Packets, PacketsFormat};
@@ -24,17 +24,19 @@ pub(crate) fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
     let mut work = Work::open_live(&args.capture, messages)?;
     let mut out = standard_output();
     work.show_at_once(&out);
-    let mut exporter: Box<dyn for<'a> Export<PacketRecord<'a>> + '_> = match args.format {
-        PacketsFormat::Text => Box::new(PacketsText::new(&mut out, palette())),
-        PacketsFormat::Jsonl => Box::new(PacketsJsonl::new(&mut out)),
-        PacketsFormat::None => Box::new(Nothing),
+    let mut exporter: Option<Box<dyn for<'a> Export<PacketRecord<'a>> + '_>> = match args.format {
+        PacketsFormat::Text => Some(Box::new(PacketsText::new(&mut out, palette()))),
+        PacketsFormat::Jsonl => Some(Box::new(PacketsJsonl::new(&mut out))),
+        PacketsFormat::None => None,
     };
-    exporter.begin()?;
+    if let Some(exporter) = &mut exporter {
+        exporter.begin()?;
+    }
     let mut total = Statistics::default();
     // More of them may be found when a capture that comes has come.
     for index in 0.. {
         let Some(job) = work.jobs.get(index).cloned() else { break };
-        total.add(&packets(&work, &job, &mut *exporter, messages)?);
+        total.add(&packets(&work, &job, exporter.as_deref_mut(), messages)?);
         work.end_job(messages)?;
     }
     drop(exporter);
@@ -48,21 +50,31 @@ pub(crate) fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
 fn packets(
     work: &Work,
     job: &Job,
-    exporter: &mut dyn for<'a> Export<PacketRecord<'a>>,
+    exporter: Option<&mut (dyn for<'a> Export<PacketRecord<'a>> + '_)>,
     messages: &Messages,
 ) -> Result<Statistics, Failure> {
     let bar = Bar::new(work.buffer(job).bytes.len() as u64, messages.quiet());
     let buffer = work.buffer(job);
     let mut first_malformed = None::<(CaptureOffset, Malformation)>;
-    exporter.section(&Work::section(job, Code::unknown().into()))?;
-    let statistics = work.input(job, &bar).packets(&job.config, |mut record| {
-        record.at = CaptureOffset(buffer.file_offset(record.at));
-        if let PacketItem::Malformed(reason) = record.content {
-            first_malformed.get_or_insert((record.at, reason));
+    let input = work.input(job, &bar);
+    let in_file = |at| CaptureOffset(buffer.file_offset(at));
+    let statistics = match exporter {
+        None => input.count_packets(&job.config, |at, reason| {
+            first_malformed.get_or_insert((in_file(at), reason));
+        })?,
+        Some(exporter) => {
+            exporter.section(&Work::section(job, Code::unknown().into()))?;
+            let statistics = input.packets(&job.config, |mut record| {
+                record.at = in_file(record.at);
+                if let PacketItem::Malformed(reason) = record.content {
+                    first_malformed.get_or_insert((record.at, reason));
+                }
+                exporter.record(record)
+            })?;
+            exporter.end_section()?;
+            statistics
         }
-        exporter.record(record)
-    })?;
-    exporter.end_section()?;
+    };
     drop(bar);
     tell_if_nothing_decoded(job, &statistics, messages);
     if let Some((at, reason)) = first_malformed {

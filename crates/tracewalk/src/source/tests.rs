@@ -138,19 +138,24 @@ proptest! {
         // Whatever came, the decoder finds back into step.
         bytes.extend(start(&config, 1));
         bytes.extend(&packets);
-        let mut expected = PacketCounts::default();
+        let mut expected = (PacketCounts::default(), Vec::new());
         let mut stream = PacketStream::new(&config);
-        let mut count = |item: PacketItem<'_>, _, _: &[u8]| match item {
-            PacketItem::Packet(_) => expected.packets += 1,
-            PacketItem::Malformed(_) => expected.malformed += 1,
+        let mut count = |item: PacketItem<'_>, span, _: &[u8]| match item {
+            PacketItem::Packet(_) => expected.0.packets += 1,
+            PacketItem::Malformed(reason) => {
+                expected.0.malformed += 1;
+                expected.1.push((reason, span));
+            }
             PacketItem::Unsynchronised => {}
         };
         stream.push(&bytes, &mut count);
         stream.finish(&mut count);
         let mut counter = PacketCounter::new(&config);
-        bytes.chunks(size).for_each(|piece| counter.push(piece));
-        counter.finish();
-        prop_assert_eq!(counter.counts(), expected);
+        let mut malformed = Vec::new();
+        let mut note = |reason, span| malformed.push((reason, span));
+        bytes.chunks(size).for_each(|piece| counter.push(piece, &mut note));
+        counter.finish(&mut note);
+        prop_assert_eq!((counter.counts(), malformed), expected);
     }
 }
 
