@@ -293,3 +293,36 @@ fn functions_take_the_cycles_that_the_generator_counted() {
     let pft = Setup { protocol: "pft", cpu: "cortex-a15", etmcr: CYCLE_ACCURATE, ..Setup::default() };
     assert_cycles(&python, "a9", &pft, false);
 }
+
+/// The table's sum, and the notes on what is in no function: of code that could not be followed, and untraced.
+fn sums(capture: &[&str], options: &[&str]) -> [u64; 3] {
+    let arguments = ["profile", "--quiet", "--rows", "0"];
+    let text = run(arguments.iter().chain(capture).chain(options)).stdout;
+    let first = |line: &str, at: usize| line.split_whitespace().nth(at).unwrap().parse::<u64>().unwrap();
+    let sum = first(text.lines().next().unwrap().split_once(": ").unwrap().1, 0);
+    let note = |what: &str| text.lines().find(|line| line.contains(what)).map_or(0, |line| first(line, 4));
+    [sum, note("of code that could not be followed"), note("while nothing was traced")]
+}
+
+#[test]
+fn captures_of_hardware_cost_what_another_decoder_counts() {
+    let Some(corpus) = corpus("real/TC2") else { return };
+    let totals = std::fs::read_to_string(corpus.join("totals.json")).unwrap();
+    let totals: Value = serde_json::from_str(&totals).unwrap();
+    for (id, expected) in totals["sources"].as_object().unwrap() {
+        let capture = [corpus.to_str().unwrap(), "--id", id];
+        let [instructions, ..] = sums(&capture, &["--cost", "instructions"]);
+        assert_eq!(instructions, expected["instructions"], "{id}");
+        let [cycles, unfollowed, untraced] = sums(&capture, &["--cost", "cycles"]);
+        // The other decoder leaves out the counts of a PTM's waypoints in code that it does not have.
+        let told = if id == "0x13" { 0 } else { unfollowed };
+        assert_eq!(cycles + told + untraced, expected["cycles"], "{id}");
+        let [ticks, unfollowed, untraced] = sums(&capture, &["--cost", "time"]);
+        let timestamps = expected["timestamps"].as_array().unwrap().iter().map(|timestamp| {
+            u64::from_str_radix(timestamp.as_str().unwrap().trim_start_matches("0x"), 16).unwrap()
+        });
+        let timestamps = timestamps.collect::<Vec<_>>();
+        let length = timestamps.last().unwrap() - timestamps.first().unwrap();
+        assert_eq!(ticks + unfollowed + untraced, length, "{id}");
+    }
+}
