@@ -14,6 +14,8 @@ Examples:
       a picture of them, to be opened in a browser
   tracewalk profile swo.bin --image fw.elf --by lines --rows 20
       the 20 lines that cost most
+  tracewalk profile run1.bin run2.bin --image fw.elf
+      two captures of the same program together
   tracewalk profile capture.toml --cost time --frequency 1GHz --format pprof -o profile.pb.gz
       in seconds, by the timestamps of a counter at 1 GHz, for pprof
 
@@ -37,7 +39,7 @@ Exit status:
      what could be decoded is printed all the same";
 
 /// What is followed.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct FollowArgs {
     #[command(flatten)]
     pub(crate) capture: CaptureArgs,
@@ -55,6 +57,10 @@ pub(crate) struct FollowArgs {
 pub(crate) struct Profile {
     #[command(flatten)]
     pub(crate) follow: FollowArgs,
+
+    /// Further captures of the same program: their costs are added up.
+    #[arg(value_name = "CAPTURE", value_hint = ValueHint::AnyPath)]
+    pub(crate) more: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) window: WindowArgs,

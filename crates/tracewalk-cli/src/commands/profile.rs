@@ -4,6 +4,8 @@ use std::io;
 use std::rc::Rc;
 use std::time::Instant;
 
+use tracewalk::ids::Address;
+use tracewalk::program::Scope;
 use tracewalk_report::Section;
 use tracewalk_report::analysis::clock::Unit;
 use tracewalk_report::analysis::profile::{Profile, Profiler};
@@ -23,11 +25,18 @@ use crate::work::Work;
 /// Records what functions cost, and writes it.
 pub(crate) fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
-    let (sources, total) = record(&args.follow, args.window.window(), messages)?;
+    let (mut sources, mut total) = record(&args.follow, args.window.window(), messages)?;
+    for more in &args.more {
+        let mut follow = args.follow.clone();
+        follow.capture.capture.clone_from(more);
+        let (others, statistics) = record(&follow, args.window.window(), messages)?;
+        others.into_iter().for_each(|other| join(&mut sources, other));
+        total.add(&statistics);
+    }
     let unit = unit(args.cost, &sources)?;
     let report = ProfileReport {
         sources,
-        name: args.follow.capture.capture.display().to_string(),
+        name: name(args),
         unit,
         frequency: args.frequency,
         inlined: !args.no_inlined,
@@ -53,6 +62,33 @@ pub(crate) fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failu
         print_statistics(&total, start.elapsed(), args.work.threads);
     }
     Ok(())
+}
+
+/// What the captures are called together.
+fn name(args: &args::Profile) -> String {
+    let first = args.follow.capture.capture.display();
+    match args.more.len() {
+        0 => first.to_string(),
+        more => format!("{first} and {more} more"),
+    }
+}
+
+/// Adds a profile to that of the same source of the same program, if there is one.
+fn join(sources: &mut Vec<(Section, Profile)>, (section, profile): (Section, Profile)) {
+    let same = |other: &&mut (Section, Profile)| {
+        (other.0.id, other.0.protocol) == (section.id, section.protocol)
+            && regions(&other.0).eq(regions(&section))
+    };
+    match sources.iter_mut().find(same) {
+        Some((_, together)) => together.merge(&profile),
+        None => sources.push((section, profile)),
+    }
+}
+
+/// The code that a source's program holds.
+fn regions(section: &Section) -> impl Iterator<Item = (Scope, Address, &[u8])> {
+    let regions = section.code.program.regions_in_scopes();
+    regions.map(|(scope, region)| (scope, region.start(), region.bytes()))
 }
 
 /// Follows each source and records its profile.
