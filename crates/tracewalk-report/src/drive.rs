@@ -1,7 +1,7 @@
 //! Running a source's bytes through its decoder, and what comes out past whoever looks at it.
 //!
-//! The one place that will decide how work is spread over threads; today it is sequential. What comes out does not
-//! depend on it.
+//! The one place that decides how work is spread over threads: `parallel` cuts a source into segments and puts together
+//! what workers found in them. What comes out does not depend on it.
 
 mod count;
 mod itm;

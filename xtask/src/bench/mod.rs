@@ -25,23 +25,27 @@ pub(crate) struct Options {
     record: bool,
     /// Whether our programs are those that were built last.
     built: bool,
+    /// How many MiB the captures have that are decoded, where that was said.
+    size: Option<u64>,
     /// How often each is measured.
     rounds: usize,
 }
 
 impl Options {
     fn from_arguments() -> Result<Self, String> {
-        let mut options = Self { short: false, record: false, built: false, rounds: 3 };
+        let mut options = Self { short: false, record: false, built: false, size: None, rounds: 3 };
         for argument in std::env::args().skip(2) {
-            match (argument.as_str(), argument.strip_prefix("--rounds=").map(str::parse)) {
-                ("--short", _) => (options.short, options.rounds) = (true, 1),
-                ("--record", _) => options.record = true,
-                ("--built", _) => options.built = true,
-                (_, Some(Ok(rounds))) => options.rounds = rounds,
-                (other, _) => {
-                    return Err(format!(
-                        "found {other:?}, expected --short, --record, --built or --rounds=N"
-                    ));
+            let (name, value) = argument.split_once('=').unwrap_or((&argument, ""));
+            let number = || value.parse::<u64>().map_err(|_| format!("found {argument}, expected a number"));
+            match name {
+                "--short" => (options.short, options.rounds) = (true, 1),
+                "--record" => options.record = true,
+                "--built" => options.built = true,
+                "--size" => options.size = Some(number()?),
+                "--rounds" => options.rounds = usize::try_from(number()?).unwrap_or(usize::MAX),
+                _ => {
+                    let expected = "--short, --record, --built, --size=MiB or --rounds=N";
+                    return Err(format!("found {argument:?}, expected {expected}"));
                 }
             }
         }
@@ -50,7 +54,11 @@ impl Options {
 
     /// How large the captures are that are decoded.
     const fn capture_bytes(self) -> u64 {
-        if self.short { 1 << 20 } else { 50 << 20 }
+        match self.size {
+            Some(size) => size << 20,
+            None if self.short => 1 << 20,
+            None => 50 << 20,
+        }
     }
 
     /// How large the captures are of which OpenCSD writes text.

@@ -252,7 +252,7 @@ fn guess<'a, P: Part>(
         last.settle(&mut places);
         parts.push(GuessedPart { end, gathered, checkpoint: stream.checkpoint(program), last });
     }
-    segment.places = places.into_now().1;
+    segment.places = places.into_now();
     Guess { segment, parts }
 }
 

@@ -1,6 +1,7 @@
 //! A source's bytes, cut into segments that can be decoded side by side.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use tracewalk::flow::TakeElements;
@@ -10,7 +11,7 @@ use tracewalk::program::Program;
 use tracewalk::source::FlowStream;
 use tracewalk::span::{CaptureOffset, StreamOffset};
 
-use super::{Carrier, Stretch};
+use super::{Carrier, Stretch, WINDOW};
 
 /// Some of a source's bytes.
 #[derive(Debug)]
@@ -26,11 +27,11 @@ pub(super) struct Segment<'a> {
     pub(super) done: u64,
 }
 
-/// Where bytes of the segment in work, and of the one before, stood in the capture.
+/// Where bytes of the segment in work, and of those before it, stood in the capture.
 #[derive(Debug, Default)]
 pub(super) struct Whereabouts {
-    before: (StreamOffset, Places),
-    now: (StreamOffset, Places),
+    /// By their starts; the last one is in work.
+    segments: VecDeque<(StreamOffset, Places)>,
 }
 
 impl Segment<'_> {
@@ -63,18 +64,22 @@ impl Segment<'_> {
 impl Whereabouts {
     /// Goes on to the next segment.
     pub(super) fn go_on(&mut self, next: (StreamOffset, Places)) {
-        self.before = std::mem::replace(&mut self.now, next);
+        let oldest = next.0.0.saturating_sub(WINDOW);
+        while self.segments.get(1).is_some_and(|(start, _)| start.0 <= oldest) {
+            self.segments.pop_front();
+        }
+        self.segments.push_back(next);
     }
 
     /// Gives the places of the segment in work back.
-    pub(super) fn into_now(self) -> (StreamOffset, Places) {
-        self.now
+    pub(super) fn into_now(mut self) -> Places {
+        self.segments.pop_back().unwrap_or_default().1
     }
 
     /// Where a byte stood in the capture; `None` where it has not arrived yet or is too old.
     pub(super) fn locate(&mut self, at: StreamOffset) -> Option<CaptureOffset> {
-        let (start, places) = if at >= self.now.0 { &mut self.now } else { &mut self.before };
-        places.locate(StreamOffset(at.0.checked_sub(start.0)?))
+        let (start, places) = self.segments.iter_mut().rev().find(|(start, _)| *start <= at)?;
+        places.locate(StreamOffset(at.0 - start.0))
     }
 }
 
