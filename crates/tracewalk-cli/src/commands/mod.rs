@@ -22,7 +22,9 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use tracewalk_report::analysis::Statistics;
+use tracewalk_report::analysis::clock::Unit;
 
+use crate::failure::Failure;
 use crate::messages::{Messages, counted};
 use crate::work::Job;
 
@@ -48,4 +50,17 @@ fn tell_if_nothing_decoded(job: &Job, statistics: &Statistics, messages: &Messag
             job.config.protocol(),
         ));
     }
+}
+
+/// The trace has not what `option` asks to measure by.
+fn no_measure(unit: Unit, option: &str) -> Failure {
+    let (missing, switch) = match unit {
+        Unit::Cycles => ("cycle counts", "cycle-accurate tracing (ETMCR bit 12)"),
+        Unit::Time => ("timestamps", "timestamping (ETMCR bit 28)"),
+        Unit::Instructions => ("instructions", "tracing"),
+    };
+    Failure::input(
+        format!("the trace has no {missing}"),
+        format!("leave out {option}, or switch on {switch} when capturing"),
+    )
 }

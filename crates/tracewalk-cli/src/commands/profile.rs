@@ -15,7 +15,7 @@ use tracewalk_report::export::{
     write_firefox, write_flamegraph, write_folded, write_pprof, write_profile_text, write_speedscope,
 };
 
-use super::{follow, print_statistics};
+use super::{follow, no_measure, print_statistics};
 use crate::args::{self, CostChoice, FollowArgs, ProfileFormat, ProfileRows};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -147,13 +147,5 @@ fn unit(choice: CostChoice, sources: &[(Section, Profile)]) -> Result<Unit, Fail
     if profiles().filter(ran).all(|profile| profile.measures.has(unit)) {
         return Ok(unit);
     }
-    let (missing, switch) = match unit {
-        Unit::Cycles => ("cycle counts", "cycle-accurate tracing (ETMCR bit 12)"),
-        Unit::Time => ("timestamps", "timestamping (ETMCR bit 28)"),
-        Unit::Instructions => ("instructions", "tracing"),
-    };
-    Err(Failure::input(
-        format!("the trace has no {missing}"),
-        format!("leave out --cost, or switch on {switch} when capturing"),
-    ))
+    Err(no_measure(unit, "--cost"))
 }

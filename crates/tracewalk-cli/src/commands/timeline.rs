@@ -14,7 +14,7 @@ use tracewalk_report::export::{
     Timelines,
 };
 
-use super::{follow, print_statistics};
+use super::{follow, no_measure, print_statistics};
 use crate::args::{self, AxisArgs, TimelineFormat};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -84,16 +84,8 @@ pub(super) fn scale(work: &mut Work, axis: &AxisArgs, messages: &Messages) -> Re
     }
     let unit = axis.axis.unit().unwrap_or_else(|| Probe::best(&probes));
     let missing = probes.iter().any(|probe| probe.instructions > 0 && !probe.has(unit));
-    let (what, switch) = match unit {
-        Unit::Cycles => ("cycle counts", "cycle-accurate tracing (ETMCR bit 12)"),
-        Unit::Time => ("timestamps", "timestamping (ETMCR bit 28)"),
-        Unit::Instructions => ("instructions", "tracing"),
-    };
     if missing {
-        return Err(Failure::input(
-            format!("the trace has no {what}"),
-            format!("leave out --axis, or switch on {switch} when capturing"),
-        ));
+        return Err(no_measure(unit, "--axis"));
     }
     if unit == Unit::Instructions && axis.frequency.is_some() {
         return Err(Failure::input(
