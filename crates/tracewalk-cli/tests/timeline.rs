@@ -95,7 +95,9 @@ fn a_window_shows_what_the_whole_shows_there() {
     let capture = example("m3-etmv3").join("capture.toml");
     let whole = lines(&[text(&capture)]);
     let window = lines(&[text(&capture), "--from", "2000", "--to", "3000"]);
-    let time = |line: &String| line.split_whitespace().next().unwrap().parse::<u64>().unwrap();
+    let time = |line: &String| {
+        line.trim_start_matches('?').split_whitespace().next().unwrap().parse::<u64>().unwrap()
+    };
     assert!(window.iter().all(|line| (2000..=3030).contains(&time(line))), "{window:#?}");
     // What lies wholly inside is the same.
     let inside = |lines: &[String]| {
@@ -132,4 +134,21 @@ fn times_between_timestamps_are_marked_and_lie_between_them() {
     for (truth, found) in truth.iter().zip(&found) {
         assert!(truth.abs_diff(*found) < 100, "{found}, expected about {truth}");
     }
+}
+
+#[test]
+fn what_the_program_wrote_to_an_itm_stands_where_the_capture_tells_it() {
+    let capture = example("m3-etmv3").join("capture.toml");
+    let written = "a round of work; another one; the last one";
+    let lines = lines(&[text(&capture)]);
+    let found = lines.iter().filter(|line| line.contains("stimulus port 0")).collect::<Vec<_>>();
+    assert_eq!(found.len(), 1, "{found:?}");
+    // Its place among instructions is only that in the capture.
+    assert!(found[0].starts_with('?') && found[0].contains(&format!("{written:?}")), "{}", found[0]);
+    let outcome = run(["timeline", "--quiet", "--format", "chrome", text(&capture)]);
+    let document: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let events = document["traceEvents"].as_array().unwrap();
+    let marks = events.iter().filter(|event| event["ph"] == "i").collect::<Vec<_>>();
+    assert_eq!(marks.len(), 1);
+    assert_eq!((&marks[0]["name"], &marks[0]["cat"]), (&written.into(), &"text".into()));
 }

@@ -14,6 +14,8 @@ use std::rc::Rc;
 use crate::Section;
 use crate::analysis::Window;
 use crate::analysis::timeline::{Item, Scale, Timeline};
+use crate::drive::ItmRecord;
+use crate::itm::ItmEvent;
 
 use super::{Export, FlowRecord};
 
@@ -89,6 +91,20 @@ impl Export<FlowRecord> for Timelines<'_> {
         let Some(timeline) = &mut self.running else { return Ok(()) };
         let mut handing = Handing { exporter: self.exporter, result: Ok(()) };
         timeline.element(&record.element, record.at, &mut |item| handing.item(&item));
+        handing.result
+    }
+
+    fn shows_itm(&self) -> bool {
+        true
+    }
+
+    fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
+        let (Some(timeline), ItmEvent::Text { port, bytes }) = (&mut self.running, &record.event) else {
+            return Ok(());
+        };
+        let mut handing = Handing { exporter: self.exporter, result: Ok(()) };
+        let text = String::from_utf8_lossy(bytes).trim_end().to_owned();
+        timeline.text(*port, text, &mut |item| handing.item(&item));
         handing.result
     }
 
