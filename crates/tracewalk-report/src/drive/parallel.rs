@@ -293,12 +293,16 @@ impl<P: Part> Join<'_, P> {
         while let Some(part) = parts.next() {
             self.decode(&segment, position..part.end)?;
             position = part.end;
-            let certain = parts.as_slice().iter().take_while(|part| part.checkpoint.is_certain()).count();
-            if certain == 0 || part.last != self.last {
+            if part.last != self.last {
                 continue;
             }
             let here = self.stream.checkpoint(self.program);
             if !here.proves(&part.checkpoint) {
+                continue;
+            }
+            let is_certain = |next: &&GuessedPart<P>| next.checkpoint.is_certain(&here, &part.checkpoint);
+            let certain = parts.as_slice().iter().take_while(is_certain).count();
+            if certain == 0 {
                 continue;
             }
             let mut proven = Vec::with_capacity(certain);

@@ -127,15 +127,16 @@ impl LocationStack {
         self.history.unknown = false;
     }
 
-    /// From here on [`LocationStack::was_asked`] tells whether what lies below was asked for.
+    /// From here on [`LocationStack::is_certain`] tells of a new part.
     pub(super) fn begin_part(&mut self) {
         self.history.asked = false;
         self.history.highest = self.count;
     }
 
-    /// Whether what lies below was asked for.
-    pub(super) const fn was_asked(&self) -> bool {
-        self.history.asked
+    /// Whether what was done in a part, behind which the stack was this, does not depend on what lay below `guess`: it was
+    /// not asked for, or there was nothing on the stack `real`, which [proves](Self::proves) the guess.
+    pub(super) const fn is_certain(&self, real: &Self, guess: &Self) -> bool {
+        !self.history.asked || real.count == guess.count
     }
 
     /// Whether this is what `guess` is, which may know less of what lies below.
@@ -145,7 +146,7 @@ impl LocationStack {
     }
 
     /// This stack, when what was done in some parts is done to it: it [proves](Self::proves) what `guess` was before them,
-    /// and this is what it was behind each of them, in which nothing was [asked](Self::was_asked).
+    /// and this is what it was behind each of them, all of them [certain](Self::is_certain).
     pub(super) fn continued<'a>(&self, guess: &Self, parts: impl Iterator<Item = &'a Self>) -> Self {
         let (mut highest, mut end) = (guess.count, guess);
         for part in parts {

@@ -83,13 +83,18 @@ impl Checkpoint {
         }
     }
 
-    /// Whether what came between the checkpoint before and this one depends on nothing that was not known there.
+    /// Whether what came between the checkpoint before and this one depends on nothing that was not known: `real` is a
+    /// state that [proves](Self::proves) `guess`, an earlier checkpoint of the stream that noted this one.
     #[must_use]
-    pub fn is_certain(&self) -> bool {
-        match &self.0 {
-            State::Etmv3(state) => state.walk.is_certain(),
-            State::Pft(state) => state.walk.is_certain(),
-            State::Whole => false,
+    pub fn is_certain(&self, real: &Self, guess: &Self) -> bool {
+        match (&self.0, &real.0, &guess.0) {
+            (State::Etmv3(state), State::Etmv3(real), State::Etmv3(guess)) => {
+                state.walk.is_certain(&real.walk, &guess.walk)
+            }
+            (State::Pft(state), State::Pft(real), State::Pft(guess)) => {
+                state.walk.is_certain(&real.walk, &guess.walk)
+            }
+            _ => false,
         }
     }
 

@@ -20,9 +20,11 @@ impl Walk {
         self.interrupted.begin_part();
     }
 
-    /// Whether nothing was asked for in this part that may have been there and is not known.
-    pub(crate) const fn is_certain(&self) -> bool {
-        !self.return_stack.was_asked() && !self.interrupted.was_asked()
+    /// Whether what was found in the part behind which the walk was this is right, where `real` [proves](Self::proves) what
+    /// was guessed before.
+    pub(crate) const fn is_certain(&self, real: &Self, guess: &Self) -> bool {
+        self.return_stack.is_certain(&real.return_stack, &guess.return_stack)
+            && self.interrupted.is_certain(&real.interrupted, &guess.interrupted)
     }
 
     /// Whether this is what `guess` is, but for what that one does not know.
