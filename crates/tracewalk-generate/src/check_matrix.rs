@@ -9,7 +9,7 @@ use crate::arguments::Arguments;
 
 /// Every so many cases are checked where nothing else is said: a number that shares no factor with the dimensions, so
 /// that in the end every value meets every other one.
-const USUAL_STEP: u32 = 101;
+const USUAL_STEP: u32 = 401;
 
 /// So many failures are enough to see what is wrong.
 const MOST_FAILURES: usize = 20;
