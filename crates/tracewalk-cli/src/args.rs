@@ -178,6 +178,15 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..16), help_heading = "Capture")]
     pub(crate) frame_start: Option<u8>,
 
+    /// A buffer that went round, read from its first address on: where in the file its oldest byte is, by the buffer's
+    /// read pointer (an ETB's RWP counts words: four times that).
+    #[arg(long, value_name = "OFFSET", value_parser = register, help_heading = "Capture")]
+    pub(crate) read_pointer: Option<u32>,
+
+    /// Each 32-bit word of the file has its highest byte first.
+    #[arg(long, help_heading = "Capture")]
+    pub(crate) swap_words: bool,
+
     /// Find nothing out: what is not said and is needed is an error.
     #[arg(long, help_heading = "Capture")]
     pub(crate) strict: bool,

@@ -32,7 +32,7 @@ mod sample;
 mod settings;
 mod source;
 
-pub(crate) use finding::{Certainty, Finding};
+pub(crate) use finding::{Answer, Certainty, Finding};
 pub(crate) use image::{Place, RawImage, place};
 pub(crate) use itm::itm;
 pub(crate) use mtb::{mtb, speaks_for_trace};

@@ -155,6 +155,8 @@ fn may_come_in_pieces(head: &[u8], args: &CaptureArgs) -> bool {
         || args.mtb_base.is_some()
         || args.registers.is_some()
         || args.dump_address.is_some()
+        || args.read_pointer.is_some()
+        || args.swap_words
         || matches!(args.container, Some(ContainerChoice::Is(Container::Mtb)));
     let is_file = tell::is_text(head) || head.starts_with(b"PK\x03\x04") || head.starts_with(b"\x7fELF");
     !is_memory && !is_file && args.recording.options().is_empty()

@@ -1,5 +1,6 @@
 //! A capture, what the user says of it, and what was found out of the rest: everything that a command works on.
 
+mod arrange;
 mod arrival;
 mod contents;
 mod correct;
@@ -155,6 +156,9 @@ impl Work {
             known = Known::of(&mut work.loader, &work.capture, &work.dumps, None)?;
             seen = work.look(args, &known)?;
         }
+        if !args.strict && !arriving {
+            work.arrange(args, &known, &mut seen)?;
+        }
         work.known = known;
         for (index, (contents, found)) in seen.into_iter().enumerate() {
             work.take(index, contents, &found, args, messages)?;
@@ -265,23 +269,25 @@ impl Work {
     }
 
     /// Finds the containers and the sources of all buffers.
-    fn look(&self, args: &CaptureArgs, known: &Known) -> Result<Vec<(Contents, Vec<Identified>)>, Failure> {
+    fn look(&self, args: &CaptureArgs, known: &Known) -> Result<arrange::Seen, Failure> {
+        self.capture.buffers.iter().map(|buffer| Self::look_at(buffer, args, known)).collect()
+    }
+
+    /// Finds the container and the sources of a buffer.
+    fn look_at(buffer: &Buffer, args: &CaptureArgs, known: &Known) -> Result<arrange::SeenBuffer, Failure> {
         let wanted = |id: Option<TraceId>| args.ids.is_empty() || id.is_some_and(|id| args.ids.contains(&id));
-        let look = |buffer: &Buffer| {
-            if args.strict {
-                strict::check_container(buffer)?;
-            }
-            let contents = Contents::of(buffer, known);
-            let mut found = if args.strict {
-                strict::sources(buffer, &contents, &args.ids)?
-            } else {
-                contents.identify(buffer, &args.ids, known)
-            };
-            found.retain(|found| wanted(found.source.id));
-            let sources = found.iter().map(|found| found.source.clone()).collect();
-            Ok((Contents { sources, ..contents }, found))
+        if args.strict {
+            strict::check_container(buffer)?;
+        }
+        let contents = Contents::of(buffer, known);
+        let mut found = if args.strict {
+            strict::sources(buffer, &contents, &args.ids)?
+        } else {
+            contents.identify(buffer, &args.ids, known)
         };
-        self.capture.buffers.iter().map(look).collect()
+        found.retain(|found| wanted(found.source.id));
+        let sources = found.iter().map(|found| found.source.clone()).collect();
+        Ok((Contents { sources, ..contents }, found))
     }
 
     /// Makes jobs of what was found in a buffer, and says what was found out.
@@ -316,7 +322,7 @@ impl Work {
             let sources = found.iter().map(|found| &found.source).collect::<Vec<_>>();
             tell::other_sources(&contents, &sources, &self.known, messages);
         }
-        tell::findings(&contents, found, messages);
+        tell::findings(&contents, buffer, found, messages);
         if !self.arriving {
             tell::damage(&contents, buffer, messages);
             tell::cut_frame(&contents, buffer, messages);

@@ -1,6 +1,6 @@
 //! What the options say of a capture, put in the place of what its description says.
 
-use tracewalk_input::capture::{Capture, Container, Protocol, Registers, SourceDescription};
+use tracewalk_input::capture::{Arrangement, Capture, Container, Protocol, Registers, SourceDescription};
 use tracewalk_input::{Origin, Stated};
 
 use crate::args::{CaptureArgs, ContainerChoice};
@@ -18,6 +18,7 @@ pub(super) fn add(capture: &mut Capture, args: &CaptureArgs) -> Result<(), Failu
             buffer.frame_start = Some(Stated::new(start, Origin::Option("--frame-start")));
         }
     }
+    arrange(capture, args)?;
     for source in &args.sources {
         let known = |known: &SourceDescription| known.id == source.id;
         let holder = capture.buffers.iter().position(|buffer| buffer.sources.iter().any(known));
@@ -27,6 +28,32 @@ pub(super) fn add(capture: &mut Capture, args: &CaptureArgs) -> Result<(), Failu
         }
     }
     add_mtb_registers(capture, args)
+}
+
+/// Puts the bytes in the order in which they were traced, as far as the options say where they stand.
+fn arrange(capture: &mut Capture, args: &CaptureArgs) -> Result<(), Failure> {
+    if args.read_pointer.is_none() && !args.swap_words {
+        return Ok(());
+    }
+    for buffer in &mut capture.buffers {
+        let known = &buffer.arrangement;
+        if !known.is_usual() {
+            let problem = format!("{}: {} says where its bytes stand", buffer.file.display(), buffer.origin);
+            return Err(Failure::input(problem, "leave out --read-pointer and --swap-words"));
+        }
+        let pointer = args.read_pointer.map(u64::from);
+        let arrangement = Arrangement {
+            read_pointer: pointer.map(|pointer| Stated::new(pointer, Origin::Option("--read-pointer"))),
+            swapped_words: args.swap_words.then(|| Stated::new(true, Origin::Option("--swap-words"))),
+        };
+        buffer.arrange(arrangement).map_err(|problem| {
+            Failure::input(
+                format!("{}: {problem}", buffer.file.display()),
+                "give --read-pointer as an offset in the file, in bytes",
+            )
+        })?;
+    }
+    Ok(())
 }
 
 fn add_mtb_registers(capture: &mut Capture, args: &CaptureArgs) -> Result<(), Failure> {

@@ -5,7 +5,7 @@ use tracewalk::ids::TraceId;
 use tracewalk::span::CaptureOffset;
 use tracewalk_input::Origin;
 use tracewalk_input::capture::dump::MemoryDump;
-use tracewalk_input::capture::{Buffer, Capture, SourceDescription};
+use tracewalk_input::capture::{Arrangement, Buffer, Capture, SourceDescription};
 use tracewalk_input::image::ImageRequest;
 
 use super::contents::{Identified, recognise};
@@ -76,8 +76,16 @@ impl Work {
 }
 
 /// Says what was found out, as the options that would have said it.
-pub(super) fn findings(contents: &Contents, found: &[Identified], messages: &Messages) {
+pub(super) fn findings(contents: &Contents, buffer: &Buffer, found: &[Identified], messages: &Messages) {
     let mut options = Vec::new();
+    let Arrangement { read_pointer, swapped_words } = &buffer.arrangement;
+    let is_detected = |origin: &Origin| *origin == Origin::Detected;
+    if swapped_words.as_ref().is_some_and(|swapped| is_detected(&swapped.origin)) {
+        options.push("--swap-words".to_owned());
+    }
+    if let Some(pointer) = read_pointer.as_ref().filter(|pointer| is_detected(&pointer.origin)) {
+        options.push(format!("--read-pointer {:#x}", pointer.value));
+    }
     if contents.container.origin == Origin::Detected {
         options.push(format!("--container {}", contents.container.value));
     }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::Buffer;
 use super::container::{Blocks, Container};
 use super::devices::entry_number;
 use super::error::{CaptureError, CaptureErrorKind as Kind};
 use super::ini::{Entry, Ini, Section};
 use super::snapshot::{Frequency, Place};
 use super::unused::Unused;
+use super::{Arrangement, Buffer};
 use crate::excerpt::excerpt;
 use crate::file::{self, FileProblem};
 use crate::nearest::nearest;
@@ -178,6 +178,7 @@ pub(super) fn load(metadata: &Metadata) -> Result<Vec<Buffer>, CaptureError> {
             frame_start: None,
             sources: Vec::new(),
             blocks: section.blocks,
+            arrangement: Arrangement::default(),
             wires: None,
             origin: section.origin.clone(),
         });

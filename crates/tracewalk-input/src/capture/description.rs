@@ -7,6 +7,8 @@
 //! frame_start = 3             # tpiu without FSYNC: the first frame starts behind so many bytes
 //! name = "ETB_0"              # for messages; the file's name where it is not said
 //! blocks = "dstream"          # 504 bytes of trace and 8 others in turn, from a DSTREAM unit
+//! read_pointer = 0x1230       # a buffer that went round: where in the file its oldest byte is
+//! words = "swapped"           # each 32-bit word has its highest byte first
 //! timestamp_frequency = 25_000_000
 //! wire = "uart"               # of a logic analyser's recording: uart, manchester, port; found out where it is not said
 //! baud = 8_000_000            # the bits that SWO sends in a second; measured where it is not said
@@ -52,7 +54,7 @@ use super::error::{CaptureError, CaptureErrorKind as Kind};
 use super::registers::{DECODING, Registers, known};
 use super::source::{Protocol, SourceDescription, known_cpu, trace_id};
 use super::wire::{self, Recording, RecordingProblem, Role, Wire, WireOptions};
-use super::{Buffer, Capture, usual_container};
+use super::{Arrangement, Buffer, Capture, ReadPointerOutside, usual_container};
 use crate::bytes::Bytes;
 use crate::excerpt::excerpt;
 use crate::file;
@@ -126,12 +128,14 @@ fn read_buffer(
     table: &Table<'_, '_>,
     wires: &WireOptions,
 ) -> Result<Buffer, CaptureError> {
-    const KEYS: [&str; 9] = [
+    const KEYS: [&str; 11] = [
         "file",
         "container",
         "frame_start",
         "name",
         "blocks",
+        "read_pointer",
+        "words",
         "timestamp_frequency",
         "wire",
         "baud",
@@ -190,7 +194,8 @@ fn read_buffer(
         Some(name) => name.value,
         None => file.value.file_name().unwrap_or_default().to_string_lossy().into_owned(),
     };
-    Ok(Buffer {
+    let arrangement = read_arrangement(table)?;
+    let mut buffer = Buffer {
         name,
         file: file.value,
         bytes,
@@ -198,9 +203,32 @@ fn read_buffer(
         frame_start,
         sources: Vec::new(),
         blocks,
+        arrangement: Arrangement::default(),
         wires,
         origin: document.origin(table.line()),
-    })
+    };
+    buffer.arrange(arrangement).map_err(|ReadPointerOutside { found, bytes }| {
+        let key = "read_pointer".to_owned();
+        table.error_at("read_pointer", Kind::TooLarge { key, found, limit: bytes.saturating_sub(1) })
+    })?;
+    Ok(buffer)
+}
+
+/// What the description says of where bytes stand in the file.
+fn read_arrangement(table: &Table<'_, '_>) -> Result<Arrangement, CaptureError> {
+    let swapped_words = match table.text("words")? {
+        None => None,
+        Some(word) if word.value == "swapped" => Some(Stated::new(true, word.origin)),
+        Some(word) => {
+            let kind = Kind::UnknownValue {
+                key: "words".to_owned(),
+                found: excerpt(&word.value),
+                nearest: "swapped",
+            };
+            return Err(table.error_at("words", kind));
+        }
+    };
+    Ok(Arrangement { read_pointer: table.number("read_pointer", u64::MAX)?, swapped_words })
 }
 
 /// What the description says of a recording.

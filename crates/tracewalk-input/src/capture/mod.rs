@@ -21,6 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod arrangement;
 mod buffers;
 mod container;
 mod description;
@@ -49,6 +50,7 @@ use crate::file::{self, FileProblem};
 use crate::image::ImageRequest;
 use crate::origin::{Origin, Stated};
 
+pub use arrangement::{Arrangement, ReadPointerOutside};
 pub use container::{Blocks, Container, UnknownContainer};
 pub use error::{CaptureError, CaptureErrorKind};
 pub use registers::Registers;
@@ -94,6 +96,8 @@ pub struct Buffer {
     pub sources: Vec<SourceDescription>,
     /// What stood between the bytes of trace in the file, and is not in `bytes`.
     pub blocks: Blocks,
+    /// How the bytes of trace stood in the file, which stand in their order in `bytes`.
+    pub arrangement: Arrangement,
     /// How the bytes were read off the wires; `None` where the file has the bytes themselves.
     pub wires: Option<Reading>,
     /// Who says that there is this buffer.
@@ -177,6 +181,7 @@ impl Capture {
             frame_start: None,
             sources: Vec::new(),
             blocks: Blocks::None,
+            arrangement: Arrangement::default(),
             wires: None,
             origin: Origin::file(name),
         };
@@ -207,15 +212,15 @@ impl Capture {
 impl Buffer {
     /// Where in the file a byte of trace stands. They are the same unless the file has [`Blocks`].
     #[must_use]
-    pub const fn file_offset(&self, offset: CaptureOffset) -> u64 {
-        self.blocks.file_offset(offset)
+    pub fn file_offset(&self, offset: CaptureOffset) -> u64 {
+        self.blocks.file_offset(self.arrangement.file_offset(offset, self.bytes.len() as u64))
     }
 
     /// Which byte of trace stands at a place in the file, or behind it where none does: what
     /// [`Buffer::file_offset`] leads to.
     #[must_use]
-    pub const fn trace_offset(&self, file: CaptureOffset) -> CaptureOffset {
-        self.blocks.trace_offset(file)
+    pub fn trace_offset(&self, file: CaptureOffset) -> CaptureOffset {
+        self.arrangement.trace_offset(self.blocks.trace_offset(file), self.bytes.len() as u64)
     }
 }
 

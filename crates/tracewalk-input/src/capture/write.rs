@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use super::container::Blocks;
 use super::description::LOWER_CASE;
 use super::source::{SourceDescription, known_cpu};
-use super::{Buffer, Capture};
+use super::{Arrangement, Buffer, Capture};
 use crate::image::{ImageKind, ImageRequest};
 use crate::origin::Origin;
 
@@ -127,6 +127,13 @@ fn write_buffer(
     }
     if let Some(start) = &buffer.frame_start {
         text.field("frame_start", start.value);
+    }
+    let Arrangement { read_pointer, swapped_words } = &buffer.arrangement;
+    if let Some(pointer) = read_pointer {
+        text.field("read_pointer", format_args!("{:#x}", pointer.value));
+    }
+    if swapped_words.as_ref().is_some_and(|swapped| swapped.value) {
+        text.field("words", Quoted("swapped"));
     }
     if buffer.name != file || several {
         text.field("name", Quoted(&buffer.name));

@@ -1,0 +1,122 @@
+//! Buffers whose bytes do not stand in their order in the file: named, and read all the same.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use support::{Outcome, assert_same_runs, comparable, corpus, example, run};
+
+fn write(directory: &Path, bytes: &[u8]) -> String {
+    let file = directory.join("etb.bin");
+    fs::write(&file, bytes).unwrap();
+    file.display().to_string()
+}
+
+fn flow(file: &str, options: &[&str]) -> Outcome {
+    run(["flow", file, "--format", "runs"].iter().chain(options))
+}
+
+fn swap(bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes.chunks_exact_mut(4).for_each(<[u8]>::reverse);
+    bytes
+}
+
+#[test]
+fn words_with_their_bytes_swapped_are_recognised_named_and_read() {
+    let directory = tempfile::tempdir().unwrap();
+    for (trace, elf) in [("a7-etmv3/trace.bin", "a7-etmv3/a9.elf"), ("m3-etmv3/trace.bin", "m3-etmv3/m3.elf")]
+    {
+        let (trace, elf) = (example(trace), example(elf));
+        let elf = elf.to_str().unwrap();
+        let whole = flow(trace.to_str().unwrap(), &["--image", elf]);
+        let file = write(directory.path(), &swap(&fs::read(&trace).unwrap()));
+        let found = flow(&file, &["--image", elf]);
+        assert_eq!(found.status, 0, "{}", found.stderr);
+        assert!(found.stderr.contains("found out: --swap-words --container frames"), "{}", found.stderr);
+        assert!(found.stdout == whole.stdout, "{}", trace.display());
+        let said = flow(&file, &["--image", elf, "--swap-words"]);
+        assert!(said.stdout == whole.stdout && !said.stderr.contains("--swap-words"), "{}", said.stderr);
+        let info = run(["info", &file, "--image", elf]);
+        assert!(info.stdout.contains("bytes of words: swapped ("), "{}", info.stdout);
+        assert!(info.stdout.contains("not as they are (nothing was recognised)"), "{}", info.stdout);
+    }
+}
+
+#[test]
+fn a_buffer_that_went_round_is_read_from_its_oldest_byte_on() {
+    let Some(case) = corpus("real/TC2") else { return };
+    let whole = fs::read(case.join("cstrace.bin")).unwrap();
+    let image = format!("0xc0008000:{}", case.join("kernel_dump.bin").display());
+    let directory = tempfile::tempdir().unwrap();
+    let mut right = 0;
+    for pointer in [0x1000_usize, 0x2340, 0x4a50, 0x6660] {
+        let mut turned = whole.clone();
+        turned.rotate_right(pointer);
+        let file = write(directory.path(), &turned);
+        let option = format!("{pointer:#x}");
+        let said = flow(&file, &["--image", &image, "--read-pointer", &option, "--id", "0x10"]);
+        let expected = comparable(&fs::read_to_string(case.join("runs-10.txt")).unwrap());
+        assert_same_runs(&comparable(&said.stdout), &expected);
+        // Where nobody says it, it is found, or what does not go on is told: never silently wrong.
+        let found = flow(&file, &["--image", &image, "--id", "0x10"]);
+        let line = found.stderr.lines().find_map(|line| line.split_once("--read-pointer "));
+        match line.and_then(|(_, rest)| rest.split(' ').next()) {
+            Some(found_out) => {
+                let found_out = usize::from_str_radix(found_out.trim_start_matches("0x"), 16).unwrap();
+                assert!(pointer.abs_diff(found_out) <= 512, "{found_out:#x} instead of {pointer:#x}");
+                right += 1;
+            }
+            None => println!("{pointer:#x}: {}", found.stderr),
+        }
+    }
+    println!("{right} of 4 were found");
+    assert!(right >= 1);
+}
+
+#[test]
+fn descriptions_say_where_bytes_stand() {
+    let (trace, elf) = (example("a7-etmv3/trace.bin"), example("a7-etmv3/a9.elf"));
+    let whole = fs::read(&trace).unwrap();
+    let mut turned = whole.clone();
+    turned.rotate_right(0x1230);
+    let directory = tempfile::tempdir().unwrap();
+    let file = write(directory.path(), &swap(&turned));
+    fs::copy(&elf, directory.path().join("a9.elf")).unwrap();
+    let elf = directory.path().join("a9.elf").display().to_string();
+    let options = ["--image", &elf, "--read-pointer", "0x1230", "--swap-words"];
+    let described = directory.path().join("capture.toml").display().to_string();
+    let outcome = run(["describe", &file, "-o", &described].iter().chain(&options));
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let text = fs::read_to_string(&described).unwrap();
+    assert!(text.contains("read_pointer = 0x1230\nwords = \"swapped\"\n"), "{text}");
+    let expected = fs::read_to_string(example("a7-etmv3/runs.txt")).unwrap();
+    assert!(flow(&described, &[]).stdout == expected);
+    assert!(flow(&file, &options).stdout == expected);
+    // Offsets are those of the file.
+    let packets = |file: &str, options: &[&str]| {
+        let all = ["packets", file, "--format", "jsonl", "--container", "frames"];
+        run(all.iter().chain(options)).stdout
+    };
+    let source = ["--source", "0x10=etmv3,cpu=cortex-a7,etmcr=0x5000"];
+    let offset = |line: &str| -> usize {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        usize::try_from(line["offset"].as_u64().unwrap()).unwrap()
+    };
+    let (usual, moved) =
+        (packets(trace.to_str().unwrap(), &source), packets(&file, &[&source[..], &options[2..]].concat()));
+    assert_eq!(usual.lines().count(), moved.lines().count());
+    for (usual, moved) in usual.lines().zip(moved.lines()) {
+        assert_eq!(((offset(usual) + 0x1230) % whole.len()) ^ 3, offset(moved));
+    }
+}
+
+#[test]
+fn a_read_pointer_outside_of_the_buffer_is_refused() {
+    let trace = example("a7-etmv3/trace.bin");
+    let outcome = flow(trace.to_str().unwrap(), &["--read-pointer", "0x8000"]);
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
+    assert!(outcome.stderr.contains("the read pointer is 0x8000, expected one in the buffer of 13776 bytes"));
+    assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+}
