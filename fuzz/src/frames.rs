@@ -72,11 +72,8 @@ fn check_tiling(input: &[u8], found: &Found, tail: Tail, account: &Account) {
 
 fn format(input: &mut Input<'_>, cut: usize) {
     let mut every = || NonZeroU32::new(u32::from(input.byte()));
-    let options = FormatterOptions {
-        repeat_id_after: every(),
-        full_sync_every: every(),
-        half_sync_every: every(),
-    };
+    let options =
+        FormatterOptions { repeat_id_after: every(), full_sync_every: every(), half_sync_every: every() };
     let mut formatter = Formatter::new(options);
     let (mut output, mut sent) = (Vec::new(), BTreeMap::<u8, Vec<u8>>::new());
     while !input.0.is_empty() {

@@ -1,11 +1,13 @@
 //! Packets: they tile the input, any cut gives the same, and what is encoded again is read again.
 
-use tracewalk::ids::Address;
-use tracewalk::program::Program;
-use tracewalk::protocol::{Decode, Item, Packets, etmv3 as etmv3_protocol, mtb as mtb_protocol, pft as pft_protocol};
-use tracewalk::span::Span;
 use tracewalk::flow::runs_straight;
+use tracewalk::ids::Address;
 use tracewalk::ids::{Isa, Location};
+use tracewalk::program::Program;
+use tracewalk::protocol::{
+    Decode, Item, Packets, etmv3 as etmv3_protocol, mtb as mtb_protocol, pft as pft_protocol,
+};
+use tracewalk::span::Span;
 
 use crate::input::Input;
 
