@@ -33,6 +33,8 @@ const PROGRAM: &str = "tracewalk::program";
 const FLOW: &str = "tracewalk::flow";
 const SOURCE: &str = "tracewalk::source";
 const INPUT: &str = "tracewalk_input";
+/// Bytes that come over time: the one place that waits, and that connects to a server.
+const INPUT_STREAM: &str = "tracewalk_input::capture::stream";
 const REPORT: &str = "tracewalk_report";
 const GENERATE: &str = "tracewalk_generate";
 /// The programs of a package, as against its library.
@@ -63,7 +65,8 @@ const ROOMS: &[Room] = &[
     Room { module: PROGRAM, sees: &[] },
     Room { module: FLOW, sees: &[DIRECTIVE, ISA, PROGRAM] },
     Room { module: SOURCE, sees: &[FRAME, DIRECTIVE, PROTOCOL, ETMV3, PFT, MTB, ISA, PROGRAM, FLOW] },
-    Room { module: INPUT, sees: &[FRAME, DIRECTIVE, PROTOCOL, ETMV3, PFT, MTB, ISA, PROGRAM, SOURCE] },
+    Room { module: INPUT_STREAM, sees: &[INPUT] },
+    Room { module: INPUT, sees: &[INPUT_STREAM, FRAME, DIRECTIVE, PROTOCOL, ETMV3, PFT, MTB, ISA, PROGRAM, SOURCE] },
     Room { module: REPORT, sees: &[FRAME, DIRECTIVE, PROTOCOL, ITM, ISA, PROGRAM, FLOW, SOURCE] },
     Room { module: GENERATE, sees: &[INPUT, FRAME, DIRECTIVE, PROTOCOL, ETMV3, PFT, MTB, ISA, PROGRAM, FLOW, SOURCE] },
     Room {
@@ -74,7 +77,7 @@ const ROOMS: &[Room] = &[
         module: CLI_PROGRAM,
         sees: &[
             CLI_GUESS, CLI_FRAMES, CLI_SOURCES,
-            INPUT, REPORT, FRAME, PROTOCOL, ETMV3, PFT, MTB, ISA, PROGRAM, FLOW, SOURCE,
+            INPUT, INPUT_STREAM, REPORT, FRAME, PROTOCOL, ETMV3, PFT, MTB, ISA, PROGRAM, FLOW, SOURCE,
         ],
     },
     Room { module: CLI_SOURCES, sees: &[INPUT, PROTOCOL, ETMV3, PFT, SOURCE] },
@@ -101,19 +104,29 @@ const PERMISSIONS: &[Permission] = &[
     Permission {
         what: "the standard library",
         paths: &["std"],
-        rooms: &[INPUT, REPORT, GENERATE, GENERATE_PROGRAM, CLI_PROGRAM, CLI_GUESS, CLI_FRAMES, CLI_SOURCES],
+        rooms: &[
+            INPUT,
+            INPUT_STREAM,
+            REPORT,
+            GENERATE,
+            GENERATE_PROGRAM,
+            CLI_PROGRAM,
+            CLI_GUESS,
+            CLI_FRAMES,
+            CLI_SOURCES,
+        ],
     },
     Permission {
         what: "files",
         paths: &["std::fs", "std::os", "memmap2", "tempfile"],
-        rooms: &[INPUT, GENERATE_PROGRAM, CLI_PROGRAM],
+        rooms: &[INPUT, INPUT_STREAM, GENERATE_PROGRAM, CLI_PROGRAM],
     },
     Permission {
         what: "threads",
         paths: &["std::thread::spawn", "std::thread::scope", "std::thread::Builder", "rayon", "crossbeam"],
-        rooms: &[REPORT],
+        rooms: &[REPORT, INPUT_STREAM],
     },
-    Permission { what: "the network", paths: &["std::net"], rooms: &[] },
+    Permission { what: "the network", paths: &["std::net"], rooms: &[INPUT_STREAM] },
 ];
 
 /// A module that uses what it must not.
