@@ -396,7 +396,7 @@ mod tests {
     fn rows_and_rooms_are_the_same() {
         let rows = "\n## The rooms\n| room | what |\n| --- | --- |\n\
                     | `ids`, `span`, `cursor` | |\n| `frame` | |\n| `protocol` | |\n| `protocol::{etmv3,pft,mtb}` | |\n\
-                    | `directive` | |\n| `isa` | |\n| `program` | |\n| `flow` | |\n";
+                    | `itm` | |\n| `directive` | |\n| `isa` | |\n| `program` | |\n| `flow` | |\n";
         assert_eq!(compare_with_rows(rows), ["ARCHITECTURE.md: found no row for room source"]);
         let rows = format!("{rows}| `source` | |\n| `cellar` | |\n");
         assert_eq!(compare_with_rows(&rows), ["ARCHITECTURE.md: found unknown room cellar"]);
