@@ -4,6 +4,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use tracewalk_report::analysis::{Statistics, Window};
+use tracewalk_report::drive::Spread;
 use tracewalk_report::export::{
     CallTree, CallTreeOptions, Export, FlowJsonl, FlowRecord, Join, LastInstructions, Listing,
     ListingOptions, Nothing, Runs,
@@ -71,7 +72,8 @@ fn in_parts(
     for job in work.jobs.clone() {
         let code = work.code(&job, None, messages)?;
         let following = Following { work, job: &job, trust_image: args.trust_image, messages };
-        total.add(&follow::source_in_parts(following, code, args.work.threads.into(), exporter)?);
+        let spread = Spread::over(args.work.threads.into());
+        total.add(&follow::source_in_parts(following, code, spread, exporter)?);
     }
     Ok(total)
 }

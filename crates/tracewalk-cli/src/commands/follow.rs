@@ -65,7 +65,7 @@ pub(super) fn source(
 pub(super) fn source_in_parts(
     following: Following<'_>,
     code: Rc<Code>,
-    threads: usize,
+    spread: Spread,
     exporter: &mut impl Join,
 ) -> Result<Statistics, Failure> {
     let Following { work, job, messages, .. } = following;
@@ -76,7 +76,7 @@ pub(super) fn source_in_parts(
     let mut ran = Contexts::default();
     exporter.section(&Work::section(job, Rc::clone(&code)))?;
     let input = work.input(job, &bar);
-    input.flow_parts(&job.config, &code.program, Spread::over(threads), |part| {
+    input.flow_parts(&job.config, &code.program, spread, |part| {
         statistics.add(&part.statistics);
         gaps.add_part(&part.gaps, |at| CaptureOffset(buffer.file_offset(at)));
         ran.add_part(&part.contexts);

@@ -40,6 +40,12 @@ impl Spread {
         Self { threads, segment: SEGMENT }
     }
 
+    /// For parts that do not grow with the trace. With one thread few of them have to be joined then.
+    #[must_use]
+    pub const fn for_counts(self) -> Self {
+        if self.threads <= 1 { Self { segment: SEGMENT_ALONE, ..self } } else { self }
+    }
+
     /// The parts of a segment of so many bytes, each up to a checkpoint; at least one.
     fn steps(self, bytes: usize) -> impl Iterator<Item = Range<usize>> {
         let (first, last) = ((self.segment / FIRST_STEP).max(1), (self.segment / LAST_STEP).max(1));
@@ -56,6 +62,9 @@ impl Spread {
 /// A worker's outputs of this many bytes of trace have to fit into memory several times, and joining two segments costs
 /// some kilobytes of decoding.
 const SEGMENT: usize = 1 << 18;
+
+/// One source's bytes are collected from between those of others up to this many.
+const SEGMENT_ALONE: usize = 1 << 23;
 
 /// How far behind a segment's start the first checkpoint is, as a part of a segment; the next ones lie twice as far, up to
 /// `LAST_STEP` apart.

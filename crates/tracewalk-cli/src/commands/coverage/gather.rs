@@ -15,6 +15,7 @@ use tracewalk_report::analysis::coverage::{
     Conditions, Coverage, ProgramId, ProgramInput, RecordedPart, Recorder,
 };
 use tracewalk_report::analysis::{Context, Statistics};
+use tracewalk_report::drive::Spread;
 use tracewalk_report::export::{Export, FlowRecord, Join};
 use tracewalk_report::{Code, Interrupts, Section};
 
@@ -87,8 +88,8 @@ impl Gathered {
             // Whose code ran in a part is known only where there is one program.
             let statistics = if scoped.is_empty() && !work.is_live() {
                 let following = Following { work: &work, job: &job, trust_image: args.trust_image, messages };
-                let threads = args.work.threads.into();
-                follow::source_in_parts(following, Rc::clone(&code), threads, &mut listener)?
+                let spread = Spread::over(args.work.threads.into()).for_counts();
+                follow::source_in_parts(following, Rc::clone(&code), spread, &mut listener)?
             } else {
                 follow::source(&work, &job, Rc::clone(&code), args.trust_image, &mut listener, messages)?
             };

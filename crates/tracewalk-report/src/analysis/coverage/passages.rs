@@ -1,6 +1,6 @@
 //! Counting passages: blocks that flow gives together, again and again.
 
-use tracewalk::flow::{Element, EventKind, Passage, PassageId};
+use tracewalk::flow::{Element, EventKind, Passage};
 
 use super::blocks::{BlockCounter, Packed};
 
@@ -19,28 +19,45 @@ pub(super) struct PassageCounter {
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// `None` while the slot is free.
-    id: Option<PassageId>,
+    /// The passage's number, or [`NO_PASSAGE`].
+    id: u64,
     count: u64,
     first_block: usize,
     blocks: usize,
 }
 
-const FREE: Slot = Slot { id: None, count: 0, first_block: 0, blocks: 0 };
+/// What no passage has for a number: nobody remembers so many elements.
+const NO_PASSAGE: u64 = u64::MAX;
+
+const FREE: Slot = Slot { id: NO_PASSAGE, count: 0, first_block: 0, blocks: 0 };
 
 /// How many slots the first table has.
 const FIRST_SLOTS: usize = 1 << 8;
 
 impl PassageCounter {
     /// Counts a passage; `false` where there is more in it than blocks and what does not matter to coverage.
-    #[inline]
+    #[inline(always)]
     pub(super) fn count(&mut self, passage: &Passage<'_>) -> bool {
         // One without any elements has no number of its own.
         if passage.totals().blocks == 0 {
             return false;
         }
-        match self.find(passage.id()) {
-            Some(slot) if slot.id.is_some() => {
+        let id = passage.id().number();
+        let first = stirred(id) & self.slots.len().wrapping_sub(1);
+        match self.slots.get_mut(first) {
+            Some(slot) if slot.id == id => {
+                slot.count += 1;
+                true
+            }
+            _ => self.count_behind(passage),
+        }
+    }
+
+    /// The same where it is not in its first slot.
+    #[inline(never)]
+    fn count_behind(&mut self, passage: &Passage<'_>) -> bool {
+        match self.find(passage.id().number()) {
+            Some(slot) if slot.id != NO_PASSAGE => {
                 slot.count += 1;
                 true
             }
@@ -49,20 +66,14 @@ impl PassageCounter {
     }
 
     /// The slot of a passage, or the free one where it belongs.
-    #[inline]
-    fn find(&mut self, id: PassageId) -> Option<&mut Slot> {
+    fn find(&mut self, id: u64) -> Option<&mut Slot> {
         let last = self.slots.len().wrapping_sub(1);
-        let mut at = Self::stirred(id) & last;
+        let mut at = stirred(id) & last;
         // There are free slots, so that this ends.
-        while self.slots.get(at)?.id.is_some_and(|other| other != id) {
+        while ![id, NO_PASSAGE].contains(&self.slots.get(at)?.id) {
             at = (at + 1) & last;
         }
         self.slots.get_mut(at)
-    }
-
-    #[inline]
-    fn stirred(id: PassageId) -> usize {
-        (id.number().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize
     }
 
     #[cold]
@@ -78,8 +89,8 @@ impl PassageCounter {
         if self.used * 2 >= self.slots.len() {
             let length = (self.slots.len() * 2).max(FIRST_SLOTS);
             let old = std::mem::replace(&mut self.slots, vec![FREE; length]);
-            for slot in old {
-                if let Some(place) = slot.id.and_then(|id| self.find(id)) {
+            for slot in old.into_iter().filter(|slot| slot.id != NO_PASSAGE) {
+                if let Some(place) = self.find(slot.id) {
                     *place = slot;
                 }
             }
@@ -90,8 +101,9 @@ impl PassageCounter {
             Element::Event(_) | Element::Gap(_) => None,
         }));
         let blocks = self.blocks.len() - first_block;
-        if let Some(place) = self.find(passage.id()) {
-            *place = Slot { id: Some(passage.id()), count: 1, first_block, blocks };
+        let id = passage.id().number();
+        if let Some(place) = self.find(id) {
+            *place = Slot { id, count: 1, first_block, blocks };
             self.used += 1;
         }
         true
@@ -99,11 +111,17 @@ impl PassageCounter {
 
     /// Counts the blocks of all passages.
     pub(super) fn count_blocks(&self, counter: &mut BlockCounter) {
-        for slot in self.slots.iter().filter(|slot| slot.id.is_some()) {
+        for slot in self.slots.iter().filter(|slot| slot.id != NO_PASSAGE) {
             let blocks = self.blocks.get(slot.first_block..slot.first_block + slot.blocks);
             for block in blocks.unwrap_or_default() {
                 counter.add(*block, slot.count);
             }
         }
     }
+}
+
+/// Where a passage's slot is looked for, but for the table's length.
+#[inline(always)]
+const fn stirred(id: u64) -> usize {
+    (id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize
 }
