@@ -28,7 +28,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     let times = arguments.number("--times")?.unwrap_or(USUAL_TIMES);
     let folder = arguments.optional("--firmware")?.unwrap_or_else(|| "testdata/firmware".to_owned());
     arguments.finish()?;
-    let mut programs = Programs::new(Path::new(&folder));
+    let mut programs = Programs::new(Path::new(&folder), |file| std::fs::read(file));
     println!(
         "| damage | bytes until in step: median, 95 %, most | wrong instructions: all, traces with some, most | lost outside |"
     );

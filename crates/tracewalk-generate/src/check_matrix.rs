@@ -24,7 +24,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     } else {
         vec![words.join(" ").parse::<Case>()?]
     };
-    let mut programs = Programs::new(Path::new(&folder));
+    let mut programs = Programs::new(Path::new(&folder), |file| std::fs::read(file));
     let (mut instructions, mut failures) = (0, 0);
     for case in &chosen {
         match programs.check(case) {

@@ -11,7 +11,7 @@ const STEP: usize = 4001;
 #[test]
 fn what_was_told_is_found_in_every_kind_of_trace() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware");
-    let mut programs = Programs::new(&folder);
+    let mut programs = Programs::new(&folder, |file| std::fs::read(file));
     let (mut checked, mut instructions) = (0, 0);
     for case in cases().iter().step_by(STEP) {
         match programs.check(case) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
+use std::io;
 use std::num::NonZeroU32;
 use std::path::{Path as FilePath, PathBuf};
 
@@ -24,10 +25,14 @@ use crate::trace::Trace;
 use crate::wander::Wander;
 use crate::{etmv3, mtb, pft};
 
+/// Reads a file whole: who checks cases has the file system, the cases themselves do not.
+pub type ReadFile = fn(&FilePath) -> io::Result<Vec<u8>>;
+
 /// The example programs, read as they are needed.
 #[derive(Debug)]
 pub struct Programs {
     folder: PathBuf,
+    read_file: ReadFile,
     read: BTreeMap<String, Known>,
 }
 
@@ -86,8 +91,8 @@ const BESIDE: u8 = 0x01;
 impl Programs {
     /// The programs in this folder: `NAME/NAME.elf` and `NAME/NAME.record`.
     #[must_use]
-    pub fn new(folder: &FilePath) -> Self {
-        Self { folder: folder.to_owned(), read: BTreeMap::new() }
+    pub fn new(folder: &FilePath, read_file: ReadFile) -> Self {
+        Self { folder: folder.to_owned(), read_file, read: BTreeMap::new() }
     }
 
     fn get(&mut self, name: &str) -> Result<&Known, String> {
@@ -99,12 +104,12 @@ impl Programs {
     }
 
     fn read(&self, name: &str) -> Result<Known, Box<dyn std::error::Error>> {
-        let file = |end: &str| self.folder.join(name).join(format!("{name}.{end}"));
-        let mut elf = elf::read(&std::fs::read(file("elf"))?)?;
+        let read = |end: &str| (self.read_file)(&self.folder.join(name).join(format!("{name}.{end}")));
+        let mut elf = elf::read(&read("elf")?)?;
         if elf.profile == Profile::M {
             elf.program.set_vector_table(Address(0));
         }
-        let record = Record::parse(&std::fs::read_to_string(file("record"))?)?;
+        let record = Record::parse(&String::from_utf8(read("record")?)?)?;
         let path = Path::expand(&record, &elf.program)?;
         Ok(Known { elf, path })
     }

@@ -13,7 +13,7 @@ use crate::etmv3::Cancel;
 use crate::trace::Pauses;
 
 pub use cases::cases;
-pub use check::{Failure, Programs};
+pub use check::{Failure, Programs, ReadFile};
 
 /// One combination.
 #[derive(Clone, Debug, PartialEq, Eq)]
