@@ -39,8 +39,9 @@ def table(browser, page, profile):
     browser.call("DOM.setFileInputFiles", objectId=found["result"]["objectId"], files=[str(profile)])
     browser.wait("document.body.innerText.includes('Sandwich')", "opening the file")
     browser.key("3")
-    browser.wait("document.body.innerText.includes('Symbol Name')", "the table of functions")
-    text = browser.evaluate("document.body.innerText")
+    # The head of the table stands there before its rows.
+    browser.wait("/[0-9] \\([^)]*%\\)/.test(document.body.innerText)", "the table of functions")
+    text = browser.settled_text()
     number = lambda digits: int(digits.replace(",", ""))
     return {name: [number(total), number(own)] for total, own, name in ROW.findall(text)}
 

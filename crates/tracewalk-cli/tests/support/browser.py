@@ -16,8 +16,6 @@ class Browser:
         self.into, theirs_out = os.pipe()
         fixed = [os.dup2(fd, 100 + fd, inheritable=True) for fd in (theirs_in, theirs_out)]
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe"]
-        # Nothing is to be asked of the network.
-        options += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
         # Nothing but the page: no request of the browser's own.
         options += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
         options += [f"--user-data-dir={profile}", "--window-size=1400,900", "about:blank"]
@@ -67,6 +65,14 @@ class Browser:
                 return
             time.sleep(0.05)
         raise AssertionError(f"{what} did not happen")
+
+    def settled_text(self):
+        """The page's text, once it does not change any more."""
+        before = None
+        while (text := self.evaluate("document.body.innerText")) != before:
+            before = text
+            time.sleep(0.25)
+        return text
 
     def click(self, selector):
         place = self.evaluate(
