@@ -14,7 +14,7 @@ use captures::Captures;
 use rows::Row;
 use tools::Tools;
 
-use crate::{Answer, Outcome, workspace};
+use crate::{Answer, Outcome, target_folder, workspace};
 
 /// What the task was asked for.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +79,7 @@ pub(crate) fn run() -> Answer {
     if !corpus.is_dir() {
         return Ok(Outcome::Skipped(format!("found no captures in {}", corpus.display())));
     }
-    let folder = workspace().join("target/bench");
+    let folder = target_folder().join("bench");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let tools = Tools::build(&folder, options.built)?;
     let captures = Captures::make(&corpus, &folder, options)?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::process::output;
-use crate::workspace;
+use crate::{target_folder, workspace};
 
 /// Where they are.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Tools {
                 .args(["-lopencsd_c_api", "-lopencsd"]),
         )
         .map_err(|error| format!("{error}\nDebian's libopencsd-dev has what it needs"))?;
-        let release = root.join("target/release");
+        let release = target_folder().join("release");
         Ok(Self {
             folder: folder.to_owned(),
             tracewalk: release.join("tracewalk"),
