@@ -7,14 +7,14 @@
 //! ```
 //! use tracewalk::protocol::{Item, Packets, itm};
 //!
-//! let mut text = Vec::new();
+//! let mut text = String::new();
 //! let mut packets = Packets::new(itm::Decoder::new());
 //! packets.push(&[0x01, b'h', 0x01, b'i', 0x70], &mut |item, _span, _bytes| {
 //!     if let Item::Packet(itm::Packet::Stimulus { port: 0, value, .. }) = item {
-//!         text.extend(value.to_le_bytes().first());
+//!         text.extend(char::from_u32(value));
 //!     }
 //! });
-//! assert_eq!(text, b"hi");
+//! assert_eq!(text, "hi");
 //! ```
 
 mod decode;
