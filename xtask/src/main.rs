@@ -1,4 +1,5 @@
 //! Automation: `cargo xtask help` lists the tasks.
+#![forbid(unsafe_code)]
 
 mod bench;
 mod check_isa;

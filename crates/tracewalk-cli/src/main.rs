@@ -1,4 +1,5 @@
 //! The `tracewalk` command.
+#![forbid(unsafe_code)]
 
 mod args;
 mod code;
