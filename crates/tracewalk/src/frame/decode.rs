@@ -235,13 +235,18 @@ impl Deframer {
     /// lie; returns how many it took.
     fn take_frames(&mut self, frames: &[[u8; FRAME_BYTES]], sink: &mut impl FrameSink) -> usize {
         let Some(watch) = &mut self.watch else {
-            let at = self.position;
-            let taken = self.unpacker.contiguous(at, frames, Frame::has_sync_byte, sink);
+            let has_sync_byte = |bytes| Frame::new(bytes).has_sync_byte();
+            let taken = frames.iter().position(has_sync_byte).unwrap_or(frames.len());
+            let frames = frames.get(..taken).unwrap_or_default();
+            self.unpacker.frames(Places::Contiguous(self.position), frames, sink);
             self.held.pass(taken);
-            self.step_over(frames.get(..taken).unwrap_or_default());
+            self.step_over(frames);
             return taken;
         };
         let usual = watch.look_at(frames);
+        if usual == 0 {
+            return self.take_deciding_frames(frames, sink);
+        }
         let (frames, _) = frames.split_at(usual);
         let (old, new) = frames.split_at(usual.saturating_sub(HELD_FRAMES));
         if !old.is_empty() {
@@ -253,6 +258,21 @@ impl Deframer {
         self.release(self.held.end().saturating_sub(HELD_FRAMES as u64), sink);
         self.step_over(frames);
         usual
+    }
+
+    /// Takes frames that tell whether a doubtful one is right, as many as are missing; returns how many.
+    fn take_deciding_frames(&mut self, frames: &[[u8; FRAME_BYTES]], sink: &mut impl FrameSink) -> usize {
+        let Some(doubtful) = self.watch.as_ref().map(|watch| watch.next) else { return 0 };
+        let missing = (doubtful + DECIDING_FRAMES).saturating_sub(self.held.end());
+        let missing = usize::try_from(missing).unwrap_or(usize::MAX);
+        let deciding = frames.iter().take(missing).take_while(|bytes| !Frame::new(bytes).has_sync_byte());
+        let taken = deciding.count();
+        if let Some(deciding @ [_, ..]) = frames.get(..taken) {
+            self.held.extend(deciding, self.position);
+            self.step_over(deciding);
+            self.look(false, sink);
+        }
+        taken
     }
 
     /// These frames came next, and have no synchronisation in them.

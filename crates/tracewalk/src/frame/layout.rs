@@ -22,11 +22,15 @@ pub(super) struct Segment {
     pub(super) end: usize,
 }
 
-/// How many frames from the first one on have no ID byte: they are 15 bytes of data each.
+/// The ID bytes of eight frames: bit 8m + n is set where mixed byte 2n of frame m is one. Frames that are missing have none.
 #[inline]
-pub(super) fn leading_data_frames(frames: &[[u8; FRAME_BYTES]]) -> usize {
-    let has_id = |bytes: &[u8; FRAME_BYTES]| !Frame::new(bytes).is_all_data();
-    frames.iter().position(has_id).unwrap_or(frames.len())
+pub(super) fn id_pairs(frames: &[[u8; FRAME_BYTES]]) -> u64 {
+    let all = frames.iter().fold(0, |all, bytes| all | Frame::new(bytes).mixed_bits());
+    if all == 0 {
+        return 0;
+    }
+    let pairs = |number, bytes| Frame::new(bytes).id_pairs() << (8 * number);
+    (0..8).zip(frames).fold(0, |all, (number, bytes)| all | pairs(number, bytes))
 }
 
 impl Frame {
@@ -37,16 +41,16 @@ impl Frame {
         Self { low: u64::from_le_bytes(*low), high: u64::from_le_bytes(*high) }
     }
 
-    /// No mixed byte is an ID: the frame is 15 bytes of data.
+    /// Not 0 where a mixed byte is an ID.
     #[inline]
-    pub(super) const fn is_all_data(self) -> bool {
-        (self.low | self.high) & MIXED_BIT_0 == 0
+    const fn mixed_bits(self) -> u64 {
+        (self.low | self.high) & MIXED_BIT_0
     }
 
     /// Bit n is set where mixed byte 2n is an ID byte.
     #[inline]
     pub(super) const fn id_pairs(self) -> u64 {
-        gather(self.low) | gather(self.high) << 4
+        gather(self.low & MIXED_BIT_0 | (self.high & MIXED_BIT_0) << 4)
     }
 
     /// The frame's ID bytes, front to back: place and byte.
@@ -123,10 +127,11 @@ const fn spread(bits: u64) -> u64 {
     bits.wrapping_mul(1 | 1 << 15 | 1 << 30 | 1 << 45) & MIXED_BIT_0
 }
 
-/// The way back from [`spread`]: bit 16n becomes bit n.
+/// The way back from [`spread`] for two numbers at once, of which the second one's bits stand 4 places higher: bit 16n
+/// becomes bit n, and bit 16n + 4 becomes bit n + 4. No two of all the products meet.
 #[inline]
 const fn gather(word: u64) -> u64 {
-    (word & MIXED_BIT_0).wrapping_mul(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3) >> 48 & 0b1111
+    word.wrapping_mul(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3) >> 48 & 0xff
 }
 
 /// A mixed byte of a half frame is `0xff`. Adding 1 to each carries into the byte above only from there.
@@ -143,11 +148,14 @@ mod tests {
     #[test]
     fn spread_and_gather_are_inverse_for_every_half_of_an_auxiliary_byte() {
         for bits in 0..16 {
-            let spread = spread(bits);
+            let spread = super::spread(bits);
             for n in 0..4 {
                 assert_eq!(spread >> (16 * n) & 0xffff, bits >> n & 1, "bit {n} of {bits:04b}");
             }
-            assert_eq!(gather(spread | !MIXED_BIT_0), bits);
+            for high in 0..16 {
+                let both = spread | super::spread(high) << 4;
+                assert_eq!(gather(both), bits | high << 4);
+            }
         }
     }
 

@@ -63,6 +63,7 @@ mod unpacker;
 mod watch;
 mod wire;
 
+use alloc::vec::Vec;
 use core::fmt;
 
 use crate::ids::TraceId;
@@ -162,30 +163,65 @@ impl fmt::Display for ReservedId {
 
 /// Bytes of one owner, in the order in which it made them.
 ///
-/// A piece is contiguous in the capture, or it is a run of whole frames that carry nothing but this owner's data,
-/// 15 bytes each with an auxiliary byte behind them. One rule covers both: see [`Piece::place`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// They lie in frames, one behind the other in the capture: behind the 15th byte of each an auxiliary byte is stepped
+/// over, and in front of the last byte of a piece an ID byte may be. One rule covers all: see [`Piece::place`].
+#[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
     /// Where the first byte stands in the capture.
     pub at: CaptureOffset,
     /// The bytes as the source made them: bit 0 of mixed bytes is restored. Never empty.
     pub bytes: &'a [u8],
+    /// The first byte's place in its frame, 0 to 14.
+    phase: u8,
+    /// Whether an ID byte is in front of the last byte, which is not the only one.
+    last_is_delayed: bool,
+    /// `bytes`, and perhaps some behind them that mean nothing.
+    padded: &'a [u8],
 }
 
 impl<'a> Piece<'a> {
-    /// Where the byte at `index` stands in the capture: every 15 bytes an auxiliary byte is stepped over.
+    /// Bytes that stand one behind the other in the capture from `at` on, at most 15; or, where they are more, as the data
+    /// of whole frames.
+    #[must_use]
+    pub const fn new(at: CaptureOffset, bytes: &'a [u8]) -> Self {
+        Self { at, bytes, phase: 0, last_is_delayed: false, padded: bytes }
+    }
+
+    /// Where the byte at `index` stands in the capture.
     #[must_use]
     #[inline]
     pub const fn place(&self, index: usize) -> CaptureOffset {
-        CaptureOffset(self.at.0 + (index + index / FRAME_DATA_BYTES) as u64)
+        let auxiliary = (self.phase as usize + index) / FRAME_DATA_BYTES;
+        let id = (self.last_is_delayed && index + 1 == self.bytes.len()) as usize;
+        CaptureOffset(self.at.0 + (index + auxiliary + id) as u64)
     }
 
     /// The piece as slices that are contiguous in the capture, at most 15 bytes each.
     pub fn contiguous(self) -> impl Iterator<Item = Piece<'a>> {
-        self.bytes
-            .chunks(FRAME_DATA_BYTES)
-            .enumerate()
-            .map(move |(frame, bytes)| Piece { at: self.place(frame * FRAME_DATA_BYTES), bytes })
+        let mut rest = 0..self.bytes.len();
+        core::iter::from_fn(move || {
+            let start = rest.next()?;
+            let at = self.place(start);
+            let goes_on = |&next: &usize| self.place(next).0 == at.0 + (next - start) as u64;
+            let end = rest.clone().take_while(goes_on).last().map_or(start, |last| last) + 1;
+            rest.start = end;
+            Some(Piece::new(at, self.bytes.get(start..end).unwrap_or_default()))
+        })
+    }
+
+    /// Appends the bytes, which is quicker here than by their slice: nearly all pieces are short, and copying too much of
+    /// them takes less time than finding out how much.
+    #[inline]
+    pub fn append_to(&self, bytes: &mut Vec<u8>) {
+        const SHORT: usize = 32;
+        match self.padded.first_chunk::<SHORT>() {
+            Some(short) if self.bytes.len() <= SHORT => {
+                let end = bytes.len() + self.bytes.len();
+                bytes.extend_from_slice(short);
+                bytes.truncate(end);
+            }
+            _ => bytes.extend_from_slice(self.bytes),
+        }
     }
 }
 

@@ -15,8 +15,8 @@ use crate::span::{CaptureOffset, StreamOffset};
 /// use tracewalk::span::{CaptureOffset, StreamOffset};
 ///
 /// let mut places = Places::new();
-/// places.append(Piece { at: CaptureOffset(1), bytes: &[0xaa, 0x10, 0xbb] });
-/// places.append(Piece { at: CaptureOffset(16), bytes: &[0x08] });
+/// places.append(Piece::new(CaptureOffset(1), &[0xaa, 0x10, 0xbb]));
+/// places.append(Piece::new(CaptureOffset(16), &[0x08]));
 /// assert_eq!(places.locate(StreamOffset(2)), Some(CaptureOffset(3)));
 /// assert_eq!(places.locate(StreamOffset(3)), Some(CaptureOffset(16)));
 /// assert_eq!(places.locate(StreamOffset(4)), None);
@@ -31,6 +31,8 @@ pub struct Places {
     start: u64,
     /// The entry that answered last. A hint: any value is right.
     recent: usize,
+    /// Where and how the last entry would go on; meaningless without entries.
+    next: (u64, Rule),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,12 +43,14 @@ struct Entry {
 }
 
 /// How an entry goes on from its first byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Rule {
     /// Byte after byte.
+    #[default]
     Contiguous,
-    /// As a [`Piece`]: an auxiliary byte is stepped over every 15 bytes.
-    Frames,
+    /// As a [`Piece`]: an auxiliary byte is stepped over behind every 15 bytes of a frame, of which the first byte is the
+    /// one of this number.
+    Frames(u8),
 }
 
 impl Entry {
@@ -55,7 +59,23 @@ impl Entry {
         let index = stream - self.stream;
         match self.rule {
             Rule::Contiguous => self.capture + index,
-            Rule::Frames => self.capture + index + index / FRAME_DATA_BYTES as u64,
+            Rule::Frames(phase) => self.capture + index + (phase as u64 + index) / FRAME_DATA_BYTES as u64,
+        }
+    }
+}
+
+impl Rule {
+    /// Where what comes behind so many bytes from `at` on would stand, and how it would go on.
+    #[inline]
+    fn behind(self, at: u64, bytes: u64) -> (u64, Self) {
+        match self {
+            Self::Contiguous => (at + bytes, self),
+            Self::Frames(phase) => {
+                let from_frame = u64::from(phase) + bytes;
+                let frames = from_frame / FRAME_DATA_BYTES as u64;
+                let phase = u8::try_from(from_frame - frames * FRAME_DATA_BYTES as u64).unwrap_or(0);
+                (at + bytes + frames, Self::Frames(phase))
+            }
         }
     }
 }
@@ -70,7 +90,15 @@ impl Places {
     /// The source's next bytes, as a deframer hands them out.
     #[inline]
     pub fn append(&mut self, piece: Piece<'_>) {
-        self.append_bytes(piece.at.0, piece.bytes.len() as u64, Rule::Frames);
+        let bytes = piece.bytes.len() as u64;
+        let rule = Rule::Frames(piece.phase);
+        match bytes.checked_sub(1).filter(|_| piece.last_is_delayed) {
+            None => self.append_bytes(piece.at.0, bytes, rule),
+            Some(last) => {
+                self.append_bytes(piece.at.0, last, rule);
+                self.append_bytes(piece.place(piece.bytes.len() - 1).0, 1, rule);
+            }
+        }
     }
 
     /// The source's next bytes, of an unformatted capture: they stand one behind the other.
@@ -83,13 +111,10 @@ impl Places {
         if bytes == 0 {
             return;
         }
-        let goes_on = self.entries.back().is_some_and(|last| {
-            let whole_frames = (self.end - last.stream).is_multiple_of(FRAME_DATA_BYTES as u64);
-            last.rule == rule && last.place(self.end) == at && (rule == Rule::Contiguous || whole_frames)
-        });
-        if !goes_on {
+        if self.entries.is_empty() || self.next != (at, rule) {
             self.entries.push_back(Entry { stream: self.end, capture: at, rule });
         }
+        self.next = rule.behind(at, bytes);
         self.end += bytes;
     }
 

@@ -33,7 +33,11 @@ pub(super) enum Verdict {
 /// `owner` is the owner of the first held frame's first byte.
 pub(super) fn judge(held: &Held, watch: &Watch, owner: Owner, is_port: bool) -> Verdict {
     let end = watch.next + DECIDING_FRAMES;
-    let deciding = held.frames(watch.next, end).as_flattened();
+    let deciding = held.frames(watch.next, end);
+    if matches!(deciding, [_, behind @ ..] if watch.is_content_with(behind)) {
+        return Verdict::Unfounded;
+    }
+    let deciding = deciding.as_flattened();
     let ranking = Ranking::of(deciding, watch.expected);
     let current = ranking.candidates().iter().find(|candidate| candidate.alignment == Alignment::default());
     let current = current.map(|candidate| candidate.evidence).unwrap_or_default();

@@ -1,7 +1,9 @@
 //! Handing frames out: whose bytes are in them, and the account of all bytes.
 
+use alloc::vec::Vec;
+
 use super::held::Places;
-use super::layout::Frame;
+use super::layout::{Frame, id_pairs};
 use super::{Account, Cause, Discontinuity, FRAME_BYTES, FRAME_DATA_BYTES, FrameSink, Owner, Piece};
 use crate::span::CaptureOffset;
 
@@ -13,12 +15,28 @@ pub(super) struct Unpacker {
     /// All capture bytes in front of this one are in `account`.
     pub(super) accounted: u64,
     pub(super) account: Account,
-    /// The data of a run of frames. It lies here because a new one would have to be cleared for each run.
-    run: [u8; RUN_FRAMES * FRAME_DATA_BYTES + 1],
+    /// The data of a run of frames, and some bytes behind it. It lies here because a new one would have to be cleared for
+    /// each run.
+    run: Vec<u8>,
+    /// The changes of owner in it, and room for as many as there can be.
+    changes: Vec<Change>,
 }
 
-/// How many frames go into one piece at most. More do not make it faster.
-const RUN_FRAMES: usize = 64;
+/// A change of owner in a run of frames.
+#[derive(Clone, Copy, Debug, Default)]
+struct Change {
+    /// Where the ID byte stands in the frames.
+    place: u16,
+    /// Whether the byte behind it is still the old owner's.
+    is_delayed: bool,
+    id_byte: u8,
+}
+
+/// How many frames are taken at a time, a multiple of 8. More do not make it faster.
+const RUN_FRAMES: usize = 128;
+
+/// How many bytes there are behind the data of the longest run: see [`Piece::append_to`].
+const PADDING: usize = 64;
 
 impl Unpacker {
     pub(super) fn new() -> Self {
@@ -26,7 +44,8 @@ impl Unpacker {
             owner: Owner::Unknown,
             accounted: 0,
             account: Account::default(),
-            run: [0; RUN_FRAMES * FRAME_DATA_BYTES + 1],
+            run: alloc::vec![0; RUN_FRAMES * FRAME_DATA_BYTES + PADDING],
+            changes: alloc::vec![Change::default(); RUN_FRAMES * FRAME_BYTES / 2],
         }
     }
 
@@ -34,7 +53,8 @@ impl Unpacker {
     pub(super) fn frames(&mut self, places: Places, frames: &[[u8; FRAME_BYTES]], sink: &mut impl FrameSink) {
         match places {
             Places::Contiguous(start) => {
-                self.contiguous(start, frames, |_| false, sink);
+                self.overhead_until(start);
+                frames.chunks(RUN_FRAMES).for_each(|frames| self.run(frames, sink));
             }
             Places::Pairs(_) => frames.iter().for_each(|bytes| {
                 self.broken_frame(Frame::new(bytes), places, sink);
@@ -42,73 +62,32 @@ impl Unpacker {
         }
     }
 
-    /// Hands out frames that lie one behind the other from `start` on. Stops in front of a frame with an ID byte where
-    /// `stop` says so; returns how many frames went out.
+    /// Hands out frames that lie one behind the other, at most `RUN_FRAMES`: stretches of data from one ID byte to the next
+    /// one, across frames.
     #[inline]
-    pub(super) fn contiguous(
-        &mut self,
-        start: u64,
-        frames: &[[u8; FRAME_BYTES]],
-        stop: impl Fn(Frame) -> bool,
-        sink: &mut impl FrameSink,
-    ) -> usize {
-        self.overhead_until(start);
-        let mut rest = frames;
-        while let [bytes, behind @ ..] = rest {
-            let run = self.data_frames(rest, sink);
-            if run != 0 {
-                rest = rest.get(run..).unwrap_or_default();
-                continue;
-            }
-            let frame = Frame::new(bytes);
-            if stop(frame) {
-                break;
-            }
-            self.frame_with_ids(frame, sink);
-            rest = behind;
-        }
-        frames.len() - rest.len()
-    }
-
-    /// The fast path: the leading frames that have no ID byte go out together; returns how many they are.
-    #[inline]
-    fn data_frames(&mut self, frames: &[[u8; FRAME_BYTES]], sink: &mut impl FrameSink) -> usize {
-        let mut taken = 0;
-        for bytes in frames.iter().take(RUN_FRAMES) {
-            let frame = Frame::new(bytes);
-            if !frame.is_all_data() {
-                break;
-            }
+    fn run(&mut self, frames: &[[u8; FRAME_BYTES]], sink: &mut impl FrameSink) {
+        let run = self.run.as_mut_slice();
+        for (index, bytes) in frames.iter().enumerate() {
             // All 16 bytes are written, because that is quicker; the next frame overwrites the last one.
-            let start = taken * FRAME_DATA_BYTES;
-            if let Some(slot) = self.run.get_mut(start..start + FRAME_BYTES) {
-                slot.copy_from_slice(&frame.restored());
+            let start = index * FRAME_DATA_BYTES;
+            if let Some(slot) = run.get_mut(start..start + FRAME_BYTES) {
+                slot.copy_from_slice(&Frame::new(bytes).restored());
             }
-            taken += 1;
         }
-        if taken != 0 {
-            let bytes = self.run.get(..taken * FRAME_DATA_BYTES).unwrap_or_default();
-            self.account.add(self.owner, bytes.len() as u64);
-            self.account.overhead += taken as u64;
-            sink.data(self.owner, Piece { at: CaptureOffset(self.accounted), bytes });
-            self.accounted += (taken * FRAME_BYTES) as u64;
+        // All ID bytes are looked for before anything goes out, because reading bytes directly behind writing one of them
+        // makes the processor wait.
+        let changes = find_changes(frames, run, &mut self.changes);
+        let mut handing = Handing { at: self.accounted, account: self.account, start: 0, place: 0, data: 0 };
+        for change in self.changes.get(..changes).unwrap_or_default() {
+            handing.stretch(self.owner, change, run, sink);
+            self.owner = Owner::from_id_byte(change.id_byte);
         }
-        taken
-    }
-
-    #[inline]
-    fn frame_with_ids(&mut self, frame: Frame, sink: &mut impl FrameSink) {
-        let restored = frame.restored();
-        let at = self.accounted;
-        let mut data = 0;
-        self.owner = frame.segments(self.owner, |segment| {
-            let bytes = restored.get(segment.start..segment.end).unwrap_or_default();
-            self.account.add(segment.owner, bytes.len() as u64);
-            data += bytes.len();
-            sink.data(segment.owner, Piece { at: CaptureOffset(at + segment.start as u64), bytes });
-        });
-        self.account.overhead += (FRAME_BYTES - data) as u64;
-        self.accounted = at + FRAME_BYTES as u64;
+        let bytes = frames.as_flattened().len();
+        let end = Change { place: u16::try_from(bytes).unwrap_or(u16::MAX), ..Change::default() };
+        handing.stretch(self.owner, &end, run, sink);
+        self.account = handing.account;
+        self.account.overhead += (bytes - handing.data) as u64;
+        self.accounted += bytes as u64;
     }
 
     /// A frame with HSYNCs in it, which cut its segments into several pieces.
@@ -125,7 +104,7 @@ impl Unpacker {
                 self.account.overhead += at.saturating_sub(self.accounted);
                 self.account.add(segment.owner, bytes.len() as u64);
                 self.accounted = at + bytes.len() as u64;
-                sink.data(segment.owner, Piece { at: CaptureOffset(at), bytes });
+                sink.data(segment.owner, Piece::new(CaptureOffset(at), bytes));
                 start = end;
             }
         });
@@ -147,5 +126,78 @@ impl Unpacker {
         self.account.lost += bytes;
         self.accounted = self.accounted.max(end);
         self.owner = Owner::Unknown;
+    }
+}
+
+/// Finds the ID bytes in `frames`, whose data is in `run`; returns how many there are.
+#[inline]
+fn find_changes(frames: &[[u8; FRAME_BYTES]], run: &mut [u8], changes: &mut [Change]) -> usize {
+    let mut count = 0;
+    for (group, before) in frames.chunks(8).zip((0..).step_by(8)) {
+        let mut ids = id_pairs(group);
+        while ids != 0 {
+            let pair = ids.trailing_zeros() as usize;
+            ids &= ids - 1;
+            let id_byte = group.as_flattened().get(2 * pair).copied().unwrap_or_default();
+            let auxiliary = group.get(pair / 8).map_or(0, |[.., auxiliary]| *auxiliary);
+            // Byte 14 has no data byte behind it that the change could be delayed by.
+            let is_delayed = (auxiliary & 0b0111_1111) >> (pair % 8) & 1 == 1;
+            let place = FRAME_BYTES * before + 2 * pair;
+            // A delayed byte moves up to the ID byte's place, where nothing of use is otherwise.
+            if let Some([id, behind, ..]) = run.get_mut(data_place(place)..) {
+                *id = *behind;
+            }
+            if let Some(slot) = changes.get_mut(count) {
+                *slot = Change { place: u16::try_from(place).unwrap_or(u16::MAX), is_delayed, id_byte };
+            }
+            count += 1;
+        }
+    }
+    count
+}
+
+/// Where the data of a byte of some frames is, without their auxiliary bytes.
+#[inline(always)]
+const fn data_place(place: usize) -> usize {
+    place - place / FRAME_BYTES
+}
+
+/// Stretches of data on their way out of a run of frames.
+struct Handing {
+    /// Where the run's first frame stands.
+    at: u64,
+    account: Account,
+    /// Where the next stretch starts in the run's data, and in its frames.
+    start: usize,
+    place: usize,
+    /// How many bytes went out.
+    data: usize,
+}
+
+impl Handing {
+    /// The stretch that a change of owner ends.
+    #[inline(always)]
+    fn stretch(&mut self, owner: Owner, change: &Change, run: &[u8], sink: &mut impl FrameSink) {
+        let place = usize::from(change.place);
+        let delayed = usize::from(change.is_delayed);
+        let end = data_place(place) + delayed;
+        if let (Some(bytes @ [_, ..]), Some(padded)) = (run.get(self.start..end), run.get(self.start..)) {
+            self.account.add(owner, bytes.len() as u64);
+            self.data += bytes.len();
+            let is_alone = bytes.len() == 1;
+            let first = self.place + (delayed & usize::from(is_alone));
+            let piece = Piece {
+                at: CaptureOffset(self.at + first as u64),
+                bytes,
+                phase: u8::try_from(first % FRAME_BYTES).unwrap_or(0),
+                last_is_delayed: change.is_delayed && !is_alone,
+                padded,
+            };
+            sink.data(owner, piece);
+        }
+        self.start = end + 1;
+        let behind = place + 1 + delayed;
+        // Behind the last data byte the next frame begins.
+        self.place = behind + usize::from(behind % FRAME_BYTES == FRAME_DATA_BYTES);
     }
 }

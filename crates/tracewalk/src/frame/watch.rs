@@ -5,7 +5,7 @@
 use core::ops::RangeInclusive;
 
 use super::evidence::{IdSet, UNITS_OF_A_BIT, Values, Weights};
-use super::layout::{Frame, leading_data_frames};
+use super::layout::{Frame, id_pairs};
 use super::{FRAME_BYTES, Owner, ReservedId};
 use crate::ids::TraceId;
 
@@ -17,6 +17,8 @@ pub(super) struct Watch {
     values: Values,
     /// IDs, by number, that do not raise a doubt.
     trusted: u128,
+    /// By ID byte: those that are not worth a look.
+    plain: [bool; 256],
     /// The number of the next frame to look at.
     pub(super) next: u64,
     /// That frame was found doubtful, and it is not decided yet.
@@ -58,6 +60,7 @@ impl Watch {
             expected,
             values: Values::new(),
             trusted: 0,
+            plain: [false; 256],
             next: 0,
             is_doubtful: false,
             is_padding: false,
@@ -93,14 +96,27 @@ impl Watch {
         frames.len() - rest.len()
     }
 
-    /// How many frames there are in front of the first one that is worth a look.
+    /// How many frames there are in front of the first one that is worth a look: at its values, because it may be doubtful, or
+    /// because of its padding.
     #[inline]
     fn plain_frames(&self, frames: &[[u8; FRAME_BYTES]]) -> usize {
         if self.is_doubtful || self.is_padding {
             return 0;
         }
         let before_sample = usize::try_from(self.next_sample.saturating_sub(self.next)).unwrap_or(usize::MAX);
-        leading_data_frames(frames.get(..before_sample).unwrap_or(frames))
+        let frames = frames.get(..before_sample).unwrap_or(frames);
+        for (group, before) in frames.chunks(8).zip((0..).step_by(8)) {
+            let mut ids = id_pairs(group);
+            while ids != 0 {
+                let pair = ids.trailing_zeros() as usize;
+                ids &= ids - 1;
+                let id_byte = group.as_flattened().get(2 * pair).copied().unwrap_or_default();
+                if !self.plain[usize::from(id_byte)] {
+                    return before + pair / 8;
+                }
+            }
+        }
+        frames.len()
     }
 
     /// Looks at the next frame. Returns whether it is doubtful: then it stays the next one.
@@ -110,15 +126,7 @@ impl Watch {
             return true;
         }
         let frame = Frame::new(bytes);
-        let mut is_usual = true;
-        let mut has_padding = self.is_padding;
-        let mut is_padding = self.is_padding;
-        for (_, id_byte) in frame.id_bytes() {
-            is_usual &= self.trusted >> (id_byte >> 1) & 1 == 1;
-            is_padding = id_byte == PADDING_ID_BYTE;
-            has_padding |= is_padding;
-        }
-        is_usual = is_usual && (!has_padding || self.is_padding_clean(frame));
+        let (is_usual, is_padding) = self.is_usual(frame, self.is_padding);
         let is_sample = self.next >= self.next_sample;
         let is_drifting = is_sample && self.is_drifting(frame);
         if (!is_usual || is_drifting) && self.next >= self.quiet_until {
@@ -131,6 +139,31 @@ impl Watch {
         self.is_padding = is_padding;
         self.next += 1;
         false
+    }
+
+    /// Whether these frames, which lie behind a doubtful one, are so much as all before that it must be where it seemed: they
+    /// name no new source, end their padding as it should be, and bit 0 of their data goes with its values. At any wrong
+    /// alignment some of that is wrong in nearly every frame.
+    pub(super) fn is_content_with(&self, frames: &[[u8; FRAME_BYTES]]) -> bool {
+        /// So many frames tell something, and bit 0 of their data should be right by as many bits each, in the mean.
+        const FEWEST: usize = 16;
+        const BITS: i32 = 1;
+        if self.learned < LEARN_FRAMES || frames.len() < FEWEST {
+            return false;
+        }
+        let mut is_padding = false;
+        let mut low_bits = 0;
+        for bytes in frames {
+            let frame = Frame::new(bytes);
+            let (is_usual, ends_in_padding) = self.is_usual(frame, is_padding);
+            if !is_usual {
+                return false;
+            }
+            low_bits += if is_padding { 0 } else { self.low_bits(frame) };
+            is_padding = ends_in_padding;
+        }
+        let frames = i32::try_from(frames.len()).unwrap_or(i32::MAX);
+        low_bits >= frames.saturating_mul(BITS * i32::from(UNITS_OF_A_BIT))
     }
 
     /// The next frame is in order after all: things like it raise no doubt any more.
@@ -173,14 +206,37 @@ impl Watch {
         (0..=u8::MAX).filter_map(TraceId::new).filter(|id| self.trusted >> id.get() & 1 == 1).collect()
     }
 
+    #[inline]
+    const fn trusts(&self, id_byte: u8) -> bool {
+        self.trusted >> (id_byte >> 1) & 1 == 1
+    }
+
     fn trust_owner(&mut self, owner: Owner) {
         self.trusted |= bit_of(owner);
+        for id_byte in (1..=u8::MAX).step_by(2) {
+            self.plain[usize::from(id_byte)] = id_byte != PADDING_ID_BYTE && self.trusts(id_byte);
+        }
+    }
+
+    /// Whether a frame, which begins with padding or does not, names trusted sources only and has clean padding; and whether
+    /// it ends in padding.
+    #[inline]
+    fn is_usual(&self, frame: Frame, begins_with_padding: bool) -> (bool, bool) {
+        let mut is_usual = true;
+        let mut has_padding = begins_with_padding;
+        let mut is_padding = begins_with_padding;
+        for (_, id_byte) in frame.id_bytes() {
+            is_usual &= self.trusts(id_byte);
+            is_padding = id_byte == PADDING_ID_BYTE;
+            has_padding |= is_padding;
+        }
+        (is_usual && (!has_padding || Self::is_padding_clean(frame, begins_with_padding)), is_padding)
     }
 
     /// All padding is zero.
-    fn is_padding_clean(&self, frame: Frame) -> bool {
+    fn is_padding_clean(frame: Frame, begins_with_padding: bool) -> bool {
         let restored = frame.restored();
-        let owner = if self.is_padding { Owner::Padding } else { Owner::Unknown };
+        let owner = if begins_with_padding { Owner::Padding } else { Owner::Unknown };
         let mut is_clean = true;
         frame.segments(owner, |segment| {
             let data = restored.get(segment.start..segment.end).unwrap_or_default();
@@ -194,6 +250,13 @@ impl Watch {
         if self.learned < LEARN_FRAMES || self.is_padding {
             return false;
         }
+        self.drift = (self.drift - self.low_bits(frame)).max(0);
+        self.drift > self.drift_limit
+    }
+
+    /// How well bit 0 of a frame's mixed data bytes goes with the statistics, in 64ths of a bit.
+    #[inline]
+    fn low_bits(&self, frame: Frame) -> i32 {
         let ids = frame.id_pairs();
         let restored = frame.restored();
         // All eight are added up without a branch: ID bytes count as nothing.
@@ -201,8 +264,7 @@ impl Watch {
         for (pair, [mixed, _]) in restored.as_chunks::<2>().0.iter().enumerate() {
             sum += if ids >> pair & 1 == 0 { self.weights.of(*mixed) } else { 0 };
         }
-        self.drift = (self.drift - sum).max(0);
-        self.drift > self.drift_limit
+        sum
     }
 
     fn learn(&mut self, bytes: &[u8; FRAME_BYTES]) {
