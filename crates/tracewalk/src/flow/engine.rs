@@ -13,13 +13,13 @@ use alloc::vec::Vec;
 
 use crate::directive::{Directive, PreferredReturn, Rules, RunEnd};
 use crate::ids::{Address, Exception, Location};
-use crate::isa::Return;
+use crate::isa::{Class, Return};
 use crate::program::Program;
 use crate::span::Span;
 
 use super::element::{BranchKind, Element, Event, EventKind};
 use super::graph::{Graph, NodeId};
-use super::walk::Walk;
+use super::walk::{Passed, Walk};
 
 /// Program flow, fast where it can be.
 #[derive(Clone, Debug)]
@@ -148,7 +148,11 @@ impl Flow {
             (Directive::RunTo { address, end: RunEnd::Through }, Place::At(at)) => {
                 self.run_through(program, at, address, span)
             }
-            (directive, place) => event_in_place(directive, place, span, sink),
+            (Directive::Confirm(location), Place::At(at)) => self.confirm(program, at, location),
+            (directive, place) => match event_kind(directive) {
+                Some(kind) => self.event(program, place, Event { kind, span }, sink),
+                None => false,
+            },
         };
         if !done {
             self.by_walk(program, directive, span, sink);
@@ -357,6 +361,46 @@ impl Flow {
         true
     }
 
+    /// An event that moves nothing, but cuts a block; `false` where the walk has to do it.
+    #[inline]
+    fn event(
+        &mut self,
+        program: &Program,
+        place: Place,
+        event: Event,
+        sink: &mut impl FnMut(Element),
+    ) -> bool {
+        match (place, &mut self.graph) {
+            (Place::Behind(_), _) | (Place::At(At { passed: 0, .. }), _) => {}
+            (Place::At(at), Some(graph)) if !graph.is_full() => {
+                let node = graph.node(at.node);
+                let (isa, (last, next)) = (node.isa, node.instruction(program.view(graph.view()), at.passed));
+                let Some(last) = last else { return false };
+                let block = node.part(at.passed, (last, next), at.span);
+                let Some(behind) = graph.node_at(program, Location::new(next, isa)) else { return false };
+                sink(Element::Block(block));
+                let at = Location::new(last, isa);
+                self.walk.set_passed(Passed { at, class: Class::Other, returns: None, taken: true });
+                self.place = Place::At(At::start(behind, Span::default()));
+            }
+            _ => return false,
+        }
+        sink(Element::Event(event));
+        true
+    }
+
+    /// A periodic synchronisation where execution is; `false` where the walk has to do it.
+    fn confirm(&mut self, program: &Program, at: At, location: Location) -> bool {
+        let Some(graph) = &self.graph else { return false };
+        let node = graph.node(at.node);
+        let (_, next) = node.instruction(program.view(graph.view()), at.passed);
+        let is_here = Location::new(next, node.isa) == location;
+        if is_here {
+            self.walk.forget_returns();
+        }
+        is_here
+    }
+
     /// An exception that the trace names; `false` where the walk has to do it.
     fn exception(
         &mut self,
@@ -401,25 +445,16 @@ impl Flow {
     }
 }
 
-/// An event that neither moves the position nor cuts a block; `false` for everything else.
+/// The event that a directive is, if it moves nothing.
 #[inline]
-fn event_in_place(directive: Directive, place: Place, span: Span, sink: &mut impl FnMut(Element)) -> bool {
-    let nothing_open = match place {
-        Place::Walk => false,
-        Place::At(at) => at.passed == 0,
-        Place::Behind(_) => true,
-    };
-    let kind = match directive {
-        Directive::ExceptionReturn => EventKind::ExceptionReturn,
-        Directive::Timestamp(time) => EventKind::Timestamp(time),
-        Directive::Cycles(cycles) => EventKind::Cycles(cycles),
-        Directive::Trigger => EventKind::Trigger,
-        _ => return false,
-    };
-    if nothing_open {
-        sink(Element::Event(Event { kind, span }));
+const fn event_kind(directive: Directive) -> Option<EventKind> {
+    match directive {
+        Directive::ExceptionReturn => Some(EventKind::ExceptionReturn),
+        Directive::Timestamp(time) => Some(EventKind::Timestamp(time)),
+        Directive::Cycles(cycles) => Some(EventKind::Cycles(cycles)),
+        Directive::Trigger => Some(EventKind::Trigger),
+        _ => None,
     }
-    nothing_open
 }
 
 impl At {

@@ -67,10 +67,14 @@ impl Flow {
         self.place = Place::Walk;
     }
 
+    /// Whether blocks are looked for at all.
+    pub(super) fn has_graphs(&self) -> bool {
+        self.engine == Engine::Graph && self.rules.counts != Counts::Runs && !self.rules.halfwords_count
+    }
+
     /// Takes the position from the walk where the graph holds it and nothing is open.
     pub(super) fn take_from_walk(&mut self, program: &Program) {
-        let fits = self.rules.counts != Counts::Runs && !self.rules.halfwords_count;
-        if self.engine == Engine::Walk || !fits {
+        if !self.has_graphs() {
             return;
         }
         let Position::At(at) = self.walk.position else { return };

@@ -8,12 +8,14 @@ use crate::span::{Span, StreamOffset};
 
 use super::engine::{At, Flow, From, Place};
 use super::location_stack::{Exchange, LocationStack};
-use super::walk::{Context, Passed};
+use super::walk::{Context, Passed, Position};
 
-/// Where execution is, in a block of the graph or behind one.
+/// Where execution is: in a block of the graph, behind one, or where the graph holds nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct State {
     place: Place,
+    /// The position where it is the walk that has it.
+    position: Option<Position>,
     context: Context,
     /// The instruction passed last, and what is not confirmed of it; nothing where the place itself says it.
     before: (Option<Location>, Option<Passed>),
@@ -34,16 +36,18 @@ pub(crate) struct Stacks {
 }
 
 impl Flow {
-    /// The state in front of the byte at `at`; `None` while the walk has the position.
+    /// The state in front of the byte at `at`; `None` while the walk has begun a block.
     pub(crate) fn state(&self, at: StreamOffset) -> Option<State> {
         let place = match self.place {
-            Place::Walk => return None,
+            Place::Walk if self.walk.open.is_some() || !self.has_graphs() => return None,
+            Place::Walk => Place::Walk,
             Place::At(place) => Place::At(place.with_span(|span| span.relative_to(at)).canonical()),
             behind @ Place::Behind(_) => behind,
         };
         let before =
             if self.place.follows_walk() { (self.walk.last, self.walk.unconfirmed) } else { (None, None) };
-        Some(State { place, context: self.walk.context, before })
+        let position = (place == Place::Walk).then_some(self.walk.position);
+        Some(State { place, position, context: self.walk.context, before })
     }
 
     /// Goes on in this state in front of the byte at `at`. The context may differ from the present one by its security
@@ -56,6 +60,10 @@ impl Flow {
         self.walk.context = state.context;
         if self.place.follows_walk() {
             (self.walk.last, self.walk.unconfirmed) = state.before;
+        }
+        if let Some(position) = state.position {
+            self.walk.position = position;
+            self.walk.open = None;
         }
     }
 
@@ -97,7 +105,7 @@ impl Flow {
 impl Place {
     /// Whether the walk knows what was passed before.
     const fn follows_walk(self) -> bool {
-        matches!(self, Self::At(At { passed: 0, from: From::Walk, .. }))
+        matches!(self, Self::Walk | Self::At(At { passed: 0, from: From::Walk, .. }))
     }
 }
 

@@ -147,14 +147,13 @@ mod tests {
 
     #[test]
     fn spread_and_gather_are_inverse_for_every_half_of_an_auxiliary_byte() {
-        for bits in 0..16 {
-            let spread = super::spread(bits);
+        for low in 0..16 {
+            let word = spread(low);
             for n in 0..4 {
-                assert_eq!(spread >> (16 * n) & 0xffff, bits >> n & 1, "bit {n} of {bits:04b}");
+                assert_eq!(word >> (16 * n) & 0xffff, low >> n & 1, "bit {n} of {low:04b}");
             }
             for high in 0..16 {
-                let both = spread | super::spread(high) << 4;
-                assert_eq!(gather(both), bits | high << 4);
+                assert_eq!(gather(word | spread(high) << 4), low | high << 4);
             }
         }
     }

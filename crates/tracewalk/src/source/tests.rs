@@ -26,6 +26,9 @@ fn program(order: &[usize]) -> Program {
 fn any_packet() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         12 => prop_oneof![Just(0x84), Just(0x88), Just(0xbc), Just(0xc4), Just(0xc0), Just(0x90)].prop_map(|byte| vec![byte]),
+        // Waits, with cycle accuracy.
+        4 => prop_oneof![Just(0xa0), Just(0xe4), Just(0x82), Just(0x92), Just(0x96), Just(0x80)].prop_map(|byte| vec![byte]),
+        2 => (0xa0..0xff_u8, 0_u8..0x80).prop_map(|(header, count)| vec![header & 0xfe | 0x40, count]),
         // Branches of one, two and five bytes, the second one perhaps with exception information.
         6 => (0_u8..12).prop_map(|to| vec![to << 1 | 1]),
         3 => (0_u8..12, prop_oneof![Just(0x20_u8), Just(0x21)]).prop_map(|(to, high)| vec![0x81 | to << 1, high]),
@@ -77,8 +80,13 @@ fn any_config() -> impl Strategy<Value = SourceConfig> {
         Just(etmv3(0x400, 0x4114_f250)),
         Just(etmv3(0x4400, 0x410c_f250)),
         Just(etmv3(0x4400, 0x411c_f250)),
+        // Cycle-accurate.
+        Just(etmv3(0x5400, 0x410c_f250)),
+        Just(etmv3(0x5400, 0x411c_f250)),
         Just(pft(0x4400)),
         Just(pft(0x2000_4400)),
+        Just(pft(0x5400)),
+        Just(pft(0x2000_5400)),
     ]
 }
 

@@ -73,7 +73,7 @@ pub struct Walk {
 }
 
 /// Where execution has come to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Position {
     /// Unknown, and said so.
     Nowhere,
@@ -191,7 +191,7 @@ impl Walk {
             Directive::Resume(target) => self.resume(program, target, span, sink),
             Directive::Begin { at, why } => {
                 self.jump(at);
-                self.return_stack.clear();
+                self.forget_returns();
                 self.last = None;
                 self.event(EventKind::TraceOn(why), span, sink);
             }
@@ -214,7 +214,7 @@ impl Walk {
                 self.close(Ending::Interrupted, sink);
                 sink(Element::Gap(Gap { reason: GapReason::TraceLost, span }));
                 self.jump(None);
-                self.return_stack.clear();
+                self.forget_returns();
                 self.last = None;
                 self.data = DataState::default();
             }
@@ -259,6 +259,14 @@ impl Walk {
         self.half_passed = false;
     }
 
+    /// Where predicted returns go is not known any more. Without a return stack there is nothing to forget, which a memo of
+    /// what became of the stack should not take for something.
+    pub(super) fn forget_returns(&mut self) {
+        if self.rules.return_stack {
+            self.return_stack.clear();
+        }
+    }
+
     fn context(&mut self, program: &Program, context: Context, span: Span, sink: &mut impl FnMut(Element)) {
         self.context = context;
         self.view = program.view_in(context.context_id, context.vmid);
@@ -285,7 +293,7 @@ impl Walk {
             }
             self.jump(None);
             // Calls and returns pass unseen now, and the trace unit's stack goes its own way.
-            self.return_stack.clear();
+            self.forget_returns();
         }
     }
 

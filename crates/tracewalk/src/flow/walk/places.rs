@@ -69,7 +69,7 @@ impl Walk {
             }
             Position::Nowhere | Position::Elsewhere => self.jump(Some(at)),
         }
-        self.return_stack.clear();
+        self.forget_returns();
     }
 
     pub(in crate::flow) fn exception(

@@ -144,9 +144,6 @@ impl Resume for Decoder {
 impl Windows for Decoder {
     #[inline]
     fn window(&self, word: u64) -> u64 {
-        if self.config.cycle_accurate {
-            return 0;
-        }
         resume::window(word, [header::EXCEPTION_EXIT], self.announces())
     }
 

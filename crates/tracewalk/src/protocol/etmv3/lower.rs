@@ -340,6 +340,7 @@ fn preferred_return(exception: Exception, cancel: bool) -> PreferredReturn {
 pub(crate) struct State {
     held: Option<(Held, Span)>,
     target: Option<(Location, Span)>,
+    cycles: Option<(u64, Span)>,
     security: SecurityState,
 }
 
@@ -348,10 +349,11 @@ impl Resume for Lowering {
 
     fn state(&self, at: StreamOffset) -> Option<State> {
         let Self { profile: _, position, held, target, queue, cycles, security, context_id: _ } = self;
-        let plain = *position == Position::Known && queue.is_empty() && cycles.is_none();
+        let plain = *position == Position::Known && queue.is_empty();
         plain.then(|| State {
             held: held.map(|(held, span)| (held, span.relative_to(at))),
             target: target.map(|(target, span)| (target, span.relative_to(at))),
+            cycles: cycles.map(|(cycles, span)| (cycles, span.relative_to(at))),
             security: *security,
         })
     }
@@ -359,6 +361,7 @@ impl Resume for Lowering {
     fn resume(&mut self, state: &State, at: StreamOffset) {
         self.held = state.held.map(|(held, span)| (held, span.placed_behind(at)));
         self.target = state.target.map(|(target, span)| (target, span.placed_behind(at)));
+        self.cycles = state.cycles.map(|(cycles, span)| (cycles, span.placed_behind(at)));
         self.security = state.security;
     }
 }
