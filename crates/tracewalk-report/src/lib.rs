@@ -31,4 +31,4 @@ pub mod symbols;
 
 pub use interrupts::Interrupts;
 pub use palette::Palette;
-pub use section::{Code, CodeInContext, Section};
+pub use section::{Code, CodeInContext, CodePlace, Section};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tracewalk::flow::{Element, Event, EventKind};
 use tracewalk::ids::{Address, ContextId, Location, TraceId, Vmid};
 use tracewalk::isa;
-use tracewalk::program::{Program, ViewId};
+use tracewalk::program::{Program, Scope, ViewId};
 
 use crate::disassembly::{Disassemble, Disassembler};
 use crate::interrupts::Interrupts;
@@ -45,6 +45,16 @@ pub struct Code {
 pub struct CodeInContext {
     all: Rc<Code>,
     view: ViewId,
+    context: Scope,
+}
+
+/// An address, and whose code stands there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CodePlace {
+    /// The address.
+    pub address: Address,
+    /// In which contexts its code is visible.
+    pub scope: Scope,
 }
 
 impl Code {
@@ -66,6 +76,12 @@ impl Code {
         self.in_view(self.program.view_in(context_id, vmid))
     }
 
+    /// The program as it is seen where the code of `scope` runs.
+    #[must_use]
+    pub fn in_scope(&self, scope: Scope) -> &Self {
+        self.in_context(scope.context_id, scope.vmid)
+    }
+
     /// The program as it is seen in one of its views.
     #[must_use]
     pub fn in_view(&self, view: ViewId) -> &Self {
@@ -77,7 +93,7 @@ impl CodeInContext {
     /// Before any context is known.
     #[must_use]
     pub fn new(all: Rc<Code>) -> Self {
-        Self { all, view: ViewId::default() }
+        Self { all, view: ViewId::default(), context: Scope::EVERYWHERE }
     }
 
     /// Takes the next element; answers whether another view is seen from here on.
@@ -86,6 +102,7 @@ impl CodeInContext {
         let Element::Event(Event { kind: EventKind::Context { context_id, vmid, .. }, .. }) = element else {
             return false;
         };
+        self.context = Scope { context_id: *context_id, vmid: *vmid };
         let view = self.all.program.view_in(*context_id, *vmid);
         std::mem::replace(&mut self.view, view) != view
     }
@@ -94,6 +111,24 @@ impl CodeInContext {
     #[must_use]
     pub const fn view(&self) -> ViewId {
         self.view
+    }
+
+    /// Whose the code at `address` is.
+    #[must_use]
+    pub fn scope_at(&self, address: Address) -> Scope {
+        self.all.program.scope_at(self.context.context_id, self.context.vmid, address)
+    }
+
+    /// `address`, and whose code it is.
+    #[must_use]
+    pub fn place(&self, address: Address) -> CodePlace {
+        CodePlace { address, scope: self.scope_at(address) }
+    }
+
+    /// The program with what is seen in other contexts.
+    #[must_use]
+    pub fn whole(&self) -> &Code {
+        &self.all
     }
 }
 

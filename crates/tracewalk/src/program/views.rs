@@ -9,7 +9,7 @@ use crate::ids::{Address, ContextId, Vmid};
 
 /// In which contexts code is visible: where all that is named here is what the trace says. What is not known is not
 /// what is named.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Scope {
     /// The context ID, whole as it is traced; `None` for any.
     pub context_id: Option<ContextId>,

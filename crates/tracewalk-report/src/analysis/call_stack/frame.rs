@@ -2,18 +2,19 @@
 
 use std::fmt;
 
-use tracewalk::ids::{Address, ContextId, Exception, Isa};
-use tracewalk::program::Program;
+use tracewalk::ids::{Address, Exception, Isa};
+use tracewalk::program::Scope;
 
-use crate::symbols::Symbols;
+use crate::{Code, CodeInContext};
 
-/// A function, as far as functions can be told apart.
+/// A function, as far as functions can be told apart: by its address, and by whose code stands there in the context that
+/// it runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FunctionId {
     /// The function that the symbols say starts here.
-    Named(Address),
+    Named(Address, Scope),
     /// Code without a symbol that was entered here.
-    Unnamed(Address),
+    Unnamed(Address, Scope),
     /// Code that no image holds, entered here.
     Missing(Address),
     /// Code without a symbol; how it was entered is not known.
@@ -22,24 +23,24 @@ pub enum FunctionId {
 
 impl FunctionId {
     /// The function whose instruction at `at` was come to, by a call or another way that makes `at` its entry.
-    pub(crate) fn entered(at: Address, program: &Program, symbols: &dyn Symbols) -> Self {
-        match symbols.function(at) {
-            Some(function) => Self::Named(function.start),
+    pub(super) fn entered(at: Address, code: &CodeInContext) -> Self {
+        match code.symbols.function(at) {
+            Some(function) => Self::Named(function.start, code.scope_at(at)),
             // Without any image nothing is missing in particular.
-            None if !program.is_empty() && program.code(at).is_none() => Self::Missing(at),
-            None => Self::Unnamed(at),
+            None if !code.program.is_empty() && code.program.code(at).is_none() => Self::Missing(at),
+            None => Self::Unnamed(at, code.scope_at(at)),
         }
     }
 
-    /// Its name, or what stands for one.
+    /// Its name in the program `code`, or what stands for one.
     #[must_use]
-    pub fn name(self, symbols: &dyn Symbols) -> String {
+    pub fn name(self, code: &Code) -> String {
         match self {
-            Self::Named(start) => match symbols.function(start) {
+            Self::Named(start, scope) => match code.in_scope(scope).symbols.function(start) {
                 Some(function) => function.name.to_owned(),
                 None => start.to_string(),
             },
-            Self::Unnamed(entry) => entry.to_string(),
+            Self::Unnamed(entry, _) => entry.to_string(),
             Self::Missing(entry) => format!("{entry} (in no image)"),
             Self::Unknown => "code without a name".to_owned(),
         }
@@ -49,18 +50,28 @@ impl FunctionId {
     #[must_use]
     pub const fn address(self) -> Option<Address> {
         match self {
-            Self::Named(at) | Self::Unnamed(at) | Self::Missing(at) => Some(at),
+            Self::Named(at, _) | Self::Unnamed(at, _) | Self::Missing(at) => Some(at),
             Self::Unknown => None,
+        }
+    }
+
+    /// In which contexts its code is visible there.
+    #[must_use]
+    pub const fn scope(self) -> Scope {
+        match self {
+            Self::Named(_, scope) | Self::Unnamed(_, scope) => scope,
+            Self::Missing(_) | Self::Unknown => Scope::EVERYWHERE,
         }
     }
 
     /// Whether execution in this function that has come to the code of `other` is still in it. Without symbols only calls
     /// tell functions apart.
-    pub(super) const fn goes_on_in(self, other: Self) -> bool {
+    pub(super) fn goes_on_in(self, other: Self) -> bool {
         match (self, other) {
-            (Self::Named(start), Self::Named(other)) => start.0 == other.0,
+            (Self::Named(..), Self::Named(..)) => self == other,
+            (Self::Unnamed(_, scope), Self::Unnamed(_, other)) => scope == other,
             (Self::Missing(_), Self::Missing(_)) => true,
-            (Self::Unnamed(_) | Self::Unknown, Self::Unnamed(_) | Self::Unknown) => true,
+            (Self::Unnamed(..) | Self::Unknown, Self::Unnamed(..) | Self::Unknown) => true,
             _ => false,
         }
     }
@@ -168,8 +179,8 @@ pub enum Left {
 /// A thread of execution with a stack of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Task {
-    /// The one with this context ID.
-    Context(ContextId),
+    /// The one with this context ID, or of this VMID, or of both, as far as the trace tells them.
+    Context(Scope),
     /// One that was told apart by what its stack did, in the order in which they were first seen, from 1.
     Number(u32),
     /// One of several whose stacks look alike so far, or one that was not seen before.
@@ -179,7 +190,11 @@ pub enum Task {
 impl fmt::Display for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Context(id) => write!(f, "context {id}"),
+            Self::Context(Scope { context_id: Some(id), vmid: None }) => write!(f, "context {id}"),
+            Self::Context(Scope { context_id: Some(id), vmid: Some(vmid) }) => {
+                write!(f, "context {id} of VMID {vmid}")
+            }
+            Self::Context(scope) => scope.fmt(f),
             Self::Number(number) => write!(f, "task {number}"),
             Self::Unresolved => f.write_str("unresolved task"),
         }
@@ -189,7 +204,7 @@ impl fmt::Display for Task {
 /// What shows that another task runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Evidence {
-    /// The trace said so, by another context ID.
+    /// The trace said so, by another context ID or VMID.
     ContextId,
     /// PendSV returned to where it had not been taken.
     PendSv,

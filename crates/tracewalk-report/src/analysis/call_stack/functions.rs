@@ -95,9 +95,13 @@ impl Functions {
         self.code.element(element);
     }
 
+    pub(super) const fn code(&self) -> &CodeInContext {
+        &self.code
+    }
+
     /// The function that has an instruction at `at`, come to in a way that makes it its entry if no symbol names one.
     pub(super) fn entered(&self, at: Address) -> FunctionId {
-        FunctionId::entered(at, &self.code.program, &*self.code.symbols)
+        FunctionId::entered(at, &self.code)
     }
 
     /// Whether a function starts at `at`.
@@ -111,7 +115,7 @@ impl Functions {
     }
 
     pub(super) fn special(&mut self, function: FunctionId) -> Special {
-        let FunctionId::Named(start) = function else { return Special::Nothing };
+        let FunctionId::Named(start, _) = function else { return Special::Nothing };
         if let Some(known) = self.special.get(&(self.code.view(), start)) {
             return *known;
         }

@@ -11,7 +11,7 @@
 //! longjmp, a thrown exception    execution goes on behind a setjmp, or in a function further out: what is in between
 //!                                is left
 //! gap                            the frames are lost, but kept: a return to one of them finds it again
-//! task switch                    the frames wait until the task runs again: by the context ID, or by the evidence that
+//! task switch                    the frames wait until the task runs again: by the context ID or VMID, or by the evidence that
 //!                                an exception returned to where another task had been interrupted
 //! ```
 //!
@@ -28,8 +28,9 @@ use std::rc::Rc;
 use tracewalk::flow::{Block, BranchKind, Element, Ending, EventKind, GapReason};
 use tracewalk::ids::{Address, Exception};
 use tracewalk::isa::Return;
+use tracewalk::program::Scope;
 
-use crate::Code;
+use crate::{Code, CodeInContext};
 use functions::{Functions, Pieces, Special};
 use tasks::{Parked, Stack};
 
@@ -138,6 +139,12 @@ impl<M> CallStack<M> {
         self.stack.frames.iter_mut()
     }
 
+    /// The program as it is seen in the context at hand.
+    #[must_use]
+    pub const fn code(&self) -> &CodeInContext {
+        self.functions.code()
+    }
+
     /// The function that is running.
     pub fn innermost_mut(&mut self) -> Option<&mut Frame<M>> {
         self.stack.frames.back_mut()
@@ -168,10 +175,11 @@ impl<M> CallStack<M> {
                     self.exception(exception, preferred_return, handler, observer);
                 }
                 EventKind::ExceptionReturn => self.exception_return(observer),
-                EventKind::Context { context_id, .. } => {
+                EventKind::Context { context_id, vmid, .. } => {
                     self.functions.element(element);
-                    if let Some(id) = context_id {
-                        self.named(Task::Context(id), observer);
+                    let context = Scope { context_id, vmid };
+                    if context != Scope::EVERYWHERE {
+                        self.named(Task::Context(context), observer);
                     }
                 }
                 EventKind::Timestamp(_) | EventKind::Cycles(_) | EventKind::Trigger | EventKind::Data(_) => {}
@@ -231,7 +239,7 @@ impl<M> CallStack<M> {
         let function = self.functions.entered(at);
         let Some(top) = self.stack.frames.back() else {
             let found = match function {
-                FunctionId::Unnamed(_) => FunctionId::Unknown,
+                FunctionId::Unnamed(..) => FunctionId::Unknown,
                 known => known,
             };
             self.push(FrameKind::Root, found, Entry::Found, observer);

@@ -91,7 +91,7 @@ impl<M> Stack<M> {
 
     /// The innermost frame of a function since the last exception.
     pub(super) fn innermost(&self, function: FunctionId) -> Option<usize> {
-        if !matches!(function, FunctionId::Named(_)) {
+        if !matches!(function, FunctionId::Named(..)) {
             return None;
         }
         let handler = self.frames.iter().rposition(|frame| frame.kind.is_exception()).unwrap_or(0);

@@ -32,9 +32,9 @@ fn stacks(elements: &[Element]) -> Vec<String> {
         if calls.element(element, &mut Unobserved).is_some() {
             let name = |frame: &Frame<()>| match frame.kind {
                 FrameKind::Exception(Interruption { exception: Some(exception), .. }) => {
-                    format!("[{exception}] {}", frame.function.name(&*code.symbols))
+                    format!("[{exception}] {}", frame.function.name(&code))
                 }
-                _ => frame.function.name(&*code.symbols),
+                _ => frame.function.name(&code),
             };
             found.push(calls.frames().map(name).collect::<Vec<_>>().join(" > "));
         }

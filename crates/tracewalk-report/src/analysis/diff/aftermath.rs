@@ -4,22 +4,22 @@ use std::rc::Rc;
 
 use tracewalk::flow::{Block, Element, EventKind, GapReason};
 use tracewalk::ids::{Address, Exception, Location};
+use tracewalk::program::Scope;
 
 use super::Parting;
 use super::path::{Part, Walk};
-use crate::Code;
 use crate::analysis::call_stack::{FrameKind, FunctionId};
+use crate::{Code, CodePlace};
 
 /// Follows a path up to where it parts from another one, and a little further.
 #[derive(Debug)]
 pub struct Aftermath {
-    code: Rc<Code>,
     walk: Walk,
     parting: Parting,
     /// How many instructions both paths have in common.
     pub common: u64,
     /// The last instruction that both have executed.
-    pub last: Option<Location>,
+    pub last: Option<CodePlace>,
     /// The functions that were running then, outermost first.
     pub stack: Vec<Called>,
     /// What this path did next.
@@ -33,7 +33,7 @@ pub struct Called {
     /// Which one.
     pub function: FunctionId,
     /// The instruction that called it, where one did.
-    pub site: Option<Address>,
+    pub site: Option<CodePlace>,
     /// Set where it handles an exception.
     pub handles: Option<Option<Exception>>,
 }
@@ -44,7 +44,7 @@ pub enum Next {
     /// Instructions ran, the first of them here.
     Ran {
         /// The first one.
-        start: Address,
+        start: CodePlace,
         /// How many, up to where something is known again.
         instructions: u32,
     },
@@ -66,8 +66,7 @@ impl Aftermath {
     #[must_use]
     pub fn new(code: Rc<Code>, ignore_interrupts: bool, parting: Parting) -> Self {
         Self {
-            walk: Walk::new(Rc::clone(&code), ignore_interrupts),
-            code,
+            walk: Walk::new(code, ignore_interrupts),
             parting,
             common: 0,
             last: None,
@@ -114,21 +113,22 @@ impl Aftermath {
         };
         if end == block.end {
             self.common += u64::from(block.instructions);
-            self.last = Some(Location::new(block.last, block.isa));
+            self.last = Some(self.walk.code().place(block.last));
             return;
         }
         // The other path left in the middle of this block, or before it.
         let mut common = 0;
         let mut at = Location::new(block.start, block.isa);
         while at.address < end && common < block.instructions {
-            self.last = Some(at);
-            at.address = self.code.behind(at);
+            self.last = Some(self.walk.code().place(at.address));
+            at.address = self.walk.code().behind(at);
             common += 1;
         }
         self.common += u64::from(common);
         let stack = if common > 0 { self.running() } else { stack };
         self.part(stack);
-        self.next.push(Next::Ran { start: at.address, instructions: block.instructions - common });
+        let start = self.walk.code().place(at.address);
+        self.next.push(Next::Ran { start, instructions: block.instructions - common });
     }
 
     fn part(&mut self, stack: Vec<Called>) {
@@ -138,7 +138,10 @@ impl Aftermath {
 
     fn did(&mut self, element: &Element) {
         let next = match element {
-            Element::Block(block) => Next::Ran { start: block.start, instructions: block.instructions },
+            Element::Block(block) => {
+                let start = self.walk.code().place(block.start);
+                Next::Ran { start, instructions: block.instructions }
+            }
             Element::Event(event) => match event.kind {
                 EventKind::Exception { exception, .. } => Next::Exception(exception),
                 _ => Next::Lost,
@@ -152,10 +155,16 @@ impl Aftermath {
     }
 
     fn running(&self) -> Vec<Called> {
-        let frames = self.walk.frames().map(|frame| Called {
+        // Of very deep recursion the innermost part is enough.
+        let frames = self.walk.frames().rev().take(MOST_FRAMES).collect::<Vec<_>>();
+        let callers = frames.iter().skip(1).map(|frame| Some(frame.function)).chain([None]);
+        let called = frames.iter().zip(callers).map(|(frame, caller)| Called {
             function: frame.function,
             site: match frame.kind {
-                FrameKind::Call { site, .. } => site,
+                FrameKind::Call { site, .. } => {
+                    let scope = caller.map_or(Scope::EVERYWHERE, FunctionId::scope);
+                    site.map(|address| CodePlace { address, scope })
+                }
                 FrameKind::Root | FrameKind::Exception(_) => None,
             },
             handles: match frame.kind {
@@ -163,10 +172,9 @@ impl Aftermath {
                 FrameKind::Root | FrameKind::Call { .. } => None,
             },
         });
-        // Of very deep recursion the innermost part is enough.
-        let mut frames = frames.rev().take(MOST_FRAMES).collect::<Vec<_>>();
-        frames.reverse();
-        frames
+        let mut called = called.collect::<Vec<_>>();
+        called.reverse();
+        called
     }
 }
 

@@ -60,7 +60,9 @@ impl Stretch {
         let longest = self.steps.len().max(other.steps.len());
         let index = (0..longest).find(|index| self.steps.get(*index) != other.steps.get(*index))?;
         let inside = match (self.steps.get(index), other.steps.get(index)) {
-            (Some(Step::Run(a)), Some(Step::Run(b))) if a.start == b.start && a.isa == b.isa => {
+            (Some(Step::Run(a)), Some(Step::Run(b)))
+                if (a.start, a.isa, a.scope) == (b.start, b.isa, b.scope) =>
+            {
                 Some(a.end.min(b.end))
             }
             // One trace may end in the middle of a step; then the other one goes on from its beginning.

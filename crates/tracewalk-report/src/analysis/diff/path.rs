@@ -9,9 +9,10 @@ use std::rc::Rc;
 
 use tracewalk::flow::{Element, EventKind, GapReason};
 use tracewalk::ids::{Address, Exception, Isa};
+use tracewalk::program::Scope;
 
-use crate::Code;
 use crate::analysis::call_stack::{CallStack, Frame, FrameKind, Unobserved, is_synchronous};
+use crate::{Code, CodeInContext};
 
 /// A part of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,6 +36,8 @@ pub struct Run {
     pub end: Address,
     /// Their instruction set.
     pub isa: Isa,
+    /// Whose code they are.
+    pub scope: Scope,
 }
 
 /// Follows flow and tells its steps.
@@ -73,11 +76,12 @@ impl Walk {
                 if in_interrupt {
                     return Part::Apart;
                 }
-                let Some(run) =
-                    self.run.as_mut().filter(|run| run.end == block.start && run.isa == block.isa)
-                else {
+                let scope = self.code().scope_at(block.start);
+                let goes_on =
+                    |run: &&mut Run| (run.end, run.isa, run.scope) == (block.start, block.isa, scope);
+                let Some(run) = self.run.as_mut().filter(goes_on) else {
                     self.finish(complete);
-                    self.run = Some(Run { start: block.start, end: block.end, isa: block.isa });
+                    self.run = Some(Run { start: block.start, end: block.end, isa: block.isa, scope });
                     return Part::OfStep(self.steps);
                 };
                 run.end = block.end;
@@ -116,6 +120,12 @@ impl Walk {
     #[must_use]
     pub const fn steps(&self) -> u64 {
         self.steps
+    }
+
+    /// The program as it is seen in the context at hand.
+    #[must_use]
+    pub const fn code(&self) -> &CodeInContext {
+        self.calls.code()
     }
 
     /// The functions that are running, outermost first.

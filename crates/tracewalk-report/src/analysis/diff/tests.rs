@@ -1,13 +1,19 @@
 use std::rc::Rc;
 
 use super::*;
+use crate::CodePlace;
 use crate::export::samples::{block, event, exception, gap, interrupted, page, pages, returns, taken};
 use tracewalk::directive::BeginReason;
 use tracewalk::flow::{Element, EventKind, GapReason};
 use tracewalk::ids::Exception;
+use tracewalk::program::Scope;
 
 fn at(name: &str, from: u32, to: u32, ending: tracewalk::flow::Ending) -> Element {
     block(page(name) + from, page(name) + to, ending)
+}
+
+fn everywhere(address: u32) -> CodePlace {
+    CodePlace { address: Address(address), scope: Scope::EVERYWHERE }
 }
 
 fn steps(ignore_interrupts: bool, elements: &[Element]) -> Vec<Step> {
@@ -79,8 +85,8 @@ fn paths_part_in_the_middle_of_a_step() {
     let (a, b) = (aftermath(&straight, found), aftermath(&leaves, found));
     assert_eq!((a.common, b.common), (2, 2));
     assert_eq!((a.last, b.last.map(|last| last.address)), (b.last, Some(Address(page("main") + 0x12))));
-    assert_eq!(a.next[0], Next::Ran { start: Address(page("main") + 0x14), instructions: 6 });
-    assert_eq!(b.next, [Next::Ran { start: Address(page("swap")), instructions: 2 }, Next::End]);
+    assert_eq!(a.next[0], Next::Ran { start: everywhere(page("main") + 0x14), instructions: 6 });
+    assert_eq!(b.next, [Next::Ran { start: everywhere(page("swap")), instructions: 2 }, Next::End]);
     assert_eq!(a.stack, b.stack);
 }
 
@@ -101,7 +107,10 @@ fn a_gap_is_a_step_of_its_own() {
     let lost = [at("main", 0x10, 0x14, taken()), gap(GapReason::TraceLost), at("sort", 0, 4, taken())];
     let found = parting(&known, &lost).unwrap();
     assert_eq!(aftermath(&lost, found).next[0], Next::Lost);
-    assert_eq!(aftermath(&known, found).next[0], Next::Ran { start: Address(page("sort")), instructions: 2 });
+    assert_eq!(
+        aftermath(&known, found).next[0],
+        Next::Ran { start: everywhere(page("sort")), instructions: 2 }
+    );
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::export::samples::{block, call, event, exception, gap, interrupted, pa
 use tracewalk::directive::BeginReason;
 use tracewalk::flow::{Element, EventKind};
 use tracewalk::ids::{Address, Isa, Location};
+use tracewalk::program::Scope;
 use tracewalk::span::CaptureOffset;
 
 fn found(elements: &[Element]) -> Activities {
@@ -154,12 +155,12 @@ fn a_function_does_not_take_the_time_of_an_interrupt() {
         at("sort", 2, 4, returns()),
         at("main", 0x14, 0x16, taken()),
     ]);
-    let sort = &activities.functions[&FunctionId::Named(Address(page("sort")))];
+    let sort = &activities.functions[&FunctionId::Named(Address(page("sort")), Scope::EVERYWHERE)];
     assert_eq!(
         (sort.count, sort.with_preemption.max(), sort.without_preemption.max()),
         (1, Some(4), Some(2))
     );
-    let main = &activities.functions[&FunctionId::Named(Address(page("main")))];
+    let main = &activities.functions[&FunctionId::Named(Address(page("main")), Scope::EVERYWHERE)];
     assert_eq!((main.count, main.cut, main.with_preemption.max()), (0, 1, None));
 }
 

@@ -17,6 +17,7 @@ mod tree;
 use std::collections::{BTreeMap, HashMap};
 
 use tracewalk::ids::{Address, Exception, Isa};
+use tracewalk::program::Scope;
 
 use super::call_stack::{Evidence, FunctionId, Piece, Task};
 use super::clock::{Cost, Unit};
@@ -170,6 +171,14 @@ impl Profile {
         self.nodes.push(Node { parent, kind, calls: 0 });
         self.index.insert((parent, kind), id);
         id
+    }
+
+    /// Whose the code of a chain's innermost function is.
+    fn scope_of(&self, node: NodeId) -> Option<Scope> {
+        match self.nodes.get(node.index())?.kind {
+            NodeKind::Function { function, .. } => Some(function.scope()),
+            NodeKind::Task(_) | NodeKind::Exception(_) => None,
+        }
     }
 
     fn count_calls(&mut self, node: NodeId, calls: u64) {

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use tracewalk::ids::{Address, ContextId, Exception, Location};
-use tracewalk::program::{Scope, ViewId};
+use tracewalk::ids::{Address, Exception, Location};
+use tracewalk::program::Scope;
 
 use super::{Node, NodeKind, PieceCost, Profile};
-use crate::Code;
 use crate::analysis::call_stack::{FunctionId, Task};
 use crate::analysis::clock::Cost;
+use crate::{Code, CodePlace};
 
 /// A profile as a tree: each node is a function and the chain of calls in which it ran.
 #[derive(Clone, Debug)]
@@ -54,6 +54,8 @@ pub struct Label {
     pub name: String,
     /// Where a function begins, or was entered.
     pub address: Option<Address>,
+    /// In which contexts its code is visible there.
+    pub scope: Scope,
     /// Where in the source a function begins.
     pub place: Option<Place>,
 }
@@ -93,8 +95,7 @@ pub struct TreeOptions {
 enum LabelKey {
     Task(Task),
     Exception(Option<Exception>),
-    /// Functions of different programs may start at the same address.
-    Function(FunctionId, Scope),
+    Function(FunctionId),
     Inlined(Rc<str>),
 }
 
@@ -112,8 +113,7 @@ struct Sources<'a> {
     code: &'a Code,
     options: TreeOptions,
     files: HashMap<String, Rc<str>>,
-    known: HashMap<(ViewId, Address), Rc<Source>>,
-    context_id: Option<ContextId>,
+    known: HashMap<CodePlace, Rc<Source>>,
 }
 
 impl Tree {
@@ -126,25 +126,17 @@ impl Tree {
             index: HashMap::new(),
             label_index: HashMap::new(),
         };
-        let mut sources =
-            Sources { code, options, files: HashMap::new(), known: HashMap::new(), context_id: None };
+        let mut sources = Sources { code, options, files: HashMap::new(), known: HashMap::new() };
         let is_task = |node: &&Node| matches!(node.kind, NodeKind::Task(_));
         let tasks = profile.nodes.iter().filter(is_task).count() > 1;
         // The tree's node of each of the profile's; `None` for a task that is left out.
         let mut nodes: Vec<Option<usize>> = Vec::with_capacity(profile.nodes.len());
-        // The context ID that each of the profile's nodes ran under.
-        let mut contexts: Vec<Option<ContextId>> = Vec::with_capacity(profile.nodes.len());
         for node in &profile.nodes {
-            let outside = node.parent.and_then(|parent| contexts.get(parent.index()).copied().flatten());
-            sources.context_id = match node.kind {
-                NodeKind::Task(Task::Context(id)) => Some(id),
-                _ => outside,
-            };
-            contexts.push(sources.context_id);
             let mut parent = node.parent.and_then(|parent| nodes.get(parent.index()).copied().flatten());
             let mut place = None;
             if let (NodeKind::Function { site: Some(site), .. }, Some(outside)) = (node.kind, parent) {
-                let source = sources.at(site);
+                let scope = node.parent.and_then(|caller| profile.scope_of(caller));
+                let source = sources.at(CodePlace { address: site, scope: scope.unwrap_or_default() });
                 parent = Some(tree.inlined(outside, &source));
                 place = source.place.clone().filter(|_| options.sites);
             }
@@ -160,8 +152,8 @@ impl Tree {
         }
         for entry in &profile.entries {
             if let Some(Some(node)) = nodes.get(entry.node.index()) {
-                sources.context_id = contexts.get(entry.node.index()).copied().flatten();
-                tree.spend(*node, entry, &mut sources);
+                let scope = profile.scope_of(entry.node).unwrap_or_default();
+                tree.spend(*node, entry, scope, &mut sources);
             }
         }
         tree.add_up();
@@ -227,29 +219,26 @@ impl Tree {
     }
 
     fn label(&mut self, kind: NodeKind, sources: &mut Sources<'_>) -> LabelId {
-        let code = sources.code();
         let (key, label) = match kind {
             NodeKind::Task(task) => (LabelKey::Task(task), Label::plain(LabelKind::Task, task.to_string())),
             NodeKind::Exception(exception) => {
                 let name = exception.map_or_else(
                     || "an exception".to_owned(),
-                    |exception| code.interrupts.name_or_number(exception).into_owned(),
+                    |exception| sources.code.interrupts.name_or_number(exception).into_owned(),
                 );
                 (LabelKey::Exception(exception), Label::plain(LabelKind::Exception, name))
             }
             NodeKind::Function { function, .. } => {
-                let address = function.address();
-                let scope = address.map_or(Scope::EVERYWHERE, |at| sources.scope_at(at));
-                if let Some(known) = self.label_index.get(&LabelKey::Function(function, scope)) {
+                if let Some(known) = self.label_index.get(&LabelKey::Function(function)) {
                     return *known;
                 }
-                let frames = address.map(|at| code.symbols.frames(at)).unwrap_or_default();
+                let (address, scope) = (function.address(), function.scope());
+                let symbols = &sources.code.in_scope(scope).symbols;
+                let frames = address.map(|at| symbols.frames(at)).unwrap_or_default();
                 let place = frames.last().and_then(|frame| sources.place(frame));
-                let name = function.name(&*code.symbols);
-                (
-                    LabelKey::Function(function, scope),
-                    Label { kind: LabelKind::Function, name, address, place },
-                )
+                let name = function.name(sources.code);
+                let label = Label { kind: LabelKind::Function, name, address, scope, place };
+                (LabelKey::Function(function), label)
             }
         };
         self.labelled(key, label)
@@ -291,18 +280,18 @@ impl Tree {
     }
 
     /// Spends the cost of a piece of code on its instructions, as evenly as whole numbers allow.
-    fn spend(&mut self, node: usize, entry: &PieceCost, sources: &mut Sources<'_>) {
+    fn spend(&mut self, node: usize, entry: &PieceCost, scope: Scope, sources: &mut Sources<'_>) {
         let piece = entry.piece;
         let instructions = u64::from(piece.instructions.max(1));
         let mut at = Location::new(piece.start, piece.isa);
         for index in 0..instructions {
-            let source = sources.at(at.address);
+            let source = sources.at(CodePlace { address: at.address, scope });
             let innermost = self.inlined(node, &source);
             let share = entry.cost.share(index, 1, instructions);
             let innermost = &mut self.nodes[innermost];
             innermost.own += share;
             *innermost.lines.entry(source.place.clone()).or_default() += share;
-            at.address = sources.code().behind(at);
+            at.address = sources.code.in_scope(scope).behind(at);
         }
     }
 
@@ -332,7 +321,7 @@ impl LabelId {
 
 impl Label {
     const fn plain(kind: LabelKind, name: String) -> Self {
-        Self { kind, name, address: None, place: None }
+        Self { kind, name, address: None, scope: Scope::EVERYWHERE, place: None }
     }
 
     /// The name, with a mark where it is not that of a function of the program: `[SysTick]`, `clamp (inlined)`.
@@ -356,22 +345,11 @@ impl Place {
 }
 
 impl<'a> Sources<'a> {
-    /// The program as it is seen in the context at hand.
-    fn code(&self) -> &'a Code {
-        self.code.in_context(self.context_id, None)
-    }
-
-    /// Whose the code at `address` is.
-    fn scope_at(&self, address: Address) -> Scope {
-        self.code.program.scope_at(self.context_id, None, address)
-    }
-
-    fn at(&mut self, address: Address) -> Rc<Source> {
-        let key = (self.code.program.view_in(self.context_id, None), address);
-        if let Some(known) = self.known.get(&key) {
+    fn at(&mut self, at: CodePlace) -> Rc<Source> {
+        if let Some(known) = self.known.get(&at) {
             return Rc::clone(known);
         }
-        let frames = self.code().symbols.frames(address);
+        let frames = self.code.in_scope(at.scope).symbols.frames(at.address);
         let mut source =
             Source { place: frames.first().and_then(|frame| self.place(frame)), inlined: Vec::new() };
         if self.options.inlined {
@@ -384,7 +362,7 @@ impl<'a> Sources<'a> {
             }
         }
         let source = Rc::new(source);
-        self.known.insert(key, Rc::clone(&source));
+        self.known.insert(at, Rc::clone(&source));
         source
     }
 

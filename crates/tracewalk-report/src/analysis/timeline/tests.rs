@@ -4,6 +4,7 @@ use crate::analysis::window::Position;
 use crate::export::samples::{block, call, event, exception, gap, interrupted, page, pages, returns, taken};
 use tracewalk::directive::BeginReason;
 use tracewalk::ids::{Address, ContextId, Exception, Isa, Location, SecurityState};
+use tracewalk::program::Scope;
 
 const INSTRUCTIONS: Scale = Scale { unit: Unit::Instructions, counts_cycles: false, frequency: None };
 const CYCLES: Scale = Scale { unit: Unit::Cycles, counts_cycles: true, frequency: None };
@@ -18,7 +19,7 @@ fn lines_on(scale: &Scale, window: Window, elements: &[Element]) -> Vec<String> 
         let what = match change {
             Change::Begin(Span { track, what, start, .. }) => {
                 let name = match what {
-                    What::Function { function, .. } => function.name(&*code.symbols),
+                    What::Function { function, .. } => function.name(&code),
                     What::Exception(it) => format!("exception {}", it.exception.map_or(0, Exception::number)),
                     What::Task(task) => task.to_string(),
                     What::Gap(why) => why.to_string(),
@@ -217,7 +218,8 @@ fn exceptions_of_a_task_that_does_not_run_are_cut_and_go_on_with_it() {
         "6 Exception(Some(M(11))) - Returned",
     ];
     assert_eq!(svc, expected);
-    assert!(found.contains(&"3 Task(Context(ContextId(2))) + task_b Earlier".to_owned()), "{found:#?}");
+    let task = Track::Task(Task::Context(Scope::context(ContextId(2))));
+    assert!(found.contains(&format!("3 {task:?} + task_b Earlier")), "{found:#?}");
 }
 
 #[test]

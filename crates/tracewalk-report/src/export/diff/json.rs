@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
-use tracewalk::ids::{Address, Exception, TraceId};
+use tracewalk::ids::{Exception, TraceId};
+use tracewalk::program::Scope;
 
 use super::text::{line, next_text};
 use super::{DiffReport, FunctionDiff, SourceDiff};
-use crate::Code;
 use crate::analysis::clock::Cost;
 use crate::analysis::diff::{Aftermath, Next};
+use crate::{Code, CodePlace};
 
 /// The version of the document's shape. A field that is added does not change it.
 const VERSION: u32 = 1;
@@ -135,7 +136,7 @@ impl<'a> SourceJson<'a> {
     fn of(source: &'a SourceDiff) -> Self {
         let divergence = source.parting.as_ref().map(|[a, b]| DivergenceJson {
             behind: a.common,
-            last: a.last.map(|last| PlaceJson::of(&source.code[0], last.address)),
+            last: a.last.map(|last| PlaceJson::of(&source.code[0], last)),
             a: SideJson::of(a, &source.code[0]),
             b: SideJson::of(b, &source.code[1]),
         });
@@ -175,21 +176,23 @@ fn named<'a>(files: impl Iterator<Item = FileJson<'a>>) -> Vec<FileJson<'a>> {
 impl SideJson {
     fn of(side: &Aftermath, code: &Code) -> Self {
         let frames = side.stack.iter().rev().map(|called| FrameJson {
-            function: called.function.name(&*code.symbols),
+            function: called.function.name(code),
             called_at: called.site.map(|site| PlaceJson::of(code, site)),
             handles: called.handles.flatten().map(Exception::number),
         });
         let next = side.next.iter().map(|next| {
-            let (what, address, instructions, exception) = match *next {
+            let (what, place, instructions, exception) = match *next {
                 Next::Ran { start, instructions } => ("run", Some(start), Some(instructions), None),
                 Next::Exception(exception) => ("exception", None, None, exception),
                 Next::Lost => ("lost", None, None, None),
-                Next::Missing(at) => ("no_code", Some(at), None, None),
+                Next::Missing(address) => {
+                    ("no_code", Some(CodePlace { address, scope: Scope::EVERYWHERE }), None, None)
+                }
                 Next::End => ("end", None, None, None),
             };
             NextJson {
                 what,
-                place: address.map(|address| PlaceJson::of(code, address)),
+                place: place.map(|place| PlaceJson::of(code, place)),
                 instructions,
                 exception: exception.map(Exception::number),
                 text: next_text(code, next),
@@ -200,10 +203,11 @@ impl SideJson {
 }
 
 impl PlaceJson {
-    fn of(code: &Code, address: Address) -> Self {
-        let (file, line) = line(code, address).unzip();
-        let function = code.symbols.function(address).map(|function| function.name.to_owned());
-        Self { address: address.to_string(), function, file, line }
+    fn of(code: &Code, place: CodePlace) -> Self {
+        let (file, line) = line(code, place).unzip();
+        let function = code.in_scope(place.scope).symbols.function(place.address);
+        let function = function.map(|function| function.name.to_owned());
+        Self { address: place.address.to_string(), function, file, line }
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use tracewalk::ids::{Address, TraceId};
+use tracewalk::program::Scope;
 
 use crate::Code;
 use crate::analysis::clock::{Cost, Unit};
@@ -97,7 +98,7 @@ impl FunctionDiff {
                 time: part(Unit::Time),
             }
         };
-        let mut found = BTreeMap::<(Option<Address>, String), Self>::new();
+        let mut found = BTreeMap::<(Option<Address>, Scope, String), Self>::new();
         for (index, (profile, code)) in profiles.into_iter().enumerate() {
             let tree = Tree::of(profile, code, TreeOptions { inlined: false, sites: false });
             for function in tree.functions(|cost| cost.instructions) {
@@ -105,13 +106,14 @@ impl FunctionDiff {
                 if label.kind != LabelKind::Function {
                     continue;
                 }
-                let entry = found.entry((label.address, label.name.clone())).or_insert_with(|| Self {
-                    name: label.name.clone(),
-                    address: label.address,
-                    calls: [0; 2],
-                    own: [Cost::default(); 2],
-                    total: [Cost::default(); 2],
-                });
+                let entry =
+                    found.entry((label.address, label.scope, label.name.clone())).or_insert_with(|| Self {
+                        name: label.name.clone(),
+                        address: label.address,
+                        calls: [0; 2],
+                        own: [Cost::default(); 2],
+                        total: [Cost::default(); 2],
+                    });
                 entry.calls[index] += function.calls;
                 entry.own[index] += known(function.own);
                 entry.total[index] += known(function.total);

@@ -2,14 +2,12 @@
 
 use std::io::{self, Write};
 
-use tracewalk::ids::Address;
-
 use super::{DiffReport, SourceDiff};
 use crate::analysis::clock::Unit;
 use crate::analysis::coverage::FileDifference;
 use crate::analysis::diff::{Aftermath, Called, Next};
 use crate::export::text::address_and_name;
-use crate::{Code, Palette};
+use crate::{Code, CodePlace, Palette};
 
 /// Writes what differs; nothing where nothing does.
 pub fn write_diff_text(out: &mut dyn Write, report: &DiffReport, palette: &Palette) -> io::Result<()> {
@@ -36,7 +34,7 @@ fn parting(out: &mut dyn Write, source: &SourceDiff, palette: &Palette) -> io::R
     let problem = palette.problem;
     match a.last {
         Some(last) => {
-            let place = place(code, last.address);
+            let place = place(code, last);
             writeln!(
                 out,
                 "\n{problem}the paths part behind {} instructions, at {place}{problem:#}",
@@ -70,7 +68,7 @@ fn stack(
     writeln!(out, "  the stack {whose}, innermost first:")?;
     for called in stack.iter().rev() {
         let style = palette.function;
-        let name = called.function.name(&*code.symbols);
+        let name = called.function.name(code);
         let from = match (called.handles, called.site) {
             (Some(exception), _) => format!("  handles {}", exception_name(code, exception)),
             (None, Some(site)) => format!("  called at {}", place(code, site)),
@@ -111,9 +109,9 @@ pub(super) fn exception_name(code: &Code, exception: Option<tracewalk::ids::Exce
 }
 
 /// `0x08000316 <main+0x16> main.c:12`
-fn place(code: &Code, address: Address) -> String {
-    let mut text = address_and_name(&*code.symbols, address);
-    if let Some((file, line)) = line(code, address) {
+fn place(code: &Code, place: CodePlace) -> String {
+    let mut text = address_and_name(&*code.in_scope(place.scope).symbols, place.address);
+    if let Some((file, line)) = line(code, place) {
         let name = file.rsplit(['/', '\\']).next().unwrap_or(&file);
         text.push_str(&format!(" {name}:{line}"));
     }
@@ -121,8 +119,8 @@ fn place(code: &Code, address: Address) -> String {
 }
 
 /// The source line of an instruction.
-pub(super) fn line(code: &Code, address: Address) -> Option<(String, u32)> {
-    let frame = code.symbols.frames(address).into_iter().next()?;
+pub(super) fn line(code: &Code, place: CodePlace) -> Option<(String, u32)> {
+    let frame = code.in_scope(place.scope).symbols.frames(place.address).into_iter().next()?;
     Some((frame.file?, frame.line?))
 }
 

@@ -95,7 +95,7 @@ fn rows<'a>(code: &'a Code, activities: &'a Activities) -> impl Iterator<Item = 
         Row { name, exception, function: None, activity }
     });
     let functions = activities.functions.iter().map(|(&function, activity)| Row {
-        name: function.name(&*code.symbols),
+        name: function.name(code),
         exception: None,
         function: Some(function),
         activity,

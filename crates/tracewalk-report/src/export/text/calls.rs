@@ -155,10 +155,9 @@ impl<W: Write> Printer<W> {
     fn entry_line(&self, frame: &Frame<Open>) -> String {
         let Palette { function, quiet, .. } = self.options.palette;
         let margin = indent(frame.mark.depth);
-        let symbols = &*self.code.symbols;
         let name = match frame.function {
             FunctionId::Missing(entry) => entry.to_string(),
-            function => function.name(symbols),
+            function => function.name(self.code.whole()),
         };
         let mut line = format!("{:margin$}{function}{name}{function:#}", "");
         let entry = frame.mark.entry.or(frame.function.address());
@@ -166,6 +165,7 @@ impl<W: Write> Printer<W> {
         if let Some(offset) = offset.filter(|offset| *offset != 0) {
             line.push_str(&format!("+0x{offset:x}"));
         }
+        let symbols = &self.code.whole().in_scope(frame.function.scope()).symbols;
         let frames = entry.map(|entry| symbols.frames(entry)).unwrap_or_default();
         if let Some((file, number)) =
             frames.first().and_then(|frame| Some((frame.file.as_deref()?, frame.line?)))
@@ -292,7 +292,7 @@ impl<W: Write> Observer for Printer<W> {
             self.leaf_line(format!("{line}  {quiet}{count}{quiet:#}"));
         } else if how != Left::Lost {
             let margin = indent(depth);
-            let name = frame.function.name(&*self.code.symbols);
+            let name = frame.function.name(self.code.whole());
             let unwound = if how == Left::Unwound { ", unwound" } else { "" };
             self.line(&format!("{:margin$}{quiet}└ {name}  {count}{unwound}{quiet:#}", ""));
         }

@@ -26,7 +26,7 @@ impl Names {
         match what {
             What::Function { function, .. } => {
                 let code = &self.code;
-                let name = || function.name(&*code.symbols).into();
+                let name = || function.name(code).into();
                 Rc::clone(self.functions.entry(*function).or_insert_with(name))
             }
             What::Exception(interruption) => self.exception(interruption.exception).into(),
