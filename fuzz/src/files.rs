@@ -10,7 +10,14 @@ use tracewalk_input::capture::wire::{self, Recording, Role, Wire, WireOptions};
 use tracewalk_input::capture::{Capture, CaptureError};
 use tracewalk_input::image::{Image, ImageKind, Memory};
 use tracewalk_input::symbols::Symbols;
-use tracewalk_report::analysis::coverage::{Coverage, Tracefile};
+use tracewalk_report::analysis::clock::Unit;
+use tracewalk_report::analysis::coverage::{ProgramCoverage, Tracefile};
+use tracewalk_report::analysis::interrupts::ProgramActivities;
+use tracewalk_report::analysis::profile::ProgramProfiles;
+use tracewalk_report::analysis::programs::{Programs, SourceId};
+use tracewalk_report::analysis::saved::Save;
+use tracewalk_report::analysis::timeline::Scale;
+use tracewalk_report::{Code, Palette, Section, export};
 
 use crate::input::Input;
 
@@ -139,21 +146,75 @@ pub fn dump(data: &[u8]) {
     }
 }
 
-/// Saved coverage, and LCOV tracefiles.
+/// What was saved, of one kind.
+fn saved_as<T: Save>(text: &str) -> Option<Programs<T>> {
+    let found = match Programs::<T>::read(text) {
+        Ok(found) => found,
+        Err(error) => {
+            is_sentence(&error.to_string());
+            return None;
+        }
+    };
+    let mut saved = Vec::new();
+    found.save(&mut saved).expect("memory takes everything");
+    let saved = String::from_utf8(saved).expect("what is saved is text");
+    let again = Programs::<T>::read(&saved).expect("what was saved can be read");
+    let mut twice = Vec::new();
+    again.save(&mut twice).expect("memory takes everything");
+    assert_eq!(saved.as_bytes(), twice, "saving what was saved changes it");
+    // What a file holds adds up with itself.
+    let mut sum = again;
+    sum.merge(found.clone()).expect("it is of the same programs");
+    Some(found)
+}
+
+/// Saved coverage, profiles and figures of interrupts, in every format that the last two are shown in.
+pub fn saved(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    saved_as::<ProgramCoverage>(&text);
+    let section = |source: &SourceId| Section {
+        id: source.id,
+        protocol: source.protocol,
+        code: Code::unknown().into(),
+    };
+    let mut out = std::io::sink();
+    for program in
+        saved_as::<ProgramProfiles>(&text).into_iter().flat_map(|found| found.programs.into_values())
+    {
+        let sources = program.sources.iter().map(|(source, profile)| (section(source), profile.in_order()));
+        let sources = sources.collect::<Vec<_>>();
+        let unit = export::best_unit(sources.iter().map(|(_, profile)| profile));
+        let name = "fuzz".to_owned();
+        let report = export::ProfileReport { sources, name, unit, frequency: Some(1e6), inlined: true };
+        for write in [
+            export::write_folded,
+            export::write_callgrind,
+            export::write_flamegraph,
+            export::write_pprof,
+            export::write_speedscope,
+            export::write_firefox,
+        ] {
+            write(&mut out, &report).expect("nobody refuses it");
+        }
+        let table = export::ProfileTable::Calls;
+        let options = export::ProfileTextOptions { palette: Palette::PLAIN, table, rows: None };
+        export::write_profile_text(&mut out, &report, &options).expect("nobody refuses it");
+    }
+    for program in
+        saved_as::<ProgramActivities>(&text).into_iter().flat_map(|found| found.programs.into_values())
+    {
+        let sources = program.sources.iter().map(|(source, found)| (section(source), found.clone()));
+        let scale = Scale { unit: Unit::Cycles, counts_cycles: true, frequency: None };
+        let report = export::InterruptReport { scale, sources: sources.collect() };
+        export::write_interrupts_text(&mut out, &report, &Palette::PLAIN).expect("nobody refuses it");
+        export::write_interrupts_csv(&mut out, &report).expect("nobody refuses it");
+        export::write_interrupts_json(&mut out, &report).expect("nobody refuses it");
+    }
+}
+
+/// LCOV tracefiles.
 pub fn coverage(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    match Coverage::read(&text) {
-        Ok(collected) => {
-            let mut saved = Vec::new();
-            collected.save(&mut saved).expect("memory takes everything");
-            let saved = String::from_utf8(saved).expect("what is saved is text");
-            let again = Coverage::read(&saved).expect("what was saved can be read");
-            let mut twice = Vec::new();
-            again.save(&mut twice).expect("memory takes everything");
-            assert_eq!(saved.as_bytes(), twice, "saving what was saved changes it");
-        }
-        Err(error) => is_sentence(&error.to_string()),
-    }
     if let Err(error) = Tracefile::read(&text) {
         is_sentence(&error.to_string());
     }

@@ -12,7 +12,7 @@ mod input;
 mod packets;
 mod path;
 
-pub use files::{coverage, description, dump, elf, recording, snapshot, svd};
+pub use files::{coverage, description, dump, elf, recording, saved, snapshot, svd};
 pub use flow::flow;
 pub use frames::frames;
 pub use packets::{etmv3, mtb, pft};

@@ -22,7 +22,7 @@ pub(crate) use coverage::{Coverage, CoverageFormat, Limit, Merge};
 pub(crate) use diff::{Diff, DiffFormat};
 pub(crate) use profile::{Calls, CostChoice, Fold, FollowArgs, Profile, ProfileFormat, ProfileRows};
 pub(crate) use recording::RecordingArgs;
-pub(crate) use timeline::{AxisArgs, Interrupts, InterruptsFormat, Timeline, TimelineFormat};
+pub(crate) use timeline::{Interrupts, InterruptsFormat, Timeline, TimelineFormat};
 pub(crate) use window::WindowArgs;
 
 const STYLES: Styles = Styles::styled()
@@ -126,7 +126,7 @@ pub(crate) enum Command {
     /// Report what differs between two captures of one program: where their paths part, functions, coverage.
     #[command(after_long_help = diff::DIFF_EXAMPLES)]
     Diff(Box<Diff>),
-    /// Put saved coverage of several runs together.
+    /// Put saved coverage, profiles or figures of interrupts of several runs together.
     Merge(Merge),
     /// Write a capture.toml that says all that the options say and that was found out.
     #[command(after_help = EXIT_STATUS)]

@@ -112,9 +112,9 @@ pub(crate) fn read_from(mut reader: impl Read, limit: u64) -> Result<Bytes, File
 /// How much is read at once.
 const PIECE: u64 = 1 << 16;
 
-/// The text of the file at `path`.
-pub(crate) fn read_text(path: &Path) -> Result<String, FileProblem> {
-    let bytes = read(path, LONGEST_TEXT)?;
+/// The text of the file at `path`, of at most `limit` bytes.
+pub fn read_text(path: &Path, limit: u64) -> Result<String, FileProblem> {
+    let bytes = read(path, limit)?;
     let text =
         std::str::from_utf8(&bytes).map_err(|error| FileProblem::NotText { offset: error.valid_up_to() })?;
     // Some Windows editors start a file with a byte order mark.

@@ -32,6 +32,6 @@ pub mod svd;
 pub mod symbols;
 
 pub use bytes::Bytes;
-pub use file::FileProblem;
+pub use file::{FileProblem, read_text};
 pub use origin::{Origin, Stated};
 pub use paths::PathProblem;

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use globset::{GlobBuilder, GlobMatcher};
 use tracewalk_report::analysis::coverage::Metric;
 
-use super::{CaptureArgs, WorkArgs};
+use super::{FollowArgs, WorkArgs};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -30,19 +30,11 @@ Exit status:
 #[derive(Args, Debug)]
 pub(crate) struct Coverage {
     #[command(flatten)]
-    pub(crate) capture: CaptureArgs,
+    pub(crate) follow: FollowArgs,
 
     /// Further captures of the same program. Files saved by --save can stand in the place of captures.
     #[arg(value_name = "CAPTURE", value_hint = ValueHint::AnyPath)]
     pub(crate) more: Vec<PathBuf>,
-
-    /// Follow the image even where the trace contradicts it all the time.
-    #[arg(long, help_heading = "Program")]
-    pub(crate) trust_image: bool,
-
-    /// Where else to look for source files; can be given several times.
-    #[arg(long = "source-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Program")]
-    pub(crate) source_dirs: Vec<PathBuf>,
 
     /// Only source files whose paths match, like `src/**`; can be given several times. A pattern may match at any folder,
     /// unless it starts with /.
@@ -92,12 +84,12 @@ pub(crate) struct Coverage {
 
 #[derive(Args, Debug)]
 pub(crate) struct Merge {
-    /// Files saved by `tracewalk coverage --save`, all of the same program.
-    #[arg(required = true, value_name = "PART.twcov", value_hint = ValueHint::FilePath)]
+    /// Files saved by --save of `coverage`, `profile` or `interrupts`: all of one kind, and of the same program.
+    #[arg(required = true, value_name = "PART", value_hint = ValueHint::FilePath)]
     pub(crate) parts: Vec<PathBuf>,
 
     /// Where to write what they say together; standard output without it.
-    #[arg(short, long, value_name = "FILE.twcov", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 }
 
@@ -121,13 +113,6 @@ pub(crate) enum CoverageFormat {
 pub(crate) struct Limit {
     pub(crate) metric: Metric,
     pub(crate) percent: f64,
-}
-
-impl Coverage {
-    /// The captures and saved files that are named.
-    pub(crate) fn captures(&self) -> impl Iterator<Item = &PathBuf> {
-        std::iter::once(&self.capture.capture).chain(&self.more)
-    }
 }
 
 fn limit(text: &str) -> Result<Limit, String> {

@@ -16,6 +16,10 @@ Examples:
       the 20 lines that cost most
   tracewalk profile run1.bin run2.bin --image fw.elf
       two captures of the same program together
+  tracewalk profile run1.bin --image fw.elf --save run1.twprof
+  tracewalk merge run1.twprof run2.twprof -o all.twprof
+  tracewalk profile all.twprof --image fw.elf --format flamegraph -o profile.svg
+      runs on several boards, put together later
   tracewalk profile capture.toml --cost time --frequency 1GHz --format pprof -o profile.pb.gz
       in seconds, by the timestamps of a counter at 1 GHz, for pprof
 
@@ -58,7 +62,8 @@ pub(crate) struct Profile {
     #[command(flatten)]
     pub(crate) follow: FollowArgs,
 
-    /// Further captures of the same program: their costs are added up.
+    /// Further captures of the same program: their costs are added up. Files saved by --save can stand in the place of
+    /// captures.
     #[arg(value_name = "CAPTURE", value_hint = ValueHint::AnyPath)]
     pub(crate) more: Vec<PathBuf>,
 
@@ -85,13 +90,17 @@ pub(crate) struct Profile {
     #[arg(long, value_name = "N", help_heading = "Output")]
     pub(crate) rows: Option<usize>,
 
-    /// The output format.
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub(crate) format: ProfileFormat,
+    /// The output format; `text` without it, or nothing with --save.
+    #[arg(long, value_enum, help_heading = "Output")]
+    pub(crate) format: Option<ProfileFormat>,
 
     /// Where to write the output; standard output without it.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
+
+    /// Save the profile, to be merged and shown later.
+    #[arg(long, value_name = "FILE.twprof", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) save: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) work: WorkArgs,

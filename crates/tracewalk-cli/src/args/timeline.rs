@@ -28,6 +28,12 @@ Examples:
       how often each exception was taken and how long it took, by the chip's names
   tracewalk interrupts capture.toml --axis cycles --frequency 72MHz --functions --format csv -o times.csv
       in seconds, of functions as well, for a spreadsheet
+  tracewalk interrupts run1.bin run2.bin --image fw.elf
+      two captures of the same program together
+  tracewalk interrupts run1.bin --image fw.elf --axis cycles --save run1.twirq
+  tracewalk merge run1.twirq run2.twirq -o all.twirq
+  tracewalk interrupts all.twirq --image fw.elf
+      runs on several boards, put together later
 
 Exit status:
   0  everything was decoded
@@ -74,17 +80,25 @@ pub(crate) struct Interrupts {
     #[command(flatten)]
     pub(crate) axis: AxisArgs,
 
+    /// Further captures of the same program. Files saved by --save can stand in the place of captures.
+    #[arg(value_name = "CAPTURE", value_hint = ValueHint::AnyPath)]
+    pub(crate) more: Vec<PathBuf>,
+
     /// Say the same of functions.
     #[arg(long, help_heading = "Output")]
     pub(crate) functions: bool,
 
-    /// The output format.
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub(crate) format: InterruptsFormat,
+    /// The output format; `text` without it, or nothing with --save.
+    #[arg(long, value_enum, help_heading = "Output")]
+    pub(crate) format: Option<InterruptsFormat>,
 
     /// Where to write the output; standard output without it.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
+
+    /// Save the figures, to be merged and shown later.
+    #[arg(long, value_name = "FILE.twirq", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) save: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) work: WorkArgs,

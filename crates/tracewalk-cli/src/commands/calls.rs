@@ -4,6 +4,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use tracewalk_report::analysis::Statistics;
+use tracewalk_report::analysis::profile::Profile;
 use tracewalk_report::export::{
     CallChainsOptions, CallTree, CallTreeOptions, Export, ProfileReport, best_unit, write_call_chains,
 };
@@ -30,8 +31,9 @@ pub(crate) fn run(args: &Calls, messages: &Messages) -> Result<(), Failure> {
 
 /// In the order in which they ran.
 fn tree(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
-    let mut work = Work::open(&args.follow.capture, messages)?;
+    let mut work = Work::open_live(&args.follow.capture, messages)?;
     let mut out = standard_output();
+    work.show_at_once(&out);
     let options = CallTreeOptions {
         palette: palette(),
         depth: args.depth,
@@ -40,11 +42,10 @@ fn tree(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
     };
     let mut tree = CallTree::new(&mut out, options);
     tree.begin()?;
-    let mut total = Statistics::default();
-    for job in work.jobs.clone() {
-        let code = work.code(&job, Some(&args.follow.source_dirs), messages)?;
-        total.add(&follow::source(&work, &job, code, args.follow.trust_image, &mut tree, messages)?);
-    }
+    let trust_image = args.follow.trust_image;
+    let total = follow::all_sources(&mut work, &args.follow, messages, |work, job, code| {
+        follow::source(work, job, code, trust_image, &mut tree, messages)
+    })?;
     drop(tree);
     out.flush()?;
     Ok(total)
@@ -52,7 +53,9 @@ fn tree(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
 
 /// Added up by chains of calls.
 fn chains(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
-    let (sources, total) = profile::record(&args.follow, args.window.window(), messages)?;
+    let gathered = profile::gather(&args.follow, &[], args.window.window(), messages)?;
+    // What one function called stands in the order in which it was first called.
+    let sources = profile::sources(&gathered, Profile::clone)?;
     let report = ProfileReport {
         unit: best_unit(sources.iter().map(|(_, profile)| profile)),
         sources,
@@ -63,5 +66,5 @@ fn chains(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
     let mut out = standard_output();
     write_call_chains(&mut out, &report, &CallChainsOptions { palette: palette(), depth: args.depth })?;
     out.flush()?;
-    Ok(total)
+    Ok(gathered.statistics)
 }

@@ -7,29 +7,30 @@ use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tracewalk_report::Palette;
-use tracewalk_report::analysis::coverage::{Difference, Metric, ProgramInput, Report, Tally, Tracefile};
+use tracewalk_report::analysis::coverage::{
+    Difference, Metric, ProgramCoverage, ProgramInput, Report, Tally, Tracefile,
+};
 use tracewalk_report::export::{
     CoverageTextOptions, write_cobertura, write_coverage_html, write_coverage_json, write_coverage_text,
     write_lcov,
 };
 use tracewalk_report::symbols::SourceFile;
 
+use super::gather::{Gathered, read_text};
 use super::print_statistics;
 use crate::args::{Coverage, CoverageFormat, Limit};
 use crate::failure::Failure;
 use crate::messages::{Messages, counted};
 use crate::output::{palette, terminal_width, write_to};
 
-use gather::Gathered;
-pub(super) use gather::read_part;
 use selection::Selection;
 
 /// Reports what ran, saves it, and checks it.
 pub(crate) fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
-    let gathered = Gathered::from(args, messages)?;
+    let gathered = gather::gather(args, messages)?;
     if let Some(file) = &args.save {
-        write_to(Some(file), |out| gathered.coverage.save(out))?;
+        write_to(Some(file), |out| gathered.found.save(out))?;
     }
     let format = args.format.or(args.save.is_none().then_some(CoverageFormat::Text));
     if format.is_some() || !args.fail_under.is_empty() || args.diff.is_some() {
@@ -41,8 +42,12 @@ pub(crate) fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
     Ok(())
 }
 
-fn report(args: &Coverage, format: Option<CoverageFormat>, gathered: &Gathered) -> Result<(), Failure> {
-    let inputs = gathered.inputs()?;
+fn report(
+    args: &Coverage,
+    format: Option<CoverageFormat>,
+    gathered: &Gathered<'_, ProgramCoverage>,
+) -> Result<(), Failure> {
+    let inputs = gather::inputs(gathered)?;
     let report = Report::of(&inputs, &Selection::of(args));
     let source = |file: &str| source_file(&inputs, file);
     let difference = match &args.diff {
@@ -90,7 +95,7 @@ fn time() -> u64 {
 }
 
 fn read_tracefile(file: &Path) -> Result<Tracefile, Failure> {
-    let text = gather::read_text(file)?;
+    let text = read_text(file)?;
     Tracefile::read(&text).map_err(|error| {
         Failure::input(format!("{}: {error}", file.display()), "give --diff a file that --format lcov wrote")
     })

@@ -7,10 +7,11 @@ use std::time::Instant;
 
 use tracewalk::flow::Element;
 use tracewalk_report::analysis::coverage::{
-    Conditions, Coverage, Difference, Every, Part, ProgramId, ProgramInput, Recorder, Report, Tracefile,
+    Conditions, Coverage, Difference, Every, Part, ProgramCoverage, ProgramInput, Recorder, Report, Tracefile,
 };
 use tracewalk_report::analysis::diff::{Aftermath, Digest, Parting, Stretch, Walk};
 use tracewalk_report::analysis::profile::{Profile, Profiler};
+use tracewalk_report::analysis::programs::ProgramId;
 use tracewalk_report::analysis::{Statistics, Window};
 use tracewalk_report::drive::NoProgress;
 use tracewalk_report::export::{
@@ -117,7 +118,8 @@ fn follow(work: &mut Work, job: &Job, args: &Diff, messages: &Messages) -> Resul
     walk.finish(|step| digest.add(step));
     digest.finish();
     let program = (!code.program.is_empty()).then(|| {
-        let id = ProgramId::of(&code.program, images.iter().map(|image| image.build_id.as_deref()));
+        let id =
+            ProgramId::of_all(&code.program, images.iter().map(|visible| visible.image.build_id.as_deref()));
         let source = job.id.map_or_else(|| "-".to_owned(), |id| id.to_string());
         (id, recorder.finish("", &source, job.config.protocol(), statistics.bytes))
     });
@@ -186,7 +188,7 @@ fn coverage(a: &Done, b: &Done) -> Option<(Difference, BTreeMap<String, Vec<Stri
     let tracefile = |done: &Done| {
         let (id, part) = done.program.clone()?;
         let mut coverage = Coverage::default();
-        coverage.add(id, [], part);
+        coverage.programs.insert(id, ProgramCoverage::of(part));
         let inputs =
             coverage.programs.iter().map(|(id, coverage)| ProgramInput { id, coverage, code: &done.code });
         let report = Report::of(&inputs.collect::<Vec<_>>(), &Every);

@@ -11,6 +11,7 @@ use tracewalk_report::drive::{NoProgress, Spread};
 use tracewalk_report::export::{Export, FlowRecord, Join};
 
 use super::{beside, contexts, tell_if_nothing_decoded};
+use crate::args::FollowArgs;
 use crate::failure::Failure;
 use crate::messages::{Messages, counted};
 use crate::progress::Bar;
@@ -27,6 +28,24 @@ pub(super) struct Following<'a> {
     /// Whether the image is followed even where the trace contradicts it.
     pub(super) trust_image: bool,
     pub(super) messages: &'a Messages,
+}
+
+/// Follows all sources of a capture, as it comes: `each` follows one.
+pub(super) fn all_sources(
+    work: &mut Work,
+    args: &FollowArgs,
+    messages: &Messages,
+    mut each: impl FnMut(&mut Work, &Job, Rc<Code>) -> Result<Statistics, Failure>,
+) -> Result<Statistics, Failure> {
+    let mut total = Statistics::default();
+    // More of them may be found when a capture that comes has come.
+    for index in 0.. {
+        let Some(job) = work.jobs.get(index).cloned() else { break };
+        let code = work.code(&job, Some(&args.source_dirs), messages)?;
+        total.add(&each(work, &job, code)?);
+        work.end_job(messages)?;
+    }
+    Ok(total)
 }
 
 /// Follows one source and hands what is found to `exporter`, as a section of its own.

@@ -1,36 +1,156 @@
 //! `interrupts`: how often exceptions were taken, and how long they took.
 
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Instant;
 
+use tracewalk_report::analysis::clock::Unit;
+use tracewalk_report::analysis::interrupts::{Measured, ProgramActivities};
+use tracewalk_report::analysis::timeline::Scale;
 use tracewalk_report::export::{
-    InterruptRecording, write_interrupts_csv, write_interrupts_json, write_interrupts_text,
+    InterruptRecording, InterruptReport, write_interrupts_csv, write_interrupts_json, write_interrupts_text,
 };
+use tracewalk_report::{Code, Section};
 
-use super::print_statistics;
-use super::timeline::{follow_all, scale};
-use crate::args::{Interrupts, InterruptsFormat};
+use super::gather::{Followed, Gathered, source_id};
+use super::timeline::{best_unit, probe, scale};
+use super::{follow, print_statistics};
+use crate::args::{CaptureArgs, Interrupts, InterruptsFormat};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::output::{palette_for, write_to};
-use crate::work::Work;
+use crate::work::{Work, interrupts};
 
-/// Measures exceptions.
+/// Measures exceptions, writes and saves what was found.
 pub(crate) fn run(args: &Interrupts, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
-    let axis = &args.axis;
-    let mut work = Work::open(&axis.follow.capture, messages)?;
-    let scale = scale(&mut work, axis, messages)?;
-    let mut recording = InterruptRecording::new(scale, axis.window.window(), args.functions);
-    let total = follow_all(&mut work, axis, &mut recording, messages)?;
-    let report = recording.finish();
-    let output = args.output.as_deref();
-    write_to(output, |out| match args.format {
-        InterruptsFormat::Text => write_interrupts_text(out, &report, &palette_for(output)),
-        InterruptsFormat::Csv => write_interrupts_csv(out, &report),
-        InterruptsFormat::Json => write_interrupts_json(out, &report),
-    })?;
+    let gathered = gather(args, messages)?;
+    if let Some(file) = &args.save {
+        write_to(Some(file), |out| gathered.found.save(out))?;
+    }
+    if let Some(format) = args.format.or(args.save.is_none().then_some(InterruptsFormat::Text)) {
+        let report = report(args, &gathered, messages)?;
+        let output = args.output.as_deref();
+        write_to(output, |out| match format {
+            InterruptsFormat::Text => write_interrupts_text(out, &report, &palette_for(output)),
+            InterruptsFormat::Csv => write_interrupts_csv(out, &report),
+            InterruptsFormat::Json => write_interrupts_json(out, &report),
+        })?;
+    }
     if args.work.stats {
-        print_statistics(&total, start.elapsed(), args.work.threads);
+        print_statistics(&gathered.statistics, start.elapsed(), args.work.threads);
     }
     Ok(())
+}
+
+/// Follows the captures, and reads the saved files in their place.
+fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, ProgramActivities>, Failure> {
+    let follow = &args.axis.follow;
+    let mut gathered = Gathered::<ProgramActivities>::open(follow, &args.more)?;
+    let window = args.axis.window.window();
+    gathered.refuse_window(window)?;
+    let saved = saved(args, &gathered)?;
+    let captures = gathered.captures();
+    let mut opened = match captures.as_slice() {
+        [only] => Some(Work::open_live(only, messages)?),
+        _ => None,
+    };
+    let scales = scales(args, saved, (&captures, opened.as_mut()), messages)?;
+    let functions = args.functions || saved.is_some_and(|saved| saved.functions);
+    for (capture, scale) in captures.iter().zip(scales) {
+        let mut work = match opened.take() {
+            Some(work) => work,
+            None => Work::open_live(capture, messages)?,
+        };
+        let measured = Measured { unit: scale.unit, counts_cycles: scale.counts_cycles, functions };
+        let statistics = follow::all_sources(&mut work, follow, messages, |work, job, code| {
+            let mut recording = InterruptRecording::new(scale, window, functions);
+            let statistics = follow::source(work, job, code, follow.trust_image, &mut recording, messages)?;
+            for (section, activities) in recording.finish().sources {
+                let found = ProgramActivities {
+                    measured: Some(measured),
+                    sources: BTreeMap::from([(source_id(work, job), activities)]),
+                    ..ProgramActivities::default()
+                };
+                gathered.add(Followed::of(work, job, &section.code)?, found);
+            }
+            Ok(statistics)
+        })?;
+        gathered.statistics.add(&statistics);
+    }
+    gathered.finish(messages)
+}
+
+/// What the saved files say, if there are any; refuses what was asked for and is not in them.
+fn saved(args: &Interrupts, gathered: &Gathered<'_, ProgramActivities>) -> Result<Option<Measured>, Failure> {
+    let mut found = None;
+    for (path, part) in gathered.parts() {
+        let Some(measured) = part.programs.values().find_map(|program| program.measured) else { continue };
+        let asked_for = args.axis.axis.unit();
+        if let Some(unit) = asked_for.filter(|unit| *unit != measured.unit) {
+            return Err(Failure::input(
+                format!("{}: was saved in {}, not in {}", path.display(), measured.unit.name(), unit.name()),
+                "leave out --axis, or give it when saving",
+            ));
+        }
+        if args.functions && !measured.functions {
+            return Err(Failure::input(
+                format!("{}: was saved without functions", path.display()),
+                "leave out --functions, or give it when saving",
+            ));
+        }
+        found.get_or_insert(measured);
+    }
+    Ok(found)
+}
+
+/// The axis of each capture. All count the same.
+fn scales(
+    args: &Interrupts,
+    saved: Option<Measured>,
+    (captures, opened): (&[CaptureArgs], Option<&mut Work>),
+    messages: &Messages,
+) -> Result<Vec<Scale>, Failure> {
+    let axis = &args.axis;
+    let mut probed = Vec::new();
+    match opened {
+        Some(work) => probed.push(probe(work, &axis.follow, messages)?),
+        None => {
+            for capture in captures {
+                // It is opened again to be followed, and says then what there is to say.
+                let muted = Messages::muted();
+                probed.push(probe(&mut Work::open(capture, &muted)?, &axis.follow, &muted)?);
+            }
+        }
+    }
+    let stated = axis.axis.unit().or(saved.map(|saved| saved.unit));
+    let unit = best_unit(&probed, stated, axis.frequency)?;
+    // What lies between timestamps is found as in each capture alone: saved or not, it adds up to the same.
+    Ok(probed.iter().map(|probes| scale(probes, unit, axis.frequency)).collect())
+}
+
+fn report(
+    args: &Interrupts,
+    gathered: &Gathered<'_, ProgramActivities>,
+    messages: &Messages,
+) -> Result<InterruptReport, Failure> {
+    let programs = &gathered.found.programs;
+    let all = programs.values().filter_map(|program| program.measured);
+    let nothing = Measured { unit: Unit::Instructions, counts_cycles: false, functions: false };
+    let all = all.reduce(|a, b| Measured { counts_cycles: a.counts_cycles && b.counts_cycles, ..a });
+    let Measured { unit, counts_cycles, .. } = all.unwrap_or(nothing);
+    let scale = Scale { unit, counts_cycles, frequency: args.axis.frequency };
+    // Exceptions have their names without any program.
+    let interrupts = interrupts(&args.axis.follow.capture, messages)?;
+    let unknown = Rc::new(Code { interrupts, ..Code::unknown() });
+    let mut sources = Vec::new();
+    for (id, program) in programs {
+        let code = gathered.code(id).unwrap_or(&unknown);
+        sources.extend(program.sources.iter().map(|(source, activities)| {
+            let section = Section { id: source.id, protocol: source.protocol, code: Rc::clone(code) };
+            (section, activities.clone())
+        }));
+    }
+    sources.sort_by_key(|(section, _)| section.id);
+    Ok(InterruptReport { scale, sources })
 }

@@ -1,21 +1,38 @@
-//! `merge`: saved coverage of several runs together.
+//! `merge`: what was saved of several runs together.
 
-use super::coverage::read_part;
+use tracewalk_report::analysis::coverage::ProgramCoverage;
+use tracewalk_report::analysis::interrupts::ProgramActivities;
+use tracewalk_report::analysis::profile::ProgramProfiles;
+use tracewalk_report::analysis::programs::Programs;
+use tracewalk_report::analysis::saved::Save;
+
+use super::gather::{add_part, kind_of, read_part, read_text};
 use crate::args::Merge;
 use crate::failure::Failure;
 use crate::output::write_to;
-use tracewalk_report::analysis::coverage::Coverage;
 
 /// Puts saved parts together.
 pub(crate) fn run(args: &Merge) -> Result<(), Failure> {
-    let mut merged = Coverage::default();
+    let Some(first) = args.parts.first() else { return Ok(()) };
+    match kind_of(first) {
+        Some(kind) if kind == ProgramProfiles::FORMAT.name => merge::<ProgramProfiles>(args),
+        Some(kind) if kind == ProgramActivities::FORMAT.name => merge::<ProgramActivities>(args),
+        Some(_) => merge::<ProgramCoverage>(args),
+        None => {
+            // It may be that it cannot be read at all.
+            read_text(first)?;
+            Err(Failure::input(
+                format!("{}: is nothing that was saved", first.display()),
+                "give files that --save of `tracewalk coverage`, `profile` or `interrupts` wrote",
+            ))
+        }
+    }
+}
+
+fn merge<T: Save>(args: &Merge) -> Result<(), Failure> {
+    let mut merged = Programs::<T>::default();
     for path in &args.parts {
-        merged.merge(read_part(path)?).map_err(|error| {
-            Failure::input(
-                format!("{}: {error}", path.display()),
-                "only runs of the same program can be put together",
-            )
-        })?;
+        add_part(&mut merged, path, read_part(path)?)?;
     }
     write_to(args.output.as_deref(), |out| merged.save(out))
 }

@@ -8,6 +8,7 @@ pub(crate) mod describe;
 pub(crate) mod diff;
 pub(crate) mod flow;
 mod follow;
+mod gather;
 pub(crate) mod info;
 pub(crate) mod interrupts;
 pub(crate) mod itm;

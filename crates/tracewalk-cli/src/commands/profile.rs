@@ -1,20 +1,21 @@
 //! `profile`: what functions cost.
 
+use std::collections::BTreeMap;
 use std::io;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
 
-use tracewalk::ids::Address;
-use tracewalk::program::Scope;
-use tracewalk_report::Section;
+use tracewalk_report::analysis::Window;
 use tracewalk_report::analysis::clock::Unit;
-use tracewalk_report::analysis::profile::{Profile, Profiler};
-use tracewalk_report::analysis::{Statistics, Window};
+use tracewalk_report::analysis::profile::{Profile, Profiler, ProgramProfiles};
 use tracewalk_report::export::{
     Export, FlowRecord, ProfileReport, ProfileTable, ProfileTextOptions, best_unit, write_callgrind,
     write_firefox, write_flamegraph, write_folded, write_pprof, write_profile_text, write_speedscope,
 };
+use tracewalk_report::{Code, Section};
 
+use super::gather::{Followed, Gathered, source_id};
 use super::{follow, no_measure, print_statistics};
 use crate::args::{self, CostChoice, FollowArgs, ProfileFormat, ProfileRows};
 use crate::failure::Failure;
@@ -22,26 +23,36 @@ use crate::messages::Messages;
 use crate::output::{palette_for, write_to};
 use crate::work::Work;
 
-/// Records what functions cost, and writes it.
+/// Records what functions cost, writes and saves it.
 pub(crate) fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
-    let (mut sources, mut total) = record(&args.follow, args.window.window(), messages)?;
-    for more in &args.more {
-        let mut follow = args.follow.clone();
-        follow.capture.capture.clone_from(more);
-        let (others, statistics) = record(&follow, args.window.window(), messages)?;
-        others.into_iter().for_each(|other| join(&mut sources, other));
-        total.add(&statistics);
+    let gathered = gather(&args.follow, &args.more, args.window.window(), messages)?;
+    if let Some(file) = &args.save {
+        write_to(Some(file), |out| gathered.found.save(out))?;
     }
-    let unit = unit(args.cost, &sources)?;
+    if let Some(format) = args.format.or(args.save.is_none().then_some(ProfileFormat::Text)) {
+        report(args, format, &gathered)?;
+    }
+    if args.work.stats {
+        print_statistics(&gathered.statistics, start.elapsed(), args.work.threads);
+    }
+    Ok(())
+}
+
+fn report(
+    args: &args::Profile,
+    format: ProfileFormat,
+    gathered: &Gathered<'_, ProgramProfiles>,
+) -> Result<(), Failure> {
+    let sources = sources(gathered, Profile::in_order)?;
     let report = ProfileReport {
+        unit: unit(args.cost, &sources)?,
         sources,
         name: name(args),
-        unit,
         frequency: args.frequency,
         inlined: !args.no_inlined,
     };
-    write_to(args.output.as_deref(), |out| match args.format {
+    write_to(args.output.as_deref(), |out| match format {
         ProfileFormat::Text => {
             let table = match args.by {
                 ProfileRows::Functions => ProfileTable::Functions,
@@ -57,11 +68,7 @@ pub(crate) fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failu
         ProfileFormat::Pprof => write_pprof(out, &report),
         ProfileFormat::Firefox => write_firefox(out, &report),
         ProfileFormat::Speedscope => write_speedscope(out, &report),
-    })?;
-    if args.work.stats {
-        print_statistics(&total, start.elapsed(), args.work.threads);
-    }
-    Ok(())
+    })
 }
 
 /// What the captures are called together.
@@ -73,51 +80,65 @@ fn name(args: &args::Profile) -> String {
     }
 }
 
-/// Adds a profile to that of the same source of the same program, if there is one.
-fn join(sources: &mut Vec<(Section, Profile)>, (section, profile): (Section, Profile)) {
-    let same = |other: &&mut (Section, Profile)| {
-        (other.0.id, other.0.protocol) == (section.id, section.protocol)
-            && regions(&other.0).eq(regions(&section))
-    };
-    match sources.iter_mut().find(same) {
-        Some((_, together)) => together.merge(&profile),
-        None => sources.push((section, profile)),
-    }
-}
-
-/// The code that a source's program holds.
-fn regions(section: &Section) -> impl Iterator<Item = (Scope, Address, &[u8])> {
-    let regions = section.code.program.regions_in_scopes();
-    regions.map(|(scope, region)| (scope, region.start(), region.bytes()))
-}
-
-/// Follows each source and records its profile.
-pub(super) fn record(
-    follow: &FollowArgs,
+/// Follows the captures, and reads the saved files in their place.
+pub(super) fn gather<'a>(
+    follow: &'a FollowArgs,
+    more: &'a [PathBuf],
     window: Window,
     messages: &Messages,
-) -> Result<(Vec<(Section, Profile)>, Statistics), Failure> {
-    let mut work = Work::open(&follow.capture, messages)?;
-    let mut recording = Recording { window, sources: Vec::new(), running: None };
-    let mut total = Statistics::default();
-    for job in work.jobs.clone() {
-        let code = work.code(&job, Some(&follow.source_dirs), messages)?;
-        total.add(&follow::source(&work, &job, code, follow.trust_image, &mut recording, messages)?);
+) -> Result<Gathered<'a, ProgramProfiles>, Failure> {
+    let mut gathered = Gathered::<ProgramProfiles>::open(follow, more)?;
+    gathered.refuse_window(window)?;
+    for capture in gathered.captures() {
+        let mut work = Work::open_live(&capture, messages)?;
+        let statistics = follow::all_sources(&mut work, follow, messages, |work, job, code| {
+            let mut recording = Recording { window, running: None };
+            let statistics = follow::source(work, job, code, follow.trust_image, &mut recording, messages)?;
+            if let Some((code, profiler)) = recording.running {
+                let sources = BTreeMap::from([(source_id(work, job), profiler.finish())]);
+                let found = ProgramProfiles { sources, ..ProgramProfiles::default() };
+                gathered.add(Followed::of(work, job, &code)?, found);
+            }
+            Ok(statistics)
+        })?;
+        gathered.statistics.add(&statistics);
     }
-    Ok((recording.sources, total))
+    gathered.finish(messages)
 }
 
-/// Records each source's profile.
+/// The sources with their profiles and their programs.
+pub(super) fn sources(
+    gathered: &Gathered<'_, ProgramProfiles>,
+    order: impl Fn(&Profile) -> Profile,
+) -> Result<Vec<(Section, Profile)>, Failure> {
+    let mut sources = Vec::new();
+    for (id, found) in &gathered.found.programs {
+        let code = gathered.code(id).ok_or_else(|| {
+            Failure::input(
+                "a profile is of a program, and there is none",
+                "give the ELF file that was running with --image",
+            )
+        })?;
+        sources.extend(found.sources.iter().map(|(source, profile)| {
+            let section = Section { id: source.id, protocol: source.protocol, code: Rc::clone(code) };
+            (section, order(profile))
+        }));
+    }
+    sources.sort_by_key(|(section, _): &(Section, Profile)| section.id);
+    Ok(sources)
+}
+
+/// Records a source's profile.
 #[derive(Debug)]
 struct Recording {
     window: Window,
-    sources: Vec<(Section, Profile)>,
-    running: Option<(Section, Profiler)>,
+    running: Option<(Rc<Code>, Profiler)>,
 }
 
 impl Export<FlowRecord> for Recording {
     fn section(&mut self, section: &Section) -> io::Result<()> {
-        self.running = Some((section.clone(), Profiler::new(Rc::clone(&section.code), self.window)));
+        let code = Rc::clone(&section.code);
+        self.running = Some((Rc::clone(&code), Profiler::new(code, self.window)));
         Ok(())
     }
 
@@ -125,11 +146,6 @@ impl Export<FlowRecord> for Recording {
         if let Some((_, profiler)) = &mut self.running {
             profiler.element(&record.element, record.at);
         }
-        Ok(())
-    }
-
-    fn end_section(&mut self) -> io::Result<()> {
-        self.sources.extend(self.running.take().map(|(section, profiler)| (section, profiler.finish())));
         Ok(())
     }
 }

@@ -10,12 +10,11 @@ use tracewalk_report::analysis::clock::Unit;
 use tracewalk_report::analysis::timeline::{Probe, Scale};
 use tracewalk_report::drive::NoProgress;
 use tracewalk_report::export::{
-    ChromeTrace, CommonTraceFormat, Export, Files, FlowRecord, PerfettoTrace, TimelineExport, TimelineText,
-    Timelines,
+    ChromeTrace, CommonTraceFormat, Files, PerfettoTrace, TimelineExport, TimelineText, Timelines,
 };
 
 use super::{follow, no_measure, print_statistics};
-use crate::args::{self, AxisArgs, TimelineFormat};
+use crate::args::{self, FollowArgs, TimelineFormat};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::output::{palette_for, write_to};
@@ -28,13 +27,17 @@ const PROBE: usize = 4 << 20;
 pub(crate) fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let axis = &args.axis;
-    let mut work = Work::open(&axis.follow.capture, messages)?;
-    let scale = scale(&mut work, axis, messages)?;
+    let mut work = Work::open_live(&axis.follow.capture, messages)?;
+    let probed = [probe(&mut work, &axis.follow, messages)?];
+    let unit = best_unit(&probed, axis.axis.unit(), axis.frequency)?;
+    let scale = scale(&probed[0], unit, axis.frequency);
     let output = args.output.as_deref();
     let mut total = Statistics::default();
     let mut write = |exporter: &mut dyn TimelineExport| -> Result<(), Failure> {
         let mut timelines = Timelines::new(&mut *exporter, scale, axis.window.window());
-        total = follow_all(&mut work, axis, &mut timelines, messages)?;
+        total = follow::all_sources(&mut work, &axis.follow, messages, |work, job, code| {
+            follow::source(work, job, code, axis.follow.trust_image, &mut timelines, messages)
+        })?;
         Ok(exporter.finish()?)
     };
     match args.format {
@@ -55,26 +58,15 @@ pub(crate) fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Fail
     Ok(())
 }
 
-/// Follows all sources.
-pub(super) fn follow_all(
+/// Finds out what a capture has to measure time by.
+pub(super) fn probe(
     work: &mut Work,
-    axis: &AxisArgs,
-    exporter: &mut dyn Export<FlowRecord>,
+    follow: &FollowArgs,
     messages: &Messages,
-) -> Result<Statistics, Failure> {
-    let mut total = Statistics::default();
-    for job in work.jobs.clone() {
-        let code = work.code(&job, Some(&axis.follow.source_dirs), messages)?;
-        total.add(&follow::source(work, &job, code, axis.follow.trust_image, exporter, messages)?);
-    }
-    Ok(total)
-}
-
-/// The axis that was asked for, or the best that there is.
-pub(super) fn scale(work: &mut Work, axis: &AxisArgs, messages: &Messages) -> Result<Scale, Failure> {
+) -> Result<Vec<Probe>, Failure> {
     let mut probes = Vec::new();
     for job in work.jobs.clone() {
-        let code = work.code(&job, Some(&axis.follow.source_dirs), messages)?;
+        let code = work.code(&job, Some(&follow.source_dirs), messages)?;
         let mut probe = Probe::default();
         work.input(&job, &NoProgress).head(PROBE).flow(&job.config, &code.program, |record| {
             probe.element(&record.element);
@@ -82,21 +74,33 @@ pub(super) fn scale(work: &mut Work, axis: &AxisArgs, messages: &Messages) -> Re
         })?;
         probes.push(probe);
     }
-    let unit = axis.axis.unit().unwrap_or_else(|| Probe::best(&probes));
-    let missing = probes.iter().any(|probe| probe.instructions > 0 && !probe.has(unit));
-    if missing {
+    Ok(probes)
+}
+
+/// What the axis counts: what was asked for, or the best that all sources of these captures have.
+pub(super) fn best_unit(
+    captures: &[Vec<Probe>],
+    stated: Option<Unit>,
+    frequency: Option<f64>,
+) -> Result<Unit, Failure> {
+    let unit = stated.unwrap_or_else(|| Probe::best(captures));
+    if captures.iter().flatten().any(|probe| probe.instructions > 0 && !probe.has(unit)) {
         return Err(no_measure(unit, "--axis"));
     }
-    if unit == Unit::Instructions && axis.frequency.is_some() {
+    if unit == Unit::Instructions && frequency.is_some() {
         return Err(Failure::input(
             "without cycle counts and timestamps instructions are all that can be counted, and they have no frequency",
             "leave out --frequency",
         ));
     }
-    let counts_cycles = unit == Unit::Cycles
-        || (unit == Unit::Time
-            && probes.iter().all(|probe| probe.instructions == 0 || probe.cycle_counts > 0));
-    Ok(Scale { unit, counts_cycles, frequency: axis.frequency })
+    Ok(unit)
+}
+
+/// The axis of one capture.
+pub(super) fn scale(probes: &[Probe], unit: Unit, frequency: Option<f64>) -> Scale {
+    let has_cycles = || probes.iter().all(|probe| probe.instructions == 0 || probe.cycle_counts > 0);
+    let counts_cycles = unit == Unit::Cycles || (unit == Unit::Time && has_cycles());
+    Scale { unit, counts_cycles, frequency }
 }
 
 /// A folder for the files of an output.

@@ -21,7 +21,7 @@ use tracewalk::ids::{Address, TraceId};
 use tracewalk::program::{Scope, ViewId};
 use tracewalk_input::capture::{Buffer, Capture, Protocol, SourceDescription};
 use tracewalk_input::cpu::Profile;
-use tracewalk_input::image::{Image, ImageKind, ImageLoader, Memory};
+use tracewalk_input::image::{Image, ImageError, ImageKind, ImageLoader, ImageRequest, Memory, VisibleImage};
 use tracewalk_input::svd::InterruptNames;
 use tracewalk_input::symbols::Symbols;
 use tracewalk_input::{Origin, Stated};
@@ -228,11 +228,12 @@ impl Work {
         Ok(memory)
     }
 
-    /// The images that a job's program was put together from, those that are visible in all contexts.
-    pub(crate) fn images(&mut self, job: &Job) -> Result<Vec<Arc<Image>>, Failure> {
-        let requests = self.capture.images_for(&job.description);
-        let requests = requests.into_iter().filter(|request| request.scope == Scope::EVERYWHERE);
-        Ok(requests.map(|request| self.loader.load(request)).collect::<Result<_, _>>()?)
+    /// The images that a job's program was put together from, and in which contexts each is visible.
+    pub(crate) fn images(&mut self, job: &Job) -> Result<Vec<VisibleImage>, Failure> {
+        let load = |request: &ImageRequest| {
+            Ok(VisibleImage { image: self.loader.load(request)?, scope: request.scope })
+        };
+        Ok(self.capture.images_for(&job.description).map(load).collect::<Result<_, ImageError>>()?)
     }
 
     /// The file that says what stands at `address` of a job's program, in a context.
@@ -379,7 +380,7 @@ impl Work {
 }
 
 /// What the chip's interrupts are called, as far as somebody says it.
-fn interrupts(args: &CaptureArgs, messages: &Messages) -> Result<Interrupts, Failure> {
+pub(crate) fn interrupts(args: &CaptureArgs, messages: &Messages) -> Result<Interrupts, Failure> {
     let Some(file) = &args.svd else { return Ok(Interrupts::default()) };
     let names =
         InterruptNames::read(file).map_err(|error| Failure::input(error.to_string(), error.hint()))?;

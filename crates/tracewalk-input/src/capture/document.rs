@@ -28,7 +28,7 @@ pub(super) struct Table<'doc, 'text> {
 
 impl Document {
     pub(super) fn read(path: &Path) -> Result<Self, CaptureError> {
-        let text = file::read_text(path).map_err(|problem| CaptureError {
+        let text = file::read_text(path, file::LONGEST_TEXT).map_err(|problem| CaptureError {
             file: path.to_owned(),
             line: None,
             kind: Kind::File(problem),

@@ -43,7 +43,8 @@ impl Ini {
     /// Reads and parses the file at `path`.
     pub(crate) fn read(path: &Path) -> Result<Self, CaptureError> {
         let error = |line, kind| CaptureError { file: path.to_owned(), line, kind };
-        let text = file::read_text(path).map_err(|problem| error(None, CaptureErrorKind::File(problem)))?;
+        let text = file::read_text(path, file::LONGEST_TEXT)
+            .map_err(|problem| error(None, CaptureErrorKind::File(problem)))?;
         Self::parse(&text).map_err(|(line, kind)| error(Some(line), kind))
     }
 

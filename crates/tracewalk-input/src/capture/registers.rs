@@ -88,7 +88,8 @@ impl Registers {
     /// Reads the registers of a Micro Trace Buffer from a file with lines like `MTB_POSITION=0x1bc`.
     pub fn read_mtb(path: &Path) -> Result<Self, CaptureError> {
         let error = |line, kind| CaptureError { file: path.to_owned(), line, kind };
-        let text = file::read_text(path).map_err(|problem| error(None, CaptureErrorKind::File(problem)))?;
+        let text = file::read_text(path, file::LONGEST_TEXT)
+            .map_err(|problem| error(None, CaptureErrorKind::File(problem)))?;
         let mut registers = Self::new();
         for (line, text) in ini::lines(&text) {
             let at = |kind| error(Some(line), kind);

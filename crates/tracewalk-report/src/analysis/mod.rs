@@ -9,6 +9,8 @@ pub mod diff;
 mod gaps;
 pub mod interrupts;
 pub mod profile;
+pub mod programs;
+pub mod saved;
 mod statistics;
 pub mod timeline;
 mod window;

@@ -54,7 +54,7 @@ fn section(out: &mut dyn Write, (section, profile): &(Section, Profile), units: 
     for edge in &edges {
         let calls = &mut functions.entry(edge.caller).or_default().calls;
         let (count, total) = calls.entry((edge.site.as_ref(), edge.callee)).or_default();
-        *count += edge.calls;
+        *count = count.saturating_add(edge.calls);
         *total += edge.total;
     }
     writeln!(out, "\nob={}", source_name(section.id))?;

@@ -17,6 +17,9 @@ use crate::analysis::profile::{Label, LabelKind, Tree};
 /// One unit of cost is so long where nobody knows how long it is: the profiler has a time for every sample.
 const NANOSECONDS_OF_ONE: u64 = 1000;
 
+/// A sample weighs at most 2^31, and so many units of cost take so many samples at the most; of more, several share one.
+const MOST_UNITS: u64 = 1 << 43;
+
 /// The colours that tell the kinds of what ran apart.
 struct Categories {
     function: CategoryHandle,
@@ -28,7 +31,13 @@ struct Categories {
 /// Writes all sources' chains of calls.
 pub fn write_firefox(out: &mut dyn Write, report: &ProfileReport) -> io::Result<()> {
     let epoch = ReferenceTimestamp::from_duration_since_unix_epoch(Duration::ZERO);
-    let product = format!("tracewalk {}, {}", env!("CARGO_PKG_VERSION"), report.measure());
+    let totals = report.sources.iter().map(|(_, profile)| report.value(&profile.total()));
+    let total = totals.fold(0, u64::saturating_add);
+    let share = total.div_ceil(MOST_UNITS).max(1);
+    let mut product = format!("tracewalk {}, {}", env!("CARGO_PKG_VERSION"), report.measure());
+    if share > 1 {
+        product.push_str(&format!(", {share} to a sample"));
+    }
     let interval = SamplingInterval::from_nanos(NANOSECONDS_OF_ONE);
     let mut profile = fxprof_processed_profile::Profile::new(&product, epoch, interval);
     // All names are known; no symbol server needs to be asked.
@@ -45,7 +54,7 @@ pub fn write_firefox(out: &mut dyn Write, report: &ProfileReport) -> io::Result<
         let thread = profile.add_thread(process, number, start, false);
         profile.set_thread_name(thread, &source_name(source.0.id));
         profile.set_thread_samples_weight_type(thread, WeightType::Samples);
-        samples(&mut profile, thread, &categories, report, &report.tree(source, false));
+        samples(&mut profile, thread, &categories, (report, share), &report.tree(source, false));
     }
     serde_json::to_writer(&mut *out, &profile)?;
     writeln!(out)
@@ -55,11 +64,11 @@ fn samples(
     profile: &mut fxprof_processed_profile::Profile,
     thread: ThreadHandle,
     categories: &Categories,
-    report: &ProfileReport,
+    (report, share): (&ProfileReport, u64),
     tree: &Tree,
 ) {
     let mut stacks: Vec<StackHandle> = Vec::new();
-    let mut before = 0_u64;
+    let (mut before, mut sum) = (0_u64, 0_u64);
     tree.stacks(|path, node| {
         stacks.truncate(path.len() - 1);
         let label = tree.label_of(node);
@@ -72,19 +81,21 @@ fn samples(
         let frame = profile.intern_frame(thread, frame);
         let stack = profile.intern_stack(thread, stacks.last().copied(), frame);
         stacks.push(stack);
-        let mut left = report.value(&node.own);
+        sum = sum.saturating_add(report.value(&node.own));
+        let mut left = (sum / share).saturating_sub(before);
         while left > 0 {
             // Weights have 31 bits.
             let weight = i32::try_from(left).unwrap_or(i32::MAX);
             left -= u64::from(weight.unsigned_abs());
-            let (at, spent) = (nanoseconds(report, before), u64::from(weight.unsigned_abs()));
+            let (at, spent) =
+                (nanoseconds(report, before.saturating_mul(share)), u64::from(weight.unsigned_abs()));
             before += spent;
-            let spent = nanoseconds(report, before) - at;
+            let spent = nanoseconds(report, before.saturating_mul(share)).saturating_sub(at);
             let at = Timestamp::from_nanos_since_reference(at);
             profile.add_sample(thread, at, Some(stack), CpuDelta::from_nanos(spent), weight);
         }
     });
-    let end = Timestamp::from_nanos_since_reference(nanoseconds(report, before));
+    let end = Timestamp::from_nanos_since_reference(nanoseconds(report, before.saturating_mul(share)));
     profile.set_thread_end_time(thread, end);
 }
 

@@ -244,7 +244,8 @@ impl Builder<'_> {
         let default_sample_type = default.map_or(0, |(_, value)| value.kind);
         let comment = vec![self.string(&format!("measured: {}", self.report.measure()))];
         let filename = self.string(&self.report.name);
-        let total = self.report.sources.iter().map(|(_, profile)| self.report.value(&profile.total())).sum();
+        let totals = self.report.sources.iter().map(|(_, profile)| self.report.value(&profile.total()));
+        let total = totals.fold(0, u64::saturating_add);
         let duration_nanos = self.report.seconds(total).map_or(0, |_| self.report.in_nanoseconds(total));
         let function = |(key, id): (FunctionKey, u64)| Function {
             id: id + 1,

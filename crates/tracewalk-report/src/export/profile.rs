@@ -57,7 +57,9 @@ impl ProfileReport {
             }
             Unit::Cycles => "cycles".to_owned(),
             Unit::Time => {
-                let sum = |of: fn(&Profile) -> u64| self.sources.iter().map(|(_, it)| of(it)).sum::<u64>();
+                let sum = |of: fn(&Profile) -> u64| {
+                    self.sources.iter().map(|(_, it)| of(it)).fold(0, u64::saturating_add)
+                };
                 let timestamps = sum(|profile| profile.measures.timestamps);
                 let timed = sum(|profile| profile.measures.timed_instructions);
                 let all = sum(|profile| profile.total().instructions);

@@ -98,7 +98,7 @@ fn sampled(
         name: format!("{}: {}", source_name(section.id), report.measure()),
         unit: if report.seconds(1).is_some() { "nanoseconds" } else { "none" },
         start: 0,
-        end: weights.iter().sum(),
+        end: weights.iter().copied().fold(0, u64::saturating_add),
         samples,
         weights,
     }

@@ -27,7 +27,7 @@ mod tally;
 mod tracefile;
 
 pub use blocks::{BlockCounter, BlockCounts, BlockKey, Conditions, Outcome};
-pub use collected::{Coverage, DifferentProgram, Part, ProgramCoverage, ProgramId, SourceSummary};
+pub use collected::{Coverage, Part, ProgramCoverage, SourceSummary};
 pub use difference::{Difference, FileDifference};
 pub use instructions::{Branching, Instruction, Passes};
 pub(crate) use paths::common_folder;
@@ -36,6 +36,5 @@ pub use report::{
     Branch, Copy, Counted, Every, File, Filter, Function, InlinedCall, Line, LineCopy, LineState,
     OutcomeCount, ProgramInput, Report, ReportedProgram,
 };
-pub use saved::{SavedError, SavedErrorKind};
 pub use tally::{Metric, Tally, Totals};
 pub use tracefile::{TracedFile, TracedFunction, TracedLine, Tracefile, TracefileError};

@@ -1,9 +1,6 @@
-//! Coverage in a file, to be merged and reported later (docs/coverage.md).
+//! Coverage in a file (docs/coverage.md); the lines beside those of all saved files:
 //!
 //! ```text
-//! # tracewalk coverage 1
-//! P build 2f3a…                          a program, by its images' build IDs, or `code` and a hash; what follows is of it
-//! I fw.elf                               the name of an image
 //! S 0x10 etmv3 every 5920 12345 1 0 run  a source: ID, protocol, conditions (every, branches), bytes, instructions, how
 //!                                        often tracing began, how often of these after an overflow, the capture's name
 //! L trace_lost 2 17                      of the source above: stretches that are lost, and their bytes
@@ -12,111 +9,38 @@
 //! W 8000306 8000316 t32 t 15             the same, of a source that tells of the conditions of branches alone
 //! ```
 //!
-//! Addresses are hexadecimal, other numbers decimal. The same coverage is always the same text.
+//! Addresses are hexadecimal, other numbers decimal.
 
-use std::collections::BTreeSet;
-use std::fmt;
 use std::io::{self, Write};
 
-use tracewalk::ids::{Address, Isa};
-
 use super::blocks::{BlockKey, Conditions, Outcome};
-use super::collected::{Coverage, ProgramCoverage, ProgramId, SourceSummary};
+use super::collected::{ProgramCoverage, SourceSummary};
 use super::recorder::{Losses, Lost};
+use crate::analysis::saved::{Fields, Format, ReadItems, Save, SavedErrorKind, address, isa_word, one_line};
 
-/// What every file of saved coverage begins with; the version follows.
-const MAGIC: &str = "# tracewalk coverage ";
-const VERSION: &str = "1";
+impl Save for ProgramCoverage {
+    const FORMAT: Format = Format { name: "coverage", version: "1", items: "S, L, N, B or W" };
 
-/// Why a file is not saved coverage.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SavedError {
-    /// The line, from 1.
-    pub line: usize,
-    /// What is wrong there.
-    pub kind: SavedErrorKind,
-}
+    type Reader = Reader;
 
-/// What is wrong with a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SavedErrorKind {
-    /// The file does not begin as saved coverage does.
-    NotCoverage,
-    /// It is of another version.
-    Version {
-        /// Which.
-        found: String,
-    },
-    /// The line begins with something else than the letters that exist.
-    UnknownItem {
-        /// What it begins with.
-        found: String,
-    },
-    /// The line says something of a program or a source, and none came before.
-    Misplaced,
-    /// A field is missing, or holds something that it may not.
-    Field {
-        /// The field.
-        field: &'static str,
-        /// What it holds.
-        found: String,
-    },
-}
-
-impl Coverage {
-    /// Whether a file that begins like this is meant as saved coverage, of whatever version.
-    #[must_use]
-    pub fn is_saved(head: &[u8]) -> bool {
-        head.starts_with(MAGIC.as_bytes())
-    }
-
-    /// Writes it down.
-    pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{MAGIC}{VERSION}")?;
-        for (id, program) in &self.programs {
-            writeln!(out, "P {id}")?;
-            for image in &program.images {
-                writeln!(out, "I {}", one_line(image))?;
-            }
-            for source in &program.sources {
-                save_source(source, out)?;
-            }
-            for (block, count) in &program.blocks {
-                let BlockKey { start, end, isa, outcome, conditions } = block;
-                let item = match conditions {
-                    Conditions::OfEvery => 'B',
-                    Conditions::OfBranches => 'W',
-                };
-                writeln!(
-                    out,
-                    "{item} {start:x} {end:x} {} {} {count}",
-                    isa_word(*isa),
-                    outcome_letter(*outcome)
-                )?;
-            }
+    fn save_items(&self, out: &mut dyn Write) -> io::Result<()> {
+        for source in &self.sources {
+            save_source(source, out)?;
+        }
+        for (block, count) in &self.blocks {
+            let BlockKey { start, end, isa, outcome, conditions } = block;
+            let item = match conditions {
+                Conditions::OfEvery => 'B',
+                Conditions::OfBranches => 'W',
+            };
+            writeln!(
+                out,
+                "{item} {start:x} {end:x} {} {} {count}",
+                isa_word(*isa),
+                outcome_letter(*outcome)
+            )?;
         }
         Ok(())
-    }
-
-    /// Reads what was written down.
-    pub fn read(text: &str) -> Result<Self, SavedError> {
-        let mut reader = Reader::default();
-        let mut lines = text.lines().zip(1..);
-        let (head, _) = lines.next().unwrap_or(("", 1));
-        check_head(head).map_err(|kind| SavedError { line: 1, kind })?;
-        for (line, number) in lines {
-            reader.line(line).map_err(|kind| SavedError { line: number, kind })?;
-        }
-        reader.end_program();
-        Ok(reader.coverage)
-    }
-}
-
-fn check_head(head: &str) -> Result<(), SavedErrorKind> {
-    match head.strip_prefix(MAGIC) {
-        Some(VERSION) => Ok(()),
-        Some(found) => Err(SavedErrorKind::Version { found: found.to_owned() }),
-        None => Err(SavedErrorKind::NotCoverage),
     }
 }
 
@@ -172,20 +96,6 @@ fn save_source(source: &SourceSummary, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A name without what would end its line.
-fn one_line(name: &str) -> String {
-    name.replace(char::is_control, "?")
-}
-
-const fn isa_word(isa: Isa) -> &'static str {
-    match isa {
-        Isa::A32 => "a32",
-        Isa::T32 => "t32",
-        Isa::T32EE => "t32ee",
-        Isa::Jazelle => "jazelle",
-    }
-}
-
 const fn outcome_letter(outcome: Outcome) -> char {
     match outcome {
         Outcome::Passed => 'p',
@@ -195,27 +105,16 @@ const fn outcome_letter(outcome: Outcome) -> char {
     }
 }
 
-#[derive(Default)]
-struct Reader {
-    coverage: Coverage,
-    /// The program whose lines are read.
-    program: Option<(ProgramId, ProgramCoverage)>,
-}
+/// Reads the coverage of one program.
+#[derive(Debug, Default)]
+pub struct Reader(ProgramCoverage);
 
-impl Reader {
-    fn line(&mut self, line: &str) -> Result<(), SavedErrorKind> {
-        let (item, rest) = line.split_once(' ').unwrap_or((line, ""));
-        let mut fields = Fields(rest);
+impl ReadItems for Reader {
+    type Found = ProgramCoverage;
+
+    fn line(&mut self, item: &str, mut fields: Fields<'_>) -> Result<(), SavedErrorKind> {
         match item {
-            "P" => {
-                self.end_program();
-                self.program = Some((fields.program()?, ProgramCoverage::default()));
-            }
-            "I" => drop(self.program()?.images.insert(rest.to_owned())),
-            "S" => {
-                let source = fields.source()?;
-                self.program()?.sources.push(source);
-            }
+            "S" => self.0.sources.push(source(fields)?),
             "L" => {
                 let name = fields.word("reason")?;
                 let lost = Lost { stretches: fields.decimal("stretches")?, bytes: fields.decimal("bytes")? };
@@ -228,8 +127,8 @@ impl Reader {
             }
             "B" | "W" => {
                 let conditions = if item == "B" { Conditions::OfEvery } else { Conditions::OfBranches };
-                let (block, count) = fields.block(conditions)?;
-                let sum = self.program()?.blocks.entry(block).or_default();
+                let (block, count) = block(fields, conditions)?;
+                let sum = self.0.blocks.entry(block).or_default();
                 *sum = sum.saturating_add(count);
             }
             _ => return Err(SavedErrorKind::UnknownItem { found: item.to_owned() }),
@@ -237,136 +136,52 @@ impl Reader {
         Ok(())
     }
 
-    fn program(&mut self) -> Result<&mut ProgramCoverage, SavedErrorKind> {
-        self.program.as_mut().map(|(_, coverage)| coverage).ok_or(SavedErrorKind::Misplaced)
+    fn finish(self) -> ProgramCoverage {
+        self.0
     }
+}
 
+impl Reader {
     fn losses(&mut self) -> Result<&mut Losses, SavedErrorKind> {
-        let source = self.program()?.sources.last_mut();
+        let source = self.0.sources.last_mut();
         source.map(|source| &mut source.losses).ok_or(SavedErrorKind::Misplaced)
     }
-
-    fn end_program(&mut self) {
-        if let Some((id, coverage)) = self.program.take() {
-            self.coverage.programs.entry(id).or_default().merge(coverage);
-        }
-    }
 }
 
-/// The fields of a line that were not read yet.
-struct Fields<'a>(&'a str);
-
-impl<'a> Fields<'a> {
-    fn word(&mut self, field: &'static str) -> Result<&'a str, SavedErrorKind> {
-        let (word, rest) = self.0.split_once(' ').unwrap_or((self.0, ""));
-        self.0 = rest;
-        if word.is_empty() {
-            return Err(SavedErrorKind::Field { field, found: String::new() });
-        }
-        Ok(word)
-    }
-
-    fn parsed<T>(
-        &mut self,
-        field: &'static str,
-        parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<T, SavedErrorKind> {
-        let word = self.word(field)?;
-        parse(word).ok_or_else(|| SavedErrorKind::Field { field, found: word.to_owned() })
-    }
-
-    fn decimal(&mut self, field: &'static str) -> Result<u64, SavedErrorKind> {
-        self.parsed(field, |word| word.parse().ok())
-    }
-
-    fn address(&mut self, field: &'static str) -> Result<Address, SavedErrorKind> {
-        self.parsed(field, |word| u32::from_str_radix(word, 16).ok().map(Address))
-    }
-
-    fn conditions(&mut self) -> Result<Conditions, SavedErrorKind> {
-        let all = [Conditions::OfEvery, Conditions::OfBranches];
-        self.parsed("conditions", |word| all.into_iter().find(|known| known.name() == word))
-    }
-
-    fn program(&mut self) -> Result<ProgramId, SavedErrorKind> {
-        match self.word("kind of identity")? {
-            "build" => {
-                let mut ids = BTreeSet::from([self.parsed("build ID", from_hex)?]);
-                while !self.0.is_empty() {
-                    ids.insert(self.parsed("build ID", from_hex)?);
-                }
-                Ok(ProgramId::Builds(ids))
-            }
-            "code" => self.parsed("hash", |word| from_hex(word)?.try_into().ok()).map(ProgramId::Code),
-            found => Err(SavedErrorKind::Field { field: "kind of identity", found: found.to_owned() }),
-        }
-    }
-
-    fn source(&mut self) -> Result<SourceSummary, SavedErrorKind> {
-        Ok(SourceSummary {
-            source: self.word("source")?.to_owned(),
-            protocol: self.word("protocol")?.to_owned(),
-            conditions: self.conditions()?,
-            bytes: self.decimal("bytes")?,
-            instructions: self.decimal("instructions")?,
-            losses: Losses {
-                begins: self.decimal("begins")?,
-                overflows: self.decimal("overflows")?,
-                ..Losses::default()
-            },
-            capture: self.0.to_owned(),
-        })
-    }
-
-    fn block(&mut self, conditions: Conditions) -> Result<(BlockKey, u64), SavedErrorKind> {
-        let start = self.address("start")?;
-        let end = self.parsed("end", |word| {
-            u32::from_str_radix(word, 16).ok().map(Address).filter(|end| *end > start)
-        })?;
-        let isas = [Isa::A32, Isa::T32, Isa::T32EE, Isa::Jazelle];
-        let isa = self.parsed("isa", |word| isas.into_iter().find(|isa| isa_word(*isa) == word))?;
-        let outcomes = [Outcome::Passed, Outcome::Failed, Outcome::Taken, Outcome::NotTaken];
-        let outcome = self.parsed("outcome", |word| {
-            outcomes.into_iter().find(|outcome| word.chars().eq([outcome_letter(*outcome)]))
-        })?;
-        Ok((BlockKey { start, end, isa, outcome, conditions }, self.decimal("count")?))
-    }
+fn source(mut fields: Fields<'_>) -> Result<SourceSummary, SavedErrorKind> {
+    Ok(SourceSummary {
+        source: fields.word("source")?.to_owned(),
+        protocol: fields.word("protocol")?.to_owned(),
+        conditions: fields.one_of(
+            "conditions",
+            &[Conditions::OfEvery, Conditions::OfBranches],
+            Conditions::name,
+        )?,
+        bytes: fields.decimal("bytes")?,
+        instructions: fields.decimal("instructions")?,
+        losses: Losses {
+            begins: fields.decimal("begins")?,
+            overflows: fields.decimal("overflows")?,
+            ..Losses::default()
+        },
+        capture: fields.rest().to_owned(),
+    })
 }
 
-fn from_hex(word: &str) -> Option<Vec<u8>> {
-    let digits = word.bytes().map(|digit| char::from(digit).to_digit(16)).collect::<Option<Vec<_>>>()?;
-    let bytes = digits.chunks(2).map(|pair| match pair {
-        [high, low] => u8::try_from(high << 4 | low).ok(),
-        _ => None,
-    });
-    bytes.collect()
+fn block(mut fields: Fields<'_>, conditions: Conditions) -> Result<(BlockKey, u64), SavedErrorKind> {
+    let start = fields.address("start")?;
+    let end = fields.parsed("end", |word| address(word).filter(|end| *end > start))?;
+    let isa = fields.isa()?;
+    let outcomes = [Outcome::Passed, Outcome::Failed, Outcome::Taken, Outcome::NotTaken];
+    let outcome = fields.parsed("outcome", |word| {
+        outcomes.into_iter().find(|outcome| word.chars().eq([outcome_letter(*outcome)]))
+    })?;
+    Ok((BlockKey { start, end, isa, outcome, conditions }, fields.decimal("count")?))
 }
-
-impl fmt::Display for SavedError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: ", self.line)?;
-        match &self.kind {
-            SavedErrorKind::NotCoverage => write!(f, "expected \"{MAGIC}{VERSION}\""),
-            SavedErrorKind::Version { found } => {
-                write!(f, "found saved coverage of version {found:?}, expected {VERSION}")
-            }
-            SavedErrorKind::UnknownItem { found } => {
-                write!(f, "found an item {found:?}, expected P, I, S, L, N, B or W")
-            }
-            SavedErrorKind::Misplaced => f.write_str("expected a P line before, and for L and N an S line"),
-            SavedErrorKind::Field { field, found } if found.is_empty() => write!(f, "found no {field}"),
-            SavedErrorKind::Field { field, found } => {
-                write!(f, "found {found:?} where the {field} should be")
-            }
-        }
-    }
-}
-
-impl std::error::Error for SavedError {}
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::analysis::coverage::Coverage;
 
     const SAVED: &str = "\
 # tracewalk coverage 1
@@ -400,7 +215,6 @@ P code 0101010101010101010101010101010101010101010101010101010101010101
         assert_eq!(sorted(&text), sorted(SAVED));
         assert_eq!(Coverage::read(&text).as_ref(), Ok(&coverage));
         assert_eq!(saved(&Coverage::read(&text).unwrap()), text);
-        assert!(Coverage::is_saved(text.as_bytes()));
     }
 
     #[test]
@@ -408,12 +222,13 @@ P code 0101010101010101010101010101010101010101010101010101010101010101
         let with = |line: &str| format!("# tracewalk coverage 1\nP build 0a\n{line}\n");
         let cases = [
             ("", "line 1: expected \"# tracewalk coverage 1\""),
+            ("# tracewalk profile 1\n", "line 1: found saved \"profile\", expected saved coverage"),
             ("# tracewalk coverage 2\n", "line 1: found saved coverage of version \"2\", expected 1"),
             (
                 "# tracewalk coverage 1\nB 0 2 t32 p 1",
-                "line 2: expected a P line before, and for L and N an S line",
+                "line 2: the line that it belongs to does not stand before it",
             ),
-            (&with("N 0 1"), "line 3: expected a P line before, and for L and N an S line"),
+            (&with("N 0 1"), "line 3: the line that it belongs to does not stand before it"),
             (&with("Q 1"), "line 3: found an item \"Q\", expected P, I, S, L, N, B or W"),
             (&with("B 2 2 t32 p 1"), "line 3: found \"2\" where the end should be"),
             (&with("B 2 4 t33 p 1"), "line 3: found \"t33\" where the isa should be"),

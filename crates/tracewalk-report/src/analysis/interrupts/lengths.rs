@@ -24,11 +24,32 @@ const BITS: u32 = 10;
 impl Lengths {
     /// One more.
     pub fn add(&mut self, length: u64) {
+        self.add_several(length, 1);
+    }
+
+    /// So many more of one length.
+    pub(super) fn add_several(&mut self, length: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
         self.min = if self.count == 0 { length } else { self.min.min(length) };
         self.max = self.max.max(length);
-        self.count += 1;
-        self.sum += u128::from(length);
-        self.insert(length, 1);
+        self.count = self.count.saturating_add(count);
+        self.sum = self.sum.saturating_add(u128::from(length) * u128::from(count));
+        self.insert(length, count);
+    }
+
+    /// The lengths are rounded, and these are exact.
+    pub(super) fn set_rounded(&mut self, sum: u128, min: u64, max: u64) {
+        if !self.rounded {
+            self.round();
+        }
+        (self.sum, self.min, self.max) = (sum, min, max);
+    }
+
+    /// The lengths and how often each occurs, the least first; rounded, if [`Self::is_rounded`].
+    pub(super) fn values(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.counts.iter().map(|(length, count)| (*length, *count))
     }
 
     /// All that another set has.
@@ -38,9 +59,9 @@ impl Lengths {
         }
         self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
         self.max = self.max.max(other.max);
-        self.count += other.count;
-        self.sum += other.sum;
-        if other.rounded {
+        self.count = self.count.saturating_add(other.count);
+        self.sum = self.sum.saturating_add(other.sum);
+        if other.rounded && !self.rounded {
             self.round();
         }
         for (length, count) in &other.counts {
@@ -50,7 +71,8 @@ impl Lengths {
 
     fn insert(&mut self, length: u64, count: u64) {
         let key = if self.rounded { rounded(length) } else { length };
-        *self.counts.entry(key).or_default() += count;
+        let sum = self.counts.entry(key).or_default();
+        *sum = sum.saturating_add(count);
         if self.counts.len() > MOST_VALUES && !self.rounded {
             self.round();
         }
@@ -59,7 +81,8 @@ impl Lengths {
     fn round(&mut self) {
         self.rounded = true;
         for (length, count) in std::mem::take(&mut self.counts) {
-            *self.counts.entry(rounded(length)).or_default() += count;
+            let sum = self.counts.entry(rounded(length)).or_default();
+            *sum = sum.saturating_add(count);
         }
     }
 

@@ -6,7 +6,9 @@
 //!
 //! What was cut is counted, and in no duration: by a gap, or because its beginning or its end lies outside the trace.
 
+mod collected;
 mod lengths;
+mod saved;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,6 +20,7 @@ use super::call_stack::{FunctionId, Task, is_synchronous};
 use super::clock::Unit;
 use super::timeline::{Change, Finish, Item, Span, SpanId, Start, Track, Unknown, What};
 
+pub use collected::{AllActivities, Measured, ProgramActivities};
 pub use lengths::Lengths;
 
 /// What was found of one source's exceptions and, where they were asked for, functions.
@@ -95,10 +98,11 @@ struct Open {
 impl Activity {
     /// Adds what was found elsewhere.
     pub fn merge(&mut self, other: &Self) {
-        self.count += other.count;
-        self.tail_chained += other.tail_chained;
-        self.preempting += other.preempting;
-        self.cut += other.cut;
+        let add = |sum: &mut u64, more| *sum = sum.saturating_add(more);
+        add(&mut self.count, other.count);
+        add(&mut self.tail_chained, other.tail_chained);
+        add(&mut self.preempting, other.preempting);
+        add(&mut self.cut, other.cut);
         self.with_preemption.merge(&other.with_preemption);
         self.without_preemption.merge(&other.without_preemption);
         self.inter_arrival.merge(&other.inter_arrival);
@@ -114,6 +118,13 @@ impl Activities {
         }
         for (function, activity) in &other.functions {
             self.functions.entry(*function).or_default().merge(activity);
+        }
+    }
+
+    fn of(&mut self, key: Key) -> &mut Activity {
+        match key {
+            Key::Exception(exception) => self.exceptions.entry(exception).or_default(),
+            Key::Function(function) => self.functions.entry(function).or_default(),
         }
     }
 }
@@ -217,7 +228,7 @@ impl ActivityRecorder {
         }
         let last = self.last.insert(key, (self.now, self.epoch));
         let (now, epoch) = (self.now, self.epoch);
-        let activity = self.activity(key);
+        let activity = self.found.of(key);
         activity.count += 1;
         activity.preempting += u64::from(preempting);
         if let What::Exception(it) = span.what {
@@ -247,20 +258,13 @@ impl ActivityRecorder {
             _ => false,
         };
         let (now, epoch) = (self.now, self.epoch);
-        let activity = self.activity(open.key);
+        let activity = self.found.of(open.key);
         match open.since.filter(|_| complete && open.epoch == epoch) {
             Some(since) => {
                 activity.with_preemption.add(now.saturating_sub(since));
                 activity.without_preemption.add(clock.saturating_sub(open.clock));
             }
             None => activity.cut += 1,
-        }
-    }
-
-    fn activity(&mut self, key: Key) -> &mut Activity {
-        match key {
-            Key::Exception(exception) => self.found.exceptions.entry(exception).or_default(),
-            Key::Function(function) => self.found.functions.entry(function).or_default(),
         }
     }
 }

@@ -2,19 +2,22 @@
 //!
 //! ```text
 //! Profiler   flow elements → a Profile: cost by chain of calls and by piece of code, as numbers alone
-//! Profile    several of one program can be merged
+//! Profile    several of one program can be merged, and saved
 //! Tree       a Profile with names, lines and inlined functions → what exporters write
 //! ```
 //!
 //! Nothing is looked up by name while elements come. Memory is bounded by the program and the chains of calls that it
 //! makes, not by the trace's length.
 
+mod collected;
 mod record;
+mod saved;
 mod tables;
 mod time;
 mod tree;
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::AddAssign;
 
 use tracewalk::ids::{Address, Exception, Isa};
 use tracewalk::program::Scope;
@@ -22,6 +25,7 @@ use tracewalk::program::Scope;
 use super::call_stack::{Evidence, FunctionId, Piece, Task};
 use super::clock::{Cost, Unit};
 
+pub use collected::{Profiles, ProgramProfiles};
 pub use record::Profiler;
 pub use tables::{Edge, FunctionCost, LineCost};
 pub use tree::{Label, LabelId, LabelKind, Place, Tree, TreeNode, TreeOptions};
@@ -50,6 +54,10 @@ pub struct Profile {
 pub struct Measures {
     /// Events with cycle counts.
     pub cycle_counts: u64,
+    /// Instructions of captures that have no cycle counts.
+    pub without_cycles: u64,
+    /// Instructions of captures that have no time.
+    pub without_time: u64,
     /// Timestamps that were known.
     pub timestamps: u64,
     /// Instructions that lie between two timestamps, so that their time is known.
@@ -69,12 +77,14 @@ struct EntryId(u32);
 struct Node {
     /// The link outside; it comes earlier in the list.
     parent: Option<NodeId>,
+    /// How many links are outside.
+    depth: usize,
     kind: NodeKind,
     calls: u64,
 }
 
 /// A link of a chain of calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum NodeKind {
     /// What a task runs.
     Task(Task),
@@ -94,6 +104,8 @@ struct PieceCost {
 
 /// More chains of calls than this are not told apart.
 const MOST_NODES: usize = 1 << 20;
+/// Nor are longer ones: each may be written out whole.
+const DEEPEST: usize = 1 << 12;
 /// More pieces of code than this are not told apart; their cost goes to their function's start.
 const MOST_ENTRIES: usize = 1 << 22;
 
@@ -101,23 +113,35 @@ impl Measures {
     /// The best measure that the trace has.
     #[must_use]
     pub const fn best(&self) -> Unit {
-        if self.cycle_counts > 0 {
+        if self.has(Unit::Cycles) {
             Unit::Cycles
-        } else if self.timed_instructions > 0 {
+        } else if self.has(Unit::Time) {
             Unit::Time
         } else {
             Unit::Instructions
         }
     }
 
-    /// Whether the trace has this measure.
+    /// Whether the trace has this measure; of several captures, whether all have it.
     #[must_use]
     pub const fn has(&self, unit: Unit) -> bool {
         match unit {
             Unit::Instructions => true,
-            Unit::Cycles => self.cycle_counts > 0,
-            Unit::Time => self.timed_instructions > 0,
+            Unit::Cycles => self.cycle_counts > 0 && self.without_cycles == 0,
+            Unit::Time => self.timed_instructions > 0 && self.without_time == 0,
         }
+    }
+}
+
+impl AddAssign for Measures {
+    fn add_assign(&mut self, other: Self) {
+        let Self { cycle_counts, without_cycles, without_time, timestamps, timed_instructions } = other;
+        let add = |sum: &mut u64, more| *sum = sum.saturating_add(more);
+        add(&mut self.cycle_counts, cycle_counts);
+        add(&mut self.without_cycles, without_cycles);
+        add(&mut self.without_time, without_time);
+        add(&mut self.timestamps, timestamps);
+        add(&mut self.timed_instructions, timed_instructions);
     }
 }
 
@@ -136,9 +160,7 @@ impl Profile {
         for node in &other.nodes {
             // Parents come first.
             let parent = node.parent.and_then(|parent| nodes.get(parent.index()).copied());
-            let own = self.node(parent, node.kind);
-            self.count_calls(own, node.calls);
-            nodes.push(own);
+            nodes.push(self.add(parent, node.kind, node.calls));
         }
         for entry in &other.entries {
             if let Some(node) = nodes.get(entry.node.index()) {
@@ -148,14 +170,70 @@ impl Profile {
         }
         self.unfollowed += other.unfollowed;
         self.untraced += other.untraced;
-        self.folded_calls += other.folded_calls;
+        self.folded_calls = self.folded_calls.saturating_add(other.folded_calls);
         for (evidence, times) in &other.switches {
-            *self.switches.entry(*evidence).or_default() += times;
+            let sum = self.switches.entry(*evidence).or_default();
+            *sum = sum.saturating_add(*times);
         }
-        let Measures { cycle_counts, timestamps, timed_instructions } = other.measures;
-        self.measures.cycle_counts += cycle_counts;
-        self.measures.timestamps += timestamps;
-        self.measures.timed_instructions += timed_instructions;
+        self.measures += other.measures;
+    }
+
+    /// The same with its chains of calls in an order that does not depend on when each was first seen.
+    #[must_use]
+    pub fn in_order(&self) -> Self {
+        let mut ordered = Self {
+            unfollowed: self.unfollowed,
+            untraced: self.untraced,
+            measures: self.measures,
+            switches: self.switches.clone(),
+            folded_calls: self.folded_calls,
+            ..Self::default()
+        };
+        let mut inside: Vec<Vec<NodeId>> = vec![Vec::new(); self.nodes.len()];
+        let mut open = Vec::new();
+        for (index, node) in self.nodes.iter().enumerate() {
+            let list = node.parent.and_then(|parent| inside.get_mut(parent.index()));
+            list.unwrap_or(&mut open).push(NodeId::of(index));
+        }
+        let mut costs: Vec<Vec<&PieceCost>> = vec![Vec::new(); self.nodes.len()];
+        for entry in &self.entries {
+            if let Some(costs) = costs.get_mut(entry.node.index()) {
+                costs.push(entry);
+            }
+        }
+        let latest_first = |list: &mut Vec<NodeId>| {
+            list.sort_by_key(|id| std::cmp::Reverse(self.nodes.get(id.index()).map(|node| node.kind)));
+        };
+        latest_first(&mut open);
+        let mut open = open.into_iter().map(|id| (None, id)).collect::<Vec<_>>();
+        while let Some((parent, id)) = open.pop() {
+            let (Some(node), Some(list), Some(costs)) =
+                (self.nodes.get(id.index()), inside.get_mut(id.index()), costs.get_mut(id.index()))
+            else {
+                continue;
+            };
+            let own = ordered.add(parent, node.kind, node.calls);
+            costs.sort_by_key(|entry| entry.piece);
+            for entry in costs.iter() {
+                let piece = ordered.entry(own, entry.piece);
+                ordered.spend(piece, entry.cost);
+            }
+            let mut list = std::mem::take(list);
+            latest_first(&mut list);
+            open.extend(list.into_iter().map(|id| (Some(own), id)));
+        }
+        ordered
+    }
+
+    /// The chain that adds a link to another one, with so many calls of it.
+    fn add(&mut self, parent: Option<NodeId>, kind: NodeKind, calls: u64) -> NodeId {
+        let folded = self.folded_calls;
+        let own = self.node(parent, kind);
+        if self.folded_calls > folded {
+            self.folded_calls = folded.saturating_add(calls);
+        }
+        self.count_calls(own, calls);
+        own
     }
 
     /// The chain that adds a link to another one.
@@ -163,12 +241,14 @@ impl Profile {
         if let Some(known) = self.index.get(&(parent, kind)) {
             return *known;
         }
-        if let (true, Some(parent)) = (self.nodes.len() >= MOST_NODES, parent) {
-            self.folded_calls += 1;
+        let outside = parent.and_then(|parent| self.nodes.get(parent.index()));
+        let depth = outside.map_or(0, |outside| outside.depth + 1);
+        if let (true, Some(parent)) = (self.nodes.len() >= MOST_NODES || depth >= DEEPEST, parent) {
+            self.folded_calls = self.folded_calls.saturating_add(1);
             return parent;
         }
-        let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        self.nodes.push(Node { parent, kind, calls: 0 });
+        let id = NodeId::of(self.nodes.len());
+        self.nodes.push(Node { parent, depth, kind, calls: 0 });
         self.index.insert((parent, kind), id);
         id
     }
@@ -183,7 +263,7 @@ impl Profile {
 
     fn count_calls(&mut self, node: NodeId, calls: u64) {
         if let Some(node) = self.nodes.get_mut(node.index()) {
-            node.calls += calls;
+            node.calls = node.calls.saturating_add(calls);
         }
     }
 
@@ -221,6 +301,10 @@ impl Profile {
 }
 
 impl NodeId {
+    fn of(index: usize) -> Self {
+        Self(u32::try_from(index).unwrap_or(u32::MAX))
+    }
+
     const fn index(self) -> usize {
         self.0 as usize
     }

@@ -6,7 +6,7 @@ use tracewalk::flow::{Element, EventKind, GapReason};
 use tracewalk::span::CaptureOffset;
 
 use super::time::{Interval, Owner};
-use super::{NodeId, NodeKind, Profile};
+use super::{Measures, NodeId, NodeKind, Profile};
 use crate::Code;
 use crate::analysis::call_stack::{
     CallStack, Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece, Task,
@@ -96,7 +96,13 @@ impl Profiler {
     pub fn finish(mut self) -> Profile {
         let spent = self.meter.finish();
         self.spend(spent);
-        self.recorder.profile
+        let mut profile = self.recorder.profile;
+        let instructions = profile.total().instructions;
+        let Measures { cycle_counts, timed_instructions, without_cycles, without_time, .. } =
+            &mut profile.measures;
+        *without_cycles = if *cycle_counts == 0 { instructions } else { 0 };
+        *without_time = if *timed_instructions == 0 { instructions } else { 0 };
+        profile
     }
 
     /// How many things are remembered.

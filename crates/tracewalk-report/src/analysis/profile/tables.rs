@@ -57,7 +57,7 @@ impl Tree {
             |index, outermost| {
                 let node = &self.nodes[index];
                 let function = &mut functions[node.label.index()];
-                function.calls += node.calls;
+                function.calls = function.calls.saturating_add(node.calls);
                 function.own += node.own;
                 if outermost {
                     function.total += node.total;
@@ -113,7 +113,7 @@ impl Tree {
             let Some(key) = key(index) else { return };
             let node = &self.nodes[index];
             let (calls, total) = edges.entry(key).or_default();
-            *calls += node.calls;
+            *calls = calls.saturating_add(node.calls);
             if outermost {
                 *total += node.total;
             }

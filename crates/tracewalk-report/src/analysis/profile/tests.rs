@@ -37,6 +37,40 @@ fn profile(story: &[Element]) -> Profile {
     record(Window::default(), story)
 }
 
+/// Stories that make sense or not, for [`recorded`].
+pub(super) fn stories() -> impl proptest::strategy::Strategy<Value = Vec<u8>> {
+    proptest::collection::vec(proptest::prelude::any::<u8>(), 0..60)
+}
+
+/// The profile of a story that these bytes tell: calls, returns, exceptions, cycles, timestamps, tasks and gaps.
+pub(super) fn recorded(story: &[u8]) -> Profile {
+    let names = ["main", "sort", "swap", "handler", "setjmp", "yield", "task_a", "port_switch"];
+    let mut ticks = 0;
+    let elements = story.iter().map(|byte| {
+        let name = names[usize::from(byte & 7)];
+        match byte >> 3 {
+            0..8 => at(name, 2 * u32::from(byte >> 3), 3, call()),
+            8..14 => at(name, 0x10, 2, returns()),
+            14..18 => at(name, 0, 5, taken()),
+            18..21 => exception(Exception::M(u16::from(byte >> 3)), Some(page(name) + 6), page("handler")),
+            21..23 => event(EventKind::ExceptionReturn),
+            23..26 => cycles(u64::from(*byte)),
+            26..28 => {
+                ticks += u64::from(*byte);
+                time(ticks)
+            }
+            28..30 => event(EventKind::Context {
+                context_id: Some(ContextId(u32::from(byte & 7))),
+                vmid: None,
+                security: SecurityState::default(),
+            }),
+            30 => gap(GapReason::TraceLost),
+            _ => event(EventKind::TraceOn(BeginReason::Enabled)),
+        }
+    });
+    profile(&elements.collect::<Vec<_>>())
+}
+
 fn tree(profile: &Profile) -> Tree {
     Tree::of(profile, &pages(), TreeOptions { inlined: true, sites: false })
 }

@@ -145,7 +145,8 @@ impl Tree {
                 kind => {
                     let label = tree.label(kind, &mut sources);
                     let own = tree.node(parent, label, place);
-                    tree.nodes[own].calls += node.calls;
+                    let calls = &mut tree.nodes[own].calls;
+                    *calls = calls.saturating_add(node.calls);
                     Some(own)
                 }
             });

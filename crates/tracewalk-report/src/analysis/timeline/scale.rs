@@ -53,14 +53,17 @@ impl Probe {
         }
     }
 
-    /// The best axis that all of these have. Cycles are counted exactly, but only timestamps are common to several
-    /// sources.
+    /// The best axis that all sources of these captures have. Cycles are counted exactly, but only timestamps are common
+    /// to several sources of one capture.
     #[must_use]
-    pub fn best(probes: &[Self]) -> Unit {
-        let ran = probes.iter().filter(|probe| probe.instructions > 0);
-        let has = |unit| ran.clone().count() > 0 && ran.clone().all(|probe| probe.has(unit));
-        let order =
-            if ran.clone().count() > 1 { [Unit::Time, Unit::Cycles] } else { [Unit::Cycles, Unit::Time] };
+    pub fn best(captures: &[Vec<Self>]) -> Unit {
+        let ran = |probes: &[Self]| probes.iter().filter(|probe| probe.instructions > 0).count();
+        let all = captures.iter().flatten().filter(|probe| probe.instructions > 0);
+        let has = |unit| all.clone().count() > 0 && all.clone().all(|probe| probe.has(unit));
+        let order = match captures.iter().any(|probes| ran(probes) > 1) {
+            true => [Unit::Time, Unit::Cycles],
+            false => [Unit::Cycles, Unit::Time],
+        };
         order.into_iter().find(|unit| has(*unit)).unwrap_or(Unit::Instructions)
     }
 }
@@ -140,10 +143,13 @@ mod tests {
         let time = Probe { cycle_counts: 0, ..both };
         let nothing = Probe { timestamps: 1, ..time };
         let idle = Probe::default();
-        assert_eq!(Probe::best(&[both]), Unit::Cycles);
-        assert_eq!(Probe::best(&[both, idle]), Unit::Cycles);
-        assert_eq!(Probe::best(&[both, time]), Unit::Time);
-        assert_eq!(Probe::best(&[nothing]), Unit::Instructions);
+        assert_eq!(Probe::best(&[vec![both]]), Unit::Cycles);
+        assert_eq!(Probe::best(&[vec![both, idle]]), Unit::Cycles);
+        assert_eq!(Probe::best(&[vec![both, time]]), Unit::Time);
+        assert_eq!(Probe::best(&[vec![both, both]]), Unit::Time);
+        assert_eq!(Probe::best(&[vec![both], vec![both]]), Unit::Cycles);
+        assert_eq!(Probe::best(&[vec![both], vec![time]]), Unit::Time);
+        assert_eq!(Probe::best(&[vec![nothing]]), Unit::Instructions);
         assert_eq!(Probe::best(&[]), Unit::Instructions);
     }
 }

@@ -37,7 +37,7 @@ struct Rectangle<'a> {
 /// Draws all sources' chains of calls.
 pub fn write_flamegraph(out: &mut dyn Write, report: &ProfileReport) -> io::Result<()> {
     let trees = report.sources.iter().map(|source| report.tree(source, false)).collect::<Vec<_>>();
-    let whole = trees.iter().map(|tree| report.value(&tree.total())).sum::<u64>();
+    let whole = trees.iter().map(|tree| report.value(&tree.total())).fold(0, u64::saturating_add);
     let mut rectangles = vec![Rectangle {
         label: None,
         name: "all".to_owned(),
@@ -57,7 +57,7 @@ pub fn write_flamegraph(out: &mut dyn Write, report: &ProfileReport) -> io::Resu
             depth += 1;
         }
         lay_out(tree, report, (depth, start, whole), &mut rectangles);
-        start += total;
+        start = start.saturating_add(total);
     }
     draw(out, report, &rectangles, whole)
 }
@@ -93,7 +93,7 @@ fn lay_out<'a>(
                 });
                 open.push((std::mem::take(&mut children[index]), depth + 1, start));
             }
-            start += total;
+            start = start.saturating_add(total);
         }
     }
 }

@@ -112,7 +112,9 @@ fn seconds(seconds: f64) -> String {
 
 fn write_notes(out: &mut dyn Write, activities: &Activities, palette: &Palette) -> io::Result<()> {
     let exceptions = || activities.exceptions.values();
-    let sum = |of: fn(&crate::analysis::interrupts::Activity) -> u64| exceptions().map(of).sum::<u64>();
+    let sum = |of: fn(&crate::analysis::interrupts::Activity) -> u64| {
+        exceptions().map(of).fold(0, u64::saturating_add)
+    };
     let quiet = palette.quiet;
     let notes = [
         (sum(|activity| activity.tail_chained), "tail-chained to the one before"),
@@ -122,7 +124,7 @@ fn write_notes(out: &mut dyn Write, activities: &Activities, palette: &Palette) 
             "in no duration: the trace has a gap in it, or begins behind its beginning or ends before its end",
         ),
         (
-            activities.functions.values().map(|activity| activity.cut).sum(),
+            activities.functions.values().map(|activity| activity.cut).fold(0, u64::saturating_add),
             "calls of functions in no duration, for the same reason",
         ),
     ];

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use tracewalk::ids::Address;
 
 use super::super::blocks::Conditions;
-use super::super::collected::{ProgramCoverage, ProgramId};
+use super::super::collected::ProgramCoverage;
 use super::super::instructions::{self, Instruction};
 use super::super::tally::{Totals, Verdict};
 use super::model::{
@@ -13,6 +13,7 @@ use super::model::{
     ReportedProgram,
 };
 use crate::Code;
+use crate::analysis::programs::ProgramId;
 use crate::symbols::{Extent, Frame};
 
 /// A program, and what is known of it.

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use tracewalk::ids::Address;
 
-use super::super::collected::{ProgramId, SourceSummary};
+use super::super::collected::SourceSummary;
 use super::super::instructions::Instruction;
 use super::super::recorder::Losses;
 use super::super::tally::Totals;
+use crate::analysis::programs::ProgramId;
 
 /// What was covered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

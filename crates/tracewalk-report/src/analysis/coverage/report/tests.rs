@@ -7,8 +7,9 @@ use tracewalk::program::Program;
 use super::*;
 use crate::Code;
 use crate::analysis::coverage::{
-    BlockKey, Conditions, Coverage, Outcome, Part, ProgramId, Recorder, Tally, Tracefile,
+    BlockKey, Conditions, Coverage, Outcome, Part, ProgramCoverage, Recorder, Tally, Tracefile,
 };
+use crate::analysis::programs::ProgramId;
 use crate::symbols::{self, Extent, Frame, SourceFile, Stretch};
 
 /// ```text
@@ -91,7 +92,9 @@ fn report(conditions: Conditions, blocks: &[(u32, u32, Outcome, u64)], filter: &
     });
     let source = Recorder::new(conditions).finish("a capture", "-", "etmv3", 0).source;
     let mut coverage = Coverage::default();
-    coverage.add(ProgramId::Code([0; 32]), ["a.elf".to_owned()], Part { source, blocks: blocks.collect() });
+    let mut found = ProgramCoverage::of(Part { source, blocks: blocks.collect() });
+    found.images.insert("a.elf".to_owned());
+    coverage.programs.insert(ProgramId::Code([0; 32]), found);
     let code = code();
     let inputs = coverage.programs.iter().map(|(id, coverage)| ProgramInput { id, coverage, code: &code });
     Report::of(&inputs.collect::<Vec<_>>(), filter)

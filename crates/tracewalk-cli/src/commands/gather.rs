@@ -1,0 +1,250 @@
+//! Captures, and saved files in their place → what was found of each program, and the programs.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tracewalk::program::{Program, Scope};
+use tracewalk_input::image::{Image, ImageLoader, VisibleImage};
+use tracewalk_report::Code;
+use tracewalk_report::analysis::coverage::ProgramCoverage;
+use tracewalk_report::analysis::interrupts::ProgramActivities;
+use tracewalk_report::analysis::profile::ProgramProfiles;
+use tracewalk_report::analysis::programs::{ProgramId, Programs, SourceId};
+use tracewalk_report::analysis::saved::{Save, saved_kind};
+use tracewalk_report::analysis::{Statistics, Window};
+
+use crate::args::{CaptureArgs, FollowArgs};
+use crate::code::Reader;
+use crate::failure::Failure;
+use crate::messages::Messages;
+use crate::work::{Job, Work, interrupts};
+
+/// The longest file of saved findings. A wrong name such as `/dev/zero` has no end.
+const LONGEST: u64 = 256 << 20;
+
+/// What `--save` writes, and `merge` puts together.
+const KINDS: [&str; 3] =
+    [ProgramCoverage::FORMAT.name, ProgramProfiles::FORMAT.name, ProgramActivities::FORMAT.name];
+
+/// What is found, as far as it has been gathered.
+#[derive(Debug)]
+pub(super) struct Gathered<'a, T> {
+    pub(super) found: Programs<T>,
+    pub(super) statistics: Statistics,
+    follow: &'a FollowArgs,
+    captures: Vec<&'a Path>,
+    /// The saved files, and what is in each.
+    parts: Vec<(&'a Path, Programs<T>)>,
+    /// The programs of the captures.
+    programs: BTreeMap<ProgramId, Rc<Code>>,
+}
+
+/// A program that a source was followed in.
+#[derive(Clone, Debug)]
+pub(super) struct Followed {
+    pub(super) id: ProgramId,
+    code: Rc<Code>,
+    /// The names of the files, without the folders, which differ from one machine to the next.
+    images: Vec<String>,
+}
+
+/// What tells a job's source apart in all captures of its program.
+pub(super) fn source_id(work: &Work, job: &Job) -> SourceId {
+    let is_alike = |other: &&Job| {
+        other.id == job.id && other.config.protocol() == job.config.protocol() && other.buffer < job.buffer
+    };
+    let before = work.jobs.iter().filter(is_alike).count();
+    let number = u16::try_from(before).unwrap_or(u16::MAX).saturating_add(1);
+    SourceId { id: job.id, protocol: job.config.protocol(), number }
+}
+
+impl Followed {
+    /// The program of a job, as it was followed: nothing, where it is not what was traced.
+    pub(super) fn of(work: &mut Work, job: &Job, code: &Rc<Code>) -> Result<Self, Failure> {
+        let images = if code.program.is_empty() { Vec::new() } else { work.images(job)? };
+        Ok(Self::of_all(Rc::clone(code), &images))
+    }
+
+    /// A program with all that is visible in some contexts only.
+    pub(super) fn of_all(code: Rc<Code>, images: &[VisibleImage]) -> Self {
+        let images = images.iter().map(|visible| &visible.image);
+        Self::new(ProgramId::of_all(&code.program, build_ids(images.clone())), code, images)
+    }
+
+    /// What of a program is visible in one scope.
+    pub(super) fn of_scope(code: Rc<Code>, images: &[Arc<Image>]) -> Self {
+        Self::new(ProgramId::of(&code.program, build_ids(images.iter())), code, images.iter())
+    }
+
+    fn new<'a>(id: ProgramId, code: Rc<Code>, images: impl Iterator<Item = &'a Arc<Image>>) -> Self {
+        let name = |image: &Arc<Image>| Some(image.file.file_name()?.to_string_lossy().into_owned());
+        Self { id, code, images: images.filter_map(name).collect() }
+    }
+}
+
+fn build_ids<'a>(images: impl Iterator<Item = &'a Arc<Image>>) -> impl Iterator<Item = Option<&'a [u8]>> {
+    images.map(|image| image.build_id.as_deref())
+}
+
+impl<'a, T: Save> Gathered<'a, T> {
+    /// Reads the saved files among what is named; the captures are still to be followed.
+    pub(super) fn open(follow: &'a FollowArgs, more: &'a [PathBuf]) -> Result<Self, Failure> {
+        let mut gathered = Self {
+            found: Programs::default(),
+            statistics: Statistics::default(),
+            follow,
+            captures: Vec::new(),
+            parts: Vec::new(),
+            programs: BTreeMap::new(),
+        };
+        for path in std::iter::once(&follow.capture.capture).chain(more) {
+            match kind_of(path) {
+                Some(_) => gathered.parts.push((path, read_part(path)?)),
+                None => gathered.captures.push(path),
+            }
+        }
+        Ok(gathered)
+    }
+
+    /// The captures to be followed.
+    pub(super) fn captures(&self) -> Vec<CaptureArgs> {
+        let args = &self.follow.capture;
+        let capture = |path: &&Path| CaptureArgs { capture: path.to_path_buf(), ..args.clone() };
+        self.captures.iter().map(capture).collect()
+    }
+
+    /// Refuses a window where there are saved files.
+    pub(super) fn refuse_window(&self, window: Window) -> Result<(), Failure> {
+        match self.parts.first().filter(|_| window != Window::default()) {
+            None => Ok(()),
+            Some((path, _)) => Err(Failure::input(
+                format!("{}: was saved as a whole, and no window can be cut out of it", path.display()),
+                "give --from and --to when saving",
+            )),
+        }
+    }
+
+    /// What is in the saved files.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (&'a Path, &Programs<T>)> {
+        self.parts.iter().map(|(path, part)| (*path, part))
+    }
+
+    /// Adds what was found of a program.
+    pub(super) fn add(&mut self, program: Followed, mut found: T) {
+        found.images_mut().extend(program.images);
+        self.found.programs.entry(program.id.clone()).or_default().merge(found);
+        self.programs.insert(program.id, program.code);
+    }
+
+    /// Adds what is in the saved files, now that all captures are followed.
+    pub(super) fn finish(mut self, messages: &Messages) -> Result<Self, Failure> {
+        if self.captures.is_empty() {
+            self.load_images(messages)?;
+        }
+        for (path, part) in std::mem::take(&mut self.parts) {
+            self.refuse_other_program(path, &part)?;
+            add_part(&mut self.found, path, part)?;
+        }
+        Ok(self)
+    }
+
+    /// The program with this identity; `None` where nobody gave it.
+    pub(super) fn code(&self, id: &ProgramId) -> Option<&Rc<Code>> {
+        self.programs.get(id)
+    }
+
+    /// Loads the images that the options name, where no capture did.
+    fn load_images(&mut self, messages: &Messages) -> Result<(), Failure> {
+        let args = &self.follow.capture;
+        let interrupts = interrupts(args, messages)?;
+        // Of a source whose program nobody knew nothing can be named.
+        let unknown = Rc::new(Code { interrupts: interrupts.clone(), ..Code::unknown() });
+        let nothing = ProgramId::of(&Program::new(), []);
+        let is_of_nothing = |part: &Programs<T>| part.programs.contains_key(&nothing);
+        if args.images.is_empty() {
+            if self.parts.iter().any(|(_, part)| is_of_nothing(part)) {
+                self.programs.insert(nothing, unknown);
+            }
+            return Ok(());
+        }
+        self.programs.insert(nothing, unknown);
+        let memory = ImageLoader::new().memory(&args.images)?;
+        let reader = Reader { profile: None, interrupts, source_dirs: Some(&self.follow.source_dirs) };
+        let mut programs = vec![Followed::of_all(reader.code(&memory, messages), &memory.images)];
+        if memory.program.scopes().next().is_some() {
+            for scope in std::iter::once(Scope::EVERYWHERE).chain(memory.program.scopes()) {
+                let memory = memory.of_scope(scope);
+                let images = memory.images.iter().map(|visible| Arc::clone(&visible.image));
+                let images = images.collect::<Vec<_>>();
+                if !images.is_empty() {
+                    programs.push(Followed::of_scope(reader.code(&memory, messages), &images));
+                }
+            }
+        }
+        self.programs.extend(programs.into_iter().map(|program| (program.id, program.code)));
+        Ok(())
+    }
+
+    /// Says so where a part is of another program than the one at hand.
+    fn refuse_other_program(&self, path: &Path, part: &Programs<T>) -> Result<(), Failure> {
+        if self.programs.is_empty() {
+            return Ok(());
+        }
+        match part.programs.keys().find(|id| !self.programs.contains_key(*id)) {
+            None => Ok(()),
+            Some(other) => {
+                let nothing = ProgramId::of(&Program::new(), []);
+                let known = self.programs.keys().filter(|id| **id != nothing);
+                let known = known.map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+                Err(Failure::input(
+                    format!("{}: is of another program: found {other}, expected {known}", path.display()),
+                    "give the ELF file that was running with --image",
+                ))
+            }
+        }
+    }
+}
+
+/// Adds what is in a saved file.
+pub(super) fn add_part<T: Save>(
+    found: &mut Programs<T>,
+    path: &Path,
+    part: Programs<T>,
+) -> Result<(), Failure> {
+    found.merge(part).map_err(|error| {
+        Failure::input(
+            format!("{}: {error}", path.display()),
+            "only runs of the same program that were measured in the same way can be put together",
+        )
+    })
+}
+
+/// Which of the saved kinds a file is meant as; `None` for all others.
+pub(super) fn kind_of(path: &Path) -> Option<&'static str> {
+    // What is read from a pipe is gone.
+    let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
+    let mut head = Vec::new();
+    File::open(path).ok().filter(|_| is_file)?.take(64).read_to_end(&mut head).ok()?;
+    saved_kind(&head, &KINDS)
+}
+
+/// Reads a saved file.
+pub(super) fn read_part<T: Save>(path: &Path) -> Result<Programs<T>, Failure> {
+    Programs::read(&read_text(path)?).map_err(|error| {
+        let command = T::FORMAT.name;
+        Failure::input(
+            format!("{}: {error}", path.display()),
+            format!("give a file that `tracewalk {command} --save` wrote"),
+        )
+    })
+}
+
+/// Reads a text file.
+pub(super) fn read_text(path: &Path) -> Result<String, Failure> {
+    tracewalk_input::read_text(path, LONGEST)
+        .map_err(|problem| Failure::input(format!("{}: {problem}", path.display()), "check the file's name"))
+}

@@ -1,0 +1,204 @@
+//! Profiles and figures of interrupts that are saved, merged and shown later, as coverage is.
+
+mod support;
+
+use support::{Outcome, example, run};
+
+fn capture(name: &str) -> String {
+    example(name).join("capture.toml").to_str().unwrap().to_owned()
+}
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+}
+
+/// Runs a command that has nothing to complain about.
+fn quietly(arguments: &[&str]) -> Outcome {
+    let outcome = run(arguments.iter().chain(&["--quiet"]));
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (0, ""), "{arguments:?}");
+    outcome
+}
+
+/// A mistake is one sentence, nothing is printed, and the status is 2.
+fn assert_refused(arguments: &[&str], message: &str) {
+    let outcome = run(arguments);
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{arguments:?}: {}", outcome.stderr);
+    assert!(outcome.stderr.contains(message), "expected {message:?} in {:?}", outcome.stderr);
+}
+
+/// What a command writes into a file.
+fn written(folder: &Folder, arguments: &[&str]) -> Vec<u8> {
+    let file = folder.file("written");
+    quietly(&[arguments, &["-o", &file]].concat());
+    std::fs::read(&file).unwrap()
+}
+
+const PROFILE: [&str; 7] = ["text", "folded", "callgrind", "flamegraph", "pprof", "firefox", "speedscope"];
+const INTERRUPTS: [&str; 3] = ["text", "csv", "json"];
+
+/// Saving two captures apart and merging them is saving them together, and shows the same in every format.
+fn assert_adds_up(command: &str, formats: &[&str], options: &[&str]) {
+    let folder = Folder::new();
+    let captures = [capture("a7-etmv3"), capture("a15-pft")];
+    let [one, other, both, merged, backwards] =
+        ["one", "other", "both", "merged", "backwards"].map(|name| folder.file(name));
+    let [a, b] = captures.each_ref().map(String::as_str);
+    for (inputs, file) in [(vec![a], &one), (vec![b], &other), (vec![a, b], &both)] {
+        let outcome = quietly(&[&[command][..], &inputs, options, &["--save", file]].concat());
+        assert_eq!(outcome.stdout, "", "only --format prints beside --save");
+    }
+    quietly(&["merge", &one, &other, "-o", &merged]);
+    quietly(&["merge", &other, &one, "-o", &backwards]);
+    let read = |file: &String| std::fs::read_to_string(file).unwrap();
+    assert_eq!(read(&merged), read(&both));
+    assert_eq!(read(&backwards), read(&both));
+    quietly(&["merge", &both, "-o", &backwards]);
+    assert_eq!(read(&backwards), read(&both), "merging one file changes nothing");
+
+    let elf = example("a7-etmv3/a9.elf");
+    let image = ["--image", elf.to_str().unwrap()];
+    for format in formats {
+        // The title of a profile says what the captures were called: the same name for all.
+        let named = folder.file("capture.toml");
+        let of = |inputs: &[&str]| written(&folder, &[&[command], inputs, &["--format", format]].concat());
+        let title = |bytes: Vec<u8>, name: &str| match String::from_utf8(bytes) {
+            Ok(text) => text.replace(name, "the capture").into_bytes(),
+            Err(error) => error.into_bytes(),
+        };
+        std::fs::copy(&merged, &named).unwrap();
+        let direct = title(of(&[&[a, b], options].concat()), &format!("{a} and 1 more"));
+        let saved = title(of(&[&[named.as_str()], &image[..]].concat()), &named);
+        if *format == "pprof" {
+            // The name is in the compressed text; what is in the file is compared by its size.
+            assert!(direct.len().abs_diff(saved.len()) < 200, "{} and {}", direct.len(), saved.len());
+        } else {
+            assert_eq!(String::from_utf8_lossy(&saved), String::from_utf8_lossy(&direct), "{format}");
+        }
+        // A saved file in the place of a capture is the same again, in either order.
+        if *format != "pprof" {
+            let mixed = title(of(&[&[one.as_str(), b], options].concat()), &format!("{one} and 1 more"));
+            let turned = title(of(&[&[b, one.as_str()], options].concat()), &format!("{b} and 1 more"));
+            assert_eq!(String::from_utf8_lossy(&mixed), String::from_utf8_lossy(&direct), "{format}");
+            assert_eq!(String::from_utf8_lossy(&turned), String::from_utf8_lossy(&direct), "{format}");
+        }
+    }
+}
+
+#[test]
+fn profiles_that_were_saved_and_merged_are_the_profile_of_all_captures() {
+    assert_adds_up("profile", &PROFILE, &[]);
+}
+
+#[test]
+fn durations_that_were_saved_and_merged_are_those_of_all_captures() {
+    assert_adds_up("interrupts", &INTERRUPTS, &["--axis", "time"]);
+    assert_adds_up("interrupts", &INTERRUPTS, &["--axis", "instructions", "--functions"]);
+}
+
+#[test]
+fn the_same_run_twice_counts_and_costs_twice_as_much() {
+    let m3 = capture("m3-etmv3");
+    let rows = |inputs: &[&str]| {
+        let text = quietly(&[&["interrupts"], inputs, &["--format", "csv"]].concat()).stdout;
+        text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect::<Vec<Vec<_>>>()
+    };
+    let (once, twice) = (rows(&[&m3]), rows(&[&m3, &m3]));
+    assert!(once.len() > 5 && once.len() == twice.len());
+    for (once, twice) in once.iter().zip(&twice) {
+        let count = |row: &[String], column: usize| row[column].parse::<u64>().unwrap();
+        assert_eq!(count(twice, 6), 2 * count(once, 6));
+        // With preemption: how many, and then least, mean, p99 and greatest.
+        assert_eq!(count(twice, 10), 2 * count(once, 10));
+        assert_eq!(twice[11..15], once[11..15]);
+        // No time lies between one capture and the next.
+        assert_eq!(count(twice, 20), 2 * count(once, 20));
+    }
+}
+
+#[test]
+fn what_does_not_belong_together_is_refused() {
+    let folder = Folder::new();
+    let [a9, m3, ticks, functions, coverage] =
+        ["a9.twprof", "m3.twprof", "ticks.twirq", "functions.twirq", "a9.twcov"]
+            .map(|name| folder.file(name));
+    let (etm, cortex_m) = (capture("a7-etmv3"), capture("m3-etmv3"));
+    quietly(&["profile", &etm, "--save", &a9]);
+    quietly(&["profile", &cortex_m, "--save", &m3]);
+    quietly(&["interrupts", &etm, "--axis", "time", "--save", &ticks]);
+    quietly(&["interrupts", &etm, "--functions", "--save", &functions]);
+    quietly(&["coverage", &etm, "--save", &coverage]);
+    let elf = example("a7-etmv3/a9.elf");
+    let image = elf.to_str().unwrap();
+
+    let other = "m3.twprof: is of another program: found build ";
+    assert_refused(&["merge", &a9, &m3], other);
+    assert_refused(&["profile", &m3, "--image", image], other);
+    assert_refused(&["profile", &m3, &etm], other);
+    assert_refused(&["profile", &a9], "a profile is of a program, and there is none; give the ELF file");
+
+    assert_refused(
+        &["merge", &a9, &coverage],
+        "a9.twcov: line 1: found saved \"coverage\", expected saved profile",
+    );
+    assert_refused(&["profile", &ticks], "ticks.twirq: line 1: found saved \"interrupts\"");
+    assert_refused(&["merge", image], "a9.elf: ");
+    assert_refused(&["merge", &folder.file("nothing")], "nothing: no such file");
+
+    let measured = "was measured otherwise: found cycles with --functions, expected ticks";
+    assert_refused(&["merge", &ticks, &functions], measured);
+    assert_refused(
+        &["interrupts", &ticks, "--axis", "cycles"],
+        "ticks.twirq: was saved in ticks, not in cycles",
+    );
+    assert_refused(&["interrupts", &ticks, "--functions"], "ticks.twirq: was saved without functions");
+    for command in [["profile", &a9], ["interrupts", &ticks]] {
+        let arguments = [&command[..], &["--image", image, "--from", "100"]].concat();
+        assert_refused(&arguments, "was saved as a whole, and no window can be cut out of it");
+    }
+}
+
+#[test]
+fn exceptions_that_were_saved_are_shown_without_the_program() {
+    let folder = Folder::new();
+    let (m3, file) = (capture("m3-etmv3"), folder.file("m3.twirq"));
+    quietly(&["interrupts", &m3, "--save", &file]);
+    assert_eq!(quietly(&["interrupts", &file]).stdout, quietly(&["interrupts", &m3]).stdout);
+}
+
+#[test]
+fn damaged_files_are_refused_in_one_sentence_with_the_line() {
+    let folder = Folder::new();
+    let cases = [
+        ("profile", "# tracewalk profile 2\n", "line 1: found saved profile of version \"2\", expected 1"),
+        ("profile", "# tracewalk profile 1\nS 0x10 etmv3 1\n", "line 2: the line that it belongs to"),
+        ("profile", "# tracewalk profile 1\nP build 00\nB 1\n", "line 3: the line that it belongs to"),
+        (
+            "interrupts",
+            "# tracewalk interrupts 1\nP build 00\nZ\n",
+            "line 3: found an item \"Z\", expected P, I, A, S,",
+        ),
+    ];
+    for (command, text, message) in cases {
+        let file = folder.file("broken");
+        std::fs::write(&file, text).unwrap();
+        assert_refused(&[command, &file], message);
+        assert_refused(&["merge", &file], message);
+    }
+    let file = folder.file("binary");
+    std::fs::write(&file, b"# tracewalk profile 1\n\xff\xff").unwrap();
+    assert_refused(&["merge", &file], "is not text: byte 22 is not UTF-8");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_without_an_end_is_refused() {
+    assert_refused(&["merge", "/dev/zero"], "/dev/zero: is longer than 268435456 bytes");
+}

@@ -1,0 +1,222 @@
+//! What several captures say of one program, or of several: whose it is, and how it adds up.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+use tracewalk::ids::TraceId;
+use tracewalk::program::{Program, Scope};
+
+/// Which program it was. What was found of different programs cannot be added: their addresses mean different code.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ProgramId {
+    /// The build IDs of its images, where each of them has one.
+    Builds(BTreeSet<Vec<u8>>),
+    /// The SHA-256 hash of its code: of each region's address and length as little-endian words of eight bytes, and its
+    /// bytes. Of what is visible in some contexts only, the words of context ID and VMID come first, each increased by one,
+    /// and 0 for any.
+    Code([u8; 32]),
+}
+
+/// What was found of programs: of one, or of one for each kind of core.
+///
+/// Merging is associative and commutative: in which order parts come together does not matter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Programs<T> {
+    /// By program.
+    pub programs: BTreeMap<ProgramId, T>,
+}
+
+/// One source of a program's captures: in each of them the one that has this ID and tells in this protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceId {
+    /// The trace ID; `None` for captures without IDs.
+    pub id: Option<TraceId>,
+    /// The protocol's name.
+    pub protocol: &'static str,
+    /// Which of these it is, from 1: the buffers of one capture may each have one.
+    pub number: u16,
+}
+
+/// What was found of one program, and adds up with what was found of it elsewhere.
+pub trait Merge: Default {
+    /// What it was measured in, where that may differ. It is then no sum of what was measured otherwise.
+    fn measure(&self) -> Option<String> {
+        None
+    }
+
+    /// The file names of the program's images, for messages. They say nothing of which program it is.
+    fn images(&self) -> &BTreeSet<String>;
+
+    /// The same, to be changed.
+    fn images_mut(&mut self) -> &mut BTreeSet<String>;
+
+    /// Adds what was found of the same program, and measured in the same way.
+    fn merge(&mut self, other: Self);
+}
+
+/// Why two findings do not add up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MergeError {
+    /// They are of different programs.
+    Program {
+        /// The programs of one of them.
+        expected: Vec<ProgramId>,
+        /// A program that the other has, and this one not.
+        found: ProgramId,
+    },
+    /// They were measured in different ways.
+    Measure {
+        /// How one of them was.
+        expected: String,
+        /// How the other was.
+        found: String,
+    },
+}
+
+impl ProgramId {
+    /// The identity of what is visible of a program in all contexts, whose images have these build IDs. Where one has none,
+    /// the code itself is asked.
+    #[must_use]
+    pub fn of<'a>(program: &Program, build_ids: impl IntoIterator<Item = Option<&'a [u8]>>) -> Self {
+        let ids = build_ids.into_iter().map(|id| id.filter(|id| !id.is_empty()).map(<[u8]>::to_vec));
+        match ids.collect::<Option<BTreeSet<_>>>() {
+            Some(ids) if !ids.is_empty() => Self::Builds(ids),
+            _ => Self::of_code(program, false),
+        }
+    }
+
+    /// The same of all of a program. Where images are for some contexts only, build IDs do not say for which.
+    #[must_use]
+    pub fn of_all<'a>(program: &Program, build_ids: impl IntoIterator<Item = Option<&'a [u8]>>) -> Self {
+        match program.scopes().next() {
+            None => Self::of(program, build_ids),
+            Some(_) => Self::of_code(program, true),
+        }
+    }
+
+    fn of_code(program: &Program, of_all: bool) -> Self {
+        let mut hash = Sha256::new();
+        let word = |hash: &mut Sha256, word: u64| hash.update(word.to_le_bytes());
+        let everywhere = program.regions().iter().map(|region| (Scope::EVERYWHERE, region));
+        for (scope, region) in everywhere.chain(program.regions_in_scopes().filter(|_| of_all)) {
+            if scope != Scope::EVERYWHERE {
+                word(&mut hash, scope.context_id.map_or(0, |id| u64::from(id.0) + 1));
+                word(&mut hash, scope.vmid.map_or(0, |vmid| u64::from(vmid.0) + 1));
+            }
+            word(&mut hash, region.start().0.into());
+            word(&mut hash, region.bytes().len() as u64);
+            hash.update(region.bytes());
+        }
+        Self::Code(hash.finalize().into())
+    }
+}
+
+impl<T> Default for Programs<T> {
+    fn default() -> Self {
+        Self { programs: BTreeMap::new() }
+    }
+}
+
+impl<T: Merge> Programs<T> {
+    /// Adds what was found of the same programs, or of some of them.
+    pub fn merge(&mut self, other: Self) -> Result<(), MergeError> {
+        let unknown =
+            |from: &Self, to: &Self| from.programs.keys().find(|id| !to.programs.contains_key(*id)).cloned();
+        if let (Some(found), Some(_)) = (unknown(&other, self), unknown(self, &other)) {
+            return Err(MergeError::Program { expected: self.programs.keys().cloned().collect(), found });
+        }
+        if let (Some(expected), Some(found)) = (self.measure(), other.measure())
+            && expected != found
+        {
+            return Err(MergeError::Measure { expected, found });
+        }
+        for (id, found) in other.programs {
+            self.programs.entry(id).or_default().merge(found);
+        }
+        Ok(())
+    }
+
+    /// What it was measured in, where that may differ.
+    #[must_use]
+    pub fn measure(&self) -> Option<String> {
+        self.programs.values().find_map(Merge::measure)
+    }
+}
+
+impl fmt::Display for ProgramId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hex = |f: &mut fmt::Formatter<'_>, bytes: &[u8]| {
+            bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        };
+        match self {
+            Self::Builds(ids) => {
+                f.write_str("build")?;
+                ids.iter().try_for_each(|id| {
+                    f.write_str(" ")?;
+                    hex(f, id)
+                })
+            }
+            Self::Code(hash) => {
+                f.write_str("code ")?;
+                hex(f, hash)
+            }
+        }
+    }
+}
+
+impl fmt::Display for MergeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Program { expected, found } => {
+                let expected = expected.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+                write!(f, "is of another program: found {found}, expected {expected}")
+            }
+            Self::Measure { expected, found } => {
+                write!(f, "was measured otherwise: found {found}, expected {expected}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for MergeError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tracewalk::ids::{Address, ContextId};
+
+    #[test]
+    fn a_program_is_known_by_its_build_ids_and_without_one_by_its_code() {
+        let mut program = Program::new();
+        program.add(Address(0x100), &[1, 2, 3, 4]).unwrap();
+        let mut other = Program::new();
+        other.add(Address(0x102), &[1, 2, 3, 4]).unwrap();
+        let id = |build: &[Option<&[u8]>]| ProgramId::of(&program, build.iter().copied());
+        assert_eq!(id(&[Some(&[0xab, 0x01])]).to_string(), "build ab01");
+        assert_eq!(id(&[Some(&[2]), Some(&[1])]), id(&[Some(&[1]), Some(&[2])]));
+        assert_ne!(id(&[Some(&[1])]), id(&[Some(&[2])]));
+        // `printf '\0\1\0\0\0\0\0\0\4\0\0\0\0\0\0\0\1\2\3\4' | sha256sum`
+        let hash = "code 3b63e5e71defe45135e308e4048ad27aed0fbb2a5d7a93c31039749daef9aa40";
+        assert_eq!(id(&[None]).to_string(), hash);
+        assert_eq!(id(&[Some(&[1]), None]), id(&[None]));
+        assert_ne!(id(&[None]), ProgramId::of(&other, [None]));
+        assert_eq!(id(&[]), id(&[None]));
+    }
+
+    #[test]
+    fn images_of_some_contexts_are_part_of_the_whole_program_alone() {
+        let with = |context: u32| {
+            let mut program = Program::new();
+            program.add(Address(0x100), &[1, 2, 3, 4]).unwrap();
+            program.add_in(Scope::context(ContextId(context)), Address(0x200), &[5, 6]).unwrap();
+            program
+        };
+        let builds = [Some(&[1_u8][..]), Some(&[2][..])];
+        let all = |context| ProgramId::of_all(&with(context), builds);
+        assert_eq!(all(7), all(7));
+        assert_ne!(all(7), all(8));
+        assert_eq!(ProgramId::of(&with(7), builds), ProgramId::of(&with(8), builds));
+        assert_eq!(ProgramId::of(&with(7), [None]), ProgramId::of(&with(8), [None]));
+    }
+}

@@ -1,0 +1,204 @@
+//! What was found of programs in a file, to be merged and reported later (docs/formats.md).
+//!
+//! ```text
+//! # tracewalk coverage 1                 what is saved, and the version of its format
+//! P build 2f3a…                          a program, by its images' build IDs, or `code` and a hash; what follows is of it
+//! I fw.elf                               the name of an image
+//! …                                      lines of what is saved
+//! ```
+//!
+//! One item a line, fields separated by one space; what an item is stands first. The same findings are always the same text.
+
+mod fields;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io::{self, Write};
+
+use super::programs::{Merge, ProgramId, Programs};
+
+pub use fields::Fields;
+pub(super) use fields::{
+    address, exception_words, function_words, isa_word, one_line, or_dash, scope_word, source_words,
+};
+
+/// How what is saved is called in its first line, and what its lines begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// Its name.
+    pub name: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    /// The letters that its lines begin with, beside `P` and `I`.
+    pub items: &'static str,
+}
+
+/// What was found of one program, and can be saved.
+pub trait Save: Merge {
+    /// The format of its files.
+    const FORMAT: Format;
+
+    /// What has to be remembered from one line to the next.
+    type Reader: ReadItems<Found = Self>;
+
+    /// Writes the lines that are its own.
+    fn save_items(&self, out: &mut dyn Write) -> io::Result<()>;
+}
+
+/// Reads the lines of one program.
+pub trait ReadItems: Default {
+    /// What is read.
+    type Found: Save;
+
+    /// The next line that begins with `item`; `fields` is the rest of it.
+    fn line(&mut self, item: &str, fields: Fields<'_>) -> Result<(), SavedErrorKind>;
+
+    /// There are no more lines of this program.
+    fn finish(self) -> Self::Found;
+}
+
+/// Why a file cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedError {
+    /// What was to be read.
+    pub format: Format,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub kind: SavedErrorKind,
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SavedErrorKind {
+    /// The file does not begin as it should.
+    NotSaved,
+    /// Something else is saved in it.
+    Other {
+        /// What.
+        found: String,
+    },
+    /// It is of another version.
+    Version {
+        /// Which.
+        found: String,
+    },
+    /// The line begins with something else than the letters that exist.
+    UnknownItem {
+        /// What it begins with.
+        found: String,
+    },
+    /// The line says something of an item that has to stand before it, and none does.
+    Misplaced,
+    /// A field is missing, or holds something that it may not.
+    Field {
+        /// The field.
+        field: &'static str,
+        /// What it holds.
+        found: String,
+    },
+}
+
+/// What every saved file begins with; what is saved follows, and the version.
+const MAGIC: &str = "# tracewalk ";
+
+/// What a file that begins like this is meant as, if it is one of these, of whatever version.
+#[must_use]
+pub fn saved_kind<'a>(head: &[u8], kinds: &[&'a str]) -> Option<&'a str> {
+    let rest = head.strip_prefix(MAGIC.as_bytes())?;
+    let is_kind = |kind: &&str| rest.strip_prefix(kind.as_bytes()).is_some_and(|rest| rest.starts_with(b" "));
+    kinds.iter().copied().find(is_kind)
+}
+
+impl<T: Save> Programs<T> {
+    /// Writes it down.
+    pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{MAGIC}{} {}", T::FORMAT.name, T::FORMAT.version)?;
+        for (id, found) in &self.programs {
+            writeln!(out, "P {id}")?;
+            for image in found.images() {
+                writeln!(out, "I {}", one_line(image))?;
+            }
+            found.save_items(out)?;
+        }
+        Ok(())
+    }
+
+    /// Reads what was written down.
+    pub fn read(text: &str) -> Result<Self, SavedError> {
+        let mut programs = Self::default();
+        let mut program: Option<Reading<T>> = None;
+        let mut lines = text.lines().zip(1..);
+        let error = |line, kind| SavedError { format: T::FORMAT, line, kind };
+        let (head, _) = lines.next().unwrap_or(("", 1));
+        check_head(head, T::FORMAT).map_err(|kind| error(1, kind))?;
+        for (line, number) in lines {
+            let (item, rest) = line.split_once(' ').unwrap_or((line, ""));
+            let mut fields = Fields::new(rest);
+            let read = match (item, &mut program) {
+                ("P", before) => fields.program().map(|id| {
+                    let next = Reading { id, images: BTreeSet::new(), reader: T::Reader::default() };
+                    before.replace(next).into_iter().for_each(|program| programs.end(program));
+                }),
+                ("I", Some(program)) => {
+                    program.images.insert(rest.to_owned());
+                    Ok(())
+                }
+                (_, Some(program)) => program.reader.line(item, fields),
+                (_, None) => Err(SavedErrorKind::Misplaced),
+            };
+            read.map_err(|kind| error(number, kind))?;
+        }
+        program.into_iter().for_each(|program| programs.end(program));
+        Ok(programs)
+    }
+
+    fn end(&mut self, Reading { id, images, reader }: Reading<T>) {
+        let mut found = reader.finish();
+        found.images_mut().extend(images);
+        self.programs.entry(id).or_default().merge(found);
+    }
+}
+
+/// A program whose lines are read.
+struct Reading<T: Save> {
+    id: ProgramId,
+    images: BTreeSet<String>,
+    reader: T::Reader,
+}
+
+fn check_head(head: &str, format: Format) -> Result<(), SavedErrorKind> {
+    let rest = head.strip_prefix(MAGIC).ok_or(SavedErrorKind::NotSaved)?;
+    match rest.split_once(' ') {
+        Some((name, version)) if name == format.name && version == format.version => Ok(()),
+        Some((name, found)) if name == format.name => {
+            Err(SavedErrorKind::Version { found: found.to_owned() })
+        }
+        Some((name, _)) => Err(SavedErrorKind::Other { found: name.to_owned() }),
+        None => Err(SavedErrorKind::NotSaved),
+    }
+}
+
+impl fmt::Display for SavedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Format { name, version, items } = self.format;
+        write!(f, "line {}: ", self.line)?;
+        match &self.kind {
+            SavedErrorKind::NotSaved => write!(f, "expected \"{MAGIC}{name} {version}\""),
+            SavedErrorKind::Other { found } => write!(f, "found saved {found:?}, expected saved {name}"),
+            SavedErrorKind::Version { found } => {
+                write!(f, "found saved {name} of version {found:?}, expected {version}")
+            }
+            SavedErrorKind::UnknownItem { found } => {
+                write!(f, "found an item {found:?}, expected P, I, {items}")
+            }
+            SavedErrorKind::Misplaced => f.write_str("the line that it belongs to does not stand before it"),
+            SavedErrorKind::Field { field, found } if found.is_empty() => write!(f, "found no {field}"),
+            SavedErrorKind::Field { field, found } => {
+                write!(f, "found {found:?} where the {field} should be")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SavedError {}
