@@ -183,6 +183,110 @@ fn names_come_from_the_image_of_the_context() {
     }
 }
 
+/// How often each function was called, by `profile --format callgrind`.
+fn calls_of(callgrind: &str, name: &str) -> usize {
+    let function = format!("fn={name}\n");
+    callgrind.matches(&function).count()
+}
+
+#[test]
+fn reports_over_time_and_differences_name_the_functions_of_each_context() {
+    for (machine, source) in machines() {
+        let json = |command: &str, options: &[&str]| -> serde_json::Value {
+            let outcome = machine.run(command, &ALL, &[options, &source].concat());
+            assert!(outcome.status < 2, "{command}: {}", outcome.stderr);
+            serde_json::from_str(&outcome.stdout).unwrap()
+        };
+        let interrupts = json("interrupts", &["--functions", "--format", "json"]);
+        let functions = interrupts["sources"][0]["functions"].as_array().unwrap();
+        let count = |name: &str| {
+            let of_name = functions.iter().filter(|function| function["name"] == name).collect::<Vec<_>>();
+            assert_eq!(of_name.len(), 1, "{name} in {interrupts}");
+            of_name[0]["count"].as_u64().unwrap()
+        };
+        // The first one and those that a gap in the end leaves open may be missing.
+        for name in ["spin", "wander"] {
+            assert!(count(name) + 3 > TURNS as u64, "{name}: {}", count(name));
+        }
+        let chrome = json("timeline", &["--format", "chrome"]);
+        let events = chrome["traceEvents"].as_array().unwrap();
+        let begun =
+            |name: &str| events.iter().filter(|event| event["name"] == name && event["ph"] != "E").count();
+        for name in ["spin", "wander", "switch_to"] {
+            assert!(begun(name) + 3 > TURNS, "{name}: {}", begun(name));
+        }
+        let text = machine.run("timeline", &ALL, &source);
+        assert!(text.stdout.contains("wander") && text.stdout.contains("context 0x43"), "{}", text.stdout);
+        let calls = machine.run("calls", &ALL, &[&["--fold", "none"][..], &source].concat());
+        for name in ["spin", "wander"] {
+            let lines = calls.stdout.lines().filter(|line| line.contains(name)).count();
+            assert!(lines + 3 > TURNS, "{name}: {lines}");
+        }
+        let profile = machine.run("profile", &ALL, &[&["--format", "callgrind"][..], &source].concat());
+        for name in ["spin", "wander", "switch_to"] {
+            assert_eq!(calls_of(&profile.stdout, name), 1, "{name} in {}", profile.stdout);
+        }
+        let capture = machine.file("etb.bin");
+        let same = machine.run("diff", &ALL, &[&[capture.to_str().unwrap()][..], &source].concat());
+        assert_eq!((same.status, same.stdout.as_str()), (0, ""), "{}", same.stderr);
+    }
+}
+
+#[test]
+fn a_difference_is_told_by_the_names_of_its_context() {
+    // The second capture has lost its end.
+    let machine = Machine::new("etmv3", CONTEXT_IDS);
+    let whole = std::fs::read(machine.file("etb.bin")).unwrap();
+    let cut = machine.file("cut.bin");
+    std::fs::write(&cut, &whole[..whole.len() / 2 / 16 * 16]).unwrap();
+    let options = [&[cut.to_str().unwrap(), "--format", "json"][..], &ETM].concat();
+    let outcome = machine.run("diff", &ALL, &options);
+    // It ends in the middle of a packet.
+    assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+    let report: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let source = &report["sources"][0];
+    let functions = source["functions"].as_array().unwrap();
+    let mut names = functions.iter().map(|function| function["name"].as_str().unwrap()).collect::<Vec<_>>();
+    names.sort_unstable();
+    assert_eq!(names, ["spin", "switch_to", "wander"]);
+    let last = source["divergence"]["last"]["function"].as_str().unwrap();
+    let stack = source["divergence"]["a"]["stack"][0]["function"].as_str().unwrap();
+    assert!(names.contains(&last) && names.contains(&stack), "{last}, {stack}");
+    // Half of the turns ran everything that there is.
+    assert_eq!(source["coverage"]["lost"], serde_json::json!([]));
+    let text = machine.run("diff", &ALL, &[&[cut.to_str().unwrap()][..], &ETM].concat());
+    assert!(!text.stdout.contains(" 0x00008000\n"), "{}", text.stdout);
+}
+
+#[test]
+fn profiles_of_the_same_images_in_other_contexts_do_not_add_up() {
+    let machine = Machine::new("etmv3", CONTEXT_IDS);
+    let save = |images: &[&str], name: &str| {
+        let file = machine.file(name).display().to_string();
+        let outcome =
+            machine.run("profile", images, &[&["--save", &file, "--trust-image"][..], &ETM].concat());
+        assert!(outcome.stdout.is_empty(), "{}", outcome.stderr);
+        file
+    };
+    let right = save(&ALL, "right.twprof");
+    let turned =
+        save(&["switch_to.elf", "spin.elf@context=0x43", "wander.elf@context=0x42"], "turned.twprof");
+    let refused = run(["merge", &right, &turned]);
+    assert_eq!(refused.status, 2);
+    assert!(refused.stderr.contains("turned.twprof: is of another program"), "{}", refused.stderr);
+    // With the same images the saved profile is the capture's.
+    let images = |inputs: &str| {
+        let mut arguments = vec!["profile".to_owned(), inputs.to_owned(), "--format=folded".to_owned()];
+        for image in ALL {
+            arguments.push(format!("--image={}", machine.file(image).display()));
+        }
+        arguments.extend(ETM.map(str::to_owned));
+        run(arguments).stdout
+    };
+    assert_eq!(images(&right), images(machine.file("etb.bin").to_str().unwrap()));
+    assert!(images(&right).contains("[context 0x43];wander"), "{}", images(&right));
+}
+
 #[test]
 fn coverage_keeps_the_code_of_contexts_apart() {
     for (machine, source) in machines() {

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use tracewalk::flow::Element;
 use tracewalk_report::analysis::coverage::{
-    Conditions, Coverage, Difference, Every, Part, ProgramCoverage, ProgramInput, Recorder, Report, Tracefile,
+    Difference, Every, ProgramCoverage, ProgramInput, Report, Tracefile,
 };
 use tracewalk_report::analysis::diff::{Aftermath, Digest, Parting, Stretch, Walk};
 use tracewalk_report::analysis::profile::{Profile, Profiler};
@@ -19,6 +19,8 @@ use tracewalk_report::export::{
 };
 use tracewalk_report::{Code, Section};
 
+use super::covered::Covered;
+use super::gather::Followed;
 use super::{follow, print_statistics};
 use crate::args::{CaptureArgs, Diff, DiffFormat};
 use crate::failure::Failure;
@@ -73,8 +75,10 @@ struct Done {
     statistics: Statistics,
     digest: Digest,
     profile: Profile,
-    /// What ran of the program; `None` where that is not known.
-    program: Option<(ProgramId, Part)>,
+    /// The program; `None` where none was followed.
+    program: Option<ProgramId>,
+    /// What ran of it.
+    covered: Vec<(Followed, ProgramCoverage)>,
 }
 
 fn compare(
@@ -108,26 +112,25 @@ fn compare(
 
 fn follow(work: &mut Work, job: &Job, args: &Diff, messages: &Messages) -> Result<Done, Failure> {
     let code = work.code(job, Some(&args.follow.source_dirs), messages)?;
-    let images = work.images(job)?;
-    let mut listener = Listener { ignore_interrupts: args.ignore_interrupts, job, seen: None };
+    let covered = Covered::of(work, job, &code, &args.follow.source_dirs, messages)?;
+    let mut listener = Listener { ignore_interrupts: args.ignore_interrupts, covered, seen: None };
     let statistics =
         follow::source(work, job, Rc::clone(&code), args.follow.trust_image, &mut listener, messages)?;
-    let Some(Seen { code, mut walk, mut digest, profiler, recorder }) = listener.seen else {
+    let Some(Seen { code, mut walk, mut digest, profiler }) = listener.seen else {
         return Err(Failure::input("the source has no flow", "give the program with --image"));
     };
     walk.finish(|step| digest.add(step));
     digest.finish();
-    let program = (!code.program.is_empty()).then(|| {
-        let id =
-            ProgramId::of_all(&code.program, images.iter().map(|visible| visible.image.build_id.as_deref()));
-        let source = job.id.map_or_else(|| "-".to_owned(), |id| id.to_string());
-        (id, recorder.finish("", &source, job.config.protocol(), statistics.bytes))
-    });
-    Ok(Done { code, statistics, digest, profile: profiler.finish(), program })
+    let program = match code.program.is_empty() {
+        true => None,
+        false => Some(Followed::of(work, job, &code)?.id),
+    };
+    let covered = listener.covered.finish("", job, statistics.bytes);
+    Ok(Done { code, statistics, digest, profile: profiler.finish(), program, covered })
 }
 
 fn refuse_different_programs(done: &[Done; 2]) -> Result<(), Failure> {
-    let [a, b] = done.each_ref().map(|done| done.program.as_ref().map(|(id, _)| id));
+    let [a, b] = done.each_ref().map(|done| done.program.as_ref());
     match a.zip(b).filter(|(a, b)| a != b) {
         None => Ok(()),
         Some((a, b)) => Err(Failure::input(
@@ -186,11 +189,12 @@ fn parting(sides: &[Side<'_>; 2], args: &Diff) -> Result<Option<[Aftermath; 2]>,
 /// What only one of the runs covers.
 fn coverage(a: &Done, b: &Done) -> Option<(Difference, BTreeMap<String, Vec<String>>)> {
     let tracefile = |done: &Done| {
-        let (id, part) = done.program.clone()?;
-        let mut coverage = Coverage::default();
-        coverage.programs.insert(id, ProgramCoverage::of(part));
-        let inputs =
-            coverage.programs.iter().map(|(id, coverage)| ProgramInput { id, coverage, code: &done.code });
+        done.program.as_ref()?;
+        let inputs = done.covered.iter().map(|(program, coverage)| ProgramInput {
+            id: &program.id,
+            coverage,
+            code: &program.code,
+        });
         let report = Report::of(&inputs.collect::<Vec<_>>(), &Every);
         // It is one program, so that lines have the same numbers: their texts are not needed.
         Some(Tracefile::of(&report, |_| None))
@@ -203,9 +207,9 @@ fn coverage(a: &Done, b: &Done) -> Option<(Difference, BTreeMap<String, Vec<Stri
 }
 
 /// Everything that is recorded of a source in one go.
-struct Listener<'a> {
+struct Listener {
     ignore_interrupts: bool,
-    job: &'a Job,
+    covered: Covered,
     seen: Option<Seen>,
 }
 
@@ -214,28 +218,26 @@ struct Seen {
     walk: Walk,
     digest: Digest,
     profiler: Profiler,
-    recorder: Recorder,
 }
 
-impl Export<FlowRecord> for Listener<'_> {
+impl Export<FlowRecord> for Listener {
     fn section(&mut self, section: &Section) -> io::Result<()> {
+        self.covered.section(section)?;
         let code = &section.code;
         self.seen = Some(Seen {
             code: Rc::clone(code),
             walk: Walk::new(Rc::clone(code), self.ignore_interrupts),
             digest: Digest::default(),
             profiler: Profiler::new(Rc::clone(code), Window::default()),
-            recorder: Recorder::new(Conditions::told_by(&self.job.config)),
         });
         Ok(())
     }
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
-        if let Some(Seen { walk, digest, profiler, recorder, .. }) = &mut self.seen {
+        if let Some(Seen { walk, digest, profiler, .. }) = &mut self.seen {
             walk.element(&record.element, |step| digest.add(step));
             profiler.element(&record.element, record.at);
-            recorder.element(&record.element);
         }
-        Ok(())
+        self.covered.record(record)
     }
 }

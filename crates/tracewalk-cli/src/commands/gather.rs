@@ -47,7 +47,7 @@ pub(super) struct Gathered<'a, T> {
 #[derive(Clone, Debug)]
 pub(super) struct Followed {
     pub(super) id: ProgramId,
-    code: Rc<Code>,
+    pub(super) code: Rc<Code>,
     /// The names of the files, without the folders, which differ from one machine to the next.
     images: Vec<String>,
 }

@@ -4,6 +4,7 @@ mod beside;
 pub(crate) mod calls;
 mod contexts;
 pub(crate) mod coverage;
+mod covered;
 pub(crate) mod describe;
 pub(crate) mod diff;
 pub(crate) mod flow;
