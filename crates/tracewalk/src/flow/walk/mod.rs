@@ -189,12 +189,7 @@ impl Walk {
             }
             Directive::Continue(target) => self.go_on_at(target, span, sink),
             Directive::Resume(target) => self.resume(program, target, span, sink),
-            Directive::Begin { at, why } => {
-                self.jump(at);
-                self.forget_returns();
-                self.last = None;
-                self.event(EventKind::TraceOn(why), span, sink);
-            }
+            Directive::Begin { at, why } => self.begin(at, why, span, sink),
             Directive::Confirm(at) => self.confirm(at, span, sink),
             Directive::Exception { exception, handler, preferred_return } => {
                 self.exception(program, exception, handler, preferred_return, span, sink);

@@ -6,7 +6,7 @@ use crate::isa::{self, Class, Raises, Return};
 use crate::program::Program;
 use crate::span::Span;
 
-use super::super::element::{Contradiction, Element, Ending, EventKind};
+use super::super::element::{Contradiction, Element, Ending, EventKind, Gap, GapReason};
 use super::super::vectors::{self, Entered};
 use super::{Passed, Position, Walk};
 
@@ -59,6 +59,26 @@ impl Walk {
         target
     }
 
+    /// Tracing begins.
+    pub(in crate::flow) fn begin(
+        &mut self,
+        at: Option<Location>,
+        why: BeginReason,
+        span: Span,
+        sink: &mut impl FnMut(Element),
+    ) {
+        // A trace unit says where a branch went even where nothing behind it is traced; where it overflowed it cannot.
+        let waits_for_target = self.position == Position::Elsewhere && self.unconfirmed.is_some();
+        if waits_for_target && matches!(why, BeginReason::Enabled | BeginReason::DebugExit) {
+            self.close(Ending::Interrupted, sink);
+            sink(Element::Gap(Gap { reason: GapReason::AddressUnknown, span }));
+        }
+        self.jump(at);
+        self.forget_returns();
+        self.last = None;
+        self.event(EventKind::TraceOn(why), span, sink);
+    }
+
     /// A periodic synchronisation.
     pub(in crate::flow) fn confirm(&mut self, at: Location, span: Span, sink: &mut impl FnMut(Element)) {
         match self.position {
@@ -105,6 +125,10 @@ impl Walk {
         };
         self.event(kind, span, sink);
         self.jump(handler);
+        if handler.is_none() && exception.is_some_and(Exception::is_debug_entry) {
+            // Nothing is executed that is traced before the trace begins again.
+            self.position = Position::Elsewhere;
+        }
     }
 
     /// Where execution goes on behind a return from an exception.

@@ -1,0 +1,332 @@
+//! Captures of hardware with damage: what is outside the damaged stretch reads as before, and the loss is told.
+//!
+//! `TRACEWALK_DAMAGES=100 cargo test -p tracewalk-cli --test damage -- --nocapture` damages each capture in 100 places
+//! in each way, and prints what came of it; without the variable it is fewer places, always the same.
+//!
+//! A source that reads otherwise than before, and of which nothing is told, has to be a [possible](possible) trace of the
+//! program: nobody could tell.
+
+mod cases;
+mod possible;
+mod reading;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::collections::BTreeSet;
+
+use cases::{Case, Damage, Random, Source, cases, places};
+use reading::{FrameLosses, Reading, Told};
+use support::{corpus, run};
+use tracewalk::flow::Block;
+use tracewalk::frame::Framing;
+use tracewalk::ids::TraceId;
+
+/// How far in front of the damage, in bytes of the capture, what is read may be other than before: frames are given up
+/// from where the lost alignment was last sure.
+const BEFORE: u64 = 128;
+
+/// How far behind the damage frames may take to be found again. From there on each source waits for its next A-sync,
+/// and ETMv3 for the I-sync behind it.
+const FRAMES_FOUND: u64 = 1024;
+
+/// In front of damage and behind it a packet may be cut, or joined with what is none. No packet is longer.
+const PACKET: u64 = 16;
+
+/// What was counted over all damages of one kind.
+#[derive(Default)]
+struct Summary {
+    damages: usize,
+    /// Sources that read otherwise than before somewhere.
+    changed: usize,
+    /// Of these, those that tell it in frames, in packets, and in the program's flow alone.
+    by_frames: usize,
+    by_packets: usize,
+    by_flow: usize,
+    /// And those of which nothing is told, because what is there is a possible trace.
+    possible: usize,
+    /// How far behind the damage the last packet is that reads otherwise, in bytes of the capture.
+    distances: Vec<u64>,
+    /// What should have been told and was not.
+    silent: Vec<String>,
+}
+
+impl Case {
+    /// Compares all sources of a damaged capture with the undamaged one's. Fails where something is not as it should be
+    /// outside the damage.
+    fn check(&self, framing: Framing, damage: &Damage, what: &str, summary: &mut Summary) {
+        let framing = self.is_in_frames().then_some(framing);
+        let frames =
+            framing.map_or_else(FrameLosses::default, |framing| FrameLosses::of(framing, &damage.bytes));
+        summary.damages += 1;
+        for source in &self.sources {
+            let damaged = Reading::of(framing, (source.id, &source.config), &damage.bytes, &self.program);
+            let context = format!("{}, {:?}: {what} at {}", self.name, source.id, damage.at);
+            self.check_source(source, &frames, &damaged, damage, &context, summary);
+        }
+    }
+
+    fn check_source(
+        &self,
+        Source { config, whole, .. }: &Source,
+        frames: &FrameLosses,
+        damaged: &Reading,
+        damage: &Damage,
+        context: &str,
+        summary: &mut Summary,
+    ) {
+        let (slack, found) = if self.is_in_frames() { (BEFORE, FRAMES_FOUND) } else { (PACKET, PACKET) };
+        // In front of the damage everything is as before: the packets that end there.
+        let front = damage.at.saturating_sub(slack);
+        let starts = whole.packets.keys().copied();
+        let front = starts.take_while(|start| *start <= front).last().unwrap_or(0);
+        for (at, packet) in whole.packets.range(..front) {
+            assert_eq!(damaged.packets.get(at), Some(packet), "{context}, packet at {at}");
+        }
+        check_flow_in_front(whole, damaged, front, context);
+        // Behind the next synchronisation as well.
+        let resumes = whole.synchronisation(damage.end() + found);
+        if let Some(resumes) = resumes {
+            check_flow_behind(whole, damaged, resumes, damage, context);
+        }
+        let resumes = resumes.unwrap_or(self.bytes.len() as u64);
+        for (at, packet) in whole.packets.range(resumes..) {
+            let found = damaged.packets.get(&damage.place(*at));
+            assert_eq!(found, Some(packet), "{context}, packet at {at}, behind {resumes}");
+        }
+        // In between something is missing or wrong, and it is told where.
+        let is_changed = |at: u64| damaged.packets.get(&damage.place(at)) != whole.packets.get(&at);
+        let Some(last) = whole.packets.range(front..resumes).map(|(at, _)| *at).rfind(|at| is_changed(*at))
+        else {
+            return;
+        };
+        summary.changed += 1;
+        summary.distances.push(last.saturating_sub(damage.end()));
+        let told = front..damage.place(resumes).max(damage.at + damage.inserted + 1);
+        let is_told = |(at, bytes): &(u64, u64)| *bytes > 0 && told.contains(at);
+        let known = whole.gaps.iter().map(|at| damage.place(*at)).collect::<BTreeSet<_>>();
+        if frames.is_told(&told, &self.ids) {
+            summary.by_frames += 1;
+        } else if damaged.malformed.iter().chain(&damaged.unsynchronised).any(is_told) {
+            summary.by_packets += 1;
+        } else if damaged.gaps.range(told).any(|at| !known.contains(at)) {
+            summary.by_flow += 1;
+        } else if let Some((at, why)) = damaged.first_impossible(config, &self.program, damage.place(resumes))
+        {
+            summary.silent.push(format!(
+                "{context}: at {at}: {why}\n{}",
+                difference(whole, damaged, damage, front..last + 1)
+            ));
+        } else {
+            summary.possible += 1;
+        }
+    }
+}
+
+impl FrameLosses {
+    /// Whether something is told of frames there.
+    fn is_told(&self, there: &std::ops::Range<u64>, known: &BTreeSet<TraceId>) -> bool {
+        let mut others = self.sources.iter().filter(|(id, _)| !known.contains(id)).map(|(_, at)| at);
+        self.discontinuities.iter().any(|loss| there.contains(&loss.at.0))
+            || self.odd.iter().any(|at| there.contains(at))
+            || others.any(|at| there.contains(at))
+            || self.tail > 0
+    }
+}
+
+/// What was executed in front of the damage is told as before.
+fn check_flow_in_front(whole: &Reading, damaged: &Reading, front: u64, context: &str) {
+    // The last instruction may still be cancelled by what is behind.
+    let is_atoms = |name: &str| matches!(name, "p_header" | "atom" | "branch");
+    let mut atoms = whole.packets.range(..front).rev().filter(|(_, packet)| is_atoms(packet.name));
+    let Some((certain, _)) = atoms.nth(1) else { return };
+    for (index, expected) in whole.flow.iter().take_while(|(at, _)| at < certain).enumerate() {
+        assert_eq!(damaged.flow.get(index), Some(expected), "{context}, flow in front of {certain}");
+    }
+}
+
+/// What was executed behind the next synchronisation is told as before: from the end of the first block that is proven
+/// behind it.
+fn check_flow_behind(whole: &Reading, damaged: &Reading, resumes: u64, damage: &Damage, context: &str) {
+    let behind = |reading: &Reading, place: &dyn Fn(u64) -> u64| {
+        let start = place(resumes);
+        let told = reading.flow.iter().skip_while(|(at, _)| *at <= start);
+        told.skip_while(|(_, told)| !matches!(told, Told::Block(_))).cloned().collect::<Vec<_>>()
+    };
+    let expected = behind(whole, &|at| at);
+    let found = behind(damaged, &|at| damage.place(at));
+    for (index, (at, expected)) in expected.iter().enumerate() {
+        let (found_at, found) = found.get(index).unwrap_or_else(|| panic!("{context}, no flow for {at}"));
+        let same = match (expected, found) {
+            // The first block may have begun in front of the synchronisation.
+            (Told::Block(expected), Told::Block(found)) if index == 0 => {
+                let end = |block: &Block| (block.end, block.isa, block.last, block.ending);
+                end(expected) == end(found)
+            }
+            (expected, found) => expected == found,
+        };
+        assert!(
+            same && damage.place(*at) == *found_at,
+            "{context}, flow behind {resumes}: {expected:?} at {at}, but {found:?} at {found_at}"
+        );
+    }
+    assert_eq!(expected.len(), found.len(), "{context}, flow behind {resumes}");
+}
+
+/// The packets of both readings that the other one does not have.
+fn difference(whole: &Reading, damaged: &Reading, damage: &Damage, part: std::ops::Range<u64>) -> String {
+    let mut lines = Vec::new();
+    for (at, packet) in whole.packets.range(part.clone()) {
+        let at = damage.place(*at);
+        if damaged.packets.get(&at) != Some(packet) {
+            lines.push((at, '-', &packet.text));
+        }
+    }
+    let known = whole.packets.iter().map(|(at, packet)| (damage.place(*at), packet)).collect::<Vec<_>>();
+    for (at, packet) in damaged.packets.range(part.start..damage.place(part.end)) {
+        if !known.contains(&(*at, packet)) {
+            lines.push((*at, '+', &packet.text));
+        }
+    }
+    lines.sort_unstable();
+    lines.iter().map(|(at, sign, text)| format!("  {sign} {at} {text}\n")).collect()
+}
+
+/// Prints what came of the damages of one kind.
+fn report(case: &Case, kind: &str, mut summary: Summary) {
+    summary.distances.sort_unstable();
+    let middle = summary.distances.get(summary.distances.len() / 2).copied().unwrap_or(0);
+    let most = summary.distances.last().copied().unwrap_or(0);
+    let Summary { damages, changed, by_frames, by_packets, by_flow, possible, silent, .. } = &summary;
+    println!(
+        "{:28} {kind:24} {damages:4} damages, {changed:4} sources changed: told by frames {by_frames:3}, packets {by_packets:3}, \
+         flow {by_flow:3}; a possible trace {possible:3}; silent {:3}; to {middle} bytes behind it, at most {most}",
+        case.name,
+        silent.len()
+    );
+    assert!(silent.is_empty(), "{} of {changed} are silent:\n{}", silent.len(), silent.join("\n"));
+}
+
+#[test]
+fn the_captures_are_possible_traces() {
+    for case in cases() {
+        for Source { id, config, whole } in &case.sources {
+            let impossible = whole.first_impossible(config, &case.program, u64::MAX);
+            assert_eq!(impossible, None, "{}, {id:?}", case.name);
+        }
+    }
+}
+
+#[test]
+fn a_capture_that_is_cut_off_is_read_up_to_there() {
+    for case in cases() {
+        let (mut random, mut summary) = (Random(1), Summary::default());
+        for at in case.places(&mut random, places()) {
+            let damage = Damage::new(&case.bytes, at, case.bytes.len() - at, &[]);
+            case.check(Framing::Buffer, &damage, "cut off", &mut summary);
+        }
+        report(&case, "cut off", summary);
+    }
+}
+
+#[test]
+fn a_capture_without_its_beginning_is_read_from_the_next_synchronisation_on() {
+    for case in cases() {
+        let (mut random, mut summary) = (Random(2), Summary::default());
+        let near = 1..=15;
+        let far = case.places(&mut random, places());
+        for front in near.chain(far) {
+            let damage = Damage::new(&case.bytes, 0, front, &[]);
+            case.check(Framing::Port, &damage, "beginning missing", &mut summary);
+        }
+        report(&case, "beginning missing", summary);
+    }
+}
+
+#[test]
+fn bytes_in_front_of_a_capture_are_passed_over() {
+    for case in cases() {
+        let (mut random, mut summary) = (Random(3), Summary::default());
+        for front in 1..=15 {
+            let noise = (0..front).map(|_| u8::try_from(random.below(256)).expect("below 256"));
+            let damage = Damage::new(&case.bytes, 0, 0, &noise.collect::<Vec<_>>());
+            case.check(Framing::Port, &damage, "shifted", &mut summary);
+        }
+        report(&case, "shifted by 1 to 15 bytes", summary);
+    }
+}
+
+#[test]
+fn missing_bytes_are_told_and_cost_what_is_up_to_the_next_synchronisation() {
+    for case in cases() {
+        let (mut random, mut summary) = (Random(4), Summary::default());
+        for at in case.places(&mut random, places()) {
+            let missing = 1 + random.below(40);
+            let damage = Damage::new(&case.bytes, at, missing.min(63), &[]);
+            case.check(Framing::Buffer, &damage, &format!("{missing} missing"), &mut summary);
+        }
+        report(&case, "bytes missing", summary);
+    }
+}
+
+#[test]
+fn doubled_bytes_are_told_and_cost_what_is_up_to_the_next_synchronisation() {
+    for case in cases() {
+        let (mut random, mut summary) = (Random(5), Summary::default());
+        for at in case.places(&mut random, places()) {
+            let count = 1 + random.below(40);
+            let doubled = case.bytes[at..at + count.min(63)].to_vec();
+            let damage = Damage::new(&case.bytes, at, 0, &doubled);
+            case.check(Framing::Buffer, &damage, &format!("{count} doubled"), &mut summary);
+        }
+        report(&case, "bytes doubled", summary);
+    }
+}
+
+#[test]
+fn words_with_swapped_bytes_cost_what_is_up_to_the_next_synchronisation() {
+    for case in cases() {
+        let (mut random, mut summary) = (Random(6), Summary::default());
+        for at in case.places(&mut random, places()) {
+            let at = at / 4 * 4;
+            let mut words = case.bytes[at..at + 4 * (1 + random.below(8))].to_vec();
+            words.chunks_exact_mut(4).for_each(<[u8]>::reverse);
+            let damage = Damage::new(&case.bytes, at, words.len(), &words);
+            case.check(Framing::Buffer, &damage, "swapped", &mut summary);
+        }
+        report(&case, "bytes swapped in words", summary);
+    }
+}
+
+#[test]
+fn a_damaged_capture_is_recognised_and_its_losses_are_told_with_place_and_size() {
+    let Some(real) = corpus("real/TC2") else { return };
+    let whole = std::fs::read(real.join("cstrace.bin")).unwrap();
+    let damaged = [&whole[..9000], &whole[9013..20000], &whole[20100..whole.len() - 3]].concat();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("damaged.bin");
+    std::fs::write(&file, damaged).unwrap();
+    let image = format!("0xc0008000:{}", real.join("kernel_dump.bin").display());
+    let outcome = run(["info", file.to_str().unwrap(), "--image", &image]);
+    assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+    for told in [
+        "bytes lost to damaged frames in 2 places, the first: 13 bytes missing or 3 too many (modulo 16)",
+        "ends within a frame, of which the 13 bytes are not decoded",
+        "--source 0x10=etmv3,cpu=cortex-a7,etmcr=0x1000",
+        "--source 0x13=pft,cpu=cortex-a15,etmcr=0x20001000",
+    ] {
+        assert!(outcome.stderr.contains(told), "{told:?} in {}", outcome.stderr);
+    }
+    // Each place, each source's part of it.
+    assert!(
+        outcome.stdout.contains("\n    13 bytes missing or 3 too many (modulo 16): "),
+        "{}",
+        outcome.stdout
+    );
+    assert!(
+        outcome.stdout.contains("\n    4 bytes missing or 12 too many (modulo 16): "),
+        "{}",
+        outcome.stdout
+    );
+    let losses = outcome.stdout.matches("\n  passed over ").count();
+    assert!(losses >= 3, "{losses} of 4 sources have a loss: {}", outcome.stdout);
+}

@@ -1,0 +1,174 @@
+//! What is read of a capture.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use tracewalk::flow::{Block, Element, EventKind, GapReason};
+use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Framing, Owner, Piece};
+use tracewalk::ids::TraceId;
+use tracewalk::program::Program;
+use tracewalk::source::{PacketItem, SourceConfig};
+use tracewalk_report::drive::{Carrier, Input, NoProgress, Stretch};
+
+use crate::possible::{Fields, Possible};
+
+/// What is read of one source, by the place in the capture.
+#[derive(Default)]
+pub(crate) struct Reading {
+    pub(crate) packets: BTreeMap<u64, Packet>,
+    /// Stretches that are told to be no packets, and how many bytes they have.
+    pub(crate) malformed: Vec<(u64, u64)>,
+    /// The same, in the search for synchronisation.
+    pub(crate) unsynchronised: Vec<(u64, u64)>,
+    /// What was executed.
+    pub(crate) flow: Vec<(u64, Told)>,
+    /// Where execution could not be followed, or the trace contradicts the program.
+    pub(crate) gaps: BTreeSet<u64>,
+}
+
+/// A packet: its name, and the name with its bytes and fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Packet {
+    pub(crate) name: &'static str,
+    pub(crate) text: String,
+    fields: Fields,
+}
+
+/// An element of program flow, without its place in the trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    Block(Block),
+    Event(EventKind),
+    Gap(GapReason),
+}
+
+impl Reading {
+    pub(crate) fn of(
+        framing: Option<Framing>,
+        (id, config): (Option<TraceId>, &SourceConfig),
+        bytes: &[u8],
+        program: &Program,
+    ) -> Self {
+        let carrier = match (framing, id) {
+            (Some(framing), Some(id)) => Carrier::Frames { framing, id },
+            _ => Carrier::Stretches(vec![Stretch::all(bytes.len())]),
+        };
+        let mut reading = Self::default();
+        let input = Input { capture: bytes, carrier, rest: None, progress: &NoProgress };
+        let look = |record: tracewalk_report::export::PacketRecord<'_>| {
+            let length = record.bytes.len() as u64;
+            match record.content {
+                PacketItem::Packet(packet) => {
+                    let mut text = format!("{} {:02x?}", packet.name(), record.bytes);
+                    packet.fields(&mut |name, field| {
+                        // A time is sent by its low bits; the high ones are those of the time before.
+                        if name != "timestamp" {
+                            write!(text, " {name} {field:?}").expect("text can be written");
+                        }
+                    });
+                    let fields = Fields::of(packet);
+                    reading.packets.insert(record.at.0, Packet { name: packet.name(), text, fields });
+                }
+                PacketItem::Malformed(_) => reading.malformed.push((record.at.0, length)),
+                PacketItem::Unsynchronised => reading.unsynchronised.push((record.at.0, length)),
+            }
+            Ok(())
+        };
+        input.packets(config, look).expect("nothing fails");
+        input
+            .flow(config, program, |record| {
+                let told = match record.element {
+                    Element::Block(block) => Told::Block(Block { span: Default::default(), ..block }),
+                    Element::Event(event) => Told::Event(match event.kind {
+                        EventKind::Timestamp(_) => EventKind::Timestamp(0),
+                        kind => kind,
+                    }),
+                    Element::Gap(gap) => {
+                        reading.gaps.insert(record.at.0);
+                        Told::Gap(gap.reason)
+                    }
+                };
+                reading.flow.push((record.at.0, told));
+                Ok(())
+            })
+            .expect("nothing fails");
+        reading
+    }
+
+    /// From where on a source's packets count that lost its synchronisation at `lost`: from its next I-sync behind an
+    /// A-sync; `None` where none comes any more.
+    pub(crate) fn synchronisation(&self, lost: u64) -> Option<u64> {
+        let mut behind = self.packets.range(lost..).skip_while(|(_, packet)| packet.name != "a_sync");
+        behind.find(|(_, packet)| packet.name == "i_sync").map(|(at, _)| *at)
+    }
+
+    /// The first place up to `end` at which the packets cannot be a trace of the program, other than where that was told.
+    pub(crate) fn first_impossible(
+        &self,
+        config: &SourceConfig,
+        program: &Program,
+        end: u64,
+    ) -> Option<(u64, String)> {
+        let mut possible = Possible::new(config, program);
+        let mut told =
+            self.malformed.iter().chain(&self.unsynchronised).map(|(at, _)| *at).collect::<Vec<_>>();
+        told.extend(&self.gaps);
+        told.sort_unstable();
+        let mut told = told.into_iter().peekable();
+        for (at, packet) in self.packets.range(..=end) {
+            while told.next_if(|told| told < at).is_some() {
+                possible.lose();
+            }
+            let result = possible.packet(packet.name, &packet.fields);
+            if told.next_if(|told| told == at).is_some() {
+                possible.lose();
+            } else if let Err(why) = result {
+                return Some((*at, why));
+            }
+        }
+        None
+    }
+}
+
+/// What is told of frames.
+#[derive(Default)]
+pub(crate) struct FrameLosses {
+    pub(crate) discontinuities: Vec<Discontinuity>,
+    /// Bytes that no formatter writes: of reserved IDs, and padding that is not zero.
+    pub(crate) odd: Vec<u64>,
+    /// Where the first byte of each source stands.
+    pub(crate) sources: BTreeMap<TraceId, u64>,
+    /// The incomplete frame at the end.
+    pub(crate) tail: u64,
+}
+
+impl FrameSink for FrameLosses {
+    fn data(&mut self, owner: Owner, piece: Piece<'_>) {
+        match owner {
+            Owner::Reserved(_) => self.odd.push(piece.at.0),
+            Owner::Padding | Owner::Trigger if piece.bytes.iter().any(|byte| *byte != 0) => {
+                self.odd.push(piece.at.0);
+            }
+            Owner::Source(id) => {
+                self.sources.entry(id).or_insert(piece.at.0);
+            }
+            Owner::Padding | Owner::Trigger | Owner::Unknown => {}
+        }
+    }
+
+    fn discontinuity(&mut self, discontinuity: Discontinuity) {
+        self.discontinuities.push(discontinuity);
+    }
+}
+
+impl FrameLosses {
+    pub(crate) fn of(framing: Framing, bytes: &[u8]) -> Self {
+        let mut losses = Self::default();
+        let mut deframer = Deframer::new(framing);
+        deframer.push(bytes, &mut losses);
+        deframer.finish(&mut losses);
+        assert_eq!(deframer.account().total(), bytes.len() as u64, "each byte is accounted for");
+        losses.tail = deframer.account().tail;
+        losses
+    }
+}
