@@ -6,6 +6,7 @@ use tracewalk::frame::{
     Account, Cause, Deframer, Discontinuity, Formatter, FormatterOptions, FrameSink, Framing, Owner, Piece,
 };
 use tracewalk::ids::TraceId;
+use tracewalk::span::CaptureOffset;
 
 use crate::guess::Sample;
 
@@ -22,8 +23,43 @@ pub(crate) struct Frames {
     pub(crate) discontinuities: u64,
     /// The first of these.
     pub(crate) first_discontinuities: Vec<Discontinuity>,
+    /// What no formatter writes, where frames go on all the same.
+    pub(crate) odd: Odd,
+    /// Where the first byte of each source stands.
+    pub(crate) starts: BTreeMap<TraceId, CaptureOffset>,
+    /// Where the incomplete frame at the end starts.
+    pub(crate) tail: CaptureOffset,
     /// How many bytes stand in front of the first frame.
     in_front: u64,
+}
+
+/// Bytes that no formatter writes: of reserved IDs, and of padding and triggers that are not zero.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Odd {
+    pub(crate) bytes: u64,
+    pub(crate) places: u64,
+    /// The first places, and how many bytes are there.
+    pub(crate) first: Vec<(CaptureOffset, u64)>,
+    /// Behind the last byte of them.
+    end: CaptureOffset,
+}
+
+impl Odd {
+    fn add(&mut self, piece: Piece<'_>) {
+        let bytes = piece.bytes.len() as u64;
+        self.bytes += bytes;
+        // At most an auxiliary byte stands between two pieces of the same place.
+        let goes_on = self.places > 0 && piece.at.0 <= self.end.0 + 1;
+        self.places += u64::from(!goes_on);
+        self.end = CaptureOffset(piece.place(piece.bytes.len() - 1).0 + 1);
+        if self.places > SHOWN as u64 {
+            return;
+        }
+        match self.first.last_mut().filter(|_| goes_on) {
+            Some((_, before)) => *before += bytes,
+            None => self.first.push((piece.at, bytes)),
+        }
+    }
 }
 
 /// How many discontinuities are kept to be shown.
@@ -70,28 +106,50 @@ impl Scan {
     }
 
     pub(crate) fn finish(mut self) -> Frames {
-        self.deframer.finish(&mut self.counts);
+        let tail = self.deframer.finish(&mut self.counts).at;
         let Self { framing, deframer, counts } = self;
-        let Counts { sources, samples, discontinuities, first_discontinuities, in_front } = counts;
+        let Counts { sources, starts, samples, discontinuities, first_discontinuities, odd, in_front } =
+            counts;
         let account = *deframer.account();
-        Frames { framing, account, sources, samples, discontinuities, first_discontinuities, in_front }
+        Frames {
+            framing,
+            account,
+            sources,
+            samples,
+            discontinuities,
+            first_discontinuities,
+            odd,
+            starts,
+            tail,
+            in_front,
+        }
     }
 }
 
 #[derive(Debug, Default)]
 struct Counts {
     sources: BTreeMap<TraceId, u64>,
-    pub(crate) samples: BTreeMap<TraceId, Sample>,
+    starts: BTreeMap<TraceId, CaptureOffset>,
+    samples: BTreeMap<TraceId, Sample>,
     discontinuities: u64,
     first_discontinuities: Vec<Discontinuity>,
+    odd: Odd,
     in_front: u64,
 }
 
 impl FrameSink for Counts {
     fn data(&mut self, owner: Owner, piece: Piece<'_>) {
-        if let Some(id) = owner.trace_id() {
-            *self.sources.entry(id).or_default() += piece.bytes.len() as u64;
-            self.samples.entry(id).or_default().take(piece.bytes);
+        match owner {
+            Owner::Source(id) => {
+                *self.sources.entry(id).or_default() += piece.bytes.len() as u64;
+                self.starts.entry(id).or_insert(piece.at);
+                self.samples.entry(id).or_default().take(piece.bytes);
+            }
+            Owner::Reserved(_) => self.odd.add(piece),
+            Owner::Padding | Owner::Trigger if piece.bytes.iter().any(|byte| *byte != 0) => {
+                self.odd.add(piece);
+            }
+            Owner::Padding | Owner::Trigger | Owner::Unknown => {}
         }
     }
 

@@ -98,7 +98,7 @@ fn frames_of_a_trace_port_stand_where_the_user_says() {
 fn a_source_that_is_not_described_is_named_with_the_option_that_would_decode_it() {
     let trace = example("m3-etmv3/trace.bin");
     let outcome = run(arguments("info", &trace, &["--container", "frames", "--source", "0x01=itm"]));
-    let option = "of a source that is not described; --source 0x10=etmv3,cpu=cortex-m3 would decode it";
+    let option = "of a source that is not described, the first at offset 1; --source 0x10=etmv3,cpu=cortex-m3 would decode it";
     assert!(outcome.stderr.contains(option), "{}", outcome.stderr);
 }
 

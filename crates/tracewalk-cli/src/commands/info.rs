@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use tracewalk::flow::{Element, Event, EventKind, Gap, GapReason};
+use tracewalk::frame::Discontinuity;
 use tracewalk::program::{Program, Scope};
 use tracewalk::protocol::Field;
 use tracewalk::source::PacketItem;
@@ -96,13 +97,20 @@ fn buffer(out: &mut Output, work: &Work, index: usize, contents: &Contents) -> R
     if frames.discontinuities > 0 {
         writeln!(out, "  {}", counted(frames.discontinuities, "discontinuity").replace("tys", "ties"))?;
     }
+    let in_file = |at: CaptureOffset| CaptureOffset(buffer.file_offset(at));
     for discontinuity in &frames.first_discontinuities {
-        writeln!(out, "    {discontinuity}")?;
+        writeln!(out, "    {}", Discontinuity { at: in_file(discontinuity.at), ..*discontinuity })?;
     }
     if let Some(more) = frames.discontinuities.checked_sub(frames.first_discontinuities.len() as u64)
         && more > 0
     {
         writeln!(out, "    and {more} more")?;
+    }
+    if frames.odd.places > 0 {
+        writeln!(out, "  {} with what no formatter writes", counted(frames.odd.places, "place"))?;
+    }
+    for (at, bytes) in &frames.odd.first {
+        writeln!(out, "    {} at {}", counted(*bytes, "byte"), in_file(*at))?;
     }
     Ok(())
 }

@@ -174,7 +174,7 @@ impl Work {
             let decoded = self.jobs.iter().map(|job| (job.id, &job.description));
             let decoded = decoded.map(|(id, description)| SourceDescription { id, ..description.clone() });
             let sources = decoded.chain(buffer.sources.iter().cloned()).collect::<Vec<_>>();
-            tell::other_sources(contents, &sources.iter().collect::<Vec<_>>(), &self.known, messages);
+            tell::other_sources(contents, buffer, &sources.iter().collect::<Vec<_>>(), &self.known, messages);
         }
         if !has_more {
             tell::damage(contents, buffer, messages);

@@ -321,7 +321,7 @@ impl Work {
         // What else is in a capture that is still coming is told when it has come.
         if args.ids.is_empty() && !self.arriving {
             let sources = found.iter().map(|found| &found.source).collect::<Vec<_>>();
-            tell::other_sources(&contents, &sources, &self.known, messages);
+            tell::other_sources(&contents, buffer, &sources, &self.known, messages);
         }
         tell::findings(&contents, buffer, found, messages);
         if !self.arriving {

@@ -12,6 +12,7 @@ use super::contents::{Identified, recognise};
 use super::known::Known;
 use super::{Contents, Work};
 use crate::failure::Failure;
+use crate::frames::Odd;
 use crate::guess::{Certainty, Finding, Place};
 use crate::messages::{Messages, counted};
 use crate::sources::as_option;
@@ -187,6 +188,7 @@ pub(super) fn refuse_nothing(found: &[Identified], buffer: &Buffer, known: &Know
 /// Says what else is in a buffer, and what is not.
 pub(super) fn other_sources(
     contents: &Contents,
+    buffer: &Buffer,
     sources: &[&SourceDescription],
     known: &Known,
     messages: &Messages,
@@ -199,9 +201,11 @@ pub(super) fn other_sources(
             || format!("--source {id}=PROTOCOL says what it is"),
             |found| format!("{} would decode it", as_option(&found.source)),
         );
+        let start = frames.starts.get(id).copied().unwrap_or_default();
         messages.note(format_args!(
-            "trace ID {id}: {} of a source that is not described; {option}",
-            counted(*bytes, "byte")
+            "trace ID {id}: {} of a source that is not described, the first at {}; {option}",
+            counted(*bytes, "byte"),
+            CaptureOffset(buffer.file_offset(start)),
         ));
     }
     for source in sources {
@@ -219,35 +223,38 @@ pub(super) fn other_sources(
 /// Says what of the frames could not be read.
 pub(super) fn damage(contents: &Contents, buffer: &Buffer, messages: &Messages) {
     let Some(frames) = &contents.frames else { return };
-    let (lost, reserved) = (frames.lost(), frames.account.reserved);
     let is_loss = |discontinuity: &&Discontinuity| discontinuity.cause != Cause::Barrier;
     if let Some(first) = frames.first_discontinuities.iter().find(is_loss) {
         let at = CaptureOffset(buffer.file_offset(first.at));
         messages.incomplete(format_args!(
             "{}: {} lost to damaged frames in {}, the first: {}; if these are many, try --container tpiu or raw",
             buffer.file.display(),
-            counted(lost, "byte"),
+            counted(frames.lost(), "byte"),
             counted(frames.discontinuities, "place"),
             Discontinuity { at, ..*first },
         ));
     }
-    if reserved > 0 {
+    let Odd { bytes, places, first, .. } = &frames.odd;
+    if let Some((at, first)) = first.first() {
         messages.incomplete(format_args!(
-            "{}: {} of reserved trace IDs; if these are many, try --container tpiu or raw",
+            "{}: {} in {} that no formatter writes (reserved trace IDs, padding that is not zero), the first: {} at {}; if \
+             these are many, try --container tpiu or raw",
             buffer.file.display(),
-            counted(reserved, "byte"),
+            counted(*bytes, "byte"),
+            counted(*places, "place"),
+            counted(*first, "byte"),
+            CaptureOffset(buffer.file_offset(*at)),
         ));
     }
 }
 
 /// Says that a capture ends within a frame.
 pub(super) fn cut_frame(contents: &Contents, buffer: &Buffer, messages: &Messages) {
-    let tail = contents.frames.as_ref().map_or(0, |frames| frames.account.tail);
-    if tail > 0 {
-        let file = buffer.file.display();
-        messages.note(format_args!(
-            "{file}: ends within a frame, of which the {} are not decoded",
-            counted(tail, "byte")
-        ));
-    }
+    let Some(frames) = contents.frames.as_ref().filter(|frames| frames.account.tail > 0) else { return };
+    messages.note(format_args!(
+        "{}: ends within a frame, of which the {} at {} are not decoded",
+        buffer.file.display(),
+        counted(frames.account.tail, "byte"),
+        CaptureOffset(buffer.file_offset(frames.tail)),
+    ));
 }

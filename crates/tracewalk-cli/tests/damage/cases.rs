@@ -1,7 +1,5 @@
 //! The captures, and what is done to their bytes.
 
-use std::collections::BTreeSet;
-
 use tracewalk::frame::Framing;
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
@@ -18,8 +16,8 @@ pub(crate) struct Case {
     pub(crate) bytes: Vec<u8>,
     pub(crate) sources: Vec<Source>,
     pub(crate) program: Program,
-    /// The IDs in its frames, decoded or not.
-    pub(crate) ids: BTreeSet<TraceId>,
+    /// What is told of its frames without damage.
+    pub(crate) frames: FrameLosses,
 }
 
 /// A source, and what is read of it without damage.
@@ -64,8 +62,11 @@ fn vec_of_cases() -> Option<Vec<Case>> {
             assert!(whole.packets.len() > 500 && whole.malformed.is_empty(), "{name}, {id:?}");
             Source { id, config, whole }
         };
-        let ids = FrameLosses::of(Framing::Buffer, &bytes).sources.into_keys().collect();
-        Case { name, sources: sources.iter().map(source).collect(), bytes, program, ids }
+        let sources = sources.iter().map(source).collect::<Vec<_>>();
+        let is_in_frames = sources.iter().any(|source| source.id.is_some());
+        let frames =
+            if is_in_frames { FrameLosses::of(Framing::Buffer, &bytes) } else { FrameLosses::default() };
+        Case { name, bytes, sources, program, frames }
     };
     Some(vec![
         case("stm32f105/swo.bin", &["stm32f105/trace_example.elf"], &[(2, etmv3("cortex-m3", 0))]),

@@ -17,9 +17,8 @@ use std::collections::BTreeSet;
 use cases::{Case, Damage, Random, Source, cases, places};
 use reading::{FrameLosses, Reading, Told};
 use support::{corpus, run};
-use tracewalk::flow::Block;
-use tracewalk::frame::Framing;
-use tracewalk::ids::TraceId;
+use tracewalk::flow::{Block, GapReason};
+use tracewalk::frame::{Cause, FRAME_BYTES, Framing};
 
 /// How far in front of the damage, in bytes of the capture, what is read may be other than before: frames are given up
 /// from where the lost alignment was last sure.
@@ -104,32 +103,94 @@ impl Case {
         let told = front..damage.place(resumes).max(damage.at + damage.inserted + 1);
         let is_told = |(at, bytes): &(u64, u64)| *bytes > 0 && told.contains(at);
         let known = whole.gaps.iter().map(|at| damage.place(*at)).collect::<BTreeSet<_>>();
-        if frames.is_told(&told, &self.ids) {
+        let new_gaps =
+            damaged.gaps.range(told.clone()).filter(|at| !known.contains(at)).collect::<BTreeSet<_>>();
+        let end = damage.place(resumes);
+        let impossible = damaged.first_impossible(config, &self.program, &known, end);
+        if frames.is_told(&told, &self.frames, damage) {
             summary.by_frames += 1;
         } else if damaged.malformed.iter().chain(&damaged.unsynchronised).any(is_told) {
             summary.by_packets += 1;
-        } else if damaged.gaps.range(told).any(|at| !known.contains(at)) {
+        } else if !new_gaps.is_empty() {
             summary.by_flow += 1;
-        } else if let Some((at, why)) = damaged.first_impossible(config, &self.program, damage.place(resumes))
-        {
-            summary.silent.push(format!(
-                "{context}: at {at}: {why}\n{}",
-                difference(whole, damaged, damage, front..last + 1)
-            ));
+            let leaves_image = |(at, told): &(u64, Told)| {
+                matches!(told, Told::Gap(GapReason::NoCode(_) | GapReason::Undecodable(..)))
+                    && new_gaps.contains(at)
+            };
+            let is_right = impossible.is_some() || damaged.flow.iter().any(leaves_image);
+            assert!(is_right, "{context}: flow tells of {new_gaps:?}, where everything is possible");
+        } else if let Some((at, why)) = impossible {
+            let difference = difference(whole, damaged, damage, front..last + 1);
+            summary.silent.push(format!("{context}: at {at}: {why}\n{difference}"));
         } else {
             summary.possible += 1;
+        }
+    }
+
+    /// Bytes in front of a capture are told to be none of it.
+    fn check_front(&self, damage: &Damage) {
+        if self.is_in_frames() {
+            let frames = FrameLosses::of(Framing::Port, &damage.bytes);
+            let first = frames.discontinuities.first().map(|first| (first.at.0, first.bytes, first.cause));
+            assert_eq!(first, Some((0, damage.inserted, Cause::Start)), "{}", self.name);
+        } else {
+            for Source { config, whole, .. } in &self.sources {
+                let damaged = Reading::of(None, (None, config), &damage.bytes, &self.program);
+                let passed_over =
+                    |reading: &Reading| reading.unsynchronised.first().copied().unwrap_or_default();
+                let expected = passed_over(whole).1 + damage.inserted;
+                assert_eq!(passed_over(&damaged), (0, expected), "{}", self.name);
+            }
+        }
+    }
+
+    /// A capture that ends within a frame, or within a source's packet, is told to, with the place and how much of it is
+    /// there. Between two packets there is nothing to tell.
+    fn check_end(&self, damage: &Damage) {
+        let frames = self.is_in_frames().then(|| FrameLosses::of(Framing::Buffer, &damage.bytes));
+        let tail = frames.and_then(|frames| frames.tail).filter(|tail| tail.bytes > 0);
+        let of_frame = damage.at % FRAME_BYTES as u64;
+        let expected = (self.is_in_frames() && of_frame > 0).then_some((damage.at - of_frame, of_frame));
+        assert_eq!(tail.map(|tail| (tail.at.0, tail.bytes)), expected, "{}, cut at {}", self.name, damage.at);
+        for Source { id, config, whole } in &self.sources {
+            let framing = id.map(|_| Framing::Buffer);
+            let damaged = Reading::of(framing, (*id, config), &damage.bytes, &self.program);
+            let mut left = damaged.items.values().sum::<u64>();
+            // The item of the undamaged source in which the bytes end, and how many bytes of it are there.
+            let cut = whole.items.iter().find_map(|(at, bytes)| {
+                let cut = (left < *bytes).then_some((*at, left));
+                left = left.saturating_sub(*bytes);
+                cut
+            });
+            let told = damaged.malformed.iter().chain(&damaged.unsynchronised);
+            let told = told.copied().filter(|item| !whole.malformed.contains(item)).collect::<BTreeSet<_>>();
+            let (at, there) = cut.unwrap_or((damage.at, 0));
+            let expected = (there > 0).then_some((at, there));
+            let new = told.into_iter().filter(|item| !whole.unsynchronised.contains(item));
+            assert_eq!(
+                new.collect::<Vec<_>>(),
+                expected.into_iter().collect::<Vec<_>>(),
+                "{}, {id:?}, cut at {}",
+                self.name,
+                damage.at
+            );
         }
     }
 }
 
 impl FrameLosses {
-    /// Whether something is told of frames there.
-    fn is_told(&self, there: &std::ops::Range<u64>, known: &BTreeSet<TraceId>) -> bool {
-        let mut others = self.sources.iter().filter(|(id, _)| !known.contains(id)).map(|(_, at)| at);
-        self.discontinuities.iter().any(|loss| there.contains(&loss.at.0))
-            || self.odd.iter().any(|at| there.contains(at))
-            || others.any(|at| there.contains(at))
-            || self.tail > 0
+    /// Whether something is told of frames there that was not told of the undamaged capture.
+    fn is_told(&self, there: &std::ops::Range<u64>, whole: &Self, damage: &Damage) -> bool {
+        let known = whole.places().map(|at| damage.place(at)).collect::<BTreeSet<_>>();
+        let others = self.sources.iter().filter(|(id, _)| !whole.sources.contains_key(id)).map(|(_, at)| *at);
+        self.places().filter(|at| !known.contains(at)).chain(others).any(|at| there.contains(&at))
+    }
+
+    /// Where something is told.
+    fn places(&self) -> impl Iterator<Item = u64> {
+        let discontinuities = self.discontinuities.iter().map(|loss| loss.at.0);
+        let tail = self.tail.filter(|tail| tail.bytes > 0).map(|tail| tail.at.0);
+        discontinuities.chain(self.odd.iter().copied()).chain(tail)
     }
 }
 
@@ -210,7 +271,7 @@ fn report(case: &Case, kind: &str, mut summary: Summary) {
 fn the_captures_are_possible_traces() {
     for case in cases() {
         for Source { id, config, whole } in &case.sources {
-            let impossible = whole.first_impossible(config, &case.program, u64::MAX);
+            let impossible = whole.first_impossible(config, &case.program, &whole.gaps, u64::MAX);
             assert_eq!(impossible, None, "{}, {id:?}", case.name);
         }
     }
@@ -223,6 +284,7 @@ fn a_capture_that_is_cut_off_is_read_up_to_there() {
         for at in case.places(&mut random, places()) {
             let damage = Damage::new(&case.bytes, at, case.bytes.len() - at, &[]);
             case.check(Framing::Buffer, &damage, "cut off", &mut summary);
+            case.check_end(&damage);
         }
         report(&case, "cut off", summary);
     }
@@ -250,6 +312,7 @@ fn bytes_in_front_of_a_capture_are_passed_over() {
             let noise = (0..front).map(|_| u8::try_from(random.below(256)).expect("below 256"));
             let damage = Damage::new(&case.bytes, 0, 0, &noise.collect::<Vec<_>>());
             case.check(Framing::Port, &damage, "shifted", &mut summary);
+            case.check_front(&damage);
         }
         report(&case, "shifted by 1 to 15 bytes", summary);
     }
@@ -310,7 +373,7 @@ fn a_damaged_capture_is_recognised_and_its_losses_are_told_with_place_and_size()
     assert_eq!(outcome.status, 2, "{}", outcome.stderr);
     for told in [
         "bytes lost to damaged frames in 2 places, the first: 13 bytes missing or 3 too many (modulo 16)",
-        "ends within a frame, of which the 13 bytes are not decoded",
+        "ends within a frame, of which the 13 bytes at offset 32639 are not decoded",
         "--source 0x10=etmv3,cpu=cortex-a7,etmcr=0x1000",
         "--source 0x13=pft,cpu=cortex-a15,etmcr=0x20001000",
     ] {
@@ -329,4 +392,32 @@ fn a_damaged_capture_is_recognised_and_its_losses_are_told_with_place_and_size()
     );
     let losses = outcome.stdout.matches("\n  passed over ").count();
     assert!(losses >= 3, "{losses} of 4 sources have a loss: {}", outcome.stdout);
+}
+
+#[test]
+fn what_no_formatter_writes_is_told_with_place_and_size() {
+    /// An ID byte for a source whose 64 bytes come next.
+    const AT: usize = 30762;
+    let Some(real) = corpus("real/TC2") else { return };
+    let mut bytes = std::fs::read(real.join("cstrace.bin")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("damaged.bin");
+    let image = format!("0xc0008000:{}", real.join("kernel_dump.bin").display());
+    let mut info = |id_byte| {
+        bytes[AT] = id_byte;
+        std::fs::write(&file, &bytes).unwrap();
+        run(["info", file.to_str().unwrap(), "--image", &image])
+    };
+
+    let reserved = info(0xe7);
+    assert_eq!(reserved.status, 2, "{}", reserved.stderr);
+    let told = "64 bytes in 1 place that no formatter writes (reserved trace IDs, padding that is not zero), the first: \
+                64 bytes at offset 30763";
+    assert!(reserved.stderr.contains(told), "{}", reserved.stderr);
+    let listed = "\n  1 place with what no formatter writes\n    64 bytes at offset 30763\n";
+    assert!(reserved.stdout.contains(listed), "{}", reserved.stdout);
+
+    let another = info(0x57);
+    let told = "trace ID 0x2b: 64 bytes of a source that is not described, the first at offset 30763";
+    assert!(another.stderr.contains(told), "{}", another.stderr);
 }

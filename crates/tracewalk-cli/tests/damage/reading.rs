@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use tracewalk::flow::{Block, Element, EventKind, GapReason};
-use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Framing, Owner, Piece};
+use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Framing, Owner, Piece, Tail};
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
 use tracewalk::source::{PacketItem, SourceConfig};
@@ -16,6 +16,8 @@ use crate::possible::{Fields, Possible};
 #[derive(Default)]
 pub(crate) struct Reading {
     pub(crate) packets: BTreeMap<u64, Packet>,
+    /// Where each packet and each other stretch starts, and how many bytes it has.
+    pub(crate) items: BTreeMap<u64, u64>,
     /// Stretches that are told to be no packets, and how many bytes they have.
     pub(crate) malformed: Vec<(u64, u64)>,
     /// The same, in the search for synchronisation.
@@ -57,6 +59,7 @@ impl Reading {
         let input = Input { capture: bytes, carrier, rest: None, progress: &NoProgress };
         let look = |record: tracewalk_report::export::PacketRecord<'_>| {
             let length = record.bytes.len() as u64;
+            reading.items.insert(record.at.0, length);
             match record.content {
                 PacketItem::Packet(packet) => {
                     let mut text = format!("{} {:02x?}", packet.name(), record.bytes);
@@ -102,17 +105,19 @@ impl Reading {
         behind.find(|(_, packet)| packet.name == "i_sync").map(|(at, _)| *at)
     }
 
-    /// The first place up to `end` at which the packets cannot be a trace of the program, other than where that was told.
+    /// The first place up to `end` at which the packets cannot be a trace of the program, other than behind bytes that are
+    /// no packets, and behind these places.
     pub(crate) fn first_impossible(
         &self,
         config: &SourceConfig,
         program: &Program,
+        known: &BTreeSet<u64>,
         end: u64,
     ) -> Option<(u64, String)> {
         let mut possible = Possible::new(config, program);
         let mut told =
             self.malformed.iter().chain(&self.unsynchronised).map(|(at, _)| *at).collect::<Vec<_>>();
-        told.extend(&self.gaps);
+        told.extend(known);
         told.sort_unstable();
         let mut told = told.into_iter().peekable();
         for (at, packet) in self.packets.range(..=end) {
@@ -139,7 +144,7 @@ pub(crate) struct FrameLosses {
     /// Where the first byte of each source stands.
     pub(crate) sources: BTreeMap<TraceId, u64>,
     /// The incomplete frame at the end.
-    pub(crate) tail: u64,
+    pub(crate) tail: Option<Tail>,
 }
 
 impl FrameSink for FrameLosses {
@@ -166,9 +171,8 @@ impl FrameLosses {
         let mut losses = Self::default();
         let mut deframer = Deframer::new(framing);
         deframer.push(bytes, &mut losses);
-        deframer.finish(&mut losses);
+        losses.tail = Some(deframer.finish(&mut losses));
         assert_eq!(deframer.account().total(), bytes.len() as u64, "each byte is accounted for");
-        losses.tail = deframer.account().tail;
         losses
     }
 }
