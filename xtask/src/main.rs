@@ -53,6 +53,11 @@ const TASKS: &[Task] = &[
         run: matrix::run,
     },
     Task {
+        name: "opencsd",
+        about: "compare with OpenCSD on generated traces, sound and damaged (--every N, --damage N, --stale-fails, CASE)",
+        run: matrix::opencsd,
+    },
+    Task {
         name: "rooms",
         about: "check that modules use only what the table of ARCHITECTURE.md lets them",
         run: rooms::run,

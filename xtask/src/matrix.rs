@@ -9,6 +9,15 @@ pub(crate) fn run() -> Answer {
     generator("matrix").map(|()| Outcome::Done("every trace was decoded as it was told".to_owned()))
 }
 
+/// What OpenCSD makes of traces, sound and damaged.
+pub(crate) fn opencsd() -> Answer {
+    match Command::new("trc_pkt_lister").arg("-h").output() {
+        Ok(_) => generator("opencsd")
+            .map(|()| Outcome::Done("OpenCSD reads the same, but for what is known".to_owned())),
+        Err(error) => Ok(Outcome::Skipped(format!("trc_pkt_lister: {error}"))),
+    }
+}
+
 /// What the decoder makes of damaged traces.
 pub(crate) fn damage() -> Answer {
     generator("damage").map(|()| Outcome::Done("measured".to_owned()))

@@ -39,6 +39,7 @@ pub mod etmv3;
 pub mod found;
 pub mod matrix;
 pub mod mtb;
+pub mod opencsd;
 pub mod path;
 pub mod pft;
 pub mod qemu;

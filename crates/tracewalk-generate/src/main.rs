@@ -4,6 +4,7 @@
 mod arguments;
 mod check_damage;
 mod check_matrix;
+mod check_opencsd;
 mod generate;
 
 use std::error::Error;
@@ -24,6 +25,9 @@ usage: tracewalk-generate record --elf FILE --log FILE --output FILE
            failure prints
        tracewalk-generate damage [--times N] [--firmware FOLDER]
            damage traces and say, as a table, what the decoder makes of them
+       tracewalk-generate opencsd [--every N] [--damage N] [--stale-fails] [--keep FOLDER] [CASE [damage=KIND:SEED]]
+           compare with OpenCSD, whose trc_pkt_lister has to be installed: every N-th case of the matrix, sound and
+           damaged in N ways; deviations that explain nothing are listed, or fail; the snapshot of the last one is kept
        tracewalk-generate capture --record FILE --elf FILE --protocol PROTOCOL[,key=value...] --output FOLDER
            the trace of a record; PROTOCOL is etmv3, pft or mtb; keys for the first two: cpu=cortex-m3 (needed), and
            registers by Arm's names in lower case, like etmcr=0x100
@@ -76,6 +80,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         Some(("capture", rest)) => generate::run(Arguments::new(rest)),
         Some(("damage", rest)) => check_damage::run(Arguments::new(rest)),
         Some(("matrix", rest)) => check_matrix::run(Arguments::new(rest)),
+        Some(("opencsd", rest)) => check_opencsd::run(Arguments::new(rest)),
         Some(("runs", [file])) => {
             print!("{}", read_record(file)?.runs());
             Ok(())

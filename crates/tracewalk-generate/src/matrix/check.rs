@@ -19,6 +19,7 @@ use crate::container::{self, SourceBytes};
 use crate::damage::{Effect, Kind, Sound};
 use crate::elf::{self, Elf};
 use crate::found::{Difference, Found, first_difference};
+use crate::opencsd::Subject;
 use crate::path::{Path, Step};
 use crate::record::{Profile, Record};
 use crate::trace::Trace;
@@ -153,6 +154,35 @@ impl Programs {
             effects.push(sound.damage(kind, |below| random.next() as usize % below.max(1)));
         }
         Ok(())
+    }
+}
+
+impl Programs {
+    /// The trace of a case for another decoder, damaged in this way, always the same for the same seed.
+    pub fn for_opencsd<R>(
+        &mut self,
+        case: &Case,
+        damage: Option<(Kind, u32)>,
+        read: impl FnOnce(&Subject<'_>) -> R,
+    ) -> Result<R, String> {
+        let Known { elf, path } = self.get(&case.program)?;
+        let wandered;
+        let path = match case.path {
+            PathFrom::Record => path,
+            PathFrom::Wander(seed) => {
+                wandered = wander(elf, path, seed);
+                &wandered
+            }
+        };
+        let (config, trace) = encode(case, &elf.program, path)?;
+        let mut bytes = trace.bytes;
+        if let Some((kind, seed)) = damage {
+            let mut random = Random::new(seed);
+            kind.damage(&mut bytes, |below| random.next() as usize % below.max(1));
+        }
+        let (cpu, registers) = case.unit.registers().ok_or("OpenCSD reads no MTB")?;
+        let cpu = cpu.to_owned();
+        Ok(read(&Subject { config, registers, cpu, bytes, program: &elf.program }))
     }
 }
 

@@ -7,9 +7,10 @@ mod cases;
 mod check;
 mod text;
 
-use tracewalk::protocol::{etmv3 as etmv3_protocol, pft as pft_protocol};
+use tracewalk::protocol::{Registers, etmv3 as etmv3_protocol, pft as pft_protocol};
 
 use crate::etmv3::Cancel;
+use crate::opencsd;
 use crate::trace::Pauses;
 
 pub use cases::cases;
@@ -112,14 +113,42 @@ pub(crate) mod etmcr {
 impl Unit {
     fn etmv3_config(&self) -> Option<etmv3_protocol::Config> {
         let Self::Etmv3 { cpu, etmcr, etmidr, .. } = self else { return None };
-        let registers =
-            etmv3_protocol::Registers { etmcr: Some(*etmcr), etmidr: *etmidr, ..Default::default() };
+        let registers = Registers { etmcr: Some(*etmcr), etmidr: *etmidr, ..Default::default() };
         etmv3_protocol::Config::from_registers(registers, etmv3_protocol::Core::named(cpu)).ok()
     }
 
     fn pft_config(&self) -> Option<pft_protocol::Config> {
         let Self::Pft { cpu, etmcr, .. } = self else { return None };
-        let registers = pft_protocol::Registers { etmcr: Some(*etmcr), ..Default::default() };
+        let registers = Registers { etmcr: Some(*etmcr), ..Default::default() };
         pft_protocol::Config::from_registers(registers, pft_protocol::Core::named(cpu)).ok()
+    }
+
+    /// The processor, and the registers that tell another decoder how it is set up; `None` for an MTB.
+    fn registers(&self) -> Option<(&str, opencsd::Registers)> {
+        let of = |etmcr: u32, etmidr: Option<u32>, usual: Registers| opencsd::Registers {
+            etmcr,
+            etmidr: etmidr.or(usual.etmidr).unwrap_or_default(),
+            etmccer: usual.etmccer.unwrap_or_default(),
+        };
+        Some(match self {
+            Self::Etmv3 { cpu, etmcr, etmidr, .. } => {
+                (cpu, of(*etmcr, *etmidr, etmv3_protocol::Core::named(cpu)?.registers()))
+            }
+            Self::Pft { cpu, etmcr, .. } => {
+                (cpu, of(*etmcr, None, pft_protocol::Core::named(cpu)?.registers()))
+            }
+            Self::Mtb { .. } => return None,
+        })
+    }
+}
+
+impl Case {
+    /// Whether OpenCSD is to read such traces: as bytes of one source, whose positions can be compared, and not with a
+    /// synchronisation at every packet, which no trace unit sends.
+    #[must_use]
+    pub fn is_for_opencsd(&self) -> bool {
+        self.beside.synchronise_every != Some(0)
+            && self.packing == Packing::Raw
+            && !matches!(self.unit, Unit::Mtb { .. })
     }
 }

@@ -322,6 +322,14 @@ impl Decoder {
     /// The second address of an I-sync with a load or store in progress, compressed against the first.
     fn next_instruction(&self, cursor: &mut Cursor<'_>, first: Location) -> Result<Location, Unread> {
         let alignment = Alignment::of(first.isa);
+        if let Some(byte) = cursor.peek().filter(|byte| byte & header::BRANCH == 0) {
+            return Err(reserved_value(
+                "i_sync",
+                "second address",
+                byte,
+                "bit 0 of the first byte to be set",
+            ));
+        }
         let field = branch_address::read(cursor, self.config.address_encoding, first.address, alignment)
             .map_err(|error| address_failure("i_sync", error))?;
         if field.after != After::Nothing {

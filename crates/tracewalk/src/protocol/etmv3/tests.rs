@@ -545,6 +545,26 @@ fn a_load_in_progress_is_one_instruction_and_then_trace_begins() {
 }
 
 #[test]
+fn the_second_address_behind_a_load_in_progress_begins_as_branch_packets_do() {
+    #[rustfmt::skip]
+    let bytes = [
+        0x00, 0x00, 0x00, 0x00, 0x00, 0x80, // A-sync
+        0x08, 0xa1, 0xdd, 0x88, 0xfd, 0x01, // I-sync, Thumb, with a load or store in progress
+        0xd8,                               // not an address byte: bit 0 is clear
+    ];
+    let mut malformed = Vec::new();
+    let mut packets = Packets::new(Decoder::new(&Config::for_core("cortex-m3").unwrap()));
+    let mut note = |item: Item<Packet>, span: Span, _: &[u8]| {
+        if let Item::Malformed(reason) = item {
+            malformed.push((reason.name(), span.start.0));
+        }
+    };
+    packets.push(&bytes, &mut note);
+    packets.finish(&mut note);
+    assert_eq!(malformed, [("reserved_value", 6)]);
+}
+
+#[test]
 fn more_packets_than_may_wait_behind_an_atom_release_it() {
     let packets: Vec<Packet> =
         std::iter::once(p_header(0x84, false)).chain(std::iter::repeat_n(Packet::Trigger, 1000)).collect();

@@ -1,0 +1,533 @@
+//! Where OpenCSD is known to be wrong, or to read less: each with what it does, what the specification says, and how a
+//! difference is recognised as this one.
+//!
+//! A difference that no entry recognises is a failure. An entry that recognises nothing in the long form of the comparison
+//! is one, too: it is out of date.
+
+use tracewalk::ids::Isa;
+use tracewalk::protocol::etmv3::Profile;
+use tracewalk::source::SourceConfig;
+
+use super::compare::{Difference, ar_name};
+use super::listing::UNSYNCHRONISED;
+use super::place::Place;
+use super::reading::{Packet, Step, Value, WHY, What};
+
+/// A known deviation.
+#[derive(Debug)]
+pub struct Deviation {
+    /// A short name, for reports.
+    pub id: &'static str,
+    /// What OpenCSD does.
+    pub opencsd: &'static str,
+    /// What the specification says, and where.
+    pub specification: &'static str,
+    /// How it is told from others.
+    pub recognised_by: &'static str,
+    /// Whether a difference is this one.
+    pub recognises: fn(&Difference, &Place<'_>) -> bool,
+}
+
+/// All of them; the first that recognises a difference explains it.
+pub const DEVIATIONS: &[Deviation] = &[
+    Deviation {
+        id: "m-exception-codes",
+        opencsd: "tells the code of the packet where the exception's number is asked for",
+        specification: "IHI 0014Q, table 7.11: of ARMv7-M the codes 1 to 9 and from 0x10 on stand for other numbers: 8 for IRQ0, which is 16",
+        recognised_by: "M profile; one exception each, and OpenCSD's number is the code of our packet there",
+        recognises: |difference, place| {
+            let number = |step: &Step| match step.what {
+                What::Exception { number, .. } => Some(u64::from(number)),
+                _ => None,
+            };
+            let Some((_, theirs)) = one_each(difference) else { return false };
+            let code = place.packet(theirs.from).and_then(|branch| branch.number("exception"));
+            is_m_profile(place.config) && code.is_some() && number(theirs) == code
+        },
+    },
+    Deviation {
+        id: "deprecated-exception-codes",
+        opencsd: "takes the three bits of the deprecated form for the four of the other one, and 0 for no exception",
+        specification: "IHI 0014Q, table 7.7: codes of their own; 0 stands for the exceptions that the vector's address tells apart",
+        recognised_by: "our packet has such a code, and OpenCSD's number is the code, or it has none where the code is 0",
+        recognises: |difference, place| {
+            let code = |step: &Step| place.packet(step.from).and_then(|packet| packet.number("eee"));
+            match difference {
+                Difference::Flow { ours, theirs, .. } => match (&ours[..], &theirs[..]) {
+                    ([ours], []) => matches!(ours.what, What::Exception { .. }) && code(ours) == Some(0),
+                    ([_], [theirs]) => match theirs.what {
+                        What::Exception { number, .. } => code(theirs) == Some(u64::from(number)),
+                        _ => false,
+                    },
+                    _ => false,
+                },
+                _ => false,
+            }
+        },
+    },
+    Deviation {
+        id: "undefined-return",
+        opencsd: "says that execution goes on behind an undefined instruction",
+        specification: "DDI 0406C, B1.8.1: the preferred return address of an Undefined Instruction exception is that of the instruction",
+        recognised_by: "exception 9 each, and our return address lies one instruction in front of OpenCSD's",
+        recognises: |difference, _| match one_each(difference).map(|(ours, theirs)| (ours.what, theirs.what))
+        {
+            Some((
+                What::Exception { number: 9, preferred_return: Some(ours) },
+                What::Exception { number: 9, preferred_return: Some(theirs) },
+            )) => [2, 4].contains(&theirs.0.wrapping_sub(ours.0)),
+            _ => false,
+        },
+    },
+    Deviation {
+        id: "gray-timestamps",
+        opencsd: "takes Gray codes for numbers",
+        specification: "IHI 0035B, 4.3 (timestamps): PFTv1.0 sends Gray codes, later units where ETMCCER[28] is clear",
+        recognised_by: "the timestamps alone differ, and OpenCSD's, resolved, is ours",
+        recognises: |difference, _| match difference {
+            Difference::Packet { ours, theirs } => {
+                let resolved = theirs.number("timestamp").map(|code| resolve_gray(code & ((1 << 48) - 1)));
+                resolved.is_some()
+                    && ours.number("timestamp") == resolved
+                    && differs_in(ours, theirs) == ["timestamp"]
+            }
+            _ => false,
+        },
+    },
+    Deviation {
+        id: "isa-behind-blx",
+        opencsd: "begins every P-header with the instruction set of the last address packet",
+        specification: "IHI 0014Q, 7.4 (direct branches): the target's instruction set follows from the instruction",
+        recognised_by: "ETMv3; both name an address in other instruction sets, and the last change of ours has no packet",
+        recognises: |difference, place| {
+            let Difference::Flow { ours, theirs, between } = difference else { return false };
+            let firsts = || ours.first().into_iter().chain(theirs.first()).map(|step| step.from);
+            let (first, last) = (firsts().min().unwrap_or(between.1), firsts().max().unwrap_or(between.1));
+            is_etmv3(place.config) && place.changed_isa_unsaid(last, first)
+        },
+    },
+    Deviation {
+        id: "isa-behind-failed-blx",
+        opencsd: "changes the instruction set behind a BLX that was not executed",
+        specification: "IHI 0035B, 4.3.3 (atoms): behind N execution goes on with the next instruction",
+        recognised_by: "PFT; both name an address in other instruction sets, behind an instruction of ours that failed",
+        recognises: |difference, place| {
+            let Difference::Flow { ours, theirs, .. } = difference else { return false };
+            let (Some(first), Some(their)) = (ours.first(), theirs.first()) else { return false };
+            let (What::Instruction { at, .. }, What::Instruction { at: their, .. }) =
+                (first.what, their.what)
+            else {
+                return false;
+            };
+            let before = place.steps().take_while(|step| *step != first).last();
+            !is_etmv3(place.config)
+                && at.address == their.address
+                && at.isa != their.isa
+                && before.is_some_and(|step| matches!(step.what, What::Instruction { passed: false, .. }))
+        },
+    },
+    Deviation {
+        id: "alternative-isa",
+        opencsd: "does not take AltISA from an I-sync packet: Thumb stays Thumb behind the next short address",
+        specification: "IHI 0014Q, 7.5, and IHI 0035B, 4.3.2: AltISA holds until a packet says something else",
+        recognised_by: "one has ThumbEE where the other has Thumb, in the packet, or in one before it up to the last I-sync",
+        recognises: |difference, place| {
+            let is_ee = |packet: &Packet| {
+                packet.fields.get("isa") == Some(&Value::Text(Isa::T32EE.name().to_owned()))
+            };
+            match difference {
+                Difference::Packet { ours, theirs } => {
+                    is_ee(ours) != is_ee(theirs) && differs_in(ours, theirs) == ["isa"]
+                }
+                Difference::Flow { ours, .. } => {
+                    let is_ee_step = |step: &Step| matches!(step.what, What::Instruction { at, .. } if at.isa == Isa::T32EE);
+                    place.packets().chain(place.their_packets()).any(is_ee) || ours.iter().any(is_ee_step)
+                }
+                Difference::Cut { .. } => false,
+            }
+        },
+    },
+    Deviation {
+        id: "load-in-progress",
+        opencsd: "takes the second address of an I-sync packet with LSiP for a branch packet",
+        specification: "IHI 0014Q, 7.5 (I-sync, LSiP): the second address is part of the packet; the first is that of an instruction that was executed",
+        recognised_by: "our I-sync packet has LSiP; its first address is OpenCSD's, and its second one that of OpenCSD's branch packet",
+        recognises: |difference, place| {
+            let in_progress = |packet: &&Packet| packet.number("lsip_addr").is_some();
+            match difference {
+                Difference::Packet { ours, theirs } => {
+                    ours.number("lsip_addr") == theirs.number("addr") && theirs.number("addr").is_some()
+                }
+                Difference::Cut { ours, theirs, .. } => match &theirs[..] {
+                    [branch] if ours.is_empty() && branch.kind == "branch" => {
+                        let i_sync = place.packets().filter(in_progress).last();
+                        i_sync.is_some_and(|i_sync| i_sync.number("addr") == branch.number("addr"))
+                    }
+                    _ => false,
+                },
+                Difference::Flow { ours, theirs, .. } => {
+                    let lsip = |at: u64| place.packet(at).as_ref().is_some_and(in_progress);
+                    theirs.is_empty() && ours.iter().any(|step| lsip(step.from))
+                }
+            }
+        },
+    },
+    Deviation {
+        id: "data-addresses",
+        opencsd: "loses bits of data addresses, and with them the place where the value begins",
+        specification: "IHI 0014Q, 7.8 (data addresses): 1 to 5 bytes, whose bit 7 says that another one follows",
+        recognised_by: "data addresses are traced, and the first of the packets that differ is one of data",
+        recognises: |difference, place| match difference {
+            Difference::Packet { ours, .. } => {
+                traces_data_addresses(place.config) && is_data_with_address(ours)
+            }
+            Difference::Cut { ours, .. } => {
+                let first = ours.first().map_or(0, |packet| packet.at);
+                let before = place.packets().filter(|packet| packet.at < first).last();
+                traces_data_addresses(place.config)
+                    && before.into_iter().chain(ours.first()).any(is_data_with_address)
+            }
+            Difference::Flow { .. } => false,
+        },
+    },
+    Deviation {
+        id: "cancelled-return",
+        opencsd: "tells the return from an exception although another exception took its place",
+        specification: "IHI 0014Q, 7.4 (Can behind an exception return packet, ARMv7-M): the return is cancelled, not the instruction",
+        recognised_by: "only OpenCSD has exception returns, and the next branch packet behind each cancels",
+        recognises: |difference, place| {
+            only_theirs(difference).is_some_and(|steps| {
+                steps.iter().all(|step| step.what == What::ExceptionReturn && is_cancelled(step, place))
+            })
+        },
+    },
+    Deviation {
+        id: "cancelled-instruction",
+        opencsd: "cancels an instruction only where its atom is alone in its P-header and nothing stands before the branch packet",
+        specification: "IHI 0014Q, 7.4 (Can): the most recently traced instruction was not completed, whatever packets came since",
+        recognised_by: "ETMv3; only OpenCSD has the instruction, and the next branch packet behind it cancels",
+        recognises: |difference, place| {
+            only_theirs(difference).is_some_and(|steps| {
+                matches!(steps, [step] if matches!(step.what, What::Instruction { .. }) && is_cancelled(step, place))
+            })
+        },
+    },
+    Deviation {
+        id: "end-of-region",
+        opencsd: "reads four bytes where a 16-bit instruction ends the region, and finds no code there",
+        specification: "DDI 0406C, A6.1: the first halfword says whether there is a second one",
+        recognised_by: "only we have instructions, and in front of the first, or with it, the image ends behind a halfword",
+        recognises: |difference, place| {
+            let Difference::Flow { ours, theirs, between } = difference else { return false };
+            let nowhere =
+                |step: &&Step| step.what == What::Unknown && step.from >= between.0 && step.from <= between.1;
+            theirs.is_empty()
+                && place.their_steps().any(|step| nowhere(&step))
+                && place.steps().filter(|step| step.from <= between.1).any(|step| place.ends_region(step))
+                && ours.iter().all(|step| matches!(step.what, What::Instruction { .. }))
+        },
+    },
+    Deviation {
+        id: "empty-p-header",
+        opencsd: "prints a range of no instructions, with addresses of an earlier one, for a P-header without atoms",
+        specification: "IHI 0014Q, table 7.2: 0b10000000 has no E and no N atom",
+        recognised_by: "only OpenCSD has instructions, and our packets there are P-headers without atoms",
+        recognises: |difference, place| {
+            let empty = |at: u64| {
+                let atoms = place.packet(at).and_then(|packet| packet.fields.get("atoms"));
+                atoms == Some(&Value::Text(String::new()))
+            };
+            only_theirs(difference).is_some_and(|steps| steps.iter().all(|step| empty(step.from)))
+        },
+    },
+    Deviation {
+        id: "two-atoms-per-instruction",
+        opencsd: "takes each atom for an instruction, whatever ETMIDR says",
+        specification: "IHI 0014Q, ETMIDR[18]: where it is clear, a 32-bit Thumb instruction is traced as two instructions of 16 bits",
+        recognised_by: "ETMIDR[18] is clear, and the program executed a 32-bit Thumb instruction here",
+        recognises: |difference, place| {
+            matches!(difference, Difference::Flow { .. })
+                && matches!(place.config, SourceConfig::Etmv3(config) if config.two_atoms_per_thumb_pair)
+                && place.has_wide_thumb()
+        },
+    },
+    Deviation {
+        id: "exception-zero",
+        opencsd: "takes exception bytes whose number is 0 for an exception, and drops the branch",
+        specification: "IHI 0035B, 4.3.4 (branch address packets): exception 0 is no exception: the packet is a branch that changes the security state",
+        recognised_by: "PFT; OpenCSD has an exception of number 0, or the instruction that it dropped for it",
+        recognises: |difference, place| {
+            let Difference::Flow { ours, theirs, .. } = difference else { return false };
+            let zero = |at: u64| place.packet(at).is_some_and(|packet| packet.number("exception") == Some(0));
+            !is_etmv3(place.config) && ours.iter().chain(theirs).all(|step| zero(step.from))
+        },
+    },
+    Deviation {
+        id: "reserved-fields",
+        opencsd: "reads packets whose fixed bits are wrong or whose values are reserved, and goes on behind them",
+        specification: "IHI 0014Q, 7.4 and 7.5; IHI 0035B, 4.3: bits that are always set or clear, values that are reserved",
+        recognised_by: "where the packets begin to differ, ours is malformed for that reason, and OpenCSD has one",
+        recognises: |difference, _| begins_malformed(difference, "reserved_value"),
+    },
+    Deviation {
+        id: "packets-not-enabled",
+        opencsd: "reads packets that the configuration excludes",
+        specification: "IHI 0014Q, 3.5.1 (ETMCR): what is not enabled is not sent",
+        recognised_by: "where the packets begin to differ, ours is malformed for that reason, and OpenCSD has one",
+        recognises: |difference, _| begins_malformed(difference, "not_enabled"),
+    },
+    Deviation {
+        id: "reserved-headers",
+        opencsd: "reads P-headers and atoms that are reserved",
+        specification: "IHI 0014Q, tables 7.2 and 7.3; IHI 0035B, table 4-3: these headers are reserved",
+        recognised_by: "where the packets begin to differ, ours is a reserved header, and OpenCSD has a packet",
+        recognises: |difference, _| begins_malformed(difference, "reserved_header"),
+    },
+    Deviation {
+        id: "long-a-sync",
+        opencsd: "takes every zero byte more than five in front of an A-sync's end for a packet of its own",
+        specification: "IHI 0014Q, 7.6: an A-sync is five zero bytes or more, and 0x80",
+        recognised_by: "ours is one A-sync, and OpenCSD's end in one, with malformed bytes in front",
+        recognises: |difference, _| match difference {
+            Difference::Cut { ours, theirs, .. } => match (&ours[..], theirs.split_last()) {
+                ([ours], Some((last, before))) => {
+                    ours.kind == "a_sync"
+                        && last.kind == "a_sync"
+                        && before.iter().all(|packet| !packet.is_packet())
+                }
+                _ => false,
+            },
+            _ => false,
+        },
+    },
+    Deviation {
+        id: "zeros",
+        opencsd: "takes zero bytes that are no A-sync one by one, or with the bytes behind them",
+        specification: "IHI 0014Q, 7.6; IHI 0035B, 4.3.1: five zero bytes or more and 0x80 are an A-sync, other runs of zeros are nothing",
+        recognised_by: "where the packets begin to differ, ours are zeros that are no A-sync",
+        recognises: |difference, _| begins_malformed(difference, "not_a_sync"),
+    },
+    Deviation {
+        id: "cut-packets",
+        opencsd: "lists the packet in which the trace ends as if it were whole",
+        specification: "IHI 0014Q and IHI 0035B: each packet has its bytes",
+        recognised_by: "the last of our packets is malformed because the trace ends",
+        recognises: |difference, _| begins_malformed(difference, "truncated"),
+    },
+    Deviation {
+        id: "search-for-a-sync",
+        opencsd: "reads on where a packet was not what it should be, though nobody knows where the next one begins",
+        specification: "IHI 0014Q, 7.6; IHI 0035B, 4.3.1: the A-sync is what tells where packets begin",
+        recognised_by: "only OpenCSD has packets here, and we search for an A-sync, or pass bytes over in front of one",
+        recognises: |difference, place| match difference {
+            Difference::Cut { ours, theirs, .. } => {
+                ours.first().is_some_and(|first| first.kind == UNSYNCHRONISED)
+                    || theirs
+                        .first()
+                        .and_then(|first| place.item_before(first.at))
+                        .is_some_and(|item| !item.is_packet())
+            }
+            _ => false,
+        },
+    },
+    Deviation {
+        id: "timestamp-length",
+        opencsd: "reads timestamps of ETMv3 on for as long as bit 7 is set",
+        specification: "IHI 0014Q, 7.9: at most 7 bytes, or 9; bit 7 of the ninth is data",
+        recognised_by: "ETMv3; a timestamp in front is longer in OpenCSD's reading, and what differs are packets behind it or timestamps",
+        recognises: |difference, place| {
+            let (first, _) = difference.places();
+            let timestamps = match difference {
+                Difference::Packet { ours, .. } => ours.kind == "timestamp",
+                Difference::Cut { .. } => {
+                    place.item_before(first).is_some_and(|item| item.kind == "timestamp")
+                }
+                Difference::Flow { .. } => false,
+            };
+            is_etmv3(place.config) && timestamps && place.has_other_timestamp_before(first + 1)
+        },
+    },
+    Deviation {
+        id: "values-without-values",
+        opencsd: "refuses out-of-order data and failed stores where only addresses are traced",
+        specification: "IHI 0014Q, 7.8: the value is absent where values are not traced; no word that the packet is, too",
+        recognised_by: "where the packets begin to differ, ours is such a packet, and OpenCSD's is malformed",
+        recognises: |difference, place| match difference {
+            Difference::Cut { ours, theirs, .. } => {
+                let ours =
+                    ours.first().is_some_and(|first| ["ooo_data", "store_failed"].contains(&first.kind));
+                let theirs = theirs.first().is_some_and(|first| !first.is_packet());
+                ours && theirs && traces_data_addresses(place.config)
+            }
+            _ => false,
+        },
+    },
+    Deviation {
+        id: "failed-barriers",
+        opencsd: "says that an ISB was not executed where its atom is N",
+        specification: "IHI 0035B, 4.3.3: from PFTv1.1 on; PFTv1.0 does not say whether it was, and we say that it was passed",
+        recognised_by: "PFT; both have the same instruction, OpenCSD as failed",
+        recognises: |difference, place| {
+            let both = one_each(difference).map(|(ours, theirs)| (ours.what, theirs.what));
+            !is_etmv3(place.config)
+                && matches!(
+                    both,
+                    Some((What::Instruction { at, passed: true }, What::Instruction { at: their, passed: false }))
+                        if at == their
+                )
+        },
+    },
+    Deviation {
+        id: "resume",
+        opencsd: "does not print Resume where the packet cancels",
+        specification: "IHI 0014Q, table 7.9: exception information byte 2",
+        recognised_by: "ETMv3; only Resume differs, and our packet cancels",
+        recognises: |difference, _| match difference {
+            Difference::Packet { ours, theirs } => {
+                ours.number("resume").is_some()
+                    && theirs.number("resume").is_none()
+                    && ours.number("cancel") == Some(1)
+                    && differs_in(ours, theirs).is_empty()
+            }
+            _ => false,
+        },
+    },
+    Deviation {
+        id: "long-exception-codes",
+        opencsd: "takes the lowest four bits of an exception's code for all of it, for A and R profile",
+        specification: "IHI 0014Q, table 7.9: the code has nine bits; table 7.12: those from 16 on are reserved",
+        recognised_by: "our code is greater than 15, its lowest four bits are OpenCSD's, and nothing else differs",
+        recognises: |difference, place| match difference {
+            Difference::Packet { ours, theirs } => {
+                let code = ours.number("exception").unwrap_or(0);
+                let same = ar_name(code & 0xf);
+                !is_m_profile(place.config)
+                    && code > 0xf
+                    && theirs.fields.get("exception_name") == Some(&Value::Text(same))
+                    && differs_in(ours, theirs).is_empty()
+            }
+            _ => false,
+        },
+    },
+    Deviation {
+        id: "reserved-exceptions",
+        opencsd: "says where execution goes on behind exceptions that are reserved",
+        specification: "IHI 0035B, table 4-5: 6 and 7 are reserved, so that nobody knows what they return to",
+        recognised_by: "PFT; exception 6 or 7 each, without a return address in ours",
+        recognises: |difference, place| {
+            let both = one_each(difference).map(|(ours, theirs)| (ours.what, theirs.what));
+            !is_etmv3(place.config)
+                && matches!(
+                    both,
+                    Some((
+                        What::Exception { number: 6 | 7, preferred_return: None },
+                        What::Exception { preferred_return: Some(_), .. }
+                    ))
+                )
+        },
+    },
+    Deviation {
+        id: "gives-up",
+        opencsd: "stops decoding at the first packet of ETMv3 that it cannot use",
+        specification: "IHI 0014Q, 7.6: the next A-sync and I-sync are there to go on",
+        recognised_by: "OpenCSD ended with a fatal error; only we have what comes behind, or what it held back",
+        recognises: |difference, place| match difference {
+            Difference::Flow { ours, theirs, between } => {
+                theirs.is_empty() && place.gave_up_before(ours.last().map_or(between.1, |step| step.until))
+            }
+            _ => false,
+        },
+    },
+    Deviation {
+        id: "out-of-step",
+        opencsd: "makes flow of what it reads behind bytes that are no packet, before the next A-sync and I-sync",
+        specification: "IHI 0014Q, 7.6; IHI 0035B, 4.3.1: behind an A-sync it is known where packets begin, behind an I-sync where execution is",
+        recognised_by: "only OpenCSD has flow, or another address, and our reading has no A-sync and I-sync between the malformed \
+                        bytes and it; or OpenCSD says that trace begins with the I-sync that is the first one behind them",
+        recognises: |difference, place| match difference {
+            Difference::Packet { ours, .. } => place.is_out_of_step(ours.at),
+            _ => only_theirs(difference).is_some_and(|steps| {
+                steps.iter().all(|step| {
+                    place.is_out_of_step(step.from)
+                        || step.what == What::TraceOn && step.from > 0 && place.is_out_of_step(step.from - 1)
+                })
+            }),
+        },
+    },
+    Deviation {
+        id: "contradictions",
+        opencsd: "goes on where trace and image disagree, or where it does not know where execution is",
+        specification: "DDI 0406C, A8.3: an instruction without a condition is executed; only branches branch",
+        recognised_by: "between the last I-sync before the difference and its end we found trace and image to disagree",
+        recognises: |difference, place| {
+            matches!(difference, Difference::Flow { .. }) && place.is_contradicted(difference.places().1)
+        },
+    },
+];
+
+/// What both say of the same thing.
+fn one_each(difference: &Difference) -> Option<(&Step, &Step)> {
+    match difference {
+        Difference::Flow { ours, theirs, .. } => match (&ours[..], &theirs[..]) {
+            ([ours], [theirs]) => Some((ours, theirs)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What only OpenCSD has.
+fn only_theirs(difference: &Difference) -> Option<&[Step]> {
+    match difference {
+        Difference::Flow { ours, theirs, .. } if ours.is_empty() => Some(theirs),
+        _ => None,
+    }
+}
+
+/// Whether the next branch packet cancels a step.
+fn is_cancelled(step: &Step, place: &Place<'_>) -> bool {
+    is_etmv3(place.config)
+        && place.next_branch(step.from).is_some_and(|branch| branch.number("cancel") == Some(1))
+}
+
+/// The fields that both packets have, and that differ.
+fn differs_in(ours: &Packet, theirs: &Packet) -> Vec<&'static str> {
+    let differ = |name: &&&'static str| {
+        theirs.fields.get(**name).is_some_and(|value| Some(value) != ours.fields.get(**name))
+    };
+    ours.fields.keys().filter(differ).copied().collect()
+}
+
+/// A Gray code as the number that it stands for.
+fn resolve_gray(mut code: u64) -> u64 {
+    for shift in [1, 2, 4, 8, 16, 32] {
+        code ^= code >> shift;
+    }
+    code
+}
+
+fn is_data_with_address(packet: &Packet) -> bool {
+    ["normal_data", "ooo_placeholder", "value_not_traced"].contains(&packet.kind)
+}
+
+const fn is_etmv3(config: &SourceConfig) -> bool {
+    matches!(config, SourceConfig::Etmv3(_))
+}
+
+const fn is_m_profile(config: &SourceConfig) -> bool {
+    matches!(config, SourceConfig::Etmv3(config) if matches!(config.profile, Profile::M))
+}
+
+const fn traces_data_addresses(config: &SourceConfig) -> bool {
+    matches!(config, SourceConfig::Etmv3(config) if config.data.addresses)
+}
+
+/// Whether our reading has bytes that are malformed for this reason where the packets begin to differ.
+fn begins_malformed(difference: &Difference, why: &str) -> bool {
+    match difference {
+        Difference::Cut { ours, .. } => ours.first().is_some_and(|first| {
+            !first.is_packet() && first.fields.get(WHY) == Some(&Value::Text(why.to_owned()))
+        }),
+        _ => false,
+    }
+}

@@ -1,0 +1,16 @@
+//! The differential test with OpenCSD: its reading of a trace beside ours, and the list of places where it is known to be
+//! wrong.
+//!
+//! [`Subject`] is a trace that both read; running OpenCSD's `trc_pkt_lister` is the caller's. What it printed goes into
+//! [`Subject::differences`], and [`explain`] finds the [`Deviation`] that a difference is.
+
+pub mod compare;
+pub mod deviations;
+pub mod listing;
+pub mod place;
+pub mod reading;
+mod subject;
+
+pub use compare::Difference;
+pub use deviations::{DEVIATIONS, Deviation};
+pub use subject::{Found, Registers, Subject, Unsuitable};

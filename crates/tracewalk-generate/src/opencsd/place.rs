@@ -1,0 +1,213 @@
+//! The surroundings of a difference.
+
+use std::collections::BTreeSet;
+
+use tracewalk::flow::{Gap, GapReason};
+use tracewalk::ids::Isa;
+use tracewalk::isa;
+use tracewalk::program::Program;
+use tracewalk::source::SourceConfig;
+
+use super::listing::Listing;
+use super::reading::{Packet, Reading, Step, Value, What};
+
+/// What is known about the place of a difference: everything from the last I-sync before it that both decoders read, up to the
+/// next one.
+#[derive(Debug)]
+pub struct Place<'a> {
+    /// The source.
+    pub config: &'a SourceConfig,
+    /// From here.
+    pub from: u64,
+    /// Up to here, not included.
+    pub until: u64,
+    program: &'a Program,
+    ours: &'a Reading,
+    theirs: &'a Reading,
+    listing: &'a Listing,
+}
+
+impl<'a> Place<'a> {
+    /// The surroundings of these bytes, the last one included.
+    #[must_use]
+    pub fn around(
+        (config, program): (&'a SourceConfig, &'a Program),
+        ours: &'a Reading,
+        theirs: &'a Reading,
+        listing: &'a Listing,
+        (first, last): (u64, u64),
+    ) -> Self {
+        let theirs_at =
+            theirs.packets.iter().filter(|packet| packet.kind == "i_sync").map(|packet| packet.at);
+        let both = &i_syncs_in_step(ours) & &theirs_at.collect();
+        let from = both.range(..=first).next_back().copied().unwrap_or(0);
+        let until = both.range(last.saturating_add(1)..).next().copied().unwrap_or(u64::MAX);
+        Self { config, from, until, program, ours, theirs, listing }
+    }
+
+    const fn holds(&self, at: u64) -> bool {
+        at >= self.from && at < self.until
+    }
+
+    /// Our packets here.
+    pub fn packets(&self) -> impl Iterator<Item = &'a Packet> {
+        self.ours.packets.iter().filter(|packet| self.holds(packet.at))
+    }
+
+    /// OpenCSD's.
+    pub fn their_packets(&self) -> impl Iterator<Item = &'a Packet> {
+        self.theirs.packets.iter().filter(|packet| self.holds(packet.at))
+    }
+
+    /// Whether the program changed the instruction set, last before our steps of byte `step`, where no packet in front of
+    /// `packet` says so.
+    #[must_use]
+    pub fn changed_isa_unsaid(&self, step: u64, packet: u64) -> bool {
+        let before = self.ours.steps.iter().filter(|known| known.from <= step);
+        let instructions = before.filter_map(|step| match step.what {
+            What::Instruction { at, .. } => Some((step.from, at.isa)),
+            _ => None,
+        });
+        let instructions = instructions.collect::<Vec<_>>();
+        let change = instructions.windows(2).rev().find_map(|pair| match pair {
+            [(place, before), (_, behind)] if before != behind => Some(*place),
+            _ => None,
+        });
+        let Some(change) = change else { return false };
+        let said = |known: &Packet| ["branch", "i_sync"].contains(&known.kind);
+        change >= self.from
+            && !self.packets().any(|known| said(known) && known.at > change && known.at < packet)
+    }
+
+    /// What stands before `at` in our reading.
+    #[must_use]
+    pub fn item_before(&self, at: u64) -> Option<&'a Packet> {
+        self.ours.packets.iter().rfind(|packet| packet.at < at)
+    }
+
+    /// Whether we made nothing of the packets at `at`, for want of an A-sync, or of the I-sync behind it.
+    #[must_use]
+    pub fn is_out_of_step(&self, at: u64) -> bool {
+        let before = self.ours.packets.iter().take_while(|packet| packet.at <= at);
+        let mut step = Standing::Nothing;
+        for packet in before {
+            step = step.then(packet);
+        }
+        step != Standing::Known
+    }
+
+    /// Whether a timestamp before `at` is of another length in OpenCSD's reading.
+    #[must_use]
+    pub fn has_other_timestamp_before(&self, at: u64) -> bool {
+        let lengths = |reading: &'a Reading| {
+            let pairs = reading.packets.windows(2).filter_map(|pair| match pair {
+                [packet, next] if packet.kind == "timestamp" && packet.at < at => Some((packet.at, next.at)),
+                _ => None,
+            });
+            pairs.collect::<BTreeSet<_>>()
+        };
+        let (ours, theirs) = (lengths(self.ours), lengths(self.theirs));
+        ours.difference(&theirs).any(|(start, _)| theirs.range((*start, 0)..(*start + 1, 0)).next().is_some())
+    }
+
+    /// Whether OpenCSD gave up, and had nothing behind `at` before it did.
+    #[must_use]
+    pub fn gave_up_before(&self, at: u64) -> bool {
+        self.listing.gave_up && self.theirs.steps.last().is_none_or(|last| last.from <= at)
+    }
+
+    /// Whether we found, up to `last`, that trace and image disagree or that there is no code.
+    #[must_use]
+    pub fn is_contradicted(&self, last: u64) -> bool {
+        let mut reasons = self.gaps().filter(|gap| gap.span.start.0 <= last).map(|gap| gap.reason);
+        reasons.any(|reason| reason != GapReason::TraceLost)
+    }
+
+    /// The next branch packet behind `at`, where no atoms stand between.
+    #[must_use]
+    pub fn next_branch(&self, at: u64) -> Option<&'a Packet> {
+        let atoms = |packet: &Packet| match packet.fields.get("atoms") {
+            Some(Value::Text(atoms)) => atoms.contains(['E', 'N']),
+            _ => false,
+        };
+        let mut behind = self.ours.packets.iter().filter(|packet| packet.at > at);
+        behind
+            .find(|packet| packet.kind == "branch" || atoms(packet))
+            .filter(|packet| packet.kind == "branch")
+    }
+
+    /// Whether a step is an instruction of 16 bits behind which the image ends.
+    #[must_use]
+    pub fn ends_region(&self, step: &Step) -> bool {
+        match step.what {
+            What::Instruction { at, .. } => self.program.code(at.address).is_some_and(|code| code.len() == 2),
+            _ => false,
+        }
+    }
+
+    /// Whether the program executed a Thumb instruction of 32 bits here.
+    #[must_use]
+    pub fn has_wide_thumb(&self) -> bool {
+        self.steps().chain(self.their_steps()).any(|step| {
+            let What::Instruction { at, .. } = step.what else { return false };
+            let code = self.program.code(at.address).unwrap_or_default();
+            at.isa == Isa::T32
+                && isa::classify(code, at.address, at.isa).is_ok_and(|instruction| instruction.bytes == 4)
+        })
+    }
+
+    /// Our steps here.
+    pub fn steps(&self) -> impl Iterator<Item = &'a Step> {
+        self.ours.steps.iter().filter(|step| self.holds(step.from))
+    }
+
+    /// Our packet that starts here.
+    pub fn packet(&self, at: u64) -> Option<&'a Packet> {
+        self.packets().find(|packet| packet.at == at)
+    }
+
+    /// OpenCSD's steps here.
+    pub fn their_steps(&self) -> impl Iterator<Item = &'a Step> {
+        self.theirs.steps.iter().filter(|step| self.holds(step.from))
+    }
+
+    /// What we could not follow here.
+    pub fn gaps(&self) -> impl Iterator<Item = &'a Gap> {
+        self.ours.gaps.iter().filter(|gap| self.holds(gap.span.start.0))
+    }
+}
+
+/// What is needed before packets mean something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// An A-sync.
+    Nothing,
+    /// An I-sync.
+    Aligned,
+    /// Nothing more.
+    Known,
+}
+
+impl Standing {
+    fn then(self, packet: &Packet) -> Self {
+        match (self, packet.kind) {
+            _ if !packet.is_packet() => Self::Nothing,
+            (Self::Nothing, "a_sync") => Self::Aligned,
+            (Self::Aligned, "i_sync") => Self::Known,
+            _ => self,
+        }
+    }
+}
+
+/// The I-syncs that we make something of.
+fn i_syncs_in_step(ours: &Reading) -> BTreeSet<u64> {
+    let mut step = Standing::Nothing;
+    let mut all = BTreeSet::new();
+    for packet in &ours.packets {
+        step = step.then(packet);
+        if step == Standing::Known && packet.kind == "i_sync" {
+            all.insert(packet.at);
+        }
+    }
+    all
+}

@@ -1,0 +1,241 @@
+//! What both decoders say, in the same words.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
+
+use tracewalk::flow::{BranchKind, Element, Ending, EventKind, Gap};
+use tracewalk::ids::{Address, Isa, Location};
+use tracewalk::isa;
+use tracewalk::program::Program;
+use tracewalk::protocol::Field;
+use tracewalk::source::{FlowStream, PacketItem, PacketStream, SourceConfig};
+use tracewalk::span::Span;
+
+use super::listing::{MALFORMED, Range, UNSYNCHRONISED};
+
+/// A packet, or bytes that are none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Where it starts.
+    pub at: u64,
+    /// Its name in the line formats of `tracewalk packets`.
+    pub kind: &'static str,
+    /// Its fields, as far as they were said.
+    pub fields: BTreeMap<&'static str, Value>,
+}
+
+/// The value of a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A number or an address.
+    Number(u64),
+    /// A word.
+    Text(String),
+}
+
+/// A step of what the program did, and the bytes of trace that it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The first byte.
+    pub from: u64,
+    /// The last byte.
+    pub until: u64,
+    /// The step.
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// An instruction, and whether its condition passed or its branch was taken.
+    Instruction {
+        /// Where it stands.
+        at: Location,
+        /// Whether it passed.
+        passed: bool,
+    },
+    /// Several, not taken apart yet.
+    Range(Range),
+    /// An exception.
+    Exception {
+        /// Its number.
+        number: u16,
+        /// Where execution goes on behind it, if that was said.
+        preferred_return: Option<Address>,
+    },
+    /// The return from an exception.
+    ExceptionReturn,
+    /// Tracing began.
+    TraceOn,
+    /// Nobody knows where execution went.
+    Unknown,
+    /// Synchronisation was lost.
+    Lost,
+}
+
+/// The field of malformed bytes that says why they are.
+pub const WHY: &str = "why";
+
+/// One decoder's reading of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// The packets, and what is none.
+    pub packets: Vec<Packet>,
+    /// What the program did: instructions and exceptions.
+    pub steps: Vec<Step>,
+    /// Where flow was lost or trace and image disagree.
+    pub gaps: Vec<Gap>,
+}
+
+impl Reading {
+    /// What tracewalk reads.
+    #[must_use]
+    pub fn ours(config: &SourceConfig, bytes: &[u8], program: &Program) -> Self {
+        let mut reading = Self { packets: packets(config, bytes), ..Self::default() };
+        let mut take = |element: Element| reading.take(element, program);
+        let mut stream = FlowStream::new(config);
+        stream.push(bytes, program, &mut take);
+        stream.finish(program, &mut take);
+        reading
+    }
+
+    fn take(&mut self, element: Element, program: &Program) {
+        let Span { start, end } = element.span();
+        let (from, until) = (start.0, end.0.saturating_sub(1).max(start.0));
+        let step = |what| Step { from, until, what };
+        match element {
+            Element::Gap(gap) => self.gaps.push(gap),
+            Element::Block(block) => {
+                let passed = match block.ending {
+                    Ending::Branch { kind: BranchKind::Barrier, .. } | Ending::Interrupted => true,
+                    Ending::Branch { taken, .. } => taken,
+                    Ending::ConditionFailed => false,
+                };
+                let all = instructions(program, block.start, block.end, block.isa);
+                let all = all.into_iter().map(|at| {
+                    let passed = passed || at.address != block.last;
+                    step(What::Instruction { at, passed })
+                });
+                self.steps.extend(all);
+            }
+            Element::Event(event) => match event.kind {
+                EventKind::Exception { exception: Some(exception), preferred_return, .. } => {
+                    self.steps.push(step(What::Exception { number: exception.number(), preferred_return }));
+                }
+                EventKind::ExceptionReturn => self.steps.push(step(What::ExceptionReturn)),
+                EventKind::TraceOn(_) => self.steps.push(step(What::TraceOn)),
+                _ => {}
+            },
+        }
+    }
+
+    /// What OpenCSD reads, its ranges taken apart.
+    #[must_use]
+    pub fn theirs(packets: Vec<Packet>, steps: &[Step], program: &Program) -> Self {
+        let mut apart = Vec::new();
+        for step in steps {
+            let What::Range(range) = step.what else {
+                apart.push(step.clone());
+                continue;
+            };
+            let last = range.end.0.wrapping_sub(range.last_bytes);
+            apart.extend(instructions(program, range.start, range.end, range.isa).into_iter().map(|at| {
+                Step {
+                    what: What::Instruction { at, passed: range.passed || at.address.0 != last },
+                    ..step.clone()
+                }
+            }));
+        }
+        Self { packets, steps: apart, gaps: Vec::new() }
+    }
+}
+
+/// The places of the instructions from `start` up to `end`.
+fn instructions(program: &Program, start: Address, end: Address, isa: Isa) -> Vec<Location> {
+    let mut places = Vec::new();
+    let mut at = start;
+    while at < end {
+        let code = program.code(at).unwrap_or_default();
+        let Ok(instruction) = isa::classify(code, at, isa) else { break };
+        places.push(Location::new(at, isa));
+        at = at.plus(u32::from(instruction.bytes));
+    }
+    places
+}
+
+fn packets(config: &SourceConfig, bytes: &[u8]) -> Vec<Packet> {
+    let mut all = Vec::<Packet>::new();
+    let mut stream = PacketStream::new(config);
+    let mut take = |item: PacketItem<'_>, span: Span, _: &[u8]| {
+        let mut packet = Packet { at: span.start.0, kind: MALFORMED, fields: BTreeMap::new() };
+        match item {
+            PacketItem::Packet(described) => {
+                packet.kind = described.name();
+                described.fields(&mut |name, value| {
+                    let value = match value {
+                        Field::Number(number) => Value::Number(number),
+                        Field::Address(address) => Value::Number(u64::from(address.0)),
+                        Field::Text(text) => Value::Text(text.to_owned()),
+                    };
+                    packet.fields.insert(name, value);
+                });
+            }
+            PacketItem::Malformed(reason) => {
+                packet.fields.insert(WHY, Value::Text(reason.name().to_owned()));
+            }
+            PacketItem::Unsynchronised => packet.kind = UNSYNCHRONISED,
+        }
+        all.push(packet);
+    };
+    stream.push(bytes, &mut take);
+    stream.finish(&mut take);
+    all
+}
+
+impl Packet {
+    /// The number in a field.
+    #[must_use]
+    pub fn number(&self, field: &str) -> Option<u64> {
+        match self.fields.get(field) {
+            Some(Value::Number(number)) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// Whether it is one: not bytes that could not be read.
+    #[must_use]
+    pub fn is_packet(&self) -> bool {
+        self.kind != MALFORMED && self.kind != UNSYNCHRONISED
+    }
+}
+
+impl Display for Packet {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.at, self.kind)?;
+        for (name, value) in &self.fields {
+            match value {
+                Value::Number(number) => write!(f, " {name}={number:#x}")?,
+                Value::Text(text) => write!(f, " {name}={text}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Display for Step {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.from)?;
+        match self.what {
+            What::Instruction { at, passed } => write!(f, "{at} {}", if passed { "E" } else { "N" }),
+            What::Exception { number, preferred_return: Some(address) } => {
+                write!(f, "exception {number} returns to {address}")
+            }
+            What::Exception { number, .. } => write!(f, "exception {number}"),
+            What::Range(range) => write!(f, "{range:?}"),
+            What::ExceptionReturn => f.write_str("exception return"),
+            What::TraceOn => f.write_str("trace on"),
+            What::Unknown => f.write_str("unknown"),
+            What::Lost => f.write_str("lost"),
+        }
+    }
+}
