@@ -1,6 +1,6 @@
 //! Where the trace says that execution is, or goes on.
 
-use crate::directive::{BeginReason, PreferredReturn};
+use crate::directive::{BeginReason, Counts, PreferredReturn};
 use crate::ids::{Exception, Location};
 use crate::isa::{self, Class, Raises, Return};
 use crate::program::Program;
@@ -67,8 +67,10 @@ impl Walk {
         span: Span,
         sink: &mut impl FnMut(Element),
     ) {
-        // A trace unit says where a branch went even where nothing behind it is traced; where it overflowed it cannot.
-        let waits_for_target = self.position == Position::Elsewhere && self.unconfirmed.is_some();
+        // An ETM says where a branch went even where nothing behind it is traced; where it overflowed it cannot.
+        let waits_for_target = self.rules.counts == Counts::Instructions
+            && self.position == Position::Elsewhere
+            && self.unconfirmed.is_some();
         if waits_for_target && matches!(why, BeginReason::Enabled | BeginReason::DebugExit) {
             self.close(Ending::Interrupted, sink);
             sink(Element::Gap(Gap { reason: GapReason::AddressUnknown, span }));
