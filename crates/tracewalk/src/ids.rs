@@ -296,4 +296,42 @@ mod tests {
         assert_eq!(Exception::Ar(14).to_string(), "IRQ");
         assert_eq!(Exception::Ar(7).to_string(), "reserved exception 7");
     }
+
+    /// ARMv7-M ARM (DDI 0403E), table B1-4, with ARMv8-M's SecureFault (DDI 0553B); ETM architecture (IHI 0014Q), table
+    /// 7.12.
+    #[test]
+    fn every_exception_has_the_name_that_the_architecture_gives_it() {
+        let m = [
+            (1, "Reset"),
+            (2, "NMI"),
+            (3, "HardFault"),
+            (4, "MemManage"),
+            (5, "BusFault"),
+            (6, "UsageFault"),
+            (7, "SecureFault"),
+            (11, "SVCall"),
+            (12, "DebugMonitor"),
+            (14, "PendSV"),
+            (15, "SysTick"),
+        ];
+        let ar = [
+            (1, "Debug entry"),
+            (2, "SMC"),
+            (3, "Hyp entry"),
+            (4, "Asynchronous data abort"),
+            (5, "ThumbEE check or Jazelle exception"),
+            (8, "Reset"),
+            (9, "Undefined instruction"),
+            (10, "SVC"),
+            (11, "Prefetch abort"),
+            (12, "Data abort"),
+            (13, "Generic"),
+            (14, "IRQ"),
+            (15, "FIQ"),
+        ];
+        let named = (0..=u16::MAX).filter_map(|number| Some((number, Exception::M(number).name()?)));
+        assert!(named.eq(m));
+        let named = (0..=u8::MAX).filter_map(|code| Some((code, Exception::Ar(code).name()?)));
+        assert!(named.eq(ar));
+    }
 }

@@ -259,7 +259,71 @@ mod tests {
         assert_eq!(stack.pop(), None);
     }
 
+    /// A stack that got these entries.
+    fn with(mut stack: LocationStack, entries: core::ops::Range<u32>) -> LocationStack {
+        entries.for_each(|entry| stack.push(at(entry)));
+        stack
+    }
+
+    #[test]
+    fn a_stack_is_proven_by_its_newest_entries_and_what_it_may_not_know_of() {
+        let known = |entries| with(LocationStack::new(), entries);
+        let guessed = |entries| with(LocationStack::unknown(), entries);
+        assert!(known(0..3).proves(&known(0..3)) && known(0..3).proves(&guessed(0..3)));
+        assert!(known(0..3).proves(&guessed(1..3)) && known(0..3).proves(&LocationStack::unknown()));
+        assert!(!known(0..3).proves(&known(1..3)), "there is one more below");
+        assert!(!known(0..3).proves(&guessed(0..2)), "another one is the newest");
+        assert!(!known(1..3).proves(&guessed(0..3)), "one is missing below");
+        assert!(known(0..30).proves(&guessed(10..30)), "both have forgotten the same");
+    }
+
+    #[test]
+    fn an_answer_from_below_is_uncertain_until_the_stack_was_full() {
+        let mut guess = LocationStack::unknown();
+        let before = guess.clone();
+        let [nothing, something] = [0..0, 0..1].map(|entries| with(LocationStack::new(), entries));
+        assert!(guess.is_certain(&something, &before));
+        guess.push(at(1));
+        assert_eq!((guess.pop(), guess.pop()), (Some(at(1)), None));
+        assert!(!guess.is_certain(&something, &before), "the real one had an entry there");
+        assert!(guess.is_certain(&nothing, &before), "nor had the real one");
+        let depth = u32::try_from(DEPTH).expect("few");
+        for (entries, certain) in [(depth - 1, false), (depth, true)] {
+            let mut full = with(LocationStack::unknown(), 0..entries);
+            (0..=entries).for_each(|_| _ = full.pop());
+            assert_eq!(full.is_certain(&something, &before), certain, "{entries} entries");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn parts_put_together_are_what_one_after_the_other_would_be(
+            first in proptest::collection::vec(0_u32..3, 0..20),
+            known in 0_usize..20,
+            // Push, pop.
+            parts in proptest::collection::vec(proptest::collection::vec(proptest::option::of(0_u32..9), 0..24), 1..4),
+        ) {
+            let act = |stack: &mut LocationStack, step: &Option<u32>| match step {
+                Some(entry) => stack.push(at(*entry)),
+                None => _ = stack.pop(),
+            };
+            let mut real = LocationStack::new();
+            first.iter().for_each(|&entry| real.push(at(entry)));
+            let mut guess = LocationStack::unknown();
+            first.iter().skip(known).for_each(|&entry| guess.push(at(entry)));
+            prop_assert!(real.proves(&guess));
+            let (mut expected, mut end, mut ends) = (real.clone(), guess.clone(), Vec::new());
+            for part in &parts {
+                end.begin_part();
+                part.iter().for_each(|step| act(&mut end, step));
+                ends.push(end.clone());
+                part.iter().for_each(|step| act(&mut expected, step));
+            }
+            if ends.iter().all(|end| end.is_certain(&real, &guess)) {
+                prop_assert_eq!(contents(real.continued(&guess, ends.iter())), contents(expected));
+            }
+        }
+
         #[test]
         fn an_exchange_does_to_any_stack_that_allows_it_what_was_done_to_the_first(
             first in proptest::collection::vec(0_u32..3, 0..20),

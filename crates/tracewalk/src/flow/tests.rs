@@ -394,6 +394,38 @@ fn a_run_may_pass_a_branch_to_the_next_address() {
 }
 
 #[test]
+fn only_m_profile_has_vectors_that_tell_the_exception() {
+    // A table of vectors at 0, whose word 2 says that NMI is handled at 0x100; nothing starts at 0x102.
+    let mut program = thumb(0x100, &[NOP, NOP, NOP, NOP]);
+    let table = [0x2000_4000_u32, 0x107, 0x101].map(u32::to_le_bytes);
+    program.add(Address(0), table.as_flattened()).expect("a region of its own");
+    program.set_vector_table(Address(0));
+    let kinds = |vectors_hold_addresses, handler| {
+        let rules = Rules { vectors_hold_addresses, ..Rules::default() };
+        let entry = Directive::Exception {
+            exception: None,
+            handler: Some(t32(handler)),
+            preferred_return: PreferredReturn::Next,
+        };
+        let found = follow(rules, &program, &[begin(t32(0x104)), entry]);
+        let kinds = found.iter().filter_map(|element| match element {
+            Element::Event(Event { kind, .. }) => Some(*kind),
+            _ => None,
+        });
+        kinds.last().expect("an exception")
+    };
+    let entered = |exception, handler| EventKind::Exception {
+        exception,
+        handler: Some(t32(handler)),
+        preferred_return: Some(Address(0x104)),
+    };
+    assert_eq!(kinds(true, 0x100), entered(Some(Exception::M(2)), 0x100));
+    assert_eq!(kinds(true, 0x102), EventKind::TraceOn(BeginReason::DebugExit));
+    assert_eq!(kinds(false, 0x100), entered(None, 0x100));
+    assert_eq!(kinds(false, 0x102), entered(None, 0x102));
+}
+
+#[test]
 fn a_return_into_the_interrupted_word_goes_where_the_exception_came_from() {
     // 0x100: nop; nop in Thumb. The handler at 0x200 in ARM state: subs pc, lr, #4.
     let mut program = thumb(0x100, &[NOP, NOP, NOP, NOP]);

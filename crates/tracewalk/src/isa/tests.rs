@@ -201,3 +201,23 @@ fn the_security_gateway_of_armv8_m_is_no_load() {
     assert_eq!(t32(0xe97f_e97f, Isa::T32), Instruction::other(4));
     assert_eq!(t32(0xe841_f200, Isa::T32), Instruction::other(4), "tt r2, r1");
 }
+
+/// ARMv7-M ARM (DDI 0403E), A7.7.161: STR (immediate) T4 with P and W clear is undefined; A7.7.163: STR (register) T2 has
+/// zeros in bits 11 to 6 of its second halfword.
+#[test]
+fn a_store_that_is_undefined_stores_nothing() {
+    let stores = |second: u32| t32(0xf840_0000 | second, Isa::T32).access.is_some();
+    let defined = [
+        0x1002, // str.w r1, [r0, r2]
+        0x1c04, // str.w r1, [r0, #-4]
+        0x1e04, // strt r1, [r0, #4]
+        0x1904, // str.w r1, [r0], #-4
+        0x1b04, // str.w r1, [r0], #4
+        0x1d04, // str.w r1, [r0, #-4]!
+        0x1f04, // str.w r1, [r0, #4]!
+    ];
+    assert!(defined.into_iter().all(stores));
+    let undefined = [0x1804, 0x1a04, 0x1042, 0x1082, 0x1102, 0x1202, 0x1402];
+    assert!(!undefined.into_iter().any(stores));
+    assert!(t32(0xf8c0_1804, Isa::T32).access.is_some(), "str.w r1, [r0, #2052]");
+}

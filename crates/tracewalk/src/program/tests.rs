@@ -1,3 +1,5 @@
+use std::string::ToString;
+
 use super::*;
 
 #[test]
@@ -71,6 +73,8 @@ fn a_process_of_a_virtual_machine_covers_the_process_and_the_machine() {
     assert_eq!(byte(Some(9), None), None);
     let scope = |address| program.scope_at(Some(ContextId(7)), Some(Vmid(1)), Address(address));
     assert_eq!((scope(0x100), scope(0x101)), (both, Scope::EVERYWHERE));
+    assert!(program.holds(Address(0x100)), "in some context");
+    assert!(!program.holds(Address(0x101)) && !program.holds(Address(0xff)));
     assert!(!program.is_empty());
 }
 
@@ -84,4 +88,13 @@ fn bytes_of_the_same_scope_must_agree_and_views_are_bounded() {
     let mut add = |number| program.add_in(Scope::context(ContextId(number)), Address(0x100), &[1]);
     assert!((3..=256).all(|number| add(number).is_ok()));
     assert_eq!(add(257), Err(AddRegionError::TooManyViews));
+}
+
+#[test]
+fn scopes_say_whose_code_it_is() {
+    let both = Scope { context_id: Some(ContextId(0x1f)), vmid: Some(Vmid(3)) };
+    assert_eq!(Scope::EVERYWHERE.to_string(), "all contexts");
+    assert_eq!(Scope::context(ContextId(0x1f)).to_string(), "context ID 0x1f");
+    assert_eq!(Scope::vmid(Vmid(3)).to_string(), "VMID 0x3");
+    assert_eq!(both.to_string(), "context ID 0x1f of VMID 0x3");
 }

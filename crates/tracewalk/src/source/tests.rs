@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::flow::{Passage, PassageId};
 use crate::protocol::Registers;
+use crate::span::StreamOffset;
 
 const BASE: u32 = 0x1000;
 
@@ -205,4 +206,88 @@ fn a_passages_number_names_its_elements_even_where_the_memo_forgets() {
     stream.push_to(&bytes, &program, &mut seen);
     let generations = seen.known.keys().map(|id| id.number() >> 32).max();
     assert!(generations > Some(3) && seen.repeated > 100, "{generations:?} {}", seen.repeated);
+}
+
+#[test]
+fn words_of_an_mtb_are_counted_as_what_they_are() {
+    // Two packets, and the first word of a third one: DDI 0486B, 2.1.
+    let bytes = [0x100_u32, 0x201, 0x300, 0x100, 0x200].map(u32::to_le_bytes);
+    let mut counter = PacketCounter::new(&SourceConfig::Mtb { halted_at: None });
+    let mut malformed = Vec::new();
+    let mut note = |reason, span| malformed.push((reason, span));
+    counter.push(bytes.as_flattened(), &mut note);
+    assert_eq!(counter.counts(), PacketCounts { packets: 2, malformed: 0 });
+    counter.finish(&mut note);
+    assert_eq!(counter.counts(), PacketCounts { packets: 2, malformed: 1 });
+    assert_eq!(malformed.len(), 1);
+}
+
+/// Behind a loss, what looks like packets counts no more up to the next A-sync.
+#[test]
+fn who_counts_packets_loses_synchronisation_as_who_reads_them() {
+    let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").expect("a known core"));
+    let atoms = [0x84; 200];
+    let mut counter = PacketCounter::new(&config);
+    let mut stream = PacketStream::new(&config);
+    let mut read = 0;
+    let mut note =
+        |item: PacketItem<'_>, _, _: &[u8]| read += u64::from(matches!(item, PacketItem::Packet(_)));
+    // A branch packet's first byte is left alone at the end.
+    for part in [&start(&config, 0)[..], &atoms, &[0x81]] {
+        counter.push(part, &mut |_, _| {});
+        stream.push(part, &mut note);
+    }
+    let mut lost = Vec::new();
+    counter.lose_sync(&mut |reason, _| lost.push(reason));
+    stream.lose_sync(&mut note);
+    for part in [&atoms[..], &start(&config, 0), &atoms] {
+        counter.push(part, &mut |_, _| {});
+        stream.push(part, &mut note);
+    }
+    // A-sync, I-sync and the atoms, twice.
+    assert_eq!((counter.counts().packets, read), (2 * 202, 2 * 202));
+    assert!(matches!(lost[..], [Malformation::Truncated { .. }]), "{lost:?}");
+}
+
+#[test]
+fn the_beginning_of_a_packet_can_be_forgotten() {
+    let program = program(&[0; 12]);
+    let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").expect("a known core"));
+    for (behind, forgotten) in [(&[][..], 0), (&[0x81], 1), (&[0x81, 0x81], 2)] {
+        let bytes = [&start(&config, 0), &[0x84; 3][..], behind].concat();
+        let mut flow = FlowStream::new(&config);
+        let mut packets = PacketStream::new(&config);
+        let mut counter = PacketCounter::new(&config);
+        let mut malformed = Vec::new();
+        flow.push(&bytes, &program, &mut |_| {});
+        packets.push(&bytes, &mut |_, _, _| {});
+        counter.push(&bytes, &mut |_, _| {});
+        assert_eq!((flow.forget_incomplete(), packets.forget_incomplete()), (forgotten, forgotten));
+        counter.forget_incomplete();
+        flow.finish(&program, &mut |_| {});
+        packets.finish(&mut |item, _, _| {
+            if let PacketItem::Malformed(reason) = item {
+                malformed.push(reason);
+            }
+        });
+        counter.finish(&mut |reason, _| malformed.push(reason));
+        assert_eq!(malformed, []);
+        assert_eq!(flow.counts(), PacketCounts { packets: 5, malformed: 0 });
+    }
+}
+
+#[test]
+fn a_passages_last_span_is_that_of_the_last_element_with_bytes() {
+    use crate::flow::{Event, EventKind, Totals};
+    let event = |at, bytes| {
+        let span = Span::new(StreamOffset(at), bytes);
+        Element::Event(Event { kind: EventKind::Trigger, span })
+    };
+    let elements = [event(2, 3), event(5, 0)];
+    let of = |elements| {
+        let totals = Totals::of(elements);
+        Passage { id: PassageId(0), elements, origin: StreamOffset(100), totals }.last_span()
+    };
+    assert_eq!(of(&elements), Some(Span::new(StreamOffset(102), 3)));
+    assert_eq!(of(&elements[1..]), None);
 }

@@ -7,7 +7,7 @@ use proptest::strategy::ValueTree;
 
 use super::*;
 use crate::directive::{BeginReason, Directive, PreferredReturn};
-use crate::ids::{Address, ContextId, Exception, Isa, Location, SecurityState, Vmid};
+use crate::ids::{Address, ContextId, Exception, Isa, Location, SecurityState, TraceId, Vmid};
 use crate::protocol::branch_address::AddressEncoding;
 use crate::protocol::timestamp::{TimestampCoding, TimestampFormat, TimestampWidth};
 use crate::protocol::{Describe, Item, Lower, Packets};
@@ -599,6 +599,43 @@ fn the_alternative_encoding_exists_from_etmv3_4_on() {
     // Cortex-M3 r1p1; the same bits with ETMv3.3, where ETMIDR[20] has no meaning.
     assert_eq!(encoding(0x4114_f240), Ok(AddressEncoding::Alternative));
     assert_eq!(encoding(0x4114_f230), Ok(AddressEncoding::Original));
+}
+
+/// ETMCR and ETMIDR: IHI 0014Q, tables 3.3 and 3.45.
+#[test]
+fn each_field_of_the_registers_says_one_thing() {
+    let from = |etmcr, etmidr| {
+        let registers =
+            Registers { etmcr: Some(etmcr), etmidr: Some(etmidr), etmccer: Some(0), etmtraceidr: Some(0x2a) };
+        Config::from_registers(registers, None).expect("sound registers")
+    };
+    // ETMv3.5 of an application processor that takes 32-bit Thumb instructions as one.
+    let plain = from(0, 0x410c_f250);
+    let expected = Config {
+        minor_version: 5,
+        profile: Profile::Ar,
+        address_encoding: AddressEncoding::Original,
+        two_atoms_per_thumb_pair: plain.two_atoms_per_thumb_pair,
+        cycle_accurate: false,
+        branch_broadcast: false,
+        instructions: true,
+        data: DataTrace { values: false, addresses: false },
+        context_id_bytes: 0,
+        timestamp: plain.timestamp,
+        trace_id: TraceId::new(0x2a),
+    };
+    assert_eq!(plain, expected);
+    assert_eq!(from(1 << 8, 0x410c_f250), Config { branch_broadcast: true, ..expected });
+    assert_eq!(from(1 << 12, 0x410c_f250), Config { cycle_accurate: true, ..expected });
+    let data = |values, addresses| Config { data: DataTrace { values, addresses }, ..expected };
+    assert_eq!(from(1 << 2, 0x410c_f250), data(true, false));
+    assert_eq!(from(1 << 3, 0x410c_f250), data(false, true));
+    for (field, context_id_bytes) in [(1, 1), (2, 2), (3, 4)] {
+        assert_eq!(from(field << 14, 0x410c_f250), Config { context_id_bytes, ..expected });
+    }
+    assert_eq!(from(1 << 20, 0x410c_f250), Config { instructions: false, ..expected });
+    assert!(from(0, 0x4108_f250).two_atoms_per_thumb_pair, "ETMIDR[18] is clear");
+    assert!(!from(0, 0x410c_f250).two_atoms_per_thumb_pair, "ETMIDR[18] is set");
 }
 
 #[test]
