@@ -17,7 +17,7 @@ use super::search::{Search, Start};
 use super::unpacker::Unpacker;
 use super::watch::Watch;
 use super::wire::{Partial, SyncMatcher};
-use super::{Account, Cause, FRAME_BYTES, FSYNC, FrameSink};
+use super::{Account, Cause, FRAME_BYTES, FSYNC, FrameSink, HSYNC};
 use crate::span::CaptureOffset;
 
 /// What stands between the frames of a capture, and where they start.
@@ -437,7 +437,7 @@ impl Deframer {
     }
 
     /// Hands out the frames in front of `keep`, and takes back all bytes from byte `resume` on, counted from the
-    /// first held frame's start. Returns them with their places, and the place of frame `keep`.
+    /// first held frame's start. Returns them with their places and the HSYNCs between them, and the place of frame `keep`.
     fn take_back(&mut self, keep: u64, resume: usize, sink: &mut impl FrameSink) -> (Vec<(u8, u64)>, u64) {
         let first = self.held.first();
         let mut bytes = Vec::new();
@@ -451,7 +451,7 @@ impl Deframer {
         self.partial.clear();
         self.sync = SyncMatcher::default();
         bytes.drain(..resume.min(bytes.len()));
-        (bytes, lost)
+        (with_half_syncs(&bytes, self.taken), lost)
     }
 
     fn restart_watch(&mut self) {
@@ -500,4 +500,17 @@ impl Deframer {
         self.sync = SyncMatcher::default();
         self.restart_watch();
     }
+}
+
+/// The bytes up to the place `end`, and the HSYNCs between them that were left out: at another alignment they are data.
+fn with_half_syncs(bytes: &[(u8, u64)], end: u64) -> Vec<(u8, u64)> {
+    /// So many bytes of them are a port's that has nothing to send.
+    const IDLE: u64 = 256;
+    let next_places = bytes.iter().skip(1).map(|&(_, at)| at).chain([end]);
+    let with_gap = bytes.iter().zip(next_places).flat_map(|(&(byte, at), next)| {
+        let gap =
+            Some(at + 1..next).filter(|gap| gap.end.saturating_sub(gap.start) <= IDLE).unwrap_or_default();
+        core::iter::once((byte, at)).chain(HSYNC.into_iter().cycle().zip(gap))
+    });
+    with_gap.collect()
 }

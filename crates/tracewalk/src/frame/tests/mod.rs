@@ -64,6 +64,11 @@ fn assert_tiling(input: &[u8], record: &Record, tail: Tail, account: &Account) {
     let mut uses = std::vec![0u8; input.len()];
     let mut claim = |at: u64| uses[usize::try_from(at).expect("a small test input")] += 1;
     record.bytes.iter().for_each(|&(at, ..)| claim(at));
+    for &(at, _, byte) in &record.bytes {
+        // Bit 0 of a frame's even bytes stands in its last byte.
+        let stood = input[usize::try_from(at).expect("a small test input")];
+        assert_eq!(byte >> 1, stood >> 1, "the byte at {at} is another one");
+    }
     for lost in &record.discontinuities {
         (lost.at.0..lost.at.0 + lost.bytes).for_each(&mut claim);
     }

@@ -241,6 +241,24 @@ fn frames_are_found_behind_bytes_that_are_none() {
 }
 
 #[test]
+fn on_a_port_what_looks_like_no_frames_at_all_is_none() {
+    let mut random = Random(6);
+    for case in 0..8 {
+        let before = trace(&mut random, 2, 8000, repeating_ids());
+        let noise: Vec<u8> = (0..6000).map(|_| random.byte()).collect();
+        let capture = [&before[..], &noise, &trace(&mut random, 2, 8000, repeating_ids())].concat();
+        let (found, tail, account) = deframe(port_from(0), &capture, &[]);
+        assert_tiling(&capture, &found, tail, &account);
+        let [Discontinuity { at, bytes, cause: Cause::NoFrames }] = found.discontinuities[..] else {
+            panic!("case {case}: {:?}", found.discontinuities)
+        };
+        let end = (before.len() + noise.len()) as u64;
+        assert!(at.0.abs_diff(before.len() as u64) <= 32, "case {case}: from {at:?}");
+        assert!((at.0 + bytes).abs_diff(end) <= 32, "case {case}: up to {}", at.0 + bytes);
+    }
+}
+
+#[test]
 fn a_misplaced_full_sync_tells_where_the_frames_in_front_of_it_are() {
     let mut random = Random(5);
     let options = FormatterOptions { full_sync_every: NonZeroU32::new(40), ..repeating_ids() };
@@ -339,12 +357,18 @@ proptest! {
         options in options(),
         framing in framing(),
         edits in prop::collection::vec((0..6000usize, 0..40usize, prop::collection::vec(any::<u8>(), 0..40)), 0..4),
+        half_syncs in prop::collection::vec(0..3000usize, 0..40),
         cuts in prop::collection::vec(prop_oneof![0..40usize, 0..2000usize], 0..60),
     ) {
         let mut damaged = trace(&mut Random(seed), sources, 6000, options);
         for (at, lost, inserted) in edits {
             let end = damaged.len();
             damaged.splice(at.min(end)..(at + lost).min(end), inserted);
+        }
+        // On a port, half-syncs may stand inside frames.
+        for at in half_syncs {
+            let at = (2 * at).min(damaged.len());
+            damaged.splice(at..at, HSYNC);
         }
         let (whole, whole_tail, whole_account) = deframe(framing, &damaged, &[]);
         assert_tiling(&damaged, &whole, whole_tail, &whole_account);
