@@ -408,11 +408,11 @@ fn only_m_profile_has_vectors_that_tell_the_exception() {
             preferred_return: PreferredReturn::Next,
         };
         let found = follow(rules, &program, &[begin(t32(0x104)), entry]);
-        let kinds = found.iter().filter_map(|element| match element {
+        let mut kinds = found.iter().filter_map(|element| match element {
             Element::Event(Event { kind, .. }) => Some(*kind),
             _ => None,
         });
-        kinds.last().expect("an exception")
+        kinds.next_back().expect("an exception")
     };
     let entered = |exception, handler| EventKind::Exception {
         exception,

@@ -10,7 +10,7 @@ use crate::directive::{BeginReason, Directive, PreferredReturn};
 use crate::ids::{Address, ContextId, Exception, Isa, Location, SecurityState, TraceId, Vmid};
 use crate::protocol::branch_address::AddressEncoding;
 use crate::protocol::timestamp::{TimestampCoding, TimestampFormat, TimestampWidth};
-use crate::protocol::{Describe, Item, Lower, Packets};
+use crate::protocol::{Describe, Item, Lower, Malformation, Packets};
 use crate::span::Span;
 
 /// ETMv3.5 with everything on, on an application processor.
@@ -234,6 +234,47 @@ fn the_round_trip_covers_every_packet() {
 }
 
 /// What branch packets say of each other: `bytes` behind an A-sync and an I-sync at 0x8000 in ARM state, Non-secure.
+#[test]
+fn the_end_of_the_trace_inside_a_packet_is_named() {
+    let truncated = |bytes: &[u8]| {
+        let items = decode(&everything(), &[&[0, 0, 0, 0, 0, 0x80], bytes].concat(), usize::MAX);
+        match items.last() {
+            Some((Item::Malformed(Malformation::Truncated { packet }), _)) => *packet,
+            other => panic!("found {other:?}, expected a truncated packet"),
+        }
+    };
+    assert_eq!(truncated(&[0x81]), "branch");
+    assert_eq!(truncated(&[0x00, 0x00]), "a_sync");
+    assert_eq!(truncated(&[0x04, 0x80]), "cycle_count");
+    assert_eq!(truncated(&[0x08, 0x00]), "i_sync");
+    assert_eq!(truncated(&[0x70, 0x80]), "i_sync");
+    assert_eq!(truncated(&[0x3c]), "vmid");
+    assert_eq!(truncated(&[0x42, 0x80]), "timestamp");
+    assert_eq!(truncated(&[0x46, 0x80]), "timestamp");
+    assert_eq!(truncated(&[0x6e, 0x00]), "context_id");
+    assert_eq!(truncated(&[0x7a, 0x80]), "data");
+}
+
+/// IHI 0014Q, 7.4.4: a data address has one to five bytes of seven bits, those that did not change left out from the top.
+#[test]
+fn data_addresses_take_their_shortest_form() {
+    let mut encoder = Encoder::new(&everything());
+    let mut bytes_of = |address: u32, big_endian| {
+        let mut bytes = Vec::new();
+        let address = Some(DataAddress { address: Address(address), big_endian });
+        encoder.encode(&Packet::ValueNotTraced { address }, &mut bytes).expect("the configuration has it");
+        bytes
+    };
+    assert_eq!(bytes_of(0x2000_0000, Some(false)), [0x7a, 0x80, 0x80, 0x80, 0x80, 0x02]);
+    assert_eq!(bytes_of(0x2000_0001, None), [0x7a, 0x01]);
+    assert_eq!(bytes_of(0x2000_0001, None), [0x7a, 0x01]);
+    assert_eq!(bytes_of(0x2000_0081, None), [0x7a, 0x81, 0x01]);
+    assert_eq!(bytes_of(0x2000_4081, None), [0x7a, 0x81, 0x81, 0x01]);
+    assert_eq!(bytes_of(0x2020_4081, None), [0x7a, 0x81, 0x81, 0x81, 0x01]);
+    assert_eq!(bytes_of(0x2820_4081, None), [0x7a, 0x81, 0x81, 0x81, 0x41]);
+    assert_eq!(bytes_of(0x3820_4081, Some(true)), [0x7a, 0x81, 0x81, 0x81, 0xc1, 0x13]);
+}
+
 fn branches(config: &Config, bytes: &[u8]) -> Vec<Branch> {
     let mut all = std::vec![0, 0, 0, 0, 0, 0x80, 0x08, 0x29, 0x00, 0x80, 0x00, 0x00];
     all.extend(bytes);

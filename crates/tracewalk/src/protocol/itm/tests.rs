@@ -80,6 +80,12 @@ fn each_packet_of_the_specification_is_read() {
     ];
     for (bytes, packet) in table {
         assert_eq!(packets(bytes), [packet]);
+        // Only one of a sync's lengths is written, and of a counter that the packet cuts short all bits are.
+        if bytes != [0, 0, 0, 0, 0, 0, 0, 0x80] {
+            let mut written = Vec::new();
+            encode(&packet, &mut written);
+            assert_eq!(written, bytes, "{packet:?}");
+        }
     }
     let value = |comparator, write, value| Packet::DataValue { comparator, write, size: Size::Byte, value };
     assert_eq!(packets(&[0b10000_1_01, 7, 0b10111_1_01, 9]), [value(0, false, 7), value(3, true, 9)]);
@@ -210,4 +216,20 @@ fn packets_describe_their_fields() {
         }
     });
     assert_eq!(text, "number=15 action=exited ");
+}
+
+#[allow(clippy::unusual_byte_groupings, reason = "the groups are the fields of the figures")]
+#[test]
+fn the_end_of_the_trace_inside_a_packet_is_named() {
+    let truncated = |bytes: &[u8]| match items(bytes, usize::MAX).last() {
+        Some((Item::Malformed(Malformation::Truncated { packet }), ..)) => *packet,
+        other => panic!("found {other:?}, expected a truncated packet"),
+    };
+    assert_eq!(truncated(&[0, 0, 0]), "a_sync");
+    assert_eq!(truncated(&[0b00001_0_11, 1, 2]), "stimulus");
+    assert_eq!(truncated(&[0b00010_1_11, 1]), "hardware_source");
+    assert_eq!(truncated(&[0b1001_0100, 0x80]), "global_timestamp");
+    assert_eq!(truncated(&[0b1011_0100, 0x80]), "global_timestamp");
+    assert_eq!(truncated(&[0b1100_0000, 0x80]), "local_timestamp");
+    assert_eq!(truncated(&[0b1001_1100, 0x80]), "extension");
 }

@@ -108,6 +108,11 @@ fn registers_keep_their_fields_both_ways() {
     assert_eq!(config.watermark, Some(Watermark { pointer: 0x1fe0, halts: true, stops: true }));
     assert_eq!(config.base, Some(Address(0x2000_0000)));
     assert_eq!(config.to_registers(), registers);
+    let nothing = Config::from_registers(Registers { position: 0, master: 0, flow: Some(0), base: None });
+    assert_eq!((nothing.pointer, nothing.wrapped, nothing.size.bytes()), (0, false, 16));
+    assert!(!nothing.enabled && !nothing.halt_request && !nothing.starts_by_signal);
+    assert!(!nothing.stops_by_signal);
+    assert_eq!(nothing.watermark, Some(Watermark { pointer: 0, halts: false, stops: false }));
     let lpc8xx = Registers { flow: None, base: Some(0), ..registers };
     assert_eq!(Config::from_registers(lpc8xx).base, None);
 }

@@ -133,6 +133,7 @@ mod configuration {
 
     #[test]
     fn every_core_has_a_configuration_and_case_does_not_matter() {
+        assert!(Core::names().all(|name| Core::named(name).is_some_and(|core| core.name() == name)));
         assert!(Core::names().all(|name| Config::for_core(name).is_some()));
         assert_eq!(Config::for_core("Cortex-A9").map(|config| config.version), Some(Version::V1_0));
         assert_eq!(Config::for_core("cortex-m3"), None);
@@ -191,6 +192,40 @@ mod decoding {
             };
             assert_eq!(reserved, expected, "header 0x{header:02x}");
         }
+    }
+
+    #[test]
+    fn a_reserved_header_is_no_packet_for_one_who_counts_whatever_stands_behind_it() {
+        use crate::source::{PacketCounter, SourceConfig};
+        for reserved in [0x80, 0x82, 0x10, 0x50] {
+            for behind in [0x84, 0x86, 0x94, 0xfe, 0x76, 0x15, 0x7f] {
+                let mut bytes = [&A_SYNC[..], &I_SYNC, &[0x84; 200]].concat();
+                bytes[100] = reserved;
+                bytes[101] = behind;
+                let mut counter = PacketCounter::new(&SourceConfig::Pft(plain()));
+                let mut malformed = Vec::new();
+                counter.push(&bytes, &mut |reason, span: Span| malformed.push((reason, span.start.0)));
+                let expected = Malformation::ReservedHeader { found: reserved };
+                assert_eq!(malformed, [(expected, 100)], "0x{behind:02x} behind 0x{reserved:02x}");
+                assert_eq!(counter.counts().packets, 201);
+            }
+        }
+    }
+
+    #[test]
+    fn an_a_sync_may_start_inside_a_packet_that_is_read_on_trial() {
+        // Behind the I-sync on trial, a branch packet's last byte may be the first of the A-sync's zeros.
+        let bytes = [&[0x10][..], &I_SYNC, &[0x84, 0x81, 0, 0, 0, 0, 0, 0x80, 0x84, 0x84]].concat();
+        let expected = [
+            (0, "reserved_header"),
+            (1, "i_sync"),
+            (7, "atom"),
+            (8, "unsynced"),
+            (9, "a_sync"),
+            (15, "atom"),
+            (16, "atom"),
+        ];
+        assert_eq!(names_after_sync(&plain(), &bytes), expected);
     }
 
     #[test]

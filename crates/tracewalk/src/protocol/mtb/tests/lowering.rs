@@ -226,6 +226,8 @@ fn halves_of_a_return_that_do_not_belong_together_are_lost_trace() {
         assert!(matches!(directives[4], Begin { why: Synchronised, .. }), "{orphan:?}");
     }
     assert_eq!(lowered(&[jump(0x100, 0x200), exception(TO_THREAD, 0x300)])[3], Lost);
+    // Behind an exception, from somewhere else than where it came from.
+    assert_eq!(lowered(&[exception(0x100, 0x200), exception(TO_THREAD, 0x300)])[2], Lost);
     assert_eq!(lowered(&[jump(0x210, TO_THREAD), exception(TO_THREAD, TO_THREAD)])[3], Lost);
     assert_eq!(lowered(&[jump(0x100, 0x200), exception(0x204, TO_THREAD)])[4], Lost);
 }

@@ -246,6 +246,22 @@ fn without_registers_the_buffer_is_found_in_a_dump_of_all_memory() {
 }
 
 #[test]
+fn without_registers_packets_that_do_not_go_together_begin_no_buffer() {
+    // Words that look like packets by chance between empty ones, and the buffer behind them.
+    let by_chance = (0..6).map(|index| (0x0100_0000 * (index + 1), 0x0100_0000 * (index + 9)));
+    let packets = [vec![(0, 0); 2], by_chance.collect(), path(20), vec![(0, 0); 5]].concat();
+    assert_eq!(guessed_ranges(&memory(&packets)), [8 * 8..28 * 8]);
+}
+
+#[test]
+fn without_registers_a_full_buffer_with_another_break_is_left_as_it_stands() {
+    // Where packets break twice alike, at the buffer's start and inside, the buffer's start is the older place.
+    let mut packets = path(16);
+    packets[7..].iter_mut().for_each(|packet| *packet = (packet.0 ^ 0x0400_0000, packet.1 ^ 0x0400_0000));
+    assert_eq!(guessed_ranges(&memory(&packets)), [0..128]);
+}
+
+#[test]
 fn without_packets_there_is_no_guess() {
     let nothing = |data: &[u8]| by_evidence(Dump { data, address: None }, within_reach).is_none();
     assert!(nothing(&[]));
