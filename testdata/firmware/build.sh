@@ -61,6 +61,11 @@ compile "$build/m4-main.o" $m4 m4/main.c
 compile "$build/m4-work.o" $m4 common/work.c
 m_program m4 m4/m4.ld $m4 "$build/m4-switch.o" "$build/m4-main.o" "$build/m4-work.o"
 
+compile "$build/jumps.o" $m4 jumps/jumps.s
+compile "$build/jumps-main.o" $m4 jumps/main.c
+compile "$build/jumps-work.o" $m4 common/work.c
+m_program jumps m4/m4.ld $m4 "$build/jumps.o" "$build/jumps-main.o" "$build/jumps-work.o"
+
 # Thumb code, apart from startup.s and half of the work.
 a15="-mcpu=cortex-a15 -mfloat-abi=soft"
 compile "$build/a15-startup.o" $a15 a15/startup.s

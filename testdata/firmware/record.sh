@@ -21,7 +21,7 @@ emulate() {
         -d exec,nochain,int,cpu,plugin -D "$log"
 }
 
-[ $# -gt 0 ] || set -- m3 a9 m0-crash m0 m4 a15 rust-m3 rust-a9
+[ $# -gt 0 ] || set -- m3 a9 m0-crash m0 m4 jumps a15 rust-m3 rust-a9
 for name in "$@"; do
     log=$work/$name.log
     case $name in
@@ -42,6 +42,9 @@ for name in "$@"; do
         ;;
     m4)
         emulate "$log" -M mps2-an386 -kernel m4/m4.elf -plugin "$work/accesses.so,limit=60000"
+        ;;
+    jumps)
+        emulate "$log" -M mps2-an386 -kernel jumps/jumps.elf -plugin "$work/accesses.so,limit=60000"
         ;;
     a15)
         emulate "$log" -M vexpress-a15 -m 128M -kernel a15/a15.elf -plugin "$work/accesses.so,limit=60000"

@@ -252,6 +252,37 @@ fn the_emulated_programs_call_and_cost_what_their_records_say() {
     }
 }
 
+#[test]
+fn long_jumps_over_many_functions_leave_them_all() {
+    let Some(python) = python() else { return };
+    const BRANCH_BROADCAST: u32 = 1 << 8;
+    for etmcr in [0, BRANCH_BROADCAST] {
+        let firmware = Firmware::load("jumps");
+        let setup = Setup { protocol: "etmv3", cpu: "cortex-m4", etmcr, ..Setup::default() };
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, &firmware.trace(&setup).bytes).unwrap();
+        let option = setup.option();
+        let image = firmware.file.to_str().unwrap();
+        let capture =
+            [file.path().to_str().unwrap(), "--container", "raw", "--source", &option, "--image", image];
+        let steps = instructions(&capture);
+        let record = firmware.file.with_extension("record");
+        let truth = Truth::of(&python, &firmware.file, &record, &["--count", &steps]);
+        let jumps = truth.0["jumps"].as_array().unwrap().iter().map(|left| left.as_u64().unwrap());
+        // Each leaves longjmp itself as well.
+        let jumps = jumps.collect::<Vec<_>>();
+        assert!(jumps.iter().filter(|left| **left > 6).count() >= 6, "{jumps:?}");
+        assert!(jumps.iter().any(|left| *left > 12) && jumps.iter().any(|left| *left < 4), "{jumps:?}");
+        assert_instructions("jumps", &capture, &truth);
+
+        let calls = run(["calls", "--quiet", "--fold", "none"].iter().chain(&capture)).stdout;
+        // longjmp returns, in its own way.
+        let unwound = |line: &&str| line.ends_with(", unwound") && !line.contains("longjmp");
+        let unwound = calls.lines().filter(unwound).count() as u64;
+        assert_eq!(unwound, jumps.iter().sum::<u64>() - jumps.len() as u64, "{calls}");
+    }
+}
+
 /// The cycles of each chain of calls, for a trace that counts them.
 fn assert_cycles(python: &Path, program: &str, setup: &Setup, contexts: bool) {
     let name = format!("{program}, {}", setup.protocol);

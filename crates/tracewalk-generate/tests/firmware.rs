@@ -8,7 +8,7 @@ use tracewalk_generate::elf::{self, Elf};
 use tracewalk_generate::path::{Path, Step};
 use tracewalk_generate::record::Record;
 
-const PROGRAMS: [&str; 8] = ["m3", "a9", "m0-crash", "m0", "m4", "a15", "rust-m3", "rust-a9"];
+const PROGRAMS: [&str; 9] = ["m3", "a9", "m0-crash", "m0", "m4", "jumps", "a15", "rust-m3", "rust-a9"];
 
 fn load(name: &str) -> (Elf, Record) {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware").join(name);
@@ -29,9 +29,16 @@ fn records_survive_being_expanded_and_condensed() {
 
 #[test]
 fn interrupts_hit_the_programs_at_many_places() {
-    for (name, at_least) in
-        [("m3", 50), ("a9", 30), ("m0-crash", 4), ("m0", 15), ("m4", 15), ("a15", 8), ("rust-m3", 12)]
-    {
+    for (name, at_least) in [
+        ("m3", 50),
+        ("a9", 30),
+        ("m0-crash", 4),
+        ("m0", 15),
+        ("m4", 15),
+        ("jumps", 15),
+        ("a15", 8),
+        ("rust-m3", 12),
+    ] {
         let (_, record) = load(name);
         let mut places = record
             .runs()

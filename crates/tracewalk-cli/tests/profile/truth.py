@@ -4,13 +4,14 @@
 It shares nothing with tracewalk. The record says what ran (testdata/firmware/README.md), pyelftools reads symbols and
 inlined calls, Capstone says which instructions call and which branch. A stack is kept instruction by instruction: calls
 push where they return to, a jump to where an entry returns to comes back, other jumps to another function replace the
-innermost one, exceptions push and returns from them pop.
+innermost one, exceptions push and returns from them pop. Each call of setjmp is remembered with how many entries there
+were, and longjmp leaves so many.
 
     truth.py --elf FILE --record FILE [--behind-first-run] [--count N] [--cycles FILE] [--contexts]
 
 --cycles names a file that says how many cycles had passed behind each step (written by `tracewalk-generate capture --times FILE`). --contexts keeps a stack for each context
 ID. Prints JSON: chains of calls with what they cost themselves, without and with inlined functions; functions, lines and
-edges with counts. Costs are lists: instructions, and cycles where they are given.
+edges with counts; how many functions each long jump left. Costs are lists: instructions, and cycles where they are given.
 """
 
 import argparse
@@ -131,6 +132,8 @@ class Calls:
         self.calls, self.edge_calls = defaultdict(int), defaultdict(int)
         self.total, self.edge_total = defaultdict(lambda: [0, 0]), defaultdict(lambda: [0, 0])
         self.before = None
+        # Where calls of setjmp return to, and how many entries there are then.
+        self.saved, self.jumps = {}, []
 
     # -- what happens
 
@@ -176,6 +179,11 @@ class Calls:
             if last.call:
                 self.stack.append(Frame(self.top(), function, behind, site=last.address))
                 self.count(self.stack[-1])
+                if function[1] == "setjmp":
+                    self.saved[behind] = len(self.stack) - 1
+            elif last.target is None and self.stack[-1].function[1] == "longjmp":
+                self.jumps.append(len(self.stack) - self.saved[at])
+                del self.stack[self.saved[at] :]
             elif last.target is None:
                 self.come_back(at)
         self.came, self.last = "on", None
@@ -341,6 +349,7 @@ def main():
             "edge_calls": edges(calls.edge_calls),
             "edge_total": edges(calls.edge_total),
             "lines": {f"{function} {line}": value for (function, line), value in calls.lines.items()},
+            "jumps": calls.jumps,
         },
         sys.stdout,
     )
