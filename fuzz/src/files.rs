@@ -147,7 +147,7 @@ pub fn dump(data: &[u8]) {
 }
 
 /// What was saved, of one kind.
-fn saved_as<T: Save>(text: &str) -> Option<Programs<T>> {
+fn saved_as<T: Save + Clone>(text: &str) -> Option<Programs<T>> {
     let found = match Programs::<T>::read(text) {
         Ok(found) => found,
         Err(error) => {

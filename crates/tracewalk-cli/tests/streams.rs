@@ -70,9 +70,14 @@ impl Running {
     /// The largest part of memory that was in use so far, in KiB.
     #[cfg(target_os = "linux")]
     fn peak_memory(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux tells it");
-        line.trim().trim_end_matches(" kB").parse().expect("it is a number")
+        self.peak_memory_if_running().expect("it runs, and Linux tells it")
+    }
+
+    #[cfg(target_os = "linux")]
+    fn peak_memory_if_running(&self) -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        line.trim().trim_end_matches(" kB").parse().ok()
     }
 
     fn end(mut self) -> Outcome {
@@ -147,8 +152,11 @@ impl Case {
     }
 
     fn arguments(&self, command: &str, capture: impl AsRef<Path>, more: &[&str]) -> Vec<String> {
-        let capture = capture.as_ref().display().to_string();
-        let mut arguments = vec![command.to_owned(), capture, "--format".to_owned(), self.format.to_owned()];
+        let mut arguments = vec![command.to_owned(), capture.as_ref().display().to_string()];
+        // Some commands have one format only.
+        if !self.format.is_empty() {
+            arguments.extend(["--format".to_owned(), self.format.to_owned()]);
+        }
         arguments.extend(self.options.iter().cloned());
         arguments.extend(more.iter().map(|&option| option.to_owned()));
         arguments
@@ -313,6 +321,81 @@ fn a_file_that_grows_is_followed_until_a_signal_and_all_of_it_is_printed() {
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         let told = format!("{}: stopped after {} bytes", file.display(), bytes.len());
         assert!(outcome.stderr.contains(&told), "{}", outcome.stderr);
+    }
+}
+
+/// What the commands that add up, or show when, are asked for, and how a line of theirs starts that comes at once; empty
+/// where they print when all has come.
+const REPORTS: [(&str, &str, &[&str], &str); 8] = [
+    ("profile", "folded", &[], ""),
+    ("profile", "callgrind", &["--cost", "instructions"], ""),
+    ("calls", "", &["--fold", "none"], "  "),
+    ("calls", "", &["--fold", "chains"], ""),
+    ("interrupts", "csv", &[], ""),
+    ("interrupts", "json", &["--axis", "instructions", "--functions"], ""),
+    ("timeline", "text", &["--axis", "instructions"], " "),
+    ("timeline", "chrome", &[], ""),
+];
+
+#[test]
+fn reports_of_a_stream_are_those_of_the_file_when_it_ends_or_is_stopped() {
+    let directory = tempfile::tempdir().unwrap();
+    for (index, case) in cases(directory.path()).into_iter().enumerate() {
+        for (number, (command, format, options, line)) in REPORTS.into_iter().enumerate() {
+            let mut case = Case { format, ..case_of(&case) };
+            case.options.extend(options.iter().map(|&option| option.to_owned()));
+            let bytes = fs::read(&case.trace).unwrap();
+            // The names of captures stand in titles: both are the same.
+            let file = directory.path().join(format!("stream-{index}-{number}.bin"));
+            let (front, rest) = bytes.split_at(bytes.len() / 2 + 3);
+            fs::write(&file, front).unwrap();
+            let mut running = Running::start(&case.arguments(command, &file, &["--follow"]));
+            if !line.is_empty() {
+                running.wait_for(line);
+            }
+            let mut growing = OpenOptions::new().append(true).open(&file).unwrap();
+            growing.write_all(rest).unwrap();
+            drop(growing);
+            thread::sleep(Duration::from_millis(300));
+            running.signal("-INT");
+            let outcome = running.end();
+            let expected = run(case.arguments(command, &file, &[]));
+            if expected.stdout.contains("stimulus port") {
+                // What an ITM told is not shown while the capture comes.
+                continue;
+            }
+            assert_same_lines(&outcome.stdout, &expected.stdout);
+            assert_eq!(outcome.status, 0, "{command}: {}", outcome.stderr);
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_memory_that_figures_of_a_stream_take_does_not_grow_with_it() {
+    for (command, format) in [("profile", "text"), ("interrupts", "text"), ("timeline", "perfetto")] {
+        let mut case = with_image("m3-etmv3/trace.bin", "m3-etmv3/m3.elf");
+        case.format = format;
+        case.options.extend(
+            ["--container", "frames", "--source", "0x10=etmv3,cpu=cortex-m3", "-o", "/dev/null"]
+                .map(str::to_owned),
+        );
+        let bytes = fs::read(&case.trace).unwrap();
+        let peak = |times: usize| {
+            let mut running = Running::start(&case.arguments(command, "-", &[]));
+            running.input().write_all(&bytes.repeat(times)).unwrap();
+            // What was sent is not decoded yet; a process that has ended has no memory.
+            let peaks = std::iter::from_fn(|| {
+                thread::sleep(Duration::from_millis(5));
+                running.peak_memory_if_running()
+            });
+            let peak = peaks.max().unwrap();
+            assert_eq!(running.end().status, 0);
+            peak
+        };
+        let (short, long) = (peak(20), peak(120));
+        // Two million instructions are told in between.
+        assert!(long < short + 3072, "{command}: {short} KiB, {long} KiB of six times as much");
     }
 }
 

@@ -13,13 +13,13 @@ use tracewalk_report::export::{
 use tracewalk_report::{Code, Section};
 
 use super::gather::{Followed, Gathered, source_id};
-use super::timeline::{best_unit, probe, scale};
+use super::timeline::{best_unit, open, probe, scale};
 use super::{follow, print_statistics};
 use crate::args::{CaptureArgs, Interrupts, InterruptsFormat};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::output::{palette_for, write_to};
-use crate::work::{Work, interrupts};
+use crate::work::{Work, comes_over_time, interrupts};
 
 /// Measures exceptions, writes and saves what was found.
 pub(crate) fn run(args: &Interrupts, messages: &Messages) -> Result<(), Failure> {
@@ -52,7 +52,7 @@ fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, 
     let saved = saved(args, &gathered)?;
     let captures = gathered.captures();
     let mut opened = match captures.as_slice() {
-        [only] => Some(Work::open_live(only, messages)?),
+        [only] => Some(open(only, args.axis.axis.unit().or(saved.map(|saved| saved.unit)), messages)?),
         _ => None,
     };
     let scales = scales(args, saved, (&captures, opened.as_mut()), messages)?;
@@ -113,10 +113,15 @@ fn scales(
 ) -> Result<Vec<Scale>, Failure> {
     let axis = &args.axis;
     let mut probed = Vec::new();
+    let mut is_live = false;
     match opened {
-        Some(work) => probed.push(probe(work, &axis.follow, messages)?),
+        Some(work) => {
+            is_live = work.is_live();
+            probed.push(probe(work, &axis.follow, messages)?);
+        }
         None => {
             for capture in captures {
+                refuse_stream(capture)?;
                 // It is opened again to be followed, and says then what there is to say.
                 let muted = Messages::muted();
                 probed.push(probe(&mut Work::open(capture, &muted)?, &axis.follow, &muted)?);
@@ -124,9 +129,20 @@ fn scales(
         }
     }
     let stated = axis.axis.unit().or(saved.map(|saved| saved.unit));
-    let unit = best_unit(&probed, stated, axis.frequency)?;
+    let unit = best_unit(&probed, is_live, stated, axis.frequency)?;
     // What lies between timestamps is found as in each capture alone: saved or not, it adds up to the same.
     Ok(probed.iter().map(|probes| scale(probes, unit, axis.frequency)).collect())
+}
+
+/// Refuses a capture that comes over time and can be read only once.
+fn refuse_stream(capture: &CaptureArgs) -> Result<(), Failure> {
+    if !comes_over_time(capture)? {
+        return Ok(());
+    }
+    Err(Failure::input(
+        format!("{}: comes over time, and is not the only capture", capture.capture.display()),
+        "save the figures of each with --save, and put them together with `tracewalk merge`",
+    ))
 }
 
 fn report(

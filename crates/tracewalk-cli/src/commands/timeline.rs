@@ -14,24 +14,30 @@ use tracewalk_report::export::{
 };
 
 use super::{follow, no_measure, print_statistics};
-use crate::args::{self, FollowArgs, TimelineFormat};
+use crate::args::{self, CaptureArgs, FollowArgs, TimelineFormat};
 use crate::failure::Failure;
 use crate::messages::Messages;
-use crate::output::{palette_for, write_to};
+use crate::output::{palette_for, standard_output, write_to};
 use crate::work::Work;
 
 /// How much of a capture is decoded to see what it has to measure time by.
 const PROBE: usize = 4 << 20;
+/// How much of one that is still coming.
+const FIRST_PROBE: usize = 16 << 10;
 
 /// Writes a timeline.
 pub(crate) fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let axis = &args.axis;
-    let mut work = Work::open_live(&axis.follow.capture, messages)?;
+    let mut work = open(&axis.follow.capture, axis.axis.unit(), messages)?;
     let probed = [probe(&mut work, &axis.follow, messages)?];
-    let unit = best_unit(&probed, axis.axis.unit(), axis.frequency)?;
+    let unit = best_unit(&probed, work.is_live(), axis.axis.unit(), axis.frequency)?;
     let scale = scale(&probed[0], unit, axis.frequency);
     let output = args.output.as_deref();
+    let mut out = standard_output();
+    if output.is_none() && args.format == TimelineFormat::Text {
+        work.show_at_once(&out);
+    }
     let mut total = Statistics::default();
     let mut write = |exporter: &mut dyn TimelineExport| -> Result<(), Failure> {
         let mut timelines = Timelines::new(&mut *exporter, scale, axis.window.window());
@@ -43,7 +49,10 @@ pub(crate) fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Fail
     match args.format {
         TimelineFormat::Text => {
             let palette = palette_for(output);
-            write_to(output, |out| write(&mut TimelineText::new(out, palette)))
+            match output {
+                None => write(&mut TimelineText::new(&mut out, palette)),
+                Some(_) => write_to(output, |out| write(&mut TimelineText::new(out, palette))),
+            }
         }
         TimelineFormat::Perfetto => write_to(output, |out| write(&mut PerfettoTrace::new(out))),
         TimelineFormat::Chrome => write_to(output, |out| write(&mut ChromeTrace::new(out))),
@@ -56,6 +65,20 @@ pub(crate) fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Fail
         print_statistics(&total, start.elapsed(), args.work.threads);
     }
     Ok(())
+}
+
+/// Opens a capture to find out what it has to measure time by; where it is still coming, and the axis does not say it, as
+/// soon as that can be seen.
+pub(super) fn open(
+    capture: &CaptureArgs,
+    stated: Option<Unit>,
+    messages: &Messages,
+) -> Result<Work, Failure> {
+    match stated {
+        Some(Unit::Instructions | Unit::Cycles) => Work::open_live(capture, messages),
+        // Between timestamps cycles are counted, if there are any.
+        None | Some(Unit::Time) => Work::open_behind(FIRST_PROBE, capture, messages),
+    }
 }
 
 /// Finds out what a capture has to measure time by.
@@ -77,14 +100,17 @@ pub(super) fn probe(
     Ok(probes)
 }
 
-/// What the axis counts: what was asked for, or the best that all sources of these captures have.
+/// What the axis counts: what was asked for, or the best that all sources of these captures have. Of a capture that
+/// is still coming, more may come than was seen.
 pub(super) fn best_unit(
     captures: &[Vec<Probe>],
+    is_live: bool,
     stated: Option<Unit>,
     frequency: Option<f64>,
 ) -> Result<Unit, Failure> {
     let unit = stated.unwrap_or_else(|| Probe::best(captures));
-    if captures.iter().flatten().any(|probe| probe.instructions > 0 && !probe.has(unit)) {
+    let lacks = |probe: &Probe| probe.instructions > 0 && !probe.has(unit);
+    if !is_live && captures.iter().flatten().any(lacks) {
         return Err(no_measure(unit, "--axis"));
     }
     if unit == Unit::Instructions && frequency.is_some() {

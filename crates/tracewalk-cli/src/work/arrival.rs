@@ -96,9 +96,14 @@ impl Arrival {
         Ok(Capture::read_from(&name, self.head.as_slice(), &args.recording.options())?)
     }
 
-    /// The work on what has come so far, with the rest still to come; or on the whole capture, where all of it has to be
+    /// The work on what has come so far, of which there are so many bytes, with the rest still to come; or on the whole capture, where all of it has to be
     /// there before anything can be decoded.
-    pub(super) fn begin(mut self, args: &CaptureArgs, messages: &Messages) -> Result<Work, Failure> {
+    pub(super) fn begin(
+        mut self,
+        at_least: usize,
+        args: &CaptureArgs,
+        messages: &Messages,
+    ) -> Result<Work, Failure> {
         let is_described = is_described(args);
         if !is_described && !matches!(self.place, Place::StandardInput) {
             messages.note(format_args!(
@@ -107,7 +112,7 @@ impl Arrival {
                 self.place
             ));
         }
-        let mut bytes = if is_described { 1 } else { FIRST_LOOK };
+        let mut bytes = if is_described { 1 } else { FIRST_LOOK }.max(at_least);
         loop {
             self.receive(bytes);
             let attempt = self.attempt(bytes, args, &Messages::muted());

@@ -98,9 +98,18 @@ impl Work {
     /// As [`Work::open`]; a capture that comes over time is opened as soon as it is known what it is. The caller has to
     /// decode the jobs in their order, each once, and call [`Work::end_job`] behind each.
     pub(crate) fn open_live(args: &CaptureArgs, messages: &Messages) -> Result<Self, Failure> {
+        Self::open_behind(0, args, messages)
+    }
+
+    /// As [`Work::open_live`], when at least so many bytes have come, or all.
+    pub(crate) fn open_behind(
+        bytes: usize,
+        args: &CaptureArgs,
+        messages: &Messages,
+    ) -> Result<Self, Failure> {
         match arrival::place(args)? {
             None => Self::open(args, messages),
-            Some(place) => Arrival::open(place, args)?.begin(args, messages),
+            Some(place) => Arrival::open(place, args)?.begin(bytes, args, messages),
         }
     }
 
@@ -377,6 +386,11 @@ impl Work {
         self.image_findings.push((index, place.finding));
         Ok(true)
     }
+}
+
+/// Whether a capture comes over time, and can be read only once.
+pub(crate) fn comes_over_time(args: &CaptureArgs) -> Result<bool, Failure> {
+    Ok(arrival::place(args)?.is_some())
 }
 
 /// What the chip's interrupts are called, as far as somebody says it.
