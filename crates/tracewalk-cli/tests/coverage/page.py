@@ -9,11 +9,10 @@ Ends with status 1 and a sentence where something is not as it should be.
 import json
 import pathlib
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 
-from browser import Browser, expect  # noqa: E402
+from browser import expect, visit  # noqa: E402
 
 
 def is_gap(line):
@@ -200,18 +199,9 @@ def use(browser, page, report, screenshots):
 
 
 def main():
-    program, page, document, *rest = sys.argv[1:]
+    program, page, document, *screenshots = sys.argv[1:]
     report = json.load(open(document))
-    screenshots = pathlib.Path(rest[0]) if rest else None
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        browser = Browser(program, profile)
-        try:
-            use(browser, page, report, screenshots)
-            complaints = browser.complaints()
-        finally:
-            browser.close()
-    if complaints:
-        sys.exit("\n".join(complaints))
+    visit(program, lambda browser, folder: use(browser, page, report, folder), screenshots)
 
 
 if __name__ == "__main__":

@@ -9,12 +9,11 @@ Ends with status 1 and a sentence where something is not as it should be.
 import json
 import pathlib
 import sys
-import tempfile
 from collections import defaultdict
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 
-from browser import Browser, expect  # noqa: E402
+from browser import expect, visit  # noqa: E402
 
 SHOWN = """[...document.querySelectorAll('#frames g:not(.hidden)')].map(g => {
     const r = g.querySelector('rect').getBoundingClientRect();
@@ -117,17 +116,8 @@ def press(browser, x, y):
 
 
 def main():
-    program, graph, folded, *rest = sys.argv[1:]
-    screenshots = pathlib.Path(rest[0]) if rest else None
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        browser = Browser(program, profile)
-        try:
-            use(browser, graph, folded, screenshots)
-            complaints = browser.complaints()
-        finally:
-            browser.close()
-    if complaints:
-        sys.exit("\n".join(complaints))
+    program, graph, folded, *screenshots = sys.argv[1:]
+    visit(program, lambda browser, folder: use(browser, graph, folded, folder), screenshots)
 
 
 if __name__ == "__main__":

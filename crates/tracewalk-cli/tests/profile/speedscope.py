@@ -9,12 +9,11 @@ PROFILE ends in the format's name. Ends with status 1 and a sentence where somet
 import pathlib
 import re
 import sys
-import tempfile
 from collections import defaultdict
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 
-from browser import Browser, expect  # noqa: E402
+from browser import expect, opened  # noqa: E402
 
 # A row of the "sandwich" view: total, self, name.
 ROW = re.compile(r"([\d,]+) \([^)]*\)\s+([\d,]+) \([^)]*\)\s+(\S[^\n]*)")
@@ -51,12 +50,8 @@ def main():
     page, profile = pathlib.Path(page).resolve(), pathlib.Path(profile).resolve()
     kind = profile.suffix[1:]
     expected = functions(folded, lambda name: name.replace("_[i]", " (inlined)") if kind == "speedscope" else name)
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        browser = Browser(program, folder)
-        try:
-            found = table(browser, page, profile)
-        finally:
-            browser.close()
+    with opened(program) as browser:
+        found = table(browser, page, profile)
     expect(found, expected, f"the functions in {kind}")
 
 

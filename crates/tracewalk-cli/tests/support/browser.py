@@ -1,9 +1,13 @@
 """A headless Chromium, driven through the DevTools protocol over its pipe. Needs nothing but Python."""
 
 import base64
+import contextlib
 import json
 import os
+import pathlib
 import subprocess
+import sys
+import tempfile
 import time
 
 
@@ -123,6 +127,26 @@ class Browser:
                 if not url.startswith(("file:", "data:", "about:", "blob:")):
                     found.append(f"request: {url}")
         return found
+
+
+@contextlib.contextmanager
+def opened(program):
+    """A browser with a profile of its own, which is gone behind it."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        browser = Browser(program, profile)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def visit(program, use, screenshots):
+    """Lets `use` have a browser, and a folder for screenshots if there is one; a page that complains is a failure."""
+    with opened(program) as browser:
+        use(browser, pathlib.Path(screenshots[0]) if screenshots else None)
+        complaints = browser.complaints()
+    if complaints:
+        sys.exit("\n".join(complaints))
 
 
 def expect(found, expected, what):

@@ -130,6 +130,44 @@ pub(crate) fn exception(exception: Exception, preferred_return: Option<u32>, han
     })
 }
 
+/// Instructions of a function of [`pages`], from one place in it up to another.
+pub(crate) fn within(name: &str, from: u32, to: u32, ending: Ending) -> Element {
+    block(page(name) + from, page(name) + to, ending)
+}
+
+/// An exception of M profile that will return to `returns_to`, and is handled by a function of [`pages`].
+pub(crate) fn irq(number: u16, returns_to: Option<u32>, handler: &str) -> Element {
+    exception(Exception::M(number), returns_to, page(handler))
+}
+
+/// IRQ0 comes while SysTick's handler runs.
+pub(crate) fn nested_interrupts() -> [Element; 9] {
+    [
+        within("main", 0x10, 0x14, interrupted()),
+        irq(15, Some(page("main") + 0x14), "handler"),
+        within("handler", 0, 2, interrupted()),
+        irq(16, Some(page("handler") + 2), "a"),
+        within("a", 0, 4, returns()),
+        event(EventKind::ExceptionReturn),
+        within("handler", 2, 4, returns()),
+        event(EventKind::ExceptionReturn),
+        within("main", 0x14, 0x16, taken()),
+    ]
+}
+
+/// PendSV comes in the place of SysTick's return.
+pub(crate) fn tail_chained_interrupts() -> [Element; 7] {
+    [
+        within("main", 0x10, 0x14, interrupted()),
+        irq(15, Some(page("main") + 0x14), "handler"),
+        within("handler", 0, 4, returns()),
+        irq(14, None, "a"),
+        within("a", 0, 2, returns()),
+        event(EventKind::ExceptionReturn),
+        within("main", 0x14, 0x16, taken()),
+    ]
+}
+
 /// A packet with a field of each kind.
 pub(crate) struct ISync;
 

@@ -2,15 +2,11 @@ use std::rc::Rc;
 
 use super::*;
 use crate::CodePlace;
-use crate::export::samples::{block, event, exception, gap, interrupted, page, pages, returns, taken};
+use crate::export::samples::{event, exception, gap, interrupted, page, pages, returns, taken, within as at};
 use tracewalk::directive::BeginReason;
 use tracewalk::flow::{Element, EventKind, GapReason};
 use tracewalk::ids::Exception;
 use tracewalk::program::Scope;
-
-fn at(name: &str, from: u32, to: u32, ending: tracewalk::flow::Ending) -> Element {
-    block(page(name) + from, page(name) + to, ending)
-}
 
 fn everywhere(address: u32) -> CodePlace {
     CodePlace { address: Address(address), scope: Scope::EVERYWHERE }

@@ -1,7 +1,10 @@
 use super::*;
 use crate::analysis::Window;
 use crate::analysis::timeline::{Scale, Timeline};
-use crate::export::samples::{block, call, event, exception, gap, interrupted, page, pages, returns, taken};
+use crate::export::samples::{
+    block, call, event, gap, interrupted, irq, nested_interrupts, page, pages, returns,
+    tail_chained_interrupts, taken, within as at,
+};
 use tracewalk::directive::BeginReason;
 use tracewalk::flow::{Element, EventKind};
 use tracewalk::ids::{Address, Isa, Location};
@@ -19,14 +22,6 @@ fn found(elements: &[Element]) -> Activities {
     recorder.finish()
 }
 
-fn at(name: &str, from: u32, to: u32, ending: tracewalk::flow::Ending) -> Element {
-    block(page(name) + from, page(name) + to, ending)
-}
-
-fn irq(number: u16, returns_to: Option<u32>, handler: &str) -> Element {
-    exception(Exception::M(number), returns_to, page(handler))
-}
-
 /// With and without preemption, of an exception that was taken once.
 fn lengths(activities: &Activities, number: u16) -> (u64, u64) {
     let activity = &activities.exceptions[&Some(Exception::M(number))];
@@ -36,19 +31,9 @@ fn lengths(activities: &Activities, number: u16) -> (u64, u64) {
 
 #[test]
 fn an_interrupt_does_not_take_the_time_of_one_that_preempts_it() {
-    let activities = found(&[
-        at("main", 0x10, 0x14, interrupted()),
-        irq(15, Some(page("main") + 0x14), "handler"),
-        at("handler", 0, 2, interrupted()),
-        irq(16, Some(page("handler") + 2), "a"),
-        at("a", 0, 8, returns()),
-        event(EventKind::ExceptionReturn),
-        at("handler", 2, 4, returns()),
-        event(EventKind::ExceptionReturn),
-        at("main", 0x14, 0x16, taken()),
-    ]);
-    assert_eq!(lengths(&activities, 15), (6, 2));
-    assert_eq!(lengths(&activities, 16), (4, 4));
+    let activities = found(&nested_interrupts());
+    assert_eq!(lengths(&activities, 15), (4, 2));
+    assert_eq!(lengths(&activities, 16), (2, 2));
     assert_eq!(activities.exceptions[&Some(Exception::M(16))].preempting, 1);
 }
 
@@ -93,15 +78,7 @@ fn a_late_arrival_goes_first_and_the_other_one_is_counted_from_its_entry() {
 
 #[test]
 fn tail_chained_interrupts_share_no_time() {
-    let activities = found(&[
-        at("main", 0x10, 0x14, interrupted()),
-        irq(15, Some(page("main") + 0x14), "handler"),
-        at("handler", 0, 4, returns()),
-        irq(14, None, "a"),
-        at("a", 0, 2, returns()),
-        event(EventKind::ExceptionReturn),
-        at("main", 0x14, 0x16, taken()),
-    ]);
+    let activities = found(&tail_chained_interrupts());
     assert_eq!((lengths(&activities, 15), lengths(&activities, 14)), ((2, 2), (1, 1)));
     assert_eq!(activities.exceptions[&Some(Exception::M(14))].tail_chained, 1);
 }

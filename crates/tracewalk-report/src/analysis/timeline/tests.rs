@@ -1,7 +1,10 @@
 use super::*;
 use crate::analysis::clock::Unit;
 use crate::analysis::window::Position;
-use crate::export::samples::{block, call, event, exception, gap, interrupted, page, pages, returns, taken};
+use crate::export::samples::{
+    block, call, event, exception, gap, interrupted, irq, nested_interrupts, page, pages, returns,
+    tail_chained_interrupts, taken, within as at,
+};
 use tracewalk::directive::BeginReason;
 use tracewalk::ids::{Address, ContextId, Exception, Isa, Location, SecurityState};
 use tracewalk::program::Scope;
@@ -44,27 +47,9 @@ fn lines(elements: &[Element]) -> Vec<String> {
     lines
 }
 
-fn at(name: &str, from: u32, to: u32, ending: tracewalk::flow::Ending) -> Element {
-    block(page(name) + from, page(name) + to, ending)
-}
-
-fn irq(number: u16, returns_to: Option<u32>, handler: &str) -> Element {
-    exception(Exception::M(number), returns_to, page(handler))
-}
-
 #[test]
 fn nested_interrupts_have_tracks_of_their_own_and_do_not_end_what_they_interrupt() {
-    let found = lines(&[
-        at("main", 0x10, 0x14, interrupted()),
-        irq(15, Some(page("main") + 0x14), "handler"),
-        at("handler", 0, 2, interrupted()),
-        irq(16, Some(page("handler") + 2), "a"),
-        at("a", 0, 4, returns()),
-        event(EventKind::ExceptionReturn),
-        at("handler", 2, 4, returns()),
-        event(EventKind::ExceptionReturn),
-        at("main", 0x14, 0x16, taken()),
-    ]);
+    let found = lines(&nested_interrupts());
     let expected = [
         "0 Task(Number(1)) + main Earlier",
         "2 Exception(Some(M(15))) + exception 15 Here",
@@ -82,15 +67,7 @@ fn nested_interrupts_have_tracks_of_their_own_and_do_not_end_what_they_interrupt
 
 #[test]
 fn a_tail_chained_interrupt_begins_where_the_one_before_ends() {
-    let found = lines(&[
-        at("main", 0x10, 0x14, interrupted()),
-        irq(15, Some(page("main") + 0x14), "handler"),
-        at("handler", 0, 4, returns()),
-        irq(14, None, "a"),
-        at("a", 0, 2, returns()),
-        event(EventKind::ExceptionReturn),
-        at("main", 0x14, 0x16, taken()),
-    ]);
+    let found = lines(&tail_chained_interrupts());
     assert_eq!(
         found[3..7],
         [
