@@ -59,3 +59,16 @@ impl fmt::Display for Span {
         write!(f, "stream bytes {}..{}", self.start.0, self.end.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_up_to_another_covers_both() {
+        let span = |start, bytes| Span::new(StreamOffset(start), bytes);
+        assert_eq!(span(4, 2).to(span(9, 3)), span(4, 8));
+        assert_eq!(span(9, 3).to(span(4, 2)), span(4, 8));
+        assert_eq!(span(4, 8).to(span(5, 0)), span(4, 8));
+    }
+}

@@ -200,6 +200,7 @@ fn coprocessor_barriers_need_mcr() {
 fn the_security_gateway_of_armv8_m_is_no_load() {
     assert_eq!(t32(0xe97f_e97f, Isa::T32), Instruction::other(4));
     assert_eq!(t32(0xe841_f200, Isa::T32), Instruction::other(4), "tt r2, r1");
+    assert!(t32(0xe9d0_e97f, Isa::T32).access.is_some(), "ldrd lr, r9, [r0, #508]");
 }
 
 /// ARMv7-M ARM (DDI 0403E), A7.7.161: STR (immediate) T4 with P and W clear is undefined; A7.7.163: STR (register) T2 has

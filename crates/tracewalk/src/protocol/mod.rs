@@ -240,3 +240,41 @@ impl fmt::Display for Malformation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn a_malformation_says_what_was_found_and_what_was_expected() {
+        let texts = [
+            (
+                Malformation::ReservedHeader { found: 0x1a },
+                "found reserved header 0x1a, expected a packet header",
+            ),
+            (
+                Malformation::NotEnabled { packet: "vmid", setting: "ETMCR[30]" },
+                "found a vmid packet, which the configuration excludes (ETMCR[30])",
+            ),
+            (
+                Malformation::ReservedValue {
+                    packet: "branch",
+                    field: "byte 5",
+                    found: 0x80,
+                    expected: "bit 7 clear",
+                },
+                "found byte 5 0x80 in a branch packet, expected bit 7 clear",
+            ),
+            (
+                Malformation::NotASync { zeros: 4, found: 0x80 },
+                "found 4 zero bytes and then 0x80, expected an A-sync of at least five zero bytes and 0x80",
+            ),
+            (Malformation::Truncated { packet: "atom" }, "found the end of the trace inside a atom packet"),
+        ];
+        for (malformation, text) in texts {
+            assert_eq!(malformation.to_string(), text);
+        }
+    }
+}

@@ -136,6 +136,23 @@ mod tests {
         (width, coding).prop_map(|(width, coding)| TimestampFormat { width, coding })
     }
 
+    /// IHI 0014Q, 7.4.9: seven bits a byte, from the low ones up to the last that changed.
+    #[test]
+    fn a_timestamp_takes_as_many_bytes_as_changed() {
+        let format = TimestampFormat { width: TimestampWidth::Bits48, coding: TimestampCoding::Binary };
+        let written = |last, new| {
+            let mut bytes = Vec::new();
+            format.write(RawTimestamp(last), RawTimestamp(new), &mut bytes);
+            bytes
+        };
+        assert_eq!(written(0, 0), [0x00]);
+        assert_eq!(written(0x80, 0xff), [0x7f]);
+        assert_eq!(written(0, 0x80), [0x80, 0x01]);
+        assert_eq!(written(0, 0x4000), [0x80, 0x80, 0x01]);
+        assert_eq!(written(0, 1 << 41), [0x80, 0x80, 0x80, 0x80, 0x80, 0x40]);
+        assert_eq!(written(0, 1 << 47), [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20]);
+    }
+
     proptest! {
         #[test]
         fn a_written_timestamp_is_read_back(format in any_format(), last: u64, new: u64) {

@@ -207,3 +207,25 @@ proptest! {
         }
     }
 }
+
+/// IHI 0029, 4.2: 0x70 to 0x7c, 0x7e and 0x7f name nothing.
+#[test]
+fn ids_that_name_nothing_are_reserved() {
+    let reserved = (0..0x80).filter_map(|number| match Owner::from_id_byte(number << 1) {
+        Owner::Reserved(id) => Some((number, id.get())),
+        _ => None,
+    });
+    let expected = (0x70..=0x7c).chain([0x7e, 0x7f]).map(|number| (number, number));
+    assert!(reserved.eq(expected));
+}
+
+#[test]
+fn places_of_whole_frames_behind_each_other_are_one_entry() {
+    let mut places = Places::new();
+    assert_eq!(places.entries(), 0);
+    places.append_contiguous(CaptureOffset(0), 100);
+    places.append_contiguous(CaptureOffset(100), 7);
+    assert_eq!(places.entries(), 1);
+    places.append_contiguous(CaptureOffset(200), 7);
+    assert_eq!(places.entries(), 2);
+}

@@ -11,7 +11,7 @@ use crate::ids::{Address, ContextId, Exception, Isa, Location, SecurityState, Tr
 use crate::protocol::branch_address::AddressEncoding;
 use crate::protocol::timestamp::{TimestampCoding, TimestampFormat, TimestampWidth};
 use crate::protocol::{Describe, Item, Lower, Malformation, Packets};
-use crate::span::Span;
+use crate::span::{Span, StreamOffset};
 
 /// ETMv3.5 with everything on, on an application processor.
 fn everything() -> Config {
@@ -253,6 +253,13 @@ fn the_end_of_the_trace_inside_a_packet_is_named() {
     assert_eq!(truncated(&[0x46, 0x80]), "timestamp");
     assert_eq!(truncated(&[0x6e, 0x00]), "context_id");
     assert_eq!(truncated(&[0x7a, 0x80]), "data");
+}
+
+#[test]
+fn the_next_byte_stands_behind_those_of_a_packet_that_has_begun() {
+    let mut packets = Packets::new(Decoder::new(&everything()));
+    packets.push(&[0, 0, 0, 0, 0, 0x80, 0x08, 0x11], &mut |_, _, _| {});
+    assert_eq!(packets.position(), StreamOffset(8));
 }
 
 /// IHI 0014Q, 7.4.4: a data address has one to five bytes of seven bits, those that did not change left out from the top.
