@@ -47,7 +47,7 @@ impl FrameSink for Bytes {
     #[inline]
     fn data(&mut self, owner: Owner, piece: Piece<'_>) {
         if owner.trace_id().is_some() {
-            self.0.extend_from_slice(piece.bytes);
+            piece.append_to(&mut self.0);
         }
     }
 

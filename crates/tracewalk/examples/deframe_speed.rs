@@ -22,7 +22,7 @@ impl FrameSink for Joined {
     #[inline]
     fn data(&mut self, owner: Owner, piece: Piece<'_>) {
         if let Some(id) = owner.trace_id() {
-            self.0[usize::from(id.get())].extend_from_slice(piece.bytes);
+            piece.append_to(&mut self.0[usize::from(id.get())]);
         }
     }
 

@@ -191,7 +191,7 @@ impl FrameSink for Collect {
     fn data(&mut self, owner: Owner, piece: Piece<'_>) {
         if owner.trace_id() == Some(self.id) {
             self.places.append(piece);
-            self.bytes.extend_from_slice(piece.bytes);
+            piece.append_to(&mut self.bytes);
         }
     }
 

@@ -14,7 +14,7 @@ mod engine_tests;
 mod graph;
 mod handover;
 mod location_stack;
-mod passage;
+pub(crate) mod passage;
 mod segment;
 pub(crate) mod state;
 mod straight;

@@ -2,7 +2,7 @@
 
 use crate::span::{Span, StreamOffset};
 
-use super::element::{Block, Element, Event, Gap};
+use super::element::{Block, Element, Event, EventKind, Gap};
 
 /// Takes the elements of program flow.
 ///
@@ -33,10 +33,23 @@ pub struct Passage<'a> {
     pub(crate) elements: &'a [Element],
     pub(crate) origin: StreamOffset,
     pub(crate) totals: Totals,
+    /// What was waited for before it. The passage's first event of cycles tells these as well, and has no span where all that
+    /// it tells was waited for; spans in front of the passage count from in front of these packets.
+    pub(crate) waited: Option<Waited>,
+}
+
+/// Cycles that the first instruction of a passage waited for, in packets directly in front of the passage.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waited {
+    pub(crate) cycles: u64,
+    /// Where the last of the packets stands.
+    pub(crate) span: Span,
+    /// How many bytes the packets take.
+    pub(crate) bytes: u64,
 }
 
 /// Which elements a passage has. Passages of one stream with the same number and any elements have the same elements, apart
-/// from where their spans begin.
+/// from where their spans begin and from how many cycles the first event of cycles tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PassageId(pub(crate) u64);
 
@@ -71,16 +84,42 @@ impl<'a> Passage<'a> {
     /// The elements, in order.
     #[inline]
     pub fn elements(&self) -> impl Iterator<Item = Element> + 'a {
-        let origin = self.origin;
-        self.elements.iter().map(move |element| element.placed_behind(origin))
+        let (origin, mut untold) = (self.origin, self.waited);
+        let before = self.before();
+        self.elements.iter().map(move |element| {
+            let placed = element.placed_behind(if is_in_front(element) { before } else { origin });
+            match (untold, placed) {
+                (Some(waited), Element::Event(Event { kind: EventKind::Cycles(cycles), span })) => {
+                    untold = None;
+                    let kind = EventKind::Cycles(cycles + waited.cycles);
+                    Element::Event(Event { kind, span: if has_span(element) { span } else { waited.span } })
+                }
+                _ => placed,
+            }
+        })
+    }
+
+    /// Where spans count from that lie in front of the passage.
+    #[inline]
+    fn before(&self) -> StreamOffset {
+        StreamOffset(self.origin.0 - self.waited.map_or(0, |waited| waited.bytes))
     }
 
     /// The span of the last one that has bytes of its own.
     #[inline]
     #[must_use]
     pub fn last_span(&self) -> Option<Span> {
-        let spans = self.elements.iter().rev().map(Element::span);
-        spans.map(|span| span.placed_behind(self.origin)).find(|span| span.end > span.start)
+        let tells =
+            |element: &Element| matches!(element, Element::Event(Event { kind: EventKind::Cycles(_), .. }));
+        let waited = self.waited.map(|waited| waited.span);
+        self.elements.iter().rev().find_map(|element| {
+            if has_span(element) {
+                let from = if is_in_front(element) { self.before() } else { self.origin };
+                Some(element.span().placed_behind(from))
+            } else {
+                waited.filter(|_| tells(element))
+            }
+        })
     }
 
     /// How much there is in them.
@@ -89,6 +128,19 @@ impl<'a> Passage<'a> {
     pub const fn totals(&self) -> Totals {
         self.totals
     }
+}
+
+/// Whether the passage itself says where an element stands.
+#[inline]
+const fn has_span(element: &Element) -> bool {
+    let Span { start, end } = element.span();
+    start.0 != end.0
+}
+
+/// Whether an element of a passage stands in front of it: there offsets from it are negative.
+#[inline]
+const fn is_in_front(element: &Element) -> bool {
+    element.span().start.0.cast_signed() < 0
 }
 
 impl Totals {

@@ -17,6 +17,25 @@ pub(crate) trait Resume {
 
     /// Goes on in this state in front of the byte at `at`. What is no part of it is as plain packets left it: unchanged.
     fn resume(&mut self, state: &Self::State, at: StreamOffset);
+
+    /// Takes the cycles away that the next instruction had to wait for. They are no part of the state: no two times are alike.
+    fn take_waits(&mut self) -> Option<Waits> {
+        None
+    }
+
+    /// Puts them back.
+    fn put_waits(&mut self, waits: Option<Waits>) {
+        let _ = waits;
+    }
+}
+
+/// Cycles that the next instruction waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Waits {
+    /// How many.
+    pub(crate) cycles: u64,
+    /// Where the last of them stands.
+    pub(crate) span: Span,
 }
 
 /// A decoder of a protocol that has plain packets: short, frequent, and without a meaning that differs from one time to
@@ -28,6 +47,12 @@ pub(crate) trait Windows: Resume + super::Decode {
 
     /// Whether the packet is plain.
     fn is_plain(packet: &Self::Packet) -> bool;
+
+    /// How many of the next packets, of one byte each, say nothing but that so many cycles passed. In step only.
+    fn waits(&self, input: &[u8]) -> (usize, u64) {
+        let _ = input;
+        (0, 0)
+    }
 }
 
 impl Span {

@@ -3,10 +3,11 @@
 use alloc::vec::Vec;
 
 use crate::directive::Directive;
+use crate::flow::passage::Waited;
 use crate::flow::state::State as FlowState;
-use crate::flow::{Element, Flow, Passage, TakeElements};
+use crate::flow::{Element, Event, EventKind, Flow, Passage, TakeElements};
 use crate::program::Program;
-use crate::protocol::resume::{Resume, Windows};
+use crate::protocol::resume::{Resume, Waits, Windows};
 use crate::protocol::{Emit, Item, Lower, Packets, TakeItem};
 use crate::span::{Span, StreamOffset};
 
@@ -33,6 +34,14 @@ struct State<D, L> {
     decoder: D,
     lowering: L,
     flow: FlowState,
+}
+
+/// What was repeated.
+struct Replayed {
+    bytes: usize,
+    /// The state behind that, but for so many bytes of nothing but cycles at the end.
+    last: StateId,
+    skipped: u64,
 }
 
 /// What stands behind the packets.
@@ -91,7 +100,9 @@ where
         let mut input = self.packets.push_carried(bytes, &mut self.follower.following(program, sink));
         while let Some(next) = input.first_chunk() {
             let asleep = self.patience.asleep(self.packets.position());
-            if asleep == 0 && self.packets.decoder().window(u64::from_le_bytes(*next)) > 0 {
+            let is_plain =
+                |decoder: &D| decoder.window(u64::from_le_bytes(*next)) > 0 || decoder.waits(next).0 > 0;
+            if asleep == 0 && is_plain(self.packets.decoder()) {
                 let known = self.by_memo(input, program, sink);
                 input = input.get(known..).unwrap_or_default();
             }
@@ -136,14 +147,15 @@ where
             let Some(first) = state.or_else(|| self.state().map(|state| self.memo.number(state))) else {
                 return done;
             };
-            let (known, last) = self.replay(input.get(done..).unwrap_or_default(), first, sink);
-            if known > 0 {
-                self.resume(last);
+            let Replayed { bytes, last, skipped } =
+                self.replay(input.get(done..).unwrap_or_default(), first, sink);
+            if bytes > 0 {
+                self.resume(last, skipped);
             }
-            done += known;
+            done += bytes;
             let rest = input.get(done..).unwrap_or_default();
             let Some(window) = self.key(rest, last) else { return done };
-            let (learned, next) = self.learn(rest, window, program, sink);
+            let (learned, next) = self.learn(rest, window, skipped, program, sink);
             done += learned;
             state = next;
             if learned == 0 || self.patience.asleep(self.packets.position()) > 0 {
@@ -152,44 +164,70 @@ where
         }
     }
 
-    /// Repeats what is known; returns for how many bytes, and the state behind them.
-    fn replay(&mut self, input: &[u8], first: StateId, sink: &mut impl TakeElements) -> (usize, StateId) {
+    /// Repeats what is known.
+    fn replay(&mut self, input: &[u8], first: StateId, sink: &mut impl TakeElements) -> Replayed {
         let mut state = first;
         let mut done = 0;
         let mut windows = 0;
         let mut packets = 0;
-        while let Some((key, bytes)) = self.key(input.get(done..).unwrap_or_default(), state) {
+        let mut waits = self.follower.lowering.take_waits();
+        let mut skipped = 0;
+        loop {
+            let rest = input.get(done..).unwrap_or_default();
+            let position = self.packets.position().0 + done as u64;
+            let Some((key, bytes)) = self.key(rest, state.with_waits(waits.is_some())) else {
+                let (bytes, cycles) = self.packets.decoder().waits(rest);
+                if bytes == 0 {
+                    break;
+                }
+                let cycles = cycles + waits.map_or(0, |waits| waits.cycles);
+                let span = Span::new(StreamOffset(position + bytes as u64 - 1), 1);
+                waits = Some(Waits { cycles, span });
+                packets += bytes as u64;
+                skipped += bytes as u64;
+                done += bytes;
+                continue;
+            };
             let flow = &mut self.follower.flow;
             let Some(entry) = self.memo.find(key, |exchanges| flow.allows(exchanges)) else { break };
             if let Some(exchanges) = self.memo.exchanges_of(entry) {
                 flow.apply(exchanges);
             }
-            let origin = StreamOffset(self.packets.position().0 + done as u64);
-            let elements = self.memo.elements_of(entry);
-            sink.passage(Passage { id: self.memo.id_of(entry), elements, origin, totals: entry.totals() });
+            let waited = waits.take().map(|Waits { cycles, span }| Waited { cycles, span, bytes: skipped });
+            sink.passage(Passage {
+                id: self.memo.id_of(entry),
+                elements: self.memo.elements_of(entry),
+                origin: StreamOffset(position),
+                totals: entry.totals(),
+                waited,
+            });
             packets += u64::from(entry.packets);
             state = entry.next;
+            skipped = 0;
             done += bytes;
             windows += 1;
         }
         self.packets.step_over(done);
         self.follower.counts.packets += packets;
         self.patience.found(windows);
-        (done, state)
+        let last = state.with_waits(waits.is_some());
+        self.follower.lowering.put_waits(waits);
+        Replayed { bytes: done, last, skipped }
     }
 
     /// Decodes a window that is not known, and remembers what it means; returns how many bytes were decoded, and the state
-    /// behind them, if it is known.
+    /// behind them, if it is known. The state in front of the window is that of `skipped` bytes before it.
     fn learn(
         &mut self,
         input: &[u8],
         (key, bytes): (Key, usize),
+        skipped: u64,
         program: &Program,
         sink: &mut impl TakeElements,
     ) -> (usize, Option<StateId>) {
         let start = self.packets.position();
-        self.patience.missed(start);
         let stacks = self.follower.flow.watch_stacks();
+        let waits = self.waits();
         let mut elements = core::mem::take(&mut self.elements);
         let mut note = |element| elements.push(element);
         let mut noting = Noting {
@@ -201,16 +239,31 @@ where
         let decoded = self.packets.decode_some(input, bytes, &mut noting);
         let (packets, plain) = (noting.packets, noting.plain);
         elements.iter().for_each(|element| sink.element(*element));
-        let valid = plain && decoded == bytes && self.forgotten == self.follower.flow.forgotten();
+        let waits_on = self.waits().is_some();
+        if !waits_on {
+            self.patience.missed(start);
+        }
+        let valid = plain
+            && decoded == bytes
+            && self.forgotten == self.follower.flow.forgotten()
+            // Cycles that were waited for have to be told, or where they stood would still count behind the window.
+            && !waits_on;
         let exchanges = self.follower.flow.exchanges_since(&stacks).filter(|_| valid);
         let next = self.state().filter(|_| exchanges.is_some()).map(|state| self.memo.number(state));
         if let (Some(exchanges), Some(next)) = (exchanges, next) {
-            elements.iter_mut().for_each(|element| *element = element.relative_to(start));
+            relate(&mut elements, start, waits.map(|waits| (waits, skipped)));
             self.memo.insert(key, &Meaning { next, exchanges, elements: &elements, packets });
         }
         elements.clear();
         self.elements = elements;
         (decoded, next)
+    }
+
+    /// The cycles that the next instruction waits for.
+    fn waits(&mut self) -> Option<Waits> {
+        let waits = self.follower.lowering.take_waits();
+        self.follower.lowering.put_waits(waits);
+        waits
     }
 
     /// The window at the start of `input`, in this state, and its length; `None` where there is none of plain packets.
@@ -231,13 +284,35 @@ where
         })
     }
 
-    fn resume(&mut self, state: StateId) {
-        let at = self.packets.position();
+    /// Goes on in this state, which was that of `skipped` bytes before.
+    fn resume(&mut self, state: StateId, skipped: u64) {
+        let at = StreamOffset(self.packets.position().0 - skipped);
         if let Some(state) = self.memo.state(state) {
             self.packets.decoder_mut().resume(&state.decoder, at);
             self.follower.lowering.resume(&state.lowering, at);
             self.follower.flow.resume(&state.flow, at);
         }
+    }
+}
+
+/// Tells the elements of a window as a [`Passage`] has them: from its start on, and without the cycles that were waited for
+/// in `skipped` bytes directly in front of it.
+fn relate(elements: &mut [Element], start: StreamOffset, waited: Option<(Waits, u64)>) {
+    let mut untold = waited.map(|(waits, _)| waits);
+    let before = StreamOffset(start.0 - waited.map_or(0, |(_, skipped)| skipped));
+    for element in elements {
+        let is_in_front = element.span().start < start;
+        let mut related = element.relative_to(if is_in_front { before } else { start });
+        if let (Element::Event(Event { kind: EventKind::Cycles(cycles), span }), Some(waits)) =
+            (&mut related, untold)
+        {
+            *cycles -= waits.cycles.min(*cycles);
+            if element.span() == waits.span {
+                *span = Span::default();
+            }
+            untold = None;
+        }
+        *element = related;
     }
 }
 

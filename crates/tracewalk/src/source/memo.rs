@@ -27,6 +27,17 @@ use super::intern::Interned;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StateId(u32);
 
+impl StateId {
+    /// The state with cycles that the next instruction waits for, or without. An entry with them says nothing of how many they
+    /// are and where they stood: see [`Passage::waited`](crate::flow::Passage).
+    #[inline]
+    pub(super) const fn with_waits(self, waits: bool) -> Self {
+        Self(self.0 & !Self::WAITS | if waits { Self::WAITS } else { 0 })
+    }
+
+    const WAITS: u32 = 1 << 31;
+}
+
 /// A state and the window in front of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key {
@@ -126,7 +137,7 @@ impl<S: Eq + Hash> Memo<S> {
 
     /// The state with this number.
     pub(super) fn state(&self, id: StateId) -> Option<&S> {
-        self.states.get(id.0)
+        self.states.get(id.with_waits(false).0)
     }
 
     /// What is known of a window; `allows` says whether the stacks allow what it does to them.

@@ -286,8 +286,44 @@ fn a_passages_last_span_is_that_of_the_last_element_with_bytes() {
     let elements = [event(2, 3), event(5, 0)];
     let of = |elements| {
         let totals = Totals::of(elements);
-        Passage { id: PassageId(0), elements, origin: StreamOffset(100), totals }.last_span()
+        let origin = StreamOffset(100);
+        Passage { id: PassageId(0), elements, origin, totals, waited: None }.last_span()
     };
     assert_eq!(of(&elements), Some(Span::new(StreamOffset(102), 3)));
     assert_eq!(of(&elements[1..]), None);
+}
+
+#[test]
+fn a_passage_tells_what_was_waited_for_before_it() {
+    use crate::flow::passage::Waited;
+    use crate::flow::{Event, EventKind, Totals};
+    let event = |kind, start: i64, bytes: u64| {
+        let start = start.cast_unsigned();
+        let span = Span { start: StreamOffset(start), end: StreamOffset(start.wrapping_add(bytes)) };
+        Element::Event(Event { kind, span })
+    };
+    // What was held back, all cycles that were waited for, and some more later.
+    let elements = [
+        event(EventKind::Trigger, -1, 1),
+        event(EventKind::Cycles(0), 0, 0),
+        event(EventKind::Cycles(3), 1, 1),
+    ];
+    let waited = Waited { cycles: 20, span: Span::new(StreamOffset(99), 1), bytes: 3 };
+    let of = |elements| Passage {
+        id: PassageId(0),
+        elements,
+        origin: StreamOffset(100),
+        totals: Totals::of(elements),
+        waited: Some(waited),
+    };
+    let told = of(&elements).elements().collect::<Vec<_>>();
+    let expected = [
+        event(EventKind::Trigger, 96, 1),
+        event(EventKind::Cycles(20), 99, 1),
+        event(EventKind::Cycles(3), 101, 1),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(of(&elements).last_span(), Some(Span::new(StreamOffset(101), 1)));
+    assert_eq!(of(&elements[..2]).last_span(), Some(Span::new(StreamOffset(99), 1)));
+    assert_eq!(of(&elements[..1]).last_span(), Some(Span::new(StreamOffset(96), 1)));
 }

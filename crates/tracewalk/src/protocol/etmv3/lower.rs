@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 
 use crate::directive::{Directive, PreferredReturn, Transfer, TransferValue};
 use crate::ids::{ContextId, Exception, Location, SecurityState};
-use crate::protocol::resume::Resume;
+use crate::protocol::resume::{Resume, Waits};
 use crate::protocol::synchronisation::Position;
 use crate::protocol::{Emit, Lower};
 use crate::span::{Span, StreamOffset};
@@ -73,7 +73,7 @@ impl Lowering {
     #[inline(always)]
     fn p_header(&mut self, p_header: PHeader, span: Span, emit: &mut impl Emit) {
         let Some((executed, failed)) = p_header.run() else {
-            p_header.atoms().for_each(|atom| self.atom(atom, span, emit));
+            self.by_atoms(p_header, span, emit);
             return;
         };
         let last = match (executed, failed) {
@@ -94,6 +94,29 @@ impl Lowering {
         self.held = Some((Held::Instruction(last), span));
     }
 
+    /// One with cycles, or whose atoms may come in any order.
+    #[inline(never)]
+    fn by_atoms(&mut self, p_header: PHeader, span: Span, emit: &mut impl Emit) {
+        if let Some((executed, failed)) = p_header.steps() {
+            for _ in 0..executed {
+                self.count_cycles(1, span);
+                self.atom(Atom::E, span, emit);
+            }
+            if failed {
+                self.count_cycles(1, span);
+                self.atom(Atom::N, span, emit);
+            }
+        } else if let Some((cycles, executed)) = p_header.wait() {
+            self.count_cycles(u64::from(cycles), span);
+            if executed {
+                self.atom(Atom::E, span, emit);
+            }
+        } else {
+            p_header.atoms().for_each(|atom| self.atom(atom, span, emit));
+        }
+    }
+
+    #[inline]
     fn atom(&mut self, atom: Atom, span: Span, emit: &mut impl Emit) {
         if atom == Atom::W {
             self.count_cycles(1, span);
@@ -340,7 +363,6 @@ fn preferred_return(exception: Exception, cancel: bool) -> PreferredReturn {
 pub(crate) struct State {
     held: Option<(Held, Span)>,
     target: Option<(Location, Span)>,
-    cycles: Option<(u64, Span)>,
     security: SecurityState,
 }
 
@@ -348,12 +370,11 @@ impl Resume for Lowering {
     type State = State;
 
     fn state(&self, at: StreamOffset) -> Option<State> {
-        let Self { profile: _, position, held, target, queue, cycles, security, context_id: _ } = self;
+        let Self { profile: _, position, held, target, queue, cycles: _, security, context_id: _ } = self;
         let plain = *position == Position::Known && queue.is_empty();
         plain.then(|| State {
             held: held.map(|(held, span)| (held, span.relative_to(at))),
             target: target.map(|(target, span)| (target, span.relative_to(at))),
-            cycles: cycles.map(|(cycles, span)| (cycles, span.relative_to(at))),
             security: *security,
         })
     }
@@ -361,8 +382,15 @@ impl Resume for Lowering {
     fn resume(&mut self, state: &State, at: StreamOffset) {
         self.held = state.held.map(|(held, span)| (held, span.placed_behind(at)));
         self.target = state.target.map(|(target, span)| (target, span.placed_behind(at)));
-        self.cycles = state.cycles.map(|(cycles, span)| (cycles, span.placed_behind(at)));
         self.security = state.security;
+    }
+
+    fn take_waits(&mut self) -> Option<Waits> {
+        self.cycles.take().map(|(cycles, span)| Waits { cycles, span })
+    }
+
+    fn put_waits(&mut self, waits: Option<Waits>) {
+        self.cycles = waits.map(|Waits { cycles, span }| (cycles, span));
     }
 }
 

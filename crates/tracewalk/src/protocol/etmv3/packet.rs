@@ -172,6 +172,24 @@ impl PHeader {
         self.byte
     }
 
+    /// With cycle accuracy, format 1: how many E atoms, each behind a cycle, and whether a cycle and an N follow.
+    pub(super) const fn steps(self) -> Option<(u8, bool)> {
+        // A header with neither is format 0.
+        let is_format_1 = self.byte & 0b1010_0011 == 0b1000_0000 && self.byte != 0b1000_0000;
+        if !self.cycle_accurate || !is_format_1 {
+            return None;
+        }
+        Some((self.byte >> 2 & 0b111, self.byte & 0b0100_0000 != 0))
+    }
+
+    /// With cycle accuracy, format 3: how many cycles, and whether an E follows.
+    pub(super) const fn wait(self) -> Option<(u8, bool)> {
+        if !self.cycle_accurate || self.byte & 0b1010_0011 != 0b1010_0000 {
+            return None;
+        }
+        Some(((self.byte >> 2 & 0b111) + 1, self.byte & 0b0100_0000 != 0))
+    }
+
     /// Without cycle accuracy: how many E atoms, and whether an N follows; `None` for format 2, whose atoms may come in
     /// another order, and with cycle accuracy.
     #[must_use]

@@ -263,8 +263,11 @@ impl Decode for Decoder {
             announces: Announces::BehindTheFirst,
             reserved_information: Some(exception_byte_0::RESERVED),
         };
-        if self.synchronisation != Synchronisation::InStep || self.config.cycle_accurate {
+        if self.synchronisation != Synchronisation::InStep {
             return (0, 0);
+        }
+        if self.config.cycle_accurate {
+            return skim_with_cycles(input);
         }
         // 1000000x: the bit that says how many atoms there are is nowhere.
         skim::skim(input, PLAIN, |word| !(word << 1 | word << 2 | word << 3 | word << 4 | word << 5))
@@ -336,6 +339,39 @@ impl Windows for Decoder {
             Packet::Atom(_) | Packet::Branch(_) | Packet::WaypointUpdate(_) | Packet::ExceptionReturn
         )
     }
+}
+
+/// How many bytes at the start of `input` are atoms and short branch packets, each with a cycle count, and how many packets
+/// they are.
+fn skim_with_cycles(input: &[u8]) -> (usize, u64) {
+    /// Behind the bytes with bit 7 from `from` on, and one without: at most `most`.
+    fn run(input: &[u8], from: usize, most: usize) -> Option<usize> {
+        let bytes = input.get(from..)?.iter().take(most);
+        let more = { bytes }.take_while(|byte| **byte & 0b1000_0000 != 0).count();
+        Some(from + (more + 1).min(most)).filter(|end| *end <= input.len())
+    }
+    let count = |at: usize, header: u8| {
+        if header & 0b0100_0000 == 0 { Some(at + 1) } else { run(input, at + 1, 4) }
+    };
+    let packet = |at: usize| {
+        let &header = input.get(at)?;
+        if header & header::BRANCH == 0 {
+            return if header & header::ATOM == 0 { None } else { count(at, header) };
+        }
+        let end = run(input, at, 4)?;
+        let last = *input.get(end - 1)?;
+        // Five bytes, or exception information.
+        if last & 0b1000_0000 != 0 || end > at + 1 && last & 0b0100_0000 != 0 {
+            return None;
+        }
+        let first = *input.get(end)?;
+        if first & cycle_count::FIRST_RESERVED != 0 { None } else { count(end, first) }
+    };
+    let (mut bytes, mut packets) = (0, 0);
+    while let Some(end) = packet(bytes) {
+        (bytes, packets) = (end, packets + 1);
+    }
+    (bytes, packets)
 }
 
 /// The window of plain packets in the next eight bytes where cycle counts are in them: see [`resume::window`].
