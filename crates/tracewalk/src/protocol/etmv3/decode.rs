@@ -184,7 +184,7 @@ const fn without_long_waits(window: u64, word: u64) -> u64 {
     /// Bit 7 of each byte that is `byte` where `mask` is set.
     const fn equal(word: u64, mask: u64, byte: u64) -> u64 {
         let differs = word & (LOW_BITS * mask) ^ (LOW_BITS * byte);
-        !((differs & !HIGH_BITS) + !HIGH_BITS | differs) & HIGH_BITS
+        !(((differs & !HIGH_BITS) + !HIGH_BITS) | differs) & HIGH_BITS
     }
     // Bytes of an address, behind the first odd one, are none.
     let branch = word & LOW_BITS & (word & LOW_BITS).wrapping_neg();
