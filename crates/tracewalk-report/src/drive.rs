@@ -166,14 +166,16 @@ impl<'a> Input<'a> {
         match &self.carrier {
             &Carrier::Frames { framing, id } => {
                 let mut deframer = Deframer::new(framing);
-                let mut only = OnlySource { id, sink };
+                let mut only = OnlySource { id, sink, bytes: Vec::new() };
                 let mut push = |chunk: &[u8]| {
                     deframer.push(chunk, &mut only);
+                    only.hand_on();
                     !only.sink.has_failed()
                 };
                 self.chunks(0..self.capture.len(), |_, chunk| push(chunk));
                 let ending = self.each_of_rest(push)?;
                 deframer.finish(&mut only);
+                only.hand_on();
                 Ok(ending)
             }
             Carrier::Stretches(stretches) => {
@@ -242,21 +244,32 @@ trait Take {
 struct OnlySource<'a, S> {
     id: TraceId,
     sink: &'a mut S,
+    /// What came and is not handed on yet: pieces are short, and there are many.
+    bytes: Vec<u8>,
+}
+
+impl<S: Take> OnlySource<'_, S> {
+    fn hand_on(&mut self) {
+        let places = self.sink.places();
+        places.trim(StreamOffset(places.end().0.saturating_sub(WINDOW + self.bytes.len() as u64)));
+        self.sink.take(&self.bytes);
+        self.bytes.clear();
+    }
 }
 
 impl<S: Take> FrameSink for OnlySource<'_, S> {
+    #[inline]
     fn data(&mut self, owner: Owner, piece: Piece<'_>) {
         if owner.trace_id() == Some(self.id) {
-            let places = self.sink.places();
-            places.append(piece);
-            places.trim(StreamOffset(places.end().0.saturating_sub(WINDOW + piece.bytes.len() as u64)));
-            self.sink.take(piece.bytes);
+            self.sink.places().append(piece);
+            piece.append_to(&mut self.bytes);
         }
     }
 
     fn discontinuity(&mut self, discontinuity: Discontinuity) {
         // Before the source's first byte there is nothing to lose.
         if discontinuity.cause != Cause::Start && self.sink.places().end().0 > 0 {
+            self.hand_on();
             self.sink.lose_sync();
         }
     }
