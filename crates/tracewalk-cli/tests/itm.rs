@@ -153,3 +153,20 @@ fn a_capture_without_an_itm_and_damaged_ones_say_so() {
     assert_eq!(none.status, 2);
     assert!(none.stderr.contains("no ITM was recognised"), "{}", none.stderr);
 }
+
+#[test]
+fn what_an_itm_told_between_the_last_instructions_is_shown() {
+    let Some(real) = corpus("real/stm32f105") else { return };
+    let (trace, elf) = (real.join("swo.bin"), real.join("trace_example.elf"));
+    for format in ["text", "jsonl"] {
+        let arguments =
+            ["flow", trace.to_str().unwrap(), "--image", elf.to_str().unwrap(), "--format", format];
+        let all = run(arguments).stdout;
+        let last = run(arguments.iter().chain(&["--last", "300"])).stdout;
+        let is_itm = |line: &&str| line.contains("ITM 0x01") || line.contains("\"itm\"");
+        let told = last.lines().filter(is_itm).collect::<Vec<_>>();
+        assert!(!told.is_empty(), "{last}");
+        let expected = all.lines().filter(is_itm).collect::<Vec<_>>();
+        assert!(expected.ends_with(&told) && told.len() < expected.len(), "{format}: {last}");
+    }
+}

@@ -475,3 +475,95 @@ fn what_cannot_be_a_stream_is_told_in_one_sentence() {
         assert!(outcome.stderr.contains(told), "{told:?} in {}", outcome.stderr);
     }
 }
+
+/// The STM32F105's SWO: the ITM has ID 1 and the ETM ID 2.
+fn swo() -> Option<(PathBuf, Vec<u8>, String)> {
+    let real = corpus("real/stm32f105")?;
+    let file = real.join("swo.bin");
+    let bytes = fs::read(&file).expect("the corpus is complete");
+    Some((file, bytes, real.join("trace_example.elf").display().to_string()))
+}
+
+#[test]
+fn what_an_itm_tells_is_printed_as_it_comes() {
+    let Some((file, bytes, _)) = swo() else { return };
+    let sources = ["--container", "frames", "--source", "0x01=itm", "--source", "0x02=etmv3,cpu=cortex-m3"];
+    for format in ["text", "events", "jsonl"] {
+        let rest = [&sources[..], &["--format", format]].concat();
+        let expected = run([&["itm", file.to_str().unwrap()], &rest[..]].concat());
+        assert!(expected.stdout.len() > 20, "{}", expected.stdout);
+        let arguments = [&["itm", "-"], &rest[..]].concat();
+        let mut running = Running::start(&arguments.into_iter().map(str::to_owned).collect::<Vec<_>>());
+        let mut input = running.input();
+        input.write_all(&bytes[..bytes.len() / 2]).unwrap();
+        input.flush().unwrap();
+        if format != "text" {
+            // Its text has no lines.
+            running.wait_for(expected.stdout.lines().next().expect("there are lines"));
+        }
+        for piece in bytes[bytes.len() / 2..].chunks(777) {
+            input.write_all(piece).unwrap();
+        }
+        drop(input);
+        let outcome = running.end();
+        assert_eq!(outcome.stdout, expected.stdout, "{format}");
+        assert_eq!(outcome.status, expected.status, "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn what_an_itm_tells_stands_between_what_ran_while_it_comes() {
+    let Some((file, bytes, elf)) = swo() else { return };
+    for format in ["text", "jsonl"] {
+        let rest = ["--image", &elf, "--format", format];
+        let expected = run([&["flow", file.to_str().unwrap()], &rest[..]].concat());
+        let arguments = [&["flow", "-"], &rest[..]].concat();
+        let mut running = Running::start(&arguments.into_iter().map(str::to_owned).collect::<Vec<_>>());
+        let mut input = running.input();
+        for piece in bytes.chunks(999) {
+            input.write_all(piece).unwrap();
+        }
+        drop(input);
+        let outcome = running.end();
+        let is_itm = |line: &&str| line.contains("ITM 0x01") || line.contains("\"itm\"");
+        let [all, found] =
+            [&expected, &outcome].map(|outcome| outcome.stdout.lines().filter(is_itm).collect::<Vec<_>>());
+        assert!(all.len() > 100, "{}", expected.stdout);
+        assert_eq!(found, all, "{format}: {}", outcome.stderr);
+        // A line of text is told when it has come to its end, which may be behind what ran meanwhile.
+        let flow = |outcome: &Outcome| {
+            outcome.stdout.lines().filter(|line| !is_itm(line)).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(flow(&outcome), flow(&expected), "{format}");
+    }
+}
+
+#[test]
+fn an_itm_alone_is_told_as_it_comes() {
+    let text = "some text\n".repeat(400);
+    let bytes = tracewalk_generate::container::itm_text(&text);
+    let arguments = ["itm", "-", "--container", "raw", "--source", "itm"];
+    let mut running = Running::start(&arguments.map(str::to_owned));
+    let mut input = running.input();
+    input.write_all(&bytes[..1000]).unwrap();
+    running.wait_for("some text");
+    input.write_all(&bytes[1000..]).unwrap();
+    drop(input);
+    let outcome = running.end();
+    assert_eq!((outcome.stdout, outcome.status), (text, 0), "{}", outcome.stderr);
+}
+
+#[test]
+fn an_itm_that_is_not_in_the_first_bytes_is_found_when_all_have_come() {
+    let Some((_, bytes, _)) = swo() else { return };
+    // Nothing is said of it.
+    let mut running = Running::start(&["itm", "-"].map(str::to_owned));
+    running.input().write_all(&bytes).unwrap();
+    let outcome = running.end();
+    assert!(outcome.stdout.starts_with("OnOff"), "{}", outcome.stderr);
+    // A trace without an ITM.
+    let mut running = Running::start(&["itm", "-"].map(str::to_owned));
+    running.input().write_all(&fs::read(example("a7-etmv3/trace.bin")).unwrap()).unwrap();
+    let outcome = running.end();
+    assert!(outcome.status == 2 && outcome.stderr.contains("no ITM was recognised"), "{}", outcome.stderr);
+}

@@ -25,7 +25,7 @@ pub use part::{Gathered, Part};
 use crate::analysis::Statistics;
 use crate::export::{FlowRecord, PacketRecord};
 
-pub use itm::{ItmRecord, ItmRecords};
+pub use itm::{ItmRecord, ItmRecords, ItmStream};
 
 /// One source's bytes in a capture.
 #[derive(Clone, Debug)]

@@ -115,6 +115,11 @@ impl Reader {
         told.end_text(tell);
     }
 
+    /// Nobody waits for the rest of a packet that has begun.
+    pub(crate) fn forget_incomplete(&mut self) {
+        self.packets.forget_incomplete();
+    }
+
     pub(crate) fn finish(&mut self, tell: &mut impl FnMut(Span, ItmEvent)) {
         let Self { packets, told } = self;
         packets.finish(&mut |item, span, _| told.item(item, span, tell));

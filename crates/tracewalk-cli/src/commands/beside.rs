@@ -3,9 +3,9 @@
 use std::io;
 
 use tracewalk::span::CaptureOffset;
-use tracewalk_input::capture::Buffer;
 use tracewalk_report::drive::{ItmRecord, ItmRecords};
 use tracewalk_report::export::{Export, FlowRecord};
+use tracewalk_report::itm::ItmCounts;
 
 use super::itm;
 use crate::messages::Messages;
@@ -17,21 +17,29 @@ pub(super) struct Itms<'a> {
 }
 
 struct Beside<'a> {
-    buffer: &'a Buffer,
+    work: &'a Work,
     job: ItmJob,
-    records: ItmRecords<'a>,
+    /// `None` where the capture is still coming.
+    records: Option<ItmRecords<'a>>,
     /// The next record, with its place in the file.
     next: Option<ItmRecord>,
 }
 
 impl Beside<'_> {
-    /// Gives the next record, and reads the one behind it.
-    fn take(&mut self) -> Option<ItmRecord> {
-        let next = self.records.next().map(|record| {
-            let at = CaptureOffset(self.buffer.file_offset(record.at));
-            ItmRecord { at, ..record }
-        });
-        std::mem::replace(&mut self.next, next)
+    /// Reads the next record, if there is one.
+    fn fill(&mut self) {
+        if self.next.is_none() {
+            let Self { work, job, records, .. } = self;
+            let next = records.as_mut().map_or_else(|| work.heard(job), Iterator::next);
+            let buffer = &work.capture.buffers[job.buffer];
+            self.next =
+                next.map(|record| ItmRecord { at: CaptureOffset(buffer.file_offset(record.at)), ..record });
+        }
+    }
+
+    fn counts(&self) -> ItmCounts {
+        let counts = self.records.as_ref().map(|records| records.counts().clone());
+        counts.or_else(|| self.work.heard_counts(&self.job)).unwrap_or_default()
     }
 }
 
@@ -43,11 +51,12 @@ impl<'a> Itms<'a> {
 
     /// These.
     pub(super) fn new(work: &'a Work, jobs: Vec<ItmJob>) -> Self {
+        if work.is_live() {
+            work.listen(&jobs);
+        }
         let beside = |job: ItmJob| {
-            let buffer = &work.capture.buffers[job.buffer];
-            let mut beside = Beside { buffer, records: work.itm_records(&job), job, next: None };
-            beside.take();
-            beside
+            let records = (!work.is_live()).then(|| work.itm_records(&job));
+            Beside { work, job, records, next: None }
         };
         Self { itms: jobs.into_iter().map(beside).collect() }
     }
@@ -59,29 +68,38 @@ impl<'a> Itms<'a> {
         place: CaptureOffset,
         exporter: &mut dyn Export<FlowRecord>,
     ) -> io::Result<()> {
-        if self.itms.is_empty() { Ok(()) } else { self.up_to(place, exporter) }
+        if self.itms.is_empty() { Ok(()) } else { self.up_to(place, |record| exporter.itm(record)) }
     }
 
     /// Gives what was told behind the source's last record.
     pub(super) fn rest(&mut self, exporter: &mut dyn Export<FlowRecord>) -> io::Result<()> {
-        self.up_to(CaptureOffset(u64::MAX), exporter)
+        self.each(|record| exporter.itm(record))
     }
 
-    fn up_to(&mut self, place: CaptureOffset, exporter: &mut dyn Export<FlowRecord>) -> io::Result<()> {
+    /// Gives all that is told and was not given yet.
+    pub(super) fn each(&mut self, look: impl FnMut(&ItmRecord) -> io::Result<()>) -> io::Result<()> {
+        self.up_to(CaptureOffset(u64::MAX), look)
+    }
+
+    fn up_to(
+        &mut self,
+        place: CaptureOffset,
+        mut look: impl FnMut(&ItmRecord) -> io::Result<()>,
+    ) -> io::Result<()> {
         let at = |beside: &Beside<'_>| beside.next.as_ref().map(|record| record.at);
         loop {
+            self.itms.iter_mut().for_each(Beside::fill);
             let waiting = self.itms.iter_mut().filter(|beside| at(beside).is_some_and(|at| at <= place));
-            let Some(record) = waiting.min_by_key(|beside| at(beside)).and_then(Beside::take) else {
-                return Ok(());
-            };
-            exporter.itm(&record)?;
+            let first = waiting.min_by_key(|beside| at(beside));
+            let Some(record) = first.and_then(|beside| beside.next.take()) else { return Ok(()) };
+            look(&record)?;
         }
     }
 
     /// Says what of them could not be read.
     pub(super) fn tell(self, messages: &Messages) {
         for beside in &self.itms {
-            itm::tell(&beside.job, beside.records.counts(), messages);
+            itm::tell(&beside.job, &beside.counts(), messages);
         }
     }
 }

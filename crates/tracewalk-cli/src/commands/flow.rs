@@ -93,7 +93,7 @@ fn itms_alone(
         if exporter.shows_itm() {
             exporter.section(&Section { id: itm.id, protocol: "itm", code: Code::unknown().into() })?;
             let mut itms = beside::Itms::new(work, vec![itm.clone()]);
-            itms.rest(exporter)?;
+            work.wait_for_itms(|| itms.rest(exporter))?;
             exporter.end_section()?;
             itms.tell(messages);
         }

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use tracewalk::span::CaptureOffset;
 use tracewalk_report::export::{ExportItm, ItmJsonl, ItmText, StimulusBytes};
 
+use super::beside::Itms;
 use crate::args::{Itm, ItmFormat};
 use crate::failure::Failure;
 use crate::messages::{Messages, counted};
@@ -13,7 +13,7 @@ use crate::work::{ItmJob, Work};
 
 /// Prints what ITMs told.
 pub(crate) fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
-    let work = Work::open(&args.capture, messages)?;
+    let mut work = Work::open_for_itms(&args.capture, messages)?;
     if work.itms.is_empty() {
         return Err(Failure::input(
             format!("{}: no ITM was recognised in it", args.capture.capture.display()),
@@ -22,33 +22,19 @@ pub(crate) fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
         ));
     }
     let mut out = standard_output();
+    work.show_at_once(&out);
     let ports = if args.ports.is_empty() { vec![0] } else { args.ports.clone() };
     let mut exporter: Box<dyn ExportItm + '_> = match args.format {
         ItmFormat::Text => Box::new(StimulusBytes::new(&mut out, ports)),
         ItmFormat::Events => Box::new(ItmText::new(&mut out, palette())),
         ItmFormat::Jsonl => Box::new(ItmJsonl::new(&mut out)),
     };
-    for itm in &work.itms {
-        print(&work, itm, &mut *exporter, messages)?;
-    }
+    let mut itms = Itms::new(&work, work.itms.clone());
+    work.wait_for_itms(|| itms.each(|record| exporter.record(record)))?;
+    itms.tell(messages);
     drop(exporter);
-    Ok(out.flush()?)
-}
-
-fn print(
-    work: &Work,
-    itm: &ItmJob,
-    exporter: &mut dyn ExportItm,
-    messages: &Messages,
-) -> Result<(), Failure> {
-    let buffer = &work.capture.buffers[itm.buffer];
-    let mut records = work.itm_records(itm);
-    for mut record in records.by_ref() {
-        record.at = CaptureOffset(buffer.file_offset(record.at));
-        exporter.record(&record)?;
-    }
-    tell(itm, records.counts(), messages);
-    Ok(())
+    out.flush()?;
+    work.end_job(messages)
 }
 
 /// Says what of an ITM could not be read.

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use tracewalk::ids::TraceId;
 use tracewalk_input::capture::stream::{End, Event, Place, Stop, Stream};
-use tracewalk_input::capture::{Capture, CaptureError, CaptureErrorKind, Container, SourceDescription};
+use tracewalk_input::capture::{
+    Capture, CaptureError, CaptureErrorKind, Container, Protocol, SourceDescription,
+};
 
 use super::live::Live;
 use super::{Work, tell};
@@ -56,6 +58,16 @@ fn is_description(path: &Path) -> bool {
     path.is_dir() || path.extension().is_some_and(|extension| extension == "toml" || extension == "ini")
 }
 
+/// What a capture is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Trace, when at least so many bytes have come, or all.
+    Trace {
+        at_least: usize,
+    },
+    Itms,
+}
+
 impl Arrival {
     pub(super) fn open(place: Place, args: &CaptureArgs) -> Result<Self, Failure> {
         let idle = args.arrival.idle.map(Duration::from_secs_f64);
@@ -96,11 +108,11 @@ impl Arrival {
         Ok(Capture::read_from(&name, self.head.as_slice(), &args.recording.options())?)
     }
 
-    /// The work on what has come so far, of which there are so many bytes, with the rest still to come; or on the whole capture, where all of it has to be
+    /// The work on what has come so far, with the rest still to come; or on the whole capture, where all of it has to be
     /// there before anything can be decoded.
     pub(super) fn begin(
         mut self,
-        at_least: usize,
+        wanted: Wanted,
         args: &CaptureArgs,
         messages: &Messages,
     ) -> Result<Work, Failure> {
@@ -112,6 +124,10 @@ impl Arrival {
                 self.place
             ));
         }
+        let at_least = match wanted {
+            Wanted::Trace { at_least } => at_least,
+            Wanted::Itms => 0,
+        };
         let mut bytes = if is_described { 1 } else { FIRST_LOOK }.max(at_least);
         loop {
             self.receive(bytes);
@@ -122,7 +138,12 @@ impl Arrival {
                 return Work::of(self.whole(args, messages)?, args, false, messages);
             }
             let is_last = self.end.is_some() || bytes >= LAST_LOOK;
-            if is_last || attempt.is_ok_and(|work| is_described || work.is_certain(args)) {
+            let has_wanted =
+                wanted != Wanted::Itms || attempt.as_ref().is_ok_and(|work| !work.itms.is_empty());
+            if is_last && !has_wanted {
+                return Work::of(self.whole(args, messages)?, args, false, messages);
+            }
+            if is_last || has_wanted && attempt.is_ok_and(|work| is_described || work.is_certain(args)) {
                 let mut work = self.attempt(bytes, args, messages)?;
                 work.live = Some(Live::new(self, bytes, args, &work, messages));
                 return Ok(work);
@@ -143,6 +164,7 @@ fn is_described(args: &CaptureArgs) -> bool {
     let has_id = |source: &SourceDescription| {
         source.id.is_some() || config(source).is_ok_and(|config| config.trace_id().is_some())
     };
+    let is_decoded = |source: &SourceDescription| source.protocol == Protocol::Itm || config(source).is_ok();
     let in_frames = match args.container {
         Some(ContainerChoice::Is(Container::Frames)) => true,
         Some(ContainerChoice::Is(Container::TracePort)) if args.frame_start.is_some() => true,
@@ -150,7 +172,7 @@ fn is_described(args: &CaptureArgs) -> bool {
         _ => return false,
     };
     !args.sources.is_empty()
-        && args.sources.iter().all(|source| config(source).is_ok() && (!in_frames || has_id(source)))
+        && args.sources.iter().all(|source| is_decoded(source) && (!in_frames || has_id(source)))
 }
 
 /// Whether a capture that starts like this can be decoded in pieces: not if it is text, an archive or memory.
@@ -172,8 +194,11 @@ impl Work {
     fn is_certain(&self, args: &CaptureArgs) -> bool {
         let of_contents = self.contents.iter().flat_map(|contents| &contents.findings);
         let mut findings = of_contents.chain(self.jobs.iter().flat_map(|job| &job.findings));
-        let is_there = |id: &TraceId| self.jobs.iter().any(|job| job.id == Some(*id));
-        !self.jobs.is_empty()
+        let is_there = |id: &TraceId| {
+            let mut ids = self.jobs.iter().map(|job| job.id).chain(self.itms.iter().map(|itm| itm.id));
+            ids.any(|known| known == Some(*id))
+        };
+        !(self.jobs.is_empty() && self.itms.is_empty())
             && findings
                 .all(|finding| matches!(finding.certainty, Certainty::Certain | Certainty::Indifferent))
             && args.ids.iter().all(is_there)

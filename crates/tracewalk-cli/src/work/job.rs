@@ -38,7 +38,7 @@ pub(crate) struct ItmJob {
     pub(crate) buffer: usize,
     pub(crate) id: Option<TraceId>,
     pub(crate) description: SourceDescription,
-    carrier: Carrier,
+    pub(super) carrier: Carrier,
     /// What was found out of it.
     pub(crate) findings: Vec<Finding>,
 }
@@ -78,7 +78,7 @@ impl Work {
         let config = match config(source) {
             Ok(SourceConfig::Mtb { .. }) => SourceConfig::Mtb { halted_at: self.halted_at },
             Ok(config) => config,
-            Err(NoConfig::NotDecoded) if source.protocol == Protocol::Itm && !self.arriving => {
+            Err(NoConfig::NotDecoded) if source.protocol == Protocol::Itm => {
                 return Ok(None);
             }
             Err(NoConfig::NotDecoded) => {
@@ -140,11 +140,11 @@ impl Work {
         identified: &Identified,
     ) -> Option<ItmJob> {
         let source = &identified.source;
-        if source.protocol != Protocol::Itm || self.arriving {
+        if source.protocol != Protocol::Itm {
             return None;
         }
         let carrier = match (&contents.frames, source.id) {
-            (Some(frames), Some(id)) if frames.sources.contains_key(&id) => {
+            (Some(frames), Some(id)) if self.arriving || frames.sources.contains_key(&id) => {
                 Carrier::Frames { framing: frames.framing, id }
             }
             (Some(_), _) => return None,

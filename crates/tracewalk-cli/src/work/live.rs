@@ -8,12 +8,14 @@ use std::cell::RefCell;
 use std::io::{self, Write};
 
 use tracewalk::ids::TraceId;
+use tracewalk::span::CaptureOffset;
 use tracewalk_input::capture::stream::{End, Event, Place, Stream};
 use tracewalk_input::capture::{Capture, SourceDescription};
-use tracewalk_report::drive::{Ending, Rest};
+use tracewalk_report::drive::{Ending, ItmRecord, ItmStream, Rest};
+use tracewalk_report::itm::ItmCounts;
 
 use super::arrival::{Arrival, tell_end};
-use super::{Job, Work, tell};
+use super::{ItmJob, Job, Work, tell};
 use crate::args::CaptureArgs;
 use crate::failure::Failure;
 use crate::frames::Scan;
@@ -31,6 +33,15 @@ pub(super) struct Live {
     args: CaptureArgs,
     /// Borrowed while the rest is read, and by nobody else then.
     state: RefCell<State>,
+    /// The ITMs that somebody listens to. Borrowed for moments.
+    itms: RefCell<Vec<Listening>>,
+}
+
+/// An ITM whose records are taken as they come.
+#[derive(Debug)]
+struct Listening {
+    itm: ItmJob,
+    stream: ItmStream,
 }
 
 #[derive(Debug)]
@@ -53,6 +64,8 @@ struct Taken {
     kept: Option<Vec<u8>>,
     /// Whether there was more than is kept.
     kept_is_cut: bool,
+    /// How many bytes were looked at before anything was decoded.
+    head: u64,
 }
 
 impl Taken {
@@ -82,7 +95,8 @@ impl Live {
         let framing = work.contents.iter().find_map(|contents| Some(contents.frames.as_ref()?.framing));
         let may_be_more = framing.is_some() && searches(args);
         let kept = (work.jobs.len() > 1 || may_be_more).then(Vec::new);
-        let mut taken = Taken { scan: framing.map(Scan::new), kept, kept_is_cut: false };
+        let scan = framing.map(Scan::new);
+        let mut taken = Taken { scan, kept, kept_is_cut: false, head: head.len() as u64 };
         taken.take(&head);
         if let [first, others @ ..] = work.jobs.as_slice()
             && !others.is_empty()
@@ -94,7 +108,13 @@ impl Live {
             ));
         }
         let state = State { stream, ahead, taken, end, output: None };
-        Self { place, args: args.clone(), state: RefCell::new(state) }
+        Self { place, args: args.clone(), state: RefCell::new(state), itms: RefCell::default() }
+    }
+
+    /// Lets those who listen to ITMs have the next bytes, the first of which stands here; returns where the next one will.
+    fn hand_to_itms(&self, at: CaptureOffset, bytes: &[u8]) -> CaptureOffset {
+        self.itms.borrow_mut().iter_mut().for_each(|listening| listening.stream.push(at, bytes));
+        CaptureOffset(at.0 + bytes.len() as u64)
     }
 }
 
@@ -104,21 +124,27 @@ impl Rest for Live {
         let State { stream, ahead, taken, end, output } = &mut *state;
         let ahead = std::mem::take(ahead);
         taken.take(&ahead);
+        let mut at = self.hand_to_itms(CaptureOffset(taken.head), &ahead);
         let mut goes_on = ahead.is_empty() || take(&ahead);
         while goes_on && end.is_none() {
             match stream.next() {
                 Event::Bytes(piece) => {
                     taken.take(piece);
+                    at = self.hand_to_itms(at, piece);
                     goes_on = take(piece);
                 }
                 Event::Quiet => output.as_mut().map_or(Ok(()), Write::flush)?,
                 Event::End(reason) => *end = Some(reason),
             }
         }
-        Ok(match end {
+        let ending = match end {
             Some(End::Stopped | End::Idle) => Ending::Open,
             Some(End::Closed | End::Failed(_)) | None => Ending::Complete,
-        })
+        };
+        if end.is_some() {
+            self.itms.borrow_mut().iter_mut().for_each(|listening| listening.stream.finish(ending));
+        }
+        Ok(ending)
     }
 }
 
@@ -126,6 +152,43 @@ impl Work {
     /// What is still coming of the capture.
     pub(super) fn rest(&self) -> Option<&dyn Rest> {
         self.live.as_ref().map(|live| live as &dyn Rest)
+    }
+
+    /// Listens to these ITMs of a capture that is still coming, from its first byte on.
+    pub(crate) fn listen(&self, itms: &[ItmJob]) {
+        let (Some(live), Some(buffer)) = (&self.live, self.capture.buffers.first()) else { return };
+        let listening = |itm: &ItmJob| {
+            let mut stream = ItmStream::new(&itm.carrier);
+            stream.push(CaptureOffset(0), &buffer.bytes);
+            Listening { itm: itm.clone(), stream }
+        };
+        *live.itms.borrow_mut() = itms.iter().map(listening).collect();
+    }
+
+    /// What an ITM that is [listened](Self::listen) to told next, as far as it has come.
+    pub(crate) fn heard(&self, itm: &ItmJob) -> Option<ItmRecord> {
+        let mut itms = self.live.as_ref()?.itms.borrow_mut();
+        itms.iter_mut().find(|listening| listening.itm.id == itm.id)?.stream.next_record()
+    }
+
+    /// What was found so far of an ITM that is listened to.
+    pub(crate) fn heard_counts(&self, itm: &ItmJob) -> Option<ItmCounts> {
+        let itms = self.live.as_ref()?.itms.borrow();
+        Some(itms.iter().find(|listening| listening.itm.id == itm.id)?.stream.counts().clone())
+    }
+
+    /// Waits for what is still coming, for the sake of ITMs alone; calls `look` whenever some of it has come.
+    pub(crate) fn wait_for_itms(&self, mut look: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+        let mut looked = look();
+        if let Some(live) = &self.live {
+            live.each(&mut |_| {
+                looked = looked.as_ref().map_or(Ok(()), |()| look());
+                looked.is_ok()
+            })?;
+            looked?;
+            looked = look();
+        }
+        looked
     }
 
     /// Whether the capture is still coming.
@@ -144,8 +207,8 @@ impl Work {
     /// A job is done. Where it was decoded while the capture came, all of that has come now: says how it ended and what
     /// else was in it, and has it ready for the other jobs.
     pub(crate) fn end_job(&mut self, messages: &Messages) -> Result<(), Failure> {
-        let Some(Live { place, args, state }) = self.live.take() else { return Ok(()) };
-        let State { stream, taken: Taken { scan, kept, kept_is_cut }, end, .. } = state.into_inner();
+        let Some(Live { place, args, state, .. }) = self.live.take() else { return Ok(()) };
+        let State { stream, taken: Taken { scan, kept, kept_is_cut, .. }, end, .. } = state.into_inner();
         let frames = scan.map(Scan::finish);
         let cut = frames.as_ref().map_or(0, |frames| frames.account.tail);
         if let Some(end) = &end {
@@ -173,7 +236,9 @@ impl Work {
         if args.ids.is_empty() && !has_more {
             let decoded = self.jobs.iter().map(|job| (job.id, &job.description));
             let decoded = decoded.map(|(id, description)| SourceDescription { id, ..description.clone() });
-            let sources = decoded.chain(buffer.sources.iter().cloned()).collect::<Vec<_>>();
+            let itms =
+                self.itms.iter().map(|itm| SourceDescription { id: itm.id, ..itm.description.clone() });
+            let sources = decoded.chain(itms).chain(buffer.sources.iter().cloned()).collect::<Vec<_>>();
             tell::other_sources(contents, buffer, &sources.iter().collect::<Vec<_>>(), &self.known, messages);
         }
         if !has_more {

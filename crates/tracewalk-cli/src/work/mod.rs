@@ -36,7 +36,7 @@ use crate::guess::{self, Finding, Place, RawImage};
 use crate::messages::Messages;
 use crate::sources::config;
 
-use arrival::Arrival;
+use arrival::{Arrival, Wanted};
 pub(crate) use contents::Contents;
 use contents::Identified;
 pub(crate) use job::{ItmJob, Job};
@@ -109,7 +109,17 @@ impl Work {
     ) -> Result<Self, Failure> {
         match arrival::place(args)? {
             None => Self::open(args, messages),
-            Some(place) => Arrival::open(place, args)?.begin(bytes, args, messages),
+            Some(place) => {
+                Arrival::open(place, args)?.begin(Wanted::Trace { at_least: bytes }, args, messages)
+            }
+        }
+    }
+
+    /// As [`Work::open_live`], for its ITMs. One that has none in its first bytes is opened when all of it has come.
+    pub(crate) fn open_for_itms(args: &CaptureArgs, messages: &Messages) -> Result<Self, Failure> {
+        match arrival::place(args)? {
+            None => Self::open(args, messages),
+            Some(place) => Arrival::open(place, args)?.begin(Wanted::Itms, args, messages),
         }
     }
 

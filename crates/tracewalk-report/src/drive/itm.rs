@@ -6,7 +6,7 @@ use tracewalk::frame::{Cause, Deframer, Discontinuity, FrameSink, Owner, Piece, 
 use tracewalk::ids::TraceId;
 use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
-use super::{Carrier, Input, Stretch, WINDOW};
+use super::{Carrier, Ending, Input, Stretch, WINDOW};
 use crate::itm::{ItmCounts, ItmEvent, Reader};
 
 /// Something that an ITM told, and where.
@@ -24,16 +24,17 @@ pub struct ItmRecord {
 #[derive(Debug)]
 pub struct ItmRecords<'a> {
     capture: &'a [u8],
-    source: Source,
-    work: Work,
+    left: VecDeque<Stretch>,
+    stream: ItmStream,
     finished: bool,
 }
 
-/// Where the ITM's bytes come from.
+/// The records of an ITM whose bytes come piece by piece.
 #[derive(Debug)]
-enum Source {
-    Frames { deframer: Box<Deframer>, next: usize },
-    Stretches { left: VecDeque<Stretch> },
+pub struct ItmStream {
+    /// `None` where all bytes are the ITM's.
+    deframer: Option<Box<Deframer>>,
+    work: Work,
 }
 
 #[derive(Debug)]
@@ -52,13 +53,22 @@ impl<'a> Input<'a> {
     /// The records of the ITM that these bytes are. What comes later is not waited for.
     #[must_use]
     pub fn itm(&self) -> ItmRecords<'a> {
-        let (id, source) = match &self.carrier {
-            &Carrier::Frames { framing, id } => {
-                (Some(id), Source::Frames { deframer: Box::new(Deframer::new(framing)), next: 0 })
-            }
-            Carrier::Stretches(stretches) => {
-                (None, Source::Stretches { left: stretches.iter().cloned().collect() })
-            }
+        let left = match &self.carrier {
+            Carrier::Frames { .. } => VecDeque::from([Stretch::all(self.capture.len())]),
+            Carrier::Stretches(stretches) => stretches.iter().cloned().collect(),
+        };
+        let stream = ItmStream::new(&self.carrier);
+        ItmRecords { capture: self.capture, left, stream, finished: false }
+    }
+}
+
+impl ItmStream {
+    /// The ITM whose bytes lie like this in what comes.
+    #[must_use]
+    pub fn new(carrier: &Carrier) -> Self {
+        let (id, deframer) = match carrier {
+            &Carrier::Frames { framing, id } => (Some(id), Some(Box::new(Deframer::new(framing)))),
+            Carrier::Stretches(_) => (None, None),
         };
         let work = Work {
             id,
@@ -67,7 +77,42 @@ impl<'a> Input<'a> {
             ready: VecDeque::new(),
             last: CaptureOffset(0),
         };
-        ItmRecords { capture: self.capture, source, work, finished: false }
+        Self { deframer, work }
+    }
+
+    /// Takes the next bytes of the capture, the first of which stands here.
+    pub fn push(&mut self, at: CaptureOffset, bytes: &[u8]) {
+        let Self { deframer, work } = self;
+        if let Some(deframer) = deframer {
+            deframer.push(bytes, work);
+        } else {
+            work.places.append_contiguous(at, bytes.len() as u64);
+            let end = work.places.end().0;
+            work.places.trim(StreamOffset(end.saturating_sub(WINDOW + bytes.len() as u64)));
+            work.take(bytes);
+        }
+    }
+
+    /// Nothing comes any more.
+    pub fn finish(&mut self, ending: Ending) {
+        if let Some(deframer) = &mut self.deframer {
+            deframer.finish(&mut self.work);
+        }
+        if ending == Ending::Open {
+            self.work.reader.forget_incomplete();
+        }
+        self.work.finish();
+    }
+
+    /// The next record, if what came so far tells one.
+    pub fn next_record(&mut self) -> Option<ItmRecord> {
+        self.work.ready.pop_front()
+    }
+
+    /// What was found so far.
+    #[must_use]
+    pub const fn counts(&self) -> &ItmCounts {
+        self.work.reader.counts()
     }
 }
 
@@ -75,44 +120,26 @@ impl ItmRecords<'_> {
     /// What was found so far.
     #[must_use]
     pub const fn counts(&self) -> &ItmCounts {
-        self.work.reader.counts()
+        self.stream.counts()
     }
 
     /// Takes the next piece of the capture apart.
     fn read_on(&mut self) {
-        let Self { capture, source, work, finished } = self;
-        match source {
-            Source::Frames { deframer, next } => {
-                let end = (*next + CHUNK).min(capture.len());
-                let chunk = capture.get(*next..end).unwrap_or_default();
-                *next = end;
-                if chunk.is_empty() {
-                    deframer.finish(work);
-                    *finished = true;
-                } else {
-                    deframer.push(chunk, work);
-                }
-            }
-            Source::Stretches { left } => match left.front_mut() {
-                Some(stretch) => {
-                    let end = (stretch.bytes.start + CHUNK).min(stretch.bytes.end).min(capture.len());
-                    let chunk = capture.get(stretch.bytes.start..end).unwrap_or_default();
-                    if !stretch.continues {
-                        work.lose_sync();
-                    }
-                    work.places
-                        .append_contiguous(CaptureOffset(stretch.bytes.start as u64), chunk.len() as u64);
-                    work.take(chunk);
-                    *stretch = Stretch { bytes: end..stretch.bytes.end, continues: true };
-                    if chunk.is_empty() || stretch.bytes.is_empty() {
-                        left.pop_front();
-                    }
-                }
-                None => *finished = true,
-            },
+        let Self { capture, left, stream, finished } = self;
+        let Some(stretch) = left.front_mut() else {
+            stream.finish(Ending::Complete);
+            *finished = true;
+            return;
+        };
+        let end = (stretch.bytes.start + CHUNK).min(stretch.bytes.end).min(capture.len());
+        let chunk = capture.get(stretch.bytes.start..end).unwrap_or_default();
+        if !stretch.continues {
+            stream.work.lose_sync();
         }
-        if *finished {
-            work.finish();
+        stream.push(CaptureOffset(stretch.bytes.start as u64), chunk);
+        *stretch = Stretch { bytes: end..stretch.bytes.end, continues: true };
+        if chunk.is_empty() || stretch.bytes.is_empty() {
+            left.pop_front();
         }
     }
 }
@@ -121,10 +148,13 @@ impl Iterator for ItmRecords<'_> {
     type Item = ItmRecord;
 
     fn next(&mut self) -> Option<ItmRecord> {
-        while self.work.ready.is_empty() && !self.finished {
+        loop {
+            let next = self.stream.next_record();
+            if next.is_some() || self.finished {
+                return next;
+            }
             self.read_on();
         }
-        self.work.ready.pop_front()
     }
 }
 

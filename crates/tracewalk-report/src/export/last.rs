@@ -8,6 +8,7 @@ use tracewalk::ids::Location;
 use tracewalk::isa::classify;
 
 use super::{Export, FlowRecord};
+use crate::drive::ItmRecord;
 use crate::{Code, CodeInContext, Section};
 
 /// Holds records back and passes on those of the last instructions of each source.
@@ -16,11 +17,18 @@ pub struct LastInstructions<E> {
     inner: E,
     instructions: u64,
     section: Option<Section>,
-    held: VecDeque<FlowRecord>,
+    held: VecDeque<Held>,
     /// How many instructions `held` has.
     holding: u64,
     /// The last change of context that was dropped, where code depends on it.
     context: Option<FlowRecord>,
+}
+
+/// Something that is held back.
+#[derive(Debug)]
+enum Held {
+    Flow(FlowRecord),
+    Itm(ItmRecord),
 }
 
 /// More records than this are not held, so that memory stays bounded in a trace of events without instructions.
@@ -43,7 +51,10 @@ impl<E: Export<FlowRecord>> LastInstructions<E> {
                 break;
             }
             self.holding -= count;
-            let dropped = self.held.pop_front();
+            let dropped = match self.held.pop_front() {
+                Some(Held::Flow(record)) => Some(record),
+                Some(Held::Itm(_)) | None => None,
+            };
             let is_context = |record: &FlowRecord| {
                 matches!(record.element, Element::Event(Event { kind: EventKind::Context { .. }, .. }))
             };
@@ -68,8 +79,19 @@ impl<E: Export<FlowRecord>> Export<FlowRecord> for LastInstructions<E> {
     }
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        let record = Held::Flow(record);
         self.holding += instructions(&record);
         self.held.push_back(record);
+        self.drop_old();
+        Ok(())
+    }
+
+    fn shows_itm(&self) -> bool {
+        self.inner.shows_itm()
+    }
+
+    fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
+        self.held.push_back(Held::Itm(record.clone()));
         self.drop_old();
         Ok(())
     }
@@ -81,7 +103,14 @@ impl<E: Export<FlowRecord>> Export<FlowRecord> for LastInstructions<E> {
             self.inner.record(context)?;
         }
         let mut surplus = std::mem::take(&mut self.holding).saturating_sub(self.instructions);
-        for mut record in self.held.drain(..) {
+        for held in self.held.drain(..) {
+            let mut record = match held {
+                Held::Flow(record) => record,
+                Held::Itm(record) => {
+                    self.inner.itm(&record)?;
+                    continue;
+                }
+            };
             if let Some(code) = &mut code {
                 code.element(&record.element);
             }
@@ -96,10 +125,10 @@ impl<E: Export<FlowRecord>> Export<FlowRecord> for LastInstructions<E> {
     }
 }
 
-const fn instructions(record: &FlowRecord) -> u64 {
-    match record.element {
-        Element::Block(block) => block.instructions as u64,
-        Element::Event(_) | Element::Gap(_) => 0,
+const fn instructions(held: &Held) -> u64 {
+    match held {
+        Held::Flow(FlowRecord { element: Element::Block(block), .. }) => block.instructions as u64,
+        Held::Flow(_) | Held::Itm(_) => 0,
     }
 }
 
