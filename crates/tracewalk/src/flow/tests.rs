@@ -455,9 +455,12 @@ fn a_return_into_the_interrupted_word_goes_where_the_exception_came_from() {
 
 #[test]
 fn an_exception_that_was_returned_from_corrects_no_later_return() {
-    // 0x100: nops in Thumb. The handler at 0x200 in ARM state: subs pc, lr, #4.
-    let mut program = thumb(0x100, &[NOP, NOP, NOP, NOP]);
-    program.add(Address(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
+    // The handler at 0x200 in ARM state: subs pc, lr, #4. Behind it the graph follows only code that ends in a branch.
+    let [no_blocks, blocks] = [NOP, BX_LR].map(|last| {
+        let mut program = thumb(0x100, &[NOP, NOP, NOP, last]);
+        program.add(Address(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
+        program
+    });
     let exception = Directive::Exception {
         exception: Some(Exception::Ar(14)),
         handler: Some(a32(0x200)),
@@ -485,10 +488,12 @@ fn an_exception_that_was_returned_from_corrects_no_later_return() {
     ];
     let waypoints = Rules { counts: Counts::Waypoints, ..Rules::default() };
     for found in [
-        follow(Rules::default(), &program, &by_instructions),
-        follow_by_graph(Rules::default(), &program, &by_instructions),
-        follow(waypoints, &program, &by_waypoints),
-        follow_by_graph(waypoints, &program, &by_waypoints),
+        follow(Rules::default(), &blocks, &by_instructions),
+        follow_by_graph(Rules::default(), &blocks, &by_instructions),
+        follow_by_graph(Rules::default(), &no_blocks, &by_instructions),
+        follow(waypoints, &blocks, &by_waypoints),
+        follow_by_graph(waypoints, &blocks, &by_waypoints),
+        follow_by_graph(waypoints, &no_blocks, &by_waypoints),
     ] {
         let last = found.iter().rev().find_map(|element| match element {
             Element::Event(Event { kind: EventKind::Exception { preferred_return, .. }, .. }) => {
@@ -497,6 +502,34 @@ fn an_exception_that_was_returned_from_corrects_no_later_return() {
             _ => None,
         });
         assert_eq!(last, Some(Address(0x100)));
+    }
+}
+
+#[test]
+fn a_return_to_elsewhere_goes_there() {
+    // As where an operating system goes on with another task. 0x100 in Thumb; the handler at 0x200: subs pc, lr, #4.
+    let mut program = thumb(0x100, &[NOP, NOP, NOP, BX_LR]);
+    program.add(Address(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
+    let exception = Directive::Exception {
+        exception: Some(Exception::Ar(14)),
+        handler: Some(a32(0x200)),
+        preferred_return: PreferredReturn::Next,
+    };
+    for elsewhere in [t32(0x100), t32(0x104), a32(0x104)] {
+        let resumed = Directive::Continue(elsewhere);
+        let directives = [begin(t32(0x100)), executed(1), exception, executed(1), resumed, exception];
+        for found in [
+            follow(Rules::default(), &program, &directives),
+            follow_by_graph(Rules::default(), &program, &directives),
+        ] {
+            let last = found.iter().rev().find_map(|element| match element {
+                Element::Event(Event { kind: EventKind::Exception { preferred_return, .. }, .. }) => {
+                    *preferred_return
+                }
+                _ => None,
+            });
+            assert_eq!(last, Some(elsewhere.address));
+        }
     }
 }
 
