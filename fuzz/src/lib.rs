@@ -15,5 +15,5 @@ mod path;
 pub use files::{coverage, description, dump, elf, recording, saved, snapshot, svd};
 pub use flow::flow;
 pub use frames::frames;
-pub use packets::{etmv3, mtb, pft};
+pub use packets::{etmv3, itm, mtb, pft};
 pub use path::path;

@@ -5,7 +5,7 @@ use tracewalk::ids::Address;
 use tracewalk::ids::{Isa, Location};
 use tracewalk::program::Program;
 use tracewalk::protocol::{
-    Decode, Item, Packets, etmv3 as etmv3_protocol, mtb as mtb_protocol, pft as pft_protocol,
+    Decode, Item, Packets, etmv3 as etmv3_protocol, itm as itm_protocol, mtb as mtb_protocol, pft as pft_protocol,
 };
 use tracewalk::span::Span;
 
@@ -58,22 +58,34 @@ fn trace(input: &mut Input<'_>) -> (usize, Vec<u8>) {
     (size, bytes)
 }
 
+/// Any bytes tile, and what is encoded again, as far as it can be, is read as it was sent.
+fn round_trip<D: Decode, E>(
+    new: impl Fn() -> D,
+    (size, bytes): (usize, &[u8]),
+    mut encode: impl FnMut(&D::Packet, &mut Vec<u8>) -> Result<(), E>,
+) where
+    D::Packet: PartialEq + Copy,
+{
+    let items = tiled(&new, bytes, size);
+    let (mut sent, mut again) = (Vec::new(), Vec::new());
+    for packet in packets(&items) {
+        if encode(&packet, &mut again).is_err() {
+            break;
+        }
+        sent.push(packet);
+    }
+    let read = decode(new(), &again, size);
+    assert!(packets(&read).eq(sent), "a packet is not read as it was sent: {again:02x?}");
+}
+
 /// ETMv3 packets from any bytes, with any configuration.
 pub fn etmv3(data: &[u8]) {
     use etmv3_protocol::{Decoder, Encoder};
     let mut input = Input(data);
     let Some(config) = input.etmv3() else { return };
     let (size, bytes) = trace(&mut input);
-    let items = tiled(|| Decoder::new(&config), &bytes, size);
-    let (mut encoder, mut sent, mut again) = (Encoder::new(&config), Vec::new(), Vec::new());
-    for packet in packets(&items) {
-        if encoder.encode(&packet, &mut again).is_err() {
-            break;
-        }
-        sent.push(packet);
-    }
-    let read = decode(Decoder::new(&config), &again, size);
-    assert!(packets(&read).eq(sent), "a packet is not read as it was sent: {again:02x?}");
+    let mut encoder = Encoder::new(&config);
+    round_trip(|| Decoder::new(&config), (size, &bytes), |packet, out| encoder.encode(packet, out));
 }
 
 /// PFT packets from any bytes, with any configuration.
@@ -82,16 +94,18 @@ pub fn pft(data: &[u8]) {
     let mut input = Input(data);
     let Some(config) = input.pft() else { return };
     let (size, bytes) = trace(&mut input);
-    let items = tiled(|| Decoder::new(&config), &bytes, size);
-    let (mut encoder, mut sent, mut again) = (Encoder::new(&config), Vec::new(), Vec::new());
-    for packet in packets(&items) {
-        if encoder.encode(&packet, &mut again).is_err() {
-            break;
-        }
-        sent.push(packet);
-    }
-    let read = decode(Decoder::new(&config), &again, size);
-    assert!(packets(&read).eq(sent), "a packet is not read as it was sent: {again:02x?}");
+    let mut encoder = Encoder::new(&config);
+    round_trip(|| Decoder::new(&config), (size, &bytes), |packet, out| encoder.encode(packet, out));
+}
+
+/// An ITM's packets.
+pub fn itm(data: &[u8]) {
+    let mut input = Input(data);
+    let size = usize::from(input.byte());
+    round_trip(itm_protocol::Decoder::new, (size, input.0), |packet, out| {
+        itm_protocol::encode(packet, out);
+        Ok::<(), ()>(())
+    });
 }
 
 /// An MTB's memory: any registers, or none.
