@@ -301,13 +301,6 @@ pub const DEVIATIONS: &[Deviation] = &[
         },
     },
     Deviation {
-        id: "zeros",
-        opencsd: "takes zero bytes that are no A-sync one by one, or with the bytes behind them",
-        specification: "IHI 0014Q, 7.6; IHI 0035B, 4.3.1: five zero bytes or more and 0x80 are an A-sync, other runs of zeros are nothing",
-        recognised_by: "where the packets begin to differ, ours are zeros that are no A-sync",
-        recognises: |difference, _| begins_malformed(difference, "not_a_sync"),
-    },
-    Deviation {
         id: "cut-packets",
         opencsd: "lists the packet in which the trace ends as if it were whole",
         specification: "IHI 0014Q and IHI 0035B: each packet has its bytes",
