@@ -5,6 +5,7 @@ mod coverage;
 mod diff;
 mod profile;
 mod recording;
+mod results;
 mod timeline;
 mod window;
 
@@ -88,6 +89,12 @@ pub(crate) struct Cli {
     /// When to use colours; NO_COLOR in the environment is obeyed.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true, help_heading = "Output")]
     pub(crate) color: When,
+
+    /// Write a JSON file that says what the result was made of: version, options, hashes of the inputs, what was lost and what
+    /// could not be observed (docs/formats.md). Without a name it is the result's file with .provenance.json behind it.
+    #[arg(long, value_name = "FILE", global = true, num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath, help_heading = "Output")]
+    #[allow(clippy::option_option, reason = "no file, its usual name, or the one that was said")]
+    pub(crate) provenance: Option<Option<PathBuf>>,
 
     /// Print no notes and no progress on standard error, only warnings and errors.
     #[arg(short, long, global = true, help_heading = "Output")]

@@ -11,9 +11,11 @@ mod messages;
 mod mtb;
 mod output;
 mod progress;
+mod provenance;
 mod sources;
 mod work;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -32,8 +34,14 @@ const INCOMPLETE: u8 = 2;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     output::set_colours(cli.color);
-    let messages = Messages::new(cli.quiet);
-    let status = match run(&cli, &messages) {
+    let messages = Messages::new(cli.quiet, cli.provenance.is_some());
+    let outcome = run(&cli, &messages);
+    // A result that does not hold what was to be checked is one, too.
+    let outcome = match (outcome, write_provenance(&cli, &messages)) {
+        (Ok(()) | Err(Failure::Unmet(_) | Failure::Different), Err(failure)) => Err(failure),
+        (outcome, _) => outcome,
+    };
+    let status = match outcome {
         Ok(()) if messages.failed() => INCOMPLETE,
         Ok(()) => COMPLETE,
         // Whoever read the output has seen enough, like `head`.
@@ -71,4 +79,29 @@ fn run(cli: &Cli, messages: &Messages) -> Result<(), Failure> {
         Command::Completions { shell } => commands::shell::completions(*shell, &mut Cli::command()),
         Command::Man { directory } => commands::shell::manual(directory, Cli::command()),
     }
+}
+
+/// `--provenance`.
+fn write_provenance(cli: &Cli, messages: &Messages) -> Result<(), Failure> {
+    let Some(file) = &cli.provenance else { return Ok(()) };
+    let (results, command) = (cli.command.results(), cli.command.name());
+    let beside = results.first().map(|result| {
+        let mut name = result.as_os_str().to_owned();
+        name.push(".provenance.json");
+        PathBuf::from(name)
+    });
+    let Some(file) = file.clone().or(beside) else {
+        return Err(Failure::input(
+            "--provenance writes a file beside the result, and the result has none",
+            "say which with --provenance=FILE, or write the result to a file with -o",
+        ));
+    };
+    messages.record(|record| {
+        for path in cli.command.named() {
+            record.input("saved", path);
+        }
+        let words = provenance::arguments(std::env::args().skip(1).filter(|word| word != command));
+        let text = record.text(command, &words, &results)?;
+        std::fs::write(&file, text).map_err(|error| Failure::write(&file, error))
+    })
 }

@@ -6,8 +6,14 @@
 use std::fmt;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
+use tracewalk_report::itm::ItmCounts;
+
+use crate::failure::Failure;
+use crate::provenance::Record;
+use crate::work::ItmJob;
 
 /// Says things on standard error.
 #[derive(Debug, Default)]
@@ -17,16 +23,39 @@ pub(crate) struct Messages {
     muted: bool,
     /// Whether something was said that makes the exit status 2.
     failed: AtomicBool,
+    /// What is recorded for `--provenance`.
+    record: Option<Mutex<Record>>,
 }
 
 impl Messages {
-    pub(crate) const fn new(quiet: bool) -> Self {
-        Self { quiet, muted: false, failed: AtomicBool::new(false) }
+    pub(crate) fn new(quiet: bool, records: bool) -> Self {
+        let record = records.then(Mutex::default);
+        Self { quiet, muted: false, failed: AtomicBool::new(false), record }
+    }
+
+    /// Adds to what is recorded for `--provenance`, where that was asked for.
+    pub(crate) fn record(&self, add: impl FnOnce(&mut Record) -> Result<(), Failure>) -> Result<(), Failure> {
+        match &self.record {
+            Some(record) => add(&mut record.lock().unwrap_or_else(PoisonError::into_inner)),
+            None => Ok(()),
+        }
+    }
+
+    /// Records what of an ITM was lost.
+    pub(crate) fn note_itm(&self, itm: &ItmJob, counts: &ItmCounts) {
+        if let Some(record) = &self.record {
+            record.lock().unwrap_or_else(PoisonError::into_inner).itm(itm, counts);
+        }
+    }
+
+    /// Whether `--provenance` was asked for.
+    pub(crate) const fn records(&self) -> bool {
+        self.record.is_some()
     }
 
     /// Says nothing: for a try.
     pub(crate) const fn muted() -> Self {
-        Self { quiet: true, muted: true, failed: AtomicBool::new(false) }
+        Self { quiet: true, muted: true, failed: AtomicBool::new(false), record: None }
     }
 
     /// Something was found out.

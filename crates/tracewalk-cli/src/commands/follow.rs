@@ -77,6 +77,7 @@ pub(super) fn source(
     beside.tell(messages);
     drop(bar);
     following.tell(&statistics, (&gaps, &ran), &code.program, fits);
+    messages.record(|record| record.source(work, job, &statistics, Some(&code.program)))?;
     Ok(statistics)
 }
 
@@ -104,6 +105,7 @@ pub(super) fn source_in_parts(
     exporter.end_section()?;
     drop(bar);
     following.tell(&statistics, (&gaps, &ran), &code.program, fits);
+    messages.record(|record| record.source(work, job, &statistics, Some(&code.program)))?;
     Ok(statistics)
 }
 

@@ -39,6 +39,7 @@ pub(crate) fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
 
 /// Says what of an ITM could not be read.
 pub(super) fn tell(itm: &ItmJob, counts: &tracewalk_report::itm::ItmCounts, messages: &Messages) {
+    messages.note_itm(itm, counts);
     if counts.malformed > 0 {
         messages.incomplete(format_args!(
             "{}: {} of malformed trace of an ITM; `tracewalk itm --format events` shows them",

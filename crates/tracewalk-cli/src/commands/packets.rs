@@ -76,6 +76,7 @@ fn packets(
         }
     };
     drop(bar);
+    messages.record(|record| record.source(work, job, &statistics, None))?;
     tell_if_nothing_decoded(job, &statistics, messages);
     if let Some((at, reason)) = first_malformed {
         work.reconsider(job, statistics.malformed, at, messages);

@@ -109,6 +109,8 @@ impl Work {
     ) -> Result<Self, Failure> {
         match arrival::place(args)? {
             None => Self::open(args, messages),
+            // What is recorded is looked at twice.
+            Some(_) if messages.records() => Self::open(args, messages),
             Some(place) => {
                 Arrival::open(place, args)?.begin(Wanted::Trace { at_least: bytes }, args, messages)
             }
@@ -119,6 +121,8 @@ impl Work {
     pub(crate) fn open_for_itms(args: &CaptureArgs, messages: &Messages) -> Result<Self, Failure> {
         match arrival::place(args)? {
             None => Self::open(args, messages),
+            // What is recorded is looked at twice.
+            Some(_) if messages.records() => Self::open(args, messages),
             Some(place) => Arrival::open(place, args)?.begin(Wanted::Itms, args, messages),
         }
     }
@@ -183,6 +187,13 @@ impl Work {
             work.take(index, contents, &found, args, messages)?;
         }
         work.check_ids(&args.ids, messages)?;
+        messages.record(|record| {
+            record.capture(&work);
+            for file in [&args.svd, &args.registers].into_iter().flatten() {
+                record.input("description", file);
+            }
+            Ok(())
+        })?;
         Ok(work)
     }
 

@@ -1,0 +1,134 @@
+//! `--provenance`: what a result was made of, the same on every run.
+
+#[path = "support/python.rs"]
+mod python;
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use support::{example, has, run};
+
+/// Runs a command with `--provenance`, and reads what it wrote.
+fn provenance(folder: &Path, arguments: &[&str]) -> (i32, String) {
+    let file = folder.join("provenance.json");
+    let option = format!("--provenance={}", file.display());
+    let outcome = run(arguments.iter().copied().chain([option.as_str()]));
+    let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{error}: {}", outcome.stderr));
+    (outcome.status, text)
+}
+
+fn sha256_by_another(file: &Path) -> String {
+    let output = Command::new("sha256sum").arg(file).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().split(' ').next().unwrap().to_owned()
+}
+
+#[test]
+fn the_same_inputs_give_the_same_bytes_on_every_run_thread_count_and_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["m3-etmv3", "a15-pft"] {
+        let capture = example(name).join("capture.toml");
+        // Elsewhere, by another path.
+        let copy = folder.path().join(name);
+        std::fs::create_dir(&copy).unwrap();
+        for file in std::fs::read_dir(example(name)).unwrap() {
+            let file = file.unwrap().path();
+            std::fs::copy(&file, copy.join(file.file_name().unwrap())).unwrap();
+        }
+        let copied = copy.join("capture.toml");
+        for command in [&["flow", "--format", "runs"][..], &["coverage", "--format", "json"], &["packets"]] {
+            let mut all = Vec::new();
+            for capture in [&capture, &copied] {
+                for threads in ["1", "2", "7", "7"] {
+                    let mut arguments = vec![command[0], capture.to_str().unwrap(), "--threads", threads];
+                    arguments.extend(&command[1..]);
+                    all.push(provenance(folder.path(), &arguments));
+                }
+            }
+            assert!(all.iter().all(|one| *one == all[0]), "{command:?}: {all:#?}");
+        }
+    }
+}
+
+#[test]
+fn inputs_and_results_have_the_hashes_that_another_program_finds() {
+    if !has("sha256sum") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let result = folder.path().join("coverage.json");
+    let outcome = run([
+        "coverage",
+        example("m3-etmv3/capture.toml").to_str().unwrap(),
+        "--format=json",
+        "-o",
+        result.to_str().unwrap(),
+        "--provenance",
+    ]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let beside = folder.path().join("coverage.json.provenance.json");
+    let told: Value = serde_json::from_str(&std::fs::read_to_string(beside).unwrap()).unwrap();
+    let files = told["inputs"].as_array().unwrap();
+    let names = files.iter().map(|file| (file["role"].as_str().unwrap(), file["name"].as_str().unwrap()));
+    let expected = [("description", "capture.toml"), ("capture", "trace.bin"), ("image", "m3.elf")];
+    assert_eq!(names.collect::<Vec<_>>(), expected);
+    for file in files {
+        let name = file["name"].as_str().unwrap();
+        assert_eq!(file["sha256"], sha256_by_another(&example("m3-etmv3").join(name)), "{name}");
+    }
+    assert_eq!(told["results"][0]["name"], "coverage.json");
+    assert_eq!(told["results"][0]["sha256"], sha256_by_another(&result));
+    assert_eq!(told["tool"]["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(told["command"], "coverage");
+}
+
+#[test]
+fn what_was_lost_and_what_was_not_observed_stand_with_place_and_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = std::fs::read(example("a15-pft/trace.bin")).unwrap();
+    let middle = bytes.len() / 2 / 16 * 16;
+    bytes.drain(middle..middle + 160);
+    let capture = folder.path().join("trace.bin");
+    std::fs::write(&capture, bytes).unwrap();
+    let arguments = ["flow", capture.to_str().unwrap(), "--format", "runs"];
+    let (status, text) = provenance(folder.path(), &arguments);
+    assert_eq!(status, 2);
+    let told: Value = serde_json::from_str(&text).unwrap();
+    let source = &told["sources"][0];
+    assert!(source["source"].as_str().unwrap().contains("pft"), "what was found out is told: {text}");
+    let no_code = &source["unobserved"]["no_code"];
+    assert!(no_code["count"].as_u64().unwrap() > 0, "there is no image: {text}");
+    assert!(no_code["places"][0]["offset"].is_u64() && no_code["places"][0]["message"].is_string(), "{text}");
+}
+
+#[test]
+fn it_is_valid_by_its_schema() {
+    let Some(python) = python::python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/provenance-1.schema.json");
+    let capture = example("m3-etmv3/capture.toml");
+    let mut files = Vec::new();
+    for (number, command) in
+        ["flow", "packets", "calls", "profile", "timeline", "interrupts"].iter().enumerate()
+    {
+        let (_, text) = provenance(folder.path(), &[command, capture.to_str().unwrap()]);
+        let file = folder.path().join(format!("{number}.json"));
+        std::fs::write(&file, text).unwrap();
+        files.push(file);
+    }
+    let script = "import json, sys, jsonschema
+schema = json.load(open(sys.argv[1]))
+jsonschema.Draft202012Validator.check_schema(schema)
+for file in sys.argv[2:]:
+    jsonschema.validate(json.load(open(file)), schema)";
+    let output = Command::new(python).args(["-c", script]).arg(schema).args(files).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn without_a_file_to_stand_beside_one_has_to_be_named() {
+    let outcome = run(["flow", example("m3-etmv3/capture.toml").to_str().unwrap(), "--provenance"]);
+    assert_eq!(outcome.status, 2);
+    assert!(outcome.stderr.contains("say which with --provenance=FILE"), "{}", outcome.stderr);
+}
