@@ -237,7 +237,7 @@ impl Evidence {
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
-            Self::ContextId => "the context ID changed",
+            Self::ContextId => "the context changed",
             Self::PendSv => "PendSV returned elsewhere",
             Self::Scheduler => "a scheduler's function ran",
             Self::Start => "an exception returned to the start of a function",

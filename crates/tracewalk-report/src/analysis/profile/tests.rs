@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tracewalk::directive::BeginReason;
 use tracewalk::flow::{Element, Event, EventKind, GapReason};
-use tracewalk::ids::{ContextId, SecurityState};
+use tracewalk::ids::{ContextId, SecurityState, Vmid};
 use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
 use super::*;
@@ -303,4 +303,47 @@ fn a_window_counts_what_is_in_it_with_the_calls_around_it() {
         whole.merge(&record(window(from, to), &recursion()));
     }
     assert_eq!(functions(&whole), functions(&profile(&recursion())));
+}
+
+#[test]
+fn virtual_machines_are_tasks_and_a_machines_processes_are_tasks_of_its() {
+    let context = |context_id: Option<u32>, vmid| {
+        event(EventKind::Context {
+            context_id: context_id.map(ContextId),
+            vmid: Some(Vmid(vmid)),
+            security: SecurityState::default(),
+        })
+    };
+    let give_way = || at("yield", 0, 3, interrupted());
+    let go_on = || at("yield", 6, 2, returns());
+    let profile = profile(&[
+        context(None, 1),
+        at("main", 0, 4, call()),
+        give_way(),
+        context(None, 2),
+        go_on(),
+        at("task_a", 0, 5, call()),
+        give_way(),
+        context(Some(7), 2),
+        go_on(),
+        at("task_b", 0, 6, call()),
+        give_way(),
+        context(None, 1),
+        go_on(),
+        at("main", 8, 1, taken()),
+    ]);
+    let found = chains(&profile, Unit::Instructions);
+    let chains = [
+        ("[VMID 0x1] > main", 5),
+        ("[VMID 0x1] > main > yield", 5),
+        ("[VMID 0x2] > yield", 2),
+        ("[VMID 0x2] > task_a", 5),
+        ("[VMID 0x2] > task_a > yield", 3),
+        ("[context 0x7 of VMID 0x2] > yield", 2),
+        ("[context 0x7 of VMID 0x2] > task_b", 6),
+        ("[context 0x7 of VMID 0x2] > task_b > yield", 3),
+    ];
+    assert_eq!(found, expected(&chains));
+    // The first one named what ran from the beginning.
+    assert_eq!(profile.switches[&Evidence::ContextId], 4);
 }
