@@ -24,7 +24,11 @@ impl Save for ProgramCoverage {
     type Reader = Reader;
 
     fn save_items(&self, out: &mut dyn Write) -> io::Result<()> {
-        for source in &self.sources {
+        let one_line =
+            |source: &SourceSummary| SourceSummary { capture: one_line(&source.capture), ..source.clone() };
+        let mut sources = self.sources.iter().map(one_line).collect::<Vec<_>>();
+        sources.sort();
+        for source in &sources {
             save_source(source, out)?;
         }
         for (block, count) in &self.blocks {
@@ -83,7 +87,7 @@ fn save_source(source: &SourceSummary, out: &mut dyn Write) -> io::Result<()> {
         out,
         "S {source} {protocol} {} {bytes} {instructions} {begins} {overflows} {}",
         conditions.name(),
-        one_line(capture)
+        capture
     )?;
     for (name, Lost { stretches, bytes }) in losses.named() {
         if stretches > 0 {
@@ -164,7 +168,7 @@ fn source(mut fields: Fields<'_>) -> Result<SourceSummary, SavedErrorKind> {
             overflows: fields.decimal("overflows")?,
             ..Losses::default()
         },
-        capture: fields.rest().to_owned(),
+        capture: one_line(fields.rest()),
     })
 }
 
@@ -214,6 +218,17 @@ P code 0101010101010101010101010101010101010101010101010101010101010101
         };
         assert_eq!(sorted(&text), sorted(SAVED));
         assert_eq!(Coverage::read(&text).as_ref(), Ok(&coverage));
+        assert_eq!(saved(&Coverage::read(&text).unwrap()), text);
+    }
+
+    #[test]
+    fn names_that_would_break_their_line_do_not_change_the_order_when_they_are_read_again() {
+        let source = "S - mtb every 1 1 1 0";
+        let text = format!(
+            "# tracewalk coverage 1\nP build 0a\nI a\u{1}.elf\nI a!.elf\n{source} b\u{1}\n{source} b!\n"
+        );
+        let text = saved(&Coverage::read(&text).unwrap());
+        assert!(text.contains("I a!.elf\nI a?.elf\n") && text.contains(" b!\n"), "{text}");
         assert_eq!(saved(&Coverage::read(&text).unwrap()), text);
     }
 

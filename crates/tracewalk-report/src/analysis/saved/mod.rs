@@ -116,8 +116,8 @@ impl<T: Save> Programs<T> {
         writeln!(out, "{MAGIC}{} {}", T::FORMAT.name, T::FORMAT.version)?;
         for (id, found) in &self.programs {
             writeln!(out, "P {id}")?;
-            for image in found.images() {
-                writeln!(out, "I {}", one_line(image))?;
+            for image in found.images().iter().map(|image| one_line(image)).collect::<BTreeSet<_>>() {
+                writeln!(out, "I {image}")?;
             }
             found.save_items(out)?;
         }
@@ -141,7 +141,7 @@ impl<T: Save> Programs<T> {
                     before.replace(next).into_iter().for_each(|program| programs.end(program));
                 }),
                 ("I", Some(program)) => {
-                    program.images.insert(rest.to_owned());
+                    program.images.insert(one_line(rest));
                     Ok(())
                 }
                 (_, Some(program)) => program.reader.line(item, fields),
