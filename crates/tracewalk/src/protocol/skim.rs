@@ -31,93 +31,118 @@ pub(super) struct Plain {
 }
 
 /// How many bytes at the start of `input` are whole plain packets, and how many packets they are. `reserved` answers with
-/// bit 7 of each byte of a word that is no packet although it is even and has bit 7 set.
+/// the bytes that are no packets although they are even and have bit 7 set.
+///
+/// What a byte is depends on few bytes in front of it. So each block looks at the last ones of the block before once more,
+/// instead of beginning where a packet does: no block waits for what another one finds, and several are in work at once.
 #[inline]
-pub(super) fn skim(input: &[u8], plain: Plain, reserved: impl Fn(u64) -> u64) -> (usize, u64) {
+pub(super) fn skim(input: &[u8], plain: Plain, reserved: impl Fn(&Planes) -> u64) -> (usize, u64) {
+    /// A branch address, its exception information, and a header in front of it.
+    const CONTEXT: usize = 8;
     let (mut bytes, mut packets) = (0, 0);
-    while let Some(block) = input.get(bytes..).and_then(<[u8]>::first_chunk::<64>) {
-        let (ends, stopped) = ends(block, plain, &reserved);
-        bytes += 64 - ends.leading_zeros() as usize;
+    let (mut at, mut news) = (0, u64::MAX);
+    while let Some(block) = input.get(at..).and_then(<[u8]>::first_chunk::<64>) {
+        let (ends, stops) = ends(&Planes::of(block), plain, &reserved);
+        let first_stop = stops & news & (stops & news).wrapping_neg();
+        let ends = ends & news & first_stop.wrapping_sub(1);
         packets += u64::from(ends.count_ones());
-        if stopped || ends == 0 {
+        if ends != 0 {
+            bytes = at + 64 - ends.leading_zeros() as usize;
+        }
+        if first_stop != 0 {
             break;
         }
+        at += 64 - CONTEXT;
+        news = u64::MAX << CONTEXT;
     }
     (bytes, packets)
 }
 
-/// Where packets end, up to where something else stands, and whether something does.
+/// Which bytes packets end with, and which ones are something else; behind the first of these nothing counts.
 #[inline(always)]
-fn ends(block: &[u8; 64], plain: Plain, reserved: impl Fn(u64) -> u64) -> (u64, bool) {
-    let more = all(block, |word| word);
-    let odd = all(block, |word| word << 7);
-    let bit_6 = all(block, |word| word << 1);
+fn ends(planes: &Planes, plain: Plain, reserved: impl Fn(&Planes) -> u64) -> (u64, u64) {
+    let [odd, .., bit_6, more] = planes.0;
     let alone = !more;
+    // From the first of these on, as long as there are more, and the byte behind: an addition carries through.
+    let reached = |from: u64| from.wrapping_add(more) ^ more | from;
+    let address = reached(odd & more);
+    let (branch, last) = (address & more, address & alone);
     // An address has five bytes at most, of which four say that there are more.
-    let spread = |from: u64| (0..3).fold(from, |all, _| all | all << 1 & more);
-    let branch = spread(odd & more);
-    let start = branch & !(branch << 1);
-    let first_four = start | start << 1 | start << 2 | start << 3;
-    let last = branch << 1 & alone;
-    let fifth = last & (branch & branch << 1 & branch << 2 & branch << 3) << 1;
+    let two = branch & branch << 1;
+    let behind_four = (two & two << 2) << 1;
+    let fifth = last & behind_four;
     let announcing = last & bit_6 & if plain.announces == Announces::AsTheFifth { fifth } else { last };
     let information = announcing << 1;
     let header = alone & !last & !information;
-    let short = header & odd;
     let p_header = more & !branch;
-    let mut stops = (branch << 1 & more | branch) & !first_four | information & more;
-    let mut ends = p_header | short | last & !announcing | information;
-    // What follows is asked only where it matters: most blocks have not all of it.
+    let mut stops = (behind_four | information) & more;
+    let mut ends = p_header | header & odd | last & !announcing | information;
     let mut unusual = header & !odd;
-    if let Some(single) = plain.single.filter(|_| unusual != 0) {
-        let single = unusual & all(block, |word| equal(word, single));
+    if let Some(single) = plain.single {
+        let single = unusual & planes.equal(single);
         ends |= single;
         unusual &= !single;
     }
-    if let Some(prefix) = plain.prefix.filter(|_| unusual != 0) {
-        let prefix = unusual & all(block, |word| equal(word, prefix));
+    if let Some(prefix) = plain.prefix {
+        let prefix = unusual & planes.equal(prefix);
         unusual &= !prefix;
         // An address of less than five bytes has no exception information there.
-        let behind = spread(prefix << 1 & more) << 1 & last & !fifth;
+        let behind = reached(prefix << 1 & more) & last & !fifth;
         stops |= prefix << 1 & !odd | behind & bit_6;
     }
-    stops |= unusual;
-    if fifth != 0 {
-        // Bits 5 to 3 say which instruction set it is; without any of them none.
-        stops |= fifth & all(block, |word| !(word << 2 | word << 3 | word << 4));
+    if let Some(bits) = plain.reserved_information {
+        stops |= information & planes.any(bits);
     }
-    if let Some(bit) = plain.reserved_information.filter(|_| information != 0) {
-        stops |= information & all(block, |word| !equal(word & LOW_BITS.wrapping_mul(u64::from(bit)), 0));
-    }
-    if p_header != 0 {
-        stops |= p_header & all(block, reserved);
-    }
-    let first_stop = stops & stops.wrapping_neg();
-    (ends & first_stop.wrapping_sub(1), stops != 0)
+    // In a fifth byte bits 5 to 3 say which instruction set it is; without any of them none.
+    stops |= unusual | fifth & !planes.any(0b0011_1000) | p_header & reserved(planes);
+    (ends, stops)
 }
 
-const LOW_BITS: u64 = 0x0101_0101_0101_0101;
-const HIGH_BITS: u64 = LOW_BITS << 7;
+/// 64 bytes, as eight words: word n has bit n of each byte, the first byte's lowest.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Planes([u64; 8]);
 
-/// One bit for each byte of the block: bit 7 of what `class` makes of it, eight bytes at a time.
-#[inline(always)]
-fn all(block: &[u8; 64], class: impl Fn(u64) -> u64) -> u64 {
-    let words = block.as_chunks().0.iter().zip((0..).step_by(8));
-    words.fold(0, |all, (word, place)| all | gather(class(u64::from_le_bytes(*word))) << place)
-}
+impl Planes {
+    /// Transposes the bytes of the words, so that neighbours come to lie in different words at the same place, and then the
+    /// bits of the bytes that lie there.
+    #[inline(always)]
+    fn of(block: &[u8; 64]) -> Self {
+        let mut words = [0; 8];
+        for (word, bytes) in words.iter_mut().zip(block.as_chunks().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        for (apart, shift, mask) in [
+            (4, 32, 0x0000_0000_ffff_ffff),
+            (2, 16, 0x0000_ffff_0000_ffff),
+            (1, 8, 0x00ff_00ff_00ff_00ff),
+            (4, 4, 0x0f0f_0f0f_0f0f_0f0f),
+            (2, 2, 0x3333_3333_3333_3333),
+            (1, 1, 0x5555_5555_5555_5555),
+        ] {
+            for pair in words.chunks_exact_mut(2 * apart) {
+                let (low, high) = pair.split_at_mut(apart);
+                for (low, high) in low.iter_mut().zip(high) {
+                    let differs = (*low >> shift ^ *high) & mask;
+                    *high ^= differs;
+                    *low ^= differs << shift;
+                }
+            }
+        }
+        Self(words)
+    }
 
-/// Bit 7 of byte n becomes bit n: each product with a power of two puts one of them in its place, and no two of all the
-/// products meet.
-#[inline(always)]
-const fn gather(word: u64) -> u64 {
-    (word & HIGH_BITS).wrapping_mul(0x0002_0408_1020_4081) >> 56
-}
+    /// The bytes that are `byte`.
+    #[inline(always)]
+    fn equal(&self, byte: u8) -> u64 {
+        let same = |bit: usize| if byte >> bit & 1 == 1 { self.0[bit] } else { !self.0[bit] };
+        (0..8).fold(u64::MAX, |all, bit| all & same(bit))
+    }
 
-/// Bit 7 of each byte that is `byte`.
-#[inline(always)]
-const fn equal(word: u64, byte: u8) -> u64 {
-    let differs = word ^ LOW_BITS.wrapping_mul(byte as u64);
-    !((differs & !HIGH_BITS).wrapping_add(!HIGH_BITS) | differs) & HIGH_BITS
+    /// The bytes that have one of these bits.
+    #[inline(always)]
+    pub(super) fn any(&self, bits: u8) -> u64 {
+        (0..8).filter(|bit| bits >> bit & 1 == 1).fold(0, |any, bit| any | self.0[bit])
+    }
 }
 
 #[cfg(test)]
@@ -135,9 +160,25 @@ mod tests {
             announces: Announces::BehindTheFirst,
             reserved_information: None,
         };
-        let (ends, stopped) = ends(&block, plain, |_| 0);
+        let (ends, stops) = ends(&Planes::of(&block), plain, |_| 0);
         assert_eq!(ends & 0x3ff, 0b10_1100_1011);
         assert_eq!(ends >> 10, u64::MAX >> 10);
-        assert!(!stopped);
+        assert_eq!(stops, 0);
+    }
+
+    #[test]
+    fn planes_are_the_bits_of_the_bytes() {
+        let mut byte = 0x5a_u8;
+        let block = [(); 64].map(|()| {
+            byte = byte.wrapping_mul(37).wrapping_add(91);
+            byte
+        });
+        let planes = Planes::of(&block);
+        for (n, byte) in block.iter().enumerate() {
+            let bits = planes.0.iter().rev().fold(0, |bits, plane| bits << 1 | plane >> n & 1);
+            assert_eq!(bits, u64::from(*byte));
+            assert_eq!(planes.equal(*byte) >> n & 1, 1);
+        }
+        assert_eq!(planes.any(0x81), planes.0[0] | planes.0[7]);
     }
 }

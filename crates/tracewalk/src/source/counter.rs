@@ -25,7 +25,8 @@ impl PacketCounter {
         Self { chain: PacketStream::new(config).0, counts: PacketCounts::default() }
     }
 
-    /// Takes the next bytes; calls `malformed` with each stretch that is no packet.
+    /// Takes the next bytes; calls `malformed` with each stretch that is no packet. What was found in an address depends on
+    /// packets that were passed over, and may be another value than a [`PacketStream`] finds.
     pub fn push(&mut self, bytes: &[u8], malformed: &mut impl FnMut(Malformation, Span)) {
         let taker = &mut Counting { counts: &mut self.counts, malformed };
         match &mut self.chain {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::flow::{Passage, PassageId};
-use crate::protocol::Registers;
+use crate::protocol::{Malformation, Registers};
 use crate::span::StreamOffset;
 
 const BASE: u32 = 0x1000;
@@ -153,7 +153,7 @@ proptest! {
             PacketItem::Packet(_) => expected.0.packets += 1,
             PacketItem::Malformed(reason) => {
                 expected.0.malformed += 1;
-                expected.1.push((reason, span));
+                expected.1.push((without_value(reason), span));
             }
             PacketItem::Unsynchronised => {}
         };
@@ -161,10 +161,20 @@ proptest! {
         stream.finish(&mut count);
         let mut counter = PacketCounter::new(&config);
         let mut malformed = Vec::new();
-        let mut note = |reason, span| malformed.push((reason, span));
+        let mut note = |reason, span| malformed.push((without_value(reason), span));
         bytes.chunks(size).for_each(|piece| counter.push(piece, &mut note));
         counter.finish(&mut note);
         prop_assert_eq!((counter.counts(), malformed), expected);
+    }
+}
+
+/// An address depends on packets in front of it, which are passed over where packets are only counted.
+fn without_value(reason: Malformation) -> Malformation {
+    match reason {
+        Malformation::ReservedValue { packet, field, expected, .. } => {
+            Malformation::ReservedValue { packet, field, found: 0, expected }
+        }
+        other => other,
     }
 }
 
@@ -179,14 +189,14 @@ impl TakeElements for ByNumber {
     fn element(&mut self, _: Element) {}
 
     fn passage(&mut self, passage: Passage<'_>) {
-        if passage.elements.is_empty() {
+        if passage.relative().is_empty() {
             return;
         }
         if let Some(known) = self.known.get(&passage.id()) {
-            assert_eq!(known, passage.elements);
+            assert_eq!(known, passage.relative());
             self.repeated += 1;
         } else {
-            self.known.insert(passage.id(), passage.elements.to_vec());
+            self.known.insert(passage.id(), passage.relative().to_vec());
         }
     }
 }

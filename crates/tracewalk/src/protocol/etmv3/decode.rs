@@ -103,10 +103,12 @@ impl Decode for Decoder {
         };
         // Format 2 has bit 1, and bits 6 to 4 clear; with cycle accuracy so has format 4, but bit 4, and bit 3 clear.
         if self.config.cycle_accurate {
-            let others = |word| word << 1 | word << 2 | word << 3 & word << 4;
-            return skim::skim(input, plain, |word| word << 6 & others(word));
+            return skim::skim(input, plain, |bytes| {
+                let others = bytes.any(0b0110_0000) | bytes.any(0b0001_0000) & bytes.any(0b0000_1000);
+                bytes.any(0b0000_0010) & others
+            });
         }
-        skim::skim(input, plain, |word| word << 6 & (word << 1 | word << 2 | word << 3))
+        skim::skim(input, plain, |bytes| bytes.any(0b0000_0010) & bytes.any(0b0111_0000))
     }
 
     fn truncated(&self, input: &[u8]) -> Malformation {

@@ -270,7 +270,7 @@ impl Decode for Decoder {
             return skim_with_cycles(input);
         }
         // 1000000x: the bit that says how many atoms there are is nowhere.
-        skim::skim(input, PLAIN, |word| !(word << 1 | word << 2 | word << 3 | word << 4 | word << 5))
+        skim::skim(input, PLAIN, |bytes| !bytes.any(0b0111_1100))
     }
 
     fn truncated(&self, input: &[u8]) -> Malformation {
