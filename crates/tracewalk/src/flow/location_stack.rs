@@ -200,7 +200,7 @@ impl LocationStack {
     }
 
     /// Whether the exchange takes the entries that this stack has.
-    #[inline]
+    #[inline(always)]
     pub(super) fn allows(&self, exchange: &Exchange) -> bool {
         let Few { entries, count } = &exchange.taken;
         let from_newest = entries.iter().take(*count).rev().zip(1..=self.count);
@@ -209,14 +209,24 @@ impl LocationStack {
     }
 
     /// Does what the exchange says, which is [allowed](LocationStack::allows).
-    #[inline]
+    #[inline(always)]
     pub(super) fn apply(&mut self, exchange: &Exchange) {
+        // Of the two stacks of a program one is seldom used.
+        if exchange.rise == 0 && exchange.taken.count == 0 {
+            return;
+        }
         self.rise_to(self.count + exchange.rise);
         // What was pushed and popped in between may have pushed the oldest ones out.
         self.count = self.count.min(DEPTH - exchange.rise) - exchange.taken.count;
         self.top = (self.top + DEPTH - exchange.taken.count) % DEPTH;
         let Few { entries, count } = &exchange.given;
-        entries.iter().take(*count).for_each(|&location| self.push(location));
+        for &location in entries.iter().take(*count) {
+            if let Some(entry) = self.entries.get_mut(self.top) {
+                *entry = location;
+            }
+            self.top = (self.top + 1) % DEPTH;
+        }
+        self.count += count;
     }
 }
 

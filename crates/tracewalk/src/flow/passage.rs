@@ -29,10 +29,15 @@ impl<F: FnMut(Element)> TakeElements for F {
 #[derive(Clone, Copy, Debug)]
 pub struct Passage<'a> {
     pub(crate) id: PassageId,
-    /// Their spans count from `origin`.
-    pub(crate) elements: &'a [Element],
+    /// The elements of all passages. Spans in them count from `origin`.
+    pub(crate) all: &'a [Element],
+    /// Which of them are these. Who only counts does not come to look.
+    pub(crate) first: u32,
+    pub(crate) count: u8,
     pub(crate) origin: StreamOffset,
     pub(crate) totals: Totals,
+    /// Where the last one with bytes of its own begins, where nothing was waited for.
+    pub(crate) last: Option<StreamOffset>,
     /// What was waited for before it. The passage's first event of cycles tells these as well, and has no span where all that
     /// it tells was waited for; spans in front of the passage count from in front of these packets.
     pub(crate) waited: Option<Waited>,
@@ -86,7 +91,7 @@ impl<'a> Passage<'a> {
     pub fn elements(&self) -> impl Iterator<Item = Element> + 'a {
         let (origin, mut untold) = (self.origin, self.waited);
         let before = self.before();
-        self.elements.iter().map(move |element| {
+        self.relative().iter().map(move |element| {
             let placed = element.placed_behind(if is_in_front(element) { before } else { origin });
             match (untold, placed) {
                 (Some(waited), Element::Event(Event { kind: EventKind::Cycles(cycles), span })) => {
@@ -105,19 +110,26 @@ impl<'a> Passage<'a> {
         StreamOffset(self.origin.0 - self.waited.map_or(0, |waited| waited.bytes))
     }
 
-    /// The span of the last one that has bytes of its own.
+    /// The same, their spans told from the origin on.
+    #[inline]
+    pub(crate) fn relative(&self) -> &'a [Element] {
+        let first = self.first as usize;
+        self.all.get(first..first + usize::from(self.count)).unwrap_or_default()
+    }
+
+    /// Where the last one that has bytes of its own begins.
     #[inline]
     #[must_use]
-    pub fn last_span(&self) -> Option<Span> {
+    pub fn last_start(&self) -> Option<StreamOffset> {
+        let Some(waited) = self.waited else { return self.last };
         let tells =
             |element: &Element| matches!(element, Element::Event(Event { kind: EventKind::Cycles(_), .. }));
-        let waited = self.waited.map(|waited| waited.span);
-        self.elements.iter().rev().find_map(|element| {
+        self.relative().iter().rev().find_map(|element| {
             if has_span(element) {
                 let from = if is_in_front(element) { self.before() } else { self.origin };
-                Some(element.span().placed_behind(from))
+                Some(element.span().placed_behind(from).start)
             } else {
-                waited.filter(|_| tells(element))
+                tells(element).then_some(waited.span.start)
             }
         })
     }

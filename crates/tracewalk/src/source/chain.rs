@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::directive::Directive;
 use crate::flow::passage::Waited;
 use crate::flow::state::State as FlowState;
-use crate::flow::{Element, Event, EventKind, Flow, Passage, TakeElements};
+use crate::flow::{Element, Event, EventKind, Flow, TakeElements};
 use crate::program::Program;
 use crate::protocol::resume::{Resume, Waits, Windows};
 use crate::protocol::{Emit, Item, Lower, Packets, TakeItem};
@@ -194,13 +194,7 @@ where
                 flow.apply(exchanges);
             }
             let waited = waits.take().map(|Waits { cycles, span }| Waited { cycles, span, bytes: skipped });
-            sink.passage(Passage {
-                id: self.memo.id_of(entry),
-                elements: self.memo.elements_of(entry),
-                origin: StreamOffset(position),
-                totals: entry.totals(),
-                waited,
-            });
+            sink.passage(self.memo.passage(entry, StreamOffset(position), waited));
             packets += u64::from(entry.packets);
             state = entry.next;
             skipped = 0;

@@ -18,8 +18,10 @@
 use alloc::vec::Vec;
 use core::hash::Hash;
 
+use crate::flow::passage::Waited;
 use crate::flow::state::Exchanges;
-use crate::flow::{Element, PassageId, Totals};
+use crate::flow::{Element, Passage, PassageId, Totals};
+use crate::span::StreamOffset;
 
 use super::intern::Interned;
 
@@ -62,6 +64,9 @@ pub(super) struct Entry {
     blocks: u8,
     gaps: u8,
     pub(super) packets: u8,
+    /// How far behind the window's start the last element with bytes of its own begins; `NOWHERE` without one. Whoever
+    /// only counts need not look at the elements for it, which are seldom in the cache.
+    last: i16,
 }
 
 /// What a window was found to mean.
@@ -143,19 +148,23 @@ impl<S: Eq + Hash> Memo<S> {
     /// What is known of a window; `allows` says whether the stacks allow what it does to them.
     #[inline(always)]
     pub(super) fn find(&self, key: Key, allows: impl Fn(&Exchanges) -> bool) -> Option<&Entry> {
-        let fits = |entry: &Entry| entry.key() == key && self.exchanges_of(entry).is_none_or(&allows);
         let first = self.table.get(key.slot(self.table.len()))?;
-        if fits(first) { Some(first) } else { self.find_behind(first, key, &fits) }
+        if first.key() == key && self.exchanges_of(first).is_none_or(&allows) {
+            Some(first)
+        } else {
+            self.find_behind(first, key, &allows)
+        }
     }
 
     /// The same, in the other slots.
     #[inline(never)]
-    fn find_behind(&self, first: &Entry, key: Key, fits: &impl Fn(&Entry) -> bool) -> Option<&Entry> {
+    fn find_behind(&self, first: &Entry, key: Key, allows: &impl Fn(&Exchanges) -> bool) -> Option<&Entry> {
         if first.is_free() {
             return None;
         }
+        let fits = |entry: &&Entry| entry.key() == key && self.exchanges_of(entry).is_none_or(allows);
         let others = key.slots(self.table.len()).skip(1).map_while(|slot| self.table.get(slot));
-        { others }.take_while(|entry| !entry.is_free()).find(|entry| fits(entry))
+        { others }.take_while(|entry| !entry.is_free()).find(fits)
     }
 
     /// What it does to the stacks; `None` for nothing.
@@ -164,17 +173,20 @@ impl<S: Eq + Hash> Memo<S> {
         if entry.exchanges == 0 { None } else { self.exchanges.get(u32::from(entry.exchanges)) }
     }
 
-    /// Names its elements: no others are kept where they are before all is forgotten.
+    /// The elements that came, for a window that starts at `origin`.
     #[inline]
-    pub(super) fn id_of(&self, entry: &Entry) -> PassageId {
-        PassageId(u64::from(self.generation) << 32 | u64::from(entry.first_element))
-    }
-
-    /// The elements that came.
-    #[inline]
-    pub(super) fn elements_of(&self, entry: &Entry) -> &[Element] {
-        let first = entry.first_element as usize;
-        self.elements.get(first..first + usize::from(entry.elements)).unwrap_or_default()
+    pub(super) fn passage(&self, entry: &Entry, origin: StreamOffset, waited: Option<Waited>) -> Passage<'_> {
+        Passage {
+            // No others are kept where they are before all is forgotten.
+            id: PassageId(u64::from(self.generation) << 32 | u64::from(entry.first_element)),
+            all: &self.elements,
+            first: entry.first_element,
+            count: entry.elements,
+            origin,
+            totals: entry.totals(),
+            last: entry.last(origin),
+            waited,
+        }
     }
 
     /// Remembers what a window means. Nothing is done where there is no room.
@@ -212,6 +224,12 @@ impl<S: Eq + Hash> Memo<S> {
             blocks: u8::try_from(blocks).ok()?,
             gaps: u8::try_from(gaps).ok()?,
             packets: meaning.packets,
+            last: match meaning.elements.iter().rev().map(Element::span).find(|span| span.start != span.end) {
+                Some(span) => {
+                    i16::try_from(span.start.0.cast_signed()).ok().filter(|&last| last != Entry::NOWHERE)?
+                }
+                None => Entry::NOWHERE,
+            },
         })
     }
 
@@ -243,7 +261,10 @@ impl Entry {
         blocks: 0,
         gaps: 0,
         packets: 0,
+        last: Self::NOWHERE,
     };
+
+    const NOWHERE: i16 = i16::MIN;
 
     #[inline]
     const fn is_free(&self) -> bool {
@@ -255,9 +276,15 @@ impl Entry {
         Key { word: self.word, state: self.state }
     }
 
+    /// Where the last of its elements that has bytes of its own begins, for a window that starts at `origin`.
+    #[inline]
+    fn last(&self, origin: StreamOffset) -> Option<StreamOffset> {
+        (self.last != Self::NOWHERE).then(|| StreamOffset(origin.0.wrapping_add_signed(self.last.into())))
+    }
+
     /// How much there is in its elements.
     #[inline]
-    pub(super) fn totals(&self) -> Totals {
+    fn totals(&self) -> Totals {
         Totals { blocks: u32::from(self.blocks), instructions: self.instructions, gaps: u32::from(self.gaps) }
     }
 }

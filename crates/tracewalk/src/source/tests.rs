@@ -287,20 +287,27 @@ fn the_beginning_of_a_packet_can_be_forgotten() {
 }
 
 #[test]
-fn a_passages_last_span_is_that_of_the_last_element_with_bytes() {
-    use crate::flow::{Event, EventKind, Totals};
+fn a_passages_last_place_is_that_of_the_last_element_with_bytes() {
+    use super::memo::{Key, Meaning, Memo};
+    use crate::flow::state::Exchanges;
+    use crate::flow::{Event, EventKind};
     let event = |at, bytes| {
         let span = Span::new(StreamOffset(at), bytes);
         Element::Event(Event { kind: EventKind::Trigger, span })
     };
     let elements = [event(2, 3), event(5, 0)];
-    let of = |elements| {
-        let totals = Totals::of(elements);
-        let origin = StreamOffset(100);
-        Passage { id: PassageId(0), elements, origin, totals, waited: None }.last_span()
+    let mut memo = Memo::new();
+    let state = memo.number(1);
+    let mut of = |word, elements| {
+        let key = Key { word, state };
+        memo.insert(key, &Meaning { next: state, exchanges: Exchanges::default(), elements, packets: 1 });
+        memo.passage(memo.find(key, |_| true).unwrap(), StreamOffset(100), None).last_start()
     };
-    assert_eq!(of(&elements), Some(Span::new(StreamOffset(102), 3)));
-    assert_eq!(of(&elements[1..]), None);
+    assert_eq!(of(0x84, &elements[..]), Some(StreamOffset(102)));
+    assert_eq!(of(0x88, &elements[1..]), None);
+    // It may have begun in front of the window.
+    let earlier = event(97, 4).relative_to(StreamOffset(100));
+    assert_eq!(of(0x8c, &[earlier]), Some(StreamOffset(97)));
 }
 
 #[test]
@@ -321,9 +328,12 @@ fn a_passage_tells_what_was_waited_for_before_it() {
     let waited = Waited { cycles: 20, span: Span::new(StreamOffset(99), 1), bytes: 3 };
     let of = |elements| Passage {
         id: PassageId(0),
-        elements,
+        all: elements,
+        first: 0,
+        count: u8::try_from(elements.len()).unwrap(),
         origin: StreamOffset(100),
         totals: Totals::of(elements),
+        last: None,
         waited: Some(waited),
     };
     let told = of(&elements).elements().collect::<Vec<_>>();
@@ -333,7 +343,7 @@ fn a_passage_tells_what_was_waited_for_before_it() {
         event(EventKind::Cycles(3), 101, 1),
     ];
     assert_eq!(told, expected);
-    assert_eq!(of(&elements).last_span(), Some(Span::new(StreamOffset(101), 1)));
-    assert_eq!(of(&elements[..2]).last_span(), Some(Span::new(StreamOffset(99), 1)));
-    assert_eq!(of(&elements[..1]).last_span(), Some(Span::new(StreamOffset(96), 1)));
+    assert_eq!(of(&elements).last_start(), Some(StreamOffset(101)));
+    assert_eq!(of(&elements[..2]).last_start(), Some(StreamOffset(99)));
+    assert_eq!(of(&elements[..1]).last_start(), Some(StreamOffset(96)));
 }

@@ -9,6 +9,8 @@ use super::{Context, Contexts, InContext};
 pub struct ContextsPart {
     /// In the order of the trace; never none.
     stretches: Vec<Stretch>,
+    /// The instructions of the last one. They are counted often.
+    instructions: u64,
 }
 
 /// What ran from one change of the context to the next.
@@ -23,7 +25,7 @@ struct Stretch {
 
 impl Default for ContextsPart {
     fn default() -> Self {
-        Self { stretches: vec![Stretch::default()] }
+        Self { stretches: vec![Stretch::default()], instructions: 0 }
     }
 }
 
@@ -54,23 +56,31 @@ impl ContextsPart {
 
     /// So many instructions ran in the context that came last.
     #[inline]
-    pub fn instructions(&mut self, count: u64) {
-        if let Some(last) = self.stretches.last_mut() {
-            last.counts.instructions += count;
-        }
+    pub const fn instructions(&mut self, count: u64) {
+        self.instructions += count;
     }
 
     fn change(&mut self, context: Option<Context>) {
-        if self.stretches.last().is_none_or(|last| last.context != context) {
+        if let Some(last) = self.stretches.last_mut().filter(|last| last.context != context) {
+            last.counts.instructions = std::mem::take(&mut self.instructions);
             self.stretches.push(Stretch { context, ..Stretch::default() });
         }
+    }
+
+    fn stretches(&self) -> impl Iterator<Item = Stretch> {
+        let mut stretches = self.stretches.iter().copied();
+        let last = stretches.next_back();
+        stretches.chain(last.map(|last| {
+            let counts = InContext { instructions: self.instructions, ..last.counts };
+            Stretch { counts, ..last }
+        }))
     }
 }
 
 impl Contexts {
     /// Adds what was counted in the next part of the trace.
     pub fn add_part(&mut self, part: &ContextsPart) {
-        for Stretch { context, counts, contradicted } in &part.stretches {
+        for Stretch { context, counts, contradicted } in part.stretches() {
             if let Some(context) = context.filter(|context| *context != self.now) {
                 self.now = context;
                 match self.here() {
@@ -85,7 +95,7 @@ impl Contexts {
                 here.no_code += counts.no_code;
                 here.first_without_code = here.first_without_code.or(counts.first_without_code);
             }
-            if *contradicted {
+            if contradicted {
                 self.contradicted = self.contradicted.or(Some(self.now));
             }
         }
