@@ -9,7 +9,7 @@ use tracewalk_input::capture::dump::MemoryDump;
 use tracewalk_input::capture::wire::{self, Recording, Role, Wire, WireOptions};
 use tracewalk_input::capture::{Capture, CaptureError};
 use tracewalk_input::image::{Image, ImageKind, Memory};
-use tracewalk_input::symbols::Symbols;
+use tracewalk_input::symbols::{Symbols, VectorTable};
 use tracewalk_report::analysis::clock::Unit;
 use tracewalk_report::analysis::coverage::{ProgramCoverage, Tracefile};
 use tracewalk_report::analysis::interrupts::ProgramActivities;
@@ -38,7 +38,7 @@ pub fn elf(data: &[u8]) {
     }
     let symbols = Symbols::of(&memory);
     symbols.notes().iter().for_each(|note| is_sentence(&note.problem));
-    let _ = symbols.vector_table(&memory.program, symbols.profile());
+    let _ = VectorTable::of(&memory, symbols.profile());
     let mut lines = symbols.source_lines();
     for region in memory.program.regions().iter().take(4) {
         let bytes = u32::try_from(region.bytes().len()).unwrap_or(u32::MAX);

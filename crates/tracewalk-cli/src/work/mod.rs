@@ -23,7 +23,7 @@ use tracewalk_input::capture::{Buffer, Capture, Protocol, SourceDescription};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::{Image, ImageError, ImageKind, ImageLoader, ImageRequest, Memory, VisibleImage};
 use tracewalk_input::svd::InterruptNames;
-use tracewalk_input::symbols::Symbols;
+use tracewalk_input::symbols::VectorTable;
 use tracewalk_input::{Origin, Stated};
 use tracewalk_report::analysis::Context;
 use tracewalk_report::drive::{Input, Progress};
@@ -251,8 +251,8 @@ impl Work {
             dump.add_code(&mut memory, None);
         }
         let everywhere = memory.seen_in(ViewId::default(), Scope::EVERYWHERE);
-        let table = Symbols::of(&everywhere).vector_table(&everywhere.program, profile);
-        if let Some(table) = self.vector_table.or(table.map(|table| table.address)) {
+        let found = || VectorTable::of(&everywhere, profile).map(|table| table.address);
+        if let Some(table) = self.vector_table.or_else(found) {
             memory.program.set_vector_table(table);
         }
         Ok(memory)

@@ -8,7 +8,7 @@ use crate::cpu::Profile;
 use crate::file::FileProblem;
 use crate::fixtures::{ALLOC, ARM_ATTRIBUTES, EXECUTE, Elf, TemporaryDirectory, WRITE, corpus};
 use crate::origin::Origin;
-use crate::symbols::Symbols;
+use crate::symbols::{Symbols, VectorTable};
 
 fn read(bytes: &[u8]) -> Result<Image, ImageError> {
     Image::from_bytes("app.elf".as_ref(), &ImageKind::Elf, bytes.to_vec())
@@ -295,7 +295,7 @@ proptest! {
             for function in symbols.functions().iter().take(8) {
                 symbols.source_lines().lines_for(function.start);
             }
-            let _ = symbols.vector_table(&memory.program, None);
+            let _ = VectorTable::of(&memory, None);
         }
     }
 }

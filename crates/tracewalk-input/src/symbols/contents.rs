@@ -31,7 +31,7 @@ struct Stretch {
 }
 
 impl Contents {
-    pub(super) fn of(tables: &[Table]) -> Self {
+    pub(super) fn of(tables: &[Table<'_>]) -> Self {
         let mut stretches = Vec::new();
         for table in tables {
             let mut marks = Vec::new();

@@ -84,7 +84,10 @@ pub(super) fn load(image: &Image, code_at_zero: bool) -> Result<Option<Context<R
 /// The bytes of a debugging section, uncompressed; none where there is no such section.
 fn section(file: &ElfFile32<'_, object::LittleEndian>, id: SectionId) -> Result<Section, String> {
     let reader = |bytes: &[u8]| EndianArcSlice::new(Arc::from(bytes), LittleEndian);
-    let Some(section) = file.section_by_name(id.name()) else { return Ok(reader(&[])) };
+    // Where variables are is a large part of it, and nobody asks.
+    let is_wanted = !matches!(id, SectionId::DebugLoc | SectionId::DebugLocLists);
+    let section = file.section_by_name(id.name()).filter(|_| is_wanted);
+    let Some(section) = section else { return Ok(reader(&[])) };
     let compressed = section.compressed_data().map_err(|error| error.to_string())?;
     let most = (compressed.data.len() as u64).saturating_mul(MOST_EXPANSION);
     if compressed.uncompressed_size > most {

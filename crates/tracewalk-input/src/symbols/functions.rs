@@ -71,7 +71,7 @@ struct Extent {
 const LONGEST_GUESS: u64 = 0x1_0000;
 
 impl Functions {
-    pub(super) fn of(tables: &[Table], contents: &Contents) -> Self {
+    pub(super) fn of(tables: &[Table<'_>], contents: &Contents) -> Self {
         let mut starts = BTreeMap::new();
         for table in tables {
             for symbol in &table.symbols {
@@ -107,14 +107,14 @@ struct Found<'a> {
     /// The end of the section.
     limit: u64,
     thumb: bool,
-    symbols: Vec<&'a Symbol>,
+    symbols: Vec<&'a Symbol<'a>>,
 }
 
 /// Takes a symbol that may be a function to the others at its address.
 fn collect<'a>(
     starts: &mut BTreeMap<u32, Found<'a>>,
-    table: &Table,
-    symbol: &'a Symbol,
+    table: &Table<'_>,
+    symbol: &'a Symbol<'a>,
     contents: &Contents,
 ) {
     let section = table.section_of(symbol);
@@ -168,7 +168,7 @@ impl Found<'_> {
     fn finish(mut self, start: u32, next: u64, contents: &Contents) -> Function {
         // The name that other files use comes first; among equals the order has to be the same for every run.
         self.symbols.sort_by(|a, b| {
-            let rank = |symbol: &Symbol| (symbol.binding, symbol.size == 0);
+            let rank = |symbol: &Symbol<'_>| (symbol.binding, symbol.size == 0);
             rank(a).cmp(&rank(b)).then_with(|| a.name.cmp(&b.name))
         });
         self.symbols.dedup_by(|a, b| a.name == b.name);
@@ -177,7 +177,7 @@ impl Found<'_> {
             0 => next.min(self.limit).max(from),
             size => (from + u64::from(size)).min(1 << 32),
         };
-        let mut names = self.symbols.iter().map(|symbol| symbol.name.clone());
+        let mut names = self.symbols.iter().map(|symbol| symbol.name.clone().into_owned());
         let symbol = names.next().unwrap_or_default();
         let isa = match contents.at(Address(start)) {
             Some(Content::Code(isa)) => Some(isa),
@@ -233,6 +233,10 @@ const LONGEST_DEMANGLED: usize = 16 * 1024;
 /// The name as it is written in the program: Rust's and C++'s names are demangled.
 pub(super) fn demangle(symbol: &str) -> String {
     if symbol.len() > LONGEST_MANGLED {
+        return symbol.to_owned();
+    }
+    // Most names are plain, and two demanglers take their time to find out.
+    if !symbol.trim_start_matches('_').starts_with(['Z', 'R']) {
         return symbol.to_owned();
     }
     let demangled = if let Ok(rust) = rustc_demangle::try_demangle(symbol) {

@@ -1,7 +1,7 @@
 //! Symbols: what the addresses of a program are called.
 //!
 //! [`Symbols`] is made once from a core's [`Memory`] and then only read, by as many threads as there are: functions by
-//! address, the instruction set at an address, the vector table. [`SourceLines`] finds files, lines and inlined functions
+//! address, the instruction set at an address. [`VectorTable`] is what an M-profile program has. [`SourceLines`] finds files, lines and inlined functions
 //! in the debugging information; it keeps what it found, so each thread has its own.
 //!
 //! Nothing here decides how execution is followed: a symbol table may be wrong or absent, and the trace is not.
@@ -35,7 +35,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tracewalk::ids::{Address, Isa};
-use tracewalk::program::{Program, Scope};
+use tracewalk::program::Scope;
 
 use crate::cpu::Profile;
 use crate::image::{Memory, VisibleImage};
@@ -51,7 +51,6 @@ pub struct Symbols {
     images: Vec<VisibleImage>,
     functions: Arc<functions::Functions>,
     contents: contents::Contents,
-    vector_tables: Vec<VectorTable>,
     profile: Option<Profile>,
     notes: Vec<SymbolNote>,
 }
@@ -71,21 +70,11 @@ impl Symbols {
     #[must_use]
     pub fn of(memory: &Memory) -> Self {
         let mut notes = Vec::new();
-        let mut tables = Vec::new();
-        for VisibleImage { image, scope } in &memory.images {
-            match table::Table::read(image) {
-                Ok(mut table) => {
-                    table.symbols.retain(|symbol| !is_covered(memory, Address(symbol.value & !1), *scope));
-                    tables.push(table);
-                }
-                Err(problem) => notes.push(SymbolNote { file: image.file.clone(), problem }),
-            }
-        }
+        let tables = tables(memory, &mut notes);
         let contents = contents::Contents::of(&tables);
         Self {
             functions: Arc::new(functions::Functions::of(&tables, &contents)),
             contents,
-            vector_tables: vectors::candidates(&tables),
             profile: memory.images.iter().find_map(|visible| visible.image.attributes.profile),
             images: memory.images.clone(),
             notes,
@@ -139,17 +128,6 @@ impl Symbols {
         self.profile
     }
 
-    /// Where the exception vectors of an M-profile program are, by its symbols, its sections, or a guess. `profile` is
-    /// what the capture says about the processor; the images have the last word. Other profiles have no table of
-    /// addresses.
-    #[must_use]
-    pub fn vector_table(&self, program: &Program, profile: Option<Profile>) -> Option<VectorTable> {
-        match self.profile.or(profile) {
-            Some(Profile::M) | None => vectors::choose(&self.vector_tables, program),
-            Some(Profile::A | Profile::R | Profile::Classic) => None,
-        }
-    }
-
     /// A finder of source lines, for one thread.
     #[must_use]
     pub fn source_lines(&self) -> SourceLines {
@@ -164,6 +142,21 @@ impl Symbols {
     pub fn notes(&self) -> &[SymbolNote] {
         &self.notes
     }
+}
+
+/// The symbol tables of the images, without what another image covers.
+fn tables<'memory>(memory: &'memory Memory, notes: &mut Vec<SymbolNote>) -> Vec<table::Table<'memory>> {
+    let mut tables = Vec::new();
+    for VisibleImage { image, scope } in &memory.images {
+        match table::Table::read(image) {
+            Ok(mut table) => {
+                table.symbols.retain(|symbol| !is_covered(memory, Address(symbol.value & !1), *scope));
+                tables.push(table);
+            }
+            Err(problem) => notes.push(SymbolNote { file: image.file.clone(), problem }),
+        }
+    }
+    tables
 }
 
 /// Whether an image of another scope is visible at `address` instead of those of `scope`.

@@ -1,5 +1,7 @@
 //! An ELF file's symbol table, as the other files here need it.
 
+use std::borrow::Cow;
+
 use object::elf::{self, FileHeader32};
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::{LittleEndian, SectionIndex};
@@ -10,15 +12,15 @@ const ENDIAN: LittleEndian = LittleEndian;
 
 /// The symbols and code sections of an image. Empty for raw bytes.
 #[derive(Debug, Default)]
-pub(super) struct Table {
-    pub(super) symbols: Vec<Symbol>,
-    pub(super) sections: Vec<Section>,
+pub(super) struct Table<'data> {
+    pub(super) symbols: Vec<Symbol<'data>>,
+    pub(super) sections: Vec<Section<'data>>,
 }
 
 /// A symbol that is defined in the image.
 #[derive(Debug)]
-pub(super) struct Symbol {
-    pub(super) name: String,
+pub(super) struct Symbol<'data> {
+    pub(super) name: Cow<'data, str>,
     /// The address with the Thumb bit that functions have.
     pub(super) value: u32,
     pub(super) size: u32,
@@ -46,8 +48,8 @@ pub(super) enum Binding {
 
 /// A section.
 #[derive(Debug)]
-pub(super) struct Section {
-    pub(super) name: String,
+pub(super) struct Section<'data> {
+    pub(super) name: Cow<'data, str>,
     pub(super) start: u32,
     /// Behind the last byte, at most 2^32.
     pub(super) end: u64,
@@ -57,14 +59,14 @@ pub(super) struct Section {
     pub(super) code: bool,
 }
 
-impl Table {
+impl<'data> Table<'data> {
     /// Reads the symbol table of an image, or says what is wrong with it.
-    pub(super) fn read(image: &Image) -> Result<Self, String> {
+    pub(super) fn read(image: &'data Image) -> Result<Self, String> {
         let Some(bytes) = image.elf_bytes() else { return Ok(Self::default()) };
         Self::parse(bytes).map_err(|error| format!("its symbols cannot be read: {error}"))
     }
 
-    fn parse(data: &[u8]) -> object::read::Result<Self> {
+    fn parse(data: &'data [u8]) -> object::read::Result<Self> {
         let sections = FileHeader32::<LittleEndian>::parse(data)?.sections(ENDIAN, data)?;
         let mut symbols = sections.symbols(ENDIAN, data, elf::SHT_SYMTAB)?;
         if symbols.is_empty() {
@@ -76,7 +78,7 @@ impl Table {
             let name = sections.section_name(ENDIAN, section).unwrap_or_default();
             let flags = section.sh_flags(ENDIAN);
             table.sections.push(Section {
-                name: String::from_utf8_lossy(name).into_owned(),
+                name: String::from_utf8_lossy(name),
                 start,
                 end: (u64::from(start) + u64::from(section.sh_size(ENDIAN))).min(1 << 32),
                 memory: flags.contains(elf::SHF_ALLOC),
@@ -97,7 +99,7 @@ impl Table {
             let index = symbol.st_shndx(ENDIAN);
             let section = index.index().map(|index| SectionIndex(usize::from(index)).0);
             table.symbols.push(Symbol {
-                name: String::from_utf8_lossy(name).into_owned(),
+                name: String::from_utf8_lossy(name),
                 value: symbol.st_value(ENDIAN),
                 size: symbol.st_size(ENDIAN),
                 kind,
@@ -113,7 +115,7 @@ impl Table {
     }
 
     /// The section of a symbol; `None` for an absolute one.
-    pub(super) fn section_of(&self, symbol: &Symbol) -> Option<&Section> {
+    pub(super) fn section_of(&self, symbol: &Symbol<'_>) -> Option<&Section<'data>> {
         self.sections.get(symbol.section?)
     }
 }

@@ -150,10 +150,7 @@ fn with_vectors(address: u32) -> Elf {
 
 #[test]
 fn the_vector_table_is_found_by_name_or_place() {
-    let find = |elf: &Elf| {
-        let memory = memory_of(elf);
-        Symbols::of(&memory).vector_table(&memory.program, None).map(|table| (table.address.0, table.from))
-    };
+    let find = |elf: &Elf| VectorTable::of(&memory_of(elf), None).map(|table| (table.address.0, table.from));
     let mut elf = with_vectors(0x0800_0000);
     assert_eq!(find(&elf), Some((0x0800_0000, VectorTableFrom::LowestAddress)));
     elf.sections[0].name = ".isr_vector";
@@ -171,9 +168,8 @@ fn the_vector_table_is_found_by_name_or_place() {
 #[test]
 fn an_application_processor_has_no_table_of_addresses() {
     let memory = memory_of(&with_vectors(0));
-    let symbols = Symbols::of(&memory);
-    assert!(symbols.vector_table(&memory.program, Some(Profile::M)).is_some());
-    assert!(symbols.vector_table(&memory.program, Some(Profile::A)).is_none());
+    assert!(VectorTable::of(&memory, Some(Profile::M)).is_some());
+    assert!(VectorTable::of(&memory, Some(Profile::A)).is_none());
 }
 
 /// Debugging information for a function at 8, and for one that the linker removed and put at 0.
@@ -318,7 +314,7 @@ fn lines_and_inlined_functions_are_those_of_binutils() {
         "assembly code, named by its symbol"
     );
     assert_eq!(name_at(&symbols, 0x134), Some("Default_Handler"));
-    assert_eq!(symbols.vector_table(&memory.program, None).map(|table| table.address), Some(Address(0)));
+    assert_eq!(VectorTable::of(&memory, None).map(|table| table.address), Some(Address(0)));
     assert_eq!(symbols.content_at(Address(0xbc)), Some(Content::Data));
 
     let Some(path) = corpus("real/stm32f105/trace_example.elf") else { return };
@@ -328,6 +324,6 @@ fn lines_and_inlined_functions_are_those_of_binutils() {
     assert_eq!(places(&mut lines, 0x0800_02b4), ["bubble_sort trace_example.c:133"]);
     assert_eq!(places(&mut lines, 0x0800_0306), ["TIM2_IRQ trace_example.c:155"]);
     assert_eq!(places(&mut lines, 0x0800_0310), ["TIM2_IRQ trace_example.c:156"]);
-    let table = symbols.vector_table(&memory.program, None);
+    let table = VectorTable::of(&memory, None);
     assert_eq!(table.map(|table| table.address), Some(Address(0x0800_0000)));
 }

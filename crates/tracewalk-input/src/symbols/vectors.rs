@@ -10,6 +10,9 @@ use tracewalk::ids::Address;
 use tracewalk::program::Program;
 
 use super::table::Table;
+use super::tables;
+use crate::cpu::Profile;
+use crate::image::Memory;
 
 /// A vector table, and how it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,16 +85,38 @@ const SECTIONS: [&str; 9] = [
     "RESET",
 ];
 
-/// The tables that names speak for, the most common names first.
-pub(super) fn candidates(tables: &[Table]) -> Vec<VectorTable> {
-    let mut found = Vec::new();
-    for name in SYMBOLS {
-        let symbols = tables.iter().flat_map(|table| &table.symbols).filter(|symbol| symbol.name == name);
-        found.extend(symbols.map(|symbol| VectorTable {
-            address: Address(symbol.value & !1),
-            from: VectorTableFrom::Symbol(name.to_owned()),
-        }));
+impl VectorTable {
+    /// Where the exception vectors of an M-profile program are, by its symbols, its sections, or a guess. `profile` is
+    /// what the capture says about the processor; the images have the last word. Other profiles have no table of
+    /// addresses.
+    #[must_use]
+    pub fn of(memory: &Memory, profile: Option<Profile>) -> Option<Self> {
+        let of_images = memory.images.iter().find_map(|visible| visible.image.attributes.profile);
+        match of_images.or(profile) {
+            Some(Profile::M) | None => {
+                // What is wrong with a table of symbols is told where symbols are wanted.
+                let tables = tables(memory, &mut Vec::new());
+                choose(&candidates(&tables), &memory.program)
+            }
+            Some(Profile::A | Profile::R | Profile::Classic) => None,
+        }
     }
+}
+
+/// The tables that names speak for, the most common names first.
+fn candidates(tables: &[Table<'_>]) -> Vec<VectorTable> {
+    let mut symbols = Vec::new();
+    for symbol in tables.iter().flat_map(|table| &table.symbols) {
+        if let Some(rank) = SYMBOLS.iter().position(|name| symbol.name == *name) {
+            symbols.push((rank, symbol));
+        }
+    }
+    symbols.sort_by_key(|(rank, _)| *rank);
+    let symbols = symbols.into_iter().map(|(_, symbol)| VectorTable {
+        address: Address(symbol.value & !1),
+        from: VectorTableFrom::Symbol(symbol.name.to_string()),
+    });
+    let mut found = symbols.collect::<Vec<_>>();
     for name in SECTIONS {
         let sections = tables.iter().flat_map(|table| &table.sections).filter(|section| section.name == name);
         found.extend(sections.map(|section| VectorTable {
@@ -103,7 +128,7 @@ pub(super) fn candidates(tables: &[Table]) -> Vec<VectorTable> {
 }
 
 /// The first table that looks like one.
-pub(super) fn choose(candidates: &[VectorTable], program: &Program) -> Option<VectorTable> {
+fn choose(candidates: &[VectorTable], program: &Program) -> Option<VectorTable> {
     let reset = VectorTable { address: Address(0), from: VectorTableFrom::Reset };
     let lowest = program
         .regions()

@@ -16,14 +16,16 @@ use crate::section::{Code, CodeInContext};
 pub(super) struct Row {
     /// The address behind it.
     pub(super) next: Address,
-    /// Its code, like `f7ff ffd5`.
-    pub(super) code: String,
+    /// Its address and its code, like `0800 f7ff ffd5`, padded.
+    pub(super) head: String,
     /// Mnemonic, operands and what they refer to, with colours.
     pub(super) text: String,
     /// How many columns `text` takes.
     pub(super) width: usize,
     /// Where it stands in the source.
     pub(super) place: Rc<Place>,
+    /// What stands above it where execution comes to it from elsewhere.
+    pub(super) heading: String,
 }
 
 /// Where an instruction stands in the program's source.
@@ -37,22 +39,28 @@ pub(super) struct Place {
     pub(super) file: Option<String>,
     /// The line in it.
     pub(super) line: Option<u32>,
+    /// `sort.c:12`: the file without its folders.
+    pub(super) file_and_line: Option<String>,
 }
 
 impl Place {
     /// Whether both are in the same function, inlined ones included.
     pub(super) fn same_scope(&self, other: &Self) -> bool {
-        self.function == other.function && self.inlined == other.inlined
+        std::ptr::eq(self, other) || (self.function == other.function && self.inlined == other.inlined)
     }
 
-    /// `sort.c:12`: the file without its folders.
-    pub(super) fn file_and_line(&self) -> Option<String> {
-        let file = self.file.as_deref()?;
-        let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-        Some(match self.line {
-            Some(line) => format!("{name}:{line}"),
-            None => name.to_owned(),
-        })
+    /// Whether both are in the same line.
+    pub(super) fn same_line(&self, other: &Self) -> bool {
+        self.line == other.line && self.file == other.file
+    }
+}
+
+/// `sort.c:12`
+fn file_and_line(file: &str, line: Option<u32>) -> String {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    match line {
+        Some(line) => format!("{name}:{line}"),
+        None => name.to_owned(),
     }
 }
 
@@ -81,7 +89,14 @@ fn row(code: &Code, palette: &Palette, at: Location) -> Option<Row> {
     let Written { text, width, bytes } = written(code, palette, at)?;
     let next = at.address.plus(bytes.into());
     let bytes = code.program.code(at.address)?.get(..bytes.into())?;
-    Some(Row { next, code: halfwords(bytes, at), text, width, place: Rc::new(place(code, at.address)) })
+    let place = place(code, at.address);
+    let Palette { quiet, .. } = *palette;
+    let mut heading = scope_name(&place, at.address, palette);
+    if let Some(position) = &place.file_and_line {
+        let _ = write!(heading, "  {quiet}{position}{quiet:#}");
+    }
+    let head = format!("{quiet}{:08x}  {:9}{quiet:#} ", at.address, halfwords(bytes, at));
+    Some(Row { next, head, text, width, place: Rc::new(place), heading })
 }
 
 /// An instruction's text.
@@ -137,11 +152,12 @@ fn place(code: &Code, address: Address) -> Place {
         Some(function) => Some((function.name.to_owned(), function.start)),
         None => outer.map(|name| (name, address)),
     };
-    Place { function, inlined, file, line }
+    let file_and_line = file.as_deref().map(|file| file_and_line(file, line));
+    Place { function, inlined, file, line, file_and_line }
 }
 
 /// `outer+0x12 › inlined`, for the instruction at `address`.
-pub(super) fn scope_name(place: &Place, address: Address, palette: &Palette) -> String {
+fn scope_name(place: &Place, address: Address, palette: &Palette) -> String {
     let style = palette.function;
     let mut text = match &place.function {
         Some((name, start)) if *start == address => format!("{style}{name}{style:#}"),
@@ -155,6 +171,18 @@ pub(super) fn scope_name(place: &Place, address: Address, palette: &Palette) -> 
 }
 
 /// The columns in front of the instructions.
-pub(super) fn margin(depth: usize) -> String {
-    format!("{:1$}", "", 20 + indent(depth))
+pub(super) fn margin(depth: usize) -> &'static str {
+    blanks(MARGIN + indent(depth))
 }
+
+/// So many columns, as far as any line needs them.
+pub(super) fn blanks(columns: usize) -> &'static str {
+    const BLANKS: &str = match str::from_utf8(&[b' '; 128]) {
+        Ok(blanks) => blanks,
+        Err(_) => "",
+    };
+    BLANKS.get(..columns).unwrap_or(BLANKS)
+}
+
+/// How wide an instruction's address and code are.
+const MARGIN: usize = 20;

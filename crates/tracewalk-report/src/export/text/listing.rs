@@ -6,7 +6,7 @@ use std::rc::Rc;
 use tracewalk::flow::{Block, BranchKind, Element, Ending, EventKind, Gap, GapReason};
 use tracewalk::ids::{Address, Location};
 
-use super::code::{Place, Rows, margin, scope_name};
+use super::code::{Place, Row, Rows, blanks, margin};
 use super::{gap_text, indent, marked_event, quiet_event, rule};
 use crate::analysis::call_stack::{Arrival, CallStack, Unobserved};
 use crate::analysis::clock::{CycleMeter, Spent};
@@ -86,9 +86,9 @@ impl<W: Write> Listing<W> {
         let mut at = Location::new(block.start, block.isa);
         for _ in 0..block.instructions {
             let Some(row) = self.rows.row(&self.code, &self.options.palette, at) else { break };
-            self.heading(&row.place, at.address)?;
+            self.heading(&row)?;
             let outcome = if at.address == block.last { outcome(block.ending) } else { "" };
-            self.instruction(at.address, &row, outcome)?;
+            self.instruction(&row, outcome)?;
             self.place = Some(Rc::clone(&row.place));
             at.address = row.next;
         }
@@ -96,22 +96,14 @@ impl<W: Write> Listing<W> {
         Ok(())
     }
 
-    /// Prints where the instruction at `address` stands, as far as the one before it does not say so.
-    fn heading(&mut self, place: &Rc<Place>, address: Address) -> io::Result<()> {
-        let same_scope = self.place.as_ref().is_some_and(|last| last.same_scope(place));
-        if !same_scope {
-            let palette = &self.options.palette;
-            let margin = margin(self.calls.depth());
-            write!(self.out, "{margin}{}", scope_name(place, address, palette))?;
-            if let Some(position) = place.file_and_line() {
-                write!(self.out, "  {}{position}{:#}", palette.quiet, palette.quiet)?;
-            }
-            writeln!(self.out)?;
+    /// Prints where the instruction stands, as far as the one before it does not say so.
+    fn heading(&mut self, row: &Row) -> io::Result<()> {
+        let place = &row.place;
+        if !self.place.as_ref().is_some_and(|last| last.same_scope(place)) {
+            self.write_line(&[margin(self.calls.depth()), &row.heading])?;
         }
-        let same_line =
-            self.place.as_ref().is_some_and(|last| last.line == place.line && last.file == place.file);
         if self.options.source_lines
-            && !same_line
+            && !self.place.as_ref().is_some_and(|last| last.same_line(place))
             && let Some((line, text)) = self.source_line(place)
         {
             let style = self.options.palette.source;
@@ -126,26 +118,34 @@ impl<W: Write> Listing<W> {
         Some((line, self.code.symbols.source_line(place.file.as_deref()?, line)?))
     }
 
-    fn instruction(&mut self, address: Address, row: &super::code::Row, outcome: &str) -> io::Result<()> {
+    fn instruction(&mut self, row: &Row, outcome: &str) -> io::Result<()> {
+        let moved_on = self
+            .place
+            .as_ref()
+            .is_some_and(|last| last.same_scope(&row.place) && !last.same_line(&row.place));
+        let note = row.place.file_and_line.as_ref().filter(|_| moved_on && !self.options.source_lines);
+        let indent = blanks(indent(self.calls.depth()) + 2);
+        if outcome.is_empty() && note.is_none() {
+            return self.write_line(&[&row.head, indent, &row.text]);
+        }
         let Palette { quiet, skipped, .. } = self.options.palette;
-        let indent = indent(self.calls.depth()) + 2;
-        write!(self.out, "{quiet}{address:08x}  {:9}{quiet:#} {:indent$}{}", row.code, "", row.text)?;
+        write!(self.out, "{}{indent}{}", row.head, row.text)?;
         let mut width = row.width;
         if !outcome.is_empty() {
             write!(self.out, "  {skipped}{outcome}{skipped:#}")?;
             width += 2 + outcome.len();
         }
-        let moved_on = self.place.as_ref().is_some_and(|last| {
-            last.same_scope(&row.place) && (last.line != row.place.line || last.file != row.place.file)
-        });
-        if moved_on
-            && !self.options.source_lines
-            && let Some(position) = row.place.file_and_line()
-        {
+        if let Some(position) = note {
             let padding = NOTE_COLUMN.saturating_sub(width);
             write!(self.out, "{:padding$}  {quiet}; {position}{quiet:#}", "")?;
         }
         writeln!(self.out)
+    }
+
+    /// Most lines are made of parts that are ready, and formatting takes longer than writing.
+    fn write_line(&mut self, parts: &[&str]) -> io::Result<()> {
+        parts.iter().try_for_each(|part| self.out.write_all(part.as_bytes()))?;
+        self.out.write_all(b"\n")
     }
 
     fn event(&mut self, event: &EventKind) -> io::Result<()> {
