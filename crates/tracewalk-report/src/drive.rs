@@ -279,7 +279,7 @@ impl<S: Take> FrameSink for OnlySource<'_, S> {
 struct Look<F> {
     look: F,
     failed: Option<io::Error>,
-    /// The last place that was known, for items without bytes of their own at the end.
+    /// The last place of an item with bytes of its own, for those without at the end.
     last: CaptureOffset,
 }
 
@@ -289,10 +289,11 @@ impl<F> Look<F> {
     }
 
     fn locate(&mut self, span: Span, places: &mut Places) -> CaptureOffset {
-        if let Some(place) = places.locate(span.start) {
+        let place = places.locate(span.start);
+        if let Some(place) = place.filter(|_| span.end > span.start) {
             self.last = place;
         }
-        self.last
+        place.unwrap_or(self.last)
     }
 
     fn end(self, statistics: Statistics) -> io::Result<Statistics> {

@@ -8,11 +8,12 @@ use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Framing, Owner, Piece
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
 use tracewalk::protocol::{etmv3, pft};
-use tracewalk::source::{FlowStream, SourceConfig};
+use tracewalk::source::SourceConfig;
+use tracewalk::span::CaptureOffset;
 use tracewalk_input::capture::{Capture, Container, Protocol, SourceDescription};
 use tracewalk_input::image::ImageLoader;
 use tracewalk_report::analysis::{Gaps, Statistics};
-use tracewalk_report::drive::{Carrier, Gathered, Input, NoProgress, Part, Spread, Stretch};
+use tracewalk_report::drive::{Carrier, Input, NoProgress, Part, Spread, Stretch};
 
 /// A source of a capture.
 struct Source {
@@ -24,19 +25,19 @@ struct Source {
 }
 
 /// All elements of a part, as they are.
-#[derive(Debug, Default)]
-struct Elements(Vec<Element>);
+#[derive(Clone, Debug, Default)]
+struct Elements(Vec<(Element, CaptureOffset)>);
 
 impl Part for Elements {
-    fn element(&mut self, element: &Element) {
-        self.0.push(*element);
+    fn element(&mut self, element: &Element, at: impl FnOnce() -> CaptureOffset) {
+        self.0.push((*element, at()));
     }
 }
 
 /// All that was found.
 #[derive(Debug, PartialEq)]
 struct Found {
-    elements: Vec<Element>,
+    elements: Vec<(Element, CaptureOffset)>,
     statistics: Statistics,
     gaps: Vec<String>,
 }
@@ -90,7 +91,7 @@ impl Source {
     fn found(&self, input: &Input<'_>, spread: Spread) -> Found {
         let (mut elements, mut statistics, mut gaps) = (Vec::new(), Statistics::default(), Gaps::default());
         input
-            .flow_parts(&self.config, &self.program, spread, |part: Gathered<Elements>| {
+            .flow_parts(&self.config, &self.program, spread, &Elements::default(), |part| {
                 elements.extend(part.part.0);
                 statistics.add(&part.statistics);
                 gaps.add_part(&part.gaps, |at| at);
@@ -233,23 +234,27 @@ fn every_synchronisation_is_a_place_to_cut() {
 }
 
 #[test]
-fn what_is_found_in_parts_is_what_a_stream_gives() {
+fn what_is_found_in_parts_is_what_is_found_in_order() {
     for source in examples().iter().chain(&corpus()) {
         let Carrier::Stretches(_) = source.carrier else { continue };
         let mut elements = Vec::new();
-        let mut stream = FlowStream::new(&source.config);
-        stream.push(&source.capture, &source.program, &mut |element| elements.push(element));
-        stream.finish(&source.program, &mut |element| elements.push(element));
         let input = source.input(&source.capture, source.carrier.clone());
+        let statistics = input.flow(&source.config, &source.program, |record| {
+            elements.push((record.element, record.at));
+            Ok(())
+        });
         let parts = source.found(&input, Spread { threads: 2, segment: 4096 });
         assert_eq!(parts.elements.len(), elements.len(), "{}", source.name);
         assert!(parts.elements == elements, "{}", source.name);
-        assert_eq!(parts.statistics.packets, stream.counts().packets);
-        let gaps = elements.iter().filter(|element| matches!(element, Element::Gap(_))).count() as u64;
-        assert_eq!(parts.statistics.gaps, gaps);
-        let lost =
-            |element: &&Element| matches!(element, Element::Gap(gap) if gap.reason == GapReason::TraceLost);
-        assert_eq!(elements.iter().filter(lost).count(), 0, "{}: healthy trace", source.name);
+        assert_eq!(parts.statistics, statistics.expect("nobody stops it"));
+        let gap = |(element, _): &(Element, CaptureOffset)| match element {
+            Element::Gap(gap) => Some(gap.reason),
+            _ => None,
+        };
+        let gaps = elements.iter().filter_map(gap);
+        assert_eq!(parts.statistics.gaps, gaps.clone().count() as u64);
+        let lost = gaps.filter(|reason| *reason == GapReason::TraceLost).count();
+        assert_eq!(lost, 0, "{}: healthy trace", source.name);
     }
 }
 

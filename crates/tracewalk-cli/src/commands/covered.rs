@@ -109,6 +109,10 @@ impl Export<FlowRecord> for Covered {
 impl Join for Covered {
     type Part = RecordedPart;
 
+    fn part(&self) -> RecordedPart {
+        RecordedPart::default()
+    }
+
     fn join(&mut self, part: RecordedPart) -> io::Result<()> {
         if let [(_, only)] = self.recorders.as_mut_slice() {
             only.join(part);

@@ -28,6 +28,10 @@ pub(crate) fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
         _ if work.is_live() => in_order(args, &mut work, &mut out, messages)?,
         (FlowFormat::None, None) => in_parts(args, &mut work, &mut Nothing, messages)?,
         (FlowFormat::Runs, None) => in_parts(args, &mut work, &mut Runs::new(&mut out), messages)?,
+        // What an ITM tells stands between the lines.
+        (FlowFormat::Jsonl, None) if work.itms.is_empty() => {
+            in_parts(args, &mut work, &mut FlowJsonl::new(&mut out), messages)?
+        }
         _ => in_order(args, &mut work, &mut out, messages)?,
     };
     out.flush()?;
@@ -73,6 +77,7 @@ fn in_parts(
         let code = work.code(&job, None, messages)?;
         let following = Following { work, job: &job, trust_image: args.trust_image, messages };
         let spread = Spread::over(args.work.threads.into());
+        let spread = if args.format == FlowFormat::Jsonl { spread.for_long_lines() } else { spread };
         total.add(&follow::source_in_parts(following, code, spread, exporter)?);
     }
     Ok(total)

@@ -2,12 +2,13 @@
 
 use std::rc::Rc;
 
-use tracewalk::flow::GapReason;
+use tracewalk::flow::{Element, GapReason, Passage};
 use tracewalk::program::Program;
-use tracewalk::span::CaptureOffset;
+use tracewalk::span::{CaptureOffset, StreamOffset};
+use tracewalk_input::capture::Buffer;
 use tracewalk_report::Code;
-use tracewalk_report::analysis::{Contexts, Contradictions, Gaps, Statistics, Verdict};
-use tracewalk_report::drive::{NoProgress, Spread};
+use tracewalk_report::analysis::{Contexts, Gaps, Statistics, Verdict};
+use tracewalk_report::drive::{NoProgress, Part, Spread};
 use tracewalk_report::export::{Export, FlowRecord, Join};
 
 use super::{beside, contexts, tell_if_nothing_decoded};
@@ -96,17 +97,37 @@ pub(super) fn source_in_parts(
     let mut ran = Contexts::default();
     exporter.section(&Work::section(job, Rc::clone(&code)))?;
     let input = work.input(job, &bar);
-    input.flow_parts(&job.config, &code.program, spread, |part| {
+    let empty = InFile { part: exporter.part(), buffer };
+    input.flow_parts(&job.config, &code.program, spread, &empty, |part| {
         statistics.add(&part.statistics);
         gaps.add_part(&part.gaps, |at| CaptureOffset(buffer.file_offset(at)));
         ran.add_part(&part.contexts);
-        exporter.join(part.part)
+        exporter.join(part.part.part)
     })?;
     exporter.end_section()?;
     drop(bar);
     following.tell(&statistics, (&gaps, &ran), &code.program, fits);
     messages.record(|record| record.source(work, job, &statistics, Some(&code.program)))?;
     Ok(statistics)
+}
+
+/// A part that is told where elements stand in the file.
+#[derive(Clone)]
+struct InFile<'a, P> {
+    part: P,
+    buffer: &'a Buffer,
+}
+
+impl<P: Part> Part for InFile<'_, P> {
+    #[inline]
+    fn element(&mut self, element: &Element, at: impl FnOnce() -> CaptureOffset) {
+        self.part.element(element, || CaptureOffset(self.buffer.file_offset(at())));
+    }
+
+    #[inline]
+    fn passage(&mut self, passage: &Passage<'_>, mut at: impl FnMut(StreamOffset) -> CaptureOffset) {
+        self.part.passage(passage, |start| CaptureOffset(self.buffer.file_offset(at(start))));
+    }
 }
 
 impl Following<'_> {
@@ -140,14 +161,17 @@ fn image_fits(work: &Work, job: &Job, code: &Code, messages: &Messages) -> Resul
         return Ok(true);
     }
     let buffer = work.buffer(job);
-    let mut contradictions = Contradictions::default();
-    let mut ran = Contexts::default();
-    work.input(job, &NoProgress).head(PROBE).flow(&job.config, &code.program, |record| {
-        contradictions.element(&record.element, CaptureOffset(buffer.file_offset(record.at)));
-        ran.element(&record.element);
+    let (mut ranges, mut gaps, mut ran) = (0, Gaps::default(), Contexts::default());
+    let alone = Spread::over(1).for_counts();
+    work.input(job, &NoProgress).head(PROBE).flow_parts(&job.config, &code.program, alone, &(), |part| {
+        ranges += part.statistics.ranges;
+        gaps.add_part(&part.gaps, |at| CaptureOffset(buffer.file_offset(at)));
+        ran.add_part(&part.contexts);
         Ok(())
     })?;
-    let (Verdict::DoesNotFit, Some((at, first))) = (contradictions.verdict(), contradictions.first().first())
+    let contradictions = gaps.contradictions;
+    let (Verdict::DoesNotFit, Some((at, GapReason::Contradiction(first)))) =
+        (Verdict::of(contradictions.count, ranges), contradictions.first)
     else {
         return Ok(true);
     };
@@ -160,9 +184,9 @@ fn image_fits(work: &Work, job: &Job, code: &Code, messages: &Messages) -> Resul
          only what the trace itself says is printed; give the right one with --image, {}or --trust-image to follow \
          this one",
         job.name(),
-        counted(contradictions.count(), "time"),
-        counted(contradictions.ranges(), "range"),
-        contexts::where_contradicted(work, job, &ran, *first),
+        counted(contradictions.count, "time"),
+        counted(ranges, "range"),
+        contexts::where_contradicted(work, job, &ran, first),
         contexts::other_context(&ran),
     ));
     Ok(false)

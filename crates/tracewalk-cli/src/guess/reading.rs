@@ -9,7 +9,7 @@ use tracewalk::program::Program;
 use tracewalk::protocol::Malformation;
 use tracewalk::source::{PacketItem, SourceConfig};
 use tracewalk::span::CaptureOffset;
-use tracewalk_report::drive::Input;
+use tracewalk_report::drive::{Input, Spread};
 use tracewalk_report::export::{Export, Runs};
 
 use super::check::Check;
@@ -63,12 +63,32 @@ impl Reading {
         reading
     }
 
+    /// Reads a sample as [`Reading::of`] does, without what it says happened; `None` where it is not good.
+    pub(super) fn good(sample: &Sample, config: &SourceConfig, program: &Program, most: u64) -> Option<Self> {
+        let mut reading = Self::of_packets(sample, config, program, most);
+        if reading.given_up || !reading.is_plausible() {
+            return None;
+        }
+        reading.followed = !program.is_empty();
+        let alone = Spread::over(1).for_counts();
+        let read = sample.input().flow_parts(config, program, alone, &(), |part| {
+            reading.ranges += part.statistics.ranges;
+            reading.contradictions += part.gaps.contradictions.count;
+            reading.lost += part.gaps.address_unknown.count;
+            reading.go_on(most)
+        });
+        (read.is_ok() && reading.is_good()).then_some(reading)
+    }
+
     /// Reads a sample's packets.
     pub(super) fn of_packets(sample: &Sample, config: &SourceConfig, program: &Program, most: u64) -> Self {
         let mut reading = Self::default();
         let mut check = Check::new(config, program);
-        let read = sample.input().packets(config, |record| {
-            match record.content {
+        sample.packets(config, &mut |item, bytes| {
+            if reading.given_up {
+                return;
+            }
+            match item {
                 PacketItem::Packet(packet) => {
                     reading.packets += 1;
                     reading.impossible += check.packet(packet);
@@ -77,16 +97,13 @@ impl Reading {
                 PacketItem::Malformed(Malformation::Truncated { .. }) => {}
                 PacketItem::Malformed(_) => {
                     reading.malformed += 1;
-                    reading.unread += record.bytes.len() as u64;
+                    reading.unread += bytes as u64;
                 }
-                PacketItem::Unsynchronised if reading.packets > 0 => {
-                    reading.unread += record.bytes.len() as u64;
-                }
+                PacketItem::Unsynchronised if reading.packets > 0 => reading.unread += bytes as u64,
                 PacketItem::Unsynchronised => {}
             }
-            reading.go_on(most)
+            reading.given_up = reading.cost() > most;
         });
-        reading.given_up = read.is_err();
         reading.impossible += check.impossible();
         reading.i_syncs = check.i_syncs;
         reading.in_program = check.in_program;

@@ -2,7 +2,8 @@
 
 use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Owner, Piece};
 use tracewalk::ids::TraceId;
-use tracewalk::span::CaptureOffset;
+use tracewalk::source::{PacketItem, PacketStream, SourceConfig};
+use tracewalk::span::{CaptureOffset, Span};
 use tracewalk_report::drive::{Carrier, Input, NoProgress, Stretch};
 
 /// How many bytes of a source are enough to judge readings by: some dozens of synchronisations.
@@ -81,6 +82,21 @@ impl Sample {
             rest: None,
             progress: &NoProgress,
         }
+    }
+
+    /// Decodes the packets and calls `look` with each item and how many bytes it has.
+    pub(super) fn packets(&self, config: &SourceConfig, look: &mut dyn FnMut(PacketItem<'_>, usize)) {
+        let mut stream = PacketStream::new(config);
+        let look = &mut |item: PacketItem<'_>, _: Span, bytes: &[u8]| look(item, bytes.len());
+        let mut start = 0;
+        for &end in self.breaks.iter().chain([&self.bytes.len()]) {
+            if start > 0 {
+                stream.lose_sync(look);
+            }
+            stream.push(self.bytes.get(start..end).unwrap_or_default(), look);
+            start = end;
+        }
+        stream.finish(look);
     }
 
     /// Adds the source's next bytes, as far as they are wanted.

@@ -75,13 +75,15 @@ pub(crate) struct Search<'a> {
     units: &'a [Unit],
     /// The readings so far.
     known: Vec<(SourceConfig, Reading)>,
+    /// The one that was asked for last only to know whether it is good.
+    good: Option<(SourceConfig, Option<Reading>)>,
     /// How much may speak against a reading before it is given up.
     most: u64,
 }
 
 impl<'a> Search<'a> {
     pub(crate) fn new(sample: &'a Sample, program: &'a Program, units: &'a [Unit]) -> Self {
-        Self { sample, program, units, known: Vec::new(), most: most(sample) }
+        Self { sample, program, units, known: Vec::new(), good: None, most: most(sample) }
     }
 
     /// Finds out what the source with this ID is, of which nothing is known.
@@ -104,10 +106,10 @@ impl<'a> Search<'a> {
 
     /// The source as it is described where that reads well, else with what can be found out of what is not said.
     pub(crate) fn completed(&mut self, source: &SourceDescription) -> Option<FoundSource> {
-        let as_described = self.reading(source);
-        if let Some(reading) = as_described.filter(Reading::is_good) {
+        if let Some(reading) = self.good(source) {
             return Some(FoundSource::described(source, reading));
         }
+        let as_described = self.reading(source);
         let found = self.rest(source);
         match (as_described, found) {
             (Some(reading), Some(found)) if found.reading.is_much_better_than(&reading) => Some(found),
@@ -118,7 +120,10 @@ impl<'a> Search<'a> {
 
     /// What fits better than what was said of a source, where that does not fit.
     pub(crate) fn correction(&mut self, source: &SourceDescription) -> Option<Correction> {
-        let stated = self.reading(source).filter(|reading| !reading.is_good())?;
+        if self.good(source).is_some() {
+            return None;
+        }
+        let stated = self.reading(source)?;
         let all = |_| true;
         let mut better = self.improve(source, &all);
         if !better.1.is_good() {
@@ -179,6 +184,16 @@ impl<'a> Search<'a> {
         }
         findings.extend(self.findings(&source, free));
         Some(FoundSource { source, reading, findings, misses_program: reading.misses_program() })
+    }
+
+    /// How the source is read as it is described, if that is good. It is most of the time, and no other reading matters then.
+    fn good(&mut self, source: &SourceDescription) -> Option<Reading> {
+        let config = config(source).ok()?;
+        if self.good.as_ref().is_none_or(|(known, _)| *known != config) {
+            let reading = Reading::good(self.sample, &config, self.program, self.most);
+            self.good = Some((config, reading));
+        }
+        self.good.as_ref()?.1
     }
 
     /// How the source is read as it is described.

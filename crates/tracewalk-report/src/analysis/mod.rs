@@ -17,7 +17,7 @@ mod window;
 
 pub use call_stack::{Arrival, CallStack};
 pub use contexts::{Context, Contexts, ContextsPart, InContext};
-pub use contradictions::{Contradictions, Verdict};
+pub use contradictions::Verdict;
 pub use gaps::{GapCount, Gaps};
 pub use statistics::Statistics;
 pub use window::{Phase, Position, Window, Windowed};

@@ -46,6 +46,12 @@ impl Spread {
         if self.threads <= 1 { Self { segment: SEGMENT_ALONE, ..self } } else { self }
     }
 
+    /// For parts that are many times as long as the trace.
+    #[must_use]
+    pub const fn for_long_lines(self) -> Self {
+        Self { segment: SEGMENT_OF_LONG_LINES, ..self }
+    }
+
     /// The parts of a segment of so many bytes, each up to a checkpoint; at least one.
     fn steps(self, bytes: usize) -> impl Iterator<Item = Range<usize>> {
         let (first, last) = ((self.segment / FIRST_STEP).max(1), (self.segment / LAST_STEP).max(1));
@@ -62,6 +68,9 @@ impl Spread {
 /// A worker's outputs of this many bytes of trace have to fit into memory several times, and joining two segments costs
 /// some kilobytes of decoding.
 const SEGMENT: usize = 1 << 18;
+
+/// Some hundred bytes of lines come from each byte of trace, so that less of it has to do.
+const SEGMENT_OF_LONG_LINES: usize = 1 << 15;
 
 /// One source's bytes are collected from between those of others up to this many.
 const SEGMENT_ALONE: usize = 1 << 23;
@@ -88,19 +97,21 @@ struct GuessedPart<P> {
 
 impl Input<'_> {
     /// Follows the source's program flow, and calls `take` with all parts of it, in order. Where they end depends on the
-    /// number of threads; what they are together does not. The first error of `take` ends the work. Nobody waits for the
-    /// [rest](Input::rest) of a capture that is still to come.
+    /// number of threads; what they are together does not. All begin as `empty`. The first error of `take` ends the work.
+    /// Nobody waits for the [rest](Input::rest) of a capture that is still to come.
     pub fn flow_parts<P: Part>(
         &self,
         config: &SourceConfig,
         program: &Program,
         spread: Spread,
+        empty: &P,
         mut take: impl FnMut(Gathered<P>) -> io::Result<()>,
     ) -> io::Result<()> {
         let take = &mut take;
         let mut segments = Cutter::new(self.capture, &self.carrier, spread.segment);
         let stream = FlowStream::new(config);
-        let join = Join { stream, program, places: Whereabouts::default(), last: Last::default(), take };
+        let (places, last) = (Whereabouts::default(), Last::default());
+        let join = Join { stream, program, places, last, empty: empty.clone(), take };
         let synchronises = Checkpoint::in_the_middle(config, StreamOffset(0)).is_some();
         let first = segments.by_ref().take(2).collect::<Vec<_>>();
         let is_short = first.len() < 2;
@@ -112,7 +123,8 @@ impl Input<'_> {
             let tasks = &Mutex::new(tasks);
             std::thread::scope(|scope| {
                 for _ in 0..spread.threads {
-                    scope.spawn(move || work(config, program, spread, tasks));
+                    let empty = empty.clone();
+                    scope.spawn(move || work((config, program), spread, &empty, tasks));
                 }
                 let result = self.together(segments, join, &send, spread);
                 drop(send);
@@ -223,9 +235,9 @@ struct Task<'a, P> {
 
 /// A worker: decodes segments as long as there are any.
 fn work<P: Part>(
-    config: &SourceConfig,
-    program: &Program,
+    (config, program): (&SourceConfig, &Program),
     spread: Spread,
+    empty: &P,
     tasks: &Mutex<Receiver<Task<'_, P>>>,
 ) {
     // What it learns of the program is of use for the next segment.
@@ -234,7 +246,7 @@ fn work<P: Part>(
         let task = tasks.lock().map(|tasks| tasks.recv());
         let Ok(Ok(Task { segment, answer })) = task else { return };
         // Nobody waits for it where the work has ended early.
-        let _ = answer.send(guess(&mut stream, (config, program), spread, segment));
+        let _ = answer.send(guess(&mut stream, (config, program), spread, empty, segment));
     }
 }
 
@@ -243,6 +255,7 @@ fn guess<'a, P: Part>(
     stream: &mut FlowStream,
     (config, program): (&SourceConfig, &Program),
     spread: Spread,
+    empty: &P,
     mut segment: Segment<'a>,
 ) -> Guess<'a, P> {
     if let Some(unknown) = Checkpoint::in_the_middle(config, segment.start) {
@@ -253,7 +266,7 @@ fn guess<'a, P: Part>(
     let mut last = Last::default();
     let mut parts = Vec::new();
     for range in spread.steps(segment.bytes.len()) {
-        let mut gathered = Gathered::default();
+        let mut gathered = Gathered::of(empty.clone());
         let (before, end) = (stream.counts(), range.end);
         let mut gathering = Gathering { gathered: &mut gathered, places: &mut places, last: &mut last };
         segment.feed(range, stream, program, &mut gathering);
@@ -271,6 +284,7 @@ struct Join<'p, P> {
     program: &'p Program,
     places: Whereabouts,
     last: Last,
+    empty: P,
     take: &'p mut dyn FnMut(Gathered<P>) -> io::Result<()>,
 }
 
@@ -282,10 +296,10 @@ impl<P: Part> Join<'_, P> {
 
     /// Decodes some of the segment, and hands on what is in it.
     fn decode(&mut self, segment: &Segment<'_>, range: Range<usize>) -> io::Result<()> {
-        let mut gathered = Gathered::default();
+        let mut gathered = Gathered::of(self.empty.clone());
         gathered.statistics.bytes = range.len() as u64;
         let before = self.stream.counts();
-        let Self { stream, program, places, last, take } = self;
+        let Self { stream, program, places, last, take, .. } = self;
         segment.feed(range, stream, program, &mut Gathering { gathered: &mut gathered, places, last });
         gathered.count(before, stream.counts());
         last.settle(places);
@@ -329,9 +343,9 @@ impl<P: Part> Join<'_, P> {
 
     /// The source ends here.
     fn finish(mut self) -> io::Result<()> {
-        let mut gathered = Gathered::default();
+        let mut gathered = Gathered::of(self.empty.clone());
         let before = self.stream.counts();
-        let Self { stream, program, places, last, take } = &mut self;
+        let Self { stream, program, places, last, take, .. } = &mut self;
         stream.finish_to(program, &mut Gathering { gathered: &mut gathered, places, last });
         gathered.count(before, stream.counts());
         take(gathered)

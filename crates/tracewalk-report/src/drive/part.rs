@@ -9,28 +9,29 @@ use crate::analysis::{ContextsPart, Gaps, Statistics};
 
 /// What becomes of the elements of a part.
 ///
-/// Parts are made by any thread, and joined in the order of the trace: where the cuts are must not show in the whole.
-pub trait Part: Default + Send {
-    /// Takes the part's next element.
-    fn element(&mut self, element: &Element);
+/// Parts are made by any thread, as copies of an empty one, and joined in the order of the trace: where the cuts are must
+/// not show in the whole.
+pub trait Part: Clone + Send {
+    /// Takes the part's next element. `at` finds out with which of the capture's bytes the trace begins that proves it.
+    fn element(&mut self, element: &Element, at: impl FnOnce() -> CaptureOffset);
 
-    /// Takes the part's next elements.
-    fn passage(&mut self, passage: &Passage<'_>) {
-        passage.elements().for_each(|element| self.element(&element));
+    /// Takes the part's next elements. `at` finds out where a byte of the source stands in the capture.
+    fn passage(&mut self, passage: &Passage<'_>, mut at: impl FnMut(StreamOffset) -> CaptureOffset) {
+        passage.elements().for_each(|element| self.element(&element, || at(element.span().start)));
     }
 }
 
 /// Nothing is made of them.
 impl Part for () {
     #[inline]
-    fn element(&mut self, _: &Element) {}
+    fn element(&mut self, _: &Element, _: impl FnOnce() -> CaptureOffset) {}
 
     #[inline]
-    fn passage(&mut self, _: &Passage<'_>) {}
+    fn passage(&mut self, _: &Passage<'_>, _: impl FnMut(StreamOffset) -> CaptureOffset) {}
 }
 
 /// A part of a source's flow.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Gathered<P> {
     /// How much there was.
     pub statistics: Statistics,
@@ -59,6 +60,12 @@ pub(super) struct Last {
 }
 
 impl<P> Gathered<P> {
+    /// Nothing yet.
+    pub(super) fn of(part: P) -> Self {
+        let (statistics, gaps, contexts) = (Statistics::default(), Gaps::default(), ContextsPart::default());
+        Self { statistics, gaps, contexts, part }
+    }
+
     /// Adds the packets that came in this part.
     pub(super) const fn count(&mut self, before: PacketCounts, now: PacketCounts) {
         self.statistics.packets += now.packets - before.packets;
@@ -67,6 +74,14 @@ impl<P> Gathered<P> {
 }
 
 impl Last {
+    /// Where a byte stands in the capture; for one that has not arrived, where the last element with bytes of its own does.
+    fn place(&mut self, at: StreamOffset, places: &mut Whereabouts) -> CaptureOffset {
+        places.locate(at).unwrap_or_else(|| {
+            self.settle(places);
+            self.capture
+        })
+    }
+
     /// Finds out the place as long as the bytes there are remembered.
     pub(super) fn settle(&mut self, places: &mut Whereabouts) {
         if let Some(place) = self.stream.and_then(|at| places.locate(at)) {
@@ -80,18 +95,16 @@ impl<P: Part> TakeElements for Gathering<'_, P> {
     fn element(&mut self, element: Element) {
         self.gathered.statistics.element(&element);
         let span = element.span();
+        let Self { gathered, places, last } = self;
+        let mut at = || last.place(span.start, places);
         if matches!(element, Element::Gap(_)) {
-            let at = self.places.locate(span.start).unwrap_or_else(|| {
-                self.last.settle(self.places);
-                self.last.capture
-            });
-            self.gathered.gaps.element(&element, at);
+            gathered.gaps.element(&element, at());
         }
-        self.gathered.contexts.element(&element);
+        gathered.contexts.element(&element);
+        gathered.part.element(&element, at);
         if span.end > span.start {
             self.last.stream = Some(span.start);
         }
-        self.gathered.part.element(&element);
     }
 
     #[inline]
@@ -105,9 +118,10 @@ impl<P: Part> TakeElements for Gathering<'_, P> {
         self.gathered.statistics.instructions += u64::from(totals.instructions);
         // Packets that name a context are not plain, so that none is in a passage.
         self.gathered.contexts.instructions(totals.instructions.into());
-        if let Some(span) = passage.last_span() {
-            self.last.stream = Some(span.start);
+        let Self { gathered, places, last } = self;
+        gathered.part.passage(&passage, |start| last.place(start, places));
+        if let Some(start) = passage.last_start() {
+            self.last.stream = Some(start);
         }
-        self.gathered.part.passage(&passage);
     }
 }

@@ -1,17 +1,18 @@
 //! `flow --format jsonl`: one object for each element of program flow (docs/formats.md).
 
 use std::io::{self, Write};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use tracewalk::directive::TransferValue;
 use tracewalk::flow::{Block, BranchKind, DataTransfer, Element, Ending, EventKind, Gap, GapReason};
 use tracewalk::ids::{Exception, Location, SecurityState, TraceId};
+use tracewalk::span::CaptureOffset;
 
 use super::itm::write_itm;
 use super::json::{Line, Object};
-use super::{Export, FlowRecord};
-use crate::drive::ItmRecord;
-use crate::{Code, Interrupts, Section};
+use super::{Export, FlowRecord, Join};
+use crate::drive::{ItmRecord, Part};
+use crate::{Interrupts, Section};
 
 /// The format's version, in every object.
 const VERSION: u64 = 1;
@@ -20,15 +21,28 @@ const VERSION: u64 = 1;
 #[derive(Debug)]
 pub struct FlowJsonl<W> {
     out: W,
+    lines: Lines,
+}
+
+/// The lines of a part of a section.
+#[derive(Clone, Debug, Default)]
+pub struct FlowJsonlPart {
+    lines: Lines,
+    text: Vec<u8>,
+}
+
+/// Makes lines of a section.
+#[derive(Clone, Debug, Default)]
+struct Lines {
     line: Line,
     id: Option<TraceId>,
-    code: Rc<Code>,
+    interrupts: Arc<Interrupts>,
 }
 
 impl<W: Write> FlowJsonl<W> {
     /// Writes to `out`.
     pub fn new(out: W) -> Self {
-        Self { out, line: Line::default(), id: None, code: Rc::new(Code::unknown()) }
+        Self { out, lines: Lines::default() }
     }
 }
 
@@ -38,24 +52,49 @@ impl<W: Write> Export<FlowRecord> for FlowJsonl<W> {
     }
 
     fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
-        write_itm(&mut self.out, &mut self.line, record)
+        write_itm(&mut self.out, &mut self.lines.line, record)
     }
 
     fn section(&mut self, section: &Section) -> io::Result<()> {
-        self.id = section.id;
-        self.code = Rc::clone(&section.code);
+        self.lines.id = section.id;
+        self.lines.interrupts = Arc::new(section.code.interrupts.clone());
         Ok(())
     }
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
-        let mut object = self.line.start(VERSION, record.at, self.id);
-        match record.element {
-            Element::Block(block) => range(&mut object, &block),
-            Element::Event(kind) => event(&mut object, kind.kind, &self.code.interrupts),
-            Element::Gap(found) => gap(&mut object, &found),
+        self.lines.record(&record.element, record.at, &mut self.out)
+    }
+}
+
+impl<W: Write> Join for FlowJsonl<W> {
+    type Part = FlowJsonlPart;
+
+    fn part(&self) -> FlowJsonlPart {
+        FlowJsonlPart { lines: self.lines.clone(), text: Vec::new() }
+    }
+
+    fn join(&mut self, part: FlowJsonlPart) -> io::Result<()> {
+        self.out.write_all(&part.text)
+    }
+}
+
+impl Part for FlowJsonlPart {
+    fn element(&mut self, element: &Element, at: impl FnOnce() -> CaptureOffset) {
+        // Writing into memory cannot fail.
+        let _ = self.lines.record(element, at(), &mut self.text);
+    }
+}
+
+impl Lines {
+    fn record(&mut self, element: &Element, at: CaptureOffset, out: &mut impl Write) -> io::Result<()> {
+        let mut object = self.line.start(VERSION, at, self.id);
+        match element {
+            Element::Block(block) => range(&mut object, block),
+            Element::Event(kind) => event(&mut object, kind.kind, &self.interrupts),
+            Element::Gap(found) => gap(&mut object, found),
         }
         object.close();
-        self.line.end(&mut self.out)
+        self.line.end(out)
     }
 }
 

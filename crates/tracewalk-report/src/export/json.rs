@@ -9,7 +9,7 @@ use tracewalk::ids::{Address, TraceId};
 use tracewalk::span::CaptureOffset;
 
 /// Builds lines, one object at a time.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Line {
     text: Vec<u8>,
 }

@@ -127,6 +127,9 @@ pub trait Join: Export<FlowRecord> {
     /// What is made of a part of the records.
     type Part: Part;
 
+    /// What a part of the section that has begun is made from.
+    fn part(&self) -> Self::Part;
+
     /// Writes down the next part of a section.
     fn join(&mut self, part: Self::Part) -> io::Result<()>;
 }
@@ -147,6 +150,8 @@ impl<Record> Export<Record> for Nothing {
 
 impl Join for Nothing {
     type Part = ();
+
+    fn part(&self) {}
 
     fn join(&mut self, (): ()) -> io::Result<()> {
         Ok(())

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use tracewalk::flow::{Block, Element, EventKind, GapReason};
 use tracewalk::ids::{Address, Isa};
 use tracewalk::isa::Unclassified;
+use tracewalk::span::CaptureOffset;
 
 use super::json::{push_decimal, push_hex};
 use super::{Export, FlowRecord, Join};
@@ -192,6 +193,10 @@ impl<W: Write> Export<FlowRecord> for Runs<W> {
 impl<W: Write> Join for Runs<W> {
     type Part = RunsPart;
 
+    fn part(&self) -> RunsPart {
+        RunsPart::default()
+    }
+
     fn join(&mut self, part: RunsPart) -> io::Result<()> {
         let RunsPart { first, rest } = part;
         if let Some(run) = first {
@@ -207,7 +212,7 @@ impl<W: Write> Join for Runs<W> {
 
 impl Part for RunsPart {
     #[inline]
-    fn element(&mut self, element: &Element) {
+    fn element(&mut self, element: &Element, _: impl FnOnce() -> CaptureOffset) {
         match &mut self.rest {
             Some(lines) => lines.element(element),
             None => self.begin(element),
@@ -343,7 +348,7 @@ mod tests {
                 export(&mut runs, TraceId::new(2), &[]);
                 for range in [0..first, first..second, second..elements.len()] {
                     let mut part = RunsPart::default();
-                    elements[range].iter().for_each(|element| part.element(element));
+                    elements[range].iter().for_each(|element| part.element(element, || CaptureOffset(0)));
                     runs.join(part).unwrap();
                 }
                 runs.end_section().unwrap();

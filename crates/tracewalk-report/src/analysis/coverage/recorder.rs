@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use tracewalk::directive::BeginReason;
 use tracewalk::flow::{Block, Element, EventKind, Gap, GapReason, Passage};
 use tracewalk::ids::Address;
-use tracewalk::span::StreamOffset;
+use tracewalk::span::{CaptureOffset, StreamOffset};
 
 use super::blocks::{BlockCounter, Conditions};
 use super::collected::{Part, SourceSummary};
 use super::passages::PassageCounter;
-use crate::drive::{self, Part as _};
+use crate::drive;
 
 /// Counts what a source's elements say, in parts that come in the order of the trace.
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ impl Recorder {
     /// Takes the source's next element.
     #[inline]
     pub fn element(&mut self, element: &Element) {
-        self.whole.element(element);
+        self.whole.count_element(element);
     }
 
     /// Takes the source's next element where it is a block of another program.
@@ -116,7 +116,24 @@ impl Recorder {
 
 impl drive::Part for RecordedPart {
     #[inline]
-    fn element(&mut self, element: &Element) {
+    fn element(&mut self, element: &Element, _: impl FnOnce() -> CaptureOffset) {
+        self.count_element(element);
+    }
+
+    #[inline]
+    fn passage(&mut self, passage: &Passage<'_>, _: impl FnMut(StreamOffset) -> CaptureOffset) {
+        let is_followed = self.lost.is_none() && self.first_block.is_some();
+        if is_followed && self.passages.count(passage) {
+            self.instructions += u64::from(passage.totals().instructions);
+        } else {
+            passage.elements().for_each(|element| self.count_element(&element));
+        }
+    }
+}
+
+impl RecordedPart {
+    #[inline]
+    fn count_element(&mut self, element: &Element) {
         match element {
             Element::Block(block) => {
                 self.see(block);
@@ -133,18 +150,6 @@ impl drive::Part for RecordedPart {
         }
     }
 
-    #[inline]
-    fn passage(&mut self, passage: &Passage<'_>) {
-        let is_followed = self.lost.is_none() && self.first_block.is_some();
-        if is_followed && self.passages.count(passage) {
-            self.instructions += u64::from(passage.totals().instructions);
-        } else {
-            passage.elements().for_each(|element| self.element(&element));
-        }
-    }
-}
-
-impl RecordedPart {
     /// Adds the part that follows this one.
     fn join(&mut self, next: Self) {
         self.blocks.join(next.blocks);
@@ -322,7 +327,7 @@ mod tests {
                 if cuts.contains(&index) {
                     recorder.join(std::mem::take(&mut part));
                 }
-                part.element(element);
+                part.count_element(element);
             }
             recorder.join(part);
             recorder.finish("a capture", "-", "etmv3", 99)
