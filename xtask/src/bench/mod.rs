@@ -61,9 +61,9 @@ impl Options {
         }
     }
 
-    /// How large the captures are of which OpenCSD writes text.
+    /// How large the captures are of which OpenCSD writes text: some minutes of it, so that starting counts for nothing.
     const fn text_bytes(self) -> u64 {
-        if self.short { 1 << 16 } else { 2 << 20 }
+        if self.short { 1 << 16 } else { 6 << 20 }
     }
 
     /// How large the capture is on which memory is measured.
