@@ -77,7 +77,11 @@ fn in_parts(
         let code = work.code(&job, None, messages)?;
         let following = Following { work, job: &job, trust_image: args.trust_image, messages };
         let spread = Spread::over(args.work.threads.into());
-        let spread = if args.format == FlowFormat::Jsonl { spread.for_long_lines() } else { spread };
+        let spread = match args.format {
+            FlowFormat::None => spread.for_counts(),
+            FlowFormat::Jsonl => spread.for_long_lines(),
+            _ => spread,
+        };
         total.add(&follow::source_in_parts(following, code, spread, exporter)?);
     }
     Ok(total)

@@ -40,10 +40,11 @@ impl Spread {
         Self { threads, segment: SEGMENT }
     }
 
-    /// For parts that do not grow with the trace. With one thread few of them have to be joined then.
+    /// For parts that do not grow with the trace. Few of them have to be joined then, and the thread that joins, which
+    /// knows little of the program by itself, has little to decode.
     #[must_use]
     pub const fn for_counts(self) -> Self {
-        if self.threads <= 1 { Self { segment: SEGMENT_ALONE, ..self } } else { self }
+        Self { segment: if self.threads <= 1 { SEGMENT_ALONE } else { SEGMENT_OF_COUNTS }, ..self }
     }
 
     /// For parts that are many times as long as the trace.
@@ -54,7 +55,8 @@ impl Spread {
 
     /// The parts of a segment of so many bytes, each up to a checkpoint; at least one.
     fn steps(self, bytes: usize) -> impl Iterator<Item = Range<usize>> {
-        let (first, last) = ((self.segment / FIRST_STEP).max(1), (self.segment / LAST_STEP).max(1));
+        let (first, last) =
+            ((self.segment / SMALLEST_STEP).clamp(1, FIRST_STEP), (self.segment / LAST_STEP).max(1));
         let mut next = Some(0_usize);
         std::iter::from_fn(move || {
             let start = next?;
@@ -69,15 +71,19 @@ impl Spread {
 /// some kilobytes of decoding.
 const SEGMENT: usize = 1 << 18;
 
+/// Counts take no room, and a capture of a few megabytes should occupy all threads.
+const SEGMENT_OF_COUNTS: usize = 1 << 20;
+
 /// Some hundred bytes of lines come from each byte of trace, so that less of it has to do.
 const SEGMENT_OF_LONG_LINES: usize = 1 << 15;
 
 /// One source's bytes are collected from between those of others up to this many.
 const SEGMENT_ALONE: usize = 1 << 23;
 
-/// How far behind a segment's start the first checkpoint is, as a part of a segment; the next ones lie twice as far, up to
-/// `LAST_STEP` apart.
-const FIRST_STEP: usize = 256;
+/// How far behind a segment's start the first checkpoint is: there a trace has usually said where it is. In a short segment
+/// it is this part of it. The next ones lie twice as far, up to an eighth of the segment apart.
+const FIRST_STEP: usize = 1 << 10;
+const SMALLEST_STEP: usize = 256;
 const LAST_STEP: usize = 8;
 
 /// What a worker found in a segment.
