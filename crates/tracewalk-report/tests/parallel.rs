@@ -1,6 +1,7 @@
 //! Several threads find what one finds: for every number of threads, every way to cut, healthy trace and damaged.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use proptest::prelude::*;
 use tracewalk::flow::{Element, GapReason};
@@ -14,6 +15,8 @@ use tracewalk_input::capture::{Capture, Container, Protocol, SourceDescription};
 use tracewalk_input::image::ImageLoader;
 use tracewalk_report::analysis::{Gaps, Statistics};
 use tracewalk_report::drive::{Carrier, Input, NoProgress, Part, Spread, Stretch};
+use tracewalk_report::export::{Export, FlowJsonl, Join};
+use tracewalk_report::{Code, Section};
 
 /// A source of a capture.
 struct Source {
@@ -255,6 +258,29 @@ fn what_is_found_in_parts_is_what_is_found_in_order() {
         assert_eq!(parts.statistics.gaps, gaps.clone().count() as u64);
         let lost = gaps.filter(|reason| *reason == GapReason::TraceLost).count();
         assert_eq!(lost, 0, "{}: healthy trace", source.name);
+    }
+}
+
+#[test]
+fn lines_are_the_same_in_order_and_in_parts() {
+    for source in &examples() {
+        let section = Section { id: TraceId::new(2), protocol: "any", code: Rc::new(Code::unknown()) };
+        let input = source.input(&source.capture, source.carrier.clone());
+        let mut in_order = Vec::new();
+        let mut exporter = FlowJsonl::new(&mut in_order);
+        exporter.section(&section).expect("memory takes it");
+        let told = input.flow(&source.config, &source.program, |record| exporter.record(record));
+        assert!(told.is_ok_and(|statistics| statistics.ranges > 0));
+        for threads in [1, 2, 7] {
+            let mut in_parts = Vec::new();
+            let mut exporter = FlowJsonl::new(&mut in_parts);
+            exporter.section(&section).expect("memory takes it");
+            let (spread, empty) = (Spread { threads, segment: 2048 }, exporter.part());
+            input
+                .flow_parts(&source.config, &source.program, spread, &empty, |part| exporter.join(part.part))
+                .expect("memory takes it");
+            assert!(in_parts == in_order, "{}: {threads} threads", source.name);
+        }
     }
 }
 
