@@ -397,3 +397,25 @@ fn info_shows_what_a_description_says_beside() {
     assert!(outcome.stdout.contains("\nnot used, of the description\n"), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("[clusters] big=cpu_0"), "{}", outcome.stdout);
 }
+
+#[test]
+fn a_snapshot_of_trace_that_cannot_be_decoded_is_no_success() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = [
+        (
+            "snapshot.ini",
+            "[snapshot]\nversion=1.0\n[device_list]\ndevice0=etm.ini\n[trace]\nmetadata=trace.ini\n",
+        ),
+        ("etm.ini", "[device]\nname=ETM_0\nclass=trace_source\ntype=ETM4\n[regs]\nTRCTRACEIDR(0x010)=0x10\n"),
+        (
+            "trace.ini",
+            "[trace_buffers]\nbuffers=b\n[b]\nname=ETB\nfile=trace.bin\nformat=source_data\n[source_buffers]\nETM_0=ETB\n",
+        ),
+        ("trace.bin", "\u{1}\u{2}\u{3}\u{4}\u{5}\u{6}\u{7}"),
+    ];
+    files.iter().for_each(|(name, text)| std::fs::write(directory.path().join(name), text).unwrap());
+    let outcome = run(["flow", directory.path().to_str().unwrap()]);
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("unknown (ETM4) is not decoded"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("nothing in it can be decoded"), "{}", outcome.stderr);
+}

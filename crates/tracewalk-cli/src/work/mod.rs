@@ -187,6 +187,9 @@ impl Work {
             work.take(index, contents, &found, args, messages)?;
         }
         work.check_ids(&args.ids, messages)?;
+        if !arriving {
+            tell::nothing_decoded(&work, messages);
+        }
         messages.record(|record| {
             record.capture(&work);
             for file in [&args.svd, &args.registers].into_iter().flatten() {

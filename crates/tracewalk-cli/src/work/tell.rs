@@ -5,7 +5,7 @@ use tracewalk::ids::TraceId;
 use tracewalk::span::CaptureOffset;
 use tracewalk_input::Origin;
 use tracewalk_input::capture::dump::MemoryDump;
-use tracewalk_input::capture::{Arrangement, Buffer, Capture, SourceDescription};
+use tracewalk_input::capture::{Arrangement, Buffer, Capture, Protocol, SourceDescription};
 use tracewalk_input::image::ImageRequest;
 
 use super::contents::{Identified, recognise};
@@ -183,6 +183,15 @@ pub(super) fn refuse_nothing(found: &[Identified], buffer: &Buffer, known: &Know
         format!("{}: nothing was recognised in its {} bytes", buffer.file.display(), buffer.bytes.len()),
         format!("say what it is with --container and --source [ID=]PROTOCOL,cpu=…{image}"),
     ))
+}
+
+/// Says that there is trace, and none of it is of a protocol that is decoded.
+pub(super) fn nothing_decoded(work: &Work, messages: &Messages) {
+    let sources = work.contents.iter().flat_map(|contents| &contents.sources);
+    let has_others = sources.into_iter().any(|source| matches!(source.protocol, Protocol::Unknown(_)));
+    if has_others && work.jobs.is_empty() && work.itms.is_empty() {
+        messages.incomplete("nothing in it can be decoded: only ETMv3, PFT, MTB and ITM can");
+    }
 }
 
 /// Says what else is in a buffer, and what is not.
