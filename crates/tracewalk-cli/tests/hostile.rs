@@ -241,3 +241,57 @@ fn archives_that_are_none_and_archives_that_are_too_much_are_refused() {
     place.write("bomb.sr", zip(&[("version", b"2"), ("metadata", good.as_bytes()), ("logic-1-1", &zeros)]));
     place.refused("bomb.sr", &["bomb.sr"]);
 }
+
+/// An ELF file of ARM with these segments: offset, address, bytes in the file, bytes in memory.
+fn elf(segments: &[(u32, u32, u32, u32)]) -> Vec<u8> {
+    let mut file = b"\x7fELF\x01\x01\x01".to_vec();
+    file.resize(16, 0);
+    let halfword = |file: &mut Vec<u8>, value: u16| file.extend(value.to_le_bytes());
+    let word = |file: &mut Vec<u8>, value: u32| file.extend(value.to_le_bytes());
+    // ET_EXEC, EM_ARM, version, entry, program headers, section headers, flags, sizes and counts.
+    [2, 40].into_iter().for_each(|value| halfword(&mut file, value));
+    [1, 0, 52, 0, 0x0500_0200].into_iter().for_each(|value| word(&mut file, value));
+    let count = u16::try_from(segments.len()).unwrap();
+    [52, 32, count, 40, 0, 0].into_iter().for_each(|value| halfword(&mut file, value));
+    for &(offset, address, in_file, in_memory) in segments {
+        [1, offset, address, address, in_file, in_memory, 5, 4]
+            .into_iter()
+            .for_each(|value| word(&mut file, value));
+    }
+    file.resize(file.len() + 4096, 0);
+    file
+}
+
+/// The shell limits what the command may take of memory, in KiB.
+#[test]
+fn elf_files_that_claim_much_memory_are_refused_without_taking_it() {
+    const MOST_KIBIBYTES: &str = "1500000";
+    let folder = tempfile::tempdir().unwrap();
+    let many = (0..3000).map(|number| (0, 0x1000 * (number % 8), 4096, 0xffff_0000)).collect::<Vec<_>>();
+    let files = [
+        (elf(&[(84, 0, u32::MAX, u32::MAX)]), "the file is cut off: a segment ends at byte 4294967379"),
+        (elf(&many), "expected at most 1024 segments"),
+    ];
+    for (bytes, told) in files {
+        let image = folder.path().join("hostile.elf");
+        fs::write(&image, bytes).unwrap();
+        let output = std::process::Command::new("sh")
+            .args([
+                "-c",
+                "ulimit -v $1; shift; exec \"$@\"",
+                "sh",
+                MOST_KIBIBYTES,
+                env!("CARGO_BIN_EXE_tracewalk"),
+            ])
+            .args(["flow", "--threads", "2", "--format", "none"])
+            .arg(support::example("m3-etmv3/trace.bin"))
+            .arg("--image")
+            .arg(&image)
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(told), "{stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    }
+}
