@@ -49,6 +49,7 @@ pub fn flow(data: &[u8]) {
                 }
                 Element::Event(event) => event.span,
                 Element::Gap(gap) => gap.span,
+                Element::Proof(proof) => proof.span,
             };
             assert!(span.start <= span.end && span.end.0 <= trace.len() as u64, "{span} is not in the trace");
             elements.push(element);

@@ -4,15 +4,37 @@
 //! end that is, and something between: what is reported there and was never executed is *wrong*, what was executed and is
 //! not reported is *lost*. A decoder cannot know more before the next synchronisation behind the damage; behind it, and in
 //! front of the damage, nothing may be lost.
+//!
+//! Of what is wrong, some is *in doubt*: the decoder says so itself. Of the rest some was *never noticed*: up to the next
+//! synchronisation nothing that it found speaks against it, the damaged bytes are those of another path. What remains
+//! was noticed, and is reported as fact all the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use tracewalk::flow::Element;
-use tracewalk::ids::Location;
+use tracewalk::flow::{Doubt, DoubtChange, Element};
+use tracewalk::ids::{Address, Location};
 use tracewalk::isa;
 use tracewalk::program::Program;
 use tracewalk::source::{FlowStream, PacketItem, PacketStream, SourceConfig};
+use tracewalk::span::Span;
+
+/// The traces that are damaged: each protocol and encoding, plain and with more in it, in
+/// frames, and a buffer of jumps.
+pub const CASES: [&str; 12] = [
+    "m3 etmv3,cpu=cortex-m3,etmcr=0x0 cancel=multiple synchronise=1024",
+    "m3 etmv3,cpu=cortex-m3,etmcr=0x100 cancel=multiple synchronise=1024",
+    "m4 etmv3,cpu=cortex-m4,etmcr=0x0 cancel=always synchronise=256 timestamps=100",
+    "a9 etmv3,cpu=cortex-a7,etmcr=0x0 cancel=multiple synchronise=1024",
+    "a9 etmv3,cpu=cortex-a7,etmcr=0xd00c cancel=multiple synchronise=1024 timestamps=100",
+    "a15 pft,cpu=cortex-a9,etmcr=0x0 depth=1 synchronise=256",
+    "a9 pft,cpu=cortex-a15,etmcr=0x20000000 depth=4 synchronise=256",
+    "a9 pft,cpu=cortex-a15,etmcr=0xd000 depth=1 synchronise=1024 timestamps=100",
+    "rust-a9 pft,cpu=cortex-a15,etmcr=0x100 depth=1 synchronise=256",
+    "a9 etmv3,cpu=cortex-a7,etmcr=0x0 cancel=multiple synchronise=1024 container=frames",
+    "a9 pft,cpu=cortex-a15,etmcr=0x20000000 depth=4 synchronise=256 container=port",
+    "m0 mtb size=14",
+];
 
 /// A way to damage a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,48 +71,50 @@ impl Kind {
         }
     }
 
-    /// Damages `bytes`; `number` gives any number below its argument. Returns which bytes of the sound trace are
-    /// concerned.
-    pub fn damage(self, bytes: &mut Vec<u8>, mut number: impl FnMut(usize) -> usize) -> Range<usize> {
+    /// Damages `bytes`, which are lost and come twice in units of so many; `number` gives any number below its argument.
+    pub fn damage(self, bytes: &mut Vec<u8>, unit: usize, mut number: impl FnMut(usize) -> usize) {
         let length = bytes.len();
-        let stretch = |at: usize, bytes: usize| at..(at + bytes).min(length);
         let at = number(length.max(1));
+        let stretch = |at: usize, count: usize| {
+            let start = at / unit * unit;
+            start..(start + count * unit).min(length)
+        };
         match self {
             Self::Flipped => {
                 let bit = number(8);
                 if let Some(byte) = bytes.get_mut(at) {
                     *byte ^= 1 << bit;
                 }
-                stretch(at, 1)
             }
             Self::Lost | Self::LostLong => {
                 let count = if self == Self::Lost { 1 + number(8) } else { 64 + number(256) };
-                let range = stretch(at, count);
-                bytes.drain(range.clone());
-                range
+                bytes.drain(stretch(at, count));
             }
             Self::Doubled => {
                 let range = stretch(at, 1 + number(8));
                 let twice = bytes.get(range.clone()).unwrap_or_default().to_vec();
                 bytes.splice(range.end..range.end, twice);
-                range
             }
             Self::Swapped => {
-                let at = at / 4 * 4;
-                let range = stretch(at, 8);
-                if let Some([a, b, c, d, e, f, g, h]) = bytes.get_mut(range.clone()) {
+                let range = at / 4 * 4..(at / 4 * 4 + 8).min(length);
+                if let Some([a, b, c, d, e, f, g, h]) = bytes.get_mut(range) {
                     for (one, other) in [(a, e), (b, f), (c, g), (d, h)] {
                         std::mem::swap(one, other);
                     }
                 }
-                range
             }
-            Self::Cut => {
-                bytes.truncate(at);
-                at..length
-            }
+            Self::Cut => bytes.truncate(at),
         }
     }
+}
+
+/// One source's bytes, as they come out of a capture.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arrived {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// In front of which of them the capture says that others are missing.
+    pub losses: Vec<usize>,
 }
 
 /// An instruction that a decoder reported, and the trace that proved it.
@@ -99,6 +123,19 @@ struct Reported {
     at: Location,
     from: u64,
     until: u64,
+    in_doubt: bool,
+}
+
+/// What a decoder made of a trace.
+#[derive(Debug, Default)]
+struct Reading {
+    reported: Vec<Reported>,
+    /// Where it noticed that something is wrong.
+    noticed: Vec<u64>,
+    /// Where the position was proven, and the number of the first instruction from there on.
+    proofs: Vec<(u64, usize)>,
+    /// The newest proof, if no instruction came behind it, and its address.
+    proven: Option<(u64, Option<Address>)>,
 }
 
 /// A sound trace and what is in it.
@@ -106,10 +143,16 @@ struct Reported {
 pub struct Sound<'a> {
     config: &'a SourceConfig,
     program: &'a Program,
-    bytes: &'a [u8],
-    reported: Vec<Reported>,
-    /// Where synchronisations stand: their A-sync.
-    synchronisations: Vec<u64>,
+    arrived: Arrived,
+    reading: Reading,
+    synchronisations: Vec<Synchronisation>,
+}
+
+/// Where the position can be found again: an A-sync and the first I-sync behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Synchronisation {
+    start: u64,
+    end: u64,
 }
 
 /// What damage did.
@@ -119,73 +162,155 @@ pub struct Effect {
     pub bytes_until_in_step: Option<u64>,
     /// How many instructions were reported that were not executed there.
     pub wrong: u64,
+    /// How many of them the decoder says are in doubt.
+    pub wrong_in_doubt: u64,
+    /// How many of the others stand where it noticed something up to the next synchronisation.
+    pub wrong_as_fact: u64,
+    /// How many instructions that were executed it says are in doubt.
+    pub right_in_doubt: u64,
     /// How many instructions were executed and not reported.
     pub lost: u64,
-    /// How many of these the trace in front of the damage proves, or the trace from the next synchronisation on.
+    /// How many of these the trace in front of the damage proves, or the trace from the next synchronisation on that damage
+    /// does not reach.
     pub lost_outside: u64,
+}
+
+impl Effect {
+    /// How many wrong instructions nothing speaks against.
+    #[must_use]
+    pub const fn never_noticed(&self) -> u64 {
+        self.wrong - self.wrong_in_doubt - self.wrong_as_fact
+    }
 }
 
 impl<'a> Sound<'a> {
     /// Decodes a sound trace.
     #[must_use]
-    pub fn new(config: &'a SourceConfig, program: &'a Program, bytes: &'a [u8]) -> Self {
-        let mut synchronisations = Vec::new();
-        let mut note = |item: PacketItem<'_>, span: tracewalk::span::Span, _: &[u8]| {
-            if let PacketItem::Packet(packet) = item
-                && packet.name() == "a_sync"
-            {
-                synchronisations.push(span.start.0);
-            }
-        };
-        let mut packets = PacketStream::new(config);
-        packets.push(bytes, &mut note);
-        packets.finish(&mut note);
-        Self { config, program, bytes, reported: reported(config, program, bytes), synchronisations }
+    pub fn new(config: &'a SourceConfig, program: &'a Program, arrived: Arrived) -> Self {
+        let reading = Reading::of(config, program, &arrived);
+        let synchronisations = synchronisations(config, &arrived.bytes);
+        Self { config, program, arrived, reading, synchronisations }
     }
 
     /// How many instructions it has.
     #[must_use]
     pub fn instructions(&self) -> usize {
-        self.reported.len()
+        self.reading.reported.len()
     }
 
-    /// Damages it and looks at what that did.
-    pub fn damage(&self, kind: Kind, number: impl FnMut(usize) -> usize) -> Effect {
-        let mut bytes = self.bytes.to_vec();
-        let damaged = kind.damage(&mut bytes, number);
-        if bytes == self.bytes {
+    /// What it does to a decoder that this arrives instead.
+    #[must_use]
+    pub fn damaged(&self, arrived: &Arrived) -> Effect {
+        if *arrived == self.arrived {
             return Effect { bytes_until_in_step: Some(0), ..Effect::default() };
         }
-        let found = reported(self.config, self.program, &bytes);
-        let (start, end) = (damaged.start as u64, damaged.end as u64);
-        // Places behind the damage, as they were in the sound trace.
-        let grown = bytes.len() as i64 - self.bytes.len() as i64;
-        let sound = |at: u64| if at <= start { at } else { at.saturating_add_signed(-grown).max(start) };
-        let found = groups(found.iter().map(|reported| (sound(reported.from), *reported)));
-        let told = groups(self.reported.iter().map(|reported| (reported.from, *reported)));
-        let next = self.synchronisations.iter().copied().find(|&at| at >= end);
-        let mut effect = Effect::default();
+        let damage = Damage::between(&self.arrived, arrived);
+        let end = damage.end;
+        let found = Reading::of(self.config, self.program, arrived);
+        let groups_found = groups(found.reported.iter().map(|found| (damage.in_sound(found.from), *found)));
+        let told = groups(self.reading.reported.iter().map(|reported| (reported.from, *reported)));
+        let noticed = found.noticed.iter().copied().collect::<BTreeSet<_>>();
+        let mut effect =
+            Effect { lost_outside: self.lost_outside(&damage, &found.reported), ..Effect::default() };
         let mut last_difference = None;
-        for place in told.keys().chain(found.keys()).copied().collect::<BTreeSet<_>>() {
+        for place in told.keys().chain(groups_found.keys()).copied().collect::<BTreeSet<_>>() {
             let [told, found] =
-                [&told, &found].map(|groups| groups.get(&place).map_or(&[][..], Vec::as_slice));
-            let same = in_common(told, found);
+                [&told, &groups_found].map(|groups| groups.get(&place).map_or(&[][..], Vec::as_slice));
+            let common = in_common(told, found);
+            let same = common.len();
             let lost = told.len() - same;
+            for (index, found) in found.iter().enumerate() {
+                let as_fact = || noticed.range(self.around(&damage, found.from)).next().is_some();
+                match (common.contains(&index), found.in_doubt) {
+                    (true, doubt) => effect.right_in_doubt += u64::from(doubt),
+                    (false, true) => effect.wrong_in_doubt += 1,
+                    (false, false) => effect.wrong_as_fact += u64::from(as_fact()),
+                }
+            }
             effect.wrong += (found.len() - same) as u64;
             effect.lost += lost as u64;
-            let before = told.iter().filter(|told| told.until <= start).count();
-            let behind = if next.is_some_and(|next| place > next) { lost } else { 0 };
-            effect.lost_outside += lost.min(before).max(behind) as u64;
             if lost != 0 || found.len() != same {
                 last_difference = Some(place);
             }
         }
-        let after = |last: u64| self.reported.iter().map(|told| told.from).find(|&from| from > last);
+        let after = |last: u64| self.reading.reported.iter().map(|told| told.from).find(|&from| from > last);
         effect.bytes_until_in_step = match last_difference {
             None => Some(0),
             Some(last) => after(last).map(|from| from.saturating_sub(end)),
         };
         effect
+    }
+
+    /// How many instructions are not reported as the trace in front of the damage and far enough behind it proves them.
+    fn lost_outside(&self, damage: &Damage, found: &[Reported]) -> u64 {
+        let same = |(told, found): &(&Reported, &Reported)| told.at == found.at;
+        let told = &self.reading.reported;
+        let mut before = told.iter().take_while(|told| told.until <= damage.start).count();
+        if matches!(self.config, SourceConfig::Etmv3(_)) {
+            // The next packet may say that the last one did not complete.
+            before = before.saturating_sub(1);
+        }
+        let front = told.iter().zip(found).take_while(same).count();
+        let next = self.reading.proofs.iter().find(|(at, _)| *at >= damage.end + LONGEST_PACKET);
+        let behind = next.map_or(0, |(_, index)| told.len() - index);
+        let back = told.iter().rev().zip(found.iter().rev()).take_while(same).count();
+        (before.saturating_sub(front) + behind.saturating_sub(back)) as u64
+    }
+
+    /// Where evidence against what is told at `place` of the damaged trace may lie: from the last synchronisation that is
+    /// sound and before the damage up to the first one behind it and behind the place.
+    fn around(&self, damage: &Damage, place: u64) -> Range<u64> {
+        if matches!(self.config, SourceConfig::Mtb { .. }) {
+            // Each packet stands for itself, and the runs to it and from it.
+            let packet = MTB_PACKET as u64;
+            return place.saturating_sub(packet)..place + packet + 1;
+        }
+        let behind = damage.end.max(damage.in_sound(place));
+        let before = self.synchronisations.iter().rev().find(|sync| sync.end <= damage.start);
+        let behind = self.synchronisations.iter().find(|sync| sync.start >= behind);
+        let end = behind.map_or(u64::MAX, |sync| sync.end.saturating_add_signed(damage.grown));
+        before.map_or(0, |sync| sync.start)..end
+    }
+}
+
+/// How far the damaged bytes may reach over sound ones: the beginning of an A-sync behind them may seem to be the end of a
+/// packet that began in them.
+const LONGEST_PACKET: u64 = 16;
+
+/// How many bytes an MTB's packet has. Memory is lost by words, and nothing else in a buffer says where packets begin.
+pub const MTB_PACKET: usize = 8;
+
+/// Where a source's bytes differ from those of a sound trace.
+#[derive(Clone, Copy, Debug)]
+struct Damage {
+    /// From here on, in the sound trace.
+    start: u64,
+    /// Up to here, in the sound trace.
+    end: u64,
+    /// By how much the damaged trace is longer.
+    grown: i64,
+}
+
+impl Damage {
+    fn between(sound: &Arrived, damaged: &Arrived) -> Self {
+        let same = |(one, other): &(&u8, &u8)| one == other;
+        let (one, other) = (&sound.bytes, &damaged.bytes);
+        let front = one.iter().zip(other).take_while(same).count();
+        let back = one.iter().rev().zip(other.iter().rev()).take_while(same).count();
+        let shorter = one.len().min(other.len());
+        let start = damaged.losses.iter().fold(front, |start, &loss| start.min(loss));
+        let lost = damaged.losses.iter().max().map_or(0, |loss| other.len() - loss);
+        let back = back.min(shorter - start.min(shorter)).min(if lost == 0 { back } else { lost });
+        Self {
+            start: start as u64,
+            end: (one.len() - back) as u64,
+            grown: other.len() as i64 - one.len() as i64,
+        }
+    }
+
+    /// A place of the damaged trace as it was in the sound one.
+    fn in_sound(self, at: u64) -> u64 {
+        if at <= self.start { at } else { at.saturating_add_signed(-self.grown).max(self.start) }
     }
 }
 
@@ -198,30 +323,78 @@ fn groups(reported: impl Iterator<Item = (u64, Reported)>) -> BTreeMap<u64, Vec<
     groups
 }
 
-/// How many instructions two readings of the same packet have in common: from the front, or up to the end, where the
+/// Which instructions found two readings of the same packet have in common: from the front, or up to the end, where the
 /// beginning of what the packet proves was lost.
-fn in_common(told: &[Reported], found: &[Reported]) -> usize {
+fn in_common(told: &[Reported], found: &[Reported]) -> Range<usize> {
     let same = |(told, found): &(&Reported, &Reported)| told.at == found.at;
     let front = told.iter().zip(found).take_while(same).count();
     let back = told.iter().rev().zip(found.iter().rev()).take_while(same).count();
-    front.max(back)
+    if front >= back { 0..front } else { found.len() - back..found.len() }
 }
 
-fn reported(config: &SourceConfig, program: &Program, bytes: &[u8]) -> Vec<Reported> {
-    let mut all = Vec::new();
-    let mut stream = FlowStream::new(config);
-    let mut take = |element| {
-        let Element::Block(block) = element else { return };
-        let mut at = block.start;
-        for _ in 0..block.instructions {
-            let code = program.code(at).unwrap_or_default();
-            let Ok(instruction) = isa::classify(code, at, block.isa) else { return };
-            let (from, until) = (block.span.start.0, block.span.end.0);
-            all.push(Reported { at: Location::new(at, block.isa), from, until });
-            at = at.plus(u32::from(instruction.bytes));
+/// Where an A-sync and an I-sync behind it stand.
+fn synchronisations(config: &SourceConfig, bytes: &[u8]) -> Vec<Synchronisation> {
+    let (mut found, mut start) = (Vec::new(), None);
+    let mut note = |item: PacketItem<'_>, span: Span, _: &[u8]| match item {
+        PacketItem::Packet(packet) if packet.name() == "a_sync" => start = Some(span.start.0),
+        PacketItem::Packet(packet) if packet.name() == "i_sync" => {
+            found.extend(start.take().map(|start| Synchronisation { start, end: span.end.0 }));
         }
+        _ => {}
     };
-    stream.push(bytes, program, &mut take);
-    stream.finish(program, &mut take);
-    all
+    let mut packets = PacketStream::new(config);
+    packets.push(bytes, &mut note);
+    packets.finish(&mut note);
+    found
+}
+
+impl Reading {
+    fn of(config: &SourceConfig, program: &Program, arrived: &Arrived) -> Self {
+        let mut reading = Self::default();
+        let mut doubt = Doubt::default();
+        let mut stream = FlowStream::new(config);
+        let mut take = |element| reading.take(&mut doubt, program, &element);
+        let mut from = 0;
+        for &loss in &arrived.losses {
+            stream.push(arrived.bytes.get(from..loss).unwrap_or_default(), program, &mut take);
+            stream.lose_sync(program, &mut take);
+            from = loss;
+        }
+        stream.push(arrived.bytes.get(from..).unwrap_or_default(), program, &mut take);
+        stream.finish(program, &mut take);
+        reading
+    }
+
+    fn take(&mut self, doubt: &mut Doubt, program: &Program, element: &Element) {
+        if let Some(DoubtChange::Begins { since }) = doubt.element(element) {
+            let told = self.reported.iter_mut().rev();
+            told.take_while(|told| told.from >= since.0).for_each(|told| told.in_doubt = true);
+        }
+        match element {
+            Element::Gap(gap) if gap.doubt => self.noticed.push(gap.span.start.0),
+            Element::Proof(proof) => {
+                self.proven = Some((proof.span.start.0, proof.at.map(|at| at.address)));
+            }
+            Element::Block(block) => {
+                let mut at = block.start;
+                let first = self.reported.len();
+                for _ in 0..block.instructions {
+                    let code = program.code(at).unwrap_or_default();
+                    let Ok(instruction) = isa::classify(code, at, block.isa) else { return };
+                    let (from, until) = (block.span.start.0, block.span.end.0);
+                    let at_here = Location::new(at, block.isa);
+                    self.reported.push(Reported { at: at_here, from, until, in_doubt: doubt.is_open() });
+                    at = at.plus(u32::from(instruction.bytes));
+                }
+                if let Some((place, address)) = self.proven.take() {
+                    let here = self.reported.iter().skip(first);
+                    let passed = here.take_while(|told| Some(told.at.address) != address).count();
+                    // A run may go on behind the proof, or end there.
+                    let is_in = passed < self.reported.len() - first || address == Some(block.end);
+                    self.proofs.push((place, if is_in { first + passed } else { first }));
+                }
+            }
+            _ => {}
+        }
+    }
 }

@@ -58,6 +58,7 @@ impl Found {
             Element::Block(block) => self.block(&block, program),
             Element::Event(event) => self.event(event.kind),
             Element::Gap(gap) => self.gaps.push(gap),
+            Element::Proof(_) => {}
         }
     }
 

@@ -304,12 +304,12 @@ impl<F> Look<F> {
 impl<F: FnMut(FlowRecord) -> io::Result<()>> Look<F> {
     fn flow(&mut self, element: Element, places: &mut Places) {
         if self.failed.is_none() {
-            let span = match &element {
-                Element::Block(block) => block.span,
-                Element::Event(event) => event.span,
-                Element::Gap(gap) => gap.span,
-            };
-            let at = self.locate(span, places);
+            let last = self.last;
+            let at = self.locate(element.span(), places);
+            if let Element::Proof(_) = element {
+                // Nothing happened there.
+                self.last = last;
+            }
             self.failed = (self.look)(FlowRecord { element, at }).err();
         }
     }

@@ -82,9 +82,14 @@ pub enum Directive {
         /// The value.
         value: u32,
     },
+    /// Whatever came before, the position is this from here on: a synchronisation said it that is found without it. Where
+    /// execution had come to the same place, what was told up to there is confirmed.
+    Proven,
     /// Trace was lost or could not be read; until the next [`Directive::Begin`] or [`Directive::Confirm`] nothing is
     /// known of the position.
     Lost,
+    /// As [`Directive::Lost`], where trace ends inside a packet: nothing is wrong with what came before.
+    Cut,
 }
 
 /// Why tracing begins.

@@ -138,6 +138,7 @@ fn tc2_has_opencsds_cycles_where_the_code_is_known() {
             },
             Element::Block(_) => followed += std::mem::take(&mut pending),
             Element::Gap(_) => unfollowed += std::mem::take(&mut pending),
+            Element::Proof(_) => {}
         }
     }
     assert_eq!(Some(followed), totals["cycles"].as_u64());

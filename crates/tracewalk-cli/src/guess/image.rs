@@ -113,7 +113,7 @@ impl Fit {
             Element::Gap(gap) if matches!(gap.reason, GapReason::Contradiction(_)) => {
                 self.contradictions += 1;
             }
-            Element::Gap(_) | Element::Event(_) => {}
+            Element::Gap(_) | Element::Event(_) | Element::Proof(_) => {}
         }
     }
 

@@ -124,6 +124,7 @@ impl Reading {
                     GapReason::NoCode(_) | GapReason::Undecodable(..) | GapReason::TraceLost => {}
                 },
                 Element::Event(event) => event.kind.hash(&mut details),
+                Element::Proof(_) => {}
             }
             story.record(record)?;
             self.go_on(most)

@@ -90,6 +90,7 @@ impl Reading {
                         reading.gaps.insert(record.at.0);
                         Told::Gap(gap.reason)
                     }
+                    Element::Proof(_) => return Ok(()),
                 };
                 reading.flow.push((record.at.0, told));
                 Ok(())

@@ -16,7 +16,7 @@ use tracewalk::source::SourceConfig;
 
 use super::{Case, Packing, PathFrom, Unit};
 use crate::container::{self, SourceBytes};
-use crate::damage::{Effect, Kind, Sound};
+use crate::damage::{Arrived, Effect, Kind, MTB_PACKET, Sound};
 use crate::elf::{self, Elf};
 use crate::found::{Difference, Found, first_difference};
 use crate::opencsd::Subject;
@@ -147,11 +147,15 @@ impl Programs {
         effects: &mut Vec<Effect>,
     ) -> Result<(), String> {
         let Known { elf, path } = self.get(&case.program)?;
-        let Told { config, bytes, .. } = tell(case, elf, path)?;
-        let sound = Sound::new(&config, &elf.program, &bytes);
+        let (config, trace) = encode(case, &elf.program, path)?;
+        let (framing, capture) = packed(case.packing, &trace.bytes)?;
+        let sound = Sound::new(&config, &elf.program, taken_apart(framing, &capture)?);
+        let unit = if matches!(case.unit, Unit::Mtb { .. }) { MTB_PACKET } else { 1 };
         for seed in 0..times {
             let mut random = Random::new(seed);
-            effects.push(sound.damage(kind, |below| random.next() as usize % below.max(1)));
+            let mut capture = capture.clone();
+            kind.damage(&mut capture, unit, |below| random.next() as usize % below.max(1));
+            effects.push(sound.damaged(&taken_apart(framing, &capture)?));
         }
         Ok(())
     }
@@ -178,7 +182,7 @@ impl Programs {
         let mut bytes = trace.bytes;
         if let Some((kind, seed)) = damage {
             let mut random = Random::new(seed);
-            kind.damage(&mut bytes, |below| random.next() as usize % below.max(1));
+            kind.damage(&mut bytes, 1, |below| random.next() as usize % below.max(1));
         }
         let (cpu, registers) = case.unit.registers().ok_or("OpenCSD reads no MTB")?;
         let cpu = cpu.to_owned();
@@ -303,21 +307,19 @@ fn encode(case: &Case, program: &Program, path: &Path) -> Result<(SourceConfig, 
 
 /// The bytes of the source, after a way through frames.
 fn unpacked(packing: Packing, bytes: &[u8]) -> Result<Vec<u8>, String> {
-    #[derive(Default)]
-    struct Of(Vec<u8>, Option<Discontinuity>);
-    impl FrameSink for Of {
-        fn data(&mut self, owner: Owner, piece: Piece<'_>) {
-            if owner.trace_id().is_some_and(|id| id.get() == ID) {
-                self.0.extend_from_slice(piece.bytes);
-            }
-        }
-        fn discontinuity(&mut self, discontinuity: Discontinuity) {
-            self.1 = Some(discontinuity);
-        }
+    let (framing, capture) = packed(packing, bytes)?;
+    let Arrived { bytes, losses } = taken_apart(framing, &capture)?;
+    match losses.first() {
+        Some(loss) => Err(format!("found bytes lost in the frames behind {loss} of the source's")),
+        None => Ok(bytes),
     }
+}
+
+/// The bytes of a capture, and what stands between its frames; none for what is not in frames.
+fn packed(packing: Packing, bytes: &[u8]) -> Result<(Option<Framing>, Vec<u8>), String> {
     let every = NonZeroU32::new;
     let (options, framing) = match packing {
-        Packing::Raw => return Ok(bytes.to_vec()),
+        Packing::Raw => return Ok((None, bytes.to_vec())),
         Packing::Frames => (FormatterOptions::default(), Framing::Buffer),
         Packing::Port => (
             FormatterOptions {
@@ -328,18 +330,40 @@ fn unpacked(packing: Packing, bytes: &[u8]) -> Result<Vec<u8>, String> {
             Framing::PortFrom(Alignment::new(0).ok_or("no alignment 0")?),
         ),
     };
-    let id = |number| TraceId::new(number).ok_or("no trace ID");
     let beside = container::itm_text("another source");
-    let sources =
-        [SourceBytes { id: id(ID)?, bytes: bytes.to_vec() }, SourceBytes { id: id(BESIDE)?, bytes: beside }];
-    let mut found = Of::default();
-    let mut deframer = Deframer::new(framing).expecting(sources.iter().map(|source| source.id).collect());
-    deframer.push(&container::frames(&sources, options), &mut found);
-    deframer.finish(&mut found);
-    match found.1 {
-        Some(discontinuity) => Err(format!("found {discontinuity} in the frames")),
-        None => Ok(found.0),
+    let [id, other] = ids()?;
+    let sources = [SourceBytes { id, bytes: bytes.to_vec() }, SourceBytes { id: other, bytes: beside }];
+    Ok((Some(framing), container::frames(&sources, options)))
+}
+
+/// The source's ID, and that of the one beside it.
+fn ids() -> Result<[TraceId; 2], String> {
+    let id = |number| TraceId::new(number).ok_or("no trace ID");
+    Ok([id(ID)?, id(BESIDE)?])
+}
+
+/// What arrives of the source.
+fn taken_apart(framing: Option<Framing>, capture: &[u8]) -> Result<Arrived, String> {
+    #[derive(Default)]
+    struct Of(Arrived);
+    impl FrameSink for Of {
+        fn data(&mut self, owner: Owner, piece: Piece<'_>) {
+            if owner.trace_id().is_some_and(|id| id.get() == ID) {
+                self.0.bytes.extend_from_slice(piece.bytes);
+            }
+        }
+        fn discontinuity(&mut self, _: Discontinuity) {
+            self.0.losses.push(self.0.bytes.len());
+        }
     }
+    let Some(framing) = framing else {
+        return Ok(Arrived { bytes: capture.to_vec(), losses: Vec::new() });
+    };
+    let mut found = Of::default();
+    let mut deframer = Deframer::new(framing).expecting(ids()?.into_iter().collect());
+    deframer.push(capture, &mut found);
+    deframer.finish(&mut found);
+    Ok(found.0)
 }
 
 /// The places that were executed, in order.

@@ -105,6 +105,7 @@ impl Reading {
         let step = |what| Step { from, until, what };
         match element {
             Element::Gap(gap) => self.gaps.push(gap),
+            Element::Proof(_) => {}
             Element::Block(block) => {
                 let passed = match block.ending {
                     Ending::Branch { kind: BranchKind::Barrier, .. } | Ending::Interrupted => true,

@@ -123,7 +123,10 @@ pub enum Spent {
 impl CycleMeter {
     /// Takes the next element. Cycles that are settled by it.
     pub fn element(&mut self, element: &Element) -> Option<Spent> {
-        let timestamp = self.timestamp.take();
+        let timestamp = match element {
+            Element::Proof(_) => return None,
+            _ => self.timestamp.take(),
+        };
         let spent = match element {
             Element::Block(_) => {
                 self.lost = false;
@@ -133,6 +136,7 @@ impl CycleMeter {
                 self.lost = true;
                 Spent::OnUnfollowed(self.take())
             }
+            Element::Proof(_) => return None,
             Element::Event(event) => match event.kind {
                 EventKind::Cycles(cycles) => {
                     let before = if self.lost && !self.unfinished { self.take() } else { 0 };

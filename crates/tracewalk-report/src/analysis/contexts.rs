@@ -60,6 +60,7 @@ impl Contexts {
                     }
                 }
             }
+            Element::Proof(_) => {}
             Element::Gap(gap) => match gap.reason {
                 GapReason::NoCode(at) => {
                     if let Some(here) = self.here() {

@@ -29,7 +29,7 @@ impl Statistics {
                 self.instructions += block.instructions as u64;
             }
             Element::Gap(_) => self.gaps += 1,
-            Element::Event(_) => {}
+            Element::Event(_) | Element::Proof(_) => {}
         }
     }
 

@@ -81,7 +81,7 @@ impl Windowed {
                     self.cycles = self.cycles.saturating_add(cycles);
                 }
             }
-            Element::Gap(_) => {}
+            Element::Gap(_) | Element::Proof(_) => {}
         }
         self.phase
     }

@@ -102,7 +102,7 @@ impl<P: Part> TakeElements for Gathering<'_, P> {
         }
         gathered.contexts.element(&element);
         gathered.part.element(&element, at);
-        if span.end > span.start {
+        if span.end > span.start && !matches!(element, Element::Proof(_)) {
             self.last.stream = Some(span.start);
         }
     }

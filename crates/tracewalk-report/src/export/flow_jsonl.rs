@@ -87,11 +87,15 @@ impl Part for FlowJsonlPart {
 
 impl Lines {
     fn record(&mut self, element: &Element, at: CaptureOffset, out: &mut impl Write) -> io::Result<()> {
+        if let Element::Proof(_) = element {
+            return Ok(());
+        }
         let mut object = self.line.start(VERSION, at, self.id);
         match element {
             Element::Block(block) => range(&mut object, block),
             Element::Event(kind) => event(&mut object, kind.kind, &self.interrupts),
             Element::Gap(found) => gap(&mut object, found),
+            Element::Proof(_) => {}
         }
         object.close();
         self.line.end(out)

@@ -92,6 +92,7 @@ impl Lines {
             Element::Block(block) => self.run(block.into()),
             Element::Event(event) => self.event(event.kind),
             Element::Gap(gap) => self.gap(gap.reason),
+            Element::Proof(_) => {}
         }
     }
 

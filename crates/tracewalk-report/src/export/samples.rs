@@ -57,7 +57,7 @@ pub(crate) fn event(kind: EventKind) -> Element {
 }
 
 pub(crate) fn gap(reason: GapReason) -> Element {
-    Element::Gap(Gap { reason, span: SPAN })
+    Element::Gap(Gap { reason, span: SPAN, doubt: false })
 }
 
 /// A program of functions of 0x100 bytes each, from 0x100 on, that does nothing: `main`, `sort`, `swap`, `handler` …

@@ -16,6 +16,8 @@ pub enum Element {
     Event(Event),
     /// Execution that could not be followed.
     Gap(Gap),
+    /// Nothing happened: what comes from here on does not rest on what came before.
+    Proof(Proof),
 }
 
 impl Element {
@@ -27,6 +29,7 @@ impl Element {
             Self::Block(block) => block.span,
             Self::Event(event) => event.span,
             Self::Gap(gap) => gap.span,
+            Self::Proof(proof) => proof.span,
         }
     }
 }
@@ -150,6 +153,17 @@ pub struct Gap {
     pub reason: GapReason,
     /// The trace in which it was found. For lost trace: the bytes that could not be used.
     pub span: Span,
+    /// Whether it says that something told before may be wrong: see [`Doubt`](super::Doubt).
+    pub doubt: bool,
+}
+
+/// A place that the trace names by itself, whatever came before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Proof {
+    /// Where execution is; `None` behind a jump whose target comes next.
+    pub at: Option<Location>,
+    /// The trace that proves it. What trace in front of it proves is confirmed, unless a [`Gap`] has put it in doubt.
+    pub span: Span,
 }
 
 /// Why execution could not be followed.
@@ -233,6 +247,15 @@ impl Contradiction {
 }
 
 impl GapReason {
+    /// Whether a sound trace of the right program never gives a reason for this.
+    pub(super) const fn casts_doubt(self) -> bool {
+        match self {
+            // Not every image holds all code that runs, and of Jazelle nothing is known.
+            Self::NoCode(_) | Self::Undecodable(..) => false,
+            Self::AddressUnknown | Self::Contradiction(_) | Self::TraceLost => true,
+        }
+    }
+
     /// A short name for line formats.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -90,7 +90,7 @@ fn any_directive(counts: Counts) -> BoxedStrategy<Directive> {
             1 => (0_u8..3).prop_map(|number| Directive::Vmid(Vmid(number))),
         ],
         1 => Just(Directive::Data(transfer)),
-        1 => Just(Directive::Lost),
+        2 => prop_oneof![Just(Directive::Lost), Just(Directive::Proven)],
     ]
     .boxed()
 }
@@ -176,7 +176,7 @@ fn code_is_looked_up_in_the_context_that_the_trace_names() {
         flow.follow(&program, directive, Span::default(), &mut |element| match element {
             Element::Block(block) => ends.push(block.end.0 - BASE),
             Element::Gap(gap) => ends.push(if gap.reason.name() == "no_code" { 99 } else { 100 }),
-            Element::Event(_) => {}
+            Element::Event(_) | Element::Proof(_) => {}
         });
     }
     assert_eq!(ends, [2, 2, 4, 4, 2, 2, 99]);

@@ -7,6 +7,7 @@
 //! a time where it can.
 
 mod data;
+mod doubt;
 mod element;
 mod engine;
 #[cfg(test)]
@@ -23,8 +24,9 @@ mod tests;
 mod vectors;
 mod walk;
 
+pub use doubt::{Doubt, DoubtChange};
 pub use element::{
-    Block, BranchKind, Contradiction, DataTransfer, Element, Ending, Event, EventKind, Gap, GapReason,
+    Block, BranchKind, Contradiction, DataTransfer, Element, Ending, Event, EventKind, Gap, GapReason, Proof,
 };
 pub use engine::{Engine, Flow};
 pub use passage::{Passage, PassageId, TakeElements, Totals};

@@ -2,7 +2,7 @@
 
 use crate::span::{Span, StreamOffset};
 
-use super::element::{Block, Element, Event, EventKind, Gap};
+use super::element::{Block, Element, Event, EventKind, Gap, Proof};
 
 /// Takes the elements of program flow.
 ///
@@ -86,6 +86,13 @@ impl<'a> Passage<'a> {
         self.id
     }
 
+    /// Where the bytes that say it begin. What trace in front of them left open may be among its elements.
+    #[inline]
+    #[must_use]
+    pub const fn at(&self) -> StreamOffset {
+        self.origin
+    }
+
     /// The elements, in order.
     #[inline]
     pub fn elements(&self) -> impl Iterator<Item = Element> + 'a {
@@ -165,7 +172,7 @@ impl Totals {
                 ..totals
             },
             Element::Gap(_) => Self { gaps: totals.gaps + 1, ..totals },
-            Element::Event(_) => totals,
+            Element::Event(_) | Element::Proof(_) => totals,
         })
     }
 }
@@ -177,6 +184,7 @@ impl Element {
             Self::Block(block) => Self::Block(Block { span: block.span.relative_to(origin), ..block }),
             Self::Event(event) => Self::Event(Event { span: event.span.relative_to(origin), ..event }),
             Self::Gap(gap) => Self::Gap(Gap { span: gap.span.relative_to(origin), ..gap }),
+            Self::Proof(proof) => Self::Proof(Proof { span: proof.span.relative_to(origin), ..proof }),
         }
     }
 
@@ -187,6 +195,7 @@ impl Element {
             Self::Block(block) => Self::Block(Block { span: block.span.placed_behind(origin), ..block }),
             Self::Event(event) => Self::Event(Event { span: event.span.placed_behind(origin), ..event }),
             Self::Gap(gap) => Self::Gap(Gap { span: gap.span.placed_behind(origin), ..gap }),
+            Self::Proof(proof) => Self::Proof(Proof { span: proof.span.placed_behind(origin), ..proof }),
         }
     }
 }

@@ -19,6 +19,7 @@ pub(crate) struct State {
     context: Context,
     /// The instruction passed last, and what is not confirmed of it; nothing where the place itself says it.
     before: (Option<Location>, Option<Passed>),
+    in_doubt: bool,
 }
 
 /// What became of the stacks of places to return to.
@@ -47,7 +48,7 @@ impl Flow {
         let before =
             if self.place.follows_walk() { (self.walk.last, self.walk.unconfirmed) } else { (None, None) };
         let position = (place == Place::Walk).then_some(self.walk.position);
-        Some(State { place, position, context: self.walk.context, before })
+        Some(State { place, position, context: self.walk.context, before, in_doubt: self.walk.in_doubt })
     }
 
     /// Goes on in this state in front of the byte at `at`. The context may differ from the present one by its security
@@ -58,6 +59,7 @@ impl Flow {
             place => place,
         };
         self.walk.context = state.context;
+        self.walk.in_doubt = state.in_doubt;
         if self.place.follows_walk() {
             (self.walk.last, self.walk.unconfirmed) = state.before;
         }

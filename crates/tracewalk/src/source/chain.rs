@@ -8,7 +8,7 @@ use crate::flow::state::State as FlowState;
 use crate::flow::{Element, Event, EventKind, Flow, TakeElements};
 use crate::program::Program;
 use crate::protocol::resume::{Resume, Waits, Windows};
-use crate::protocol::{Emit, Item, Lower, Packets, TakeItem};
+use crate::protocol::{Emit, Item, Lower, Malformation, Packets, TakeItem};
 use crate::span::{Span, StreamOffset};
 
 use super::PacketCounts;
@@ -372,6 +372,12 @@ impl<L: Lower, S: TakeElements> TakeItem<L::Packet> for Following<'_, L, S> {
         let flowing = &mut Flowing { flow, program: self.program, sink: self.sink };
         match item {
             Item::Packet(packet) => lowering.lower(&packet, span, flowing),
+            Item::Malformed(Malformation::Truncated { .. }) => {
+                lowering.lost(span, &mut |directive, span| {
+                    let cut = directive == Directive::Lost;
+                    flowing.emit(if cut { Directive::Cut } else { directive }, span);
+                });
+            }
             Item::Malformed(_) => lowering.lost(span, flowing),
             // Before the first synchronisation nothing was known yet, and behind a malformed stretch nothing is.
             Item::Unsynchronised => {}

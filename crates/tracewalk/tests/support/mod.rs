@@ -135,6 +135,7 @@ pub(crate) fn flow(config: &SourceConfig, bytes: &[u8], program: &Program, size:
             GapReason::NoCode(at) => format!("no_memory {:08X}", at.address.0),
             other => other.to_string(),
         }),
+        Element::Proof(_) => {}
     };
     elements(config, bytes, program, size).into_iter().for_each(&mut note);
     listing

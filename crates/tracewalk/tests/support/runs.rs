@@ -27,6 +27,7 @@ pub(crate) fn line(element: &Element) -> Option<String> {
             GapReason::AddressUnknown => "U".into(),
             other => format!("gap: {other}"),
         },
+        Element::Proof(_) => return None,
     })
 }
 

@@ -184,6 +184,7 @@ impl<M> CallStack<M> {
                 }
                 EventKind::Timestamp(_) | EventKind::Cycles(_) | EventKind::Trigger | EventKind::Data(_) => {}
             },
+            Element::Proof(_) => {}
             Element::Gap(gap) => match gap.reason {
                 GapReason::NoCode(at) | GapReason::Undecodable(at, _) => {
                     let _ = self.arrive(at.address, observer);

@@ -40,6 +40,7 @@ impl ContextsPart {
                     self.change(Some((context_id, vmid)));
                 }
             }
+            Element::Proof(_) => {}
             Element::Gap(gap) => {
                 let Some(last) = self.stretches.last_mut() else { return };
                 match gap.reason {

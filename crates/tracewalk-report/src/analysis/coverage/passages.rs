@@ -81,7 +81,7 @@ impl PassageCounter {
         let is_more = |element| match element {
             Element::Block(_) => false,
             Element::Event(event) => matches!(event.kind, EventKind::TraceOn(_)),
-            Element::Gap(_) => true,
+            Element::Gap(_) | Element::Proof(_) => true,
         };
         if passage.elements().any(is_more) {
             return false;
@@ -98,7 +98,7 @@ impl PassageCounter {
         let first_block = self.blocks.len();
         self.blocks.extend(passage.elements().filter_map(|element| match element {
             Element::Block(block) => Some(Packed::of(&block)),
-            Element::Event(_) | Element::Gap(_) => None,
+            Element::Event(_) | Element::Gap(_) | Element::Proof(_) => None,
         }));
         let blocks = self.blocks.len() - first_block;
         let id = passage.id().number();

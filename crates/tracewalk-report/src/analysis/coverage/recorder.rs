@@ -147,6 +147,7 @@ impl RecordedPart {
                 }
             }
             Element::Gap(gap) => self.gap(gap),
+            Element::Proof(_) => {}
         }
     }
 

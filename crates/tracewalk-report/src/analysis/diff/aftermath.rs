@@ -150,6 +150,7 @@ impl Aftermath {
                 GapReason::NoCode(at) => Next::Missing(at.address),
                 _ => Next::Lost,
             },
+            Element::Proof(_) => return,
         };
         self.next.push(next);
     }

@@ -97,6 +97,7 @@ impl Walk {
                 EventKind::TraceOn(_) if self.steps > 0 || self.run.is_some() => Step::Lost,
                 _ => return Part::Apart,
             },
+            Element::Proof(_) => return Part::Apart,
             Element::Gap(gap) => match gap.reason {
                 GapReason::NoCode(at) | GapReason::Undecodable(at, _) => Step::Missing(at.address),
                 GapReason::AddressUnknown | GapReason::TraceLost | GapReason::Contradiction(_) => Step::Lost,

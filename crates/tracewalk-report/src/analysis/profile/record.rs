@@ -86,7 +86,7 @@ impl Profiler {
                 EventKind::Timestamp(time) => self.recorder.timestamp(Some(time).filter(|time| *time != 0)),
                 _ => {}
             },
-            Element::Block(_) => {}
+            Element::Block(_) | Element::Proof(_) => {}
         }
         self.calls.element(element, &mut self.recorder);
     }

@@ -110,6 +110,7 @@ impl Timeline {
                 self.recorder.now = Place { count: self.recorder.block_end, certainty: Certainty::Exact };
                 self.recorder.begun = true;
             }
+            Element::Proof(_) => {}
             Element::Gap(gap) => {
                 self.follow(element);
                 self.gap(Unknown::Gap(gap.reason), sink);

@@ -38,7 +38,7 @@ impl Probe {
                 EventKind::Timestamp(time) => self.timestamps += u64::from(time != 0),
                 _ => {}
             },
-            Element::Gap(_) => {}
+            Element::Gap(_) | Element::Proof(_) => {}
         }
     }
 

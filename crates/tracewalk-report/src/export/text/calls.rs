@@ -353,7 +353,7 @@ impl<W: Write> Export<FlowRecord> for CallTree<W> {
             return Ok(());
         }
         match &record.element {
-            Element::Block(_) => {}
+            Element::Block(_) | Element::Proof(_) => {}
             Element::Event(event) => self.event(&event.kind),
             Element::Gap(gap) => self.gap(gap.reason, &gap_text(gap)),
         }

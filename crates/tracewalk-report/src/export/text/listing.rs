@@ -294,6 +294,7 @@ impl<W: Write> Export<FlowRecord> for Listing<W> {
             Element::Block(block) => self.block(block, arrival.unwrap_or(Arrival::Unknown), cycles),
             Element::Event(event) => self.event(&event.kind),
             Element::Gap(gap) => self.gap(gap),
+            Element::Proof(_) => Ok(()),
         }
     }
 

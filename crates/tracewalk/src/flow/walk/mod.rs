@@ -23,7 +23,7 @@ pub(super) use instructions::may_be_in_it_block;
 pub(super) use runs::FARTHEST_WAYPOINT;
 
 use super::data::DataState;
-use super::element::{Block, Contradiction, Element, Ending, Event, EventKind, Gap, GapReason};
+use super::element::{Block, Contradiction, Element, Ending, Event, EventKind, Gap, GapReason, Proof};
 use super::location_stack::LocationStack;
 
 /// The plain walk: the oracle for anything faster.
@@ -70,6 +70,8 @@ pub struct Walk {
     /// What the context makes visible of the program.
     pub(super) view: ViewId,
     data: DataState,
+    /// A gap casts doubt on what comes until the position is proven.
+    pub(super) in_doubt: bool,
 }
 
 /// Where execution has come to.
@@ -139,6 +141,7 @@ impl Walk {
             context: Context::default(),
             view: ViewId::default(),
             data: DataState::default(),
+            in_doubt: false,
         }
     }
 
@@ -205,9 +208,12 @@ impl Walk {
                     self.event(EventKind::Data(transfer), span, sink);
                 }
             }
-            Directive::Lost => {
+            Directive::Proven => self.proven(span, sink),
+            Directive::Lost | Directive::Cut => {
                 self.close(Ending::Interrupted, sink);
-                sink(Element::Gap(Gap { reason: GapReason::TraceLost, span }));
+                let doubt = directive == Directive::Lost;
+                self.in_doubt |= doubt;
+                sink(Element::Gap(Gap { reason: GapReason::TraceLost, span, doubt }));
                 self.jump(None);
                 self.forget_returns();
                 self.last = None;
@@ -219,6 +225,19 @@ impl Walk {
     /// The trace ends here.
     pub fn finish(&mut self, sink: &mut impl FnMut(Element)) {
         self.close(Ending::Interrupted, sink);
+    }
+
+    fn proven(&mut self, span: Span, sink: &mut impl FnMut(Element)) {
+        let at = match self.position {
+            Position::Nowhere => return,
+            Position::At(at) => Some(at),
+            Position::Elsewhere => None,
+        };
+        // A block is in doubt as a whole or not at all. Else a run goes on behind the proof, and is told as one.
+        if core::mem::take(&mut self.in_doubt) {
+            self.close(Ending::Interrupted, sink);
+        }
+        sink(Element::Proof(Proof { at, span }));
     }
 
     fn transfer(
@@ -276,7 +295,14 @@ impl Walk {
 
     fn contradict(&mut self, contradiction: Contradiction, span: Span, sink: &mut impl FnMut(Element)) {
         self.close(Ending::Interrupted, sink);
-        sink(Element::Gap(Gap { reason: GapReason::Contradiction(contradiction), span }));
+        self.gap(GapReason::Contradiction(contradiction), span, sink);
+    }
+
+    /// Tells that execution could not be followed.
+    pub(in crate::flow) fn gap(&mut self, reason: GapReason, span: Span, sink: &mut impl FnMut(Element)) {
+        let doubt = reason.casts_doubt();
+        self.in_doubt |= doubt;
+        sink(Element::Gap(Gap { reason, span, doubt }));
     }
 
     /// Tells why a walk stopped; the position is unknown from there on.
@@ -284,7 +310,7 @@ impl Walk {
         if let Err(stop) = result {
             self.close(Ending::Interrupted, sink);
             if let Stop::Gap(reason) = stop {
-                sink(Element::Gap(Gap { reason, span }));
+                self.gap(reason, span, sink);
             }
             self.jump(None);
             // Calls and returns pass unseen now, and the trace unit's stack goes its own way.

@@ -6,7 +6,7 @@ use crate::isa::{self, Class, Raises, Return};
 use crate::program::Program;
 use crate::span::Span;
 
-use super::super::element::{Contradiction, Element, Ending, EventKind, Gap, GapReason};
+use super::super::element::{Contradiction, Element, Ending, EventKind, GapReason};
 use super::super::vectors::{self, Entered};
 use super::{Passed, Position, Walk};
 
@@ -73,7 +73,7 @@ impl Walk {
             && self.unconfirmed.is_some();
         if waits_for_target && matches!(why, BeginReason::Enabled | BeginReason::DebugExit) {
             self.close(Ending::Interrupted, sink);
-            sink(Element::Gap(Gap { reason: GapReason::AddressUnknown, span }));
+            self.gap(GapReason::AddressUnknown, span, sink);
         }
         self.jump(at);
         self.forget_returns();

@@ -39,6 +39,8 @@ pub struct Lowering {
     /// The last security state and context ID told.
     security: SecurityState,
     context_id: Option<ContextId>,
+    /// No I-sync came since the last A-sync: the next one does not rest on anything before.
+    behind_a_sync: bool,
 }
 
 /// What an exception may cancel.
@@ -67,6 +69,7 @@ impl Lowering {
             cycles: None,
             security: SecurityState::default(),
             context_id: None,
+            behind_a_sync: false,
         }
     }
 
@@ -163,6 +166,7 @@ impl Lowering {
         let Some(why) = i_sync.reason.begins(self.position == Position::Known) else {
             if let Some(location) = i_sync.location {
                 self.queue(Directive::Confirm(location), span, emit);
+                self.proven(span, emit);
             }
             self.state(i_sync, span, emit);
             return;
@@ -180,7 +184,14 @@ impl Lowering {
         }
         emit.emit(Directive::Begin { at: i_sync.location, why }, span);
         self.position = Position::Known;
+        self.proven(span, emit);
         self.state(i_sync, span, emit);
+    }
+
+    fn proven(&mut self, span: Span, emit: &mut impl Emit) {
+        if core::mem::take(&mut self.behind_a_sync) {
+            self.queue(Directive::Proven, span, emit);
+        }
     }
 
     /// The state that an I-sync names.
@@ -280,6 +291,7 @@ impl Lowering {
                 directive,
                 Directive::Continue(_)
                     | Directive::Confirm(_)
+                    | Directive::Proven
                     | Directive::ExceptionReturn
                     | Directive::Data(_)
             );
@@ -299,7 +311,12 @@ impl Lowering {
     #[inline(never)]
     fn infrequent(&mut self, packet: &Packet, span: Span, emit: &mut impl Emit) {
         match (packet, self.position) {
-            (Packet::ASync, Position::Lost) => self.position = Position::InStep,
+            (Packet::ASync, position) => {
+                if position == Position::Lost {
+                    self.position = Position::InStep;
+                }
+                self.behind_a_sync = true;
+            }
             // Packets behind a reserved header were read on trial.
             (_, Position::Lost) => {}
             (Packet::ISync(i_sync), _) => self.i_sync(i_sync, span, emit),
@@ -308,7 +325,7 @@ impl Lowering {
             (Packet::Timestamp { value, .. }, _) => self.queue(Directive::Timestamp(*value), span, emit),
             (Packet::ContextId(context_id), _) => self.context_id(*context_id, span, emit),
             // The data packets behind an exception entry are the automatic push: no instruction's.
-            (Packet::ASync | Packet::Ignore | Packet::ExceptionEntry, _) => {}
+            (Packet::Ignore | Packet::ExceptionEntry, _) => {}
             // Before the first I-sync instructions cannot be placed; cycles passed all the same.
             (Packet::PHeader(p_header), Position::InStep) => {
                 let cycles = p_header.atoms().filter(|&atom| atom == Atom::W).count();
@@ -370,7 +387,17 @@ impl Resume for Lowering {
     type State = State;
 
     fn state(&self, at: StreamOffset) -> Option<State> {
-        let Self { profile: _, position, held, target, queue, cycles: _, security, context_id: _ } = self;
+        let Self {
+            profile: _,
+            position,
+            held,
+            target,
+            queue,
+            cycles: _,
+            security,
+            context_id: _,
+            behind_a_sync: _,
+        } = self;
         let plain = *position == Position::Known && queue.is_empty();
         plain.then(|| State {
             held: held.map(|(held, span)| (held, span.relative_to(at))),
@@ -413,6 +440,7 @@ impl Lower for Lowering {
     fn lost(&mut self, span: Span, emit: &mut impl Emit) {
         self.finish(emit);
         self.position = Position::Lost;
+        self.behind_a_sync = false;
         emit.emit(Directive::Lost, span);
     }
 

@@ -427,8 +427,8 @@ fn directives(config: &Config, packets: &[Packet]) -> Vec<Directive> {
         lowering.lower(packet, Span::default(), &mut emit);
     }
     lowering.finish(&mut emit);
-    assert!(matches!(all.first(), Some(Directive::Begin { .. })));
-    all.split_off(1)
+    assert!(matches!(all[..], [Directive::Begin { .. }, Directive::Proven, ..]));
+    all.split_off(2)
 }
 
 fn p_header(byte: u8, cycle_accurate: bool) -> Packet {
@@ -567,7 +567,11 @@ fn trace_behind_a_loss_counts_only_from_the_next_a_sync_and_i_sync() {
     lowering.lower(&i_sync(ISyncReason::Periodic), Span::default(), &mut emit);
     let synchronised = BeginReason::Synchronised;
     assert!(
-        matches!(found[..], [Directive::Begin { .. }, Directive::Lost, Directive::Begin { why, .. }] if why == synchronised),
+        matches!(
+            found[..],
+            [Directive::Begin { .. }, Directive::Proven, Directive::Lost, Directive::Begin { why, .. }, Directive::Proven]
+                if why == synchronised
+        ),
         "{found:?}"
     );
 }

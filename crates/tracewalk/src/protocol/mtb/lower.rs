@@ -107,6 +107,8 @@ impl Lowering {
             self.not_begun.push(from);
         }
         emit.emit(Directive::RunTo { address: packet.source(), end }, span);
+        // Addresses are whole: where a run fits its ends, what the packets before it told cannot matter any more.
+        emit.emit(Directive::Proven, span);
         self.leave(packet, span, emit);
     }
 

@@ -20,6 +20,8 @@ pub struct Lowering {
     context_id: Option<ContextId>,
     vmid: Option<Vmid>,
     security: Option<SecurityState>,
+    /// No I-sync came since the last A-sync: the next one does not rest on anything before.
+    behind_a_sync: bool,
 }
 
 impl Default for Lowering {
@@ -32,7 +34,7 @@ impl Lowering {
     /// For the start of a source's trace.
     #[must_use]
     pub const fn new() -> Self {
-        Self { position: Position::Lost, context_id: None, vmid: None, security: None }
+        Self { position: Position::Lost, context_id: None, vmid: None, security: None, behind_a_sync: false }
     }
 
     fn i_sync(&mut self, packet: &ISync, emit: &mut impl FnMut(Directive)) {
@@ -46,6 +48,9 @@ impl Lowering {
             None => Directive::Confirm(packet.location),
         });
         self.position = Position::Known;
+        if core::mem::take(&mut self.behind_a_sync) {
+            emit(Directive::Proven);
+        }
         self.security(packet.security, emit);
         if let Some(context_id) = packet.context_id {
             self.context_id(context_id, emit);
@@ -135,10 +140,15 @@ impl Lower for Lowering {
     fn lower(&mut self, packet: &Packet, span: Span, emit: &mut impl Emit) {
         let emit = &mut |directive| emit.emit(directive, span);
         match packet {
-            Packet::ASync if self.position == Position::Lost => self.position = Position::InStep,
+            Packet::ASync => {
+                if self.position == Position::Lost {
+                    self.position = Position::InStep;
+                }
+                self.behind_a_sync = true;
+            }
             // Packets behind a reserved header were read on trial.
             _ if self.position == Position::Lost => {}
-            Packet::ASync | Packet::Ignore => {}
+            Packet::Ignore => {}
             Packet::ISync(i_sync) => self.i_sync(i_sync, emit),
             Packet::Atom(atom) => self.atom(atom, emit),
             Packet::Branch(branch) => self.branch(branch, emit),
@@ -165,6 +175,7 @@ impl Lower for Lowering {
 
     fn lost(&mut self, span: Span, emit: &mut impl Emit) {
         self.position = Position::Lost;
+        self.behind_a_sync = false;
         emit.emit(Directive::Lost, span);
     }
 

@@ -1,0 +1,96 @@
+//! Which elements may be wrong although nothing was wrong where they stood.
+//!
+//! ```text
+//! proof ─ … ─ damage, unnoticed ─ … ─ contradiction ─ … ─ proof
+//!       └──────── in doubt ─────────┘└─── in doubt ────┘
+//! ```
+//!
+//! Atoms and compressed addresses have no redundancy: behind a changed byte flow goes on through real code on a path that
+//! was not taken, until something cannot be. The damage may lie anywhere since the position was last [proven](Proof), and
+//! everything up to where it is proven again rests on it.
+
+use crate::span::StreamOffset;
+
+use super::element::{Element, Gap, Proof};
+
+/// Finds the stretches of trace that are in doubt, element by element.
+///
+/// ```
+/// use tracewalk::flow::{Doubt, DoubtChange, Element, Gap, GapReason, Proof};
+/// use tracewalk::span::{Span, StreamOffset};
+///
+/// let span = |at| Span::new(StreamOffset(at), 1);
+/// let mut doubt = Doubt::default();
+/// assert_eq!(doubt.element(&Element::Proof(Proof { at: None, span: span(100) })), None);
+/// let gap = Gap { reason: GapReason::AddressUnknown, span: span(150), doubt: true };
+/// let begins = Some(DoubtChange::Begins { since: StreamOffset(100) });
+/// assert_eq!(doubt.element(&Element::Gap(gap)), begins);
+/// assert_eq!(doubt.element(&Element::Proof(Proof { at: None, span: span(200) })), Some(DoubtChange::Ends));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Doubt {
+    proven: StreamOffset,
+    open: bool,
+}
+
+/// What an element changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DoubtChange {
+    /// What was told from trace at `since` or behind it is in doubt, and all that comes.
+    Begins {
+        /// From where on.
+        since: StreamOffset,
+    },
+    /// What comes is not in doubt any more.
+    Ends,
+}
+
+impl Doubt {
+    /// How many bytes of trace back doubt goes at the most. Trace units prove the position every few hundred or thousand
+    /// bytes; where they are set up not to, what can be taken back has to be bounded.
+    pub const REACH: u64 = 1 << 16;
+
+    /// Looks at the next element.
+    #[inline]
+    pub const fn element(&mut self, element: &Element) -> Option<DoubtChange> {
+        match element {
+            Element::Gap(gap) => self.gap(gap),
+            Element::Proof(proof) => self.proof(proof),
+            Element::Block(_) | Element::Event(_) => None,
+        }
+    }
+
+    /// Whether what comes is in doubt.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Trace from here on is not proven yet.
+    #[must_use]
+    pub const fn proven(&self) -> StreamOffset {
+        self.proven
+    }
+
+    const fn gap(&mut self, gap: &Gap) -> Option<DoubtChange> {
+        if gap.doubt { self.begin(gap.span.start) } else { None }
+    }
+
+    /// A gap at `at` casts doubt.
+    pub const fn begin(&mut self, at: StreamOffset) -> Option<DoubtChange> {
+        if self.open {
+            return None;
+        }
+        self.open = true;
+        let reach = at.0.saturating_sub(Self::REACH);
+        let since = if reach > self.proven.0 { StreamOffset(reach) } else { self.proven };
+        Some(DoubtChange::Begins { since })
+    }
+
+    const fn proof(&mut self, proof: &Proof) -> Option<DoubtChange> {
+        self.proven = proof.span.start;
+        let was_open = self.open;
+        self.open = false;
+        if was_open { Some(DoubtChange::Ends) } else { None }
+    }
+}
