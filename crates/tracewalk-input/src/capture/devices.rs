@@ -6,7 +6,7 @@ use tracewalk::ids::Address;
 
 use super::error::{CaptureError, CaptureErrorKind as Kind};
 use super::ini::{Entry, Ini, Section};
-use super::registers::{DECODING, Registers, parse_value};
+use super::registers::{DECODING, meant_by, named_by, parse_value};
 use super::snapshot::Place;
 use super::source::{Protocol, SourceDescription};
 use super::unused::Unused;
@@ -75,7 +75,7 @@ pub(super) fn read(
             let mut source = SourceDescription::new(protocol, Origin::line(path, section.line));
             source.name = Some(device.name.clone());
             for section in ini.sections.iter().filter(|section| section.name == "regs") {
-                add_registers(&mut source.registers, section, &place)?;
+                add_registers(&mut source, section, &place)?;
             }
             device.source = Some(source);
         }
@@ -104,13 +104,17 @@ fn protocol(kind: &str) -> Protocol {
 /// Takes over a `[regs]` section. Only registers that change decoding have to make sense: there are hundreds of others,
 /// some of 64 bits.
 fn add_registers(
-    registers: &mut Registers,
+    source: &mut SourceDescription,
     section: &Section,
     place: &Place<'_>,
 ) -> Result<(), CaptureError> {
+    let name_of = match source.protocol {
+        Protocol::EtmV3 | Protocol::Pft | Protocol::Itm => meant_by,
+        Protocol::Mtb | Protocol::Unknown(_) => named_by,
+    };
+    let registers = &mut source.registers;
     for entry in &section.entries {
-        // Behind the name there may be its number or size: `ETMCR(0x000)`, `ETMCR(id:0x0)`, `CNTPCT(size:64)`.
-        let name = entry.key.split('(').next().unwrap_or("").trim().to_ascii_uppercase();
+        let name = name_of(&entry.key);
         let known = registers.get(&name);
         if !DECODING.contains(&name.as_str()) {
             if let (Some(value), None) = (number::parse_u32(&entry.value), known) {

@@ -25,6 +25,35 @@ pub(crate) const DECODING: [&str; 9] = [
     "MTB_BASE",
 ];
 
+/// The numbers of the registers that snapshots say them of (IHI 0014Q and IHI 0035B, "Register summary"; DDI 0403E,
+/// C1.7: an offset's quarter).
+const NUMBERS: [(&str, u32); 5] =
+    [("ETMCR", 0x000), ("ETMIDR", 0x079), ("ETMCCER", 0x07a), ("ETMTRACEIDR", 0x080), ("ITMTCR", 0x3a0)];
+
+/// The number of the register with this name.
+pub(super) fn number_of(name: &str) -> Option<u32> {
+    NUMBERS.iter().find(|&&(known, _)| known == name).map(|&(_, number)| number)
+}
+
+/// The register that a key in a `[regs]` section names, in upper case, without the number, index or size that may stand
+/// behind it: `ETMCR(0x000)`, `ETMCR(id:0x0)`, `CNTPCT(size:64)`.
+pub(super) fn named_by(key: &str) -> String {
+    key.split('(').next().unwrap_or("").trim().to_ascii_uppercase()
+}
+
+/// The register that a key in the `[regs]` section of an ETMv3, PTM or ITM means: by its name, or, where a tool has names
+/// of its own, by the number behind it, like `TRACEIDR(0x080)`.
+pub(super) fn meant_by(key: &str) -> String {
+    let name = named_by(key);
+    if DECODING.contains(&name.as_str()) {
+        return name;
+    }
+    let behind = key.split_once('(').map_or("", |(_, behind)| behind);
+    let number = behind.split_once(')').and_then(|(number, _)| number::parse_u32(number.trim()));
+    let numbered = NUMBERS.iter().find(|&&(_, known)| Some(known) == number);
+    numbered.map_or(name, |&(known, _)| known.to_owned())
+}
+
 /// The registers of a Micro Trace Buffer, as `registers.txt` and the options name them.
 pub(crate) const MTB: [&str; 4] = ["MTB_POSITION", "MTB_MASTER", "MTB_FLOW", "MTB_BASE"];
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use tracewalk::ids::Address;
 
+use super::registers::number_of;
 use super::source::Protocol;
 
 /// What a snapshot directory is to hold.
@@ -66,15 +67,6 @@ pub struct SnapshotFile {
     /// What it holds.
     pub bytes: Vec<u8>,
 }
-
-/// The registers that decoding depends on, with their numbers (IHI 0014Q and IHI 0035B, "Register summary").
-const NUMBERS: [(&str, &str); 5] = [
-    ("ETMCR", "0x000"),
-    ("ETMIDR", "0x079"),
-    ("ETMCCER", "0x07A"),
-    ("ETMTRACEIDR", "0x080"),
-    ("ITMTCR", "0x3A0"),
-];
 
 impl Snapshot<'_> {
     /// The files of the directory.
@@ -164,8 +156,7 @@ impl SnapshotSource {
         let (name, kind) = (&self.name, self.kind());
         let mut text = format!("[device]\nname={name}\nclass=trace_source\ntype={kind}\n\n[regs]\n");
         for (name, value) in &self.registers {
-            let number = NUMBERS.iter().find(|(known, _)| known == name);
-            let number = number.map_or_else(String::new, |(_, number)| format!("({number})"));
+            let number = number_of(name).map_or_else(String::new, |number| format!("(0x{number:03X})"));
             push(&mut text, format_args!("{name}{number}=0x{value:08X}\n"));
         }
         text

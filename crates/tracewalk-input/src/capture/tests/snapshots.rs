@@ -60,10 +60,15 @@ fn registers_have_many_spellings() {
         "etmcr(id:0x10)=1280",
         "EtmCr( 0x000 ) = 0x500 ; why",
         "ETMCR(id:0x0,size:32)=\"0x500\"",
+        "Control(0x000)=0x500",
     ] {
         let (_directory, capture) = snapshot(&[("etm.ini", &device(registers))]);
         assert_eq!(capture.unwrap().buffers[0].sources[0].registers.get("ETMCR"), Some(0x500), "{registers}");
     }
+    let (_directory, capture) = snapshot(&[("etm.ini", &device("ETMTRACEID(0x080)=0x10\nCNTPCT(0x123)=1"))]);
+    let capture = capture.unwrap();
+    let source = &capture.buffers[0].sources[0];
+    assert_eq!((source.id, source.registers.get("CNTPCT")), (TraceId::new(0x10), Some(1)));
     // Only what changes decoding has to make sense.
     let others = "CNTPCT(size:64)=0x0000043429D1ACFF\nX=unknown\nETMSR=1\nETMSR=2\nETMCR=1\nETMCR=1\n";
     let (_directory, capture) = snapshot(&[("etm.ini", &device(others))]);
