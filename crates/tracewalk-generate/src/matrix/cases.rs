@@ -7,10 +7,10 @@ use crate::etmv3::Cancel;
 use crate::trace::Pauses;
 
 /// The programs, by the processors that could run them.
-const M_PROFILE: [&str; 4] = ["m0", "m3", "m4", "rust-m3"];
+const M_PROFILE: [&str; 5] = ["m0", "m3", "m4", "jumps", "rust-m3"];
 const AR_PROFILE: [&str; 3] = ["a9", "a15", "rust-a9"];
 /// Programs for ARMv6-M run on every M-profile processor.
-const WITH_MTB: [&str; 5] = ["m0", "m0-crash", "m3", "m4", "rust-m3"];
+const WITH_MTB: [&str; 6] = ["m0", "m0-crash", "m3", "m4", "jumps", "rust-m3"];
 
 /// How many paths are wandered through each program.
 const WALKS: u32 = 2;
