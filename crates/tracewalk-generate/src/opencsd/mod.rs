@@ -2,7 +2,7 @@
 //! wrong.
 //!
 //! [`Subject`] is a trace that both read; running OpenCSD's `trc_pkt_lister` is the caller's. What it printed goes into
-//! [`Subject::differences`], and [`explain`] finds the [`Deviation`] that a difference is.
+//! [`Subject::differences`], which finds for each difference the [`Deviation`] that it is.
 
 pub mod compare;
 pub mod deviations;
