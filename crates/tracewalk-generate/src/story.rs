@@ -99,24 +99,31 @@ impl<'a> Story<'a> {
     }
 
     /// The instruction set at an address that execution may come back to, at the step at `index`. A record does not say
-    /// it: where the instruction before did not branch to a computed address that tells, or else the instruction that is
-    /// executed there later, or the one executed last.
+    /// it: where the instruction before did not branch to a computed address that tells, or the exception whose handler
+    /// begins there, or else the instruction that is executed there later, or the one executed last.
     fn isa_at(&self, index: usize, address: Address) -> Isa {
         let executed = |step: &Step| match step {
             Step::Instruction(executed) => Some(*executed),
             _ => None,
         };
-        let before = self.path.steps.iter().take(index).rev();
-        let last = before.clone().find_map(executed);
-        let directly = before.clone().find(|step| !matches!(step, Step::Access(_) | Step::ContextId(_)));
-        if let Some(Step::Instruction(executed)) = directly
-            && let Ok(instruction) = self.instruction(executed)
-        {
-            match instruction.class {
-                Class::Direct(target) if executed.passed => return target.isa,
-                Class::Indirect if executed.passed => {}
-                _ => return executed.isa,
+        let before = self.path.steps.iter().enumerate().take(index).rev();
+        let last = before.clone().find_map(|(_, step)| executed(step));
+        let directly = before.clone().find(|(_, step)| !matches!(step, Step::Access(_) | Step::ContextId(_)));
+        match directly {
+            // Another exception came before the handler's first instruction.
+            Some((index, Step::Exception(taken))) if taken.handler == address => {
+                return self.handler(index, taken).isa;
             }
+            Some((_, Step::Instruction(executed))) => {
+                if let Ok(instruction) = self.instruction(executed) {
+                    match instruction.class {
+                        Class::Direct(target) if executed.passed => return target.isa,
+                        Class::Indirect if executed.passed => {}
+                        _ => return executed.isa,
+                    }
+                }
+            }
+            _ => {}
         }
         let later = self.steps_behind(index).filter_map(|(_, step)| executed(step));
         let there = later.into_iter().find(|executed| executed.address == address);

@@ -3,11 +3,11 @@
 mod common;
 
 use common::{Firmware, assert_same, decoded};
-use tracewalk::ids::{Address, ContextId, Isa, SecurityState};
+use tracewalk::ids::{Address, ContextId, Exception, Isa, SecurityState};
 use tracewalk::program::Program;
 use tracewalk::protocol::pft::{Config, Core, Decoder, Lowering, Registers};
 use tracewalk_generate::found::Found;
-use tracewalk_generate::path::{Executed, Path, Step};
+use tracewalk_generate::path::{Executed, Path, Step, Taken};
 use tracewalk_generate::pft::{Options, encode};
 use tracewalk_generate::record::{Profile, Record};
 use tracewalk_generate::trace::{EncodeError, Trace};
@@ -44,6 +44,29 @@ fn the_a9_program_is_found_whatever_the_options() {
             }
         }
     }
+}
+
+#[test]
+fn a_handler_that_is_interrupted_before_its_first_instruction_has_one_instruction_set() {
+    let mut program = Program::new();
+    program.add(Address(0x8000), &[0; 0x80]).unwrap(); // MOVS r0, r0
+    let taken = |number, preferred_return, handler| {
+        let exception = Exception::Ar(number);
+        Step::Exception(Taken {
+            exception,
+            preferred_return: Some(Address(preferred_return)),
+            handler: Address(handler),
+        })
+    };
+    // Nothing in the path says the instruction set of the first handler, and the code before it was Thumb.
+    let executed = Executed { address: Address(0x8000), isa: Isa::T32, bytes: 2, passed: true };
+    let steps = vec![Step::Instruction(executed), taken(14, 0x8002, 0x8060), taken(15, 0x8060, 0x8078)];
+    let config = config("cortex-a15", CYCLE_ACCURATE);
+    let options = Options { synchronise_every: Some(1), ..Options::default() };
+    let trace = encode(&Path { steps }, &program, &config, &options).unwrap();
+    let found = decoded(&trace.bytes, Decoder::new(&config), Lowering::new(), config.rules(), &program);
+    assert_eq!(found.path.steps.len(), 3);
+    assert_eq!(found.gaps, []);
 }
 
 #[test]
