@@ -169,7 +169,8 @@ impl Walker<'_> {
         let chained = self.interrupt(choice >> 4).filter(|_| choice & 0b1000 == 0);
         match chained.filter(|_| self.wander.profile == Profile::M) {
             Some(exception) => self.enter(exception, None, interrupted),
-            None => self.at = interrupted,
+            // The return may stand in an IT block, which is left with it.
+            None => (self.at, self.in_it_block) = (interrupted, 0),
         }
         true
     }
