@@ -1,14 +1,15 @@
 //! ETMv3 bytes → packets.
 
+mod windows;
+
 use crate::cursor::{Cursor, NeedInput};
 use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
 use crate::protocol::a_sync::{self, ZeroRun};
 use crate::protocol::branch_address::{self, AddressEncoding, After, Alignment, ReadError};
-use crate::protocol::resume::{self, Announces, Resume, Windows};
+use crate::protocol::resume::Announces;
 use crate::protocol::skim::{self, Plain};
 use crate::protocol::synchronisation::{Synchronisation, Unread};
 use crate::protocol::{Decode, ISyncReason, Malformation, Step, TakeFrequent};
-use crate::span::StreamOffset;
 
 use super::config::Config;
 use super::exception::{BranchException, ExceptionInformation};
@@ -122,82 +123,6 @@ impl Decode for Decoder {
         self.synchronisation = Synchronisation::Searching;
         self.compression.forget_addresses();
     }
-}
-
-/// What P-headers and branch packets depend on and change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct State {
-    base: Option<Location>,
-    alternative_isa: bool,
-    security: SecurityState,
-}
-
-impl Resume for Decoder {
-    type State = State;
-
-    fn state(&self, _at: StreamOffset) -> Option<State> {
-        let Compression { base, alternative_isa, security, timestamp: _, data_address: _ } = self.compression;
-        (self.synchronisation == Synchronisation::InStep).then_some(State { base, alternative_isa, security })
-    }
-
-    fn resume(&mut self, state: &State, _at: StreamOffset) {
-        let State { base, alternative_isa, security } = *state;
-        self.synchronisation = Synchronisation::InStep;
-        self.compression = Compression { base, alternative_isa, security, ..self.compression };
-    }
-}
-
-impl Windows for Decoder {
-    #[inline]
-    fn window(&self, word: u64) -> u64 {
-        let window = resume::window(word, [header::EXCEPTION_EXIT], self.announces());
-        if self.config.cycle_accurate { without_long_waits(window, word) } else { window }
-    }
-
-    #[inline]
-    fn waits(&self, input: &[u8]) -> (usize, u64) {
-        if !self.config.cycle_accurate || self.synchronisation != Synchronisation::InStep {
-            return (0, 0);
-        }
-        let mut cycles = 0;
-        let mut packets = 0;
-        for &byte in input {
-            match PHeader::new(byte, true).and_then(PHeader::wait) {
-                Some((more, false)) => cycles += u64::from(more),
-                _ => break,
-            }
-            packets += 1;
-        }
-        (packets, cycles)
-    }
-
-    #[inline]
-    fn is_plain(packet: &Packet) -> bool {
-        matches!(packet, Packet::PHeader(_) | Packet::Branch(_) | Packet::ExceptionExit)
-    }
-}
-
-/// A window of plain packets without what is different each time: it ends in front of a long wait, of which the first
-/// P-header counts eight cycles, and not with cycles that no instruction follows.
-#[inline]
-const fn without_long_waits(window: u64, word: u64) -> u64 {
-    const LOW_BITS: u64 = 0x0101_0101_0101_0101;
-    const HIGH_BITS: u64 = LOW_BITS << 7;
-    /// Bit 7 of each byte that is `byte` where `mask` is set.
-    const fn equal(word: u64, mask: u64, byte: u64) -> u64 {
-        let differs = word & (LOW_BITS * mask) ^ (LOW_BITS * byte);
-        !(((differs & !HIGH_BITS) + !HIGH_BITS) | differs) & HIGH_BITS
-    }
-    // Bytes of an address, behind the first odd one, are none.
-    let branch = word & LOW_BITS & (word & LOW_BITS).wrapping_neg();
-    let headers = branch.wrapping_sub(1);
-    let long = equal(word, 0b1111_1111, 0b1011_1100) & headers;
-    let waits = equal(word, 0b1110_0011, 0b1010_0000) & headers;
-    let first = long & long.wrapping_neg();
-    let in_front = if first == 0 { u64::MAX } else { (first >> 7).wrapping_sub(1) };
-    // Bit 7 of the bytes that a window can end with; all below the last one of them stay.
-    let ends = window & in_front & HIGH_BITS & !waits;
-    if ends == 0 { 0 } else { u64::MAX >> ends.leading_zeros() }
 }
 
 impl Decoder {
