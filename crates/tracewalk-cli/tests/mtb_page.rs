@@ -141,8 +141,8 @@ fn the_lines_before_the_fault_have_their_functions_and_places() {
 #[test]
 fn what_the_page_shows_is_what_is_printed() {
     let page = page();
-    let session = page.split("```text\n$ cd testdata/examples/m0-crash-mtb\n$ ").nth(1).unwrap();
-    let (command, rest) = session.split_once('\n').unwrap();
+    let shown = page.split("```text\n$ cd testdata/examples/m0-crash-mtb\n$ ").nth(1).unwrap();
+    let (command, rest) = shown.split_once('\n').unwrap();
     let shown = rest.split("```").next().unwrap();
     let outcome = run_line(command);
     assert_eq!((outcome.status, outcome.stdout.as_str(), outcome.stderr.as_str()), (0, shown, ""));
