@@ -51,10 +51,6 @@ impl Difference {
     }
 }
 
-/// So many bytes at most lie between what proves a block's first and last instruction in ETMv3, where every instruction has
-/// its atom. In PFT it is one packet.
-pub const LONGEST_BLOCK: u64 = 64;
-
 impl Difference {
     /// Each step by itself, where there are several: more than one deviation may be at work.
     #[must_use]
@@ -68,10 +64,7 @@ impl Difference {
         let (mut parts, mut done) = (Vec::new(), 0);
         for their in theirs {
             let rest = ours.get(done..).unwrap_or_default();
-            match rest
-                .iter()
-                .position(|our| is_alike(our, their, LONGEST_BLOCK) && is_same(&our.what, &their.what))
-            {
+            match rest.iter().position(|our| is_alike(our, their) && is_same(&our.what, &their.what)) {
                 Some(before) => {
                     parts.extend(rest.iter().take(before).map(|step| part(std::slice::from_ref(step), &[])));
                     done += before + 1;
@@ -229,10 +222,9 @@ fn m_name(code: u64) -> String {
     }
 }
 
-/// Where what was executed differs: steps that only one has, and steps of both that say something else of the same. In ours,
-/// what proves a block's last instruction may come `longest_block` bytes behind what proves its first.
+/// Where what was executed differs: steps that only one has, and steps of both that say something else of the same.
 #[must_use]
-pub fn flow(ours: &Reading, theirs: &Reading, longest_block: u64) -> Vec<Difference> {
+pub fn flow(ours: &Reading, theirs: &Reading) -> Vec<Difference> {
     let told = |step: &&Step| !matches!(step.what, What::Unknown | What::Lost);
     let ours = ours.steps.iter().filter(told).collect::<Vec<_>>();
     let theirs = theirs.steps.iter().filter(told).collect::<Vec<_>>();
@@ -241,7 +233,7 @@ pub fn flow(ours: &Reading, theirs: &Reading, longest_block: u64) -> Vec<Differe
     let (mut done, mut place) = ((0, 0), 0);
     let end =
         [&ours, &theirs].iter().filter_map(|steps| steps.last()).map(|step| step.until).max().unwrap_or(0);
-    for (one, other) in pairs(&ours, &theirs, longest_block).into_iter().chain([(ours.len(), theirs.len())]) {
+    for (one, other) in pairs(&ours, &theirs).into_iter().chain([(ours.len(), theirs.len())]) {
         let until = ours.get(one).map_or(end, |step| step.until);
         let mut differ = |ours: &[&Step], theirs: &[&Step], from: u64| {
             let own = |steps: &[&Step]| steps.iter().map(|&step| step.clone()).collect();
@@ -267,8 +259,8 @@ pub fn flow(ours: &Reading, theirs: &Reading, longest_block: u64) -> Vec<Differe
 }
 
 /// Whether two steps are about the same thing, in the same place of the trace.
-fn is_alike(ours: &Step, theirs: &Step, longest_block: u64) -> bool {
-    if theirs.from > ours.until || ours.from > theirs.from + longest_block {
+fn is_alike(ours: &Step, theirs: &Step) -> bool {
+    if theirs.from > ours.until || ours.from > theirs.from {
         return false;
     }
     match (&ours.what, &theirs.what) {
@@ -297,9 +289,9 @@ const TOGETHER: usize = 2;
 const MOST_APART: usize = 3000;
 
 /// The steps that are alike, as places in both, in order.
-fn pairs(ours: &[&Step], theirs: &[&Step], longest_block: u64) -> Vec<(usize, usize)> {
+fn pairs(ours: &[&Step], theirs: &[&Step]) -> Vec<(usize, usize)> {
     let same = |one: usize, other: usize| match (ours.get(one), theirs.get(other)) {
-        (Some(ours), Some(theirs)) => is_alike(ours, theirs, longest_block),
+        (Some(ours), Some(theirs)) => is_alike(ours, theirs),
         (None, None) => true,
         _ => false,
     };
@@ -341,12 +333,12 @@ mod tests {
         let ours = reading(&[2, 4, 6, 8, 10, 12]);
         let mut theirs = ours.clone();
         theirs.steps.drain(2..4);
-        let found = flow(&ours, &theirs, 0);
+        let found = flow(&ours, &theirs);
         assert!(
             matches!(&found[..], [Difference::Flow { ours, theirs, .. }] if ours.len() == 2 && theirs.is_empty()),
             "{found:?}"
         );
-        assert_eq!(flow(&ours, &ours, 0), []);
+        assert_eq!(flow(&ours, &ours), []);
     }
 
     #[test]

@@ -405,17 +405,17 @@ pub const DEVIATIONS: &[Deviation] = &[
     Deviation {
         id: "reserved-exceptions",
         opencsd: "says where execution goes on behind exceptions that are reserved",
-        specification: "IHI 0035B, table 4-5: 6 and 7 are reserved, so that nobody knows what they return to",
-        recognised_by: "PFT; exception 6 or 7 each, without a return address in ours",
+        specification: "IHI 0035B, table 4-5: 6, 7 and everything from 16 on are reserved, so that nobody knows what they return to",
+        recognised_by: "PFT; the same reserved exception each, without a return address in ours",
         recognises: |difference, place| {
             let both = one_each(difference).map(|(ours, theirs)| (ours.what, theirs.what));
             !is_etmv3(place.config)
                 && matches!(
                     both,
                     Some((
-                        What::Exception { number: 6 | 7, preferred_return: None },
-                        What::Exception { preferred_return: Some(_), .. }
-                    ))
+                        What::Exception { number: number @ (6 | 7 | 16..), preferred_return: None },
+                        What::Exception { number: their_number, preferred_return: Some(_) }
+                    )) if number == their_number
                 )
         },
     },

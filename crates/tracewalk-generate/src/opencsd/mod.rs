@@ -4,6 +4,7 @@
 //! [`Subject`] is a trace that both read; running OpenCSD's `trc_pkt_lister` is the caller's. What it printed goes into
 //! [`Subject::differences`], which finds for each difference the [`Deviation`] that it is.
 
+mod atoms;
 pub mod compare;
 pub mod deviations;
 pub mod listing;

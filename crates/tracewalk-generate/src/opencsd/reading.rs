@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 
-use tracewalk::flow::{BranchKind, Element, Ending, EventKind, Gap};
+use tracewalk::flow::{Block, BranchKind, Element, Ending, Event, EventKind, Gap};
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::isa;
 use tracewalk::program::Program;
@@ -11,6 +11,7 @@ use tracewalk::protocol::Field;
 use tracewalk::source::{FlowStream, PacketItem, PacketStream, SourceConfig};
 use tracewalk::span::Span;
 
+use super::atoms::Atoms;
 use super::listing::{MALFORMED, Range, UNSYNCHRONISED};
 
 /// A packet, or bytes that are none.
@@ -92,32 +93,36 @@ impl Reading {
     #[must_use]
     pub fn ours(config: &SourceConfig, bytes: &[u8], program: &Program) -> Self {
         let mut reading = Self { packets: packets(config, bytes), ..Self::default() };
-        let mut take = |element: Element| reading.take(element, program);
+        let mut atoms = match config {
+            SourceConfig::Etmv3(config) => {
+                Some(Atoms::new(&reading.packets, config.two_atoms_per_thumb_pair))
+            }
+            // A single packet proves all of a block.
+            _ => None,
+        };
+        let mut take = |element: Element| reading.take(element, program, atoms.as_mut());
         let mut stream = FlowStream::new(config);
         stream.push(bytes, program, &mut take);
         stream.finish(program, &mut take);
         reading
     }
 
-    fn take(&mut self, element: Element, program: &Program) {
+    fn take(&mut self, element: Element, program: &Program, mut atoms: Option<&mut Atoms>) {
         let Span { start, end } = element.span();
         let (from, until) = (start.0, end.0.saturating_sub(1).max(start.0));
         let step = |what| Step { from, until, what };
+        if let Some(atoms) = atoms.as_deref_mut()
+            && is_behind_all_atoms(&element)
+        {
+            atoms.skip_to(from);
+        }
         match element {
             Element::Gap(gap) => self.gaps.push(gap),
             Element::Proof(_) => {}
             Element::Block(block) => {
-                let passed = match block.ending {
-                    Ending::Branch { kind: BranchKind::Barrier, .. } | Ending::Interrupted => true,
-                    Ending::Branch { taken, .. } => taken,
-                    Ending::ConditionFailed => false,
-                };
                 let all = instructions(program, block.start, block.end, block.isa);
-                let all = all.into_iter().map(|at| {
-                    let passed = passed || at.address != block.last;
-                    step(What::Instruction { at, passed })
-                });
-                self.steps.extend(all);
+                let places = atoms.map(|atoms| atoms.take(&all, block.end, from)).unwrap_or_default();
+                self.steps.extend(steps(&block, &all, &places));
             }
             Element::Event(event) => match event.kind {
                 EventKind::Exception { exception: Some(exception), preferred_return, .. } => {
@@ -149,6 +154,28 @@ impl Reading {
         }
         Self { packets, steps: apart, gaps: Vec::new() }
     }
+}
+
+/// Whether all is told of the atoms in front of an element: what is cancelled or lost is never.
+const fn is_behind_all_atoms(element: &Element) -> bool {
+    let Element::Event(Event { kind, .. }) = element else { return matches!(element, Element::Gap(_)) };
+    matches!(kind, EventKind::TraceOn(_) | EventKind::Exception { .. })
+}
+
+/// The instructions of a block; each has its atom in the packet at its place, if places are known.
+fn steps(block: &Block, all: &[Location], places: &[u64]) -> Vec<Step> {
+    let (first, last) = (block.span.start.0, block.span.end.0.saturating_sub(1).max(block.span.start.0));
+    let passed = match block.ending {
+        Ending::Branch { kind: BranchKind::Barrier, .. } | Ending::Interrupted => true,
+        Ending::Branch { taken, .. } => taken,
+        Ending::ConditionFailed => false,
+    };
+    let step = |(nth, &at): (usize, &Location)| {
+        let from = places.get(nth).copied().unwrap_or(first);
+        let until = if nth + 1 == all.len() || places.is_empty() { last } else { from };
+        Step { from, until, what: What::Instruction { at, passed: passed || at.address != block.last } }
+    };
+    all.iter().enumerate().map(step).collect()
 }
 
 /// The places of the instructions from `start` up to `end`.

@@ -128,12 +128,7 @@ impl Subject<'_> {
         if !self.has_flow() {
             return packets;
         }
-        let longest = match &self.config {
-            SourceConfig::Etmv3(_) => compare::LONGEST_BLOCK,
-            _ => 0,
-        };
-        let mut flow =
-            compare::flow(&ours, &theirs, longest).into_iter().flat_map(explained).collect::<Vec<_>>();
+        let mut flow = compare::flow(&ours, &theirs).into_iter().flat_map(explained).collect::<Vec<_>>();
         // Packets that are read otherwise tell something else, up to the next I-sync.
         for found in flow.iter_mut().filter(|found| found.deviation.is_none()) {
             found.deviation = cause(place(&found.difference).from, found.difference.places().1);

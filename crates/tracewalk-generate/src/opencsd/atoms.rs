@@ -1,0 +1,129 @@
+//! Which packet of ETMv3 each instruction has its atom in.
+//!
+//! A block names the packet of its last instruction. In a loop nothing but the packets tells one turn from the next, so that
+//! two readings are joined right only where the places of all instructions are known.
+
+use tracewalk::ids::{Address, Isa, Location};
+
+use super::reading::{Packet, Value};
+
+/// The atoms of a trace of ETMv3, as they are used up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Atoms {
+    /// The packet of each atom.
+    places: Vec<u64>,
+    /// For each packet with an address, how many atoms stand in front of it.
+    addresses: Vec<usize>,
+    /// Whether a wide Thumb instruction has two.
+    pairs: bool,
+    /// So many are used up.
+    used: usize,
+}
+
+impl Atoms {
+    /// Those of these packets; wide Thumb instructions have two each where such `pairs` do.
+    #[must_use]
+    pub(super) fn new(packets: &[Packet], pairs: bool) -> Self {
+        let (mut places, mut addresses) = (Vec::new(), Vec::new());
+        for packet in packets {
+            if ["branch", "i_sync"].contains(&packet.kind) {
+                addresses.push(places.len());
+            }
+            if let Some(Value::Text(atoms)) = packet.fields.get("atoms") {
+                let count = atoms.bytes().filter(|atom| matches!(atom, b'E' | b'N')).count();
+                places.extend(std::iter::repeat_n(packet.at, count));
+            }
+        }
+        Self { places, addresses, pairs, used: 0 }
+    }
+
+    /// Passes over what stands in front of `at`: nothing more is made of it.
+    pub(super) fn skip_to(&mut self, at: u64) {
+        self.used = self.used.max(self.places.partition_point(|place| *place < at));
+    }
+
+    /// The places of instructions that follow one another up to `behind`; the packet at `last` says that the last one
+    /// completed: it has its atom there, or in the packet of atoms in front of it.
+    pub(super) fn take(&mut self, instructions: &[Location], behind: Address, last: u64) -> Vec<u64> {
+        let ends = instructions.iter().skip(1).map(|next| next.address).chain([behind]);
+        let is_pair = |at: &Location, end: Address| {
+            self.pairs && at.isa != Isa::A32 && end.0.wrapping_sub(at.address.0) == 4
+        };
+        let count = |(at, end)| if is_pair(at, end) { 2 } else { 1 };
+        let counts = instructions.iter().zip(ends).map(count).collect::<Vec<_>>();
+        self.places(&counts, last)
+    }
+
+    /// By how many atoms each instruction has.
+    fn places(&mut self, counts: &[usize], last: u64) -> Vec<u64> {
+        let first_there = self.places.partition_point(|place| *place < last);
+        let behind = self.places.partition_point(|place| *place <= last);
+        let all = counts.iter().sum::<usize>();
+        // Where flow was lost, it goes on behind a packet with an address. If none fits, the nearest atom is as good.
+        let later = self.addresses.iter().copied().filter(|address| *address > self.used);
+        let mut ends = std::iter::once(self.used).chain(later).map(|start| start + all);
+        let end = ends.find(|end| (first_there..=behind).contains(end));
+        let end = end.unwrap_or_else(|| (self.used + all).clamp(first_there, behind));
+        let mut rest = all;
+        let mut places = Vec::new();
+        for count in counts {
+            rest -= count;
+            let index = end.checked_sub(rest + 1).filter(|index| *index >= self.used);
+            let place = index.or(Some(self.used)).and_then(|index| self.places.get(index));
+            places.push(place.copied().unwrap_or(last).min(last));
+        }
+        self.used = self.used.max(end);
+        places
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn packets(atoms: &[(u64, &str)]) -> Vec<Packet> {
+        let packet = |&(at, atoms): &(u64, &str)| Packet {
+            at,
+            kind: "p_header",
+            fields: BTreeMap::from([("atoms", Value::Text(atoms.to_owned()))]),
+        };
+        atoms.iter().map(packet).collect()
+    }
+
+    #[test]
+    fn each_instruction_stands_in_the_packet_of_its_atom() {
+        let mut atoms = Atoms::new(&packets(&[(6, "EE"), (7, "WEWN"), (9, "E")]), false);
+        assert_eq!(atoms.places(&[1, 1, 1], 7), [6, 6, 7]);
+        assert_eq!(atoms.places(&[1, 1], 9), [7, 9]);
+    }
+
+    #[test]
+    fn the_packet_behind_may_say_that_an_instruction_completed() {
+        let mut atoms = Atoms::new(&packets(&[(6, "EE"), (7, "EE"), (9, "E")]), false);
+        assert_eq!(atoms.places(&[1, 1], 7), [6, 6]);
+        assert_eq!(atoms.places(&[1, 1, 1], 9), [7, 7, 9]);
+    }
+
+    #[test]
+    fn atoms_of_which_nothing_was_made_are_passed_over() {
+        let mut trace = packets(&[(6, "EE"), (7, "EEEE"), (8, ""), (9, "EE"), (10, "E")]);
+        trace[2].kind = "branch";
+        let mut atoms = Atoms::new(&trace, false);
+        assert_eq!(atoms.places(&[1], 6), [6]);
+        assert_eq!(atoms.places(&[1, 1, 1], 10), [9, 9, 10], "behind the address");
+        let mut atoms = Atoms::new(&trace, false);
+        assert_eq!(atoms.places(&[1], 6), [6]);
+        atoms.skip_to(9);
+        assert_eq!(atoms.places(&[1, 1], 9), [9, 9]);
+    }
+
+    #[test]
+    fn an_instruction_without_an_atom_stands_where_its_block_does() {
+        let mut atoms = Atoms::new(&packets(&[(6, "EE"), (20, "E")]), false);
+        assert_eq!(atoms.places(&[1, 1], 6), [6, 6]);
+        assert_eq!(atoms.places(&[1], 12), [12], "an I-sync with a load in progress");
+        assert_eq!(atoms.places(&[1], 20), [20]);
+    }
+}
