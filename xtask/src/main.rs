@@ -6,6 +6,7 @@ mod check_isa;
 mod disassembly;
 mod matrix;
 mod no_std;
+mod portable;
 mod process;
 mod rooms;
 mod rust_source;
@@ -56,6 +57,11 @@ const TASKS: &[Task] = &[
         name: "opencsd",
         about: "compare with OpenCSD on generated traces, sound and damaged (--every N, --damage N, --stale-fails, CASE)",
         run: matrix::opencsd,
+    },
+    Task {
+        name: "portable",
+        about: "run the core's tests as a processor of 32 bits and a big-endian one run them (TARGET)",
+        run: portable::run,
     },
     Task {
         name: "rooms",
