@@ -90,6 +90,15 @@ impl Last {
     }
 }
 
+impl<P: Part> Gathering<'_, P> {
+    /// A passage with gaps is seldom: it is taken out of line, so that others stay in registers.
+    #[cold]
+    #[inline(never)]
+    fn with_gaps(&mut self, passage: Passage<'_>) {
+        passage.elements().for_each(|element| self.element(element));
+    }
+}
+
 impl<P: Part> TakeElements for Gathering<'_, P> {
     #[inline]
     fn element(&mut self, element: Element) {
@@ -107,12 +116,11 @@ impl<P: Part> TakeElements for Gathering<'_, P> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn passage(&mut self, passage: Passage<'_>) {
         let totals = passage.totals();
         if totals.gaps > 0 {
-            passage.elements().for_each(|element| self.element(element));
-            return;
+            return self.with_gaps(passage);
         }
         self.gathered.statistics.ranges += u64::from(totals.blocks);
         self.gathered.statistics.instructions += u64::from(totals.instructions);

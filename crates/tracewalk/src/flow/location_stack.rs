@@ -81,10 +81,7 @@ impl LocationStack {
 
     #[inline]
     pub(super) fn push(&mut self, location: Location) {
-        if let Some(entry) = self.entries.get_mut(self.top) {
-            *entry = location;
-        }
-        self.top = (self.top + 1) % DEPTH;
+        self.place(location);
         self.count = (self.count + 1).min(DEPTH);
         self.used.level = self.used.level.wrapping_add(1);
         self.used.highest = self.used.highest.max(self.used.level);
@@ -199,10 +196,20 @@ impl LocationStack {
         Some(few)
     }
 
-    /// Whether the exchange takes the entries that this stack has.
+    /// Whether the exchange takes the entries that this stack has. Nearly always that is one, or none.
     #[inline(always)]
     pub(super) fn allows(&self, exchange: &Exchange) -> bool {
-        let Few { entries, count } = &exchange.taken;
+        let Few { entries: [first, ..], count } = &exchange.taken;
+        match count {
+            0 => true,
+            1 => self.count > 0 && self.entries.get((self.top + DEPTH - 1) % DEPTH) == Some(first),
+            _ => self.has_newest(&exchange.taken),
+        }
+    }
+
+    /// Whether these are the newest entries.
+    #[inline(never)]
+    fn has_newest(&self, Few { entries, count }: &Few) -> bool {
         let from_newest = entries.iter().take(*count).rev().zip(1..=self.count);
         *count <= self.count && { from_newest }
             .all(|(entry, back)| self.entries.get((self.top + DEPTH - back) % DEPTH) == Some(entry))
@@ -219,14 +226,21 @@ impl LocationStack {
         // What was pushed and popped in between may have pushed the oldest ones out.
         self.count = self.count.min(DEPTH - exchange.rise) - exchange.taken.count;
         self.top = (self.top + DEPTH - exchange.taken.count) % DEPTH;
-        let Few { entries, count } = &exchange.given;
-        for &location in entries.iter().take(*count) {
-            if let Some(entry) = self.entries.get_mut(self.top) {
-                *entry = location;
-            }
-            self.top = (self.top + 1) % DEPTH;
+        let Few { entries: [first, more @ ..], count } = &exchange.given;
+        if *count > 0 {
+            self.place(*first);
+            more.iter().take(*count - 1).for_each(|&location| self.place(location));
         }
         self.count += count;
+    }
+
+    /// An entry on top of the others, not yet counted.
+    #[inline(always)]
+    fn place(&mut self, location: Location) {
+        if let Some(entry) = self.entries.get_mut(self.top % DEPTH) {
+            *entry = location;
+        }
+        self.top = (self.top + 1) % DEPTH;
     }
 }
 

@@ -128,7 +128,17 @@ impl<'a> Passage<'a> {
     #[inline]
     #[must_use]
     pub fn last_start(&self) -> Option<StreamOffset> {
-        let Some(waited) = self.waited else { return self.last };
+        match self.waited {
+            None => self.last,
+            Some(waited) => self.last_start_behind(waited),
+        }
+    }
+
+    /// The same where something was waited for. It is apart, and takes a copy, so that passages are taken in line and stay in
+    /// registers: one that goes through memory is read before it has arrived there.
+    #[cold]
+    #[inline(never)]
+    fn last_start_behind(self, waited: Waited) -> Option<StreamOffset> {
         let tells =
             |element: &Element| matches!(element, Element::Event(Event { kind: EventKind::Cycles(_), .. }));
         self.relative().iter().rev().find_map(|element| {

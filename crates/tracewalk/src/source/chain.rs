@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::directive::Directive;
 use crate::flow::passage::Waited;
-use crate::flow::state::State as FlowState;
+use crate::flow::state::{Exchanges, State as FlowState};
 use crate::flow::{Element, Event, EventKind, Flow, TakeElements};
 use crate::program::Program;
 use crate::protocol::resume::{Resume, Waits, Windows};
@@ -12,7 +12,7 @@ use crate::protocol::{Emit, Item, Lower, Malformation, Packets, TakeItem};
 use crate::span::{Span, StreamOffset};
 
 use super::PacketCounts;
-use super::memo::{Key, Meaning, Memo, StateId};
+use super::memo::{Entry, Key, Meaning, Memo, StateId};
 use super::segment::ChainState;
 
 /// A decoder, a lowering, the flow, and what they said before.
@@ -42,6 +42,35 @@ struct Replayed {
     /// The state behind that, but for so many bytes of nothing but cycles at the end.
     last: StateId,
     skipped: u64,
+}
+
+/// What was repeated so far.
+struct Done {
+    /// The state behind it.
+    state: StateId,
+    bytes: usize,
+    windows: i32,
+    packets: u64,
+}
+
+/// Why repeating ended.
+#[derive(PartialEq, Eq)]
+enum Stop {
+    /// What comes next is not plain.
+    NoWindow,
+    /// A window is not known.
+    Unknown,
+}
+
+impl Done {
+    /// A window more.
+    #[inline(always)]
+    fn window(&mut self, entry: &Entry) {
+        self.state = entry.next;
+        self.bytes += entry.bytes();
+        self.windows += 1;
+        self.packets += u64::from(entry.packets);
+    }
 }
 
 /// What stands behind the packets.
@@ -166,47 +195,78 @@ where
 
     /// Repeats what is known.
     fn replay(&mut self, input: &[u8], first: StateId, sink: &mut impl TakeElements) -> Replayed {
-        let mut state = first;
-        let mut done = 0;
-        let mut windows = 0;
-        let mut packets = 0;
+        let mut done = Done { state: first.with_waits(false), bytes: 0, windows: 0, packets: 0 };
         let mut waits = self.follower.lowering.take_waits();
         let mut skipped = 0;
         loop {
-            let rest = input.get(done..).unwrap_or_default();
-            let position = self.packets.position().0 + done as u64;
-            let Some((key, bytes)) = self.key(rest, state.with_waits(waits.is_some())) else {
-                let (bytes, cycles) = self.packets.decoder().waits(rest);
-                if bytes == 0 {
-                    break;
+            if waits.is_none() && self.repeat(input, &mut done, sink) == Stop::Unknown {
+                break;
+            }
+            let rest = input.get(done.bytes..).unwrap_or_default();
+            let position = StreamOffset(self.packets.position().0 + done.bytes as u64);
+            let waiting = waits.and_then(|waits| Some((waits, self.key(rest, done.state.with_waits(true))?)));
+            if let Some((Waits { cycles, span }, key)) = waiting {
+                let flow = &mut self.follower.flow;
+                let found = self.memo.find(key, |exchanges| flow.allows(exchanges));
+                let Some((id, entry)) = found else { break };
+                if let Some(exchanges) = self.memo.exchanges_of(entry) {
+                    flow.apply(exchanges);
                 }
-                let cycles = cycles + waits.map_or(0, |waits| waits.cycles);
-                let span = Span::new(StreamOffset(position + bytes as u64 - 1), 1);
-                waits = Some(Waits { cycles, span });
-                packets += bytes as u64;
-                skipped += bytes as u64;
-                done += bytes;
+                let waited = Waited { cycles, span, bytes: skipped };
+                sink.passage(self.memo.passage(entry, position, Some(waited)));
+                done.window(entry);
+                self.memo.came(id);
+                (waits, skipped) = (None, 0);
                 continue;
+            }
+            let (bytes, cycles) = self.packets.decoder().waits(rest);
+            if bytes == 0 {
+                break;
+            }
+            let cycles = cycles + waits.map_or(0, |waits| waits.cycles);
+            let span = Span::new(StreamOffset(position.0 + bytes as u64 - 1), 1);
+            waits = Some(Waits { cycles, span });
+            done.packets += bytes as u64;
+            skipped += bytes as u64;
+            done.bytes += bytes;
+        }
+        self.packets.step_over(done.bytes);
+        self.follower.counts.packets += done.packets;
+        self.patience.found(done.windows);
+        let last = done.state.with_waits(waits.is_some());
+        self.follower.lowering.put_waits(waits);
+        Replayed { bytes: done.bytes, last, skipped }
+    }
+
+    /// Repeats windows that are known, while nothing is waited for in front of them.
+    ///
+    /// Mostly one comes behind another that came behind it the last time. Then nothing here waits for anything but for the
+    /// number of the next entry: neither for where the next window begins nor for which bytes belong to it.
+    #[inline(always)]
+    fn repeat(&mut self, input: &[u8], done: &mut Done, sink: &mut impl TakeElements) -> Stop {
+        let start = self.packets.position();
+        loop {
+            let Some(&next) = input.get(done.bytes..).and_then(<[u8]>::first_chunk) else {
+                return Stop::NoWindow;
             };
+            let word = u64::from_le_bytes(next);
             let flow = &mut self.follower.flow;
-            let Some(entry) = self.memo.find(key, |exchanges| flow.allows(exchanges)) else { break };
+            let allows = |exchanges: &Exchanges| flow.allows(exchanges);
+            let (id, entry) = if let Some(follower) = self.memo.follower(word, done.state, allows) {
+                follower
+            } else {
+                let mask = self.packets.decoder().window(word);
+                let Some(key) = Key::new(word, mask, done.state) else { return Stop::NoWindow };
+                let Some(found) = self.memo.find(key, allows) else { return Stop::Unknown };
+                found
+            };
             if let Some(exchanges) = self.memo.exchanges_of(entry) {
                 flow.apply(exchanges);
             }
-            let waited = waits.take().map(|Waits { cycles, span }| Waited { cycles, span, bytes: skipped });
-            sink.passage(self.memo.passage(entry, StreamOffset(position), waited));
-            packets += u64::from(entry.packets);
-            state = entry.next;
-            skipped = 0;
-            done += bytes;
-            windows += 1;
+            sink.passage(self.memo.passage(entry, StreamOffset(start.0 + done.bytes as u64), None));
+            done.window(entry);
+            self.memo.came(id);
         }
-        self.packets.step_over(done);
-        self.follower.counts.packets += packets;
-        self.patience.found(windows);
-        let last = state.with_waits(waits.is_some());
-        self.follower.lowering.put_waits(waits);
-        Replayed { bytes: done, last, skipped }
     }
 
     /// Decodes a window that is not known, and remembers what it means; returns how many bytes were decoded, and the state
@@ -214,7 +274,7 @@ where
     fn learn(
         &mut self,
         input: &[u8],
-        (key, bytes): (Key, usize),
+        key: Key,
         skipped: u64,
         program: &Program,
         sink: &mut impl TakeElements,
@@ -230,7 +290,7 @@ where
             plain: true,
             is_plain: D::is_plain,
         };
-        let decoded = self.packets.decode_some(input, bytes, &mut noting);
+        let decoded = self.packets.decode_some(input, key.bytes(), &mut noting);
         let (packets, plain) = (noting.packets, noting.plain);
         elements.iter().for_each(|element| sink.element(*element));
         let waits_on = self.waits().is_some();
@@ -238,7 +298,7 @@ where
             self.patience.missed(start);
         }
         let valid = plain
-            && decoded == bytes
+            && decoded == key.bytes()
             && self.forgotten == self.follower.flow.forgotten()
             // Cycles that were waited for have to be told, or where they stood would still count behind the window.
             && !waits_on;
@@ -260,13 +320,11 @@ where
         waits
     }
 
-    /// The window at the start of `input`, in this state, and its length; `None` where there is none of plain packets.
+    /// The window at the start of `input`, in this state; `None` where there is none of plain packets.
     #[inline(always)]
-    fn key(&self, input: &[u8], state: StateId) -> Option<(Key, usize)> {
+    fn key(&self, input: &[u8], state: StateId) -> Option<Key> {
         let word = u64::from_le_bytes(*input.first_chunk()?);
-        let mask = self.packets.decoder().window(word);
-        let bytes = mask.trailing_ones() as usize / 8;
-        (mask != 0).then_some((Key { word: word & mask, state }, bytes))
+        Key::new(word, self.packets.decoder().window(word), state)
     }
 
     fn state(&self) -> Option<State<D::State, L::State>> {

@@ -13,6 +13,9 @@
 //! known only for each place that it was entered from: an entry says which places it takes from the top, and counts only
 //! where they lie there.
 //!
+//! A window that came behind another one comes behind it again, more often than not. So an entry names the one that followed
+//! it the last time, which is tried before it is known where the window ends: the right one has the state and the bytes.
+//!
 //! Memory is bounded: a memo that is full starts anew.
 
 use alloc::vec::Vec;
@@ -43,31 +46,38 @@ impl StateId {
 /// A state and the window in front of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key {
-    /// The window's bytes, of which the first one is not zero; those behind it are. That says as well how many there are:
-    /// a window that ends with a zero byte is a whole packet, and goes on behind what any shorter window is.
-    pub(super) word: u64,
-    pub(super) state: StateId,
+    /// The window's bytes; those behind it are zero.
+    word: u64,
+    state: StateId,
+    others: u8,
 }
 
 /// What a window meant. Two of them fill a line of the cache.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    /// Zero while the entry is [free](Entry::FREE).
     word: u64,
     state: StateId,
     pub(super) next: StateId,
     instructions: u32,
-    first_element: u32,
+    first_element: u16,
     /// The number of its [`Exchanges`]; 0 for none at all.
     exchanges: u16,
+    /// What came behind it the last time. It is a guess.
+    follower: EntryId,
     elements: u8,
     blocks: u8,
     gaps: u8,
     pub(super) packets: u8,
+    /// The bits of a word that are not the window's.
+    others: u8,
     /// How far behind the window's start the last element with bytes of its own begins; `NOWHERE` without one. Whoever
     /// only counts need not look at the elements for it, which are seldom in the cache.
-    last: i16,
+    last: i8,
 }
+
+/// The number of an entry, valid up to the next [`Memo::forget`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EntryId(u16);
 
 /// What a window was found to mean.
 #[derive(Clone, Debug)]
@@ -86,9 +96,12 @@ pub(super) struct Memo<S> {
     /// Number 0 is no exchange.
     exchanges: Interned<Exchanges>,
     elements: Vec<Element>,
-    /// By hash; a power of two long, at most half full, and none while empty.
-    table: Vec<Entry>,
-    entries: usize,
+    /// In the order in which they were learned. What was learned one after the other mostly comes so again.
+    entries: Vec<Entry>,
+    /// Their numbers by hash, and [`FREE`] between them; a power of two long, at most half full, and none while empty.
+    table: Vec<u16>,
+    /// The entry that was found or learned last.
+    previous: EntryId,
     /// How often it has forgotten.
     generation: u32,
 }
@@ -103,6 +116,9 @@ const MOST_ELEMENTS: usize = 1 << 16;
 /// make looking one up slow.
 const PROBES: usize = if cfg!(test) { 2 } else { 8 };
 
+/// No entry: there are never so many.
+const FREE: u16 = u16::MAX;
+
 /// How many entries the first table has room for. A short capture should not pay for a long one's.
 const FIRST_TABLE: usize = if cfg!(test) { 4 } else { 1 << 10 };
 
@@ -112,15 +128,16 @@ impl<S: Eq + Hash> Memo<S> {
             states: Interned::new(),
             exchanges: Interned::new(),
             elements: Vec::new(),
+            entries: Vec::new(),
             table: Vec::new(),
-            entries: 0,
+            previous: EntryId(0),
             generation: 0,
         }
     }
 
     /// Whether it has to [forget](Memo::forget) before it can remember more.
     pub(super) fn is_full(&self) -> bool {
-        self.entries >= MOST_ENTRIES
+        self.entries.len() >= MOST_ENTRIES
             || self.elements.len() >= MOST_ELEMENTS
             || self.states.len() >= 2 * MOST_ENTRIES
     }
@@ -130,8 +147,9 @@ impl<S: Eq + Hash> Memo<S> {
         self.states.clear();
         self.exchanges.clear();
         self.elements.clear();
-        self.table.fill(Entry::FREE);
-        self.entries = 0;
+        self.entries.clear();
+        self.table.fill(FREE);
+        self.previous = EntryId(0);
         self.generation = self.generation.wrapping_add(1);
     }
 
@@ -145,26 +163,50 @@ impl<S: Eq + Hash> Memo<S> {
         self.states.get(id.with_waits(false).0)
     }
 
+    /// What came behind the entry found last, if it comes again: in this state, with a window that these bytes begin with, and
+    /// with stacks that allow what it does to them. The window may be a shorter one than the bytes have, which means the same.
+    #[inline(always)]
+    pub(super) fn follower(
+        &self,
+        word: u64,
+        state: StateId,
+        allows: impl Fn(&Exchanges) -> bool,
+    ) -> Option<(EntryId, &Entry)> {
+        let id = self.entries.get(usize::from(self.previous.0))?.follower;
+        let entry = self.entries.get(usize::from(id.0))?;
+        let comes = entry.state == state && (word ^ entry.word) << entry.others == 0;
+        (comes && self.exchanges_of(entry).is_none_or(allows)).then_some((id, entry))
+    }
+
     /// What is known of a window; `allows` says whether the stacks allow what it does to them.
     #[inline(always)]
-    pub(super) fn find(&self, key: Key, allows: impl Fn(&Exchanges) -> bool) -> Option<&Entry> {
-        let first = self.table.get(key.slot(self.table.len()))?;
+    pub(super) fn find(&self, key: Key, allows: impl Fn(&Exchanges) -> bool) -> Option<(EntryId, &Entry)> {
+        let number = *self.table.get(key.slot(self.table.len()))?;
+        let first = self.entries.get(usize::from(number))?;
         if first.key() == key && self.exchanges_of(first).is_none_or(&allows) {
-            Some(first)
-        } else {
-            self.find_behind(first, key, &allows)
+            return Some((EntryId(number), first));
         }
+        self.find_behind(key, &allows)
     }
 
     /// The same, in the other slots.
     #[inline(never)]
-    fn find_behind(&self, first: &Entry, key: Key, allows: &impl Fn(&Exchanges) -> bool) -> Option<&Entry> {
-        if first.is_free() {
-            return None;
+    fn find_behind(&self, key: Key, allows: &impl Fn(&Exchanges) -> bool) -> Option<(EntryId, &Entry)> {
+        let numbers = key.slots(self.table.len()).skip(1).map_while(|slot| self.table.get(slot));
+        numbers.take_while(|&&number| number != FREE).find_map(|&number| {
+            let entry = self.entries.get(usize::from(number))?;
+            let fits = entry.key() == key && self.exchanges_of(entry).is_none_or(allows);
+            fits.then_some((EntryId(number), entry))
+        })
+    }
+
+    /// Notes that this entry came behind the one that came last.
+    #[inline(always)]
+    pub(super) fn came(&mut self, id: EntryId) {
+        if let Some(previous) = self.entries.get_mut(usize::from(self.previous.0)) {
+            previous.follower = id;
         }
-        let fits = |entry: &&Entry| entry.key() == key && self.exchanges_of(entry).is_none_or(allows);
-        let others = key.slots(self.table.len()).skip(1).map_while(|slot| self.table.get(slot));
-        { others }.take_while(|entry| !entry.is_free()).find(fits)
+        self.previous = id;
     }
 
     /// What it does to the stacks; `None` for nothing.
@@ -180,7 +222,7 @@ impl<S: Eq + Hash> Memo<S> {
             // No others are kept where they are before all is forgotten.
             id: PassageId(u64::from(self.generation) << 32 | u64::from(entry.first_element)),
             all: &self.elements,
-            first: entry.first_element,
+            first: u32::from(entry.first_element),
             count: entry.elements,
             origin,
             totals: entry.totals(),
@@ -194,13 +236,15 @@ impl<S: Eq + Hash> Memo<S> {
         if self.is_full() {
             return;
         }
-        if let Some(entry) = self.entry(key, meaning) {
+        if let (Some(entry), Ok(number)) = (self.entry(key, meaning), u16::try_from(self.entries.len())) {
             self.elements.extend_from_slice(meaning.elements);
-            if self.entries * 2 >= self.table.len() {
+            self.entries.push(entry);
+            if self.entries.len() * 2 > self.table.len() {
                 self.grow();
+            } else {
+                self.place(number);
             }
-            self.place(entry);
-            self.entries += 1;
+            self.came(EntryId(number));
         }
     }
 
@@ -218,62 +262,51 @@ impl<S: Eq + Hash> Memo<S> {
             state: key.state,
             next: meaning.next,
             instructions,
-            first_element: u32::try_from(self.elements.len()).ok()?,
+            first_element: u16::try_from(self.elements.len()).ok()?,
             exchanges: u16::try_from(exchanges).ok()?,
+            follower: EntryId(FREE),
             elements: u8::try_from(meaning.elements.len()).ok()?,
             blocks: u8::try_from(blocks).ok()?,
             gaps: u8::try_from(gaps).ok()?,
             packets: meaning.packets,
+            others: key.others,
             last: match meaning.elements.iter().rev().map(Element::span).find(|span| span.start != span.end) {
                 Some(span) => {
-                    i16::try_from(span.start.0.cast_signed()).ok().filter(|&last| last != Entry::NOWHERE)?
+                    i8::try_from(span.start.0.cast_signed()).ok().filter(|&last| last != Entry::NOWHERE)?
                 }
                 None => Entry::NOWHERE,
             },
         })
     }
 
-    /// Puts an entry into the table: into the first free slot of its own, or else into the first one.
-    fn place(&mut self, entry: Entry) {
+    /// Puts an entry's number into the table: into the first free slot of its own, or else into the first one.
+    fn place(&mut self, number: u16) {
+        let Some(entry) = self.entries.get(usize::from(number)) else { return };
         let mut slots = entry.key().slots(self.table.len());
-        let free = slots.clone().find(|&slot| self.table.get(slot).is_some_and(Entry::is_free));
+        let free = slots.clone().find(|&slot| self.table.get(slot) == Some(&FREE));
         if let Some(place) = free.or(slots.next()).and_then(|slot| self.table.get_mut(slot)) {
-            *place = entry;
+            *place = number;
         }
     }
 
     fn grow(&mut self) {
-        let length = (self.table.len() * 2).max(2 * FIRST_TABLE);
-        let old = core::mem::replace(&mut self.table, alloc::vec![Entry::FREE; length]);
-        old.into_iter().filter(|entry| !entry.is_free()).for_each(|entry| self.place(entry));
+        self.table = alloc::vec![FREE; (self.table.len() * 2).max(2 * FIRST_TABLE)];
+        (0..).take(self.entries.len()).for_each(|number| self.place(number));
     }
 }
 
 impl Entry {
-    const FREE: Self = Self {
-        word: 0,
-        state: StateId(0),
-        next: StateId(0),
-        instructions: 0,
-        first_element: 0,
-        exchanges: 0,
-        elements: 0,
-        blocks: 0,
-        gaps: 0,
-        packets: 0,
-        last: Self::NOWHERE,
-    };
-
-    const NOWHERE: i16 = i16::MIN;
-
-    #[inline]
-    const fn is_free(&self) -> bool {
-        self.word == 0
-    }
+    const NOWHERE: i8 = i8::MIN;
 
     #[inline]
     const fn key(&self) -> Key {
-        Key { word: self.word, state: self.state }
+        Key { word: self.word, state: self.state, others: self.others }
+    }
+
+    /// How many bytes its window has.
+    #[inline]
+    pub(super) const fn bytes(&self) -> usize {
+        self.key().bytes()
     }
 
     /// Where the last of its elements that has bytes of its own begins, for a window that starts at `origin`.
@@ -290,6 +323,19 @@ impl Entry {
 }
 
 impl Key {
+    /// That of the first bytes of a word, those that are set in `mask`; `None` without any.
+    #[inline]
+    pub(super) fn new(word: u64, mask: u64, state: StateId) -> Option<Self> {
+        let others = u8::try_from(mask.leading_zeros()).ok().filter(|&others| others < 64)?;
+        Some(Self { word: word & mask, state, others })
+    }
+
+    /// How many bytes the window has.
+    #[inline]
+    pub(super) const fn bytes(self) -> usize {
+        8 - self.others as usize / 8
+    }
+
     /// Where to look for it first in a table of this length.
     ///
     /// The state is known last, so that little is done with it: states have small numbers, and one is told from another

@@ -299,15 +299,44 @@ fn a_passages_last_place_is_that_of_the_last_element_with_bytes() {
     let mut memo = Memo::new();
     let state = memo.number(1);
     let mut of = |word, elements| {
-        let key = Key { word, state };
+        let key = Key::new(word, 0xff, state).unwrap();
         memo.insert(key, &Meaning { next: state, exchanges: Exchanges::default(), elements, packets: 1 });
-        memo.passage(memo.find(key, |_| true).unwrap(), StreamOffset(100), None).last_start()
+        let (_, entry) = memo.find(key, |_| true).unwrap();
+        memo.passage(entry, StreamOffset(100), None).last_start()
     };
     assert_eq!(of(0x84, &elements[..]), Some(StreamOffset(102)));
     assert_eq!(of(0x88, &elements[1..]), None);
     // It may have begun in front of the window.
     let earlier = event(97, 4).relative_to(StreamOffset(100));
     assert_eq!(of(0x8c, &[earlier]), Some(StreamOffset(97)));
+}
+
+#[test]
+fn what_came_behind_a_window_comes_again_only_with_the_same_bytes_and_state() {
+    use super::memo::{Key, Meaning, Memo};
+    use crate::flow::state::Exchanges;
+    let mut memo = Memo::new();
+    let states = [memo.number(1), memo.number(2), memo.number(3)];
+    let meaning = |next| Meaning { next, exchanges: Exchanges::default(), elements: &[], packets: 1 };
+    let first = Key::new(0x84, 0xff, states[0]).unwrap();
+    let second = Key::new(0x0284, 0xffff, states[1]).unwrap();
+    memo.insert(first, &meaning(states[1]));
+    memo.insert(second, &meaning(states[2]));
+    let (id, _) = memo.find(first, |_| true).unwrap();
+    memo.came(id);
+    let next =
+        |word, state| memo.follower(word, state, |_| true).map(|(_, entry)| (entry.next, entry.bytes()));
+    assert_eq!(next(0x8888_0284, states[1]), Some((states[2], 2)));
+    assert_eq!(next(0x8888_0384, states[1]), None, "the last byte of the window is another");
+    assert_eq!(next(0x8888_0284, states[0]), None, "the state is another");
+    // Another one behind it is remembered in its place.
+    let other = Key::new(0x0384, 0xffff, states[1]).unwrap();
+    memo.insert(other, &meaning(states[0]));
+    memo.came(id);
+    let next =
+        |word, state| memo.follower(word, state, |_| true).map(|(_, entry)| (entry.next, entry.bytes()));
+    assert_eq!(next(0x8888_0384, states[1]), Some((states[0], 2)));
+    assert_eq!(next(0x8888_0284, states[1]), None);
 }
 
 #[test]
