@@ -12,8 +12,8 @@ use super::reading::{Packet, Value};
 pub(super) struct Atoms {
     /// The packet of each atom.
     places: Vec<u64>,
-    /// For each packet with an address, how many atoms stand in front of it.
-    addresses: Vec<usize>,
+    /// For each packet with an address, how many atoms stand in front of it, and whether it is a branch.
+    addresses: Vec<(usize, bool)>,
     /// Whether a wide Thumb instruction has two.
     pairs: bool,
     /// So many are used up.
@@ -27,7 +27,7 @@ impl Atoms {
         let (mut places, mut addresses) = (Vec::new(), Vec::new());
         for packet in packets {
             if ["branch", "i_sync"].contains(&packet.kind) {
-                addresses.push(places.len());
+                addresses.push((places.len(), packet.kind == "branch"));
             }
             if let Some(Value::Text(atoms)) = packet.fields.get("atoms") {
                 let count = atoms.bytes().filter(|atom| matches!(atom, b'E' | b'N')).count();
@@ -59,10 +59,17 @@ impl Atoms {
         let first_there = self.places.partition_point(|place| *place < last);
         let behind = self.places.partition_point(|place| *place <= last);
         let all = counts.iter().sum::<usize>();
-        // Where flow was lost, it goes on behind a packet with an address. If none fits, the nearest atom is as good.
-        let later = self.addresses.iter().copied().filter(|address| *address > self.used);
-        let mut ends = std::iter::once(self.used).chain(later).map(|start| start + all);
-        let end = ends.find(|end| (first_there..=behind).contains(end));
+        // Where flow was lost, it goes on behind a packet with an address; and no branch packet stands within a block. If
+        // nothing fits, the nearest atom is as good.
+        let later = self.addresses.partition_point(|(address, _)| *address <= self.used);
+        let later = self.addresses.get(later..).unwrap_or_default();
+        let mut starts = std::iter::once(self.used).chain(later.iter().map(|(address, _)| *address));
+        let fits = |start: &usize| {
+            let end = start + all;
+            let within = later.iter().skip_while(|(at, _)| at <= start).take_while(|(at, _)| *at < end);
+            (first_there..=behind).contains(&end) && !within.into_iter().any(|(_, is_branch)| *is_branch)
+        };
+        let end = starts.find(fits).map(|start| start + all);
         let end = end.unwrap_or_else(|| (self.used + all).clamp(first_there, behind));
         let mut rest = all;
         let mut places = Vec::new();
