@@ -52,10 +52,15 @@ impl Difference {
 }
 
 impl Difference {
-    /// Each step by itself, where there are several: more than one deviation may be at work.
+    /// Each step by itself, where there are several, and each stretch up to where both cut: more than one deviation may be at
+    /// work.
     #[must_use]
     pub fn parts(&self) -> Option<Vec<Self>> {
-        let Self::Flow { ours, theirs, between } = self else { return None };
+        let (ours, theirs, between) = match self {
+            Self::Flow { ours, theirs, between } => (ours, theirs, between),
+            Self::Cut { ours, theirs, until } => return cut_parts(ours, theirs, *until),
+            Self::Packet { .. } => return None,
+        };
         let part = |ours: &[Step], theirs: &[Step]| Self::Flow {
             ours: ours.to_vec(),
             theirs: theirs.to_vec(),
@@ -76,6 +81,26 @@ impl Difference {
         parts.extend(rest.iter().map(|step| part(std::slice::from_ref(step), &[])));
         (ours.len() + theirs.len() > 1).then_some(parts)
     }
+}
+
+/// A stretch that is cut into other packets, cut where both begin a packet.
+fn cut_parts(ours: &[Packet], theirs: &[Packet], until: u64) -> Option<Vec<Difference>> {
+    let both = |at: &u64| theirs.iter().any(|packet| packet.at == *at);
+    let cuts = ours.iter().map(|packet| packet.at).filter(both).collect::<Vec<_>>();
+    let ends = cuts.iter().copied().skip(1).chain([until]);
+    let part = |packets: &[Packet], from: u64, end: u64| {
+        packets.iter().filter(|packet| packet.at >= from && packet.at < end).cloned().collect::<Vec<_>>()
+    };
+    let first = cuts.first().copied().unwrap_or(until);
+    let parts = std::iter::once((0, first)).chain(cuts.iter().copied().zip(ends));
+    let parts = parts.map(|(from, end)| Difference::Cut {
+        ours: part(ours, from, end),
+        theirs: part(theirs, from, end),
+        until: end,
+    });
+    let told = |part: &Difference| !matches!(part, Difference::Cut { ours, theirs, .. } if ours.is_empty() && theirs.is_empty());
+    let parts = parts.filter(told).collect::<Vec<_>>();
+    (parts.len() > 1).then_some(parts)
 }
 
 impl Display for Difference {

@@ -148,6 +148,41 @@ pub const DEVIATIONS: &[Deviation] = &[
         },
     },
     Deviation {
+        id: "jazelle-addresses",
+        opencsd: "clears bit 0 of an I-sync's address in Jazelle state",
+        specification: "DDI 0406C, A2.10: bytecodes are aligned to bytes; IHI 0014Q, 7.5, does not say that bit 0 is not part of the address",
+        recognised_by: "an I-sync of ETMv3 in Jazelle state each, and nothing but bit 0 of the address differs, which OpenCSD has clear",
+        recognises: |difference, place| match difference {
+            Difference::Packet { ours, theirs } => {
+                let jazelle = Value::Text(Isa::Jazelle.name().to_owned());
+                is_etmv3(place.config)
+                    && ours.kind == "i_sync"
+                    && ours.fields.get("isa") == Some(&jazelle)
+                    && differs_in(ours, theirs) == ["addr"]
+                    && ours.number("addr").map(|address| address & !1) == theirs.number("addr")
+            }
+            _ => false,
+        },
+    },
+    Deviation {
+        id: "hyp-without-virtualization",
+        opencsd: "does not say Hyp where ETMCCER has no Virtualization Extensions, though the bit is set",
+        specification: "IHI 0014Q, 7.5 and table 7.9: the bit is Hyp; of a unit without the extensions it is clear, unless the trace is damaged",
+        recognised_by: "ETMv3; only we have Hyp, nothing else differs, and ETMCCER[26] is clear",
+        recognises: |difference, place| match difference {
+            Difference::Packet { ours, theirs } => {
+                const VIRTUALIZATION: u32 = 1 << 26;
+                is_etmv3(place.config)
+                    && place.registers.etmccer & VIRTUALIZATION == 0
+                    && ours.number("hyp") == Some(1)
+                    && theirs.number("hyp").is_none()
+                    && differs_in(ours, theirs).is_empty()
+                    && ours.number("cancel").unwrap_or(0) == theirs.number("cancel").unwrap_or(0)
+            }
+            _ => false,
+        },
+    },
+    Deviation {
         id: "load-in-progress",
         opencsd: "takes the second address of an I-sync packet with LSiP for a branch packet",
         specification: "IHI 0014Q, 7.5 (I-sync, LSiP): the second address is part of the packet; the first is that of an instruction that was executed",
@@ -194,7 +229,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         id: "cancelled-return",
         opencsd: "tells the return from an exception although another exception took its place",
         specification: "IHI 0014Q, 7.4 (Can behind an exception return packet, ARMv7-M): the return is cancelled, not the instruction",
-        recognised_by: "only OpenCSD has exception returns, and the next branch packet behind each cancels",
+        recognised_by: "only OpenCSD has exception returns, and the next exception behind each cancels, with no atom between",
         recognises: |difference, place| {
             only_theirs(difference).is_some_and(|steps| {
                 steps.iter().all(|step| step.what == What::ExceptionReturn && is_cancelled(step, place))
@@ -205,7 +240,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         id: "cancelled-instruction",
         opencsd: "cancels an instruction only where its atom is alone in its P-header and nothing stands before the branch packet",
         specification: "IHI 0014Q, 7.4 (Can): the most recently traced instruction was not completed, whatever packets came since",
-        recognised_by: "ETMv3; only OpenCSD has the instruction, and the next branch packet behind it cancels",
+        recognised_by: "ETMv3; only OpenCSD has the instruction, and the next exception behind it cancels, with no atom between",
         recognises: |difference, place| {
             only_theirs(difference).is_some_and(|steps| {
                 matches!(steps, [step] if matches!(step.what, What::Instruction { .. }) && is_cancelled(step, place))
@@ -372,14 +407,14 @@ pub const DEVIATIONS: &[Deviation] = &[
     },
     Deviation {
         id: "resume",
-        opencsd: "does not print Resume where the packet cancels",
+        opencsd: "does not print Resume of A and R profile, nor where the packet cancels",
         specification: "IHI 0014Q, table 7.9: exception information byte 2",
-        recognised_by: "ETMv3; only Resume differs, and our packet cancels",
-        recognises: |difference, _| match difference {
+        recognised_by: "ETMv3 of A or R profile, or our packet cancels; only Resume differs",
+        recognises: |difference, place| match difference {
             Difference::Packet { ours, theirs } => {
                 ours.number("resume").is_some()
                     && theirs.number("resume").is_none()
-                    && ours.number("cancel") == Some(1)
+                    && (!is_m_profile(place.config) || ours.number("cancel") == Some(1))
                     && differs_in(ours, theirs).is_empty()
             }
             _ => false,
@@ -403,20 +438,32 @@ pub const DEVIATIONS: &[Deviation] = &[
         },
     },
     Deviation {
-        id: "reserved-exceptions",
-        opencsd: "says where execution goes on behind exceptions that are reserved",
-        specification: "IHI 0035B, table 4-5: 6, 7 and everything from 16 on are reserved, so that nobody knows what they return to",
-        recognised_by: "PFT; the same reserved exception each, without a return address in ours",
+        id: "unknown-returns",
+        opencsd: "says where execution goes on behind a reset and behind exceptions that are reserved",
+        specification: "IHI 0035B, 5.2: the packets in front of a reset do not say how far execution came; table 4-5: 6, 7 and \
+                        everything from 16 on are reserved",
+        recognised_by: "PFT; the same exception each, a reset or a reserved one, without a return address in ours",
         recognises: |difference, place| {
             let both = one_each(difference).map(|(ours, theirs)| (ours.what, theirs.what));
             !is_etmv3(place.config)
                 && matches!(
                     both,
                     Some((
-                        What::Exception { number: number @ (6 | 7 | 16..), preferred_return: None },
+                        What::Exception { number: number @ (6..=8 | 16..), preferred_return: None },
                         What::Exception { number: their_number, preferred_return: Some(_) }
                     )) if number == their_number
                 )
+        },
+    },
+    Deviation {
+        id: "waypoint-within-instruction",
+        opencsd: "passes over the end of a waypoint update that names the second half of an instruction, and goes on to where no code is",
+        specification: "IHI 0035B, 4.3.5 (waypoint update): the address may be that of the instruction less 2 or 4; everything up to it was executed",
+        recognised_by: "PFT; there is such an update where the readings part, and our flow ends with the instruction that it is in",
+        recognises: |difference, place| {
+            matches!(difference, Difference::Flow { .. })
+                && !is_etmv3(place.config)
+                && place.updates_within_an_instruction(difference.places())
         },
     },
     Deviation {
@@ -477,10 +524,10 @@ fn only_theirs(difference: &Difference) -> Option<&[Step]> {
     }
 }
 
-/// Whether the next branch packet cancels a step.
+/// Whether the next exception cancels a step.
 fn is_cancelled(step: &Step, place: &Place<'_>) -> bool {
     is_etmv3(place.config)
-        && place.next_branch(step.from).is_some_and(|branch| branch.number("cancel") == Some(1))
+        && place.next_exception(step.from).is_some_and(|branch| branch.number("cancel") == Some(1))
 }
 
 /// The fields that both packets have, and that differ.

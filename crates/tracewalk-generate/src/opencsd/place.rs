@@ -10,6 +10,7 @@ use tracewalk::source::SourceConfig;
 
 use super::listing::Listing;
 use super::reading::{Packet, Reading, Step, Value, What};
+use super::subject::{Registers, Subject};
 
 /// What is known about the place of a difference: everything from the last I-sync before it that both decoders read, up to the
 /// next one.
@@ -17,6 +18,8 @@ use super::reading::{Packet, Reading, Step, Value, What};
 pub struct Place<'a> {
     /// The source.
     pub config: &'a SourceConfig,
+    /// The registers that OpenCSD reads.
+    pub registers: Registers,
     /// From here.
     pub from: u64,
     /// Up to here, not included.
@@ -31,7 +34,7 @@ impl<'a> Place<'a> {
     /// The surroundings of these bytes, the last one included.
     #[must_use]
     pub fn around(
-        (config, program): (&'a SourceConfig, &'a Program),
+        subject: &'a Subject<'_>,
         ours: &'a Reading,
         theirs: &'a Reading,
         listing: &'a Listing,
@@ -42,7 +45,8 @@ impl<'a> Place<'a> {
         let both = &i_syncs_in_step(ours) & &theirs_at.collect();
         let from = both.range(..=first).next_back().copied().unwrap_or(0);
         let until = both.range(last.saturating_add(1)..).next().copied().unwrap_or(u64::MAX);
-        Self { config, from, until, program, ours, theirs, listing }
+        let Subject { config, registers, program, .. } = subject;
+        Self { config, registers: *registers, from, until, program, ours, theirs, listing }
     }
 
     const fn holds(&self, at: u64) -> bool {
@@ -100,11 +104,11 @@ impl<'a> Place<'a> {
     #[must_use]
     pub fn has_other_timestamp_before(&self, at: u64) -> bool {
         let lengths = |reading: &'a Reading| {
-            let pairs = reading.packets.windows(2).filter_map(|pair| match pair {
-                [packet, next] if packet.kind == "timestamp" && packet.at < at => Some((packet.at, next.at)),
-                _ => None,
-            });
-            pairs.collect::<BTreeSet<_>>()
+            // OpenCSD lists no packet in which the trace ends.
+            let ends = reading.packets.iter().skip(1).map(|next| next.at).chain([u64::MAX]);
+            let all = reading.packets.iter().zip(ends);
+            let timestamps = all.filter(|(packet, _)| packet.kind == "timestamp" && packet.at < at);
+            timestamps.map(|(packet, end)| (packet.at, end)).collect::<BTreeSet<_>>()
         };
         let (ours, theirs) = (lengths(self.ours), lengths(self.theirs));
         ours.difference(&theirs).any(|(start, _)| theirs.range((*start, 0)..(*start + 1, 0)).next().is_some())
@@ -123,17 +127,19 @@ impl<'a> Place<'a> {
         reasons.any(|reason| reason != GapReason::TraceLost)
     }
 
-    /// The next branch packet behind `at`, where no atoms stand between.
+    /// The next branch packet behind `at` with an exception, where no atoms stand between: branch packets in a row say where
+    /// a return went and what came instead of it.
     #[must_use]
-    pub fn next_branch(&self, at: u64) -> Option<&'a Packet> {
+    pub fn next_exception(&self, at: u64) -> Option<&'a Packet> {
         let atoms = |packet: &Packet| match packet.fields.get("atoms") {
             Some(Value::Text(atoms)) => atoms.contains(['E', 'N']),
             _ => false,
         };
+        let exception = |packet: &Packet| {
+            packet.number("exception").is_some_and(|number| number != 0) || packet.number("eee").is_some()
+        };
         let mut behind = self.ours.packets.iter().filter(|packet| packet.at > at);
-        behind
-            .find(|packet| packet.kind == "branch" || atoms(packet))
-            .filter(|packet| packet.kind == "branch")
+        behind.find(|packet| exception(packet) || atoms(packet)).filter(|packet| exception(packet))
     }
 
     /// Whether a step is an instruction of 16 bits behind which the image ends.
@@ -143,6 +149,21 @@ impl<'a> Place<'a> {
             What::Instruction { at, .. } => self.program.code(at.address).is_some_and(|code| code.len() == 2),
             _ => false,
         }
+    }
+
+    /// Whether a waypoint update here, in `from..=until`, names the second half of an instruction.
+    #[must_use]
+    pub fn updates_within_an_instruction(&self, (from, until): (u64, u64)) -> bool {
+        let updates = self.packets().filter(|packet| packet.kind == "waypoint_update");
+        let mut updates = updates.filter(|update| (from..=until).contains(&update.at));
+        updates.any(|update| {
+            let last = self.steps().filter(|step| step.from == update.at).last();
+            let last = last.and_then(|step| match step.what {
+                What::Instruction { at, .. } => Some(u64::from(at.address.0)),
+                _ => None,
+            });
+            last.is_some_and(|last| update.number("addr") == Some(last + 2))
+        })
     }
 
     /// Whether the program executed a Thumb instruction of 32 bits here.

@@ -122,7 +122,11 @@ impl Reading {
             Element::Block(block) => {
                 let all = instructions(program, block.start, block.end, block.isa);
                 let places = atoms.map(|atoms| atoms.take(&all, block.end, from)).unwrap_or_default();
-                self.steps.extend(steps(&block, &all, &places));
+                let mut steps = steps(&block, &all, &places);
+                if places.is_empty() {
+                    self.place_before_waypoint(&mut steps);
+                }
+                self.steps.extend(steps);
             }
             Element::Event(event) => match event.kind {
                 EventKind::Exception { exception: Some(exception), preferred_return, .. } => {
@@ -132,6 +136,25 @@ impl Reading {
                 EventKind::TraceOn(_) => self.steps.push(step(What::TraceOn)),
                 _ => {}
             },
+        }
+    }
+
+    /// In PFT a waypoint update tells of instructions by itself, in front of the packet with which their block ends.
+    fn place_before_waypoint(&self, steps: &mut [Step]) {
+        let Some(end) = steps.first().map(|step| step.from) else { return };
+        let before = self.packets.partition_point(|packet| packet.at < end);
+        let before = self.packets.get(..before).unwrap_or_default().iter().rev();
+        let update = before
+            .take_while(|packet| !["atom", "branch", "i_sync"].contains(&packet.kind))
+            .find(|packet| packet.kind == "waypoint_update");
+        let Some((at, Some(last))) = update.map(|update| (update.at, update.number("addr"))) else { return };
+        for step in steps {
+            match step.what {
+                What::Instruction { at: place, .. } if u64::from(place.address.0) <= last => {
+                    (step.from, step.until) = (at, at);
+                }
+                _ => break,
+            }
         }
     }
 

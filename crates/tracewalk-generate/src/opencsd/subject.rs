@@ -88,9 +88,8 @@ impl Subject<'_> {
         let decoded = Listing::parse(decoding);
         let ours = Reading::ours(&self.config, &self.bytes, self.program);
         let theirs = Reading::theirs(listing.packets, &decoded.steps, self.program);
-        let place = |difference: &Difference| {
-            Place::around((&self.config, self.program), &ours, &theirs, &decoded, difference.places())
-        };
+        let place =
+            |difference: &Difference| Place::around(self, &ours, &theirs, &decoded, difference.places());
         let explained = |difference: Difference| {
             let place = place(&difference);
             let deviation = |difference: &Difference| {

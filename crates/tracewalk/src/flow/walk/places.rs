@@ -2,7 +2,7 @@
 
 use crate::directive::{BeginReason, Counts, PreferredReturn};
 use crate::ids::{Exception, Location};
-use crate::isa::{self, Class, Raises, Return};
+use crate::isa::{self, Class, Instruction, Raises, Return};
 use crate::program::Program;
 use crate::span::Span;
 
@@ -106,7 +106,12 @@ impl Walk {
         let preferred_return = match (preferred_return, self.position) {
             (PreferredReturn::At(address), _) => Some(address),
             (PreferredReturn::Next, Position::At(at)) => Some(at.address),
-            (PreferredReturn::Last, _) => self.last.map(|last| last.address),
+            // A branch that was passed is not the instruction that could not be executed: that one was not traced.
+            (PreferredReturn::Last, position) => match (self.last, position) {
+                (Some(last), _) if !is_branch(program, last) => Some(last.address),
+                (_, Position::At(at)) => Some(at.address),
+                _ => None,
+            },
             (PreferredReturn::AtFault, position) => match (self.last, position) {
                 (Some(last), _) if is_undefined(program, last) => Some(last.address),
                 (_, Position::At(at)) => Some(at.address),
@@ -154,7 +159,14 @@ impl Walk {
 
 /// Whether the instruction is one that always faults.
 fn is_undefined(program: &Program, location: Location) -> bool {
-    let Location { address, isa } = location;
-    let instruction = program.code(address).and_then(|code| isa::classify(code, address, isa).ok());
-    instruction.is_some_and(|instruction| instruction.raises == Some(Raises::Undefined))
+    instruction(program, location).is_some_and(|instruction| instruction.raises == Some(Raises::Undefined))
+}
+
+/// Whether the instruction branches.
+fn is_branch(program: &Program, location: Location) -> bool {
+    instruction(program, location).is_some_and(|instruction| instruction.is_branch())
+}
+
+fn instruction(program: &Program, Location { address, isa }: Location) -> Option<Instruction> {
+    program.code(address).and_then(|code| isa::classify(code, address, isa).ok())
 }
