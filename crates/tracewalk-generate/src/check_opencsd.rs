@@ -36,13 +36,16 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     let chosen = if words.is_empty() { sample(step, damages) } else { vec![named(&words)?] };
     let mut programs = Programs::new(Path::new(&folder), |file| std::fs::read(file));
     let lister = Lister::new(keep)?;
-    let mut explained = BTreeMap::<&str, usize>::new();
+    // How often each deviation was seen, and where first.
+    let mut explained = BTreeMap::<&str, (usize, String)>::new();
     let (mut compared, mut failures) = (0, 0);
     for chosen in &chosen {
         let found = programs.for_opencsd(&chosen.case, chosen.damage, |subject| lister.compare(subject))?;
         for Found { difference, deviation } in found? {
             match deviation {
-                Some(deviation) => *explained.entry(deviation.id).or_default() += 1,
+                Some(deviation) => {
+                    explained.entry(deviation.id).or_insert_with(|| (0, chosen.to_string())).0 += 1;
+                }
                 None => {
                     println!("cargo xtask opencsd {chosen}\n    {difference}");
                     failures += 1;
@@ -56,7 +59,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     }
     println!("{compared} traces, {failures} differences that nothing explains; explained:");
     for deviation in DEVIATIONS {
-        println!("    {:8} {}", explained.get(deviation.id).unwrap_or(&0), deviation.id);
+        match explained.get(deviation.id) {
+            Some((count, first)) => println!("    {count:8} {}, first in {first}", deviation.id),
+            None => println!("    {:8} {}", 0, deviation.id),
+        }
     }
     let stale = DEVIATIONS.iter().filter(|deviation| !explained.contains_key(deviation.id));
     let stale = stale.map(|deviation| deviation.id).collect::<Vec<_>>().join(", ");

@@ -367,6 +367,29 @@ mod tests {
     }
 
     #[test]
+    fn a_stretch_that_is_cut_otherwise_has_parts_where_both_cut() {
+        let packets = |packets: &[(u64, &'static str)]| {
+            let packet = |&(at, kind): &(u64, &'static str)| Packet { at, kind, fields: BTreeMap::new() };
+            packets.iter().map(packet).collect::<Vec<_>>()
+        };
+        let ours = packets(&[(0, "a_sync"), (10, "malformed")]);
+        let theirs = packets(&[(0, "malformed"), (4, "a_sync"), (10, "i_sync"), (16, "trigger")]);
+        let whole = Difference::Cut { ours, theirs, until: 17 };
+        let long_a_sync = Difference::Cut {
+            ours: packets(&[(0, "a_sync")]),
+            theirs: packets(&[(0, "malformed"), (4, "a_sync")]),
+            until: 10,
+        };
+        let rest = Difference::Cut {
+            ours: packets(&[(10, "malformed")]),
+            theirs: packets(&[(10, "i_sync"), (16, "trigger")]),
+            until: 17,
+        };
+        assert_eq!(whole.parts(), Some(vec![long_a_sync.clone(), rest]));
+        assert_eq!(long_a_sync.parts(), None);
+    }
+
+    #[test]
     fn packets_that_are_cut_otherwise_are_one_difference_up_to_the_next_that_is_the_same() {
         let packet = |at, kind| Packet { at, kind, fields: BTreeMap::new() };
         let of = |packets| Reading { packets, ..Reading::default() };

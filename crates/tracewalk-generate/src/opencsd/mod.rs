@@ -10,6 +10,7 @@ pub mod deviations;
 pub mod listing;
 pub mod place;
 pub mod reading;
+mod recognise;
 mod subject;
 
 pub use compare::Difference;
