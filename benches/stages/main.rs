@@ -15,6 +15,7 @@ use tracewalk::source::{FlowStream, PacketStream, SourceConfig};
 use tracewalk::span::CaptureOffset;
 use tracewalk_input::capture::{Capture, Protocol};
 use tracewalk_input::image::ImageLoader;
+use tracewalk_report::analysis::Doubtful;
 use tracewalk_report::analysis::coverage::{Conditions, Recorder};
 use tracewalk_report::export::{Export, FlowJsonl, FlowRecord, Runs};
 use tracewalk_report::{Code, Section};
@@ -148,7 +149,7 @@ fn coverage(bencher: Bencher<'_, '_>, name: &str) {
     let example = Example::open(name);
     let records = example.records();
     bencher.counter(BytesCount::of_slice(&example.trace)).bench_local(|| {
-        let mut recorder = Recorder::new(Conditions::OfBranches);
+        let mut recorder = Recorder::new(Conditions::OfBranches, Doubtful::Drop);
         records.iter().for_each(|record| recorder.element(&record.element));
         recorder
     });

@@ -21,7 +21,9 @@ use tracewalk_input::image::ImageRequest;
 pub(crate) use arrival::ArrivalArgs;
 pub(crate) use coverage::{Coverage, CoverageFormat, Limit, Merge};
 pub(crate) use diff::{Diff, DiffFormat};
-pub(crate) use profile::{Calls, CostChoice, Fold, FollowArgs, Profile, ProfileFormat, ProfileRows};
+pub(crate) use profile::{
+    Calls, CostChoice, DoubtfulChoice, Fold, FollowArgs, Profile, ProfileFormat, ProfileRows, Trust,
+};
 pub(crate) use recording::RecordingArgs;
 pub(crate) use timeline::{Interrupts, InterruptsFormat, Timeline, TimelineFormat};
 pub(crate) use window::WindowArgs;
@@ -344,6 +346,11 @@ pub(crate) struct Flow {
     #[arg(long, help_heading = "Program")]
     pub(crate) trust_image: bool,
 
+    /// What to do with what damage puts in doubt: what was told since the trace last proved the position by itself, where a
+    /// contradiction, malformed trace or a loss comes behind it, up to where it proves the position again.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = DoubtfulChoice::Keep, help_heading = "Program")]
+    pub(crate) doubtful: DoubtfulChoice,
+
     /// The output format.
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub(crate) format: FlowFormat,
@@ -366,6 +373,13 @@ pub(crate) struct Flow {
 
     #[command(flatten)]
     pub(crate) work: WorkArgs,
+}
+
+impl Flow {
+    /// What is believed.
+    pub(crate) fn trust(&self) -> Trust {
+        Trust { image: self.trust_image, doubtful: self.doubtful.into() }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

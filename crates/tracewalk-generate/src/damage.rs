@@ -192,6 +192,18 @@ impl<'a> Sound<'a> {
         Self { config, program, arrived, reading, synchronisations }
     }
 
+    /// What it is a trace of: the settings of the trace unit, and the program.
+    #[must_use]
+    pub const fn of(&self) -> (&'a SourceConfig, &'a Program) {
+        (self.config, self.program)
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub const fn arrived(&self) -> &Arrived {
+        &self.arrived
+    }
+
     /// How many instructions it has.
     #[must_use]
     pub fn instructions(&self) -> usize {

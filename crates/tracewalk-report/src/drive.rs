@@ -181,7 +181,7 @@ impl<'a> Input<'a> {
             Carrier::Stretches(stretches) => {
                 for stretch in stretches {
                     if !stretch.continues && sink.places().end().0 > 0 {
-                        sink.lose_sync();
+                        sink.interrupt(Interruption::Cut);
                     }
                     self.chunks(stretch.bytes.clone(), |at, chunk| sink.take_contiguous(at, chunk));
                 }
@@ -220,6 +220,29 @@ const CHUNK: usize = 1 << 18;
 /// How far an element may lie behind the newest byte. The decoder holds back at most a gap of 4 KiB.
 const WINDOW: u64 = 1 << 16;
 
+/// Why a source's bytes do not continue those before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Interruption {
+    /// The trace was cut there on purpose.
+    Cut,
+    /// Bytes were lost, and others may be wrong.
+    Loss,
+}
+
+impl Interruption {
+    /// What a discontinuity of the frames is to a source that had bytes before it.
+    fn of(discontinuity: &Discontinuity) -> Option<Self> {
+        match discontinuity.cause {
+            // Before the source's first byte there is nothing to lose.
+            Cause::Start => None,
+            Cause::Barrier => Some(Self::Cut),
+            Cause::MisplacedSync | Cause::ImpossibleId | Cause::Shifted { .. } | Cause::NoFrames => {
+                Some(Self::Loss)
+            }
+        }
+    }
+}
+
 /// Something that takes one source's bytes.
 trait Take {
     fn places(&mut self) -> &mut Places;
@@ -227,8 +250,8 @@ trait Take {
     /// Takes the next bytes; `places` knows them already.
     fn take(&mut self, bytes: &[u8]);
 
-    /// Bytes were lost before the next ones.
-    fn lose_sync(&mut self);
+    /// The next bytes do not continue those before.
+    fn interrupt(&mut self, why: Interruption);
 
     fn has_failed(&self) -> bool;
 
@@ -267,10 +290,9 @@ impl<S: Take> FrameSink for OnlySource<'_, S> {
     }
 
     fn discontinuity(&mut self, discontinuity: Discontinuity) {
-        // Before the source's first byte there is nothing to lose.
-        if discontinuity.cause != Cause::Start && self.sink.places().end().0 > 0 {
+        if let (Some(why), true) = (Interruption::of(&discontinuity), self.sink.places().end().0 > 0) {
             self.hand_on();
-            self.sink.lose_sync();
+            self.sink.interrupt(why);
         }
     }
 }
@@ -344,7 +366,7 @@ impl<F: FnMut(PacketRecord<'_>) -> io::Result<()>> Take for PacketWork<F> {
         });
     }
 
-    fn lose_sync(&mut self) {
+    fn interrupt(&mut self, _: Interruption) {
         let Self { stream, places, look, statistics } = self;
         stream.lose_sync(&mut |item, span, bytes| {
             note_packet(statistics, item);
@@ -386,12 +408,16 @@ impl<F: FnMut(FlowRecord) -> io::Result<()>> Take for FlowWork<'_, F> {
         });
     }
 
-    fn lose_sync(&mut self) {
+    fn interrupt(&mut self, why: Interruption) {
         let Self { stream, program, places, look, statistics } = self;
-        stream.lose_sync(program, &mut |element| {
+        let mut take = |element| {
             statistics.element(&element);
             look.flow(element, places);
-        });
+        };
+        match why {
+            Interruption::Cut => stream.cut(program, &mut take),
+            Interruption::Loss => stream.lose_sync(program, &mut take),
+        }
     }
 
     fn has_failed(&self) -> bool {
@@ -560,6 +586,50 @@ mod tests {
             names(Carrier::Stretches(vec![Stretch { bytes: 10..99, continues: false }])),
             ["unsynced"]
         );
+    }
+
+    #[test]
+    fn where_trace_was_cut_on_purpose_nothing_is_in_doubt() {
+        const BARRIER: [u8; 16] =
+            [0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0x7f];
+        let id = TraceId::new(2).unwrap();
+        let mut frames = Vec::new();
+        let mut formatter = Formatter::new(FormatterOptions::default());
+        formatter.write(id, &SOURCE, &mut frames);
+        formatter.flush(&mut frames);
+        let framed = [&frames[..], &BARRIER, &frames].concat();
+        let twice = SOURCE.repeat(2);
+        let stretches = [0..SOURCE.len(), SOURCE.len()..twice.len()];
+        let stretches = stretches.map(|bytes| Stretch { bytes, continues: false }).to_vec();
+        let mut program = Program::new();
+        program.add(tracewalk::ids::Address(0x100), &[0; 16]).unwrap();
+        for (capture, carrier) in [
+            (framed, Carrier::Frames { framing: Framing::Buffer, id }),
+            (twice, Carrier::Stretches(stretches)),
+        ] {
+            let input = Input { capture: &capture, carrier, rest: None, progress: &NoProgress };
+            let mut gaps = Vec::new();
+            let mut note = |element: &Element| {
+                if let Element::Gap(gap) = element {
+                    gaps.push((gap.reason, gap.doubt));
+                }
+            };
+            let in_order = input.flow(&config(), &program, |record| {
+                note(&record.element);
+                Ok(())
+            });
+            assert_eq!(in_order.unwrap().instructions, 6);
+            let mut found = crate::analysis::Gaps::default();
+            let take = |part: Gathered<()>| {
+                assert_eq!(part.doubts, crate::analysis::Doubts::default());
+                assert!(!part.doubting.is_open());
+                found.add_part(&part.gaps, |at| at);
+                Ok(())
+            };
+            input.flow_parts(&config(), &program, Spread::over(1), &(), take).unwrap();
+            assert_eq!(found.trace_lost.count, 1);
+            assert_eq!(gaps, [(tracewalk::flow::GapReason::TraceLost, false)]);
+        }
     }
 
     #[test]

@@ -4,16 +4,17 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use proptest::prelude::*;
-use tracewalk::flow::{Element, GapReason};
+use tracewalk::flow::{Element, GapReason, Passage};
 use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Framing, Owner, Piece};
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
 use tracewalk::protocol::{etmv3, pft};
 use tracewalk::source::SourceConfig;
-use tracewalk::span::CaptureOffset;
+use tracewalk::span::{CaptureOffset, StreamOffset};
 use tracewalk_input::capture::{Capture, Container, Protocol, SourceDescription};
 use tracewalk_input::image::ImageLoader;
-use tracewalk_report::analysis::{Gaps, Statistics};
+use tracewalk_report::analysis::coverage::{Conditions, Part as CoveragePart, RecordedPart, Recorder};
+use tracewalk_report::analysis::{Doubtful, Doubting, Doubts, Gaps, InDoubt, Statistics};
 use tracewalk_report::drive::{Carrier, Input, NoProgress, Part, Spread, Stretch};
 use tracewalk_report::export::{Export, FlowJsonl, Join};
 use tracewalk_report::{Code, Section};
@@ -27,13 +28,31 @@ struct Source {
     program: Program,
 }
 
-/// All elements of a part, as they are.
-#[derive(Clone, Debug, Default)]
-struct Elements(Vec<(Element, CaptureOffset)>);
+/// All elements of a part, as they are, and what a part of coverage makes of them.
+#[derive(Clone, Debug)]
+struct Elements {
+    elements: Vec<(Element, CaptureOffset)>,
+    dropping: RecordedPart,
+    keeping: RecordedPart,
+}
 
 impl Part for Elements {
+    fn begin(&mut self, doubting: Doubting) {
+        self.dropping.begin(doubting);
+        self.keeping.begin(doubting);
+    }
+
     fn element(&mut self, element: &Element, at: impl FnOnce() -> CaptureOffset) {
-        self.0.push((*element, at()));
+        let at = at();
+        self.elements.push((*element, at));
+        self.dropping.element(element, || at);
+        self.keeping.element(element, || at);
+    }
+
+    fn passage(&mut self, passage: &Passage<'_>, mut at: impl FnMut(StreamOffset) -> CaptureOffset) {
+        self.elements.extend(passage.elements().map(|element| (element, at(element.span().start))));
+        self.dropping.passage(passage, &mut at);
+        self.keeping.passage(passage, &mut at);
     }
 }
 
@@ -43,6 +62,9 @@ struct Found {
     elements: Vec<(Element, CaptureOffset)>,
     statistics: Statistics,
     gaps: Vec<String>,
+    doubts: Doubts,
+    /// What is covered without what is in doubt, and with it.
+    coverage: [CoveragePart; 2],
 }
 
 impl Source {
@@ -93,14 +115,22 @@ impl Source {
 
     fn found(&self, input: &Input<'_>, spread: Spread) -> Found {
         let (mut elements, mut statistics, mut gaps) = (Vec::new(), Statistics::default(), Gaps::default());
+        let mut doubts = Doubts::default();
+        let recorder = |doubtful| Recorder::new(Conditions::told_by(&self.config), doubtful);
+        let [mut dropping, mut keeping] = [Doubtful::Drop, Doubtful::Keep].map(recorder);
+        let empty = Elements { elements: Vec::new(), dropping: dropping.part(), keeping: keeping.part() };
         input
-            .flow_parts(&self.config, &self.program, spread, &Elements::default(), |part| {
-                elements.extend(part.part.0);
+            .flow_parts(&self.config, &self.program, spread, &empty, |part| {
+                elements.extend(part.part.elements);
+                dropping.join(part.part.dropping);
+                keeping.join(part.part.keeping);
                 statistics.add(&part.statistics);
                 gaps.add_part(&part.gaps, |at| at);
+                doubts.add_part(&part.doubts, |at| at);
                 Ok(())
             })
             .expect("nobody stops it");
+        let coverage = [dropping, keeping].map(|recorder| recorder.finish("", "", "", statistics.bytes));
         let Gaps { no_code, undecodable, address_unknown, contradictions, trace_lost } = gaps;
         let gaps = vec![
             format!("{no_code:?}"),
@@ -109,13 +139,23 @@ impl Source {
             format!("{contradictions:?}"),
             format!("{trace_lost:?}"),
         ];
-        Found { elements, statistics, gaps }
+        Found { elements, statistics, gaps, doubts, coverage }
+    }
+
+    /// The coverage that the elements say one by one.
+    fn covered_in_order(&self, found: &Found) -> [CoveragePart; 2] {
+        [Doubtful::Drop, Doubtful::Keep].map(|doubtful| {
+            let mut recorder = Recorder::new(Conditions::told_by(&self.config), doubtful);
+            found.elements.iter().for_each(|(element, _)| recorder.element(element));
+            recorder.finish("", "", "", found.statistics.bytes)
+        })
     }
 
     /// What `threads` find in segments of so many bytes is what one finds in one piece.
     fn check(&self, capture: &[u8], threads: &[usize], segments: &[usize]) {
         let input = self.input(capture, self.carrier.clone());
         let whole = self.found(&input, Spread { threads: 1, segment: usize::MAX });
+        assert_eq!(whole.coverage, self.covered_in_order(&whole), "{}: in order", self.name);
         for &threads in threads {
             for &segment in segments {
                 let parts = self.found(&input, Spread { threads, segment });
@@ -136,6 +176,8 @@ fn same(found: &Found, expected: &Found, what: &str) {
     assert_eq!(found.elements.len(), expected.elements.len(), "{what}");
     assert_eq!(found.statistics, expected.statistics, "{what}");
     assert_eq!(found.gaps, expected.gaps, "{what}");
+    assert_eq!(found.doubts, expected.doubts, "{what}");
+    assert_eq!(found.coverage, expected.coverage, "{what}");
 }
 
 fn config(source: &SourceDescription) -> Option<SourceConfig> {
@@ -247,6 +289,10 @@ fn what_is_found_in_parts_is_what_is_found_in_order() {
             Ok(())
         });
         let parts = source.found(&input, Spread { threads: 2, segment: 4096 });
+        let [dropping, keeping] = &parts.coverage;
+        assert_eq!(dropping, keeping, "{}: healthy trace", source.name);
+        assert_eq!(dropping.source.losses.in_doubt, InDoubt::default(), "{}: healthy trace", source.name);
+        assert_eq!(parts.doubts, Doubts::default(), "{}: healthy trace", source.name);
         assert_eq!(parts.elements.len(), elements.len(), "{}", source.name);
         assert!(parts.elements == elements, "{}", source.name);
         assert_eq!(parts.statistics, statistics.expect("nobody stops it"));

@@ -257,6 +257,21 @@ impl FlowStream {
         }
     }
 
+    /// The trace was cut here on purpose, and what comes next belongs to another time: as [`FlowStream::lose_sync`], but
+    /// nothing is wrong with what came before, and it is not in [doubt](crate::flow::Doubt).
+    pub fn cut(&mut self, program: &Program, sink: &mut impl FnMut(Element)) {
+        self.cut_to(program, sink);
+    }
+
+    /// [`FlowStream::cut`] for one who can take several elements at once.
+    pub fn cut_to(&mut self, program: &Program, sink: &mut impl TakeElements) {
+        match &mut self.0 {
+            FlowChain::Etmv3(chain) => chain.cut(program, sink),
+            FlowChain::Mtb(chain) => chain.cut(program, sink),
+            FlowChain::Pft(chain) => chain.cut(program, sink),
+        }
+    }
+
     /// The source ends here.
     pub fn finish(&mut self, program: &Program, sink: &mut impl FnMut(Element)) {
         self.finish_to(program, sink);

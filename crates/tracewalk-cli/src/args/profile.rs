@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
+use tracewalk_report::analysis::Doubtful;
 
 use super::{CaptureArgs, WindowArgs, WorkArgs};
 
@@ -55,6 +56,43 @@ pub(crate) struct FollowArgs {
     /// Where else to look for source files; can be given several times.
     #[arg(long = "source-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Program")]
     pub(crate) source_dirs: Vec<PathBuf>,
+
+    /// What to do with what damage puts in doubt: what was told since the trace last proved the position by itself, where a
+    /// contradiction, malformed trace or a loss comes behind it, up to where it proves the position again.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = DoubtfulChoice::Drop, help_heading = "Program")]
+    pub(crate) doubtful: DoubtfulChoice,
+}
+
+impl FollowArgs {
+    /// What is believed.
+    pub(crate) fn trust(&self) -> Trust {
+        Trust { image: self.trust_image, doubtful: self.doubtful.into() }
+    }
+}
+
+/// What is believed of image and trace.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trust {
+    /// Whether the image is followed even where the trace contradicts it.
+    pub(crate) image: bool,
+    pub(crate) doubtful: Doubtful,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DoubtfulChoice {
+    /// Leave it out, and say how much it was.
+    Drop,
+    /// Treat it like everything else.
+    Keep,
+}
+
+impl From<DoubtfulChoice> for Doubtful {
+    fn from(choice: DoubtfulChoice) -> Self {
+        match choice {
+            DoubtfulChoice::Drop => Self::Drop,
+            DoubtfulChoice::Keep => Self::Keep,
+        }
+    }
 }
 
 #[derive(Args, Debug)]

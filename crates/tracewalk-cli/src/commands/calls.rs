@@ -9,7 +9,8 @@ use tracewalk_report::export::{
     CallChainsOptions, CallTree, CallTreeOptions, Export, ProfileReport, best_unit, write_call_chains,
 };
 
-use super::{follow, print_statistics, profile};
+use super::follow::{self, Following};
+use super::{print_statistics, profile};
 use crate::args::{Calls, Fold};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -42,9 +43,9 @@ fn tree(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
     };
     let mut tree = CallTree::new(&mut out, options);
     tree.begin()?;
-    let trust_image = args.follow.trust_image;
+    let trust = args.follow.trust();
     let total = follow::all_sources(&mut work, &args.follow, messages, |work, job, code| {
-        follow::source(work, job, code, trust_image, &mut tree, messages)
+        follow::source(Following::new(work, job, trust, messages), code, &mut tree)
     })?;
     drop(tree);
     out.flush()?;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use tracewalk::flow::{Element, Event, EventKind};
 use tracewalk::program::{Program, Scope};
-use tracewalk_report::analysis::Context;
 use tracewalk_report::analysis::coverage::{Conditions, ProgramCoverage, RecordedPart, Recorder};
+use tracewalk_report::analysis::{Context, Doubtful};
 use tracewalk_report::export::{Export, FlowRecord, Join};
 use tracewalk_report::{Code, Section};
 
@@ -34,6 +34,7 @@ impl Covered {
         job: &Job,
         code: &Rc<Code>,
         source_dirs: &[PathBuf],
+        doubtful: Doubtful,
         messages: &Messages,
     ) -> Result<Self, Failure> {
         let images = work.images(job)?.into_iter();
@@ -43,7 +44,7 @@ impl Covered {
         let everywhere = Some(everywhere).filter(|all| !all.code.program.regions().is_empty());
         let scoped = work.scoped_code(job, source_dirs, messages)?;
         let scopes = std::iter::once(Scope::EVERYWHERE).chain(scoped.iter().map(|scoped| scoped.scope));
-        let recorder = |scope| (scope, Recorder::new(Conditions::told_by(&job.config)));
+        let recorder = |scope| (scope, Recorder::new(Conditions::told_by(&job.config), doubtful));
         let recorders = scopes.map(recorder).collect();
         let followed =
             |program: ScopedCode| (program.scope, Followed::of_scope(program.code, &program.images));
@@ -110,7 +111,8 @@ impl Join for Covered {
     type Part = RecordedPart;
 
     fn part(&self) -> RecordedPart {
-        RecordedPart::default()
+        // Where there is none, nothing becomes of the parts.
+        self.recorders.first().map(|(_, recorder)| recorder.part()).unwrap_or_default()
     }
 
     fn join(&mut self, part: RecordedPart) -> io::Result<()> {

@@ -12,7 +12,7 @@ use tracewalk_report::analysis::coverage::{
 use tracewalk_report::analysis::diff::{Aftermath, Digest, Parting, Stretch, Walk};
 use tracewalk_report::analysis::profile::{Profile, Profiler};
 use tracewalk_report::analysis::programs::ProgramId;
-use tracewalk_report::analysis::{Statistics, Window};
+use tracewalk_report::analysis::{Doubtful, Statistics, Trusted, Window};
 use tracewalk_report::drive::NoProgress;
 use tracewalk_report::export::{
     DiffReport, Export, FlowRecord, FunctionDiff, SourceDiff, write_diff_json, write_diff_text,
@@ -20,8 +20,9 @@ use tracewalk_report::export::{
 use tracewalk_report::{Code, Section};
 
 use super::covered::Covered;
+use super::follow::{self, Following};
 use super::gather::Followed;
-use super::{follow, print_statistics};
+use super::print_statistics;
 use crate::args::{CaptureArgs, Diff, DiffFormat};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -95,9 +96,10 @@ fn compare(
     for done in &done {
         total.add(&done.statistics);
     }
+    let doubtful = args.follow.trust().doubtful;
     let sides = [
-        Side { work: work_a, job: job_a, done: &done[0] },
-        Side { work: work_b, job: job_b, done: &done[1] },
+        Side { work: work_a, job: job_a, done: &done[0], doubtful },
+        Side { work: work_b, job: job_b, done: &done[1], doubtful },
     ];
     let [a, b] = &done;
     Ok(SourceDiff {
@@ -112,10 +114,11 @@ fn compare(
 
 fn follow(work: &mut Work, job: &Job, args: &Diff, messages: &Messages) -> Result<Done, Failure> {
     let code = work.code(job, Some(&args.follow.source_dirs), messages)?;
-    let covered = Covered::of(work, job, &code, &args.follow.source_dirs, messages)?;
+    let trust = args.follow.trust();
+    let covered = Covered::of(work, job, &code, &args.follow.source_dirs, trust.doubtful, messages)?;
     let mut listener = Listener { ignore_interrupts: args.ignore_interrupts, covered, seen: None };
-    let statistics =
-        follow::source(work, job, Rc::clone(&code), args.follow.trust_image, &mut listener, messages)?;
+    let following = Following::new(work, job, trust, messages);
+    let statistics = follow::source(following, Rc::clone(&code), &mut listener)?;
     let Some(Seen { code, mut walk, mut digest, profiler }) = listener.seen else {
         return Err(Failure::input("the source has no flow", "give the program with --image"));
     };
@@ -145,19 +148,26 @@ struct Side<'a> {
     work: &'a Work,
     job: &'a Job,
     done: &'a Done,
+    doubtful: Doubtful,
 }
 
 impl Side<'_> {
     /// Follows the source again, as long as `look` answers yes.
     fn again(&self, mut look: impl FnMut(&Element) -> bool) -> Result<(), Failure> {
         let mut enough = false;
-        let input = self.work.input(self.job, &NoProgress);
-        let result = input.flow(&self.job.config, &self.done.code.program, |record| {
-            enough = !look(&record.element);
+        let mut trusted = Trusted::default();
+        let mut look = |record: FlowRecord| {
+            enough = enough || !look(&record.element);
             // An error is how a look ends the work.
             if enough { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+        };
+        let input = self.work.input(self.job, &NoProgress);
+        let result = input.flow(&self.job.config, &self.done.code.program, |record| match self.doubtful {
+            Doubtful::Keep => look(record),
+            Doubtful::Drop => trusted.record(record, &mut look),
         });
-        if enough { Ok(()) } else { Ok(result.map(drop)?) }
+        let result = result.and_then(|_| trusted.finish(&mut look));
+        if enough { Ok(()) } else { Ok(result?) }
     }
 
     fn stretch(&self, first: u64, args: &Diff) -> Result<Stretch, Failure> {

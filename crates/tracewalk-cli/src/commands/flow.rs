@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Instant;
 
-use tracewalk_report::analysis::{Statistics, Window};
+use tracewalk_report::analysis::{Doubtful, Statistics, Window};
 use tracewalk_report::drive::Spread;
 use tracewalk_report::export::{
     CallTree, CallTreeOptions, Export, FlowJsonl, FlowRecord, Join, LastInstructions, Listing,
@@ -25,7 +25,9 @@ pub(crate) fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
     let mut work = Work::open_live(&args.capture, messages)?;
     let mut out = standard_output();
     let total = match (args.format, args.last) {
-        _ if work.is_live() => in_order(args, &mut work, &mut out, messages)?,
+        _ if work.is_live() || args.trust().doubtful == Doubtful::Drop => {
+            in_order(args, &mut work, &mut out, messages)?
+        }
         (FlowFormat::None, None) => in_parts(args, &mut work, &mut Nothing, messages)?,
         (FlowFormat::Runs, None) => in_parts(args, &mut work, &mut Runs::new(&mut out), messages)?,
         // What an ITM tells stands between the lines.
@@ -57,7 +59,8 @@ fn in_order(
     for index in 0.. {
         let Some(job) = work.jobs.get(index).cloned() else { break };
         let code = work.code(&job, names, messages)?;
-        total.add(&follow::source(work, &job, code, args.trust_image, &mut *exporter, messages)?);
+        let following = Following::new(work, &job, args.trust(), messages);
+        total.add(&follow::source(following, code, &mut *exporter)?);
         work.end_job(messages)?;
     }
     itms_alone(work, &mut *exporter, messages)?;
@@ -75,14 +78,16 @@ fn in_parts(
     let mut total = Statistics::default();
     for job in work.jobs.clone() {
         let code = work.code(&job, None, messages)?;
-        let following = Following { work, job: &job, trust_image: args.trust_image, messages };
+        let following = Following::new(work, &job, args.trust(), messages);
         let spread = Spread::over(args.work.threads.into());
         let spread = match args.format {
             FlowFormat::None => spread.for_counts(),
             FlowFormat::Jsonl => spread.for_long_lines(),
             _ => spread,
         };
-        total.add(&follow::source_in_parts(following, code, spread, exporter)?);
+        let (statistics, doubts) = follow::source_in_parts(following, code, spread, exporter)?;
+        following.tell_doubts(&doubts);
+        total.add(&statistics);
     }
     Ok(total)
 }

@@ -7,12 +7,15 @@ use tracewalk::program::Program;
 use tracewalk::span::{CaptureOffset, StreamOffset};
 use tracewalk_input::capture::Buffer;
 use tracewalk_report::Code;
-use tracewalk_report::analysis::{Contexts, Gaps, Statistics, Verdict};
+use tracewalk_report::analysis::{
+    Contexts, Doubtful, DoubtfulChange, DoubtfulStretch, Doubting, Doubts, Gaps, InDoubt, Statistics,
+    Trusted, Verdict,
+};
 use tracewalk_report::drive::{NoProgress, Part, Spread};
 use tracewalk_report::export::{Export, FlowRecord, Join};
 
 use super::{beside, contexts, tell_if_nothing_decoded};
-use crate::args::FollowArgs;
+use crate::args::{FollowArgs, Trust};
 use crate::failure::Failure;
 use crate::messages::{Messages, counted};
 use crate::progress::Bar;
@@ -26,9 +29,14 @@ const PROBE: usize = 1 << 19;
 pub(super) struct Following<'a> {
     pub(super) work: &'a Work,
     pub(super) job: &'a Job,
-    /// Whether the image is followed even where the trace contradicts it.
-    pub(super) trust_image: bool,
+    pub(super) trust: Trust,
     pub(super) messages: &'a Messages,
+}
+
+impl<'a> Following<'a> {
+    pub(super) const fn new(work: &'a Work, job: &'a Job, trust: Trust, messages: &'a Messages) -> Self {
+        Self { work, job, trust, messages }
+    }
 }
 
 /// Follows all sources of a capture, as it comes: `each` follows one.
@@ -49,66 +57,123 @@ pub(super) fn all_sources(
     Ok(total)
 }
 
-/// Follows one source and hands what is found to `exporter`, as a section of its own.
+/// Follows one source and hands what is found to `exporter`, as a section of its own; without what is in doubt, where that is
+/// left out.
 pub(super) fn source(
-    work: &Work,
-    job: &Job,
+    following: Following<'_>,
     code: Rc<Code>,
-    trust_image: bool,
     exporter: &mut dyn Export<FlowRecord>,
-    messages: &Messages,
 ) -> Result<Statistics, Failure> {
-    let following = Following { work, job, trust_image, messages };
-    let (code, fits) = following.fitting(code)?;
-    let buffer = work.buffer(job);
-    let bar = Bar::new(buffer.bytes.len() as u64, messages.quiet());
-    let mut gaps = Gaps::default();
-    let mut ran = Contexts::default();
-    exporter.section(&Work::section(job, Rc::clone(&code)))?;
-    let mut beside = beside::Itms::of(work, job, exporter);
-    let statistics = work.input(job, &bar).flow(&job.config, &code.program, |mut record| {
-        record.at = CaptureOffset(buffer.file_offset(record.at));
-        gaps.element(&record.element, record.at);
-        ran.element(&record.element);
-        beside.before(record.at, exporter)?;
-        exporter.record(record)
-    })?;
-    beside.rest(exporter)?;
-    exporter.end_section()?;
-    beside.tell(messages);
-    drop(bar);
-    following.tell(&statistics, (&gaps, &ran), &code.program, fits);
-    messages.record(|record| record.source(work, job, &statistics, Some(&code.program)))?;
+    let doubtful = following.trust.doubtful;
+    let (statistics, doubts) = in_order(following, code, doubtful, exporter)?;
+    following.tell_doubts(&doubts);
     Ok(statistics)
 }
 
-/// As [`source`], by several threads.
+/// As [`source`], with all that is in doubt; answers what that is, too.
+pub(super) fn source_with_doubts(
+    following: Following<'_>,
+    code: Rc<Code>,
+    exporter: &mut dyn Export<FlowRecord>,
+) -> Result<(Statistics, Found), Failure> {
+    in_order(following, code, Doubtful::Keep, exporter)
+}
+
+/// As [`source_with_doubts`], by several threads.
 pub(super) fn source_in_parts(
     following: Following<'_>,
     code: Rc<Code>,
     spread: Spread,
     exporter: &mut impl Join,
-) -> Result<Statistics, Failure> {
+) -> Result<(Statistics, Found), Failure> {
     let Following { work, job, messages, .. } = following;
     let (code, fits) = following.fitting(code)?;
     let buffer = work.buffer(job);
     let bar = Bar::new(buffer.bytes.len() as u64, messages.quiet());
     let (mut statistics, mut gaps) = (Statistics::default(), Gaps::default());
-    let mut ran = Contexts::default();
+    let (mut ran, mut doubts, mut doubting) = (Contexts::default(), Doubts::default(), Doubting::default());
+    let in_file = |at| CaptureOffset(buffer.file_offset(at));
     exporter.section(&Work::section(job, Rc::clone(&code)))?;
     let input = work.input(job, &bar);
     let empty = InFile { part: exporter.part(), buffer };
     input.flow_parts(&job.config, &code.program, spread, &empty, |part| {
         statistics.add(&part.statistics);
-        gaps.add_part(&part.gaps, |at| CaptureOffset(buffer.file_offset(at)));
+        gaps.add_part(&part.gaps, in_file);
+        doubts.add_part(&part.doubts, in_file);
+        doubting = part.doubting;
         ran.add_part(&part.contexts);
         exporter.join(part.part.part)
     })?;
     exporter.end_section()?;
     drop(bar);
+    let doubts = Found::at_end(doubts, doubting.placed(in_file), &statistics, buffer);
     following.tell(&statistics, (&gaps, &ran), &code.program, fits);
     messages.record(|record| record.source(work, job, &statistics, Some(&code.program)))?;
-    Ok(statistics)
+    Ok((statistics, doubts))
+}
+
+/// What is in doubt of a source.
+pub(super) struct Found {
+    doubts: Doubts,
+    /// How many instructions that are; `None` where nobody counted them.
+    pub(super) instructions: Option<InDoubt>,
+}
+
+impl Found {
+    /// The trace ends behind these stretches.
+    fn at_end(mut doubts: Doubts, doubting: Doubting, statistics: &Statistics, buffer: &Buffer) -> Self {
+        let end = CaptureOffset(buffer.bytes.len() as u64);
+        if let Some(open) = doubting.at_end(StreamOffset(statistics.bytes), end) {
+            doubts.add(open);
+        }
+        Self { doubts, instructions: None }
+    }
+}
+
+fn in_order(
+    following: Following<'_>,
+    code: Rc<Code>,
+    doubtful: Doubtful,
+    exporter: &mut dyn Export<FlowRecord>,
+) -> Result<(Statistics, Found), Failure> {
+    let Following { work, job, messages, .. } = following;
+    let (code, fits) = following.fitting(code)?;
+    let buffer = work.buffer(job);
+    let bar = Bar::new(buffer.bytes.len() as u64, messages.quiet());
+    let (mut gaps, mut ran) = (Gaps::default(), Contexts::default());
+    let (mut doubts, mut doubting) = (Doubts::default(), Doubting::default());
+    let mut trusted = Trusted::default();
+    exporter.section(&Work::section(job, Rc::clone(&code)))?;
+    let mut beside = beside::Itms::of(work, job, exporter);
+    let mut hand_on = |record: FlowRecord| {
+        beside.before(record.at, exporter)?;
+        exporter.record(record)
+    };
+    let statistics = work.input(job, &bar).flow(&job.config, &code.program, |mut record| {
+        record.at = CaptureOffset(buffer.file_offset(record.at));
+        gaps.element(&record.element, record.at);
+        if let Some(DoubtfulChange::Ends(stretch)) = doubting.element(&record.element, || record.at) {
+            doubts.add(stretch);
+        }
+        ran.element(&record.element);
+        match doubtful {
+            Doubtful::Keep => hand_on(record),
+            Doubtful::Drop => trusted.record(record, &mut hand_on),
+        }
+    })?;
+    trusted.finish(&mut hand_on)?;
+    beside.rest(exporter)?;
+    exporter.left_out(trusted.left_out());
+    exporter.end_section()?;
+    beside.tell(messages);
+    drop(bar);
+    let mut doubts = Found::at_end(doubts, doubting, &statistics, buffer);
+    if doubtful == Doubtful::Drop {
+        doubts.instructions = Some(InDoubt::of(trusted.left_out(), doubtful));
+    }
+    following.tell(&statistics, (&gaps, &ran), &code.program, fits);
+    messages.record(|record| record.source(work, job, &statistics, Some(&code.program)))?;
+    Ok((statistics, doubts))
 }
 
 /// A part that is told where elements stand in the file.
@@ -119,6 +184,10 @@ struct InFile<'a, P> {
 }
 
 impl<P: Part> Part for InFile<'_, P> {
+    fn begin(&mut self, doubting: Doubting) {
+        self.part.begin(doubting.placed(|at| CaptureOffset(self.buffer.file_offset(at))));
+    }
+
     #[inline]
     fn element(&mut self, element: &Element, at: impl FnOnce() -> CaptureOffset) {
         self.part.element(element, || CaptureOffset(self.buffer.file_offset(at())));
@@ -133,11 +202,28 @@ impl<P: Part> Part for InFile<'_, P> {
 impl Following<'_> {
     /// The code, unless the trace contradicts it all the time; whether it is the code.
     fn fitting(self, code: Rc<Code>) -> Result<(Rc<Code>, bool), Failure> {
-        let Self { work, job, trust_image, messages } = self;
-        if trust_image || image_fits(work, job, &code, messages)? {
+        let Self { work, job, trust, messages } = self;
+        if trust.image || image_fits(work, job, &code, messages)? {
             return Ok((code, true));
         }
         Ok((Rc::new(Code { interrupts: code.interrupts.clone(), ..Code::unknown() }), false))
+    }
+
+    /// Says which stretches are in doubt, and what became of what they told.
+    pub(super) fn tell_doubts(self, found: &Found) {
+        let Doubts { count, bytes, first } = &found.doubts;
+        let Some(DoubtfulStretch { from, to, .. }) = first.first() else { return };
+        let became = match found.instructions.map(InDoubt::sentence) {
+            Some(Some(sentence)) => sentence,
+            Some(None) => "no instruction was told in them".to_owned(),
+            None => "--doubtful drop leaves out what was told in them".to_owned(),
+        };
+        self.messages.note(format_args!(
+            "{}: damage puts {} of trace in doubt, {}, the first from {from} to {to}; {became}",
+            self.job.name(),
+            counted(*count, "stretch").replace("stretchs", "stretches"),
+            counted(*bytes, "byte"),
+        ));
     }
 
     /// Says what could not be decoded or followed.

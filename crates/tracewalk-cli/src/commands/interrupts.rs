@@ -12,9 +12,10 @@ use tracewalk_report::export::{
 };
 use tracewalk_report::{Code, Section};
 
+use super::follow::{self, Following};
 use super::gather::{Followed, Gathered, source_id};
+use super::print_statistics;
 use super::timeline::{best_unit, open, probe, scale};
-use super::{follow, print_statistics};
 use crate::args::{CaptureArgs, Interrupts, InterruptsFormat};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -65,7 +66,8 @@ fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, 
         let measured = Measured { unit: scale.unit, counts_cycles: scale.counts_cycles, functions };
         let statistics = follow::all_sources(&mut work, follow, messages, |work, job, code| {
             let mut recording = InterruptRecording::new(scale, window, functions);
-            let statistics = follow::source(work, job, code, follow.trust_image, &mut recording, messages)?;
+            let following = Following::new(work, job, follow.trust(), messages);
+            let statistics = follow::source(following, code, &mut recording)?;
             for (section, activities) in recording.finish().sources {
                 let found = ProgramActivities {
                     measured: Some(measured),

@@ -15,8 +15,9 @@ use tracewalk_report::export::{
 };
 use tracewalk_report::{Code, Section};
 
+use super::follow::{self, Following};
 use super::gather::{Followed, Gathered, source_id};
-use super::{follow, no_measure, print_statistics};
+use super::{no_measure, print_statistics};
 use crate::args::{self, CostChoice, FollowArgs, ProfileFormat, ProfileRows};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -93,7 +94,8 @@ pub(super) fn gather<'a>(
         let mut work = Work::open_live(&capture, messages)?;
         let statistics = follow::all_sources(&mut work, follow, messages, |work, job, code| {
             let mut recording = Recording { window, running: None };
-            let statistics = follow::source(work, job, code, follow.trust_image, &mut recording, messages)?;
+            let following = Following::new(work, job, follow.trust(), messages);
+            let statistics = follow::source(following, code, &mut recording)?;
             if let Some((code, profiler)) = recording.running {
                 let sources = BTreeMap::from([(source_id(work, job), profiler.finish())]);
                 let found = ProgramProfiles { sources, ..ProgramProfiles::default() };

@@ -13,7 +13,8 @@ use tracewalk_report::export::{
     ChromeTrace, CommonTraceFormat, Files, PerfettoTrace, TimelineExport, TimelineText, Timelines,
 };
 
-use super::{follow, no_measure, print_statistics};
+use super::follow::{self, Following};
+use super::{no_measure, print_statistics};
 use crate::args::{self, CaptureArgs, FollowArgs, TimelineFormat};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -42,7 +43,8 @@ pub(crate) fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Fail
     let mut write = |exporter: &mut dyn TimelineExport| -> Result<(), Failure> {
         let mut timelines = Timelines::new(&mut *exporter, scale, axis.window.window());
         total = follow::all_sources(&mut work, &axis.follow, messages, |work, job, code| {
-            follow::source(work, job, code, axis.follow.trust_image, &mut timelines, messages)
+            let following = Following::new(work, job, axis.follow.trust(), messages);
+            follow::source(following, code, &mut timelines)
         })?;
         Ok(exporter.finish()?)
     };

@@ -146,6 +146,17 @@ impl Programs {
         times: u32,
         effects: &mut Vec<Effect>,
     ) -> Result<(), String> {
+        self.each_damaged(case, kind, times, |sound, damaged| effects.push(sound.damaged(damaged)))
+    }
+
+    /// Damages the trace of a case so many times, always the same ways, and has each looked at beside the sound one.
+    pub fn each_damaged(
+        &mut self,
+        case: &Case,
+        kind: Kind,
+        times: u32,
+        mut look: impl FnMut(&Sound<'_>, &Arrived),
+    ) -> Result<(), String> {
         let Known { elf, path } = self.get(&case.program)?;
         let (config, trace) = encode(case, &elf.program, path)?;
         let (framing, capture) = packed(case.packing, &trace.bytes)?;
@@ -155,7 +166,7 @@ impl Programs {
             let mut random = Random::new(seed);
             let mut capture = capture.clone();
             kind.damage(&mut capture, unit, |below| random.next() as usize % below.max(1));
-            effects.push(sound.damaged(&taken_apart(framing, &capture)?));
+            look(&sound, &taken_apart(framing, &capture)?);
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use tracewalk::protocol::Malformation;
 use tracewalk::source::{PacketCounter, SourceConfig};
 use tracewalk::span::{CaptureOffset, Span};
 
-use super::{Ending, Input, Take};
+use super::{Ending, Input, Interruption, Take};
 use crate::analysis::Statistics;
 
 impl Input<'_> {
@@ -66,7 +66,7 @@ impl<F: FnMut(CaptureOffset, Malformation)> Take for Counting<F> {
         self.tell(|counter, mut note| counter.push(bytes, &mut note));
     }
 
-    fn lose_sync(&mut self) {
+    fn interrupt(&mut self, _: Interruption) {
         self.tell(|counter, mut note| counter.lose_sync(&mut note));
     }
 

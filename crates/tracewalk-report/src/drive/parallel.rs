@@ -23,6 +23,7 @@ use tracewalk::span::StreamOffset;
 use super::Input;
 use super::part::{Gathered, Gathering, Last, Part};
 use super::segment::{Cutter, Segment, Whereabouts};
+use crate::analysis::Doubting;
 
 /// How the work is spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +118,8 @@ impl Input<'_> {
         let mut segments = Cutter::new(self.capture, &self.carrier, spread.segment);
         let stream = FlowStream::new(config);
         let (places, last) = (Whereabouts::default(), Last::default());
-        let join = Join { stream, program, places, last, empty: empty.clone(), take };
+        let doubting = Doubting::default();
+        let join = Join { stream, program, places, last, doubting, empty: empty.clone(), take };
         let synchronises = Checkpoint::in_the_middle(config, StreamOffset(0)).is_some();
         let first = segments.by_ref().take(2).collect::<Vec<_>>();
         let is_short = first.len() < 2;
@@ -269,14 +271,15 @@ fn guess<'a, P: Part>(
     }
     let mut places = Whereabouts::default();
     places.go_on(segment.take_places());
-    let mut last = Last::default();
+    let (mut last, mut doubting) = (Last::default(), Doubting::default());
     let mut parts = Vec::new();
     for range in spread.steps(segment.bytes.len()) {
-        let mut gathered = Gathered::of(empty.clone());
+        let mut gathered = Gathered::behind(doubting, empty.clone());
         let (before, end) = (stream.counts(), range.end);
         let mut gathering = Gathering { gathered: &mut gathered, places: &mut places, last: &mut last };
         segment.feed(range, stream, program, &mut gathering);
         gathered.count(before, stream.counts());
+        doubting = gathered.doubting;
         last.settle(&mut places);
         parts.push(GuessedPart { end, gathered, checkpoint: stream.checkpoint(program), last });
     }
@@ -290,6 +293,7 @@ struct Join<'p, P> {
     program: &'p Program,
     places: Whereabouts,
     last: Last,
+    doubting: Doubting,
     empty: P,
     take: &'p mut dyn FnMut(Gathered<P>) -> io::Result<()>,
 }
@@ -302,12 +306,13 @@ impl<P: Part> Join<'_, P> {
 
     /// Decodes some of the segment, and hands on what is in it.
     fn decode(&mut self, segment: &Segment<'_>, range: Range<usize>) -> io::Result<()> {
-        let mut gathered = Gathered::of(self.empty.clone());
+        let mut gathered = Gathered::behind(self.doubting, self.empty.clone());
         gathered.statistics.bytes = range.len() as u64;
         let before = self.stream.counts();
-        let Self { stream, program, places, last, take, .. } = self;
+        let Self { stream, program, places, last, doubting, take, .. } = self;
         segment.feed(range, stream, program, &mut Gathering { gathered: &mut gathered, places, last });
         gathered.count(before, stream.counts());
+        *doubting = gathered.doubting;
         last.settle(places);
         take(gathered)
     }
@@ -322,7 +327,7 @@ impl<P: Part> Join<'_, P> {
         while let Some(part) = parts.next() {
             self.decode(&segment, position..part.end)?;
             position = part.end;
-            if part.last != self.last {
+            if part.last != self.last || part.gathered.doubting != self.doubting {
                 continue;
             }
             let here = self.stream.checkpoint(self.program);
@@ -337,6 +342,7 @@ impl<P: Part> Join<'_, P> {
             let mut proven = Vec::with_capacity(certain);
             for mut part in parts.by_ref().take(certain) {
                 part.gathered.statistics.bytes = (part.end - position) as u64;
+                self.doubting = part.gathered.doubting;
                 (self.take)(part.gathered)?;
                 proven_bytes += part.end - position;
                 (position, self.last) = (part.end, part.last);
@@ -349,7 +355,7 @@ impl<P: Part> Join<'_, P> {
 
     /// The source ends here.
     fn finish(mut self) -> io::Result<()> {
-        let mut gathered = Gathered::of(self.empty.clone());
+        let mut gathered = Gathered::behind(self.doubting, self.empty.clone());
         let before = self.stream.counts();
         let Self { stream, program, places, last, take, .. } = &mut self;
         stream.finish_to(program, &mut Gathering { gathered: &mut gathered, places, last });

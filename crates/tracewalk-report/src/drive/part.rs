@@ -5,13 +5,17 @@ use tracewalk::source::PacketCounts;
 use tracewalk::span::{CaptureOffset, StreamOffset};
 
 use super::segment::Whereabouts;
-use crate::analysis::{ContextsPart, Gaps, Statistics};
+use crate::analysis::{ContextsPart, DoubtfulChange, Doubting, Doubts, Gaps, Statistics};
 
 /// What becomes of the elements of a part.
 ///
 /// Parts are made by any thread, as copies of an empty one, and joined in the order of the trace: where the cuts are must
 /// not show in the whole.
 pub trait Part: Clone + Send {
+    /// The part begins. Whether what comes is in doubt, and from where on what came is if it is found to be, is known from the
+    /// parts before.
+    fn begin(&mut self, _doubting: Doubting) {}
+
     /// Takes the part's next element. `at` finds out with which of the capture's bytes the trace begins that proves it.
     fn element(&mut self, element: &Element, at: impl FnOnce() -> CaptureOffset);
 
@@ -37,6 +41,10 @@ pub struct Gathered<P> {
     pub statistics: Statistics,
     /// What could not be followed.
     pub gaps: Gaps,
+    /// What is in doubt where it is known to the end.
+    pub doubts: Doubts,
+    /// Whether what comes next is in doubt.
+    pub doubting: Doubting,
     /// In which contexts it ran.
     pub contexts: ContextsPart,
     /// What was made of the elements.
@@ -59,11 +67,18 @@ pub(super) struct Last {
     capture: CaptureOffset,
 }
 
-impl<P> Gathered<P> {
-    /// Nothing yet.
-    pub(super) fn of(part: P) -> Self {
-        let (statistics, gaps, contexts) = (Statistics::default(), Gaps::default(), ContextsPart::default());
-        Self { statistics, gaps, contexts, part }
+impl<P: Part> Gathered<P> {
+    /// Nothing yet, behind parts that left this in doubt.
+    pub(super) fn behind(doubting: Doubting, mut part: P) -> Self {
+        part.begin(doubting);
+        Self {
+            statistics: Statistics::default(),
+            gaps: Gaps::default(),
+            doubts: Doubts::default(),
+            doubting,
+            contexts: ContextsPart::default(),
+            part,
+        }
     }
 
     /// Adds the packets that came in this part.
@@ -108,6 +123,9 @@ impl<P: Part> TakeElements for Gathering<'_, P> {
         let mut at = || last.place(span.start, places);
         if matches!(element, Element::Gap(_)) {
             gathered.gaps.element(&element, at());
+        }
+        if let Some(DoubtfulChange::Ends(stretch)) = gathered.doubting.element(&element, &mut at) {
+            gathered.doubts.add(stretch);
         }
         gathered.contexts.element(&element);
         gathered.part.element(&element, at);

@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use tracewalk::flow::TakeElements;
-use tracewalk::frame::{Cause, Deframer, Discontinuity, FrameSink, Owner, Piece, Places};
+use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Owner, Piece, Places};
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
 use tracewalk::source::FlowStream;
 use tracewalk::span::{CaptureOffset, StreamOffset};
 
-use super::{Carrier, Stretch, WINDOW};
+use super::{Carrier, Interruption, Stretch, WINDOW};
 
 /// Some of a source's bytes.
 #[derive(Debug)]
@@ -21,8 +21,8 @@ pub(super) struct Segment<'a> {
     pub(super) bytes: Cow<'a, [u8]>,
     /// Where they stood in the capture, counted from the segment's start.
     pub(super) places: Places,
-    /// In front of which bytes others were lost, by index; as many as there are bytes for behind the last one.
-    losses: Vec<usize>,
+    /// Which bytes do not continue those before, by index; as many as there are bytes for behind the last one.
+    interruptions: Vec<(usize, Interruption)>,
     /// How many bytes of the capture are done with this segment.
     pub(super) done: u64,
 }
@@ -35,8 +35,8 @@ pub(super) struct Whereabouts {
 }
 
 impl Segment<'_> {
-    /// Gives the bytes of this range to `stream`, and says where others were lost. A loss at the range's end belongs to the
-    /// next one, unless there is none.
+    /// Gives the bytes of this range to `stream`, and says where they do not continue those before. An interruption at the
+    /// range's end belongs to the next one, unless there is none.
     pub(super) fn feed(
         &self,
         range: Range<usize>,
@@ -45,12 +45,14 @@ impl Segment<'_> {
         sink: &mut impl TakeElements,
     ) {
         let mut from = range.start;
-        let is_in =
-            |loss: &usize| range.contains(loss) || (*loss == range.end && range.end == self.bytes.len());
-        for &loss in self.losses.iter().filter(|loss| is_in(loss)) {
-            stream.push_to(self.bytes.get(from..loss).unwrap_or_default(), program, sink);
-            stream.lose_sync_to(program, sink);
-            from = loss;
+        let is_in = |at: usize| range.contains(&at) || (at == range.end && range.end == self.bytes.len());
+        for &(at, why) in self.interruptions.iter().filter(|(at, _)| is_in(*at)) {
+            stream.push_to(self.bytes.get(from..at).unwrap_or_default(), program, sink);
+            match why {
+                Interruption::Cut => stream.cut_to(program, sink),
+                Interruption::Loss => stream.lose_sync_to(program, sink),
+            }
+            from = at;
         }
         stream.push_to(self.bytes.get(from..range.end).unwrap_or_default(), program, sink);
     }
@@ -135,7 +137,7 @@ impl<'a> Iterator for Cutter<'a> {
                     start: *start,
                     bytes: Cow::Owned(sink.bytes),
                     places: sink.places,
-                    losses: sink.losses,
+                    interruptions: sink.interruptions,
                     done: *position as u64,
                 }
             }
@@ -158,7 +160,7 @@ impl<'a> Iterator for Cutter<'a> {
                     start: *start,
                     bytes: Cow::Borrowed(capture.get(from..to).unwrap_or_default()),
                     places,
-                    losses: if is_new { vec![0] } else { Vec::new() },
+                    interruptions: if is_new { vec![(0, Interruption::Cut)] } else { Vec::new() },
                     done: to as u64,
                 }
             }
@@ -177,12 +179,12 @@ struct Collect {
     has_bytes_before: bool,
     bytes: Vec<u8>,
     places: Places,
-    losses: Vec<usize>,
+    interruptions: Vec<(usize, Interruption)>,
 }
 
 impl Collect {
     fn new(id: TraceId, has_bytes_before: bool) -> Self {
-        Self { id, has_bytes_before, bytes: Vec::new(), places: Places::new(), losses: Vec::new() }
+        Self { id, has_bytes_before, bytes: Vec::new(), places: Places::new(), interruptions: Vec::new() }
     }
 }
 
@@ -196,9 +198,9 @@ impl FrameSink for Collect {
     }
 
     fn discontinuity(&mut self, discontinuity: Discontinuity) {
-        // Before the source's first byte there is nothing to lose.
-        if discontinuity.cause != Cause::Start && (self.has_bytes_before || !self.bytes.is_empty()) {
-            self.losses.push(self.bytes.len());
+        let has_bytes = self.has_bytes_before || !self.bytes.is_empty();
+        if let (Some(why), true) = (Interruption::of(&discontinuity), has_bytes) {
+            self.interruptions.push((self.bytes.len(), why));
         }
     }
 }

@@ -80,7 +80,14 @@ struct LossesJson {
     address_unknown: LostJson,
     contradictions: LostJson,
     undecodable: LostJson,
+    in_doubt: InDoubtJson,
     no_image: Vec<RegionJson>,
+}
+
+#[derive(Serialize)]
+struct InDoubtJson {
+    left_out: u64,
+    counted: u64,
 }
 
 #[derive(Serialize)]
@@ -277,6 +284,7 @@ impl From<&Losses> for LossesJson {
             address_unknown: lost(losses.address_unknown),
             contradictions: lost(losses.contradictions),
             undecodable: lost(losses.undecodable),
+            in_doubt: InDoubtJson { left_out: losses.in_doubt.left_out, counted: losses.in_doubt.counted },
             no_image: regions
                 .into_iter()
                 .map(|(start, end, times)| RegionJson { start: address(start), end: hex(end), times })

@@ -188,6 +188,7 @@ pub(super) fn notes(report: &Report) -> Vec<Note> {
     let mut notes = Vec::new();
     notes.extend(not_observable(&report.totals));
     for program in &report.programs {
+        notes.extend(program.losses.in_doubt.sentence().map(|text| Note::new("in doubt", text)));
         notes.extend(lost(&program.losses));
         notes.extend(without_image(&program.losses));
         notes.extend(not_traced(&program.losses));

@@ -88,6 +88,9 @@ pub trait Export<Record> {
         Ok(())
     }
 
+    /// So many of the source's instructions were left out because they are in doubt.
+    fn left_out(&mut self, _instructions: u64) {}
+
     /// The source has no more records.
     fn end_section(&mut self) -> io::Result<()> {
         Ok(())
@@ -113,6 +116,10 @@ impl<Record, E: Export<Record> + ?Sized> Export<Record> for Box<E> {
 
     fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
         (**self).itm(record)
+    }
+
+    fn left_out(&mut self, instructions: u64) {
+        (**self).left_out(instructions);
     }
 
     fn end_section(&mut self) -> io::Result<()> {

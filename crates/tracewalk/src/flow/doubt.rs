@@ -30,7 +30,8 @@ use super::element::{Element, Gap, Proof};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Doubt {
     proven: StreamOffset,
-    open: bool,
+    /// From where on what was told is in doubt, as long as it is.
+    since: Option<StreamOffset>,
 }
 
 /// What an element changes.
@@ -63,7 +64,13 @@ impl Doubt {
     /// Whether what comes is in doubt.
     #[must_use]
     pub const fn is_open(&self) -> bool {
-        self.open
+        self.since.is_some()
+    }
+
+    /// From where on what was told is in doubt, while what comes is.
+    #[must_use]
+    pub const fn since(&self) -> Option<StreamOffset> {
+        self.since
     }
 
     /// Trace from here on is not proven yet.
@@ -73,24 +80,19 @@ impl Doubt {
     }
 
     const fn gap(&mut self, gap: &Gap) -> Option<DoubtChange> {
-        if gap.doubt { self.begin(gap.span.start) } else { None }
-    }
-
-    /// A gap at `at` casts doubt.
-    pub const fn begin(&mut self, at: StreamOffset) -> Option<DoubtChange> {
-        if self.open {
+        if !gap.doubt || self.is_open() {
             return None;
         }
-        self.open = true;
-        let reach = at.0.saturating_sub(Self::REACH);
+        let reach = gap.span.start.0.saturating_sub(Self::REACH);
         let since = if reach > self.proven.0 { StreamOffset(reach) } else { self.proven };
+        self.since = Some(since);
         Some(DoubtChange::Begins { since })
     }
 
     const fn proof(&mut self, proof: &Proof) -> Option<DoubtChange> {
         self.proven = proof.span.start;
-        let was_open = self.open;
-        self.open = false;
+        let was_open = self.is_open();
+        self.since = None;
         if was_open { Some(DoubtChange::Ends) } else { None }
     }
 }

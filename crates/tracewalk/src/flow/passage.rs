@@ -111,9 +111,11 @@ impl<'a> Passage<'a> {
         })
     }
 
-    /// Where spans count from that lie in front of the passage.
+    /// Where spans count from that lie in front of the passage: passages with the same [number](Self::id) have the same ones,
+    /// seen from here, and the others, seen from [where they begin](Self::at).
     #[inline]
-    fn before(&self) -> StreamOffset {
+    #[must_use]
+    pub fn before(&self) -> StreamOffset {
         StreamOffset(self.origin.0 - self.waited.map_or(0, |waited| waited.bytes))
     }
 

@@ -152,6 +152,14 @@ where
         self.follower.lowering.lost(span, &mut Flowing { flow: &mut self.follower.flow, program, sink });
     }
 
+    /// As [`Chain::lose_sync`], where nothing is wrong with what came before.
+    pub(super) fn cut(&mut self, program: &Program, sink: &mut impl TakeElements) {
+        let span = Span::new(self.packets.position(), 0);
+        self.packets.lose_sync_to(&mut self.follower.following(program, sink));
+        let flowing = Flowing { flow: &mut self.follower.flow, program, sink };
+        self.follower.lowering.lost(span, &mut Cutting(flowing));
+    }
+
     /// Nobody waits for the rest of a packet that has begun.
     pub(super) fn forget_incomplete(&mut self) -> usize {
         self.packets.forget_incomplete()
@@ -427,16 +435,11 @@ impl<L: Lower, S: TakeElements> TakeItem<L::Packet> for Following<'_, L, S> {
     fn take(&mut self, item: Item<L::Packet>, span: Span, _bytes: &[u8]) {
         let Follower { lowering, flow, counts } = self.follower;
         counts.count(&item);
-        let flowing = &mut Flowing { flow, program: self.program, sink: self.sink };
+        let mut flowing = Flowing { flow, program: self.program, sink: self.sink };
         match item {
-            Item::Packet(packet) => lowering.lower(&packet, span, flowing),
-            Item::Malformed(Malformation::Truncated { .. }) => {
-                lowering.lost(span, &mut |directive, span| {
-                    let cut = directive == Directive::Lost;
-                    flowing.emit(if cut { Directive::Cut } else { directive }, span);
-                });
-            }
-            Item::Malformed(_) => lowering.lost(span, flowing),
+            Item::Packet(packet) => lowering.lower(&packet, span, &mut flowing),
+            Item::Malformed(Malformation::Truncated { .. }) => lowering.lost(span, &mut Cutting(flowing)),
+            Item::Malformed(_) => lowering.lost(span, &mut flowing),
             // Before the first synchronisation nothing was known yet, and behind a malformed stretch nothing is.
             Item::Unsynchronised => {}
         }
@@ -471,5 +474,15 @@ impl<S: TakeElements> Emit for Flowing<'_, S> {
     #[inline(always)]
     fn emit(&mut self, directive: Directive, span: Span) {
         self.flow.follow(self.program, directive, span, &mut |element| self.sink.element(element));
+    }
+}
+
+/// The same where trace ends, and nothing is wrong with what came before.
+struct Cutting<'a, S>(Flowing<'a, S>);
+
+impl<S: TakeElements> Emit for Cutting<'_, S> {
+    fn emit(&mut self, directive: Directive, span: Span) {
+        let cut = directive == Directive::Lost;
+        self.0.emit(if cut { Directive::Cut } else { directive }, span);
     }
 }

@@ -1,5 +1,6 @@
 //! Captures and saved parts → what ran, and the programs that it ran in.
 
+use tracewalk_report::analysis::InDoubt;
 use tracewalk_report::analysis::coverage::{ProgramCoverage, ProgramInput};
 use tracewalk_report::drive::Spread;
 
@@ -42,7 +43,7 @@ fn decode(
     messages: &Messages,
 ) -> Result<(), Failure> {
     let mut work = Work::open_live(capture, messages)?;
-    let source_dirs = &args.follow.source_dirs;
+    let (source_dirs, trust) = (&args.follow.source_dirs, args.follow.trust());
     // More of them may be found when a capture that comes has come.
     for index in 0.. {
         let Some(job) = work.jobs.get(index).cloned() else { break };
@@ -50,19 +51,23 @@ fn decode(
         if code.program.is_empty() {
             return Err(no_program());
         }
-        let mut covered = Covered::of(&mut work, &job, &code, source_dirs, messages)?;
-        let trust_image = args.follow.trust_image;
-        let statistics = if covered.is_of_one_program() && !work.is_live() {
-            let following = Following { work: &work, job: &job, trust_image, messages };
+        let mut covered = Covered::of(&mut work, &job, &code, source_dirs, trust.doubtful, messages)?;
+        let following = Following::new(&work, &job, trust, messages);
+        let (statistics, mut doubts) = if covered.is_of_one_program() && !work.is_live() {
             let spread = Spread::over(args.work.threads.into()).for_counts();
             follow::source_in_parts(following, code, spread, &mut covered)?
         } else {
-            follow::source(&work, &job, code, trust_image, &mut covered, messages)?
+            follow::source_with_doubts(following, code, &mut covered)?
         };
+        let name = capture.capture.display().to_string();
+        let found = covered.finish(&name, &job, statistics.bytes);
+        let mut in_doubt = InDoubt::default();
+        found.iter().for_each(|(_, found)| in_doubt.add(found.losses().in_doubt));
+        doubts.instructions = Some(in_doubt);
+        following.tell_doubts(&doubts);
         work.end_job(messages)?;
         gathered.statistics.add(&statistics);
-        let name = capture.capture.display().to_string();
-        for (program, found) in covered.finish(&name, &job, statistics.bytes) {
+        for (program, found) in found {
             gathered.add(program, found);
         }
     }

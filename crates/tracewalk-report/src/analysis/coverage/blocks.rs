@@ -127,6 +127,18 @@ impl BlockCounter {
         }
     }
 
+    /// A block was counted once too often.
+    pub(super) fn take_back(&mut self, block: Packed) {
+        match self.recent.get_mut(block.slot()) {
+            Some(slot) if slot.block == block && slot.count > 0 => slot.count -= 1,
+            _ => {
+                if let Some(count) = self.rest.get_mut(&block) {
+                    *count = count.saturating_sub(1);
+                }
+            }
+        }
+    }
+
     #[cold]
     fn replace(&mut self, block: Packed, count: u64) {
         if self.recent.is_empty() {
@@ -154,7 +166,8 @@ impl BlockCounter {
         for slot in std::mem::take(&mut self.recent) {
             self.put_away(slot);
         }
-        self.rest.iter().map(|(packed, count)| (packed.key(conditions), *count)).collect()
+        let counted = self.rest.iter().filter(|(_, count)| **count > 0);
+        counted.map(|(packed, count)| (packed.key(conditions), *count)).collect()
     }
 
     fn put_away(&mut self, slot: Slot) {

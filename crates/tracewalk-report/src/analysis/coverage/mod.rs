@@ -25,6 +25,7 @@ mod report;
 mod saved;
 mod tally;
 mod tracefile;
+mod undo;
 
 pub use blocks::{BlockCounter, BlockCounts, BlockKey, Conditions, Outcome};
 pub use collected::{Coverage, Part, ProgramCoverage, SourceSummary};

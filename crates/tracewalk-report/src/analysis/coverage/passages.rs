@@ -1,8 +1,10 @@
 //! Counting passages: blocks that flow gives together, again and again.
 
 use tracewalk::flow::{Element, EventKind, Passage};
+use tracewalk::span::StreamOffset;
 
 use super::blocks::{BlockCounter, Packed};
+use super::undo::{Once, PassageOnce};
 
 /// Counts passages, and at the end the blocks in them.
 ///
@@ -14,7 +16,16 @@ pub(super) struct PassageCounter {
     slots: Vec<Slot>,
     used: usize,
     /// The blocks of all passages, one passage's behind the other's.
-    blocks: Vec<Packed>,
+    blocks: Vec<BlockOfPassage>,
+}
+
+/// A block in a passage.
+#[derive(Clone, Copy, Debug)]
+struct BlockOfPassage {
+    once: Once,
+    /// Where the trace that proves it begins: from where the passage begins, or, where it is negative, from
+    /// [`Passage::before`].
+    offset: i64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -67,13 +78,19 @@ impl PassageCounter {
 
     /// The slot of a passage, or the free one where it belongs.
     fn find(&mut self, id: u64) -> Option<&mut Slot> {
+        let place = self.place_of(id)?;
+        self.slots.get_mut(place)
+    }
+
+    /// The number of that slot.
+    fn place_of(&self, id: u64) -> Option<usize> {
         let last = self.slots.len().wrapping_sub(1);
         let mut at = stirred(id) & last;
         // There are free slots, so that this ends.
         while ![id, NO_PASSAGE].contains(&self.slots.get(at)?.id) {
             at = (at + 1) & last;
         }
-        self.slots.get_mut(at)
+        Some(at)
     }
 
     #[cold]
@@ -97,7 +114,13 @@ impl PassageCounter {
         }
         let first_block = self.blocks.len();
         self.blocks.extend(passage.elements().filter_map(|element| match element {
-            Element::Block(block) => Some(Packed::of(&block)),
+            Element::Block(block) => {
+                let start = block.span.start.0;
+                let is_in_front = start < passage.at().0;
+                let from = if is_in_front { passage.before() } else { passage.at() };
+                let once = Once { block: Packed::of(&block), instructions: block.instructions };
+                Some(BlockOfPassage { once, offset: start.wrapping_sub(from.0).cast_signed() })
+            }
             Element::Event(_) | Element::Gap(_) | Element::Proof(_) => None,
         }));
         let blocks = self.blocks.len() - first_block;
@@ -111,12 +134,37 @@ impl PassageCounter {
 
     /// Counts the blocks of all passages.
     pub(super) fn count_blocks(&self, counter: &mut BlockCounter) {
-        for slot in self.slots.iter().filter(|slot| slot.id != NO_PASSAGE) {
-            let blocks = self.blocks.get(slot.first_block..slot.first_block + slot.blocks);
-            for block in blocks.unwrap_or_default() {
-                counter.add(*block, slot.count);
+        for slot in self.slots.iter().filter(|slot| slot.id != NO_PASSAGE && slot.count > 0) {
+            for block in self.blocks_in(slot) {
+                counter.add(block.once.block, slot.count);
             }
         }
+    }
+
+    /// A passage was counted once too often.
+    pub(super) fn take_back(&mut self, id: u64) {
+        if let Some(slot) = self.find(id).filter(|slot| slot.id == id) {
+            slot.count = slot.count.saturating_sub(1);
+        }
+    }
+
+    /// The blocks of a passage that began at `at`, and where the trace that proves each begins.
+    pub(super) fn blocks_of(
+        &self,
+        passage: PassageOnce,
+        at: StreamOffset,
+    ) -> impl Iterator<Item = (StreamOffset, Once)> + '_ {
+        let slot = self.place_of(passage.id).and_then(|place| self.slots.get(place));
+        let slot = slot.filter(|slot| slot.id == passage.id);
+        let blocks = slot.map_or(&[][..], |slot| self.blocks_in(slot));
+        blocks.iter().map(move |block| {
+            let from = if block.offset < 0 { passage.before } else { at };
+            (StreamOffset(from.0.wrapping_add_signed(block.offset)), block.once)
+        })
+    }
+
+    fn blocks_in(&self, slot: &Slot) -> &[BlockOfPassage] {
+        self.blocks.get(slot.first_block..slot.first_block + slot.blocks).unwrap_or_default()
     }
 }
 

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use tracewalk::directive::BeginReason;
-use tracewalk::flow::{Block, Element, EventKind, Gap, GapReason, Passage};
+use tracewalk::flow::{Block, Doubt, DoubtChange, Element, EventKind, Gap, GapReason, Passage};
 use tracewalk::ids::Address;
 use tracewalk::span::{CaptureOffset, StreamOffset};
 
-use super::blocks::{BlockCounter, Conditions};
+use super::blocks::{Conditions, Packed};
 use super::collected::{Part, SourceSummary};
-use super::passages::PassageCounter;
+use super::undo::{Counts, Once, UndoLog};
+use crate::analysis::{Doubtful, Doubting, InDoubt};
 use crate::drive;
 
 /// Counts what a source's elements say, in parts that come in the order of the trace.
@@ -23,9 +24,16 @@ pub struct Recorder {
 /// What a part of a source's elements says. Joined, the parts say what all elements together do.
 #[derive(Clone, Debug, Default)]
 pub struct RecordedPart {
-    blocks: BlockCounter,
-    passages: PassageCounter,
-    instructions: u64,
+    doubtful: Doubtful,
+    counts: Counts,
+    log: UndoLog,
+    doubt: Doubt,
+    /// How many instructions are in doubt.
+    in_doubt: u64,
+    /// From where on what was counted in the parts before is in doubt, if it was found in this one.
+    doubted_before: Option<StreamOffset>,
+    /// Where the position was proven in this part for the last time.
+    proven: Option<StreamOffset>,
     /// Where the first block is proven.
     first_block: Option<StreamOffset>,
     /// Where execution was lost in front of the first block, if it was not lost already.
@@ -53,6 +61,8 @@ pub struct Losses {
     /// How often execution reached code that no image holds, by pages of [`Losses::PAGE`] bytes, each named by its first
     /// address. Pages, because a damaged trace may name any number of addresses.
     pub no_image: BTreeMap<Address, u64>,
+    /// What was told and is in doubt.
+    pub in_doubt: InDoubt,
 }
 
 /// Stretches of a trace: each from where execution was lost to where it was found again.
@@ -70,8 +80,14 @@ type Loss = (StreamOffset, GapReason);
 impl Recorder {
     /// A recorder for a source that tells so much of conditions.
     #[must_use]
-    pub fn new(conditions: Conditions) -> Self {
-        Self { conditions, whole: RecordedPart::default() }
+    pub fn new(conditions: Conditions, doubtful: Doubtful) -> Self {
+        Self { conditions, whole: RecordedPart::new(doubtful) }
+    }
+
+    /// A part of which nothing was recorded yet.
+    #[must_use]
+    pub fn part(&self) -> RecordedPart {
+        RecordedPart::new(self.whole.doubtful)
     }
 
     /// Takes the source's next element.
@@ -83,7 +99,9 @@ impl Recorder {
     /// Takes the source's next element where it is a block of another program.
     #[inline]
     pub fn another_program(&mut self, block: &Block) {
-        self.whole.see(block);
+        if !self.whole.drops() {
+            self.whole.see(block);
+        }
     }
 
     /// Takes the source's next part.
@@ -100,21 +118,25 @@ impl Recorder {
             whole.losses.count(loss, whole.first_block.unwrap_or(end));
         }
         whole.found(end);
+        whole.losses.in_doubt = InDoubt::of(whole.in_doubt, whole.doubtful);
         let source = SourceSummary {
             capture: capture.to_owned(),
             source: source.to_owned(),
             protocol: protocol.to_owned(),
             conditions,
             bytes,
-            instructions: whole.instructions,
+            instructions: whole.counts.instructions,
             losses: whole.losses,
         };
-        whole.passages.count_blocks(&mut whole.blocks);
-        Part { source, blocks: whole.blocks.finish(conditions) }
+        Part { source, blocks: whole.counts.into_blocks().finish(conditions) }
     }
 }
 
 impl drive::Part for RecordedPart {
+    fn begin(&mut self, doubting: Doubting) {
+        self.doubt = doubting.doubt();
+    }
+
     #[inline]
     fn element(&mut self, element: &Element, _: impl FnOnce() -> CaptureOffset) {
         self.count_element(element);
@@ -122,23 +144,37 @@ impl drive::Part for RecordedPart {
 
     #[inline]
     fn passage(&mut self, passage: &Passage<'_>, _: impl FnMut(StreamOffset) -> CaptureOffset) {
-        let is_followed = self.lost.is_none() && self.first_block.is_some();
-        if is_followed && self.passages.count(passage) {
-            self.instructions += u64::from(passage.totals().instructions);
-        } else {
+        let is_followed = self.lost.is_none() && self.first_block.is_some() && !self.doubt.is_open();
+        let is_counted = is_followed && self.counts.count_passage(passage, &mut self.log);
+        if !is_counted {
             passage.elements().for_each(|element| self.count_element(&element));
         }
     }
 }
 
 impl RecordedPart {
+    fn new(doubtful: Doubtful) -> Self {
+        Self { doubtful, ..Self::default() }
+    }
+
+    /// Whether what comes is left out.
+    #[inline]
+    fn drops(&self) -> bool {
+        self.doubt.is_open() && self.doubtful == Doubtful::Drop
+    }
+
     #[inline]
     fn count_element(&mut self, element: &Element) {
         match element {
             Element::Block(block) => {
-                self.see(block);
-                self.instructions += u64::from(block.instructions);
-                self.blocks.count(block);
+                if self.doubt.is_open() {
+                    self.in_doubt += u64::from(block.instructions);
+                }
+                if !self.drops() {
+                    self.see(block);
+                    let once = Once { block: Packed::of(block), instructions: block.instructions };
+                    self.counts.count(block.span.start, once, &mut self.log);
+                }
             }
             Element::Event(event) => {
                 if let EventKind::TraceOn(reason) = event.kind {
@@ -146,16 +182,40 @@ impl RecordedPart {
                     self.losses.overflows += u64::from(reason == BeginReason::Overflow);
                 }
             }
-            Element::Gap(gap) => self.gap(gap),
-            Element::Proof(_) => {}
+            Element::Gap(gap) => {
+                self.gap(gap);
+                self.note_doubt(element);
+            }
+            Element::Proof(_) => self.note_doubt(element),
+        }
+    }
+
+    /// Takes back what a gap puts in doubt, and forgets how where the position is proven.
+    fn note_doubt(&mut self, element: &Element) {
+        if let Some(DoubtChange::Begins { since }) = self.doubt.element(element) {
+            self.in_doubt += self.log.doubt(since, &mut self.counts, self.doubtful);
+            if self.proven.is_none() {
+                self.doubted_before = Some(since);
+            }
+        }
+        if let Element::Proof(proof) = element {
+            self.log.proven(proof.span.start);
+            self.proven = Some(proof.span.start);
         }
     }
 
     /// Adds the part that follows this one.
     fn join(&mut self, next: Self) {
-        self.blocks.join(next.blocks);
-        next.passages.count_blocks(&mut self.blocks);
-        self.instructions += next.instructions;
+        if let Some(since) = next.doubted_before {
+            self.in_doubt += self.log.doubt(since, &mut self.counts, self.doubtful);
+        }
+        if let Some(at) = next.proven {
+            self.log.proven(at);
+            self.proven = next.proven;
+        }
+        self.counts.join(next.counts, next.log, &mut self.log);
+        self.in_doubt += next.in_doubt;
+        self.doubt = next.doubt;
         let open = if self.first_block.is_some() { &mut self.lost } else { &mut self.lost_at_first };
         // What is lost already cannot be lost again.
         *open = open.or(next.lost_at_first);
@@ -228,6 +288,7 @@ impl Losses {
         self.address_unknown.add(other.address_unknown);
         self.contradictions.add(other.contradictions);
         self.undecodable.add(other.undecodable);
+        self.in_doubt.add(other.in_doubt);
         for (&page, &count) in &other.no_image {
             let sum = self.no_image.entry(page).or_default();
             *sum = sum.saturating_add(count);
@@ -264,8 +325,9 @@ impl Lost {
 mod tests {
     use super::*;
     use crate::export::samples::{SPAN, block, event, gap, taken};
-    use tracewalk::flow::Contradiction;
+    use tracewalk::flow::{Contradiction, Proof};
     use tracewalk::ids::{Isa, Location};
+    use tracewalk::span::Span;
 
     fn elements() -> Vec<Element> {
         let at = |address| Location::new(Address(address), Isa::T32);
@@ -294,7 +356,7 @@ mod tests {
     #[test]
     fn what_a_trace_cannot_tell_is_counted_by_its_reason() {
         let elements = elements();
-        let mut recorder = Recorder::new(Conditions::OfEvery);
+        let mut recorder = Recorder::new(Conditions::OfEvery, Doubtful::Drop);
         for element in &elements {
             recorder.element(element);
         }
@@ -322,7 +384,7 @@ mod tests {
         elements.insert(0, gap(GapReason::AddressUnknown));
         elements.extend(self::elements());
         let record = |cuts: &[usize]| {
-            let mut recorder = Recorder::new(Conditions::OfEvery);
+            let mut recorder = Recorder::new(Conditions::OfEvery, Doubtful::Drop);
             let mut part = RecordedPart::default();
             for (index, element) in elements.iter().enumerate() {
                 if cuts.contains(&index) {
@@ -333,13 +395,84 @@ mod tests {
             recorder.join(part);
             recorder.finish("a capture", "-", "etmv3", 99)
         };
-        let mut whole = Recorder::new(Conditions::OfEvery);
+        let mut whole = Recorder::new(Conditions::OfEvery, Doubtful::Drop);
         elements.iter().for_each(|element| whole.element(element));
         let whole = whole.finish("a capture", "-", "etmv3", 99);
         assert_eq!(record(&(0..elements.len()).collect::<Vec<_>>()), whole);
         for first in 0..elements.len() {
             for second in first..elements.len() {
                 assert_eq!(record(&[first, second]), whole, "cut at {first} and {second}");
+            }
+        }
+    }
+
+    fn doubtful_elements() -> Vec<Element> {
+        let span = |at| Span::new(StreamOffset(at), 1);
+        let run = |at, start| {
+            let Element::Block(mut block) = block(start, start + 4, taken()) else {
+                unreachable!("block() makes a block")
+            };
+            block.span = span(at);
+            Element::Block(block)
+        };
+        let gap = |at, doubt| Element::Gap(Gap { reason: GapReason::TraceLost, span: span(at), doubt });
+        let proof = |at| Element::Proof(Proof { at: None, span: span(at) });
+        let far = 100 + Doubt::REACH;
+        vec![
+            run(1, 0x100),
+            gap(2, false),
+            run(3, 0x100),
+            proof(10),
+            run(11, 0x200),
+            run(12, 0x200),
+            gap(13, true),
+            run(14, 0x200),
+            gap(15, true),
+            run(16, 0x200),
+            proof(20),
+            run(21, 0x100),
+            proof(30),
+            run(31, 0x300),
+            run(far, 0x200),
+            gap(far + 60, true),
+            run(far + 70, 0x200),
+            proof(far + 80),
+            run(far + 81, 0x100),
+        ]
+    }
+
+    #[test]
+    fn what_is_in_doubt_is_left_out_or_counted_wherever_parts_are_cut() {
+        let elements = doubtful_elements();
+        let record = |doubtful, cuts: &[usize]| {
+            let mut recorder = Recorder::new(Conditions::OfEvery, doubtful);
+            let (mut part, mut doubting) = (recorder.part(), Doubting::default());
+            for (index, element) in elements.iter().enumerate() {
+                if cuts.contains(&index) {
+                    recorder.join(std::mem::replace(&mut part, recorder.part()));
+                    drive::Part::begin(&mut part, doubting);
+                }
+                part.count_element(element);
+                doubting.element(element, || CaptureOffset(0));
+            }
+            recorder.join(part);
+            recorder.finish("a capture", "-", "etmv3", Doubt::REACH + 300)
+        };
+        // Of each block one, with two instructions; at 0x200 all are in doubt.
+        let cases = [
+            (Doubtful::Drop, vec![(0x100, 4), (0x300, 1)], InDoubt { left_out: 12, counted: 0 }),
+            (Doubtful::Keep, vec![(0x100, 4), (0x200, 6), (0x300, 1)], InDoubt { left_out: 0, counted: 12 }),
+        ];
+        for (doubtful, expected, in_doubt) in cases {
+            let mut recorder = Recorder::new(Conditions::OfEvery, doubtful);
+            elements.iter().for_each(|element| recorder.element(element));
+            let whole = recorder.finish("a capture", "-", "etmv3", Doubt::REACH + 300);
+            let blocks = whole.blocks.iter().map(|(key, count)| (key.start.0, *count)).collect::<Vec<_>>();
+            assert_eq!((blocks, whole.source.losses.in_doubt), (expected, in_doubt));
+            for first in 0..elements.len() {
+                for second in first..elements.len() {
+                    assert_eq!(record(doubtful, &[first, second]), whole, "cut at {first} and {second}");
+                }
             }
         }
     }

@@ -4,6 +4,7 @@
 //! S 0x10 etmv3 every 5920 12345 1 0 run  a source: ID, protocol, conditions (every, branches), bytes, instructions, how
 //!                                        often tracing began, how often of these after an overflow, the capture's name
 //! L trace_lost 2 17                      of the source above: stretches that are lost, and their bytes
+//! D 12 0                                 of the source above: instructions in doubt that were left out, that were counted
 //! N 20000000 3                           of the source above: a page of 4 KiB that no image holds, and how often it ran
 //! B 8000306 8000316 t32 t 15             a block: start, end, isa, outcome (p passed, f failed, t taken, n not taken), count
 //! W 8000306 8000316 t32 t 15             the same, of a source that tells of the conditions of branches alone
@@ -16,10 +17,11 @@ use std::io::{self, Write};
 use super::blocks::{BlockKey, Conditions, Outcome};
 use super::collected::{ProgramCoverage, SourceSummary};
 use super::recorder::{Losses, Lost};
+use crate::analysis::InDoubt;
 use crate::analysis::saved::{Fields, Format, ReadItems, Save, SavedErrorKind, address, isa_word, one_line};
 
 impl Save for ProgramCoverage {
-    const FORMAT: Format = Format { name: "coverage", version: "1", items: "S, L, N, B or W" };
+    const FORMAT: Format = Format { name: "coverage", version: "1", items: "S, L, D, N, B or W" };
 
     type Reader = Reader;
 
@@ -94,6 +96,10 @@ fn save_source(source: &SourceSummary, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "L {name} {stretches} {bytes}")?;
         }
     }
+    let InDoubt { left_out, counted } = losses.in_doubt;
+    if losses.in_doubt != InDoubt::default() {
+        writeln!(out, "D {left_out} {counted}")?;
+    }
     for (page, count) in &losses.no_image {
         writeln!(out, "N {page:x} {count}")?;
     }
@@ -124,6 +130,10 @@ impl ReadItems for Reader {
                 let lost = Lost { stretches: fields.decimal("stretches")?, bytes: fields.decimal("bytes")? };
                 let unknown = || SavedErrorKind::Field { field: "reason", found: name.to_owned() };
                 *self.losses()?.named_mut(name).ok_or_else(unknown)? = lost;
+            }
+            "D" => {
+                let (left_out, counted) = (fields.decimal("left_out")?, fields.decimal("counted")?);
+                self.losses()?.in_doubt = InDoubt { left_out, counted };
             }
             "N" => {
                 let (page, count) = (fields.address("page")?, fields.decimal("count")?);
@@ -193,6 +203,7 @@ P build 0abc ff
 I a name with spaces.elf
 S 0x10 etmv3 every 5920 12345 2 1 a capture
 L trace_lost 2 17
+D 12 0
 N 20000000 3
 S - mtb branches 1024 300 1 0 mtb.bin
 B 100 104 t32 t 15
@@ -244,7 +255,7 @@ P code 0101010101010101010101010101010101010101010101010101010101010101
                 "line 2: the line that it belongs to does not stand before it",
             ),
             (&with("N 0 1"), "line 3: the line that it belongs to does not stand before it"),
-            (&with("Q 1"), "line 3: found an item \"Q\", expected P, I, S, L, N, B or W"),
+            (&with("Q 1"), "line 3: found an item \"Q\", expected P, I, S, L, D, N, B or W"),
             (&with("B 2 2 t32 p 1"), "line 3: found \"2\" where the end should be"),
             (&with("B 2 4 t33 p 1"), "line 3: found \"t33\" where the isa should be"),
             (&with("B 2 4 t32 p"), "line 3: found no count"),

@@ -6,6 +6,7 @@ use tracewalk::program::Program;
 
 use super::*;
 use crate::Code;
+use crate::analysis::Doubtful;
 use crate::analysis::coverage::{
     BlockKey, Conditions, Coverage, Outcome, Part, ProgramCoverage, Recorder, Tally, Tracefile,
 };
@@ -90,7 +91,7 @@ fn report(conditions: Conditions, blocks: &[(u32, u32, Outcome, u64)], filter: &
         let (start, end) = (Address(start), Address(end));
         (BlockKey { start, end, isa: Isa::T32, outcome, conditions }, count)
     });
-    let source = Recorder::new(conditions).finish("a capture", "-", "etmv3", 0).source;
+    let source = Recorder::new(conditions, Doubtful::Drop).finish("a capture", "-", "etmv3", 0).source;
     let mut coverage = Coverage::default();
     let mut found = ProgramCoverage::of(Part { source, blocks: blocks.collect() });
     found.images.insert("a.elf".to_owned());

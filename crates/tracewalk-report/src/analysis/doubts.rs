@@ -1,0 +1,209 @@
+//! Which stretches of a trace are in doubt.
+
+use tracewalk::flow::{Doubt, DoubtChange, Element};
+use tracewalk::span::{CaptureOffset, StreamOffset};
+
+/// What becomes of what is in doubt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Doubtful {
+    /// It is left out.
+    #[default]
+    Drop,
+    /// It is treated like everything else.
+    Keep,
+}
+
+/// Instructions that are in doubt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct InDoubt {
+    /// How many were left out.
+    pub left_out: u64,
+    /// How many were treated like the others.
+    pub counted: u64,
+}
+
+impl InDoubt {
+    /// So many were, and this became of them.
+    #[must_use]
+    pub const fn of(instructions: u64, doubtful: Doubtful) -> Self {
+        match doubtful {
+            Doubtful::Drop => Self { left_out: instructions, counted: 0 },
+            Doubtful::Keep => Self { left_out: 0, counted: instructions },
+        }
+    }
+
+    /// What became of them, and what to do to have it otherwise; `None` where there are none.
+    #[must_use]
+    pub fn sentence(self) -> Option<String> {
+        let told = |count, became: &str, otherwise: &str| match count {
+            1 => format!("1 instruction in doubt was {became}; {otherwise} it"),
+            _ => format!("{count} instructions in doubt were {became}; {otherwise} them"),
+        };
+        let left_out = told(self.left_out, "left out", "--doubtful keep counts");
+        let counted = told(self.counted, "counted", "--doubtful drop leaves out");
+        match (self.left_out, self.counted) {
+            (0, 0) => None,
+            (_, 0) => Some(left_out),
+            (0, _) => Some(counted),
+            _ => Some(format!("{left_out}. {counted}")),
+        }
+    }
+
+    /// Adds those of another trace.
+    pub const fn add(&mut self, other: Self) {
+        self.left_out = self.left_out.saturating_add(other.left_out);
+        self.counted = self.counted.saturating_add(other.counted);
+    }
+}
+
+/// Follows whether elements are in doubt, and knows where in the capture that began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Doubting {
+    doubt: Doubt,
+    /// Where the position was proven last.
+    proven: CaptureOffset,
+}
+
+/// A stretch of trace that is in doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DoubtfulStretch {
+    /// Where it begins in the capture: where the position was proven for the last time.
+    pub from: CaptureOffset,
+    /// Where it ends: where the position was proven again.
+    pub to: CaptureOffset,
+    /// How many bytes of the source's trace are in doubt: all between, or those that [doubt reaches](Doubt::REACH).
+    pub bytes: u64,
+}
+
+/// What an element changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DoubtfulChange {
+    /// What was told from this byte of the capture on is in doubt, and all that comes.
+    Begins(CaptureOffset),
+    /// What comes is not in doubt any more.
+    Ends(DoubtfulStretch),
+}
+
+/// The stretches in doubt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Doubts {
+    /// How many there are.
+    pub count: u64,
+    /// How many bytes of the source's trace they have.
+    pub bytes: u64,
+    /// The first ones.
+    pub first: Vec<DoubtfulStretch>,
+}
+
+/// How many stretches are kept.
+const KEPT: usize = 5;
+
+impl Doubting {
+    /// Looks at the next element. `at` finds out where in the capture the trace begins that proves it.
+    pub fn element(
+        &mut self,
+        element: &Element,
+        at: impl FnOnce() -> CaptureOffset,
+    ) -> Option<DoubtfulChange> {
+        let Element::Proof(proof) = element else {
+            let begins = self.doubt.element(element).is_some();
+            return begins.then_some(DoubtfulChange::Begins(self.proven));
+        };
+        let since = self.doubt.since();
+        let from = std::mem::replace(&mut self.proven, at());
+        let ends = self.doubt.element(element) == Some(DoubtChange::Ends);
+        since
+            .filter(|_| ends)
+            .map(|since| DoubtfulChange::Ends(stretch((since, from), (proof.span.start, self.proven))))
+    }
+
+    /// Whether what comes is in doubt.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.doubt.is_open()
+    }
+
+    /// The same without places in the capture.
+    #[must_use]
+    pub const fn doubt(&self) -> Doubt {
+        self.doubt
+    }
+
+    /// What is in doubt where the trace ends here.
+    #[must_use]
+    pub fn at_end(&self, end: StreamOffset, at: CaptureOffset) -> Option<DoubtfulStretch> {
+        self.doubt.since().map(|since| stretch((since, self.proven), (end, at)))
+    }
+
+    /// The same with another place in the capture for each.
+    #[must_use]
+    pub fn placed(self, place: impl FnOnce(CaptureOffset) -> CaptureOffset) -> Self {
+        Self { proven: place(self.proven), ..self }
+    }
+}
+
+fn stretch(from: (StreamOffset, CaptureOffset), to: (StreamOffset, CaptureOffset)) -> DoubtfulStretch {
+    DoubtfulStretch { from: from.1, to: to.1, bytes: to.0.0.saturating_sub(from.0.0) }
+}
+
+impl Doubts {
+    /// Adds the next stretch.
+    pub fn add(&mut self, stretch: DoubtfulStretch) {
+        self.count += 1;
+        self.bytes += stretch.bytes;
+        if self.first.len() < KEPT {
+            self.first.push(stretch);
+        }
+    }
+
+    /// Adds those of the next part. `place` says where in the file a byte of the capture stands.
+    pub fn add_part(&mut self, part: &Self, place: impl Fn(CaptureOffset) -> CaptureOffset) {
+        self.count += part.count;
+        self.bytes += part.bytes;
+        let first = part.first.iter().map(|stretch| DoubtfulStretch {
+            from: place(stretch.from),
+            to: place(stretch.to),
+            ..*stretch
+        });
+        self.first.extend(first.take(KEPT.saturating_sub(self.first.len())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tracewalk::flow::{Gap, GapReason, Proof};
+    use tracewalk::span::Span;
+
+    #[test]
+    fn stretches_reach_from_the_last_proof_to_the_next() {
+        let span = |at| Span::new(StreamOffset(at), 1);
+        let gap = |at, doubt| Element::Gap(Gap { reason: GapReason::TraceLost, span: span(at), doubt });
+        let proof = |at| Element::Proof(Proof { at: None, span: span(at) });
+        let elements = [
+            gap(2, true),
+            gap(3, true),
+            proof(10),
+            gap(12, false),
+            proof(20),
+            gap(25, true),
+            proof(30),
+            proof(40),
+            gap(40 + Doubt::REACH + 5, true),
+        ];
+        let (mut doubting, mut doubts, mut begins) = (Doubting::default(), Doubts::default(), Vec::new());
+        for element in elements {
+            match doubting.element(&element, || CaptureOffset(element.span().start.0 * 2)) {
+                Some(DoubtfulChange::Begins(from)) => begins.push(from.0),
+                Some(DoubtfulChange::Ends(stretch)) => doubts.add(stretch),
+                None => {}
+            }
+        }
+        let end = StreamOffset(60 + Doubt::REACH);
+        doubts.add(doubting.at_end(end, CaptureOffset(1 << 20)).unwrap());
+        assert_eq!(begins, [0, 40, 80]);
+        let places = doubts.first.iter().map(|stretch| (stretch.from.0, stretch.to.0, stretch.bytes));
+        assert_eq!(places.collect::<Vec<_>>(), [(0, 20, 10), (40, 60, 10), (80, 1 << 20, Doubt::REACH + 15)]);
+        assert_eq!((doubts.count, doubts.bytes), (3, Doubt::REACH + 35));
+    }
+}
