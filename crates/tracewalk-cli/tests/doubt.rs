@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use support::{corpus, run};
+use support::{Outcome, corpus, run};
 
 use tracewalk::flow::{Element, Passage, TakeElements};
 use tracewalk::ids::Location;
@@ -176,8 +176,11 @@ fn of_a_sound_capture_nothing_is_left_out() {
         let real = |file: &str| corpus.join("../real/stm32f105").join(file).display().to_string();
         captures.push(vec![real("swo.bin"), "--image".to_owned(), real("trace_example.elf")]);
     }
-    let commands: [&[&str]; 3] =
-        [&["coverage", "--format", "json"], &["profile", "--format", "folded"], &["flow", "--format", "runs"]];
+    let commands: [&[&str]; 3] = [
+        &["coverage", "--format", "json"],
+        &["profile", "--format", "folded"],
+        &["flow", "--format", "runs"],
+    ];
     for (capture, command) in captures.iter().flat_map(|capture| commands.map(|command| (capture, command))) {
         let arguments = [command, &capture.iter().map(String::as_str).collect::<Vec<_>>()].concat();
         let [dropped, kept] = dropped_and_kept(&arguments);
@@ -185,4 +188,129 @@ fn of_a_sound_capture_nothing_is_left_out() {
         assert!(dropped == kept, "{arguments:?}: {}\n{}", dropped.1, kept.1);
         assert!(!dropped.1.contains("doubt"), "{arguments:?}: {}", dropped.1);
     }
+}
+
+/// An example's capture several times over, with a bit flipped now and then; where it is written, and its bytes.
+struct Damaged {
+    _folder: tempfile::TempDir,
+    trace: String,
+    image: String,
+}
+
+impl Damaged {
+    fn new(times: usize, every: usize) -> Self {
+        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/examples/a7-etmv3");
+        let mut bytes = std::fs::read(example.join("trace.bin")).unwrap().repeat(times);
+        bytes.iter_mut().skip(every / 2).step_by(every).for_each(|byte| *byte ^= 0x10);
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("trace.bin");
+        std::fs::write(&trace, bytes).unwrap();
+        let image = example.join("a9.elf").display().to_string();
+        Self { trace: trace.display().to_string(), _folder: folder, image }
+    }
+
+    /// What a command says of it, which has been told what it is.
+    fn run(&self, command: &[&str]) -> Outcome {
+        let told = "0x10=etmv3,cpu=cortex-a7,etmcr=0x5000";
+        let capture =
+            [self.trace.as_str(), "--container", "frames", "--source", told, "--image", &self.image];
+        run(command.iter().chain(&capture))
+    }
+
+    fn file(&self, name: &str) -> String {
+        Path::new(&self.trace).with_file_name(name).display().to_string()
+    }
+}
+
+/// How many instructions a text says were left out, or counted.
+fn told(text: &str, became: &str) -> u64 {
+    let end = format!(" instructions in doubt were {became}");
+    let before = text.split(&end).next().filter(|before| before.len() < text.len());
+    let number = before.and_then(|before| before.rsplit(|digit: char| !digit.is_ascii_digit()).next());
+    number.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("nothing {became} in {text}"))
+}
+
+#[test]
+fn every_report_says_how_much_was_left_out() {
+    let damaged = Damaged::new(3, 5000);
+    let [json, text, html] =
+        ["json", "text", "html"].map(|format| damaged.run(&["coverage", "--format", format]));
+    let left_out = told(&json.stderr, "left out");
+    assert!(left_out > 100 && json.status == 2, "{}", json.stderr);
+    assert_eq!(told(&text.stdout, "left out"), left_out);
+    assert_eq!(told(&html.stdout, "left out"), left_out);
+    let report: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    let source = &report["programs"][0]["sources"][0];
+    assert_eq!(source["losses"]["in_doubt"]["left_out"], left_out);
+    for command in ["profile", "interrupts", "calls", "timeline"] {
+        assert_eq!(told(&damaged.run(&[command]).stderr, "left out"), left_out, "{command}");
+    }
+    // With them it is as many instructions as there are.
+    let kept = damaged.run(&["coverage", "--format", "json", "--doubtful", "keep"]);
+    assert_eq!(told(&kept.stderr, "counted"), left_out);
+    let report: serde_json::Value = serde_json::from_str(&kept.stdout).unwrap();
+    let all = report["programs"][0]["sources"][0]["instructions"].as_u64().unwrap();
+    assert_eq!(source["instructions"].as_u64().unwrap() + left_out, all);
+}
+
+#[test]
+fn what_is_left_out_does_not_depend_on_threads_and_is_saved_and_merged() {
+    // More than two segments.
+    let damaged = Damaged::new(200, 30_011);
+    let [one, two, seven, all] = ["1", "2", "7", "all"].map(|name| damaged.file(name));
+    for (threads, file) in [("1", &one), ("2", &two), ("7", &seven)] {
+        let outcome = damaged.run(&["coverage", "--threads", threads, "--save", file]);
+        assert!(told(&outcome.stderr, "left out") > 1000);
+    }
+    let read = |file: &String| std::fs::read_to_string(file).unwrap();
+    assert!(read(&one) == read(&two) && read(&one) == read(&seven));
+    let merged = run(["merge", &one, &two, "-o", &all]);
+    assert_eq!(merged.status, 0, "{}", merged.stderr);
+    let report = |file: &String| run(["coverage", file, "--image", &damaged.image]).stdout;
+    assert_eq!(told(&report(&all), "left out"), 2 * told(&report(&one), "left out"));
+}
+
+#[test]
+fn lines_of_flow_say_what_is_in_doubt_or_leave_it_out() {
+    let damaged = Damaged::new(3, 5000);
+    let lines = |arguments: &[&str]| {
+        let outcome = damaged.run(&[&["flow", "--format", "jsonl"], arguments].concat());
+        let lines =
+            outcome.stdout.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        lines.collect::<Vec<_>>()
+    };
+    let kept = lines(&[]);
+    // From where a gap says that they are, up to the first line that is not marked.
+    let (mut in_doubt, mut certain) = (0, Vec::new());
+    for line in &kept {
+        if let Some(from) = line["in_doubt_from"].as_u64() {
+            let first =
+                certain.partition_point(|line: &&serde_json::Value| line["offset"].as_u64().unwrap() < from);
+            in_doubt += certain.drain(first..).filter_map(|line| line["instructions"].as_u64()).sum::<u64>();
+        } else if line["in_doubt"] == true {
+            in_doubt += line["instructions"].as_u64().unwrap_or_default();
+        } else {
+            certain.push(line);
+        }
+    }
+    let left_out = told(&damaged.run(&["coverage"]).stderr, "left out");
+    assert_eq!(in_doubt, left_out);
+    let dropped = lines(&["--doubtful", "drop"]);
+    let ranges = |lines: &[&serde_json::Value]| {
+        let ranges = lines.iter().filter(|line| line["element"] == "range");
+        ranges.map(|line| (*line).clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(ranges(&dropped.iter().collect::<Vec<_>>()), ranges(&certain));
+
+    // The last instructions know whether they are in doubt.
+    let listing = damaged.run(&["flow"]).stdout;
+    let count = |mark: &str| listing.matches(mark).count();
+    assert!(count("in doubt: what was told of the trace") > 2 && count("no longer in doubt") > 2);
+    let marks = |lines: &[serde_json::Value]| {
+        lines.iter().rev().take(30).map(|line| line["in_doubt"].clone()).collect::<Vec<_>>()
+    };
+    let last = lines(&["--last", "2000"]);
+    assert_eq!(marks(&last), marks(&kept));
+    let info = damaged.run(&["info"]);
+    assert!(info.stdout.contains("  in doubt      "), "{}", info.stdout);
 }

@@ -311,11 +311,10 @@ impl<F> Look<F> {
     }
 
     fn locate(&mut self, span: Span, places: &mut Places) -> CaptureOffset {
-        let place = places.locate(span.start);
-        if let Some(place) = place.filter(|_| span.end > span.start) {
-            self.last = place;
-        }
-        place.unwrap_or(self.last)
+        // Where the next byte stands, that a loss is in front of, may not be known yet.
+        let place = if span.end > span.start { places.locate(span.start) } else { None };
+        self.last = place.unwrap_or(self.last);
+        self.last
     }
 
     fn end(self, statistics: Statistics) -> io::Result<Statistics> {

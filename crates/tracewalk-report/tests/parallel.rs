@@ -307,27 +307,47 @@ fn what_is_found_in_parts_is_what_is_found_in_order() {
     }
 }
 
+/// The JSON lines of a capture are the same however many threads make them; answers them.
+fn check_lines(source: &Source, capture: &[u8]) -> String {
+    let section = Section { id: TraceId::new(2), protocol: "any", code: Rc::new(Code::unknown()) };
+    let input = source.input(capture, source.carrier.clone());
+    let mut in_order = Vec::new();
+    let mut exporter = FlowJsonl::new(&mut in_order);
+    exporter.section(&section).expect("memory takes it");
+    let told = input.flow(&source.config, &source.program, |record| exporter.record(record));
+    assert!(told.is_ok_and(|statistics| statistics.ranges > 0));
+    for threads in [1, 2, 7] {
+        let mut in_parts = Vec::new();
+        let mut exporter = FlowJsonl::new(&mut in_parts);
+        exporter.section(&section).expect("memory takes it");
+        let (spread, empty) = (Spread { threads, segment: 2048 }, exporter.part());
+        input
+            .flow_parts(&source.config, &source.program, spread, &empty, |part| exporter.join(part.part))
+            .expect("memory takes it");
+        let differ = |(part, whole): &(&[u8], &[u8])| part != whole;
+        let newline = |byte: &u8| *byte == b'\n';
+        if let Some((part, whole)) = in_parts.split(newline).zip(in_order.split(newline)).find(differ) {
+            let [part, whole] = [part, whole].map(String::from_utf8_lossy);
+            panic!("{}, {threads} threads: found {part}, expected {whole}", source.name);
+        }
+        assert_eq!(in_parts.len(), in_order.len(), "{}: {threads} threads", source.name);
+    }
+    String::from_utf8(in_order).expect("lines are text")
+}
+
 #[test]
 fn lines_are_the_same_in_order_and_in_parts() {
+    let mut marked = 0;
     for source in &examples() {
-        let section = Section { id: TraceId::new(2), protocol: "any", code: Rc::new(Code::unknown()) };
-        let input = source.input(&source.capture, source.carrier.clone());
-        let mut in_order = Vec::new();
-        let mut exporter = FlowJsonl::new(&mut in_order);
-        exporter.section(&section).expect("memory takes it");
-        let told = input.flow(&source.config, &source.program, |record| exporter.record(record));
-        assert!(told.is_ok_and(|statistics| statistics.ranges > 0));
-        for threads in [1, 2, 7] {
-            let mut in_parts = Vec::new();
-            let mut exporter = FlowJsonl::new(&mut in_parts);
-            exporter.section(&section).expect("memory takes it");
-            let (spread, empty) = (Spread { threads, segment: 2048 }, exporter.part());
-            input
-                .flow_parts(&source.config, &source.program, spread, &empty, |part| exporter.join(part.part))
-                .expect("memory takes it");
-            assert!(in_parts == in_order, "{}: {threads} threads", source.name);
-        }
+        let sound = check_lines(source, &source.capture);
+        assert!(!sound.contains("doubt"), "{}", source.name);
+        // Across the borders of the segments, too.
+        let edits = (0x500..source.capture.len()).step_by(0x700).map(|at| Edit::Remove(at, 3));
+        let damaged = check_lines(source, &edited(&source.capture, &edits.collect::<Vec<_>>()));
+        assert!(damaged.contains("\"in_doubt_from\":"), "{}", source.name);
+        marked += damaged.matches("\"in_doubt\":true").count();
     }
+    assert!(marked > 0);
 }
 
 /// An edit of a capture.

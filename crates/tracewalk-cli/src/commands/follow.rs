@@ -219,7 +219,7 @@ impl Following<'_> {
             None => "--doubtful drop leaves out what was told in them".to_owned(),
         };
         self.messages.note(format_args!(
-            "{}: damage puts {} of trace in doubt, {}, the first from {from} to {to}; {became}",
+            "{}: {} of trace in doubt, {}, the first from {from} to {to}; {became}",
             self.job.name(),
             counted(*count, "stretch").replace("stretchs", "stretches"),
             counted(*bytes, "byte"),

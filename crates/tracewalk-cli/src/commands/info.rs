@@ -8,9 +8,11 @@ use tracewalk::frame::Discontinuity;
 use tracewalk::program::{Program, Scope};
 use tracewalk::protocol::Field;
 use tracewalk::source::PacketItem;
-use tracewalk::span::CaptureOffset;
+use tracewalk::span::{CaptureOffset, StreamOffset};
 use tracewalk_input::capture::wire::Reading;
-use tracewalk_report::analysis::{Context, Contexts, Statistics};
+use tracewalk_report::analysis::{
+    Context, Contexts, DoubtfulChange, DoubtfulStretch, Doubting, Doubts, Statistics,
+};
 use tracewalk_report::drive::NoProgress;
 use tracewalk_report::itm::ItmEvent;
 
@@ -171,6 +173,9 @@ struct Found {
     losses: u64,
     /// The context IDs and VMIDs that the trace named.
     contexts: Contexts,
+    /// What the trace alone puts in doubt, without a program.
+    doubts: Doubts,
+    doubting: Doubting,
 }
 
 fn source(out: &mut Output, work: &Work, job: &Job) -> Result<(), Failure> {
@@ -195,9 +200,11 @@ fn source(out: &mut Output, work: &Work, job: &Job) -> Result<(), Failure> {
     })?;
     // Without a program flow tells only what the trace itself says.
     work.input(job, &NoProgress).flow(&job.config, &Program::new(), |record| {
-        found.element(&record.element);
+        found.element(&record.element, CaptureOffset(buffer.file_offset(record.at)));
         Ok(())
     })?;
+    let end = (StreamOffset(statistics.bytes), CaptureOffset(buffer.bytes.len() as u64));
+    found.doubting.at_end(end.0, end.1).into_iter().for_each(|stretch| found.doubts.add(stretch));
     writeln!(out, "\n{head}{}{head:#}, {}", job.name(), job.config.protocol())?;
     writeln!(out, "  as options    {}", as_option(&job.description))?;
     findings(out, &job.findings)?;
@@ -243,8 +250,11 @@ impl Found {
         }
     }
 
-    fn element(&mut self, element: &Element) {
+    fn element(&mut self, element: &Element, at: CaptureOffset) {
         self.contexts.element(element);
+        if let Some(DoubtfulChange::Ends(stretch)) = self.doubting.element(element, || at) {
+            self.doubts.add(stretch);
+        }
         match element {
             Element::Event(Event { kind: EventKind::Cycles(cycles), .. }) => self.cycles += cycles,
             Element::Event(Event { kind: EventKind::TraceOn(reason), .. }) => {
@@ -278,6 +288,7 @@ impl Found {
         if self.passed_over > 0 {
             writeln!(out, "  passed over   {} to synchronise again", counted(self.passed_over, "byte"))?;
         }
+        self.print_doubts(out)?;
         for (reason, times) in &self.begins {
             writeln!(out, "  trace begins  {} ({reason})", counted(*times, "time"))?;
         }
@@ -287,6 +298,22 @@ impl Found {
         }
         if self.cycles > 0 {
             writeln!(out, "  cycles        {}", self.cycles)?;
+        }
+        Ok(())
+    }
+
+    /// The stretches of trace that are in doubt.
+    fn print_doubts(&self, out: &mut Output) -> Result<(), Failure> {
+        let Doubts { count, bytes, first } = &self.doubts;
+        if *count > 0 {
+            let stretches = counted(*count, "stretch").replace("stretchs", "stretches");
+            writeln!(out, "  in doubt      {stretches}, {}", counted(*bytes, "byte"))?;
+        }
+        for DoubtfulStretch { from, to, .. } in first {
+            writeln!(out, "    from {from} to {to}")?;
+        }
+        if let Some(more) = count.checked_sub(first.len() as u64).filter(|more| *more > 0) {
+            writeln!(out, "    and {more} more")?;
         }
         Ok(())
     }

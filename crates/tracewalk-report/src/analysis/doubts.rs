@@ -99,6 +99,12 @@ pub struct Doubts {
 const KEPT: usize = 5;
 
 impl Doubting {
+    /// In front of all elements.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { doubt: Doubt::new(), proven: CaptureOffset(0) }
+    }
+
     /// Looks at the next element. `at` finds out where in the capture the trace begins that proves it.
     pub fn element(
         &mut self,

@@ -2,7 +2,7 @@
 
 use tracewalk::flow::{Element, Passage, TakeElements};
 use tracewalk::source::PacketCounts;
-use tracewalk::span::{CaptureOffset, StreamOffset};
+use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
 use super::segment::Whereabouts;
 use crate::analysis::{ContextsPart, DoubtfulChange, Doubting, Doubts, Gaps, Statistics};
@@ -89,9 +89,10 @@ impl<P: Part> Gathered<P> {
 }
 
 impl Last {
-    /// Where a byte stands in the capture; for one that has not arrived, where the last element with bytes of its own does.
-    fn place(&mut self, at: StreamOffset, places: &mut Whereabouts) -> CaptureOffset {
-        places.locate(at).unwrap_or_else(|| {
+    /// Where an element's first byte stands in the capture; for one without bytes, where the last element with bytes does.
+    fn place(&mut self, span: Span, places: &mut Whereabouts) -> CaptureOffset {
+        let place = if span.end > span.start { places.locate(span.start) } else { None };
+        place.unwrap_or_else(|| {
             self.settle(places);
             self.capture
         })
@@ -120,7 +121,7 @@ impl<P: Part> TakeElements for Gathering<'_, P> {
         self.gathered.statistics.element(&element);
         let span = element.span();
         let Self { gathered, places, last } = self;
-        let mut at = || last.place(span.start, places);
+        let mut at = || last.place(span, places);
         if matches!(element, Element::Gap(_)) {
             gathered.gaps.element(&element, at());
         }
@@ -145,7 +146,7 @@ impl<P: Part> TakeElements for Gathering<'_, P> {
         // Packets that name a context are not plain, so that none is in a passage.
         self.gathered.contexts.instructions(totals.instructions.into());
         let Self { gathered, places, last } = self;
-        gathered.part.passage(&passage, |start| last.place(start, places));
+        gathered.part.passage(&passage, |start| last.place(Span::new(start, 1), places));
         if let Some(start) = passage.last_start() {
             self.last.stream = Some(start);
         }

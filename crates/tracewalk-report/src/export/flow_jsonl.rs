@@ -11,6 +11,7 @@ use tracewalk::span::CaptureOffset;
 use super::itm::write_itm;
 use super::json::{Line, Object};
 use super::{Export, FlowRecord, Join};
+use crate::analysis::{DoubtfulChange, Doubting};
 use crate::drive::{ItmRecord, Part};
 use crate::{Interrupts, Section};
 
@@ -37,6 +38,7 @@ struct Lines {
     line: Line,
     id: Option<TraceId>,
     interrupts: Arc<Interrupts>,
+    doubting: Doubting,
 }
 
 impl<W: Write> FlowJsonl<W> {
@@ -58,7 +60,12 @@ impl<W: Write> Export<FlowRecord> for FlowJsonl<W> {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         self.lines.id = section.id;
         self.lines.interrupts = Arc::new(section.code.interrupts.clone());
+        self.lines.doubting = Doubting::default();
         Ok(())
+    }
+
+    fn go_on(&mut self, doubting: Doubting) {
+        self.lines.doubting = doubting;
     }
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
@@ -79,6 +86,10 @@ impl<W: Write> Join for FlowJsonl<W> {
 }
 
 impl Part for FlowJsonlPart {
+    fn begin(&mut self, doubting: Doubting) {
+        self.lines.doubting = doubting;
+    }
+
     fn element(&mut self, element: &Element, at: impl FnOnce() -> CaptureOffset) {
         // Writing into memory cannot fail.
         let _ = self.lines.record(element, at(), &mut self.text);
@@ -87,6 +98,8 @@ impl Part for FlowJsonlPart {
 
 impl Lines {
     fn record(&mut self, element: &Element, at: CaptureOffset, out: &mut impl Write) -> io::Result<()> {
+        let was_in_doubt = self.doubting.is_open();
+        let change = self.doubting.element(element, || at);
         if let Element::Proof(_) = element {
             return Ok(());
         }
@@ -96,6 +109,12 @@ impl Lines {
             Element::Event(kind) => event(&mut object, kind.kind, &self.interrupts),
             Element::Gap(found) => gap(&mut object, found),
             Element::Proof(_) => {}
+        }
+        if let Some(DoubtfulChange::Begins(from)) = change {
+            object.number("in_doubt_from", from.0);
+        }
+        if was_in_doubt {
+            object.flag("in_doubt", true);
         }
         object.close();
         self.line.end(out)

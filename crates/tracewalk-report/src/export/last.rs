@@ -8,6 +8,7 @@ use tracewalk::ids::Location;
 use tracewalk::isa::classify;
 
 use super::{Export, FlowRecord};
+use crate::analysis::Doubting;
 use crate::drive::ItmRecord;
 use crate::{Code, CodeInContext, Section};
 
@@ -22,6 +23,8 @@ pub struct LastInstructions<E> {
     holding: u64,
     /// The last change of context that was dropped, where code depends on it.
     context: Option<FlowRecord>,
+    /// What is in doubt behind those that were dropped.
+    doubting: Doubting,
 }
 
 /// Something that is held back.
@@ -37,7 +40,15 @@ const MOST_RECORDS: usize = 1 << 20;
 impl<E: Export<FlowRecord>> LastInstructions<E> {
     /// Passes the last `instructions` instructions on to `inner`.
     pub const fn new(inner: E, instructions: u64) -> Self {
-        Self { inner, instructions, section: None, held: VecDeque::new(), holding: 0, context: None }
+        Self {
+            inner,
+            instructions,
+            section: None,
+            held: VecDeque::new(),
+            holding: 0,
+            context: None,
+            doubting: Doubting::new(),
+        }
     }
 
     /// Drops what is older than the last instructions, in whole records.
@@ -55,6 +66,9 @@ impl<E: Export<FlowRecord>> LastInstructions<E> {
                 Some(Held::Flow(record)) => Some(record),
                 Some(Held::Itm(_)) | None => None,
             };
+            if let Some(dropped) = &dropped {
+                self.doubting.element(&dropped.element, || dropped.at);
+            }
             let is_context = |record: &FlowRecord| {
                 matches!(record.element, Element::Event(Event { kind: EventKind::Context { .. }, .. }))
             };
@@ -86,6 +100,10 @@ impl<E: Export<FlowRecord>> Export<FlowRecord> for LastInstructions<E> {
         Ok(())
     }
 
+    fn left_out(&mut self, instructions: u64) {
+        self.inner.left_out(instructions);
+    }
+
     fn shows_itm(&self) -> bool {
         self.inner.shows_itm()
     }
@@ -97,6 +115,7 @@ impl<E: Export<FlowRecord>> Export<FlowRecord> for LastInstructions<E> {
     }
 
     fn end_section(&mut self) -> io::Result<()> {
+        self.inner.go_on(std::mem::take(&mut self.doubting));
         let mut code = self.section.take().map(|section| CodeInContext::new(section.code));
         if let (Some(code), Some(context)) = (&mut code, self.context.take()) {
             code.element(&context.element);

@@ -32,6 +32,7 @@ use tracewalk::source::PacketItem;
 use tracewalk::span::CaptureOffset;
 
 use crate::Section;
+use crate::analysis::Doubting;
 use crate::drive::{ItmRecord, Part};
 
 pub use callgrind::write_callgrind;
@@ -88,6 +89,9 @@ pub trait Export<Record> {
         Ok(())
     }
 
+    /// The source's records before the next one are not given. Behind them this is in doubt.
+    fn go_on(&mut self, _doubting: Doubting) {}
+
     /// So many of the source's instructions were left out because they are in doubt.
     fn left_out(&mut self, _instructions: u64) {}
 
@@ -116,6 +120,10 @@ impl<Record, E: Export<Record> + ?Sized> Export<Record> for Box<E> {
 
     fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
         (**self).itm(record)
+    }
+
+    fn go_on(&mut self, doubting: Doubting) {
+        (**self).go_on(doubting);
     }
 
     fn left_out(&mut self, instructions: u64) {

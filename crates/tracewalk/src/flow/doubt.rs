@@ -51,6 +51,12 @@ impl Doubt {
     /// bytes; where they are set up not to, what can be taken back has to be bounded.
     pub const REACH: u64 = 1 << 16;
 
+    /// In front of all elements.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { proven: StreamOffset(0), since: None }
+    }
+
     /// Looks at the next element.
     #[inline]
     pub const fn element(&mut self, element: &Element) -> Option<DoubtChange> {

@@ -111,12 +111,18 @@ impl<'a> Passage<'a> {
         })
     }
 
-    /// Where spans count from that lie in front of the passage: passages with the same [number](Self::id) have the same ones,
-    /// seen from here, and the others, seen from [where they begin](Self::at).
+    /// Where spans count from that lie in front of the passage.
+    #[inline]
+    fn before(&self) -> StreamOffset {
+        StreamOffset(self.origin.0 - self.waited())
+    }
+
+    /// How many bytes directly in front of [`Passage::at`] say nothing but what its first instruction waited for. In passages
+    /// with the same number what stands in front of these stands as far in front of them.
     #[inline]
     #[must_use]
-    pub fn before(&self) -> StreamOffset {
-        StreamOffset(self.origin.0 - self.waited.map_or(0, |waited| waited.bytes))
+    pub fn waited(&self) -> u64 {
+        self.waited.map_or(0, |waited| waited.bytes)
     }
 
     /// The same, their spans told from the origin on.

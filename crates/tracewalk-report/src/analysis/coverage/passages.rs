@@ -23,8 +23,8 @@ pub(super) struct PassageCounter {
 #[derive(Clone, Copy, Debug)]
 struct BlockOfPassage {
     once: Once,
-    /// Where the trace that proves it begins: from where the passage begins, or, where it is negative, from
-    /// [`Passage::before`].
+    /// Where the trace that proves it begins: from where the passage begins, or, where it is negative, from as far in front
+    /// of that as [`Passage::waited`] says.
     offset: i64,
 }
 
@@ -116,10 +116,10 @@ impl PassageCounter {
         self.blocks.extend(passage.elements().filter_map(|element| match element {
             Element::Block(block) => {
                 let start = block.span.start.0;
-                let is_in_front = start < passage.at().0;
-                let from = if is_in_front { passage.before() } else { passage.at() };
+                let at = passage.at().0;
+                let waited = if start < at { passage.waited() } else { 0 };
                 let once = Once { block: Packed::of(&block), instructions: block.instructions };
-                Some(BlockOfPassage { once, offset: start.wrapping_sub(from.0).cast_signed() })
+                Some(BlockOfPassage { once, offset: (start + waited).wrapping_sub(at).cast_signed() })
             }
             Element::Event(_) | Element::Gap(_) | Element::Proof(_) => None,
         }));
@@ -158,8 +158,8 @@ impl PassageCounter {
         let slot = slot.filter(|slot| slot.id == passage.id);
         let blocks = slot.map_or(&[][..], |slot| self.blocks_in(slot));
         blocks.iter().map(move |block| {
-            let from = if block.offset < 0 { passage.before } else { at };
-            (StreamOffset(from.0.wrapping_add_signed(block.offset)), block.once)
+            let waited = if block.offset < 0 { passage.waited } else { 0 };
+            (StreamOffset((at.0 - waited).wrapping_add_signed(block.offset)), block.once)
         })
     }
 

@@ -28,6 +28,8 @@ pub struct RecordedPart {
     counts: Counts,
     log: UndoLog,
     doubt: Doubt,
+    /// Whether execution is followed and not in doubt, so that there is nothing to a passage but its blocks.
+    is_followed: bool,
     /// How many instructions are in doubt.
     in_doubt: u64,
     /// From where on what was counted in the parts before is in doubt, if it was found in this one.
@@ -135,6 +137,7 @@ impl Recorder {
 impl drive::Part for RecordedPart {
     fn begin(&mut self, doubting: Doubting) {
         self.doubt = doubting.doubt();
+        self.note_state();
     }
 
     #[inline]
@@ -144,8 +147,7 @@ impl drive::Part for RecordedPart {
 
     #[inline]
     fn passage(&mut self, passage: &Passage<'_>, _: impl FnMut(StreamOffset) -> CaptureOffset) {
-        let is_followed = self.lost.is_none() && self.first_block.is_some() && !self.doubt.is_open();
-        let is_counted = is_followed && self.counts.count_passage(passage, &mut self.log);
+        let is_counted = self.is_followed && self.counts.count_passage(passage, &mut self.log);
         if !is_counted {
             passage.elements().for_each(|element| self.count_element(&element));
         }
@@ -202,6 +204,11 @@ impl RecordedPart {
             self.log.proven(proof.span.start);
             self.proven = Some(proof.span.start);
         }
+        self.note_state();
+    }
+
+    fn note_state(&mut self) {
+        self.is_followed = self.lost.is_none() && self.first_block.is_some() && !self.doubt.is_open();
     }
 
     /// Adds the part that follows this one.
@@ -247,6 +254,7 @@ impl RecordedPart {
         } else {
             lost.get_or_insert((gap.span.start, gap.reason));
         }
+        self.note_state();
     }
 
     /// Execution is known from a block on.
@@ -254,6 +262,7 @@ impl RecordedPart {
     fn found_at(&mut self, block: &Block) {
         self.first_block.get_or_insert(block.span.start);
         self.found(block.span.start);
+        self.note_state();
     }
 
     /// Execution is known again from `at` on.

@@ -23,14 +23,10 @@ pub(super) struct UndoLog {
     passages: Log<PassageOnce>,
 }
 
-/// Things that were counted once, in order.
+/// Things that were counted once, in order, each with where the trace begins that proves it. Where there is no room for more, the
+/// oldest are looked at.
 #[derive(Clone, Debug)]
-struct Log<T> {
-    /// Each with the trace that proves it, or where that begins.
-    counted: Vec<(StreamOffset, T)>,
-    /// At so many the oldest are looked at.
-    full: usize,
-}
+struct Log<T>(Vec<(StreamOffset, T)>);
 
 /// A block that was counted once, and its instructions.
 #[derive(Clone, Copy, Debug)]
@@ -43,8 +39,8 @@ pub(super) struct Once {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PassageOnce {
     pub(super) id: u64,
-    /// Where blocks in front of it are seen from.
-    pub(super) before: StreamOffset,
+    /// See [`Passage::waited`].
+    pub(super) waited: u64,
 }
 
 impl Counts {
@@ -60,7 +56,7 @@ impl Counts {
         let is_counted = self.passages.count(passage);
         if is_counted {
             self.instructions += u64::from(passage.totals().instructions);
-            let once = PassageOnce { id: passage.id().number(), before: passage.before() };
+            let once = PassageOnce { id: passage.id().number(), waited: passage.waited() };
             log.passages.push(passage.at(), once);
         }
         is_counted
@@ -68,10 +64,10 @@ impl Counts {
 
     /// Adds what was counted behind this, and may have to be taken back.
     pub(super) fn join(&mut self, next: Self, next_log: UndoLog, log: &mut UndoLog) {
-        for (at, once) in next_log.blocks.counted {
+        for (at, once) in next_log.blocks.0 {
             log.blocks.push(at, once);
         }
-        for (at, passage) in next_log.passages.counted {
+        for (at, passage) in next_log.passages.0 {
             for (at, once) in next.passages.blocks_of(passage, at) {
                 log.blocks.push(at, once);
             }
@@ -100,13 +96,13 @@ impl UndoLog {
     /// instructions these are.
     pub(super) fn doubt(&mut self, since: StreamOffset, counts: &mut Counts, doubtful: Doubtful) -> u64 {
         let mut instructions = 0;
-        for (_, once) in self.blocks.counted.drain(..).filter(|(at, _)| *at >= since) {
+        for (_, once) in self.blocks.0.drain(..).filter(|(at, _)| *at >= since) {
             instructions += u64::from(once.instructions);
             if doubtful == Doubtful::Drop {
                 counts.blocks.take_back(once.block);
             }
         }
-        for (at, passage) in self.passages.counted.drain(..) {
+        for (at, passage) in self.passages.0.drain(..) {
             let in_doubt = |(at, _): &(StreamOffset, Once)| *at >= since;
             let blocks = counts.passages.blocks_of(passage, at);
             let told = blocks.filter(in_doubt).map(|(_, once)| u64::from(once.instructions)).sum::<u64>();
@@ -128,33 +124,35 @@ impl UndoLog {
 impl<T> Log<T> {
     #[inline(always)]
     fn push(&mut self, at: StreamOffset, what: T) {
-        if self.counted.len() >= self.full {
-            self.forget_old(at);
+        if self.0.len() < self.0.capacity() {
+            self.0.push((at, what));
+        } else {
+            self.push_into_full(at, what);
         }
-        self.counted.push((at, what));
     }
 
-    /// Forgets what doubt does not reach any more.
+    /// Forgets what doubt does not reach any more, to have room.
     #[cold]
     #[inline(never)]
-    fn forget_old(&mut self, now: StreamOffset) {
+    fn push_into_full(&mut self, at: StreamOffset, what: T) {
         // A passage says where it begins, and has a few bytes.
         const PASSAGE: u64 = 64;
-        const ENOUGH: usize = 1 << 12;
-        self.forget_before(StreamOffset(now.0.saturating_sub(Doubt::REACH + PASSAGE)));
-        self.full = (self.counted.len() * 2).max(ENOUGH);
+        const ENOUGH: usize = 1 << 10;
+        self.forget_before(StreamOffset(at.0.saturating_sub(Doubt::REACH + PASSAGE)));
+        self.0.reserve(self.0.len().max(ENOUGH));
+        self.0.push((at, what));
     }
 
     fn forget_before(&mut self, at: StreamOffset) {
-        match self.counted.last() {
-            Some((last, _)) if *last >= at => self.counted.retain(|(counted, _)| *counted >= at),
-            _ => self.counted.clear(),
+        match self.0.last() {
+            Some((last, _)) if *last >= at => self.0.retain(|(counted, _)| *counted >= at),
+            _ => self.0.clear(),
         }
     }
 }
 
 impl<T> Default for Log<T> {
     fn default() -> Self {
-        Self { counted: Vec::new(), full: 0 }
+        Self(Vec::new())
     }
 }

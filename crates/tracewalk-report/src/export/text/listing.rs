@@ -10,6 +10,7 @@ use super::code::{Place, Row, Rows, blanks, margin};
 use super::{gap_text, indent, marked_event, quiet_event, rule};
 use crate::analysis::call_stack::{Arrival, CallStack, Unobserved};
 use crate::analysis::clock::{CycleMeter, Spent};
+use crate::analysis::{DoubtfulChange, Doubting};
 use crate::drive::ItmRecord;
 use crate::export::{Export, FlowRecord};
 use crate::section::{Code, CodeInContext};
@@ -37,6 +38,7 @@ pub struct Listing<W> {
     first_section: bool,
     /// What an ITM told last, and how often in succession.
     itm: Option<(String, u64)>,
+    doubting: Doubting,
 }
 
 /// What a listing shows.
@@ -69,6 +71,7 @@ impl<W: Write> Listing<W> {
             meter: CycleMeter::default(),
             first_section: true,
             itm: None,
+            doubting: Doubting::default(),
         }
     }
 
@@ -177,6 +180,19 @@ impl<W: Write> Listing<W> {
         }
     }
 
+    /// Says that doubt begins or ends.
+    fn doubt(&mut self, change: DoubtfulChange) -> io::Result<()> {
+        self.end_run()?;
+        let text = match change {
+            DoubtfulChange::Begins(from) => {
+                format!("in doubt: what was told of the trace from {from} on, and what comes")
+            }
+            DoubtfulChange::Ends(_) => "no longer in doubt".to_owned(),
+        };
+        let style = self.options.palette.problem;
+        writeln!(self.out, "{style}{}{style:#}", rule(&text))
+    }
+
     /// Prints what an ITM told last, once for all times.
     fn end_itm(&mut self) -> io::Result<()> {
         match self.itm.take() {
@@ -280,7 +296,12 @@ impl<W: Write> Export<FlowRecord> for Listing<W> {
         self.rows = Rows::default();
         self.calls = CallStack::new(Rc::clone(&section.code));
         self.meter = CycleMeter::default();
+        self.doubting = Doubting::default();
         Ok(())
+    }
+
+    fn go_on(&mut self, doubting: Doubting) {
+        self.doubting = doubting;
     }
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
@@ -291,10 +312,14 @@ impl<W: Write> Export<FlowRecord> for Listing<W> {
         let spent = self.meter.element(&record.element);
         let cycles = self.spend(spent)?;
         match &record.element {
-            Element::Block(block) => self.block(block, arrival.unwrap_or(Arrival::Unknown), cycles),
-            Element::Event(event) => self.event(&event.kind),
-            Element::Gap(gap) => self.gap(gap),
-            Element::Proof(_) => Ok(()),
+            Element::Block(block) => self.block(block, arrival.unwrap_or(Arrival::Unknown), cycles)?,
+            Element::Event(event) => self.event(&event.kind)?,
+            Element::Gap(gap) => self.gap(gap)?,
+            Element::Proof(_) => {}
+        }
+        match self.doubting.element(&record.element, || record.at) {
+            Some(change) => self.doubt(change),
+            None => Ok(()),
         }
     }
 
