@@ -245,6 +245,16 @@ fn every_report_says_how_much_was_left_out() {
     for command in ["profile", "interrupts", "calls", "timeline"] {
         assert_eq!(told(&damaged.run(&[command]).stderr, "left out"), left_out, "{command}");
     }
+    for command in ["profile", "interrupts"] {
+        let saved = damaged.file(command);
+        assert_eq!(told(&damaged.run(&[command]).stdout, "left out"), left_out, "{command}");
+        damaged.run(&[command, "--save", &saved]);
+        let twice = run([command, &saved, &saved, "--image", &damaged.image]);
+        assert_eq!(told(&twice.stdout, "left out"), 2 * left_out, "{command}: {}", twice.stderr);
+    }
+    let interrupts = damaged.run(&["interrupts", "--format", "json"]);
+    let interrupts: serde_json::Value = serde_json::from_str(&interrupts.stdout).unwrap();
+    assert_eq!(interrupts["sources"][0]["in_doubt"]["left_out"], left_out);
     // With them it is as many instructions as there are.
     let kept = damaged.run(&["coverage", "--format", "json", "--doubtful", "keep"]);
     assert_eq!(told(&kept.stderr, "counted"), left_out);

@@ -93,11 +93,13 @@ pub(super) fn gather<'a>(
     for capture in gathered.captures() {
         let mut work = Work::open_live(&capture, messages)?;
         let statistics = follow::all_sources(&mut work, follow, messages, |work, job, code| {
-            let mut recording = Recording { window, running: None };
+            let mut recording = Recording { window, running: None, left_out: 0 };
             let following = Following::new(work, job, follow.trust(), messages);
             let statistics = follow::source(following, code, &mut recording)?;
             if let Some((code, profiler)) = recording.running {
-                let sources = BTreeMap::from([(source_id(work, job), profiler.finish())]);
+                let mut profile = profiler.finish();
+                profile.in_doubt.left_out = recording.left_out;
+                let sources = BTreeMap::from([(source_id(work, job), profile)]);
                 let found = ProgramProfiles { sources, ..ProgramProfiles::default() };
                 gathered.add(Followed::of(work, job, &code)?, found);
             }
@@ -135,6 +137,7 @@ pub(super) fn sources(
 struct Recording {
     window: Window,
     running: Option<(Rc<Code>, Profiler)>,
+    left_out: u64,
 }
 
 impl Export<FlowRecord> for Recording {
@@ -149,6 +152,10 @@ impl Export<FlowRecord> for Recording {
             profiler.element(&record.element, record.at);
         }
         Ok(())
+    }
+
+    fn left_out(&mut self, instructions: u64) {
+        self.left_out += instructions;
     }
 }
 

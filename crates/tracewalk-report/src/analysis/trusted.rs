@@ -3,14 +3,16 @@
 use std::collections::VecDeque;
 use std::io;
 
-use tracewalk::flow::{Doubt, DoubtChange, Element, Event, EventKind};
+use tracewalk::flow::{Doubt, DoubtChange, Element, Event, EventKind, Gap, GapReason};
+use tracewalk::span::Span;
 
 use crate::export::FlowRecord;
 
 /// Hands on records of which nothing can put in doubt any more that they are right, in order.
 ///
 /// A record waits until the position is proven behind it, or for [`Doubt::REACH`] bytes of trace, so that memory is bounded.
-/// Gaps are handed on in any case, and so is that tracing began, and the context that execution has come to.
+/// Gaps in the trace are handed on in any case, and so is that tracing began, and the context that execution has come to. A
+/// contradiction that casts doubt becomes two gaps: what is left out is lost, up to where the trace contradicts it.
 #[derive(Debug, Default)]
 pub struct Trusted {
     doubt: Doubt,
@@ -31,13 +33,17 @@ impl Trusted {
         let start = record.element.span().start.0;
         match self.doubt.element(&record.element) {
             Some(DoubtChange::Begins { since }) => {
-                for waiting in std::mem::take(&mut self.waiting) {
-                    if waiting.element.span().start < since {
-                        take(waiting)?;
-                    } else {
-                        self.in_doubt(waiting, take)?;
-                    }
+                let (certain, doubtful) = std::mem::take(&mut self.waiting)
+                    .into_iter()
+                    .partition::<Vec<_>, _>(|waiting| waiting.element.span().start < since);
+                certain.into_iter().try_for_each(&mut *take)?;
+                let at = doubtful.first().map_or(record.at, |first| first.at);
+                let lost = Gap { reason: GapReason::TraceLost, span: Span::new(since, 0), doubt: false };
+                // Nobody should take a contradiction for something at which the trace goes on at once.
+                if let Element::Gap(Gap { reason: GapReason::Contradiction(_), .. }) = record.element {
+                    take(FlowRecord { element: Element::Gap(lost), at })?;
                 }
+                doubtful.into_iter().try_for_each(|waiting| self.in_doubt(waiting, take))?;
                 take(record)
             }
             Some(DoubtChange::Ends) => {
@@ -78,6 +84,8 @@ impl Trusted {
         take: &mut impl FnMut(FlowRecord) -> io::Result<()>,
     ) -> io::Result<()> {
         match record.element {
+            // That execution came there.
+            Element::Gap(Gap { reason: GapReason::NoCode(_) | GapReason::Undecodable(..), .. }) => Ok(()),
             Element::Gap(_) | Element::Proof(_) => take(record),
             Element::Event(Event { kind: EventKind::Context { .. }, .. }) => {
                 self.context = Some(record);
@@ -165,6 +173,17 @@ mod tests {
         let behind = [proof(20), run(21)];
         // Of each block two instructions, and four blocks.
         assert_eq!(handed_on(&[&elements[..], &behind].concat()), (vec![1, 12, 15, 17, 18, 13, 21], 8));
+    }
+
+    #[test]
+    fn a_contradiction_does_not_stand_where_the_trace_goes_on_at_once() {
+        let at = tracewalk::ids::Location::new(tracewalk::ids::Address(0x100), tracewalk::ids::Isa::T32);
+        let contradiction = GapReason::Contradiction(tracewalk::flow::Contradiction::NoBranchInReach(at));
+        let contradiction = Element::Gap(Gap { reason: contradiction, span: span(15), doubt: true });
+        let no_code = Element::Gap(Gap { reason: GapReason::NoCode(at), span: span(12), doubt: false });
+        // Trace is lost from 10 on, and nobody knows whether execution came where there is no code.
+        let elements = [run(2), proof(10), no_code, run(13), contradiction, run(16), proof(20), run(21)];
+        assert_eq!(handed_on(&elements), (vec![2, 10, 15, 21], 4));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use tracewalk::ids::Address;
 
+use super::json::InDoubtJson;
 use crate::analysis::coverage::{
     Copy, Counted, Difference, FileDifference, Line, LineCopy, Losses, Lost, Report, ReportedProgram,
     SourceSummary, Tally, Totals,
@@ -82,12 +83,6 @@ struct LossesJson {
     undecodable: LostJson,
     in_doubt: InDoubtJson,
     no_image: Vec<RegionJson>,
-}
-
-#[derive(Serialize)]
-struct InDoubtJson {
-    left_out: u64,
-    counted: u64,
 }
 
 #[derive(Serialize)]
@@ -284,7 +279,7 @@ impl From<&Losses> for LossesJson {
             address_unknown: lost(losses.address_unknown),
             contradictions: lost(losses.contradictions),
             undecodable: lost(losses.undecodable),
-            in_doubt: InDoubtJson { left_out: losses.in_doubt.left_out, counted: losses.in_doubt.counted },
+            in_doubt: losses.in_doubt.into(),
             no_image: regions
                 .into_iter()
                 .map(|(start, end, times)| RegionJson { start: address(start), end: hex(end), times })

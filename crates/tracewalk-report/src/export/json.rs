@@ -5,8 +5,24 @@
 
 use std::io::{self, Write};
 
+use serde::Serialize;
 use tracewalk::ids::{Address, TraceId};
 use tracewalk::span::CaptureOffset;
+
+use crate::analysis::InDoubt;
+
+/// Instructions in doubt, in a document.
+#[derive(Debug, Serialize)]
+pub(super) struct InDoubtJson {
+    left_out: u64,
+    counted: u64,
+}
+
+impl From<InDoubt> for InDoubtJson {
+    fn from(InDoubt { left_out, counted }: InDoubt) -> Self {
+        Self { left_out, counted }
+    }
+}
 
 /// Builds lines, one object at a time.
 #[derive(Clone, Debug, Default)]

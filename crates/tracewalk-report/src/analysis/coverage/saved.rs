@@ -4,7 +4,7 @@
 //! S 0x10 etmv3 every 5920 12345 1 0 run  a source: ID, protocol, conditions (every, branches), bytes, instructions, how
 //!                                        often tracing began, how often of these after an overflow, the capture's name
 //! L trace_lost 2 17                      of the source above: stretches that are lost, and their bytes
-//! D 12 0                                 of the source above: instructions in doubt that were left out, that were counted
+//! Q 12 0                                 of the source above: instructions in doubt that were left out, that were counted
 //! N 20000000 3                           of the source above: a page of 4 KiB that no image holds, and how often it ran
 //! B 8000306 8000316 t32 t 15             a block: start, end, isa, outcome (p passed, f failed, t taken, n not taken), count
 //! W 8000306 8000316 t32 t 15             the same, of a source that tells of the conditions of branches alone
@@ -17,11 +17,12 @@ use std::io::{self, Write};
 use super::blocks::{BlockKey, Conditions, Outcome};
 use super::collected::{ProgramCoverage, SourceSummary};
 use super::recorder::{Losses, Lost};
-use crate::analysis::InDoubt;
-use crate::analysis::saved::{Fields, Format, ReadItems, Save, SavedErrorKind, address, isa_word, one_line};
+use crate::analysis::saved::{
+    Fields, Format, ReadItems, Save, SavedErrorKind, address, isa_word, one_line, save_in_doubt,
+};
 
 impl Save for ProgramCoverage {
-    const FORMAT: Format = Format { name: "coverage", version: "1", items: "S, L, D, N, B or W" };
+    const FORMAT: Format = Format { name: "coverage", version: "1", items: "S, L, Q, N, B or W" };
 
     type Reader = Reader;
 
@@ -96,10 +97,7 @@ fn save_source(source: &SourceSummary, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "L {name} {stretches} {bytes}")?;
         }
     }
-    let InDoubt { left_out, counted } = losses.in_doubt;
-    if losses.in_doubt != InDoubt::default() {
-        writeln!(out, "D {left_out} {counted}")?;
-    }
+    save_in_doubt(losses.in_doubt, out)?;
     for (page, count) in &losses.no_image {
         writeln!(out, "N {page:x} {count}")?;
     }
@@ -131,10 +129,7 @@ impl ReadItems for Reader {
                 let unknown = || SavedErrorKind::Field { field: "reason", found: name.to_owned() };
                 *self.losses()?.named_mut(name).ok_or_else(unknown)? = lost;
             }
-            "D" => {
-                let (left_out, counted) = (fields.decimal("left_out")?, fields.decimal("counted")?);
-                self.losses()?.in_doubt = InDoubt { left_out, counted };
-            }
+            "Q" => self.losses()?.in_doubt.add(fields.in_doubt()?),
             "N" => {
                 let (page, count) = (fields.address("page")?, fields.decimal("count")?);
                 self.losses()?.no_image.insert(page, count);
@@ -203,7 +198,7 @@ P build 0abc ff
 I a name with spaces.elf
 S 0x10 etmv3 every 5920 12345 2 1 a capture
 L trace_lost 2 17
-D 12 0
+Q 12 0
 N 20000000 3
 S - mtb branches 1024 300 1 0 mtb.bin
 B 100 104 t32 t 15
@@ -255,7 +250,7 @@ P code 0101010101010101010101010101010101010101010101010101010101010101
                 "line 2: the line that it belongs to does not stand before it",
             ),
             (&with("N 0 1"), "line 3: the line that it belongs to does not stand before it"),
-            (&with("Q 1"), "line 3: found an item \"Q\", expected P, I, S, L, D, N, B or W"),
+            (&with("Z 1"), "line 3: found an item \"Z\", expected P, I, S, L, Q, N, B or W"),
             (&with("B 2 2 t32 p 1"), "line 3: found \"2\" where the end should be"),
             (&with("B 2 4 t33 p 1"), "line 3: found \"t33\" where the isa should be"),
             (&with("B 2 4 t32 p"), "line 3: found no count"),

@@ -16,6 +16,7 @@ use tracewalk::directive::BeginReason;
 use tracewalk::flow::GapReason;
 use tracewalk::ids::Exception;
 
+use super::InDoubt;
 use super::call_stack::{FunctionId, Task, is_synchronous};
 use super::clock::Unit;
 use super::timeline::{Change, Finish, Item, Span, SpanId, Start, Track, Unknown, What};
@@ -30,6 +31,8 @@ pub struct Activities {
     pub exceptions: BTreeMap<Option<Exception>, Activity>,
     /// By function.
     pub functions: BTreeMap<FunctionId, Activity>,
+    /// Instructions in doubt.
+    pub in_doubt: InDoubt,
 }
 
 /// How often something happened, and how long it took.
@@ -119,6 +122,7 @@ impl Activities {
         for (function, activity) in &other.functions {
             self.functions.entry(*function).or_default().merge(activity);
         }
+        self.in_doubt.add(other.in_doubt);
     }
 
     fn of(&mut self, key: Key) -> &mut Activity {

@@ -5,6 +5,7 @@
 //!                              found by (instructions, cycles), and whether functions were measured too (exceptions,
 //!                              functions); in front of the program's sources
 //! S 0x10 etmv3 1               a source: trace ID, protocol, which of these; what follows is of it
+//! Q 12 0                       instructions in doubt that were left out, and that were counted
 //! X 65 2 0 1 m 15              an exception: how often it was taken, how often chained to another one, how often in another
 //!                              one's handler, how often in no duration; profile and number
 //! F 3 0 0 0 named 8000306 -    the same of a function
@@ -21,7 +22,8 @@ use super::{Activities, Activity, Key, Lengths, Measured, ProgramActivities};
 use crate::analysis::clock::Unit;
 use crate::analysis::programs::SourceId;
 use crate::analysis::saved::{
-    Fields, Format, ReadItems, Save, SavedErrorKind, exception_words, function_words, source_words,
+    Fields, Format, ReadItems, Save, SavedErrorKind, exception_words, function_words, save_in_doubt,
+    source_words,
 };
 
 /// What is known of an activity's lengths, as they are called in a file.
@@ -36,7 +38,7 @@ type LengthsOf = (&'static str, fn(&mut Activity) -> &mut Lengths);
 const UNITS: [Unit; 3] = [Unit::Instructions, Unit::Cycles, Unit::Time];
 
 impl Save for ProgramActivities {
-    const FORMAT: Format = Format { name: "interrupts", version: "1", items: "A, S, X, F, L, V or R" };
+    const FORMAT: Format = Format { name: "interrupts", version: "1", items: "A, S, Q, X, F, L, V or R" };
 
     type Reader = Reader;
 
@@ -47,6 +49,7 @@ impl Save for ProgramActivities {
         }
         for (source, activities) in &self.sources {
             writeln!(out, "S {}", source_words(*source))?;
+            save_in_doubt(activities.in_doubt, out)?;
             for (exception, activity) in &activities.exceptions {
                 save_activity('X', activity, &exception_words(*exception), out)?;
             }
@@ -105,6 +108,10 @@ impl ReadItems for Reader {
                 let source = fields.source_id()?;
                 self.found.sources.entry(source).or_default();
                 self.source = Some(source);
+            }
+            "Q" => {
+                let source = self.source.ok_or(SavedErrorKind::Misplaced)?;
+                self.found.sources.entry(source).or_default().in_doubt.add(fields.in_doubt()?);
             }
             "X" | "F" => {
                 self.end_activity();
@@ -188,6 +195,7 @@ P build 0abc
 I fw.elf
 A ticks cycles functions
 S 0x10 etmv3 1
+Q 12 1
 X 3 0 0 1 -
 X 65 2 1 0 m 15
 L with_preemption
@@ -278,7 +286,7 @@ S - mtb 2
             ),
             ("X 1 0 0", "line 5: found no number of those in no duration"),
             ("A years cycles exceptions", "line 5: found \"years\" where the unit should be"),
-            ("T 1", "line 5: found an item \"T\", expected P, I, A, S, X, F, L, V or R"),
+            ("T 1", "line 5: found an item \"T\", expected P, I, A, S, Q, X, F, L, V or R"),
         ];
         for (lines, message) in cases {
             let error = read(lines).unwrap_err();

@@ -22,6 +22,7 @@ use std::ops::AddAssign;
 use tracewalk::ids::{Address, Exception, Isa};
 use tracewalk::program::Scope;
 
+use super::InDoubt;
 use super::call_stack::{Evidence, FunctionId, Piece, Task};
 use super::clock::{Cost, Unit};
 
@@ -47,6 +48,8 @@ pub struct Profile {
     pub switches: BTreeMap<Evidence, u64>,
     /// Calls that were counted to their callers, because there were too many chains of calls to tell apart.
     pub folded_calls: u64,
+    /// Instructions in doubt.
+    pub in_doubt: InDoubt,
 }
 
 /// What a trace has to measure cost by.
@@ -176,6 +179,7 @@ impl Profile {
             *sum = sum.saturating_add(*times);
         }
         self.measures += other.measures;
+        self.in_doubt.add(other.in_doubt);
     }
 
     /// The same with its chains of calls in an order that does not depend on when each was first seen.
@@ -187,6 +191,7 @@ impl Profile {
             measures: self.measures,
             switches: self.switches.clone(),
             folded_calls: self.folded_calls,
+            in_doubt: self.in_doubt,
             ..Self::default()
         };
         let mut inside: Vec<Vec<NodeId>> = vec![Vec::new(); self.nodes.len()];

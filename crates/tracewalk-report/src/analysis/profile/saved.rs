@@ -4,6 +4,7 @@
 //! S 0x10 etmv3 1               a source: trace ID, protocol, which of these; what follows is of it
 //! M 120 0 3 0 3400             cycle counts, instructions of captures without any, timestamps, instructions of captures
 //!                              without time, instructions whose time is known
+//! Q 12 0                       instructions in doubt that were left out, and that were counted
 //! U 0 12 0                     instructions, cycles and ticks of code that could not be followed
 //! O 0 3 0                      the same while nothing was traced
 //! W pendsv 21                  tasks switched: what showed it, how often
@@ -31,7 +32,7 @@ use crate::analysis::clock::Cost;
 use crate::analysis::programs::SourceId;
 use crate::analysis::saved::{
     Fields, Format, ReadItems, Save, SavedErrorKind, address, exception_words, function_words, isa_word,
-    or_dash, scope_word, source_words,
+    or_dash, save_in_doubt, scope_word, source_words,
 };
 
 /// All pieces of code in a file have at most so many instructions: looking each of them up takes time.
@@ -40,7 +41,8 @@ const MOST_INSTRUCTIONS: u64 = 1 << 28;
 const MOST_COST: u64 = 1 << 56;
 
 impl Save for ProgramProfiles {
-    const FORMAT: Format = Format { name: "profile", version: "1", items: "S, M, U, O, W, D, T, X, F or C" };
+    const FORMAT: Format =
+        Format { name: "profile", version: "1", items: "S, M, Q, U, O, W, D, T, X, F or C" };
 
     type Reader = Reader;
 
@@ -59,6 +61,7 @@ impl Profile {
         let Measures { cycle_counts, without_cycles, timestamps, without_time, timed_instructions } =
             self.measures;
         writeln!(out, "M {cycle_counts} {without_cycles} {timestamps} {without_time} {timed_instructions}")?;
+        save_in_doubt(self.in_doubt, out)?;
         for (item, cost) in [('U', self.unfollowed), ('O', self.untraced)] {
             if !cost.is_zero() {
                 writeln!(out, "{item} {}", cost_words(cost))?;
@@ -140,6 +143,7 @@ impl ReadItems for Reader {
         let profile = &mut source.profile;
         match item {
             "M" => profile.measures += measures(&mut fields)?,
+            "Q" => profile.in_doubt.add(fields.in_doubt()?),
             "U" => profile.unfollowed += cost(&mut fields, sum)?,
             "O" => profile.untraced += cost(&mut fields, sum)?,
             "W" => {
@@ -273,6 +277,7 @@ P build 0abc
 I fw.elf
 S 0x10 etmv3 1
 M 3 0 2 0 40
+Q 12 1
 U 0 12 1
 O 0 3 0
 W context 2
@@ -337,7 +342,7 @@ P code 0101010101010101010101010101010101010101010101010101010101010101
             ("T 0 number 1\nC 0 20000004 t32 268435457 1 1 1", "where the number of instructions should be"),
             ("U 1 72057594037927937 1", "found \"72057594037927937\" where the cycles should be"),
             (&much, "where the count should be"),
-            ("B 1", "found an item \"B\", expected P, I, S, M, U, O, W, D, T, X, F or C"),
+            ("B 1", "found an item \"B\", expected P, I, S, M, Q, U, O, W, D, T, X, F or C"),
         ];
         for (line, message) in cases {
             let error = Profiles::read(&with(line)).unwrap_err().to_string();

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io::{self, Write};
 
 use tracewalk::ids::{Address, ContextId, Exception, Isa, TraceId, Vmid};
 use tracewalk::program::Scope;
 
 use super::SavedErrorKind;
+use crate::analysis::InDoubt;
 use crate::analysis::call_stack::FunctionId;
 use crate::analysis::programs::{ProgramId, SourceId};
 
@@ -58,6 +60,13 @@ impl<'a> Fields<'a> {
 
     pub(crate) fn decimal(&mut self, field: &'static str) -> Result<u64, SavedErrorKind> {
         self.parsed(field, |word| word.parse().ok())
+    }
+
+    pub(crate) fn in_doubt(&mut self) -> Result<InDoubt, SavedErrorKind> {
+        Ok(InDoubt {
+            left_out: self.decimal("instructions left out")?,
+            counted: self.decimal("instructions counted")?,
+        })
     }
 
     pub(crate) fn address(&mut self, field: &'static str) -> Result<Address, SavedErrorKind> {
@@ -154,6 +163,12 @@ fn from_hex(word: &str) -> Option<Vec<u8>> {
 /// A name without what would end its line.
 pub(crate) fn one_line(name: &str) -> String {
     name.replace(char::is_control, "?")
+}
+
+/// Writes the line of a source's instructions in doubt, if there are any.
+pub(crate) fn save_in_doubt(in_doubt: InDoubt, out: &mut dyn Write) -> io::Result<()> {
+    let InDoubt { left_out, counted } = in_doubt;
+    if in_doubt == InDoubt::default() { Ok(()) } else { writeln!(out, "Q {left_out} {counted}") }
 }
 
 pub(crate) const fn isa_word(isa: Isa) -> &'static str {

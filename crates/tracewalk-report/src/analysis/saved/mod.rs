@@ -19,7 +19,8 @@ use super::programs::{Merge, ProgramId, Programs};
 
 pub use fields::Fields;
 pub(super) use fields::{
-    address, exception_words, function_words, isa_word, one_line, or_dash, scope_word, source_words,
+    address, exception_words, function_words, isa_word, one_line, or_dash, save_in_doubt, scope_word,
+    source_words,
 };
 
 /// How what is saved is called in its first line, and what its lines begin with.

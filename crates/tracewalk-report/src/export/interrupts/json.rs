@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use tracewalk::ids::{Exception, TraceId};
 
+use super::super::json::InDoubtJson;
 use super::{InterruptReport, Row, rows};
 use crate::analysis::call_stack::FunctionId;
 use crate::analysis::interrupts::{Activity, Lengths};
@@ -17,6 +18,7 @@ pub fn write_interrupts_json(out: &mut dyn Write, report: &InterruptReport) -> i
     let sources = report.sources.iter().map(|(section, activities)| SourceJson {
         id: section.id.map(TraceId::get),
         protocol: section.protocol,
+        in_doubt: activities.in_doubt.into(),
         exceptions: rows(&section.code, activities)
             .filter(|row| row.function.is_none())
             .map(|row| ExceptionJson {
@@ -72,6 +74,7 @@ struct AxisJson {
 struct SourceJson {
     id: Option<u8>,
     protocol: &'static str,
+    in_doubt: InDoubtJson,
     exceptions: Vec<ExceptionJson>,
     functions: Vec<FunctionJson>,
 }

@@ -7,10 +7,10 @@ mod text;
 use std::io;
 use std::rc::Rc;
 
-use crate::analysis::Window;
 use crate::analysis::call_stack::FunctionId;
 use crate::analysis::interrupts::{Activities, Activity, ActivityRecorder};
 use crate::analysis::timeline::{Scale, Timeline};
+use crate::analysis::{InDoubt, Window};
 use crate::{Code, Section};
 use tracewalk::ids::Exception;
 
@@ -36,13 +36,20 @@ pub struct InterruptRecording {
     window: Window,
     functions: bool,
     running: Option<(Section, Timeline, ActivityRecorder)>,
+    left_out: u64,
 }
 
 impl InterruptRecording {
     /// On this axis, in this part of the trace, with or without functions.
     #[must_use]
     pub fn new(scale: Scale, window: Window, functions: bool) -> Self {
-        Self { report: InterruptReport { scale, sources: Vec::new() }, window, functions, running: None }
+        Self {
+            report: InterruptReport { scale, sources: Vec::new() },
+            window,
+            functions,
+            running: None,
+            left_out: 0,
+        }
     }
 
     /// What was found.
@@ -68,10 +75,15 @@ impl Export<FlowRecord> for InterruptRecording {
         Ok(())
     }
 
+    fn left_out(&mut self, instructions: u64) {
+        self.left_out += instructions;
+    }
+
     fn end_section(&mut self) -> io::Result<()> {
         if let Some((section, mut timeline, mut recorder)) = self.running.take() {
             timeline.finish(&mut |item| recorder.item(&item));
-            self.report.sources.push((section, recorder.finish()));
+            let in_doubt = InDoubt { left_out: std::mem::take(&mut self.left_out), counted: 0 };
+            self.report.sources.push((section, Activities { in_doubt, ..recorder.finish() }));
         }
         Ok(())
     }

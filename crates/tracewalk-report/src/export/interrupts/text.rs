@@ -128,6 +128,9 @@ fn write_notes(out: &mut dyn Write, activities: &Activities, palette: &Palette) 
             "calls of functions in no duration, for the same reason",
         ),
     ];
+    if let Some(in_doubt) = activities.in_doubt.sentence() {
+        writeln!(out, "\n{quiet}{in_doubt}{quiet:#}")?;
+    }
     for (index, (count, what)) in notes.into_iter().filter(|(count, _)| *count > 0).enumerate() {
         if index == 0 {
             writeln!(out)?;

@@ -157,7 +157,7 @@ impl Table<'_> {
     /// What the numbers leave out.
     fn notes(&mut self, profile: &Profile) -> io::Result<()> {
         let quiet = self.options.palette.quiet;
-        let mut notes = Vec::new();
+        let mut notes = Vec::from_iter(profile.in_doubt.sentence());
         let others = [
             (&profile.unfollowed, "of code that could not be followed"),
             (&profile.untraced, "while nothing was traced"),
