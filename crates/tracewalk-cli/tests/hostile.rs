@@ -122,6 +122,28 @@ fn links_out_of_a_snapshot_and_links_to_themselves_are_refused() {
     place.refused("loop/loop/loop", &["neither snapshot.ini nor capture.toml"]);
 }
 
+/// Whoever opens a pipe that nobody writes to waits without end.
+#[cfg(unix)]
+#[test]
+fn pipes_in_a_snapshot_are_refused() {
+    let pipe = |place: &Place, name: &str| {
+        let path = place.capture().join(name);
+        fs::remove_file(&path).unwrap_or(());
+        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    };
+    let told = ["is of a pipe or a device, expected a file; save its bytes in a file"];
+    for name in ["snapshot.ini", "trace.ini", "cpu.ini", "trace.bin"] {
+        let place = snapshot("", "");
+        pipe(&place, name);
+        place.refused("", &told);
+    }
+    let place = Place::new();
+    pipe(&place, "trace.bin");
+    place.write("capture.toml", "[capture]\nfile = \"trace.bin\"\n").refused("", &told);
+    pipe(&place, "capture.toml");
+    place.refused("", &told);
+}
+
 #[test]
 fn ini_files_that_are_none_are_refused_with_their_line() {
     for (text, told) in [
@@ -150,8 +172,12 @@ fn toml_files_that_are_none_are_refused_with_their_line() {
             "[capture]\nfile = \"trace.bin\"\n[[source]]\nid = 99999999999999999999\nprotocol = \"etmv3\"\n",
             "capture.toml:4",
         ),
+        (
+            "[capture]\nfile = \"trace.bin\"\n[[source]]\nid = 2\nprotocol = \"pft\"\n[[source]]\nid = 2\nprotocol = \"itm\"\n",
+            "capture.toml:7: `id = 0x02` is said twice",
+        ),
         ("\u{feff}\u{0}", ""),
-        ("", ""),
+        ("", "does not say `[capture]`; add [capture] to the file"),
     ] {
         let place = Place::new();
         place.write("capture.toml", text).write("trace.bin", [0_u8; 64]);

@@ -17,6 +17,8 @@ pub enum PathProblem {
     Parent,
     /// The name is, or passes, a symbolic link that leaves the description's directory.
     Link,
+    /// It is a pipe or a device, which whoever opens it might wait for without end.
+    Special,
 }
 
 impl fmt::Display for PathProblem {
@@ -26,6 +28,7 @@ impl fmt::Display for PathProblem {
             Self::Absolute => "is absolute, expected a file in the directory of its description",
             Self::Parent => "leaves the directory of its description by `..`",
             Self::Link => "leaves the directory of its description by a symbolic link",
+            Self::Special => "is of a pipe or a device, expected a file",
         })
     }
 }
@@ -61,6 +64,7 @@ impl Confinement {
         let path = self.directory.join(name);
         match (self.directory.canonicalize(), path.canonicalize()) {
             (Ok(directory), Ok(path)) if !path.starts_with(&directory) => Err(PathProblem::Link),
+            (_, Ok(path)) if !path.is_file() && !path.is_dir() => Err(PathProblem::Special),
             _ => Ok(path),
         }
     }

@@ -19,7 +19,12 @@ pub(super) fn add(capture: &mut Capture, args: &CaptureArgs) -> Result<(), Failu
         }
     }
     arrange(capture, args)?;
-    for source in &args.sources {
+    for (index, source) in args.sources.iter().enumerate() {
+        if args.sources.iter().take(index).any(|before| before.id == source.id) {
+            let which = source.id.map_or_else(|| "the source".to_owned(), |id| format!("trace ID {id}"));
+            let problem = format!("--source is given twice for {which}");
+            return Err(Failure::input(problem, "say all of it in one --source [ID=]PROTOCOL,key=value…"));
+        }
         let known = |known: &SourceDescription| known.id == source.id;
         let holder = capture.buffers.iter().position(|buffer| buffer.sources.iter().any(known));
         if let Some(buffer) = capture.buffers.get_mut(holder.unwrap_or(0)) {

@@ -92,7 +92,11 @@ pub(super) fn read(path: &Path, wires: &WireOptions) -> Result<Capture, CaptureE
     }
     for table in root.tables("source")? {
         let source = read_source(&document, &table)?;
-        buffer_of(&table, &mut buffers)?.sources.push(source);
+        let sources = &mut buffer_of(&table, &mut buffers)?.sources;
+        if let Some(id) = source.id.filter(|id| sources.iter().any(|known| known.id == Some(*id))) {
+            return Err(table.error_at("id", Kind::Repeated { key: format!("id = {id}") }));
+        }
+        sources.push(source);
     }
     let images =
         root.tables("image")?.iter().map(|table| read_image(&document, table)).collect::<Result<_, _>>()?;

@@ -152,12 +152,15 @@ impl CaptureError {
             Kind::File(FileProblem::TooLong { .. }) => {
                 Some("cut it, and describe the parts one by one".to_owned())
             }
+            Kind::File(FileProblem::Missing) => Some("check its name".to_owned()),
+            Kind::File(FileProblem::Denied) => None,
             Kind::File(_) | Kind::NoDescription => {
                 Some("give a file of trace bytes with --container and --source".to_owned())
             }
             Kind::NamedFile { .. } => {
                 Some("copy the file to the place that the description names".to_owned())
             }
+            Kind::Path { problem: PathProblem::Special, .. } => Some("save its bytes in a file".to_owned()),
             Kind::Path { .. } => Some(
                 "copy or link the directory so that the file is inside, or name it with --image".to_owned(),
             ),
@@ -165,6 +168,7 @@ impl CaptureError {
                 Some(format!("write `{nearest}`"))
             }
             Kind::Undefined { nearest: Some(nearest), .. } => Some(format!("write `{nearest}`")),
+            Kind::MissingKey { key, place } if key.starts_with('[') => Some(format!("add {key} to {place}")),
             Kind::MissingKey { key, place } => Some(format!("add `{key} = …` to {place}")),
             Kind::Version { .. } | Kind::NoBuffer => {
                 Some("open the trace file itself, with --container, --source and --image".to_owned())

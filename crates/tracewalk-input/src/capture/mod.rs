@@ -49,6 +49,7 @@ use crate::bytes::Bytes;
 use crate::file::{self, FileProblem};
 use crate::image::ImageRequest;
 use crate::origin::{Origin, Stated};
+use crate::paths::Confinement;
 
 pub use arrangement::{Arrangement, ReadPointerOutside};
 pub use container::{Blocks, Container, UnknownContainer};
@@ -137,7 +138,14 @@ impl Capture {
     }
 
     fn open_directory(path: &Path, wires: &WireOptions) -> Result<Self, CaptureError> {
-        let (snapshot, description) = (path.join("snapshot.ini"), path.join("capture.toml"));
+        let inside = Confinement::new(path);
+        let named = |name: &str| {
+            inside.resolve(name).map_err(|problem| {
+                let kind = CaptureErrorKind::Path { name: name.to_owned(), problem };
+                CaptureError { file: path.to_owned(), line: None, kind }
+            })
+        };
+        let (snapshot, description) = (named("snapshot.ini")?, named("capture.toml")?);
         if snapshot.exists() {
             snapshot::read(&snapshot).and_then(|capture| refuse_options(capture, wires))
         } else if description.exists() {
