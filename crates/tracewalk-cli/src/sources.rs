@@ -1,5 +1,7 @@
 //! What is said of a source → the configuration it is decoded with.
 
+use std::fmt::Display;
+
 use tracewalk::protocol::{etmv3, pft};
 use tracewalk::source::SourceConfig;
 use tracewalk_input::capture::{Protocol, SourceDescription};
@@ -26,9 +28,10 @@ pub(crate) fn config(description: &SourceDescription) -> Result<SourceConfig, No
                 etmtraceidr: register("ETMTRACEIDR"),
             };
             let core = cpu.and_then(etmv3::Core::named);
+            let named = core.is_some() || registers.etmidr.is_some();
             etmv3::Config::from_registers(registers, core)
                 .map(SourceConfig::Etmv3)
-                .map_err(|error| NoConfig::Registers(error.to_string()))
+                .map_err(|error| without_registers(description, named, &error))
         }
         Protocol::Pft => {
             let registers = pft::Registers {
@@ -39,12 +42,25 @@ pub(crate) fn config(description: &SourceDescription) -> Result<SourceConfig, No
             };
             // Where both say something, the registers are right: a name says only what is usual.
             let core = cpu.and_then(pft::Core::named).filter(|_| registers.etmidr.is_none());
+            let named = core.is_some() || registers.etmidr.is_some();
             pft::Config::from_registers(registers, core)
                 .map(SourceConfig::Pft)
-                .map_err(|error| NoConfig::Registers(error.to_string()))
+                .map_err(|error| without_registers(description, named, &error))
         }
         Protocol::Mtb => Ok(SourceConfig::Mtb { halted_at: None }),
         Protocol::Itm | Protocol::Unknown(_) => Err(NoConfig::NotDecoded),
+    }
+}
+
+/// Why there is no configuration; `named` is whether something says which trace unit it is.
+fn without_registers(description: &SourceDescription, named: bool, error: &dyn Display) -> NoConfig {
+    match description.cpu.as_ref().filter(|_| !named) {
+        Some(cpu) => NoConfig::Registers(format!(
+            "ETMIDR is not given, and no {} trace unit of a {} is known",
+            description.protocol.name(),
+            cpu.value
+        )),
+        None => NoConfig::Registers(error.to_string()),
     }
 }
 
@@ -58,7 +74,7 @@ pub(crate) fn as_option(description: &SourceDescription) -> String {
     if let Some(cpu) = &description.cpu {
         option.push_str(&format!(",cpu={}", cpu.value.to_ascii_lowercase()));
     }
-    for (name, value) in description.registers.iter() {
+    for (name, value) in description.registers.of_decoding() {
         // What is usual for the processor need not be said.
         if !matches!(value.origin, tracewalk_input::Origin::Usual(_)) {
             option.push_str(&format!(",{}=0x{:x}", name.to_ascii_lowercase(), value.value));

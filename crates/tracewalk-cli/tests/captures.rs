@@ -94,6 +94,39 @@ fn frames_of_a_trace_port_stand_where_the_user_says() {
     assert_eq!(run(arguments("packets", &cut, &wrong)).status, 2);
 }
 
+/// Frames with synchronisation in front of every sixteenth, at the beginning (what Linux puts into a buffer that went
+/// round), and in the middle.
+#[test]
+fn synchronisation_that_says_where_frames_stand_leaves_no_doubt() {
+    const FSYNC: [u8; 4] = [0xff, 0xff, 0xff, 0x7f];
+    let directory = tempfile::tempdir().unwrap();
+    for (name, elf) in [("a15-pft", "a9.elf"), ("a7-etmv3", "a9.elf"), ("m3-etmv3", "m3.elf")] {
+        let whole = std::fs::read(example(name).join("trace.bin")).unwrap();
+        let often = whole.chunks(256).flat_map(|frames| [&FSYNC[..], frames].concat()).collect::<Vec<_>>();
+        let (front, back) = whole.split_at(whole.len() / 32 * 16);
+        let captures = [
+            ("often", "tpiu", often.clone()),
+            ("shifted", "tpiu", [&[0x55; 7], &often[..]].concat()),
+            ("beginning", "tpiu", [&FSYNC.repeat(4), &whole[..]].concat()),
+            ("middle", "frames", [front, &FSYNC.repeat(4), back].concat()),
+        ];
+        for (form, container, bytes) in captures {
+            let file = directory.path().join(form);
+            std::fs::write(&file, bytes).unwrap();
+            let image = example(name).join(elf);
+            let options = ["--image", image.to_str().unwrap(), "--format", "runs"];
+            let outcome = run(arguments("flow", &file, &options));
+            let told = format!("found out: --container {container} --source");
+            assert!(outcome.stderr.contains(&told), "{name}, {form}: {}", outcome.stderr);
+            assert!(!outcome.stderr.contains("as likely"), "{name}, {form}: {}", outcome.stderr);
+            if form != "middle" {
+                let expected = std::fs::read_to_string(example(name).join("runs.txt")).unwrap();
+                assert_eq!(outcome.stdout, expected, "{name}, {form}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_source_that_is_not_described_is_named_with_the_option_that_would_decode_it() {
     let trace = example("m3-etmv3/trace.bin");
@@ -153,6 +186,20 @@ fn an_image_of_raw_bytes_is_found_where_it_stood() {
         run(arguments("flow", &trace, &options).into_iter().chain(["--format", "none", "--strict"]));
     assert_eq!(outcome.status, 2);
     assert!(!outcome.stderr.contains("the trace fits"), "{}", outcome.stderr);
+}
+
+/// What is there of the program is little, and right. Elsewhere a loop of the trace could be followed for a while.
+#[test]
+fn a_short_image_is_not_moved_to_where_a_loop_fits_by_chance() {
+    let Some(real) = corpus("real/tc2-ptm-rstk-t32") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("code.bin");
+    let code = std::fs::read(real.join("mem_Cortex-A15_0_1_RO_CODE.bin")).unwrap();
+    std::fs::write(&file, &code[..256]).unwrap();
+    let image = format!("0x80000278:{}", file.display());
+    let outcome = run(arguments("flow", &real.join("PTM_0_2.bin"), &["--image", &image, "--format", "none"]));
+    assert!(!outcome.stderr.contains("it was moved there"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("execution reached code that no image holds"), "{}", outcome.stderr);
 }
 
 /// The sentence in which a decode says that its configuration does not fit.
@@ -396,6 +443,30 @@ fn info_shows_what_a_description_says_beside() {
     let outcome = run(["info", output.to_str().unwrap()]);
     assert!(outcome.stdout.contains("\nnot used, of the description\n"), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("[clusters] big=cpu_0"), "{}", outcome.stdout);
+}
+
+#[test]
+fn the_options_that_info_names_are_taken_whatever_registers_a_snapshot_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("snapshot");
+    let capture = example("a15-pft/capture.toml");
+    run(arguments("snapshot", &capture, &["-o", output.to_str().unwrap()]));
+    let unit = std::fs::read_dir(&output).unwrap().map(|entry| entry.unwrap().path());
+    let unit =
+        unit.into_iter().find(|path| std::fs::read_to_string(path).is_ok_and(|text| text.contains("ETMIDR")));
+    let unit = unit.unwrap();
+    let text = std::fs::read_to_string(&unit).unwrap();
+    std::fs::write(&unit, text.replace("[regs]\n", "[regs]\nETMSR(0x004)=0x2\n")).unwrap();
+
+    let outcome = run(["info", output.to_str().unwrap()]);
+    let found =
+        |what: &str| outcome.stdout.lines().find_map(|line| line.trim().strip_prefix(what)).map(str::trim);
+    assert_eq!(found("not used"), Some("ETMSR=0x2"), "{}", outcome.stdout);
+    let options = found("as options").unwrap();
+    let trace = example("a15-pft/trace.bin");
+    let options = ["--container", "frames", "--format", "none"].into_iter().chain(options.split(' '));
+    let outcome = run(["packets", trace.to_str().unwrap()].into_iter().chain(options));
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (0, ""));
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn a_file_that_is_no_image_is_refused_in_one_sentence() {
 #[test]
 fn mistakes_in_options_name_the_nearest_right_one() {
     let trace = example("m3-etmv3/trace.bin");
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 7] = [
         (&["--container", "tpui"], "the nearest known one is `tpiu`"),
         (&["--source", "0x10=etmv4"], "the nearest known one is `etmv3`"),
         (&["--source", "0x10=etmv3,cpu=cortex-m3,etmrc=1"], "the nearest known one is `etmcr`"),
@@ -123,12 +123,22 @@ fn mistakes_in_options_name_the_nearest_right_one() {
             "the capture has no bytes of trace ID 0x33, it has 0x01, 0x10; choose one of them with --id",
         ),
         (&["--formt", "runs"], "--format"),
+        (&["--source", "0x10=etmv3", "--source", "0x10=pft"], "--source is given twice for trace ID 0x10"),
     ];
     for (options, message) in cases {
         let outcome = run(["flow", trace.to_str().unwrap()].iter().chain(options));
         assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
         assert!(outcome.stderr.contains(message), "expected {message:?} in {:?}", outcome.stderr);
     }
+}
+
+#[test]
+fn a_processor_without_such_a_trace_unit_is_named() {
+    let trace = example("m3-etmv3/trace.bin");
+    let outcome = run(["flow", trace.to_str().unwrap(), "--source", "0x10=etmv3,cpu=cortex-m33"]);
+    assert_eq!(outcome.status, 2);
+    let told = "trace ID 0x10: ETMIDR is not given, and no etmv3 trace unit of a cortex-m33 is known";
+    assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
 }
 
 #[test]

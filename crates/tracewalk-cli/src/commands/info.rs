@@ -1,6 +1,6 @@
 //! `info`: what is in a capture.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use tracewalk::flow::{Element, Event, EventKind, Gap, GapReason};
@@ -9,6 +9,7 @@ use tracewalk::program::{Program, Scope};
 use tracewalk::protocol::Field;
 use tracewalk::source::PacketItem;
 use tracewalk::span::{CaptureOffset, StreamOffset};
+use tracewalk_input::capture::SourceDescription;
 use tracewalk_input::capture::wire::Reading;
 use tracewalk_report::analysis::{
     Context, Contexts, DoubtfulChange, DoubtfulStretch, Doubting, Doubts, Statistics,
@@ -207,8 +208,19 @@ fn source(out: &mut Output, work: &Work, job: &Job) -> Result<(), Failure> {
     found.doubting.at_end(end.0, end.1).into_iter().for_each(|stretch| found.doubts.add(stretch));
     writeln!(out, "\n{head}{}{head:#}, {}", job.name(), job.config.protocol())?;
     writeln!(out, "  as options    {}", as_option(&job.description))?;
+    let others = other_registers(&job.description);
+    if !others.is_empty() {
+        writeln!(out, "  not used      {}", others.join(" "))?;
+    }
     findings(out, &job.findings)?;
     found.print(out, &statistics)
+}
+
+/// The registers that a description says, and on which nothing depends.
+fn other_registers(description: &SourceDescription) -> Vec<String> {
+    let of_decoding = description.registers.of_decoding().map(|(name, _)| name).collect::<BTreeSet<_>>();
+    let others = description.registers.iter().filter(|(name, _)| !of_decoding.contains(name));
+    others.map(|(name, stated)| format!("{name}=0x{:x}", stated.value)).collect()
 }
 
 /// What an ITM sent.

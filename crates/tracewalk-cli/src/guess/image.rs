@@ -56,6 +56,9 @@ const MOST_PLACES: u32 = 1 << 17;
 const ENOUGH_AGAINST: u64 = 3;
 /// So many instructions go right for each contradiction, where an image is only patched in places.
 const RIGHT_FOR_EACH: u64 = 500;
+/// And so many, for an image to be moved in spite of it: a short one may fit by chance where a loop of the trace can be
+/// followed.
+const CERTAIN_FOR_EACH: u64 = 5000;
 /// Fewer instructions prove nothing.
 const ENOUGH: u64 = 200;
 
@@ -96,7 +99,9 @@ pub(crate) fn place(
         return None;
     }
     let answer = |fit: &Fit| {
-        let evidence = format!("{} instructions, {} contradictions", fit.instructions, fit.contradictions);
+        let plural = if fit.contradictions == 1 { "" } else { "s" };
+        let evidence =
+            format!("{} instructions, {} contradiction{plural}", fit.instructions, fit.contradictions);
         Answer::new(fit.address.to_string(), evidence)
     };
     let doubtful = next.is_some_and(|next| next.score() * 10 > best.score() * 9);
@@ -118,7 +123,7 @@ impl Fit {
     }
 
     const fn is_convincing(&self) -> bool {
-        self.instructions >= ENOUGH && self.contradictions * RIGHT_FOR_EACH < self.instructions
+        self.instructions >= ENOUGH && self.contradictions * CERTAIN_FOR_EACH < self.instructions
     }
 
     const fn is_better_than(&self, other: &Self) -> bool {

@@ -4,9 +4,11 @@
 //! them that synchronises and reads on without errors.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use tracewalk::frame::{Alignment, FSYNC, Framing};
+use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
 use tracewalk::protocol::mtb::order;
 use tracewalk_input::capture::Container;
@@ -35,7 +37,7 @@ pub(crate) enum Packing {
 }
 
 /// What speaks for a packing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct Evidence {
     packing: Packing,
     /// Sources that have bytes in it.
@@ -47,6 +49,8 @@ struct Evidence {
     cost: u64,
     /// Bytes of reserved IDs, and bytes that are in no frame.
     disorder: u64,
+    /// What frames hold of each source.
+    samples: BTreeMap<TraceId, Sample>,
 }
 
 impl Packing {
@@ -155,12 +159,13 @@ pub(crate) fn port(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
 fn choose(about: &'static str, mut found: Vec<Evidence>, otherwise: Packing) -> (Packing, Finding) {
     found.sort_by_key(Evidence::rank);
     let answer = |evidence: &Evidence| Answer::new(evidence.packing.to_string(), evidence);
-    let mut found = found.iter();
-    let best = found.next();
-    let runner_up = found.next();
+    let best = found.first();
+    let is_another =
+        |best: &Evidence, other: &Evidence| other.packets > best.packets || !other.goes_on_as(best);
+    let runner_up = best.and_then(|best| found.iter().skip(1).find(|other| is_another(best, other)));
     let certainty = match (best, runner_up) {
         (Some(best), Some(next)) if next.recognised > 0 && best.rank().1 >= next.rank().1 => {
-            Certainty::Doubtful
+            if next.finds_less_than(best) { Certainty::Certain } else { Certainty::Doubtful }
         }
         (Some(best), _) if best.recognised == 0 => Certainty::Doubtful,
         (None, _) => Certainty::Doubtful,
@@ -180,7 +185,8 @@ fn framings(head: &[u8], starts: impl Iterator<Item = Framing>) -> Vec<Evidence>
         .filter_map(|frames| {
             let (disorder, sources) = (disorder(&frames)?, frames.sources.len());
             let packing = Packing::Frames(frames.framing);
-            Some(Evidence { packing, sources, recognised: 0, packets: 0, cost: 0, disorder })
+            let samples = BTreeMap::new();
+            Some(Evidence { packing, sources, recognised: 0, packets: 0, cost: 0, disorder, samples })
         })
         .collect::<Vec<_>>();
     ranked.sort_by_key(|evidence| evidence.disorder * 16 + evidence.sources as u64);
@@ -199,9 +205,39 @@ fn disorder(frames: &Frames) -> Option<u64> {
 impl Evidence {
     fn recognise_in_frames(&mut self, head: &[u8], units: &[Unit]) {
         let Some(framing) = self.packing.framing() else { return };
-        for sample in Frames::scan_as_they_come(head, framing).samples.values() {
+        let samples = Frames::scan_as_they_come(head, framing).samples;
+        for sample in samples.values() {
             self.recognise(sample, units);
         }
+        self.samples = samples;
+    }
+
+    /// Whether its frames stand where there are fewer packets and not fewer errors: it is right in some stretch alone.
+    fn finds_less_than(&self, other: &Self) -> bool {
+        let wrong = |evidence: &Self| (evidence.cost, evidence.disorder);
+        let [(cost, disorder), (others_cost, others_disorder)] = [wrong(self), wrong(other)];
+        self.are_both_frames(other)
+            && self.packets <= other.packets
+            && cost >= others_cost
+            && disorder >= others_disorder
+            && (self.packets, disorder) != (other.packets, others_disorder)
+    }
+
+    fn are_both_frames(&self, other: &Self) -> bool {
+        self.packing.framing().is_some() && other.packing.framing().is_some()
+    }
+
+    /// Whether both find the same, but for where they begin: behind synchronisation frames stand where it says.
+    fn goes_on_as(&self, other: &Self) -> bool {
+        self.are_both_frames(other) && (self.holds(other) || other.holds(self))
+    }
+
+    /// Whether the bytes of each source end with all that another packing finds of it.
+    fn holds(&self, other: &Self) -> bool {
+        let ends = |(id, sample): (&TraceId, &Sample)| {
+            self.samples.get(id).is_some_and(|longer| longer.bytes().ends_with(sample.bytes()))
+        };
+        !other.samples.is_empty() && other.samples.iter().all(ends)
     }
 
     fn recognise(&mut self, sample: &Sample, units: &[Unit]) {
@@ -239,8 +275,15 @@ fn recognise_itms(found: &mut [Evidence], bytes: &[u8]) {
 
 fn raw(head: &[u8], units: &[Unit]) -> Evidence {
     let sample = Sample::of_stretches(head, &[Stretch::all(head.len())]);
-    let mut evidence =
-        Evidence { packing: Packing::Raw, sources: 1, recognised: 0, packets: 0, cost: 0, disorder: 0 };
+    let mut evidence = Evidence {
+        packing: Packing::Raw,
+        sources: 1,
+        recognised: 0,
+        packets: 0,
+        cost: 0,
+        disorder: 0,
+        samples: BTreeMap::new(),
+    };
     evidence.recognise(&sample, units);
     evidence
 }
@@ -256,5 +299,6 @@ fn mtb(dump: &[u8]) -> Option<Evidence> {
         packets: evidence.packets as u64,
         cost: evidence.breaks as u64,
         disorder: 0,
+        samples: BTreeMap::new(),
     })
 }

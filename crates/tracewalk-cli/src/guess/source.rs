@@ -179,11 +179,24 @@ impl<'a> Search<'a> {
         if free(Question::Protocol) {
             let other_protocols = starts.iter().filter(|(start, _)| start.protocol != source.protocol);
             let other = other_protocols.min_by_key(|(_, reading)| reading.rank());
-            let others = other.map(|(other, _)| other.clone()).into_iter().collect();
+            let other = other.map(|(other, _)| other.clone());
+            let other = other.or_else(|| self.turned_down(bases, &source, &reading));
+            let others = other.into_iter().collect();
             findings.push(self.finding(Question::Protocol, &source, others)?);
         }
         findings.extend(self.findings(&source, free));
         Some(FoundSource { source, reading, findings, misses_program: reading.misses_program() })
+    }
+
+    /// A source of another protocol as which nothing was recognised, so that it can be told how much speaks against it.
+    fn turned_down(
+        &mut self,
+        bases: &[SourceDescription],
+        source: &SourceDescription,
+        best: &Reading,
+    ) -> Option<SourceDescription> {
+        let mut others = bases.iter().filter(|base| base.protocol != source.protocol);
+        others.find(|base| self.reading(base).is_some_and(|reading| reading.is_worse_than(best))).cloned()
     }
 
     /// How the source is read as it is described, if that is good. It is most of the time, and no other reading matters then.

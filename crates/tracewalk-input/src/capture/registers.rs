@@ -92,6 +92,11 @@ impl Registers {
         self.0.iter().map(|(name, stated)| (name.as_str(), stated))
     }
 
+    /// Those that change how trace is read, by name: what options and `capture.toml` take. Nothing depends on others.
+    pub fn of_decoding(&self) -> impl Iterator<Item = (&str, &Stated<u32>)> {
+        self.iter().filter(|(name, _)| DECODING.contains(name))
+    }
+
     /// Whether no register is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
