@@ -192,6 +192,15 @@ fn damaged_files_are_refused_in_one_sentence_with_the_line() {
         assert_refused(&[command, &file], message);
         assert_refused(&["merge", &file], message);
     }
+    // Cut off within a line, of which what is there would be one, too.
+    let whole = folder.file("whole");
+    let capture = example("m3-etmv3").join("capture.toml");
+    run(["profile", "-q", capture.to_str().unwrap(), "--save", &whole]);
+    let text = std::fs::read_to_string(&whole).unwrap();
+    let file = folder.file("cut");
+    std::fs::write(&file, &text[..text.len() - 1]).unwrap();
+    let message = format!("line {}: the file is cut off in it", text.lines().count());
+    assert_refused(&["merge", &file], &message);
     let file = folder.file("binary");
     std::fs::write(&file, b"# tracewalk profile 1\n\xff\xff").unwrap();
     assert_refused(&["merge", &file], "is not text: byte 22 is not UTF-8");

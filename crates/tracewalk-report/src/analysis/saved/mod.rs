@@ -84,6 +84,8 @@ pub enum SavedErrorKind {
         /// Which.
         found: String,
     },
+    /// The last line has no end.
+    CutOff,
     /// The line begins with something else than the letters that exist.
     UnknownItem {
         /// What it begins with.
@@ -131,6 +133,7 @@ impl<T: Save> Programs<T> {
         let mut program: Option<Reading<T>> = None;
         let mut lines = text.lines().zip(1..);
         let error = |line, kind| SavedError { format: T::FORMAT, line, kind };
+        let mut end = 1;
         let (head, _) = lines.next().unwrap_or(("", 1));
         check_head(head, T::FORMAT).map_err(|kind| error(1, kind))?;
         for (line, number) in lines {
@@ -149,6 +152,10 @@ impl<T: Save> Programs<T> {
                 (_, None) => Err(SavedErrorKind::Misplaced),
             };
             read.map_err(|kind| error(number, kind))?;
+            end = number;
+        }
+        if !text.ends_with('\n') {
+            return Err(error(end, SavedErrorKind::CutOff));
         }
         program.into_iter().for_each(|program| programs.end(program));
         Ok(programs)
@@ -190,6 +197,7 @@ impl fmt::Display for SavedError {
             SavedErrorKind::Version { found } => {
                 write!(f, "found saved {name} of version {found:?}, expected {version}")
             }
+            SavedErrorKind::CutOff => f.write_str("the file is cut off in it"),
             SavedErrorKind::UnknownItem { found } => {
                 write!(f, "found an item {found:?}, expected P, I, {items}")
             }
