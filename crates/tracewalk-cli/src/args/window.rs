@@ -5,6 +5,7 @@ use tracewalk::span::CaptureOffset;
 use tracewalk_report::analysis::{Position, Window};
 
 use super::number;
+use crate::failure::Failure;
 
 /// The part of the trace that is reported.
 #[derive(Args, Clone, Copy, Debug)]
@@ -20,8 +21,15 @@ pub(crate) struct WindowArgs {
 }
 
 impl WindowArgs {
-    pub(crate) const fn window(self) -> Window {
-        Window { from: self.from, to: self.to }
+    pub(crate) fn window(self) -> Result<Window, Failure> {
+        let Self { from, to } = self;
+        match (from, to) {
+            (Some(start), Some(end)) if start.is_before(end) == Some(false) => Err(Failure::input(
+                format!("--to is {end}, and --from is {start}: nothing is between them"),
+                "give a greater --to",
+            )),
+            _ => Ok(Window { from, to }),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use tracewalk_report::export::{
 };
 
 use super::follow::{self, Following};
+use super::window::in_window;
 use super::{print_statistics, profile};
 use crate::args::{Calls, Fold};
 use crate::failure::Failure;
@@ -32,20 +33,17 @@ pub(crate) fn run(args: &Calls, messages: &Messages) -> Result<(), Failure> {
 
 /// In the order in which they ran.
 fn tree(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
+    let window = args.window.window()?;
     let mut work = Work::open_live(&args.follow.capture, messages)?;
     let mut out = standard_output();
     work.show_at_once(&out);
-    let options = CallTreeOptions {
-        palette: palette(),
-        depth: args.depth,
-        fold: args.fold != Fold::None,
-        window: args.window.window(),
-    };
+    let options =
+        CallTreeOptions { palette: palette(), depth: args.depth, fold: args.fold != Fold::None, window };
     let mut tree = CallTree::new(&mut out, options);
     tree.begin()?;
     let trust = args.follow.trust();
     let total = follow::all_sources(&mut work, &args.follow, messages, |work, job, code| {
-        follow::source(Following::new(work, job, trust, messages), code, &mut tree)
+        in_window(window, Following::new(work, job, trust, messages), code, &mut tree)
     })?;
     drop(tree);
     out.flush()?;
@@ -54,7 +52,7 @@ fn tree(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
 
 /// Added up by chains of calls.
 fn chains(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
-    let gathered = profile::gather(&args.follow, &[], args.window.window(), messages)?;
+    let gathered = profile::gather(&args.follow, &[], args.window.window()?, messages)?;
     // What one function called stands in the order in which it was first called.
     let sources = profile::sources(&gathered, Profile::clone)?;
     let report = ProfileReport {

@@ -16,6 +16,7 @@ use super::follow::{self, Following};
 use super::gather::{Followed, Gathered, source_id};
 use super::print_statistics;
 use super::timeline::{best_unit, open, probe, scale};
+use super::window::in_window;
 use crate::args::{CaptureArgs, Interrupts, InterruptsFormat};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -48,7 +49,7 @@ pub(crate) fn run(args: &Interrupts, messages: &Messages) -> Result<(), Failure>
 fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, ProgramActivities>, Failure> {
     let follow = &args.axis.follow;
     let mut gathered = Gathered::<ProgramActivities>::open(follow, &args.more)?;
-    let window = args.axis.window.window();
+    let window = args.axis.window.window()?;
     gathered.refuse_window(window)?;
     let saved = saved(args, &gathered)?;
     let captures = gathered.captures();
@@ -67,7 +68,7 @@ fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, 
         let statistics = follow::all_sources(&mut work, follow, messages, |work, job, code| {
             let mut recording = InterruptRecording::new(scale, window, functions);
             let following = Following::new(work, job, follow.trust(), messages);
-            let statistics = follow::source(following, code, &mut recording)?;
+            let statistics = in_window(window, following, code, &mut recording)?;
             for (section, activities) in recording.finish().sources {
                 let found = ProgramActivities {
                     measured: Some(measured),

@@ -19,6 +19,7 @@ pub(crate) mod profile;
 pub(crate) mod shell;
 pub(crate) mod snapshot;
 pub(crate) mod timeline;
+mod window;
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -65,4 +66,15 @@ fn no_measure(unit: Unit, option: &str) -> Failure {
         format!("the trace has no {missing}"),
         format!("leave out {option}, or switch on {switch} when capturing"),
     )
+}
+
+/// Refuses a frequency of instructions.
+fn refuse_frequency(unit: Unit, frequency: Option<f64>) -> Result<(), Failure> {
+    if unit != Unit::Instructions || frequency.is_none() {
+        return Ok(());
+    }
+    Err(Failure::input(
+        "what is counted are instructions, and they have no frequency",
+        "leave out --frequency",
+    ))
 }

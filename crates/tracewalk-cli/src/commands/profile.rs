@@ -17,7 +17,8 @@ use tracewalk_report::{Code, Section};
 
 use super::follow::{self, Following};
 use super::gather::{Followed, Gathered, source_id};
-use super::{no_measure, print_statistics};
+use super::window::in_window;
+use super::{no_measure, print_statistics, refuse_frequency};
 use crate::args::{self, CostChoice, FollowArgs, ProfileFormat, ProfileRows};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -27,7 +28,7 @@ use crate::work::Work;
 /// Records what functions cost, writes and saves it.
 pub(crate) fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
-    let gathered = gather(&args.follow, &args.more, args.window.window(), messages)?;
+    let gathered = gather(&args.follow, &args.more, args.window.window()?, messages)?;
     if let Some(file) = &args.save {
         write_to(Some(file), |out| gathered.found.save(out))?;
     }
@@ -46,8 +47,10 @@ fn report(
     gathered: &Gathered<'_, ProgramProfiles>,
 ) -> Result<(), Failure> {
     let sources = sources(gathered, Profile::in_order)?;
+    let unit = unit(args.cost, &sources)?;
+    refuse_frequency(unit, args.frequency)?;
     let report = ProfileReport {
-        unit: unit(args.cost, &sources)?,
+        unit,
         sources,
         name: name(args),
         frequency: args.frequency,
@@ -95,7 +98,7 @@ pub(super) fn gather<'a>(
         let statistics = follow::all_sources(&mut work, follow, messages, |work, job, code| {
             let mut recording = Recording { window, running: None, left_out: 0 };
             let following = Following::new(work, job, follow.trust(), messages);
-            let statistics = follow::source(following, code, &mut recording)?;
+            let statistics = in_window(window, following, code, &mut recording)?;
             if let Some((code, profiler)) = recording.running {
                 let mut profile = profiler.finish();
                 profile.in_doubt.left_out = recording.left_out;

@@ -14,7 +14,8 @@ use tracewalk_report::export::{
 };
 
 use super::follow::{self, Following};
-use super::{no_measure, print_statistics};
+use super::window::in_window;
+use super::{no_measure, print_statistics, refuse_frequency};
 use crate::args::{self, CaptureArgs, FollowArgs, TimelineFormat};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -30,6 +31,7 @@ const FIRST_PROBE: usize = 16 << 10;
 pub(crate) fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let axis = &args.axis;
+    let window = axis.window.window()?;
     let mut work = open(&axis.follow.capture, axis.axis.unit(), messages)?;
     let probed = [probe(&mut work, &axis.follow, messages)?];
     let unit = best_unit(&probed, work.is_live(), axis.axis.unit(), axis.frequency)?;
@@ -41,10 +43,10 @@ pub(crate) fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Fail
     }
     let mut total = Statistics::default();
     let mut write = |exporter: &mut dyn TimelineExport| -> Result<(), Failure> {
-        let mut timelines = Timelines::new(&mut *exporter, scale, axis.window.window());
+        let mut timelines = Timelines::new(&mut *exporter, scale, window);
         total = follow::all_sources(&mut work, &axis.follow, messages, |work, job, code| {
             let following = Following::new(work, job, axis.follow.trust(), messages);
-            follow::source(following, code, &mut timelines)
+            in_window(window, following, code, &mut timelines)
         })?;
         Ok(exporter.finish()?)
     };
@@ -115,12 +117,7 @@ pub(super) fn best_unit(
     if !is_live && captures.iter().flatten().any(lacks) {
         return Err(no_measure(unit, "--axis"));
     }
-    if unit == Unit::Instructions && frequency.is_some() {
-        return Err(Failure::input(
-            "without cycle counts and timestamps instructions are all that can be counted, and they have no frequency",
-            "leave out --frequency",
-        ));
-    }
+    refuse_frequency(unit, frequency)?;
     Ok(unit)
 }
 

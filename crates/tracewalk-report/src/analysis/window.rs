@@ -48,13 +48,28 @@ pub struct Windowed {
     instructions: u64,
     cycles: u64,
     time: Option<u64>,
+    at: Option<CaptureOffset>,
+}
+
+impl Position {
+    /// Whether it is in front of another one; `None` where they count different things.
+    #[must_use]
+    pub const fn is_before(self, other: Self) -> Option<bool> {
+        match (self, other) {
+            (Self::Instructions(one), Self::Instructions(other))
+            | (Self::Cycles(one), Self::Cycles(other))
+            | (Self::Time(one), Self::Time(other))
+            | (Self::Capture(CaptureOffset(one)), Self::Capture(CaptureOffset(other))) => Some(one < other),
+            _ => None,
+        }
+    }
 }
 
 impl Window {
     /// Begins with a source's first element.
     #[must_use]
     pub const fn begin(self) -> Windowed {
-        Windowed { window: self, phase: Phase::Before, instructions: 0, cycles: 0, time: None }
+        Windowed { window: self, phase: Phase::Before, instructions: 0, cycles: 0, time: None, at: None }
     }
 }
 
@@ -67,6 +82,7 @@ impl Windowed {
         {
             self.time = Some(time);
         }
+        self.at = Some(at);
         let Window { from, to } = self.window;
         if self.phase == Phase::Before && from.is_none_or(|from| self.has_reached(from, at)) {
             self.phase = Phase::Inside;
@@ -84,6 +100,17 @@ impl Windowed {
             Element::Gap(_) | Element::Proof(_) => {}
         }
         self.phase
+    }
+
+    /// How far the elements went so far, counted in what `position` counts; `None` where they have none of it.
+    #[must_use]
+    pub fn reached(&self, position: Position) -> Option<Position> {
+        match position {
+            Position::Instructions(_) => Some(Position::Instructions(self.instructions)),
+            Position::Cycles(_) => (self.cycles > 0).then_some(Position::Cycles(self.cycles)),
+            Position::Time(_) => self.time.map(Position::Time),
+            Position::Capture(_) => self.at.map(Position::Capture),
+        }
     }
 
     fn has_reached(&self, position: Position, at: CaptureOffset) -> bool {
@@ -159,6 +186,26 @@ mod tests {
             phases(Window { from: Some(Position::Cycles(1)), to: None }, &timed),
             [Before, Before, Inside, Inside]
         );
+    }
+
+    #[test]
+    fn a_window_knows_how_far_the_trace_went_in_what_it_counts() {
+        let mut windowed = Window::default().begin();
+        let elements = [block(0x100, 0x108, taken()), event(EventKind::Timestamp(5))];
+        for (element, at) in elements.iter().zip([7, 9]) {
+            windowed.element(element, CaptureOffset(at));
+        }
+        let reached = [
+            (Position::Instructions(0), Some(Position::Instructions(4))),
+            (Position::Cycles(0), None),
+            (Position::Time(0), Some(Position::Time(5))),
+            (Position::Capture(CaptureOffset(0)), Some(Position::Capture(CaptureOffset(9)))),
+        ];
+        for (position, expected) in reached {
+            assert_eq!(windowed.reached(position), expected);
+        }
+        assert_eq!(Position::Cycles(3).is_before(Position::Cycles(3)), Some(false));
+        assert_eq!(Position::Cycles(3).is_before(Position::Time(4)), None);
     }
 
     #[test]
