@@ -3,7 +3,7 @@
 use std::io;
 use std::rc::Rc;
 
-use tracewalk_report::analysis::{Phase, Position, Statistics, Window, Windowed};
+use tracewalk_report::analysis::{Doubting, Phase, Position, Statistics, Window, Windowed};
 use tracewalk_report::drive::ItmRecord;
 use tracewalk_report::export::{Export, FlowRecord};
 use tracewalk_report::{Code, Section};
@@ -87,6 +87,14 @@ impl Export<FlowRecord> for Watched<'_> {
 
     fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
         self.exporter.itm(record)
+    }
+
+    fn go_on(&mut self, doubting: Doubting) {
+        self.exporter.go_on(doubting);
+    }
+
+    fn left_out(&mut self, instructions: u64) {
+        self.exporter.left_out(instructions);
     }
 
     fn end_section(&mut self) -> io::Result<()> {
