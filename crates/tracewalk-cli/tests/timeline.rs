@@ -76,6 +76,22 @@ fn lines(arguments: &[&str]) -> Vec<String> {
     outcome.stdout.lines().skip(1).map(str::to_owned).collect()
 }
 
+/// Readers take every file in the folder for a part of the trace, so that another one's would be mixed in.
+#[test]
+fn a_folder_that_holds_something_is_not_written_to() {
+    let capture = example("m3-etmv3").join("capture.toml");
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("ctf");
+    let arguments = ["timeline", "--quiet", "--format", "ctf", "-o", text(&output), text(&capture)];
+    assert_eq!(run(arguments).status, 0);
+    let before = std::fs::read(output.join("metadata")).unwrap();
+    std::fs::write(output.join("source_9"), "another one's").unwrap();
+    let outcome = run(arguments);
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
+    assert!(outcome.stderr.contains("is not empty; choose a directory with -o"), "{}", outcome.stderr);
+    assert_eq!(std::fs::read(output.join("metadata")).unwrap(), before);
+}
+
 #[test]
 fn every_title_says_that_the_axis_is_of_instructions() {
     let capture = example("m3-etmv3").join("capture.toml");

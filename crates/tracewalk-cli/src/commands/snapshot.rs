@@ -70,7 +70,7 @@ pub(crate) fn run(args: &args::Snapshot, messages: &Messages) -> Result<(), Fail
 }
 
 /// A directory that nobody has written to.
-fn check_directory(directory: &Path) -> Result<(), Failure> {
+pub(super) fn check_directory(directory: &Path) -> Result<(), Failure> {
     match fs::read_dir(directory) {
         Ok(mut entries) => match entries.next() {
             Some(_) => Err(Failure::input(

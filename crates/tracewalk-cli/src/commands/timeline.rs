@@ -14,6 +14,7 @@ use tracewalk_report::export::{
 };
 
 use super::follow::{self, Following};
+use super::snapshot::check_directory;
 use super::window::in_window;
 use super::{no_measure, print_statistics, refuse_frequency};
 use crate::args::{self, CaptureArgs, FollowArgs, TimelineFormat};
@@ -138,6 +139,8 @@ impl Folder {
         let Some(path) = path else {
             return Err(Failure::input("--format ctf writes several files", "say in which folder with -o"));
         };
+        // Every file in it would be read as a part of the trace.
+        check_directory(path)?;
         fs::create_dir_all(path).map_err(|error| Failure::write(path, error))?;
         Ok(Self { path: path.to_owned() })
     }
