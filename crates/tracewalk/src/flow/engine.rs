@@ -269,6 +269,9 @@ impl Flow {
         let next = self.walk.return_stack.newest().and_then(|target| graph.node_at(program, target));
         let Some(next) = next else { return false };
         self.walk.return_stack.pop();
+        if node.returns == Some(Return::Exception) {
+            self.walk.interrupted.pop();
+        }
         sink(Element::Block(node.block(true, span)));
         if node.link {
             self.walk.return_stack.push(node.behind());

@@ -514,6 +514,41 @@ fn an_exception_that_was_returned_from_corrects_no_later_return() {
 }
 
 #[test]
+fn a_return_from_an_exception_that_was_predicted_is_one() {
+    // 0x100: bl 0x108. The handler at 0x200 in ARM state: subs pc, lr, #4, which returns to where the bl does.
+    let mut program = thumb(0x100, &[0xf000, 0xf802, NOP, NOP, NOP, NOP, BX_LR]);
+    program.add(Address(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
+    let exception = Directive::Exception {
+        exception: Some(Exception::Ar(14)),
+        handler: Some(a32(0x200)),
+        preferred_return: PreferredReturn::Next,
+    };
+    let waypoint = Directive::Waypoint { executed: true };
+    let directives = [
+        begin(t32(0x100)),
+        waypoint,
+        Directive::RunTo { address: Address(0x108), end: RunEnd::Through },
+        exception,
+        waypoint,
+        begin(a32(0x200)),
+        // Nothing is left that was interrupted, in this word or elsewhere.
+        Directive::WaypointTo(a32(0x108)),
+        exception,
+    ];
+    let rules = Rules { counts: Counts::Waypoints, return_stack: true, ..Rules::default() };
+    for found in [follow(rules, &program, &directives), follow_by_graph(rules, &program, &directives)] {
+        assert_eq!(contradictions(&found), []);
+        let returns = found.iter().filter_map(|element| match element {
+            Element::Event(Event { kind: EventKind::Exception { preferred_return, .. }, .. }) => {
+                *preferred_return
+            }
+            _ => None,
+        });
+        assert_eq!(returns.collect::<Vec<_>>(), [Address(0x10a), Address(0x108)]);
+    }
+}
+
+#[test]
 fn a_return_to_elsewhere_goes_there() {
     // As where an operating system goes on with another task. 0x100 in Thumb; the handler at 0x200: subs pc, lr, #4.
     let mut program = thumb(0x100, &[NOP, NOP, NOP, BX_LR]);

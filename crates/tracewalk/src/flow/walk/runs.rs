@@ -2,7 +2,7 @@
 
 use crate::directive::RunEnd;
 use crate::ids::{Address, Location};
-use crate::isa::{Barrier, Class, Instruction};
+use crate::isa::{Barrier, Class, Instruction, Return};
 use crate::program::Program;
 use crate::span::Span;
 
@@ -36,6 +36,9 @@ impl Walk {
         };
         self.pass(program, at, &waypoint, executed, span, sink)?;
         if let Some(target) = predicted {
+            if waypoint.returns == Some(Return::Exception) {
+                self.interrupted.pop();
+            }
             self.position = Position::At(target?);
             self.unconfirmed = None;
         }
