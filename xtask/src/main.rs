@@ -55,7 +55,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "opencsd",
-        about: "compare with OpenCSD on generated traces, sound and damaged (--every N, --damage N, --stale-fails, CASE)",
+        about: "compare with OpenCSD on generated traces, sound and damaged (--every N, --damage N, CASE)",
         run: matrix::opencsd,
     },
     Task {

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tracewalk_generate::damage::Kind;
 use tracewalk_generate::matrix::{Case, Programs, cases};
-use tracewalk_generate::opencsd::{DEVIATIONS, Found, Subject};
+use tracewalk_generate::opencsd::{DEVIATIONS, Deviation, Found, Subject, failed_blx};
 
 use crate::arguments::Arguments;
 
@@ -30,46 +30,76 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     let step = arguments.number("--every")?.unwrap_or(USUAL_STEP);
     let damages = arguments.number("--damage")?.unwrap_or(USUAL_DAMAGES);
     let keep = arguments.optional("--keep")?;
-    let stale_fails = arguments.flag("--stale-fails");
     let folder = arguments.optional("--firmware")?.unwrap_or_else(|| "testdata/firmware".to_owned());
     let words = arguments.words();
-    let chosen = if words.is_empty() { sample(step, damages) } else { vec![named(&words)?] };
+    let samples = words.is_empty();
+    let chosen = if samples {
+        examples()?.into_iter().chain(sample(step, damages)).collect()
+    } else {
+        vec![named(&words)?]
+    };
     let mut programs = Programs::new(Path::new(&folder), |file| std::fs::read(file));
     let lister = Lister::new(keep)?;
-    // How often each deviation was seen, and where first.
-    let mut explained = BTreeMap::<&str, (usize, String)>::new();
-    let (mut compared, mut failures) = (0, 0);
+    let mut tally = Tally::default();
+    if samples {
+        let program = failed_blx::program().ok_or("a program of a few instructions")?;
+        let subject = failed_blx::subject(&program).ok_or("a trace of a few bytes")?;
+        tally.add(&"--every N, a BLX that fails", lister.compare(&subject)?);
+    }
     for chosen in &chosen {
-        let found = programs.for_opencsd(&chosen.case, chosen.damage, |subject| lister.compare(subject))?;
-        for Found { difference, deviation } in found? {
+        let found =
+            programs.for_opencsd(&chosen.case, chosen.damage, |subject| lister.compare(subject))??;
+        tally.add(chosen, found);
+        if tally.failures >= MOST_FAILURES {
+            return Err(format!("stopped after {} differences", tally.failures).into());
+        }
+    }
+    tally.report(samples)
+}
+
+/// What was found.
+#[derive(Default)]
+struct Tally {
+    compared: usize,
+    failures: usize,
+    /// How often each deviation was seen, and where first.
+    explained: BTreeMap<&'static str, (usize, String)>,
+}
+
+impl Tally {
+    /// What was found in a trace.
+    fn add(&mut self, name: &impl std::fmt::Display, found: Vec<Found>) {
+        self.compared += 1;
+        for Found { difference, deviation } in found {
             match deviation {
                 Some(deviation) => {
-                    explained.entry(deviation.id).or_insert_with(|| (0, chosen.to_string())).0 += 1;
+                    self.explained.entry(deviation.id).or_insert_with(|| (0, name.to_string())).0 += 1;
                 }
-                None => {
-                    println!("cargo xtask opencsd {chosen}\n    {difference}");
-                    failures += 1;
-                }
-            }
-            if failures >= MOST_FAILURES {
-                return Err(format!("stopped after {failures} differences").into());
+                None => self.fail(name, &difference),
             }
         }
-        compared += 1;
     }
-    println!("{compared} traces, {failures} differences that nothing explains; explained:");
-    for deviation in DEVIATIONS {
-        match explained.get(deviation.id) {
-            Some((count, first)) => println!("    {count:8} {}, first in {first}", deviation.id),
-            None => println!("    {:8} {}", 0, deviation.id),
+
+    fn fail(&mut self, name: &impl std::fmt::Display, what: &impl std::fmt::Display) {
+        println!("cargo xtask opencsd {name}\n    {what}");
+        self.failures += 1;
+    }
+
+    /// Where samples were compared, every deviation has to be seen.
+    fn report(&self, samples: bool) -> Result<(), Box<dyn Error>> {
+        println!("{} traces, {} differences that nothing explains; explained:", self.compared, self.failures);
+        let mut stale = Vec::new();
+        for Deviation { id, .. } in DEVIATIONS {
+            match self.explained.get(id) {
+                Some((count, first)) => println!("    {count:8} {id}, first in {first}"),
+                None => stale.push(*id),
+            }
         }
-    }
-    let stale = DEVIATIONS.iter().filter(|deviation| !explained.contains_key(deviation.id));
-    let stale = stale.map(|deviation| deviation.id).collect::<Vec<_>>().join(", ");
-    match (failures, stale_fails && !stale.is_empty()) {
-        (0, false) => Ok(()),
-        (0, true) => Err(format!("deviations that were not seen: {stale}").into()),
-        _ => Err("OpenCSD reads something else".into()),
+        match (self.failures, samples && !stale.is_empty()) {
+            (0, false) => Ok(()),
+            (0, true) => Err(format!("deviations that were not seen: {}", stale.join(", ")).into()),
+            _ => Err("OpenCSD reads something else".into()),
+        }
     }
 }
 
@@ -86,11 +116,22 @@ fn sample(step: u32, damages: u32) -> Vec<Chosen> {
     all
 }
 
+/// One case for each deviation, most of which few traces show.
+fn examples() -> Result<Vec<Chosen>, Box<dyn Error>> {
+    let lines = include_str!("opencsd/examples.txt").lines().filter(|line| !line.starts_with('#'));
+    let example = |line: &'static str| {
+        let (_, case) =
+            line.split_once(": ").ok_or("an example: expected a deviation, a colon and a case")?;
+        named(&case.split(' ').collect::<Vec<_>>())
+    };
+    lines.map(example).collect()
+}
+
 /// The case that a failure prints.
-fn named(words: &[String]) -> Result<Chosen, Box<dyn Error>> {
-    let (damage, case): (Vec<&String>, Vec<&String>) =
-        words.iter().partition(|word| word.starts_with("damage="));
-    let case = case.into_iter().map(String::as_str).collect::<Vec<_>>().join(" ").parse()?;
+fn named(words: &[impl AsRef<str>]) -> Result<Chosen, Box<dyn Error>> {
+    let words = words.iter().map(AsRef::as_ref);
+    let (damage, case): (Vec<&str>, Vec<&str>) = words.partition(|word| word.starts_with("damage="));
+    let case = case.join(" ").parse()?;
     let damage = damage.first().map(|word| {
         let (kind, seed) = word.strip_prefix("damage=")?.split_once(':')?;
         Some((*Kind::ALL.get(kind.parse::<usize>().ok()?)?, seed.parse().ok()?))

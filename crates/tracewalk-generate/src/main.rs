@@ -25,7 +25,7 @@ usage: tracewalk-generate record --elf FILE --log FILE --output FILE
            failure prints
        tracewalk-generate damage [--times N] [--firmware FOLDER]
            damage traces and say, as a table, what the decoder makes of them
-       tracewalk-generate opencsd [--every N] [--damage N] [--stale-fails] [--keep FOLDER] [CASE [damage=KIND:SEED]]
+       tracewalk-generate opencsd [--every N] [--damage N] [--keep FOLDER] [CASE [damage=KIND:SEED]]
            compare with OpenCSD, whose trc_pkt_lister has to be installed: every N-th case of the matrix, sound and
            damaged in N ways; deviations that explain nothing are listed, or fail; the snapshot of the last one is kept
        tracewalk-generate capture --record FILE --elf FILE --protocol PROTOCOL[,key=value...] --output FOLDER

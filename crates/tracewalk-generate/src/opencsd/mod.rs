@@ -7,6 +7,7 @@
 mod atoms;
 pub mod compare;
 pub mod deviations;
+pub mod failed_blx;
 pub mod listing;
 pub mod place;
 pub mod reading;
