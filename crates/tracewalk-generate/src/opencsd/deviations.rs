@@ -169,17 +169,17 @@ pub const DEVIATIONS: &[Deviation] = &[
     },
     Deviation {
         id: "hyp-without-virtualization",
-        opencsd: "does not say Hyp where ETMCCER has no Virtualization Extensions, though the bit is set",
-        specification: "IHI 0014Q, 7.5 and table 7.9: the bit is Hyp; of a unit without the extensions it is clear, unless the trace is damaged",
-        recognised_by: "ETMv3; only we have Hyp, nothing else differs, and ETMCCER[26] is clear",
+        opencsd: "reads Hyp of I-sync packets only where ETMCCER has the Virtualization Extensions, and keeps that of an older branch packet",
+        specification: "IHI 0014Q, 7.5 and table 7.9: the bit is Hyp in both, and what an I-sync says holds until a branch packet says something else",
+        recognised_by: "ETMv3; ETMCCER[26] is clear, nothing but Hyp differs, and ours is that of the I-sync packet, or of the last one",
         recognises: |difference, place| match difference {
             Difference::Packet { ours, theirs } => {
                 const VIRTUALIZATION: u32 = 1 << 26;
                 is_etmv3(place.config)
                     && place.registers.etmccer & VIRTUALIZATION == 0
-                    && ours.number("hyp") == Some(1)
-                    && theirs.number("hyp").is_none()
-                    && differs_in(ours, theirs).is_empty()
+                    && ours.number("hyp") == place.hyp_of_i_sync(ours.at)
+                    && ours.number("hyp") != Some(theirs.number("hyp").unwrap_or(0))
+                    && differs_in(ours, theirs).iter().all(|field| *field == "hyp")
                     && ours.number("cancel").unwrap_or(0) == theirs.number("cancel").unwrap_or(0)
             }
             _ => false,

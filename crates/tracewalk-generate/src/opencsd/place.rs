@@ -89,6 +89,13 @@ impl<'a> Place<'a> {
         self.ours.packets.iter().rfind(|packet| packet.at < at)
     }
 
+    /// Hyp of the I-sync packet at `at`, or of the last one before.
+    #[must_use]
+    pub fn hyp_of_i_sync(&self, at: u64) -> Option<u64> {
+        let before = self.ours.packets.iter().take_while(|packet| packet.at <= at);
+        before.filter(|packet| packet.kind == "i_sync").last()?.number("hyp")
+    }
+
     /// Whether we made nothing of the packets at `at`, for want of an A-sync, or of the I-sync behind it.
     #[must_use]
     pub fn is_out_of_step(&self, at: u64) -> bool {
