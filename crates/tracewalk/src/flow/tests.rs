@@ -514,6 +514,40 @@ fn an_exception_that_was_returned_from_corrects_no_later_return() {
 }
 
 #[test]
+fn a_return_to_an_undefined_instruction_goes_to_it_and_not_behind_it() {
+    // 0x100: nop; udf; udf in Thumb. The handler at 0x200 in ARM state: subs pc, lr, #4.
+    const UDF: u16 = 0xde01;
+    let mut program = thumb(0x100, &[NOP, UDF, UDF, NOP]);
+    program.add(Address(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
+    let exception = |preferred_return| Directive::Exception {
+        exception: Some(Exception::Ar(9)),
+        handler: Some(a32(0x200)),
+        preferred_return,
+    };
+    for (undefined, rounded) in [(0x102, 0x100), (0x104, 0x104)] {
+        let found = follow(
+            Rules::default(),
+            &program,
+            &[
+                begin(t32(undefined)),
+                executed(1),
+                exception(PreferredReturn::Last),
+                executed(1),
+                Directive::Continue(a32(rounded)),
+                exception(PreferredReturn::Next),
+            ],
+        );
+        let returns = found.iter().filter_map(|element| match element {
+            Element::Event(Event { kind: EventKind::Exception { preferred_return, .. }, .. }) => {
+                *preferred_return
+            }
+            _ => None,
+        });
+        assert_eq!(returns.collect::<Vec<_>>(), [Address(undefined); 2]);
+    }
+}
+
+#[test]
 fn a_return_from_an_exception_that_was_predicted_is_one() {
     // 0x100: bl 0x108. The handler at 0x200 in ARM state: subs pc, lr, #4, which returns to where the bl does.
     let mut program = thumb(0x100, &[0xf000, 0xf802, NOP, NOP, NOP, NOP, BX_LR]);

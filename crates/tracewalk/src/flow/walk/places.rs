@@ -119,8 +119,8 @@ impl Walk {
             },
             _ => None,
         };
-        if let (Position::At(at), Some(_)) = (self.position, preferred_return) {
-            self.interrupted.push(at);
+        if let (Position::At(at), Some(address)) = (self.position, preferred_return) {
+            self.interrupted.push(Location::new(address, at.isa));
         }
         let entered = match (exception, handler) {
             (None, Some(handler)) if self.rules.vectors_hold_addresses => vectors::entered(program, handler),
