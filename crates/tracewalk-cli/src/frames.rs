@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use tracewalk::frame::{
-    Account, Cause, Deframer, Discontinuity, Formatter, FormatterOptions, FrameSink, Framing, Owner, Piece,
+    Account, Cause, Deframer, Discontinuity, Formatter, FormatterOptions, FrameSink, Framing, Index, Indexer,
+    Owner, Piece, Tail,
 };
 use tracewalk::ids::TraceId;
 use tracewalk::span::CaptureOffset;
@@ -14,6 +15,8 @@ use crate::guess::Sample;
 #[derive(Clone, Debug)]
 pub(crate) struct Frames {
     pub(crate) framing: Framing,
+    /// Where they are; `None` where that is a wrong guess, perhaps.
+    pub(crate) index: Option<Index>,
     pub(crate) account: Account,
     /// How many bytes each source has.
     pub(crate) sources: BTreeMap<TraceId, u64>,
@@ -68,18 +71,18 @@ const SHOWN: usize = 20;
 impl Frames {
     /// Takes a whole buffer apart.
     pub(crate) fn scan(bytes: &[u8], framing: Framing) -> Self {
-        Self::scan_with(Deframer::new(framing), bytes, framing)
+        let mut scan = Scan::new(framing);
+        scan.push(bytes);
+        scan.finish()
     }
 
     /// As [`Frames::scan`], for a framing that may be a wrong guess: where the frames start is not corrected.
     pub(crate) fn scan_as_they_come(bytes: &[u8], framing: Framing) -> Self {
-        Self::scan_with(Deframer::new(framing).without_recovery(), bytes, framing)
-    }
-
-    fn scan_with(deframer: Deframer, bytes: &[u8], framing: Framing) -> Self {
-        let mut scan = Scan { framing, deframer, counts: Counts::default() };
-        scan.push(bytes);
-        scan.finish()
+        let mut deframer = Deframer::new(framing).without_recovery();
+        let mut counts = Counts::default();
+        deframer.push(bytes, &mut counts);
+        let tail = deframer.finish(&mut counts);
+        counts.frames((framing, None), *deframer.account(), tail)
     }
 
     /// How many bytes were lost, other than those in front of the first frame.
@@ -92,58 +95,93 @@ impl Frames {
 #[derive(Debug)]
 pub(crate) struct Scan {
     framing: Framing,
-    deframer: Deframer,
+    indexer: Indexer,
     counts: Counts,
 }
 
 impl Scan {
     pub(crate) fn new(framing: Framing) -> Self {
-        Self { framing, deframer: Deframer::new(framing), counts: Counts::default() }
+        Self { framing, indexer: Indexer::new(framing), counts: Counts::default() }
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8]) {
-        self.deframer.push(bytes, &mut self.counts);
+        self.indexer.push(bytes, &mut self.counts);
     }
 
     pub(crate) fn finish(mut self) -> Frames {
-        let tail = self.deframer.finish(&mut self.counts).at;
-        let Self { framing, deframer, counts } = self;
-        let Counts { sources, starts, samples, discontinuities, first_discontinuities, odd, in_front } =
-            counts;
-        let account = *deframer.account();
-        Frames {
-            framing,
-            account,
-            sources,
-            samples,
-            discontinuities,
-            first_discontinuities,
-            odd,
-            starts,
-            tail,
-            in_front,
-        }
+        let (index, account, tail) = self.indexer.finish(&mut self.counts);
+        self.counts.frames((self.framing, Some(index)), account, tail)
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Counts {
-    sources: BTreeMap<TraceId, u64>,
-    starts: BTreeMap<TraceId, CaptureOffset>,
-    samples: BTreeMap<TraceId, Sample>,
+    /// By trace ID: most pieces are short, so that there are many to be counted.
+    sources: Vec<Source>,
     discontinuities: u64,
     first_discontinuities: Vec<Discontinuity>,
     odd: Odd,
     in_front: u64,
 }
 
+/// What came of a source.
+#[derive(Clone, Debug, Default)]
+struct Source {
+    bytes: u64,
+    /// Where the first one stands.
+    start: CaptureOffset,
+    sample: Sample,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        let sources = vec![Source::default(); 0x80];
+        Self {
+            sources,
+            discontinuities: 0,
+            first_discontinuities: Vec::new(),
+            odd: Odd::default(),
+            in_front: 0,
+        }
+    }
+}
+
+impl Counts {
+    fn frames(self, (framing, index): (Framing, Option<Index>), account: Account, tail: Tail) -> Frames {
+        let Self { sources, discontinuities, first_discontinuities, odd, in_front } = self;
+        let numbered = (0..).map_while(|number: u8| Some((number, sources.get(usize::from(number))?)));
+        let found = || {
+            let named = numbered.clone().filter_map(|(number, source)| Some((TraceId::new(number)?, source)));
+            named.filter(|(_, source)| source.bytes > 0)
+        };
+        Frames {
+            framing,
+            index,
+            account,
+            sources: found().map(|(id, source)| (id, source.bytes)).collect(),
+            samples: found().map(|(id, source)| (id, source.sample.clone())).collect(),
+            discontinuities,
+            first_discontinuities,
+            odd,
+            starts: found().map(|(id, source)| (id, source.start)).collect(),
+            tail: tail.at,
+            in_front,
+        }
+    }
+}
+
 impl FrameSink for Counts {
+    #[inline]
     fn data(&mut self, owner: Owner, piece: Piece<'_>) {
         match owner {
             Owner::Source(id) => {
-                *self.sources.entry(id).or_default() += piece.bytes.len() as u64;
-                self.starts.entry(id).or_insert(piece.at);
-                self.samples.entry(id).or_default().take(piece.bytes);
+                if let Some(source) = self.sources.get_mut(usize::from(id.get())) {
+                    if source.bytes == 0 {
+                        source.start = piece.at;
+                    }
+                    source.bytes += piece.bytes.len() as u64;
+                    source.sample.take(piece.bytes);
+                }
             }
             Owner::Reserved(_) => self.odd.add(piece),
             Owner::Padding | Owner::Trigger if piece.bytes.iter().any(|byte| *byte != 0) => {
@@ -154,7 +192,7 @@ impl FrameSink for Counts {
     }
 
     fn discontinuity(&mut self, discontinuity: Discontinuity) {
-        self.samples.values_mut().for_each(Sample::lose);
+        self.sources.iter_mut().for_each(|source| source.sample.lose());
         match discontinuity.cause {
             Cause::Start => self.in_front += discontinuity.bytes,
             Cause::Barrier

@@ -13,7 +13,7 @@ use std::io;
 use std::ops::Range;
 
 use tracewalk::flow::Element;
-use tracewalk::frame::{Cause, Deframer, Discontinuity, FrameSink, Framing, Owner, Piece, Places};
+use tracewalk::frame::{Cause, Deframer, Discontinuity, FrameSink, Framing, Index, Owner, Piece, Places};
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
 use tracewalk::source::{FlowStream, PacketItem, PacketStream, SourceConfig};
@@ -57,12 +57,19 @@ pub enum Ending {
 }
 
 /// How a source's bytes lie in a capture.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Carrier {
     /// In frames, with other sources' bytes between them.
     Frames {
         /// What stands between the frames.
         framing: Framing,
+        /// Which bytes are the source's.
+        id: TraceId,
+    },
+    /// In frames of which it is known where they are.
+    Indexed {
+        /// Where they are in this capture.
+        index: Index,
         /// Which bytes are the source's.
         id: TraceId,
     },
@@ -105,8 +112,15 @@ impl<'a> Input<'a> {
     /// The first `bytes` bytes of what is there of the capture, or all of that.
     #[must_use]
     pub fn head(self, bytes: usize) -> Self {
-        let capture = self.capture.get(..bytes).unwrap_or(self.capture);
-        Self { capture, rest: None, progress: &NoProgress, ..self }
+        let Some(capture) = self.capture.get(..bytes) else {
+            return Self { rest: None, progress: &NoProgress, ..self };
+        };
+        // The index is of the whole.
+        let carrier = match self.carrier {
+            Carrier::Indexed { index, id } => Carrier::Frames { framing: index.framing(), id },
+            other => other,
+        };
+        Self { capture, carrier, rest: None, progress: &NoProgress }
     }
 
     /// Decodes the source's packets and calls `look` with each. The first error of `look` ends the work.
@@ -177,6 +191,17 @@ impl<'a> Input<'a> {
                 deframer.finish(&mut only);
                 only.hand_on();
                 Ok(ending)
+            }
+            Carrier::Indexed { index, id } => {
+                let mut extraction = index.extraction(*id, index.sections());
+                let mut only = OnlySource { id: *id, sink, bytes: Vec::new() };
+                while !only.sink.has_failed()
+                    && let Some(done) = extraction.advance(self.capture, &mut only)
+                {
+                    only.hand_on();
+                    self.progress.done(done);
+                }
+                Ok(Ending::Complete)
             }
             Carrier::Stretches(stretches) => {
                 for stretch in stretches {
@@ -427,7 +452,7 @@ impl<F: FnMut(FlowRecord) -> io::Result<()>> Take for FlowWork<'_, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tracewalk::frame::{Formatter, FormatterOptions};
+    use tracewalk::frame::{Formatter, FormatterOptions, Indexer};
     use tracewalk::protocol::etmv3;
 
     /// A-sync, I-sync at 0x100 in Thumb, and packets of one executed instruction each.
@@ -486,6 +511,37 @@ mod tests {
         }
     }
 
+    /// Takes nothing.
+    struct Nobody;
+
+    impl FrameSink for Nobody {
+        fn data(&mut self, _: Owner, _: Piece<'_>) {}
+        fn discontinuity(&mut self, _: Discontinuity) {}
+    }
+
+    #[test]
+    fn it_makes_no_difference_whether_it_is_known_where_frames_are() {
+        let [id, other] = [2, 3].map(|id| TraceId::new(id).unwrap());
+        let mut capture = Vec::new();
+        let mut formatter = Formatter::new(FormatterOptions::default());
+        for round in 0..100 {
+            formatter.write(id, &SOURCE, &mut capture);
+            formatter.write(other, &SOURCE[..round % 15], &mut capture);
+        }
+        formatter.flush(&mut capture);
+        for barrier in [0, 640, 1280] {
+            capture.splice(barrier..barrier, [0xff, 0xff, 0xff, 0x7f].repeat(4));
+        }
+        let expected = packets(&capture, Carrier::Frames { framing: Framing::Buffer, id });
+        assert!(expected.len() > 400, "{}", expected.len());
+        for length in [1, 16, 333, 1 << 16] {
+            let mut indexer = Indexer::with_sections(Framing::Buffer, length);
+            indexer.push(&capture, &mut Nobody);
+            let (index, ..) = indexer.finish(&mut Nobody);
+            assert_eq!(packets(&capture, Carrier::Indexed { index, id }), expected);
+        }
+    }
+
     /// The places of the packets, or the error of a capture of which this much is there and the rest comes later.
     fn packets_later(capture: &[u8], carrier: &Carrier, there: usize, ending: Ending) -> Vec<(String, u64)> {
         let (head, rest) = capture.split_at(there);
@@ -523,7 +579,7 @@ mod tests {
             for there in 0..=capture.len() {
                 let carrier = match &carrier {
                     Carrier::Stretches(_) => Carrier::Stretches(vec![Stretch::all(there)]),
-                    frames @ Carrier::Frames { .. } => frames.clone(),
+                    frames => frames.clone(),
                 };
                 assert_eq!(packets_later(&capture, &carrier, there, Ending::Complete), whole);
             }

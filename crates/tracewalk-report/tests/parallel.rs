@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 use tracewalk::flow::{Element, GapReason, Passage};
-use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Framing, Owner, Piece};
+use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Framing, Indexer, Owner, Piece};
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
 use tracewalk::protocol::{etmv3, pft};
@@ -26,6 +26,14 @@ struct Source {
     carrier: Carrier,
     config: SourceConfig,
     program: Program,
+}
+
+/// Is not interested.
+struct Nobody;
+
+impl FrameSink for Nobody {
+    fn data(&mut self, _: Owner, _: Piece<'_>) {}
+    fn discontinuity(&mut self, _: Discontinuity) {}
 }
 
 /// All elements of a part, as they are, and what a part of coverage makes of them.
@@ -156,12 +164,34 @@ impl Source {
         let input = self.input(capture, self.carrier.clone());
         let whole = self.found(&input, Spread { threads: 1, segment: usize::MAX });
         assert_eq!(whole.coverage, self.covered_in_order(&whole), "{}: in order", self.name);
-        for &threads in threads {
-            for &segment in segments {
-                let parts = self.found(&input, Spread { threads, segment });
-                same(&parts, &whole, &format!("{}: {threads} threads, segments of {segment}", self.name));
+        let carriers = std::iter::once(("", self.carrier.clone())).chain(self.indexed(capture));
+        for (how, carrier) in carriers {
+            let input = self.input(capture, carrier);
+            for &threads in threads {
+                for &segment in segments {
+                    let parts = self.found(&input, Spread { threads, segment });
+                    let what = format!("{}{how}: {threads} threads, segments of {segment}", self.name);
+                    same(&parts, &whole, &what);
+                }
             }
         }
+    }
+
+    /// The same in frames of which it is known where they are, by shorter sections and by longer ones.
+    fn indexed(&self, capture: &[u8]) -> impl Iterator<Item = (&'static str, Carrier)> {
+        let source = match self.carrier {
+            Carrier::Frames { framing, id } => Some((framing, id)),
+            Carrier::Indexed { .. } | Carrier::Stretches(_) => None,
+        };
+        let index = move |framing, bytes| {
+            let mut indexer = Indexer::with_sections(framing, bytes);
+            indexer.push(capture, &mut Nobody);
+            indexer.finish(&mut Nobody).0
+        };
+        let lengths = [(", indexed by 500", 500), (", indexed", 1 << 16)];
+        source.into_iter().flat_map(move |(framing, id)| {
+            lengths.map(|(how, bytes)| (how, Carrier::Indexed { index: index(framing, bytes), id }))
+        })
     }
 }
 
@@ -242,7 +272,9 @@ fn captures_that_repeat_are_joined_at_their_repetitions() {
         let repeated = source.capture.repeat(5);
         let carrier = match &source.carrier {
             frames @ Carrier::Frames { .. } => frames.clone(),
-            Carrier::Stretches(_) => Carrier::Stretches(vec![Stretch::all(repeated.len())]),
+            Carrier::Indexed { .. } | Carrier::Stretches(_) => {
+                Carrier::Stretches(vec![Stretch::all(repeated.len())])
+            }
         };
         let source = Source {
             name: format!("{} repeated", source.name),

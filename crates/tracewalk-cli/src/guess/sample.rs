@@ -44,6 +44,12 @@ impl Sample {
                 deframer.finish(&mut later);
                 later.sample
             }
+            Carrier::Indexed { index, id } => {
+                let mut later = Later { id: *id, place, sample: Self::default() };
+                let mut extraction = index.extraction(*id, index.sections());
+                while !later.sample.is_full() && extraction.advance(capture, &mut later).is_some() {}
+                later.sample
+            }
             Carrier::Stretches(stretches) => {
                 let place = usize::try_from(place.0).unwrap_or(usize::MAX);
                 let passed = stretches.iter().position(|stretch| stretch.bytes.contains(&place));
@@ -99,10 +105,18 @@ impl Sample {
         stream.finish(look);
     }
 
+    /// Whether no more bytes are wanted.
+    const fn is_full(&self) -> bool {
+        self.bytes.len() >= ENOUGH
+    }
+
     /// Adds the source's next bytes, as far as they are wanted.
+    #[inline]
     pub(crate) fn take(&mut self, bytes: &[u8]) {
-        let room = ENOUGH.saturating_sub(self.bytes.len());
-        self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        if !self.is_full() {
+            let room = ENOUGH.saturating_sub(self.bytes.len());
+            self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        }
     }
 
     /// Bytes were lost before the next ones.

@@ -106,7 +106,7 @@ impl Work {
             return Ok(None);
         }
         let carrier = match (&contents.frames, id) {
-            (Some(frames), Some(id)) => Carrier::Frames { framing: frames.framing, id },
+            (Some(frames), Some(id)) => self.in_frames(frames, id),
             (Some(_), None) => {
                 return Err(Failure::input(
                     format!("frames hold several sources, and {} has no trace ID", source.protocol),
@@ -132,6 +132,14 @@ impl Work {
         }))
     }
 
+    /// How a source lies in frames. Those that are still coming have no index.
+    fn in_frames(&self, frames: &Frames, id: TraceId) -> Carrier {
+        match &frames.index {
+            Some(index) if !self.arriving => Carrier::Indexed { index: index.clone(), id },
+            _ => Carrier::Frames { framing: frames.framing, id },
+        }
+    }
+
     /// The ITM that a source is, if it is one and has bytes.
     pub(super) fn itm_job(
         &self,
@@ -145,7 +153,7 @@ impl Work {
         }
         let carrier = match (&contents.frames, source.id) {
             (Some(frames), Some(id)) if self.arriving || frames.sources.contains_key(&id) => {
-                Carrier::Frames { framing: frames.framing, id }
+                self.in_frames(frames, id)
             }
             (Some(_), _) => return None,
             (None, _) => {

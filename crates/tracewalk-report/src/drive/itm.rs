@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tracewalk::frame::{Cause, Deframer, Discontinuity, FrameSink, Owner, Piece, Places};
+use tracewalk::frame::{Cause, Deframer, Discontinuity, Extraction, FrameSink, Owner, Piece, Places};
 use tracewalk::ids::TraceId;
 use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
@@ -24,9 +24,16 @@ pub struct ItmRecord {
 #[derive(Debug)]
 pub struct ItmRecords<'a> {
     capture: &'a [u8],
-    left: VecDeque<Stretch>,
+    left: Left,
     stream: ItmStream,
     finished: bool,
+}
+
+/// What of a capture was not read.
+#[derive(Debug)]
+enum Left {
+    Stretches(VecDeque<Stretch>),
+    Indexed(Extraction),
 }
 
 /// The records of an ITM whose bytes come piece by piece.
@@ -53,11 +60,17 @@ impl<'a> Input<'a> {
     /// The records of the ITM that these bytes are. What comes later is not waited for.
     #[must_use]
     pub fn itm(&self) -> ItmRecords<'a> {
-        let left = match &self.carrier {
-            Carrier::Frames { .. } => VecDeque::from([Stretch::all(self.capture.len())]),
-            Carrier::Stretches(stretches) => stretches.iter().cloned().collect(),
-        };
         let stream = ItmStream::new(&self.carrier);
+        let (left, stream) = match &self.carrier {
+            Carrier::Frames { .. } => {
+                (Left::Stretches(VecDeque::from([Stretch::all(self.capture.len())])), stream)
+            }
+            Carrier::Indexed { index, id } => {
+                let left = Left::Indexed(index.extraction(*id, index.sections()));
+                (left, ItmStream { deframer: None, ..stream })
+            }
+            Carrier::Stretches(stretches) => (Left::Stretches(stretches.iter().cloned().collect()), stream),
+        };
         ItmRecords { capture: self.capture, left, stream, finished: false }
     }
 }
@@ -68,6 +81,7 @@ impl ItmStream {
     pub fn new(carrier: &Carrier) -> Self {
         let (id, deframer) = match carrier {
             &Carrier::Frames { framing, id } => (Some(id), Some(Box::new(Deframer::new(framing)))),
+            Carrier::Indexed { index, id } => (Some(*id), Some(Box::new(Deframer::new(index.framing())))),
             Carrier::Stretches(_) => (None, None),
         };
         let work = Work {
@@ -126,22 +140,31 @@ impl ItmRecords<'_> {
     /// Takes the next piece of the capture apart.
     fn read_on(&mut self) {
         let Self { capture, left, stream, finished } = self;
-        let Some(stretch) = left.front_mut() else {
+        let was_left = match left {
+            Left::Stretches(stretches) => read_stretch(capture, stretches, stream),
+            Left::Indexed(extraction) => extraction.advance(capture, &mut stream.work).is_some(),
+        };
+        if !was_left {
             stream.finish(Ending::Complete);
             *finished = true;
-            return;
-        };
-        let end = (stretch.bytes.start + CHUNK).min(stretch.bytes.end).min(capture.len());
-        let chunk = capture.get(stretch.bytes.start..end).unwrap_or_default();
-        if !stretch.continues {
-            stream.work.lose_sync();
-        }
-        stream.push(CaptureOffset(stretch.bytes.start as u64), chunk);
-        *stretch = Stretch { bytes: end..stretch.bytes.end, continues: true };
-        if chunk.is_empty() || stretch.bytes.is_empty() {
-            left.pop_front();
         }
     }
+}
+
+/// Takes the next bytes of the first stretch, if there is one.
+fn read_stretch(capture: &[u8], stretches: &mut VecDeque<Stretch>, stream: &mut ItmStream) -> bool {
+    let Some(stretch) = stretches.front_mut() else { return false };
+    let end = (stretch.bytes.start + CHUNK).min(stretch.bytes.end).min(capture.len());
+    let chunk = capture.get(stretch.bytes.start..end).unwrap_or_default();
+    if !stretch.continues {
+        stream.work.lose_sync();
+    }
+    stream.push(CaptureOffset(stretch.bytes.start as u64), chunk);
+    *stretch = Stretch { bytes: end..stretch.bytes.end, continues: true };
+    if chunk.is_empty() || stretch.bytes.is_empty() {
+        stretches.pop_front();
+    }
+    true
 }
 
 impl Iterator for ItmRecords<'_> {

@@ -22,7 +22,7 @@ use tracewalk::span::StreamOffset;
 
 use super::Input;
 use super::part::{Gathered, Gathering, Last, Part};
-use super::segment::{Cutter, Segment, Whereabouts};
+use super::segment::{Cut, Cutter, Segment, Whereabouts};
 use crate::analysis::Doubting;
 
 /// How the work is spread.
@@ -78,8 +78,8 @@ const SEGMENT_OF_COUNTS: usize = 1 << 20;
 /// Some hundred bytes of lines come from each byte of trace, so that less of it has to do.
 const SEGMENT_OF_LONG_LINES: usize = 1 << 15;
 
-/// One source's bytes are collected from between those of others up to this many.
-const SEGMENT_ALONE: usize = 1 << 23;
+/// One source's bytes are collected from between those of others up to this many. Where they stood takes as much again, or more.
+const SEGMENT_ALONE: usize = 1 << 22;
 
 /// How far behind a segment's start the first checkpoint is: there a trace has usually said where it is. In a short segment
 /// it is this part of it. The next ones lie twice as far, up to an eighth of the segment apart.
@@ -143,10 +143,10 @@ impl Input<'_> {
 
     fn alone<'a, P: Part>(
         &self,
-        segments: impl Iterator<Item = Segment<'a>>,
+        segments: impl Iterator<Item = Cut<'a>>,
         mut join: Join<'_, P>,
     ) -> io::Result<()> {
-        for mut segment in segments {
+        for mut segment in segments.map(Cut::segment) {
             join.begin(&mut segment);
             join.decode(&segment, 0..segment.bytes.len())?;
             self.progress.done(segment.done);
@@ -156,7 +156,7 @@ impl Input<'_> {
 
     fn together<'a, P: Part>(
         &self,
-        mut segments: impl Iterator<Item = Segment<'a>>,
+        mut segments: impl Iterator<Item = Cut<'a>>,
         mut join: Join<'_, P>,
         tasks: &Sender<Task<'a, P>>,
         spread: Spread,
@@ -184,7 +184,8 @@ impl Input<'_> {
                     trust.note(proven);
                     done
                 }
-                Some(InWork::Here(mut segment)) => {
+                Some(InWork::Here(segment)) => {
+                    let mut segment = segment.segment();
                     join.begin(&mut segment);
                     join.decode(&segment, 0..segment.bytes.len())?;
                     segment.done
@@ -202,7 +203,7 @@ enum InWork<'a, P> {
     /// A worker has it.
     Elsewhere(Receiver<Guess<'a, P>>),
     /// It is decoded when its turn comes.
-    Here(Segment<'a>),
+    Here(Cut<'a>),
 }
 
 /// Whether guessing is worth it. There are traces that do not say what workers would have to know: without synchronisation,
@@ -237,7 +238,7 @@ impl Trust {
 
 /// A segment to decode, and who wants to know.
 struct Task<'a, P> {
-    segment: Segment<'a>,
+    segment: Cut<'a>,
     answer: Sender<Guess<'a, P>>,
 }
 
@@ -254,7 +255,7 @@ fn work<P: Part>(
         let task = tasks.lock().map(|tasks| tasks.recv());
         let Ok(Ok(Task { segment, answer })) = task else { return };
         // Nobody waits for it where the work has ended early.
-        let _ = answer.send(guess(&mut stream, (config, program), spread, empty, segment));
+        let _ = answer.send(guess(&mut stream, (config, program), spread, empty, segment.segment()));
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use tracewalk::flow::TakeElements;
-use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Owner, Piece, Places};
+use tracewalk::frame::{Deframer, Discontinuity, Extraction, FrameSink, Index, Owner, Piece, Places};
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
 use tracewalk::source::FlowStream;
@@ -25,6 +25,34 @@ pub(super) struct Segment<'a> {
     interruptions: Vec<(usize, Interruption)>,
     /// How many bytes of the capture are done with this segment.
     pub(super) done: u64,
+}
+
+/// A segment that may be still to be taken out of frames, by whoever decodes it.
+#[derive(Debug)]
+pub(super) enum Cut<'a> {
+    Ready(Segment<'a>),
+    InFrames {
+        /// Where its first byte stands in the stream.
+        start: StreamOffset,
+        capture: &'a [u8],
+        extraction: Extraction,
+    },
+}
+
+impl<'a> Cut<'a> {
+    pub(super) fn segment(self) -> Segment<'a> {
+        match self {
+            Self::Ready(segment) => segment,
+            Self::InFrames { start, capture, mut extraction } => {
+                let mut sink = Collect::new(extraction.id(), start.0 > 0);
+                let mut done = 0;
+                while let Some(end) = extraction.advance(capture, &mut sink) {
+                    done = end;
+                }
+                sink.segment(start, done)
+            }
+        }
+    }
 }
 
 /// Where bytes of the segment in work, and of those before it, stood in the capture.
@@ -97,6 +125,7 @@ pub(super) struct Cutter<'a> {
 
 enum Kind<'a> {
     Frames { deframer: Box<Deframer>, id: TraceId, position: usize, finished: bool },
+    Indexed(Indexed<'a>),
     Stretches { rest: &'a [Stretch], position: usize },
 }
 
@@ -108,6 +137,9 @@ impl<'a> Cutter<'a> {
                 let deframer = Box::new(Deframer::new(framing));
                 Kind::Frames { deframer, id, position: 0, finished: false }
             }
+            &Carrier::Indexed { ref index, id } => {
+                Kind::Indexed(Indexed { index, id, next: 0, inside: None })
+            }
             Carrier::Stretches(stretches) => Kind::Stretches { rest: stretches, position: 0 },
         };
         Self { capture, kind, start: StreamOffset(0), size: size.max(1) }
@@ -115,11 +147,11 @@ impl<'a> Cutter<'a> {
 }
 
 impl<'a> Iterator for Cutter<'a> {
-    type Item = Segment<'a>;
+    type Item = Cut<'a>;
 
-    fn next(&mut self) -> Option<Segment<'a>> {
+    fn next(&mut self) -> Option<Cut<'a>> {
         let Self { capture, kind, start, size } = self;
-        let segment = match kind {
+        let (cut, bytes) = match kind {
             Kind::Frames { finished: true, .. } => return None,
             Kind::Frames { deframer, id, position, finished } => {
                 let mut sink = Collect::new(*id, start.0 > 0);
@@ -133,14 +165,9 @@ impl<'a> Iterator for Cutter<'a> {
                         *finished = true;
                     }
                 }
-                Segment {
-                    start: *start,
-                    bytes: Cow::Owned(sink.bytes),
-                    places: sink.places,
-                    interruptions: sink.interruptions,
-                    done: *position as u64,
-                }
+                ready(sink.segment(*start, *position as u64))
             }
+            Kind::Indexed(indexed) => indexed.cut(capture, *start, *size)?,
             Kind::Stretches { rest, position } => {
                 let stretch = loop {
                     let stretch = rest.first()?;
@@ -156,17 +183,68 @@ impl<'a> Iterator for Cutter<'a> {
                 let mut places = Places::new();
                 places.append_contiguous(CaptureOffset(from as u64), (to - from) as u64);
                 *position += to - from;
-                Segment {
+                ready(Segment {
                     start: *start,
                     bytes: Cow::Borrowed(capture.get(from..to).unwrap_or_default()),
                     places,
                     interruptions: if is_new { vec![(0, Interruption::Cut)] } else { Vec::new() },
                     done: to as u64,
-                }
+                })
             }
         };
-        self.start.0 += segment.bytes.len() as u64;
-        Some(segment)
+        self.start.0 += bytes;
+        Some(cut)
+    }
+}
+
+fn ready(segment: Segment<'_>) -> (Cut<'_>, u64) {
+    let bytes = segment.bytes.len() as u64;
+    (Cut::Ready(segment), bytes)
+}
+
+/// A source in frames of which it is known where they are.
+struct Indexed<'a> {
+    index: &'a Index,
+    id: TraceId,
+    /// The next section that is not cut off.
+    next: usize,
+    /// The rest of the one in front of it.
+    inside: Option<Extraction>,
+}
+
+impl Indexed<'_> {
+    /// The next segment, and how many bytes it has. Where the sections are frames only, that is known before they are taken
+    /// apart.
+    fn cut<'c>(&mut self, capture: &'c [u8], start: StreamOffset, size: usize) -> Option<(Cut<'c>, u64)> {
+        let Self { index, id, next, inside } = self;
+        let first = *next;
+        let mut bytes = 0;
+        while inside.is_none()
+            && bytes < size as u64
+            && let Some(more) = index.bytes_in(*next, *id)
+        {
+            bytes += more;
+            *next += 1;
+        }
+        if *next > first {
+            let extraction = index.extraction(*id, first..*next);
+            return Some((Cut::InFrames { start, capture, extraction }, bytes));
+        }
+        if inside.is_none() && index.sections().contains(next) {
+            *inside = Some(index.extraction(*id, *next..*next + 1));
+            *next += 1;
+        }
+        let mut extraction = inside.take()?;
+        let mut sink = Collect::new(*id, start.0 > 0);
+        let mut done = 0;
+        while let Some(end) = extraction.advance(capture, &mut sink) {
+            done = end;
+            if sink.bytes.len() >= size {
+                *inside = Some(extraction);
+                break;
+            }
+        }
+        Some(ready(sink.segment(start, done)))
     }
 }
 
@@ -185,6 +263,12 @@ struct Collect {
 impl Collect {
     fn new(id: TraceId, has_bytes_before: bool) -> Self {
         Self { id, has_bytes_before, bytes: Vec::new(), places: Places::new(), interruptions: Vec::new() }
+    }
+
+    /// What was collected; so many bytes of the capture are done with it.
+    fn segment<'a>(self, start: StreamOffset, done: u64) -> Segment<'a> {
+        let Self { bytes, places, interruptions, .. } = self;
+        Segment { start, bytes: Cow::Owned(bytes), places, interruptions, done }
     }
 }
 

@@ -19,7 +19,7 @@ use super::search::{Search, Start};
 use super::unpacker::Unpacker;
 use super::watch::Watch;
 use super::wire::{Partial, SyncMatcher};
-use super::{Account, Cause, FRAME_BYTES, FSYNC, FrameSink};
+use super::{Account, Cause, FRAME_BYTES, FSYNC, FrameSink, Owner};
 use crate::span::CaptureOffset;
 
 /// What stands between the frames of a capture, and where they start.
@@ -211,6 +211,21 @@ impl Deframer {
     #[must_use]
     pub const fn account(&self) -> &Account {
         &self.unpacker.account
+    }
+
+    /// Up to where all bytes were handed out, or are nobody's.
+    pub(super) const fn handed_out(&self) -> u64 {
+        self.unpacker.accounted
+    }
+
+    /// Whose bytes are handed out next.
+    pub(super) const fn owner(&self) -> Owner {
+        self.unpacker.owner
+    }
+
+    /// How often something else was handed out than whole frames that lie one behind the other.
+    pub(super) const fn breaks(&self) -> u64 {
+        self.unpacker.breaks
     }
 
     fn is_port(&self) -> bool {

@@ -55,7 +55,9 @@ mod decode;
 mod encode;
 mod evidence;
 mod held;
+mod index;
 mod layout;
+mod only;
 mod places;
 mod recover;
 mod search;
@@ -74,6 +76,7 @@ pub use align::{Alignment, Candidate, Ranking};
 pub use decode::{Deframer, Framing, Tail};
 pub use encode::{Formatter, FormatterOptions};
 pub use evidence::{Evidence, IdSet};
+pub use index::{Extraction, Index, Indexer};
 pub use places::Places;
 
 /// The bytes of a frame.
@@ -185,6 +188,27 @@ impl<'a> Piece<'a> {
     #[must_use]
     pub const fn new(at: CaptureOffset, bytes: &'a [u8]) -> Self {
         Self { at, bytes, phase: 0, last_is_delayed: false, padded: bytes }
+    }
+
+    /// Data of frames that start at `frames`, from the frames' byte `start` on. Where the change of owner behind it
+    /// `is_delayed`, the last byte stands behind the ID byte. Behind them in `padded` lie bytes that mean nothing.
+    #[inline(always)]
+    fn in_frames(
+        frames: CaptureOffset,
+        start: usize,
+        bytes: &'a [u8],
+        is_delayed: bool,
+        padded: &'a [u8],
+    ) -> Self {
+        let is_alone = bytes.len() == 1;
+        let first = start + usize::from(is_delayed && is_alone);
+        Self {
+            at: CaptureOffset(frames.0 + first as u64),
+            bytes,
+            phase: u8::try_from(first % FRAME_BYTES).unwrap_or(0),
+            last_is_delayed: is_delayed && !is_alone,
+            padded,
+        }
     }
 
     /// Where the byte at `index` stands in the capture.

@@ -15,11 +15,32 @@ pub(super) struct Unpacker {
     /// All capture bytes in front of this one are in `account`.
     pub(super) accounted: u64,
     pub(super) account: Account,
-    /// The data of a run of frames, and some bytes behind it. It lies here because a new one would have to be cleared for
-    /// each run.
+    /// How often something else came than whole frames that lie one behind the other.
+    pub(super) breaks: u64,
+    scratch: Scratch,
+}
+
+/// Room for a run of frames. It lies here because a new one would have to be cleared for each run; nothing of it is needed
+/// for the next one, so that a clone begins without.
+#[derive(Debug, Default)]
+struct Scratch {
+    /// The data, and some bytes behind it.
     run: Vec<u8>,
     /// The changes of owner in it, and room for as many as there can be.
     changes: Vec<Change>,
+}
+
+impl Clone for Scratch {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Scratch {
+    fn prepare(&mut self) {
+        self.run.resize(RUN_FRAMES * FRAME_DATA_BYTES + PADDING, 0);
+        self.changes.resize(RUN_FRAMES * FRAME_BYTES / 2, Change::default());
+    }
 }
 
 /// A change of owner in a run of frames.
@@ -33,10 +54,10 @@ struct Change {
 }
 
 /// How many frames are taken at a time, a multiple of 8. More do not make it faster.
-const RUN_FRAMES: usize = 128;
+pub(super) const RUN_FRAMES: usize = 128;
 
 /// How many bytes there are behind the data of the longest run: see [`Piece::append_to`].
-const PADDING: usize = 64;
+pub(super) const PADDING: usize = 64;
 
 impl Unpacker {
     pub(super) fn new() -> Self {
@@ -44,8 +65,8 @@ impl Unpacker {
             owner: Owner::Unknown,
             accounted: 0,
             account: Account::default(),
-            run: alloc::vec![0; RUN_FRAMES * FRAME_DATA_BYTES + PADDING],
-            changes: alloc::vec![Change::default(); RUN_FRAMES * FRAME_BYTES / 2],
+            breaks: 0,
+            scratch: Scratch::default(),
         }
     }
 
@@ -54,6 +75,7 @@ impl Unpacker {
         match places {
             Places::Contiguous(start) => {
                 self.overhead_until(start);
+                self.scratch.prepare();
                 frames.chunks(RUN_FRAMES).for_each(|frames| self.run(frames, sink));
             }
             Places::Pairs(_) => frames.iter().for_each(|bytes| {
@@ -66,7 +88,8 @@ impl Unpacker {
     /// one, across frames.
     #[inline]
     fn run(&mut self, frames: &[[u8; FRAME_BYTES]], sink: &mut impl FrameSink) {
-        let run = self.run.as_mut_slice();
+        let Scratch { run, changes } = &mut self.scratch;
+        let run = run.as_mut_slice();
         for (index, bytes) in frames.iter().enumerate() {
             // All 16 bytes are written, because that is quicker; the next frame overwrites the last one.
             let start = index * FRAME_DATA_BYTES;
@@ -76,9 +99,9 @@ impl Unpacker {
         }
         // All ID bytes are looked for before anything goes out, because reading bytes directly behind writing one of them
         // makes the processor wait.
-        let changes = find_changes(frames, run, &mut self.changes);
+        let count = find_changes(frames, run, changes);
         let mut handing = Handing { at: self.accounted, account: self.account, start: 0, place: 0, data: 0 };
-        for change in self.changes.get(..changes).unwrap_or_default() {
+        for change in changes.get(..count).unwrap_or_default() {
             handing.stretch(self.owner, change, run, sink);
             self.owner = Owner::from_id_byte(change.id_byte);
         }
@@ -92,6 +115,7 @@ impl Unpacker {
 
     /// A frame with HSYNCs in it, which cut its segments into several pieces.
     fn broken_frame(&mut self, frame: Frame, places: Places, sink: &mut impl FrameSink) {
+        self.breaks += 1;
         let restored = frame.restored();
         self.owner = frame.segments(self.owner, |segment| {
             let mut start = segment.start;
@@ -113,12 +137,14 @@ impl Unpacker {
 
     /// What comes in front of `end` and is not accounted for belongs to nobody.
     pub(super) fn overhead_until(&mut self, end: u64) {
+        self.breaks += u64::from(end > self.accounted);
         self.account.overhead += end.saturating_sub(self.accounted);
         self.accounted = self.accounted.max(end);
     }
 
     /// What comes in front of `end` and is not accounted for could not be read. The owner is not known any more.
     pub(super) fn lose_until(&mut self, end: u64, cause: Cause, sink: &mut impl FrameSink) {
+        self.breaks += 1;
         let bytes = end.saturating_sub(self.accounted);
         if bytes != 0 || cause != Cause::Start {
             sink.discontinuity(Discontinuity { at: CaptureOffset(self.accounted), bytes, cause });
@@ -158,7 +184,7 @@ fn find_changes(frames: &[[u8; FRAME_BYTES]], run: &mut [u8], changes: &mut [Cha
 
 /// Where the data of a byte of some frames is, without their auxiliary bytes.
 #[inline(always)]
-const fn data_place(place: usize) -> usize {
+pub(super) const fn data_place(place: usize) -> usize {
     place - place / FRAME_BYTES
 }
 
@@ -184,16 +210,8 @@ impl Handing {
         if let (Some(bytes @ [_, ..]), Some(padded)) = (run.get(self.start..end), run.get(self.start..)) {
             self.account.add(owner, bytes.len() as u64);
             self.data += bytes.len();
-            let is_alone = bytes.len() == 1;
-            let first = self.place + (delayed & usize::from(is_alone));
-            let piece = Piece {
-                at: CaptureOffset(self.at + first as u64),
-                bytes,
-                phase: u8::try_from(first % FRAME_BYTES).unwrap_or(0),
-                last_is_delayed: change.is_delayed && !is_alone,
-                padded,
-            };
-            sink.data(owner, piece);
+            let frames = CaptureOffset(self.at);
+            sink.data(owner, Piece::in_frames(frames, self.place, bytes, change.is_delayed, padded));
         }
         self.start = end + 1;
         let behind = place + 1 + delayed;

@@ -1,5 +1,6 @@
 //! Properties of the deframer and the formatter, over random sources, frames and cuts.
 
+mod index;
 mod recovery;
 
 use std::collections::BTreeMap;

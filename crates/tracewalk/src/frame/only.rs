@@ -1,0 +1,98 @@
+//! One source's bytes, out of frames that lie one behind the other.
+//!
+//! What the other sources' bytes are is not found out: of frames without the source only their ID bytes are looked at.
+
+use super::layout::{Frame, id_pairs};
+use super::unpacker::{PADDING, RUN_FRAMES, data_place};
+use super::{FRAME_BYTES, FRAME_DATA_BYTES, FrameSink, Owner, Piece};
+use crate::ids::TraceId;
+use crate::span::CaptureOffset;
+
+/// Takes one source's bytes out of frames.
+#[derive(Clone, Debug)]
+pub(super) struct Only {
+    id: TraceId,
+    /// Whether the next byte is the source's.
+    is_open: bool,
+    /// The data of a run of frames, as far as it is the source's, and some bytes behind it.
+    run: [u8; RUN_FRAMES * FRAME_DATA_BYTES + PADDING],
+}
+
+impl Only {
+    /// The first byte of the first frame is `first`'s.
+    pub(super) fn new(id: TraceId, first: Owner) -> Self {
+        Self { id, is_open: first == Owner::Source(id), run: [0; RUN_FRAMES * FRAME_DATA_BYTES + PADDING] }
+    }
+
+    /// Takes the next frames, which begin at `at`.
+    pub(super) fn frames(&mut self, at: u64, frames: &[[u8; FRAME_BYTES]], sink: &mut impl FrameSink) {
+        let ats = (at..).step_by(RUN_FRAMES * FRAME_BYTES);
+        frames.chunks(RUN_FRAMES).zip(ats).for_each(|(frames, at)| self.run(at, frames, sink));
+    }
+
+    #[inline]
+    fn run(&mut self, at: u64, frames: &[[u8; FRAME_BYTES]], sink: &mut impl FrameSink) {
+        let own = self.id.get() << 1 | 1;
+        let mut start = 0;
+        for (group, before) in frames.chunks(8).zip((0..).step_by(8)) {
+            let mut ids = id_pairs(group);
+            while ids != 0 {
+                let pair = ids.trailing_zeros() as usize;
+                ids &= ids - 1;
+                let id_byte = group.as_flattened().get(2 * pair).copied().unwrap_or_default();
+                let opens = id_byte == own;
+                if !opens && !self.is_open {
+                    continue;
+                }
+                let auxiliary = group.get(pair / 8).map_or(0, |[.., auxiliary]| *auxiliary);
+                // Byte 14 has no data byte behind it that the change could be delayed by.
+                let is_delayed = (auxiliary & 0b0111_1111) >> (pair % 8) & 1 == 1;
+                let place = FRAME_BYTES * before + 2 * pair;
+                if self.is_open {
+                    self.stretch(at, frames, start..place, is_delayed, sink);
+                }
+                self.is_open = opens;
+                start = place + 1 + usize::from(is_delayed);
+            }
+        }
+        if self.is_open {
+            self.stretch(at, frames, start..frames.as_flattened().len(), false, sink);
+        }
+    }
+
+    /// Hands out what lies in these places of the frames, and, where the change behind it `is_delayed`, the byte behind that.
+    fn stretch(
+        &mut self,
+        at: u64,
+        frames: &[[u8; FRAME_BYTES]],
+        places: core::ops::Range<usize>,
+        is_delayed: bool,
+        sink: &mut impl FrameSink,
+    ) {
+        // Behind the last data byte of a frame the next one begins.
+        let start = places.start + usize::from(places.start % FRAME_BYTES == FRAME_DATA_BYTES);
+        let delayed = usize::from(is_delayed);
+        let (from, to) = (data_place(start), data_place(places.end) + delayed);
+        if from >= to {
+            return;
+        }
+        for number in start / FRAME_BYTES..(places.end + delayed).div_ceil(FRAME_BYTES) {
+            let first = number * FRAME_DATA_BYTES;
+            // All 16 bytes are written, because that is quicker; the next frame overwrites the last one.
+            if let (Some(bytes), Some(slot)) =
+                (frames.get(number), self.run.get_mut(first..first + FRAME_BYTES))
+            {
+                slot.copy_from_slice(&Frame::new(bytes).restored());
+            }
+        }
+        if let Some([id, behind, ..]) = self.run.get_mut(data_place(places.end)..).filter(|_| is_delayed) {
+            *id = *behind;
+        }
+        if let (Some(bytes), Some(padded)) = (self.run.get(from..to), self.run.get(from..)) {
+            sink.data(
+                Owner::Source(self.id),
+                Piece::in_frames(CaptureOffset(at), start, bytes, is_delayed, padded),
+            );
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What an index gives of a source is what a deframer gives: for every source, section and cut, with frames and without.
+
+use super::*;
+
+/// What comes of a source, byte by byte, and what concerns all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    Byte(u64, u8),
+    Loss(Discontinuity),
+}
+
+/// One source's events.
+struct Source(TraceId, Vec<Event>);
+
+impl FrameSink for Source {
+    fn data(&mut self, owner: Owner, piece: Piece<'_>) {
+        if owner == Owner::Source(self.0) {
+            let byte = |(index, &byte): (usize, &u8)| Event::Byte(piece.place(index).0, byte);
+            self.1.extend(piece.bytes.iter().enumerate().map(byte));
+            let mut appended = Vec::new();
+            piece.append_to(&mut appended);
+            assert_eq!(appended, piece.bytes);
+        }
+    }
+
+    fn discontinuity(&mut self, discontinuity: Discontinuity) {
+        self.1.push(Event::Loss(discontinuity));
+    }
+}
+
+fn index(framing: Framing, length: u64, input: &[u8], cuts: &[usize]) -> Index {
+    let mut indexer = Indexer::with_sections(framing, length);
+    let mut rest = input;
+    let mut record = Record::default();
+    for &cut in cuts {
+        let (piece, behind) = rest.split_at(cut.min(rest.len()));
+        indexer.push(piece, &mut record);
+        rest = behind;
+    }
+    indexer.push(rest, &mut record);
+    let (index, account, tail) = indexer.finish(&mut record);
+    assert_tiling(input, &record, tail, &account);
+    for (id, bytes) in index.sources() {
+        let own = record.bytes.iter().filter(|(_, owner, _)| *owner == Owner::Source(id));
+        assert_eq!(own.count() as u64, bytes);
+    }
+    index
+}
+
+/// How many sections are frames only.
+fn assert_as_deframed(framing: Framing, input: &[u8], index: &Index) -> usize {
+    let ids = (0..=u8::MAX).filter_map(TraceId::new);
+    for id in ids.filter(|id| index.bytes_of(*id) > 0) {
+        let mut deframer = Deframer::new(framing);
+        let mut whole = Source(id, Vec::new());
+        deframer.push(input, &mut whole);
+        deframer.finish(&mut whole);
+        let [mut at_once, mut by_sections] = [0; 2].map(|_| Source(id, Vec::new()));
+        let mut extraction = index.extraction(id, index.sections());
+        while extraction.advance(input, &mut at_once).is_some() {}
+        assert_eq!(at_once.1, whole.1, "{id}");
+        for section in index.sections() {
+            let before = by_sections.1.len();
+            let mut extraction = index.extraction(id, section..section + 1);
+            while extraction.advance(input, &mut by_sections).is_some() {}
+            if let Some(bytes) = index.bytes_in(section, id) {
+                assert_eq!((by_sections.1.len() - before) as u64, bytes);
+            }
+        }
+        assert_eq!(by_sections.1, whole.1, "{id}, section by section");
+    }
+    let some = TraceId::new(1).expect("a trace source's ID");
+    index.sections().filter(|section| index.bytes_in(*section, some).is_some()).count()
+}
+
+proptest! {
+    #[test]
+    fn anything_is_indexed_as_it_is_deframed(
+        input in likely_bytes(),
+        framing in framing(),
+        length in 1..80_u64,
+        cuts in prop::collection::vec(0..20usize, 0..40),
+    ) {
+        assert_as_deframed(framing, &input, &index(framing, length, &input, &cuts));
+    }
+
+    #[test]
+    fn frames_are_indexed_as_they_are_deframed(
+        writes in writes(),
+        options in options(),
+        repeats in 1..8_usize,
+        length in prop_oneof![1..400_u64, Just(1 << 16)],
+        damage in prop::collection::vec((any::<usize>(), 0..20_usize, prop::collection::vec(any::<u8>(), 0..20)), 0..3),
+    ) {
+        let mut input = Vec::new();
+        let mut formatter = Formatter::new(options);
+        for (id, bytes) in writes.iter().cycle().take(writes.len() * repeats) {
+            formatter.write(TraceId::new(*id).expect("a trace source's ID"), bytes, &mut input);
+        }
+        formatter.flush(&mut input);
+        for (at, lost, noise) in damage {
+            let at = at % (input.len() + 1);
+            input.splice(at..input.len().min(at + lost), noise);
+        }
+        let framing = if options.full_sync_every.is_some() { Framing::Port } else { Framing::Buffer };
+        assert_as_deframed(framing, &input, &index(framing, length, &input, &[]));
+    }
+}
+
+/// Frames of two sources, with a source's byte for each number.
+fn two_sources(bytes: usize) -> Vec<u8> {
+    let mut capture = Vec::new();
+    let mut formatter = Formatter::new(FormatterOptions::default());
+    for number in 0..bytes {
+        let id = TraceId::new(if number % 40 < 23 { 0x10 } else { 0x11 }).expect("a trace source's ID");
+        formatter.write(id, &[[0x84, 0x88, 0x41, 0x57][number % 4]], &mut capture);
+    }
+    formatter.flush(&mut capture);
+    capture
+}
+
+#[test]
+fn sound_frames_are_sections_of_frames_and_damage_is_in_one_of_its_own() {
+    let mut capture = two_sources(100_000);
+    let sound = index(Framing::Buffer, 4096, &capture, &[]);
+    let sections = sound.sections().len();
+    assert_eq!(sections, capture.len().div_ceil(4096));
+    assert_eq!(assert_as_deframed(Framing::Buffer, &capture, &sound), sections);
+    capture.drain(50_000..50_003);
+    let damaged = index(Framing::Buffer, 4096, &capture, &[]);
+    let of_frames = assert_as_deframed(Framing::Buffer, &capture, &damaged);
+    assert_eq!((damaged.sections().len(), of_frames), (sections, sections - 1));
+}
+
+#[test]
+fn sections_become_longer_where_they_would_become_too_many() {
+    let capture = two_sources(150_000);
+    let index = index(Framing::Buffer, 4, &capture, &[]);
+    assert!(index.sections().len() < 1 << 14, "{}", index.sections().len());
+    assert_as_deframed(Framing::Buffer, &capture, &index);
+}
+
+#[test]
+fn what_is_damaged_in_too_many_places_is_one_section_from_there_on() {
+    let mut capture = two_sources(200_000);
+    for barrier in (0..600).rev() {
+        let at = barrier * 320;
+        capture.splice(at..at, FSYNC.repeat(4));
+    }
+    let index = index(Framing::Buffer, 64, &capture, &[]);
+    let of_frames = assert_as_deframed(Framing::Buffer, &capture, &index);
+    let mixed = index.sections().len() - of_frames;
+    assert_eq!(mixed, 256);
+}
