@@ -14,7 +14,8 @@ use crate::{Answer, Outcome, workspace};
 const TARGETS: &[&str] = &["thumbv7em-none-eabi", "thumbv7em-none-eabihf", "wasm32-unknown-unknown"];
 
 /// The core and all that it may depend on, as `cargo tree` prints it: name and features.
-const DEPENDENCIES: &[(&str, &str)] = &[("tracewalk", ""), ("memchr", "")];
+const DEPENDENCIES: &[(&str, &str)] =
+    &[("tracewalk", ""), ("memchr", ""), ("wide", ""), ("safe_arch", "bytemuck,default"), ("bytemuck", "")];
 
 /// Runs the task.
 pub(crate) fn run() -> Answer {
@@ -45,7 +46,7 @@ fn check_dependencies(root: &Path) -> Result<String, String> {
             unknown.join(", ")
         ));
     }
-    Ok("the core depends on memchr alone, without its std".to_owned())
+    Ok("the core depends on memchr and wide alone, without their std".to_owned())
 }
 
 /// The lines of a tree that are not among the known dependencies.

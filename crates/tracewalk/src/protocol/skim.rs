@@ -1,4 +1,4 @@
-//! Counting the packets in 64 bytes at once.
+//! Counting the packets in two blocks of 64 bytes at once.
 //!
 //! Where packets end does not depend on what they say, so one bit for each byte is enough to tell, and 64 of them fit into
 //! a word:
@@ -13,8 +13,13 @@
 //! ends   1  1     1        1  1         everything that is followed by a header
 //! ```
 //!
+//! What is done to the words of one block is done to those of another one in the same vectors, which `wide` gives without
+//! `unsafe`: plain arrays in their place were not made vectors of by the compiler.
+//!
 //! Where something else stands, or what might be malformed, the count stops, and the decoder goes on. What the packets
 //! say is lost on the way, the addresses that later ones are compressed against too.
+
+use wide::{u8x16, u64x2 as Pair};
 
 use super::resume::Announces;
 
@@ -34,45 +39,62 @@ pub(super) struct Plain {
 /// the bytes that are no packets although they are even and have bit 7 set.
 ///
 /// What a byte is depends on few bytes in front of it. So each block looks at the last ones of the block before once more,
-/// instead of beginning where a packet does: no block waits for what another one finds, and several are in work at once.
+/// instead of beginning where a packet does: no block waits for what another one finds, and two are done at once.
 #[inline]
-pub(super) fn skim(input: &[u8], plain: Plain, reserved: impl Fn(&Planes) -> u64) -> (usize, u64) {
-    /// A branch address, its exception information, and a header in front of it.
-    const CONTEXT: usize = 8;
-    let (mut bytes, mut packets) = (0, 0);
-    let (mut at, mut news) = (0, u64::MAX);
-    while let Some(block) = input.get(at..).and_then(<[u8]>::first_chunk::<64>) {
-        let (ends, stops) = ends(&Planes::of(block), plain, &reserved);
-        let first_stop = stops & news & (stops & news).wrapping_neg();
-        let ends = ends & news & first_stop.wrapping_sub(1);
-        packets += u64::from(ends.count_ones());
-        if ends != 0 {
-            bytes = at + 64 - ends.leading_zeros() as usize;
+pub(super) fn skim(input: &[u8], plain: Plain, reserved: impl Fn(&Planes) -> Pair) -> (usize, u64) {
+    let (mut at, mut packets) = (0, 0);
+    // The last block that a packet ends in, and where in it they do.
+    let mut last = (0, 0);
+    let mut seen = 0;
+    while let Some(first) = input.get(at..).and_then(<[u8]>::first_chunk) {
+        // Behind the last block there is no other one: it is seen twice, and counts once.
+        let second = input.get(at + NEW..).and_then(<[u8]>::first_chunk);
+        let unseen = if second.is_some() { u64::MAX << CONTEXT } else { 0 };
+        let (ends, stops) = ends(&Planes::of(first, second.unwrap_or(first)), plain, &reserved);
+        let news = Pair::new([u64::MAX << seen, unseen]);
+        let (ends, stops) = (ends & news, stops & news);
+        for (ends, stops) in ends.to_array().into_iter().zip(stops.to_array()) {
+            let first_stop = stops & stops.wrapping_neg();
+            let ends = ends & first_stop.wrapping_sub(1);
+            packets += u64::from(ends.count_ones());
+            if ends != 0 {
+                last = (at, ends);
+            }
+            if stops != 0 {
+                return (behind(last), packets);
+            }
+            at += NEW;
         }
-        if first_stop != 0 {
-            break;
-        }
-        at += 64 - CONTEXT;
-        news = u64::MAX << CONTEXT;
+        seen = CONTEXT;
     }
-    (bytes, packets)
+    (behind(last), packets)
+}
+
+/// A branch address, its exception information, and a header in front of it.
+const CONTEXT: usize = 8;
+/// How many bytes of a block the one before has not seen.
+const NEW: usize = 64 - CONTEXT;
+
+/// Behind the last packet that ends in this block.
+fn behind((at, ends): (usize, u64)) -> usize {
+    if ends == 0 { 0 } else { at + 64 - ends.leading_zeros() as usize }
 }
 
 /// Which bytes packets end with, and which ones are something else; behind the first of these nothing counts.
 #[inline(always)]
-fn ends(planes: &Planes, plain: Plain, reserved: impl Fn(&Planes) -> u64) -> (u64, u64) {
+fn ends(planes: &Planes, plain: Plain, reserved: impl Fn(&Planes) -> Pair) -> (Pair, Pair) {
     let [odd, .., bit_6, more] = planes.0;
     let alone = !more;
     // From the first of these on, as long as there are more, and the byte behind: an addition carries through.
-    let reached = |from: u64| from.wrapping_add(more) ^ more | from;
+    let reached = |from: Pair| (from + more) ^ more | from;
     let address = reached(odd & more);
     let (branch, last) = (address & more, address & alone);
     // An address has five bytes at most, of which four say that there are more.
-    let two = branch & branch << 1;
-    let behind_four = (two & two << 2) << 1;
+    let two = branch & branch << 1_u32;
+    let behind_four = (two & two << 2_u32) << 1_u32;
     let fifth = last & behind_four;
     let announcing = last & bit_6 & if plain.announces == Announces::AsTheFifth { fifth } else { last };
-    let information = announcing << 1;
+    let information: Pair = announcing << 1_u32;
     let header = alone & !last & !information;
     let p_header = more & !branch;
     let mut stops = (behind_four | information) & more;
@@ -87,61 +109,84 @@ fn ends(planes: &Planes, plain: Plain, reserved: impl Fn(&Planes) -> u64) -> (u6
         let prefix = unusual & planes.equal(prefix);
         unusual &= !prefix;
         // An address of less than five bytes has no exception information there.
-        let behind = reached(prefix << 1 & more) & last & !fifth;
-        stops |= prefix << 1 & !odd | behind & bit_6;
+        let behind = reached(prefix << 1_u32 & more) & last & !fifth;
+        stops = stops | prefix << 1_u32 & !odd | behind & bit_6;
     }
     if let Some(bits) = plain.reserved_information {
         stops |= information & planes.any(bits);
     }
     // In a fifth byte bits 5 to 3 say which instruction set it is; without any of them none.
-    stops |= unusual | fifth & !planes.any(0b0011_1000) | p_header & reserved(planes);
+    stops = stops | unusual | fifth & !planes.any(0b0011_1000) | p_header & reserved(planes);
     (ends, stops)
 }
 
-/// 64 bytes, as eight words: word n has bit n of each byte, the first byte's lowest.
+/// Two blocks of 64 bytes, as eight pairs of words: pair n has bit n of each byte, the first byte's lowest.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Planes([u64; 8]);
+pub(super) struct Planes([Pair; 8]);
 
 impl Planes {
     /// Transposes the bytes of the words, so that neighbours come to lie in different words at the same place, and then the
     /// bits of the bytes that lie there.
+    ///
+    /// Interleaving two pieces of 16 bytes moves the highest bit of a byte's place in them to which piece it is in, and the bit
+    /// that the two pieces differed in to the lowest of its place. So a byte's place goes from `block 5 4, 3 2 1 0` (bits of its
+    /// place in the block) to `2 1 0, block 5 4 3`.
     #[inline(always)]
-    fn of(block: &[u8; 64]) -> Self {
-        let mut words = [0; 8];
-        for (word, bytes) in words.iter_mut().zip(block.as_chunks().0) {
-            *word = u64::from_le_bytes(*bytes);
+    fn of(first: &[u8; 64], second: &[u8; 64]) -> Self {
+        let mut pieces = [u8x16::ZERO; 8];
+        let both = first.as_chunks().0.iter().zip(second.as_chunks().0);
+        for (pieces, (first, second)) in pieces.as_chunks_mut().0.iter_mut().zip(both) {
+            *pieces = [u8x16::new(*first), u8x16::new(*second)];
         }
-        for (apart, shift, mask) in [
-            (4, 32, 0x0000_0000_ffff_ffff),
-            (2, 16, 0x0000_ffff_0000_ffff),
-            (1, 8, 0x00ff_00ff_00ff_00ff),
-            (4, 4, 0x0f0f_0f0f_0f0f_0f0f),
-            (2, 2, 0x3333_3333_3333_3333),
-            (1, 1, 0x5555_5555_5555_5555),
-        ] {
-            for pair in words.chunks_exact_mut(2 * apart) {
-                let (low, high) = pair.split_at_mut(apart);
-                for (low, high) in low.iter_mut().zip(high) {
-                    let differs = (*low >> shift ^ *high) & mask;
-                    *high ^= differs;
-                    *low ^= differs << shift;
-                }
-            }
-        }
+        interleave::<1>(&mut pieces);
+        interleave::<4>(&mut pieces);
+        interleave::<2>(&mut pieces);
+        interleave::<1>(&mut pieces);
+        let mut words = pieces.map(|piece| {
+            let bytes = piece.to_array();
+            let word =
+                |half: usize| bytes.as_chunks().0.get(half).map_or(0, |bytes| u64::from_le_bytes(*bytes));
+            Pair::new([word(0), word(1)])
+        });
+        exchange::<4>(&mut words, 0x0f0f_0f0f_0f0f_0f0f);
+        exchange::<2>(&mut words, 0x3333_3333_3333_3333);
+        exchange::<1>(&mut words, 0x5555_5555_5555_5555);
         Self(words)
     }
 
     /// The bytes that are `byte`.
     #[inline(always)]
-    fn equal(&self, byte: u8) -> u64 {
+    fn equal(&self, byte: u8) -> Pair {
         let same = |bit: usize| if byte >> bit & 1 == 1 { self.0[bit] } else { !self.0[bit] };
-        (0..8).fold(u64::MAX, |all, bit| all & same(bit))
+        (0..8).fold(Pair::splat(u64::MAX), |all, bit| all & same(bit))
     }
 
     /// The bytes that have one of these bits.
     #[inline(always)]
-    pub(super) fn any(&self, bits: u8) -> u64 {
-        (0..8).filter(|bit| bits >> bit & 1 == 1).fold(0, |any, bit| any | self.0[bit])
+    pub(super) fn any(&self, bits: u8) -> Pair {
+        (0..8).filter(|bit| bits >> bit & 1 == 1).fold(Pair::ZERO, |any, bit| any | self.0[bit])
+    }
+}
+
+/// Interleaves pieces with those that stand `APART` places behind them.
+#[inline(always)]
+fn interleave<const APART: usize>(pieces: &mut [u8x16; 8]) {
+    for low in (0..pieces.len()).filter(|place| place & APART == 0) {
+        let (first, second) = (pieces[low], pieces[low | APART]);
+        pieces[low] = u8x16::unpack_low(first, second);
+        pieces[low | APART] = u8x16::unpack_high(first, second);
+    }
+}
+
+/// Exchanges the `APART` upper ones of twice as many bits of words with the lower ones of those that stand so many places
+/// behind them.
+#[inline(always)]
+fn exchange<const APART: u32>(words: &mut [Pair; 8], lower: u64) {
+    for low in (0..words.len()).filter(|place| place & APART as usize == 0) {
+        let high = low | APART as usize;
+        let differs = (words[low] >> APART ^ words[high]) & Pair::splat(lower);
+        words[high] ^= differs;
+        words[low] ^= differs << APART;
     }
 }
 
@@ -160,24 +205,31 @@ mod tests {
             announces: Announces::BehindTheFirst,
             reserved_information: None,
         };
-        let (ends, stops) = ends(&Planes::of(&block), plain, |_| 0);
+        let (ends, stops) = ends(&Planes::of(&block, &[0x84; 64]), plain, |_| Pair::ZERO);
+        let [ends, all] = ends.to_array();
         assert_eq!(ends & 0x3ff, 0b10_1100_1011);
         assert_eq!(ends >> 10, u64::MAX >> 10);
-        assert_eq!(stops, 0);
+        assert_eq!(all, u64::MAX);
+        assert_eq!(stops, Pair::ZERO);
     }
 
     #[test]
     fn planes_are_the_bits_of_the_bytes() {
         let mut byte = 0x5a_u8;
-        let block = [(); 64].map(|()| {
-            byte = byte.wrapping_mul(37).wrapping_add(91);
-            byte
+        let blocks = [(); 2].map(|()| {
+            [(); 64].map(|()| {
+                byte = byte.wrapping_mul(37).wrapping_add(91);
+                byte
+            })
         });
-        let planes = Planes::of(&block);
-        for (n, byte) in block.iter().enumerate() {
-            let bits = planes.0.iter().rev().fold(0, |bits, plane| bits << 1 | plane >> n & 1);
-            assert_eq!(bits, u64::from(*byte));
-            assert_eq!(planes.equal(*byte) >> n & 1, 1);
+        let planes = Planes::of(&blocks[0], &blocks[1]);
+        for (which, block) in blocks.iter().enumerate() {
+            for (n, byte) in block.iter().enumerate() {
+                let bit = |pair: &Pair| pair.to_array()[which] >> n & 1;
+                let bits = planes.0.iter().rev().fold(0, |bits, plane| bits << 1 | bit(plane));
+                assert_eq!(bits, u64::from(*byte));
+                assert_eq!(bit(&planes.equal(*byte)), 1);
+            }
         }
         assert_eq!(planes.any(0x81), planes.0[0] | planes.0[7]);
     }
