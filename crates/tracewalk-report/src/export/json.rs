@@ -123,13 +123,15 @@ impl<'a> Object<'a> {
 /// Appends `value` in lower-case hexadecimal with at least `digits` digits.
 #[inline]
 pub(super) fn push_hex(text: &mut Vec<u8>, value: u32, digits: u32) {
-    let needed = (u32::BITS - value.leading_zeros()).div_ceil(4).max(digits).min(8);
-    let all = hex(value);
-    text.extend_from_slice(all.get(8 - needed as usize..).unwrap_or(&all));
+    let needed = (u32::BITS - value.leading_zeros()).div_ceil(4).max(digits).clamp(1, 8);
+    // Eight bytes are one instruction; as many as are needed would be a call.
+    let from_the_first = hex(value) << (u64::BITS - 8 * needed);
+    text.extend_from_slice(&from_the_first.to_be_bytes());
+    text.truncate(text.len() - (8 - needed as usize));
 }
 
-/// All eight digits, without a loop: these are most of what is in an output.
-const fn hex(value: u32) -> [u8; 8] {
+/// All eight digits, the first one in the highest byte, without a loop: these are most of what is in an output.
+const fn hex(value: u32) -> u64 {
     // One digit's value in each byte.
     let mut x = value as u64;
     x = (x & 0xffff_0000) << 16 | x & 0xffff;
@@ -137,7 +139,7 @@ const fn hex(value: u32) -> [u8; 8] {
     x = (x & 0x00f0_00f0_00f0_00f0) << 4 | x & 0x000f_000f_000f_000f;
     // Adding 6 carries into bit 4 of those above 9; letters come 39 behind the place that follows `9`.
     let letters = (x + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
-    (x + 0x3030_3030_3030_3030 + letters * 39).to_be_bytes()
+    x + 0x3030_3030_3030_3030 + letters * 39
 }
 
 /// Appends `value` in decimal.

@@ -87,6 +87,7 @@ impl From<&Block> for Run {
 }
 
 impl Lines {
+    #[inline]
     fn element(&mut self, element: &Element) {
         match element {
             Element::Block(block) => self.run(block.into()),
@@ -104,6 +105,8 @@ impl Lines {
         }
     }
 
+    // Events and gaps are seldom. Out of line they leave the blocks' way short, for which nobody makes spans then.
+    #[inline(never)]
     fn event(&mut self, event: EventKind) {
         match event {
             EventKind::TraceOn(_) => self.line(b"O"),
@@ -131,6 +134,7 @@ impl Lines {
         }
     }
 
+    #[inline(never)]
     fn gap(&mut self, reason: GapReason) {
         match reason {
             // Where an image ends inside an instruction, no image holds the instruction.

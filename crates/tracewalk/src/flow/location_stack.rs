@@ -181,6 +181,10 @@ impl LocationStack {
         if exhausted {
             return None;
         }
+        if lowest == 0 && highest == 0 {
+            // Most windows do nothing to it.
+            return Some(Exchange::default());
+        }
         let taken = before.newest_few(usize::try_from(lowest.unsigned_abs()).ok()?)?;
         let given = self.newest_few(usize::try_from(level - lowest).ok()?)?;
         Some(Exchange { taken, given, rise: usize::try_from(highest).ok().filter(|rise| *rise <= MOST)? })
