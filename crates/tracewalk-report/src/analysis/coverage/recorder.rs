@@ -121,16 +121,17 @@ impl Recorder {
         }
         whole.found(end);
         whole.losses.in_doubt = InDoubt::of(whole.in_doubt, whole.doubtful);
+        let (blocks, instructions) = whole.counts.finish();
         let source = SourceSummary {
             capture: capture.to_owned(),
             source: source.to_owned(),
             protocol: protocol.to_owned(),
             conditions,
             bytes,
-            instructions: whole.counts.instructions,
+            instructions,
             losses: whole.losses,
         };
-        Part { source, blocks: whole.counts.into_blocks().finish(conditions) }
+        Part { source, blocks: blocks.finish(conditions) }
     }
 }
 

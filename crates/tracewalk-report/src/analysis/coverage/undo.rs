@@ -4,7 +4,7 @@ use tracewalk::flow::{Doubt, Passage};
 use tracewalk::span::StreamOffset;
 
 use super::blocks::{BlockCounter, Packed};
-use super::passages::PassageCounter;
+use super::passages::{PassageCounter, PassageNumber};
 use crate::analysis::Doubtful;
 
 /// Counts blocks, alone and in passages.
@@ -12,7 +12,8 @@ use crate::analysis::Doubtful;
 pub(super) struct Counts {
     pub(super) blocks: BlockCounter,
     passages: PassageCounter,
-    pub(super) instructions: u64,
+    /// Of the blocks that are not in passages.
+    instructions: u64,
 }
 
 /// What was counted since the position was proven, and may have to be taken back. It holds no more than what
@@ -38,9 +39,9 @@ pub(super) struct Once {
 /// A passage that was counted once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PassageOnce {
-    pub(super) id: u64,
-    /// See [`Passage::waited`].
-    pub(super) waited: u64,
+    pub(super) number: PassageNumber,
+    /// See [`Passage::waited`]. Doubt does not reach as far as the greatest number.
+    pub(super) waited: u32,
 }
 
 impl Counts {
@@ -53,13 +54,10 @@ impl Counts {
     /// Counts a passage; `false` where there is more in it than blocks and what does not matter to coverage.
     #[inline(always)]
     pub(super) fn count_passage(&mut self, passage: &Passage<'_>, log: &mut UndoLog) -> bool {
-        let is_counted = self.passages.count(passage);
-        if is_counted {
-            self.instructions += u64::from(passage.totals().instructions);
-            let once = PassageOnce { id: passage.id().number(), waited: passage.waited() };
-            log.passages.push(passage.at(), once);
-        }
-        is_counted
+        let Some(number) = self.passages.count(passage) else { return false };
+        let waited = u32::try_from(passage.waited()).unwrap_or(u32::MAX);
+        log.passages.push(passage.at(), PassageOnce { number, waited });
+        true
     }
 
     /// Adds what was counted behind this, and may have to be taken back.
@@ -67,21 +65,21 @@ impl Counts {
         for (at, once) in next_log.blocks.0 {
             log.blocks.push(at, once);
         }
+        let known = next.passages.by_number(next_log.passages.0.is_empty());
         for (at, passage) in next_log.passages.0 {
-            for (at, once) in next.passages.blocks_of(passage, at) {
+            for (at, once) in known.blocks_of(passage, at) {
                 log.blocks.push(at, once);
             }
         }
         self.blocks.join(next.blocks);
-        next.passages.count_blocks(&mut self.blocks);
-        self.instructions += next.instructions;
+        self.instructions += next.instructions + next.passages.count_blocks(&mut self.blocks);
     }
 
-    /// The blocks, with those in passages.
-    pub(super) fn into_blocks(self) -> BlockCounter {
-        let Self { mut blocks, passages, .. } = self;
-        passages.count_blocks(&mut blocks);
-        blocks
+    /// The blocks, with those in passages, and their instructions.
+    pub(super) fn finish(self) -> (BlockCounter, u64) {
+        let Self { mut blocks, passages, instructions } = self;
+        let in_passages = passages.count_blocks(&mut blocks);
+        (blocks, instructions + in_passages)
     }
 }
 
@@ -95,29 +93,31 @@ impl UndoLog {
     /// What trace from `since` on says is in doubt: takes it back from `counts`, if it is to be left out. Answers how many
     /// instructions these are.
     pub(super) fn doubt(&mut self, since: StreamOffset, counts: &mut Counts, doubtful: Doubtful) -> u64 {
-        let mut instructions = 0;
+        let drops = doubtful == Doubtful::Drop;
+        let mut in_doubt = 0;
         for (_, once) in self.blocks.0.drain(..).filter(|(at, _)| *at >= since) {
-            instructions += u64::from(once.instructions);
-            if doubtful == Doubtful::Drop {
+            in_doubt += u64::from(once.instructions);
+            if drops {
                 counts.blocks.take_back(once.block);
+                counts.instructions -= u64::from(once.instructions);
             }
         }
+        let known = counts.passages.by_number(self.passages.0.is_empty());
+        let mut taken_back = Vec::new();
         for (at, passage) in self.passages.0.drain(..) {
-            let in_doubt = |(at, _): &(StreamOffset, Once)| *at >= since;
-            let blocks = counts.passages.blocks_of(passage, at);
-            let told = blocks.filter(in_doubt).map(|(_, once)| u64::from(once.instructions)).sum::<u64>();
-            instructions += told;
-            if doubtful == Doubtful::Drop && told > 0 {
-                for (_, once) in counts.passages.blocks_of(passage, at).filter(|block| !in_doubt(block)) {
+            let is_in_doubt = |(at, _): &(StreamOffset, Once)| *at >= since;
+            let (doubtful, certain) = known.blocks_of(passage, at).partition::<Vec<_>, _>(is_in_doubt);
+            in_doubt += doubtful.iter().map(|(_, once)| u64::from(once.instructions)).sum::<u64>();
+            if drops && !doubtful.is_empty() {
+                taken_back.push(passage.number);
+                for (_, once) in certain {
                     counts.blocks.add(once.block, 1);
+                    counts.instructions += u64::from(once.instructions);
                 }
-                counts.passages.take_back(passage.id);
             }
         }
-        if doubtful == Doubtful::Drop {
-            counts.instructions -= instructions;
-        }
-        instructions
+        counts.passages.take_back(&taken_back);
+        in_doubt
     }
 }
 
