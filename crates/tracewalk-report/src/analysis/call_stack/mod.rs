@@ -230,8 +230,10 @@ impl<M> CallStack<M> {
             }
             Next::Elsewhere => self.came_back(at, observer),
         };
-        self.settle(at, observer);
-        self.change_task(at, observer);
+        // In another task, `at` says nothing of the frames of this one.
+        if !self.change_task(at, observer) {
+            self.settle(at, observer);
+        }
         arrival
     }
 

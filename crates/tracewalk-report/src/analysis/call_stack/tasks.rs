@@ -226,9 +226,9 @@ impl<M> CallStack<M> {
         }
     }
 
-    /// Takes up the task that the trace has named, now that execution has come to `at`.
-    pub(super) fn change_task<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) {
-        let Some(task) = self.next_task.take().filter(|task| *task != self.stack.task) else { return };
+    /// Takes up the task that the trace has named, now that execution has come to `at`. Whether it is another one.
+    pub(super) fn change_task<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> bool {
+        let Some(task) = self.next_task.take().filter(|task| *task != self.stack.task) else { return false };
         let from = self.stack.task;
         self.park(None, observer);
         match self.parked.iter().position(|parked| parked.stack.task == task) {
@@ -243,6 +243,7 @@ impl<M> CallStack<M> {
         }
         self.settle(at, observer);
         self.next = Next::Straight;
+        true
     }
 
     /// Lays the frames aside: a return may find them again.

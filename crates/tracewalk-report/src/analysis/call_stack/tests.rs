@@ -559,12 +559,28 @@ fn a_function_that_switches_tasks_returns_in_another_one() {
     assert_eq!(found[3..], ["task_b", "task_b > wait", "task_b > wait > port_switch", "wait", "task_a"]);
 }
 
+fn context(id: u32) -> Element {
+    let security = SecurityState::default();
+    event(EventKind::Context { context_id: Some(ContextId(id)), vmid: None, security })
+}
+
+#[test]
+fn a_jump_into_another_task_leaves_the_frames_of_the_one_before() {
+    let found = stacks(&[
+        context(1),
+        at("task_a", 0, call()),
+        at("wait", 0, taken()),
+        context(2),
+        at("task_b", 0, taken()),
+        context(1),
+        at("wait", 4, returns()),
+        at("task_a", 4, taken()),
+    ]);
+    assert_eq!(found, ["task_a", "task_a > wait", "task_b", "task_a > wait", "task_a"]);
+}
+
 #[test]
 fn context_ids_tell_tasks_apart() {
-    let context = |id| {
-        let security = SecurityState::default();
-        event(EventKind::Context { context_id: Some(ContextId(id)), vmid: None, security })
-    };
     let found = stacks(&[
         context(1),
         at("task_a", 0, call()),
