@@ -15,8 +15,8 @@ use sha2::{Digest, Sha256};
 use tracewalk::flow::Element;
 use tracewalk::program::Program;
 use tracewalk::source::PacketItem;
-use tracewalk::span::CaptureOffset;
-use tracewalk_report::analysis::Statistics;
+use tracewalk::span::{CaptureOffset, StreamOffset};
+use tracewalk_report::analysis::{DoubtfulChange, Doubting, Statistics};
 use tracewalk_report::drive::NoProgress;
 use tracewalk_report::itm::ItmCounts;
 
@@ -144,7 +144,11 @@ impl Record {
         })?;
         let mut unobserved = BTreeMap::<&str, Losses>::new();
         if let Some(program) = program {
+            let (mut doubting, mut in_doubt) = (Doubting::default(), Losses::default());
             work.input(job, &NoProgress).flow(&job.config, program, |record| {
+                if let Some(DoubtfulChange::Ends(stretch)) = doubting.element(&record.element, || record.at) {
+                    in_doubt.add(in_file(stretch.from), stretch.bytes, None);
+                }
                 if let Element::Gap(gap) = record.element {
                     let message = gap.reason.to_string();
                     let entry = unobserved.entry(gap.reason.name()).or_default();
@@ -152,6 +156,13 @@ impl Record {
                 }
                 Ok(())
             })?;
+            let end = (StreamOffset(statistics.bytes), CaptureOffset(buffer.bytes.len() as u64));
+            if let Some(stretch) = doubting.at_end(end.0, end.1) {
+                in_doubt.add(in_file(stretch.from), stretch.bytes, None);
+            }
+            if in_doubt.count > 0 {
+                unobserved.insert("in_doubt", in_doubt);
+            }
         }
         let mut object = Object::new();
         match job.id {

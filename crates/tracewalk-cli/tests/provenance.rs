@@ -103,6 +103,53 @@ fn what_was_lost_and_what_was_not_observed_stand_with_place_and_size() {
 }
 
 #[test]
+fn what_was_merged_stands_with_its_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let [a, b, all] = ["a.twcov", "b.twcov", "all.twcov"].map(file);
+    let capture = example("m3-etmv3/capture.toml");
+    for saved in [&a, &b] {
+        assert_eq!(run(["coverage", capture.to_str().unwrap(), "--save", saved]).status, 0);
+    }
+    let (status, text) = provenance(folder.path(), &["merge", &a, &b, "-o", &all]);
+    assert_eq!(status, 0, "{text}");
+    let told: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(told["command"], "merge");
+    let inputs = told["inputs"].as_array().unwrap();
+    assert_eq!(inputs.len(), 2, "{text}");
+    assert!(inputs.iter().all(|input| input["role"] == "saved" && input["sha256"].is_string()), "{text}");
+    assert_eq!(told["results"][0]["name"], "all.twcov");
+    assert_eq!(told["sources"].as_array().unwrap().len(), 0, "nothing was decoded: {text}");
+    assert_eq!(provenance(folder.path(), &["merge", &a, &b, "-o", &all]).1, text);
+}
+
+#[test]
+fn both_sides_of_a_comparison_stand_with_what_they_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    for file in std::fs::read_dir(example("m3-etmv3")).unwrap() {
+        let file = file.unwrap().path();
+        std::fs::copy(&file, other.join(file.file_name().unwrap())).unwrap();
+    }
+    let mut bytes = std::fs::read(other.join("trace.bin")).unwrap();
+    bytes[3000] ^= 0x10;
+    std::fs::write(other.join("trace.bin"), bytes).unwrap();
+    let [sound, damaged] = [example("m3-etmv3"), other].map(|folder| folder.join("capture.toml"));
+    let arguments = ["diff", sound.to_str().unwrap(), damaged.to_str().unwrap()];
+    let (status, text) = provenance(folder.path(), &arguments);
+    assert_eq!(status, 2, "{text}");
+    let told: Value = serde_json::from_str(&text).unwrap();
+    let captures = told["inputs"].as_array().unwrap().iter().filter(|input| input["role"] == "capture");
+    let hashes = captures.map(|capture| capture["sha256"].clone()).collect::<Vec<_>>();
+    assert!(hashes.len() == 2 && hashes[0] != hashes[1], "{text}");
+    let [sound, damaged] = [0, 1].map(|index| &told["sources"][index]["unobserved"]);
+    assert!(sound.as_object().unwrap().is_empty(), "{text}");
+    assert_eq!(damaged["in_doubt"]["count"], 1, "{text}");
+    assert_eq!(provenance(folder.path(), &arguments).1, text);
+}
+
+#[test]
 fn it_is_valid_by_its_schema() {
     let Some(python) = python::python() else { return };
     let folder = tempfile::tempdir().unwrap();
