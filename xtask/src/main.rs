@@ -45,7 +45,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "damage",
-        about: "damage generated traces and print what the decoder makes of them (--times N)",
+        about: "damage generated traces and print what the decoder makes of them (--times N, --case CASE, --kind 0-5)",
         run: matrix::damage,
     },
     Task {

@@ -14,6 +14,7 @@ const USUAL_TIMES: u32 = 300;
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     let times = arguments.number("--times")?.unwrap_or(USUAL_TIMES);
     let only = arguments.optional("--case")?;
+    let kind = arguments.number("--kind")?;
     let folder = arguments.optional("--firmware")?.unwrap_or_else(|| "testdata/firmware".to_owned());
     arguments.finish()?;
     let mut programs = Programs::new(Path::new(&folder), |file| std::fs::read(file));
@@ -21,19 +22,20 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
         "| damage | bytes until in step: median, 95 %, most | wrong: all, in doubt, never noticed, as fact | traces with some wrong, not in doubt, as fact | right in doubt | lost, outside |"
     );
     println!("|---|---|---|---|---|---|");
-    for (number, kind) in Kind::ALL.into_iter().enumerate() {
+    let kinds = (0_u32..).zip(Kind::ALL);
+    for (number, kind) in kinds.filter(|(number, _)| kind.is_none_or(|kind| kind == *number)) {
         let mut effects = Vec::new();
-        let mut as_fact = Vec::new();
+        let mut failures = Vec::new();
         for case in CASES.into_iter().filter(|case| only.as_deref().is_none_or(|only| only == *case)) {
             let before = effects.len();
             programs.damage(&case.parse::<Case>()?, kind, times, &mut effects)?;
             let of_case = effects.iter().skip(before).zip(0..times);
-            let wrong = of_case.filter(|(effect, _)| effect.wrong_as_fact != 0);
-            as_fact.extend(wrong.map(|(_, seed)| format!("{case} damage={number}:{seed}")));
+            let failed = of_case.filter(|(effect, _)| effect.wrong_as_fact != 0 || effect.lost_outside != 0);
+            failures.extend(failed.map(|(_, seed)| format!("{case} damage={number}:{seed}")));
         }
         println!("| {} | {} |", kind.name(), row(&effects));
-        // `cargo xtask opencsd` takes those of raw bytes, and keeps the trace.
-        as_fact.iter().for_each(|one| eprintln!("as fact: {one}"));
+        // `cargo xtask opencsd --keep FOLDER` takes those of raw bytes, and keeps the trace.
+        failures.iter().for_each(|one| eprintln!("as fact, or lost outside: {one}"));
     }
     Ok(())
 }

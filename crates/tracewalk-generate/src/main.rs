@@ -23,7 +23,7 @@ usage: tracewalk-generate record --elf FILE --log FILE --output FILE
        tracewalk-generate matrix [--all | --every N] [--firmware FOLDER] [CASE]
            check that traces of the example firmware of every kind are decoded as they were told; a case is what a
            failure prints
-       tracewalk-generate damage [--times N] [--firmware FOLDER]
+       tracewalk-generate damage [--times N] [--case CASE] [--kind 0-5] [--firmware FOLDER]
            damage traces and say, as a table, what the decoder makes of them
        tracewalk-generate opencsd [--every N] [--damage N] [--keep FOLDER] [CASE [damage=KIND:SEED]]
            compare with OpenCSD, whose trc_pkt_lister has to be installed: every N-th case of the matrix, sound and
