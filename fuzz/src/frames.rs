@@ -47,7 +47,7 @@ pub fn frames(data: &[u8]) {
         let mut found = Found::default();
         input.0.chunks(size).for_each(|piece| deframer.push(piece, &mut found));
         let tail = deframer.finish(&mut found);
-        (found, tail, *deframer.account())
+        (found, tail, deframer.account())
     };
     let (whole, tail, account) = deframe(input.0.len().max(1));
     check_tiling(input.0, &whole, tail, &account);

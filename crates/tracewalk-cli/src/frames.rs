@@ -82,7 +82,7 @@ impl Frames {
         let mut counts = Counts::default();
         deframer.push(bytes, &mut counts);
         let tail = deframer.finish(&mut counts);
-        counts.frames((framing, None), *deframer.account(), tail)
+        counts.frames((framing, None), deframer.account(), tail)
     }
 
     /// How many bytes were lost, other than those in front of the first frame.

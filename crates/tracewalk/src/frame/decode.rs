@@ -20,6 +20,7 @@ use super::unpacker::Unpacker;
 use super::watch::Watch;
 use super::wire::{Partial, SyncMatcher};
 use super::{Account, Cause, FRAME_BYTES, FSYNC, FrameSink, Owner};
+use crate::ids::TraceId;
 use crate::span::CaptureOffset;
 
 /// What stands between the frames of a capture, and where they start.
@@ -202,15 +203,15 @@ impl Deframer {
         self.partial.clear();
         self.unpacker.overhead_until(start);
         let bytes = self.taken - start;
-        self.unpacker.account.tail += bytes;
+        self.unpacker.tally.tail += bytes;
         self.unpacker.accounted = self.taken;
         Tail { at: CaptureOffset(start), bytes }
     }
 
     /// What became of the bytes so far. Those that are held back are not in it yet.
     #[must_use]
-    pub const fn account(&self) -> &Account {
-        &self.unpacker.account
+    pub fn account(&self) -> Account {
+        self.unpacker.tally.account()
     }
 
     /// Up to where all bytes were handed out, or are nobody's.
@@ -219,8 +220,13 @@ impl Deframer {
     }
 
     /// Whose bytes are handed out next.
-    pub(super) const fn owner(&self) -> Owner {
-        self.unpacker.owner
+    pub(super) fn owner(&self) -> Owner {
+        self.unpacker.owner.owner()
+    }
+
+    /// How many bytes of each source were handed out, by ID.
+    pub(super) fn sources(&self) -> impl Iterator<Item = (TraceId, u64)> {
+        self.unpacker.tally.owners().filter_map(|(owner, bytes)| Some((owner.trace_id()?, bytes)))
     }
 
     /// How often something else was handed out than whole frames that lie one behind the other.
@@ -380,7 +386,7 @@ impl Deframer {
         let alignment = Alignment::new(u8::try_from(region.len() % FRAME_BYTES).ok()?)?;
         let ends_with_region = Frames::new(&region, alignment).last()?.end == region.len();
         let usable = alignment != Alignment::default() && ends_with_region;
-        let found = usable.then(|| split(&region, alignment, watch, self.unpacker.owner))?;
+        let found = usable.then(|| split(&region, alignment, watch, self.owner()))?;
         (found.gain >= CLEARLY).then_some(Split { keep: self.held.first() + found.keep, ..found })
     }
 
@@ -405,7 +411,7 @@ impl Deframer {
             if !is_end && self.held.end() - watch.next < DECIDING_FRAMES {
                 break;
             }
-            match judge(&self.held, watch, self.unpacker.owner, self.framing != Framing::Buffer) {
+            match judge(&self.held, watch, self.unpacker.owner.owner(), self.framing != Framing::Buffer) {
                 Verdict::Unfounded => watch.acquit(doubtful),
                 Verdict::Realign { keep, resume, alignment } => {
                     self.restart(keep, resume, Cause::Shifted { by: alignment }, sink);

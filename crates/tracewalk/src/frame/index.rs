@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::only::Only;
-use super::{Account, Deframer, Discontinuity, FrameSink, Framing, Owner, Piece, Tail};
+use super::{Account, Deframer, FrameSink, Framing, Owner, Tail};
 use crate::ids::TraceId;
 
 /// Where a capture's frames are. A copy costs nothing.
@@ -95,7 +95,7 @@ struct Border {
     at: u64,
     /// How many bytes the deframer had been given then.
     pushed: u64,
-    /// How many bytes each source has in front of it, by first appearance.
+    /// How many bytes each source has in front of it, by ID.
     before: Vec<(TraceId, u64)>,
 }
 
@@ -235,7 +235,6 @@ fn slice(capture: &[u8], start: u64, end: u64) -> &[u8] {
 pub struct Indexer {
     framing: Framing,
     deframer: Deframer,
-    counts: Counts,
     pushed: u64,
     sections: Vec<Section>,
     /// The section that is not complete: where it begins, and the deframer there.
@@ -264,7 +263,6 @@ impl Indexer {
             framing,
             open: (start, Box::new(deframer.clone())),
             deframer,
-            counts: Counts::default(),
             pushed: 0,
             sections: Vec::new(),
             chunk: length,
@@ -279,7 +277,7 @@ impl Indexer {
         while !rest.is_empty() {
             let room = usize::try_from(self.chunk - self.pushed % self.chunk).unwrap_or(usize::MAX);
             let (piece, behind) = rest.split_at(room.min(rest.len()));
-            self.deframer.push(piece, &mut Counting { counts: &mut self.counts, sink });
+            self.deframer.push(piece, sink);
             self.pushed += piece.len() as u64;
             if self.pushed.is_multiple_of(self.length) {
                 self.close();
@@ -290,17 +288,18 @@ impl Indexer {
 
     /// The capture ends here: hands out what was held back.
     pub fn finish(mut self, sink: &mut impl FrameSink) -> (Index, Account, Tail) {
-        let tail = self.deframer.finish(&mut Counting { counts: &mut self.counts, sink });
+        let tail = self.deframer.finish(sink);
         self.close();
         let Self { framing, chunk, deframer, sections, open: (end, _), .. } = self;
         let end = Border { at: tail.at.0, ..end };
-        (Index(Arc::new(Contents { framing, chunk, sections, end })), *deframer.account(), tail)
+        (Index(Arc::new(Contents { framing, chunk, sections, end })), deframer.account(), tail)
     }
 
     /// A section ends here, and the next one begins.
     fn close(&mut self) {
         let Self { deframer, sections, .. } = self;
-        let end = Border { at: deframer.handed_out(), pushed: self.pushed, before: self.counts.found() };
+        let end =
+            Border { at: deframer.handed_out(), pushed: self.pushed, before: deframer.sources().collect() };
         let (start, before) = core::mem::replace(&mut self.open, (end, Box::new(deframer.clone())));
         let is_frames = before.breaks() == deframer.breaks();
         let is_behind_mixed = matches!(sections.last(), Some(Section { kind: Kind::Mixed { .. }, .. }));
@@ -328,45 +327,5 @@ impl Indexer {
             takes_next = is_frames && !joins;
             !joins
         });
-    }
-}
-
-/// How many bytes each source has, by its ID.
-#[derive(Debug)]
-struct Counts([u64; 0x80]);
-
-impl Default for Counts {
-    fn default() -> Self {
-        Self([0; 0x80])
-    }
-}
-
-impl Counts {
-    fn found(&self) -> Vec<(TraceId, u64)> {
-        let counts = (0..).map_while(|number: u8| Some((number, *self.0.get(usize::from(number))?)));
-        counts
-            .filter_map(|(id, bytes)| Some((TraceId::new(id)?, bytes)))
-            .filter(|(_, bytes)| *bytes > 0)
-            .collect()
-    }
-}
-
-/// Counts what passes.
-struct Counting<'a, S> {
-    counts: &'a mut Counts,
-    sink: &'a mut S,
-}
-
-impl<S: FrameSink> FrameSink for Counting<'_, S> {
-    #[inline]
-    fn data(&mut self, owner: Owner, piece: Piece<'_>) {
-        if let Some(count) = owner.trace_id().and_then(|id| self.counts.0.get_mut(usize::from(id.get()))) {
-            *count += piece.bytes.len() as u64;
-        }
-        self.sink.data(owner, piece);
-    }
-
-    fn discontinuity(&mut self, discontinuity: Discontinuity) {
-        self.sink.discontinuity(discontinuity);
     }
 }

@@ -3,7 +3,7 @@
 //! What the other sources' bytes are is not found out: of frames without the source only their ID bytes are looked at.
 
 use super::layout::{Frame, id_pairs};
-use super::unpacker::{PADDING, RUN_FRAMES, data_place};
+use super::unpacker::{PADDING, RUN_FRAMES, data_place, is_delayed};
 use super::{FRAME_BYTES, FRAME_DATA_BYTES, FrameSink, Owner, Piece};
 use crate::ids::TraceId;
 use crate::span::CaptureOffset;
@@ -44,9 +44,7 @@ impl Only {
                 if !opens && !self.is_open {
                     continue;
                 }
-                let auxiliary = group.get(pair / 8).map_or(0, |[.., auxiliary]| *auxiliary);
-                // Byte 14 has no data byte behind it that the change could be delayed by.
-                let is_delayed = (auxiliary & 0b0111_1111) >> (pair % 8) & 1 == 1;
+                let is_delayed = is_delayed(group, pair);
                 let place = FRAME_BYTES * before + 2 * pair;
                 if self.is_open {
                     self.stretch(at, frames, start..place, is_delayed, sink);

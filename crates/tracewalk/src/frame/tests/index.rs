@@ -74,6 +74,8 @@ fn assert_as_deframed(framing: Framing, input: &[u8], index: &Index) -> usize {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn anything_is_indexed_as_it_is_deframed(
         input in likely_bytes(),

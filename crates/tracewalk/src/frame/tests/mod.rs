@@ -56,7 +56,7 @@ fn deframe_with(mut deframer: Deframer, input: &[u8], cuts: &[usize]) -> (Record
     }
     deframer.push(rest, &mut record);
     let tail = deframer.finish(&mut record);
-    (record, tail, *deframer.account())
+    (record, tail, deframer.account())
 }
 
 /// Every byte is data, lost, tail or overhead, and no byte is two of them.
