@@ -400,6 +400,20 @@ fn the_memory_that_figures_of_a_stream_take_does_not_grow_with_it() {
 }
 
 #[test]
+fn an_axis_that_a_stream_has_nothing_of_is_refused_when_it_has_come() {
+    let case = with_image("m3-etmv3/trace.bin", "m3-etmv3/m3.elf");
+    for command in ["timeline", "interrupts"] {
+        let more = ["--format", "text", "--axis", "cycles", "--idle", "0.3", "--follow"];
+        let outcome = run([command, case.trace.to_str().unwrap()]
+            .iter()
+            .chain(&more)
+            .chain(&["--image", example("m3-etmv3/m3.elf").to_str().unwrap()]));
+        assert_eq!(outcome.status, 2, "{command}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains("the trace has no cycle counts"), "{command}: {}", outcome.stderr);
+    }
+}
+
+#[test]
 fn a_stream_ends_when_nothing_came_for_long_enough() {
     let case = with_image("a7-etmv3/trace.bin", "a7-etmv3/a9.elf");
     let expected = case.of_file("flow", case.length());

@@ -16,7 +16,7 @@ use super::follow::{self, Following};
 use super::gather::{Followed, Gathered, source_id};
 use super::print_statistics;
 use super::timeline::{best_unit, open, probe, scale};
-use super::window::in_window;
+use super::window::on_axis;
 use crate::args::{CaptureArgs, Interrupts, InterruptsFormat};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -68,7 +68,7 @@ fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, 
         let statistics = follow::all_sources(&mut work, follow, messages, |work, job, code| {
             let mut recording = InterruptRecording::new(scale, window, functions);
             let following = Following::new(work, job, follow.trust(), messages);
-            let statistics = in_window(window, following, code, &mut recording)?;
+            let statistics = on_axis(args.axis.axis.unit(), window, following, code, &mut recording)?;
             for (section, activities) in recording.finish().sources {
                 let found = ProgramActivities {
                     measured: Some(measured),

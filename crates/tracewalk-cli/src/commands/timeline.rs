@@ -15,7 +15,7 @@ use tracewalk_report::export::{
 
 use super::follow::{self, Following};
 use super::snapshot::check_directory;
-use super::window::in_window;
+use super::window::on_axis;
 use super::{no_measure, print_statistics, refuse_frequency};
 use crate::args::{self, CaptureArgs, FollowArgs, TimelineFormat};
 use crate::failure::Failure;
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Fail
         let mut timelines = Timelines::new(&mut *exporter, scale, window);
         total = follow::all_sources(&mut work, &axis.follow, messages, |work, job, code| {
             let following = Following::new(work, job, axis.follow.trust(), messages);
-            in_window(window, following, code, &mut timelines)
+            on_axis(axis.axis.unit(), window, following, code, &mut timelines)
         })?;
         Ok(exporter.finish()?)
     };

@@ -3,12 +3,14 @@
 use std::io;
 use std::rc::Rc;
 
+use tracewalk_report::analysis::clock::Unit;
 use tracewalk_report::analysis::{Doubting, Phase, Position, Statistics, Window, Windowed};
 use tracewalk_report::drive::ItmRecord;
 use tracewalk_report::export::{Export, FlowRecord};
 use tracewalk_report::{Code, Section};
 
 use super::follow::{self, Following};
+use super::no_measure;
 use crate::failure::Failure;
 
 /// Follows a source as [`follow::source`] does, and says where a window that `exporter` shows is not in it.
@@ -18,10 +20,35 @@ pub(super) fn in_window(
     code: Rc<Code>,
     exporter: &mut dyn Export<FlowRecord>,
 ) -> Result<Statistics, Failure> {
+    on_axis(None, window, following, code, exporter)
+}
+
+/// As [`in_window`], on an axis that the user asked for: refuses it where what is counted on it is not in the trace. Of a
+/// capture that is still coming nobody knows it sooner.
+pub(super) fn on_axis(
+    stated: Option<Unit>,
+    window: Window,
+    following: Following<'_>,
+    code: Rc<Code>,
+    exporter: &mut dyn Export<FlowRecord>,
+) -> Result<Statistics, Failure> {
     let mut watched = Watched { exporter, window, windowed: window.begin(), holds_something: false };
     let statistics = follow::source(following, code, &mut watched)?;
-    watched.tell(following);
-    Ok(statistics)
+    let lacks = |unit: &Unit| {
+        let counted = match unit {
+            Unit::Instructions => return false,
+            Unit::Cycles => Position::Cycles(0),
+            Unit::Time => Position::Time(0),
+        };
+        statistics.instructions > 0 && watched.windowed.reached(counted).is_none()
+    };
+    match stated.filter(lacks) {
+        Some(unit) => Err(no_measure(unit, "--axis")),
+        None => {
+            watched.tell(following);
+            Ok(statistics)
+        }
+    }
 }
 
 /// Hands on a source's records, and sees which of them are in the window.
