@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use support::{Outcome, corpus, run};
+use support::{Outcome, corpus, run, tracewalk};
 
 use tracewalk::flow::{Element, Passage, TakeElements};
 use tracewalk::ids::Location;
@@ -190,6 +190,9 @@ fn of_a_sound_capture_nothing_is_left_out() {
     }
 }
 
+/// What the example's source is.
+const SOURCE: &str = "0x10=etmv3,cpu=cortex-a7,etmcr=0x5000";
+
 /// An example's capture several times over, with a bit flipped now and then; where it is written, and its bytes.
 struct Damaged {
     _folder: tempfile::TempDir,
@@ -211,9 +214,8 @@ impl Damaged {
 
     /// What a command says of it, which has been told what it is.
     fn run(&self, command: &[&str]) -> Outcome {
-        let told = "0x10=etmv3,cpu=cortex-a7,etmcr=0x5000";
         let capture =
-            [self.trace.as_str(), "--container", "frames", "--source", told, "--image", &self.image];
+            [self.trace.as_str(), "--container", "frames", "--source", SOURCE, "--image", &self.image];
         run(command.iter().chain(&capture))
     }
 
@@ -323,4 +325,19 @@ fn lines_of_flow_say_what_is_in_doubt_or_leave_it_out() {
     assert_eq!(marks(&last), marks(&kept));
     let info = damaged.run(&["info"]);
     assert!(info.stdout.contains("  in doubt      "), "{}", info.stdout);
+}
+
+#[test]
+fn of_a_capture_that_comes_as_much_is_left_out_as_of_the_file() {
+    let damaged = Damaged::new(3, 5000);
+    let bytes = std::fs::read(&damaged.trace).unwrap();
+    for command in [&["coverage", "--format", "lcov"][..], &["profile", "--format", "folded"], &["calls"]] {
+        let file = damaged.run(command);
+        let arguments = command.iter().chain(&["-", "--container", "frames", "--source", SOURCE, "--image"]);
+        let mut live = tracewalk();
+        let live = live.args(arguments).arg(&damaged.image).write_stdin(bytes.clone()).output().unwrap();
+        let [stdout, stderr] = [live.stdout, live.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert_eq!(stdout, file.stdout, "{command:?}");
+        assert_eq!(told(&stderr, "left out"), told(&file.stderr, "left out"), "{command:?}");
+    }
 }
