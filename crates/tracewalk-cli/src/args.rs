@@ -15,6 +15,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use tracewalk::ids::TraceId;
+use tracewalk_input::MemoryLimit;
 use tracewalk_input::capture::{Container, SourceDescription};
 use tracewalk_input::image::ImageRequest;
 
@@ -199,6 +200,15 @@ pub(crate) struct CaptureArgs {
     /// Find nothing out: what is not said and is needed is an error.
     #[arg(long, help_heading = "Capture")]
     pub(crate) strict: bool,
+
+    /// How much memory may be used, like 512M or 2G; at least 32M.
+    ///
+    /// Images, symbols and source lines have to fit into a quarter each: what does not is left out or refused with a
+    /// warning. So many threads decode as fit into the last quarter. Where memory runs out nevertheless, because results
+    /// grow with the trace, decoding ends, what was found up to there is printed, and the exit status is 2; this is
+    /// known on Linux only. Files that are mapped do not count, a capture among them.
+    #[arg(long, value_name = "SIZE", help_heading = "Capture")]
+    pub(crate) memory: Option<MemoryLimit>,
 
     #[command(flatten)]
     pub(crate) arrival: ArrivalArgs,

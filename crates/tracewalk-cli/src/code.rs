@@ -1,7 +1,8 @@
 //! A core's program, as reports want to see it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,13 +16,15 @@ use tracewalk_report::disassembly::{self, Disassembler};
 use tracewalk_report::symbols;
 use tracewalk_report::{Code, Interrupts};
 
-use crate::messages::Messages;
+use crate::messages::{self, Messages};
 
 /// Symbols and lines of one core's images.
 struct ImageSymbols {
     symbols: Symbols,
     lines: RefCell<SourceLines>,
     files: RefCell<SourceFiles>,
+    /// How many of the problems with lines were told.
+    told: Cell<usize>,
 }
 
 /// Source files by the names that the debug information gives them.
@@ -58,9 +61,7 @@ impl Reader<'_> {
         notes.sort();
         notes.dedup();
         for note in notes {
-            messages.warning(format_args!(
-                "{note}; names or lines are missing, and --image can name a better file"
-            ));
+            messages.warning(about_names(&note));
         }
         Rc::new(code)
     }
@@ -75,7 +76,8 @@ impl Reader<'_> {
         let of_images = || memory.images.iter().find_map(|visible| visible.image.attributes.profile);
         let profile = self.profile.or(symbols.profile()).or_else(of_images);
         let lines = symbols.source_lines();
-        notes.extend(symbols.notes().iter().chain(lines.notes()).map(ToString::to_string));
+        let problems = lines.notes();
+        notes.extend(symbols.notes().iter().chain(&problems).map(ToString::to_string));
         let beside_images = seen.images.iter().filter_map(|visible| visible.image.file.parent());
         let directories = source_dirs.iter().cloned().chain(beside_images.map(Path::to_owned)).collect();
         let files = SourceFiles { directories, files: HashMap::new() };
@@ -85,7 +87,12 @@ impl Reader<'_> {
         };
         Code {
             program: Arc::new(seen.program),
-            symbols: Box::new(ImageSymbols { symbols, lines: lines.into(), files: files.into() }),
+            symbols: Box::new(ImageSymbols {
+                symbols,
+                lines: lines.into(),
+                files: files.into(),
+                told: problems.len().into(),
+            }),
             interrupts,
             disassembler: Box::new(Disassembler::new(profile)),
             views: BTreeMap::new(),
@@ -100,7 +107,12 @@ impl symbols::Symbols for ImageSymbols {
     }
 
     fn frames(&self, address: Address) -> Vec<symbols::Frame> {
-        let frames = self.lines.borrow_mut().lines_for(address);
+        let mut lines = self.lines.borrow_mut();
+        let frames = lines.lines_for(address);
+        let problems = lines.notes();
+        for problem in problems.iter().skip(self.told.replace(problems.len())) {
+            messages::warn(about_names(problem));
+        }
         let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
         frames
             .iter()
@@ -153,6 +165,10 @@ impl SourceFiles {
         let index = usize::try_from(line).ok()?.checked_sub(1)?;
         lines.as_ref()?.get(index).cloned()
     }
+}
+
+fn about_names(problem: &dyn fmt::Display) -> String {
+    format!("{problem}; names or lines are missing, and --image can name a better file")
 }
 
 /// The lines of the file that the debug information calls `name`.

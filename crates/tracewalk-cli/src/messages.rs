@@ -70,7 +70,7 @@ impl Messages {
         if self.muted {
             return;
         }
-        say("warning", AnsiColor::Yellow.on_default().bold(), &text);
+        warn(text);
     }
 
     /// As a warning, of something that could not be read: the exit status will be 2.
@@ -94,6 +94,11 @@ impl Messages {
     pub(crate) fn failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
+}
+
+/// A warning of what is found out where nobody has the messages at hand. The work goes on.
+pub(crate) fn warn(text: impl fmt::Display) {
+    say("warning", AnsiColor::Yellow.on_default().bold(), &text);
 }
 
 fn say(kind: &str, style: Style, text: &dyn fmt::Display) {

@@ -1,23 +1,35 @@
-//! A progress bar on standard error, where somebody watches and the work is long.
+//! Watching the work: a progress bar on standard error, where somebody looks and the work is long, and the end of the
+//! work where memory runs out.
 
 use std::io::{self, IsTerminal};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tracewalk_input::MemoryLimit;
 use tracewalk_report::drive::Progress;
 
-/// Shows how far the work has come.
+use crate::messages::Messages;
+
+/// Shows how far the work has come, and ends it at the limit of memory.
 #[derive(Debug)]
-pub(crate) struct Bar(ProgressBar);
+pub(crate) struct Watch<'a> {
+    bar: ProgressBar,
+    /// How many bytes of memory end the work.
+    most: Option<u64>,
+    messages: &'a Messages,
+}
 
 /// Below this no bar is worth a look.
 const LONG_WORK: u64 = 32 << 20;
 
-impl Bar {
-    /// A bar for `bytes` bytes of work. There is none where the output itself goes to a terminal and shows the
-    /// progress, or where nobody watches.
-    pub(crate) fn new(bytes: u64, quiet: bool) -> Self {
+/// The part of the limit that is kept to write the results.
+const KEPT: u64 = 8;
+
+impl<'a> Watch<'a> {
+    /// For `bytes` bytes of work. There is no bar where the output itself goes to a terminal and shows the progress, or
+    /// where nobody looks.
+    pub(crate) fn new(bytes: u64, limit: MemoryLimit, messages: &'a Messages) -> Self {
         let watched = io::stderr().is_terminal() && !io::stdout().is_terminal();
-        let target = if watched && !quiet && bytes >= LONG_WORK {
+        let target = if watched && !messages.quiet() && bytes >= LONG_WORK {
             ProgressDrawTarget::stderr()
         } else {
             ProgressDrawTarget::hidden()
@@ -27,18 +39,36 @@ impl Bar {
         bar.set_style(
             ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
         );
-        Self(bar)
+        Self { bar, most: limit.bytes().map(|limit| limit - limit / KEPT), messages }
     }
 }
 
-impl Progress for Bar {
-    fn done(&self, bytes: u64) {
-        self.0.set_position(bytes);
+impl Progress for Watch<'_> {
+    fn done(&self, bytes: u64) -> bool {
+        self.bar.set_position(bytes);
+        let Some(most) = self.most else { return true };
+        let used = in_use().unwrap_or(0);
+        if used > most {
+            self.messages.incomplete(format_args!(
+                "{} MiB of memory are in use; decoding ends behind byte {bytes} of the capture, and what was found up to \
+                 there is printed; raise --memory, or decode less with --id or an option that limits the result",
+                used >> 20,
+            ));
+        }
+        used <= most
     }
 }
 
-impl Drop for Bar {
+/// How many bytes of memory the process has that are no file's; `None` where the system does not say it.
+fn in_use() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let kibibytes =
+        status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?.trim().strip_suffix(" kB")?;
+    kibibytes.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+impl Drop for Watch<'_> {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }

@@ -22,6 +22,7 @@ mod file;
 #[cfg(test)]
 mod fixtures;
 pub mod image;
+mod limit;
 mod mapped;
 mod nearest;
 mod number;
@@ -33,5 +34,6 @@ pub mod symbols;
 
 pub use bytes::Bytes;
 pub use file::{FileProblem, read_text};
+pub use limit::{MemoryLimit, ParseMemoryLimitError};
 pub use origin::{Origin, Stated};
 pub use paths::PathProblem;

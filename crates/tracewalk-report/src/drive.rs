@@ -96,8 +96,9 @@ impl Stretch {
 
 /// Somebody who wants to know how far the work has come.
 pub trait Progress: std::fmt::Debug {
-    /// So many of the capture's bytes are done.
-    fn done(&self, bytes: u64);
+    /// So many of the capture's bytes are done. Answers whether the work goes on; where it does not, what was found up to
+    /// there is handed on as if nobody waited for more.
+    fn done(&self, bytes: u64) -> bool;
 }
 
 /// Nobody does.
@@ -105,7 +106,9 @@ pub trait Progress: std::fmt::Debug {
 pub struct NoProgress;
 
 impl Progress for NoProgress {
-    fn done(&self, _bytes: u64) {}
+    fn done(&self, _bytes: u64) -> bool {
+        true
+    }
 }
 
 impl<'a> Input<'a> {
@@ -186,8 +189,8 @@ impl<'a> Input<'a> {
                     only.hand_on();
                     !only.sink.has_failed()
                 };
-                self.chunks(0..self.capture.len(), |_, chunk| push(chunk));
-                let ending = self.each_of_rest(push)?;
+                let goes_on = self.chunks(0..self.capture.len(), |_, chunk| push(chunk));
+                let ending = self.each_of_rest(goes_on, |_, chunk| push(chunk))?;
                 deframer.finish(&mut only);
                 only.hand_on();
                 Ok(ending)
@@ -195,47 +198,53 @@ impl<'a> Input<'a> {
             Carrier::Indexed { index, id } => {
                 let mut extraction = index.extraction(*id, index.sections());
                 let mut only = OnlySource { id: *id, sink, bytes: Vec::new() };
-                while !only.sink.has_failed()
-                    && let Some(done) = extraction.advance(self.capture, &mut only)
-                {
+                let mut goes_on = true;
+                while goes_on && let Some(done) = extraction.advance(self.capture, &mut only) {
                     only.hand_on();
-                    self.progress.done(done);
+                    goes_on = !only.sink.has_failed() && self.progress.done(done);
                 }
-                Ok(Ending::Complete)
+                Ok(if goes_on { Ending::Complete } else { Ending::Open })
             }
             Carrier::Stretches(stretches) => {
-                for stretch in stretches {
+                let goes_on = stretches.iter().all(|stretch| {
                     if !stretch.continues && sink.places().end().0 > 0 {
                         sink.interrupt(Interruption::Cut);
                     }
-                    self.chunks(stretch.bytes.clone(), |at, chunk| sink.take_contiguous(at, chunk));
-                }
-                let mut at = CaptureOffset(self.capture.len() as u64);
-                self.each_of_rest(|chunk| {
-                    let goes_on = sink.take_contiguous(at, chunk);
-                    at.0 += chunk.len() as u64;
-                    goes_on
-                })
+                    self.chunks(stretch.bytes.clone(), |at, chunk| sink.take_contiguous(at, chunk))
+                });
+                self.each_of_rest(goes_on, |at, chunk| sink.take_contiguous(at, chunk))
             }
         }
     }
 
-    /// Calls `work` with what comes behind the capture's bytes, as long as it answers yes.
-    fn each_of_rest(&self, mut work: impl FnMut(&[u8]) -> bool) -> io::Result<Ending> {
-        self.rest.map_or(Ok(Ending::Complete), |rest| rest.each(&mut work))
+    /// Calls `work` with what comes behind the capture's bytes, as long as it goes on.
+    fn each_of_rest(
+        &self,
+        goes_on: bool,
+        mut work: impl FnMut(CaptureOffset, &[u8]) -> bool,
+    ) -> io::Result<Ending> {
+        if !goes_on {
+            return Ok(Ending::Open);
+        }
+        let Some(rest) = self.rest else { return Ok(Ending::Complete) };
+        let mut at = CaptureOffset(self.capture.len() as u64);
+        rest.each(&mut |chunk| {
+            let goes_on = work(at, chunk);
+            at.0 += chunk.len() as u64;
+            goes_on && self.progress.done(at.0)
+        })
     }
 
-    /// Calls `work` with a part of the capture, chunk by chunk, as long as it answers yes.
-    fn chunks(&self, part: Range<usize>, mut work: impl FnMut(CaptureOffset, &[u8]) -> bool) {
+    /// Calls `work` with a part of the capture, chunk by chunk, as long as it answers yes and the work goes on. Answers
+    /// whether it does.
+    fn chunks(&self, part: Range<usize>, mut work: impl FnMut(CaptureOffset, &[u8]) -> bool) -> bool {
         let mut at = CaptureOffset(part.start as u64);
         let end = part.end.min(self.capture.len());
-        for chunk in self.capture.get(part.start..end).unwrap_or_default().chunks(CHUNK) {
-            if !work(at, chunk) {
-                break;
-            }
+        self.capture.get(part.start..end).unwrap_or_default().chunks(CHUNK).all(|chunk| {
+            let goes_on = work(at, chunk);
             at.0 += chunk.len() as u64;
-            self.progress.done(at.0);
-        }
+            goes_on && self.progress.done(at.0)
+        })
     }
 }
 

@@ -4,7 +4,6 @@ use std::io::Write;
 use std::time::Instant;
 
 use tracewalk_report::analysis::{Doubtful, Statistics, Window};
-use tracewalk_report::drive::Spread;
 use tracewalk_report::export::{
     CallTree, CallTreeOptions, Export, FlowJsonl, FlowRecord, Join, LastInstructions, Listing,
     ListingOptions, Nothing, Runs,
@@ -79,7 +78,7 @@ fn in_parts(
     for job in work.jobs.clone() {
         let code = work.code(&job, None, messages)?;
         let following = Following::new(work, &job, args.trust(), messages);
-        let spread = Spread::over(args.work.threads.into());
+        let spread = work.spread(args.work.threads, &code);
         let spread = match args.format {
             FlowFormat::None => spread.for_counts(),
             FlowFormat::Jsonl => spread.for_long_lines(),

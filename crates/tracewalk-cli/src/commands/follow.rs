@@ -18,7 +18,6 @@ use super::{beside, contexts, tell_if_nothing_decoded};
 use crate::args::{FollowArgs, Trust};
 use crate::failure::Failure;
 use crate::messages::{Messages, counted};
-use crate::progress::Bar;
 use crate::work::{Job, Work};
 
 /// How much of a capture is decoded to see whether the image fits.
@@ -89,12 +88,12 @@ pub(super) fn source_in_parts(
     let Following { work, job, messages, .. } = following;
     let (code, fits) = following.fitting(code)?;
     let buffer = work.buffer(job);
-    let bar = Bar::new(buffer.bytes.len() as u64, messages.quiet());
+    let watch = work.watch(job, messages);
     let (mut statistics, mut gaps) = (Statistics::default(), Gaps::default());
     let (mut ran, mut doubts, mut doubting) = (Contexts::default(), Doubts::default(), Doubting::default());
     let in_file = |at| CaptureOffset(buffer.file_offset(at));
     exporter.section(&Work::section(job, Rc::clone(&code)))?;
-    let input = work.input(job, &bar);
+    let input = work.input(job, &watch);
     let empty = InFile { part: exporter.part(), buffer };
     input.flow_parts(&job.config, &code.program, spread, &empty, |part| {
         statistics.add(&part.statistics);
@@ -105,7 +104,7 @@ pub(super) fn source_in_parts(
         exporter.join(part.part.part)
     })?;
     exporter.end_section()?;
-    drop(bar);
+    drop(watch);
     let doubts = Found::at_end(doubts, doubting.placed(in_file), &statistics, buffer);
     following.tell(&statistics, (&gaps, &ran), &code.program, fits);
     messages.record(|record| record.source(work, job, &statistics, Some(&code.program)))?;
@@ -139,7 +138,7 @@ fn in_order(
     let Following { work, job, messages, .. } = following;
     let (code, fits) = following.fitting(code)?;
     let buffer = work.buffer(job);
-    let bar = Bar::new(buffer.bytes.len() as u64, messages.quiet());
+    let watch = work.watch(job, messages);
     let (mut gaps, mut ran) = (Gaps::default(), Contexts::default());
     let (mut doubts, mut doubting) = (Doubts::default(), Doubting::default());
     let mut trusted = Trusted::default();
@@ -149,7 +148,7 @@ fn in_order(
         beside.before(record.at, exporter)?;
         exporter.record(record)
     };
-    let statistics = work.input(job, &bar).flow(&job.config, &code.program, |mut record| {
+    let statistics = work.input(job, &watch).flow(&job.config, &code.program, |mut record| {
         record.at = CaptureOffset(buffer.file_offset(record.at));
         gaps.element(&record.element, record.at);
         if let Some(DoubtfulChange::Ends(stretch)) = doubting.element(&record.element, || record.at) {
@@ -166,7 +165,7 @@ fn in_order(
     exporter.left_out(trusted.left_out());
     exporter.end_section()?;
     beside.tell(messages);
-    drop(bar);
+    drop(watch);
     let mut doubts = Found::at_end(doubts, doubting, &statistics, buffer);
     if doubtful == Doubtful::Drop {
         doubts.instructions = Some(InDoubt::of(trusted.left_out(), doubtful));

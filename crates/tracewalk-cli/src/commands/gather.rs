@@ -172,7 +172,8 @@ impl<'a, T: Save> Gathered<'a, T> {
             return Ok(());
         }
         self.programs.insert(nothing, unknown);
-        let memory = ImageLoader::new().memory(&args.images)?;
+        let limit = args.memory.unwrap_or_default();
+        let memory = ImageLoader::within(limit).memory(&args.images)?;
         let reader = Reader { profile: None, interrupts, source_dirs: Some(&self.follow.source_dirs) };
         let mut programs = vec![Followed::of_all(reader.code(&memory, messages), &memory.images)];
         if memory.program.scopes().next().is_some() {

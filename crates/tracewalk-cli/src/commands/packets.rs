@@ -15,7 +15,6 @@ use crate::args::{Packets, PacketsFormat};
 use crate::failure::Failure;
 use crate::messages::{Messages, counted};
 use crate::output::{palette, standard_output};
-use crate::progress::Bar;
 use crate::work::{Job, Work};
 
 /// Prints the packets.
@@ -53,10 +52,10 @@ fn packets(
     exporter: Option<&mut (dyn for<'a> Export<PacketRecord<'a>> + '_)>,
     messages: &Messages,
 ) -> Result<Statistics, Failure> {
-    let bar = Bar::new(work.buffer(job).bytes.len() as u64, messages.quiet());
+    let watch = work.watch(job, messages);
     let buffer = work.buffer(job);
     let mut first_malformed = None::<(CaptureOffset, Malformation)>;
-    let input = work.input(job, &bar);
+    let input = work.input(job, &watch);
     let in_file = |at| CaptureOffset(buffer.file_offset(at));
     let statistics = match exporter {
         None => input.count_packets(&job.config, |at, reason| {
@@ -75,7 +74,7 @@ fn packets(
             statistics
         }
     };
-    drop(bar);
+    drop(watch);
     messages.record(|record| record.source(work, job, &statistics, None))?;
     tell_if_nothing_decoded(job, &statistics, messages);
     if let Some((at, reason)) = first_malformed {

@@ -24,9 +24,9 @@ use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::{Image, ImageError, ImageKind, ImageLoader, ImageRequest, Memory, VisibleImage};
 use tracewalk_input::svd::InterruptNames;
 use tracewalk_input::symbols::VectorTable;
-use tracewalk_input::{Origin, Stated};
+use tracewalk_input::{MemoryLimit, Origin, Stated};
 use tracewalk_report::analysis::Context;
-use tracewalk_report::drive::{Input, Progress};
+use tracewalk_report::drive::{Input, Progress, Spread};
 use tracewalk_report::{Code, Interrupts, Section};
 
 use crate::args::CaptureArgs;
@@ -34,6 +34,7 @@ use crate::code::Reader;
 use crate::failure::Failure;
 use crate::guess::{self, Finding, Place, RawImage};
 use crate::messages::Messages;
+use crate::progress::Watch;
 use crate::sources::config;
 
 use arrival::{Arrival, Wanted};
@@ -72,6 +73,8 @@ pub(crate) struct Work {
     arriving: bool,
     /// What is still coming.
     live: Option<Live>,
+    /// How much memory there is.
+    limit: MemoryLimit,
 }
 
 /// A program that is visible in some contexts only.
@@ -81,6 +84,12 @@ pub(crate) struct ScopedCode {
     pub(crate) code: Rc<Code>,
     pub(crate) images: Vec<Arc<Image>>,
 }
+
+/// What a thread takes to decode: its graph of blocks, its memo, and the results of the segments that it is ahead.
+const THREAD_BYTES: u64 = 32 << 20;
+
+/// What a thread takes for each byte of the program: where blocks begin, by words and by halfwords.
+const THREAD_TIMES_THE_CODE: u64 = 3;
 
 /// What the memory of a source's core depends on.
 type ProgramKey = (Option<String>, Option<Profile>);
@@ -147,7 +156,8 @@ impl Work {
         }
         capture.images.extend(args.images.iter().cloned());
         options::add(&mut capture, args)?;
-        let mut loader = ImageLoader::new();
+        let limit = args.memory.unwrap_or_default();
+        let mut loader = ImageLoader::within(limit);
         let images = known::every_image(&mut loader, &capture)?;
         let mut dumps = Vec::new();
         for (buffer, memory) in capture.buffers.iter_mut().zip(memory) {
@@ -169,6 +179,7 @@ impl Work {
             known: Known::default(),
             arriving,
             live: None,
+            limit,
         };
         let mut known = Known::of(&mut work.loader, &work.capture, &work.dumps, Some(messages))?;
         let mut seen = work.look(args, &known)?;
@@ -204,6 +215,23 @@ impl Work {
     pub(crate) fn input<'a>(&'a self, job: &Job, progress: &'a dyn Progress) -> Input<'a> {
         let capture = &*self.buffer(job).bytes;
         Input { capture, carrier: job.carrier.clone(), rest: self.rest(), progress }
+    }
+
+    /// Somebody who watches how far the work on a job has come, and how much memory it takes.
+    pub(crate) fn watch<'a>(&self, job: &Job, messages: &'a Messages) -> Watch<'a> {
+        Watch::new(self.buffer(job).bytes.len() as u64, self.limit, messages)
+    }
+
+    /// How the work on a program is spread over threads, at most so many.
+    pub(crate) fn spread(&self, threads: u16, code: &Code) -> Spread {
+        let threads = usize::from(threads);
+        let fit = self.limit.share().map_or(threads, |share| {
+            let code =
+                code.program.regions_in_scopes().map(|(_, region)| region.bytes().len() as u64).sum::<u64>();
+            let each = THREAD_BYTES + THREAD_TIMES_THE_CODE * code;
+            usize::try_from(share / each).unwrap_or(threads)
+        });
+        Spread::over(threads.min(fit).max(1))
     }
 
     /// The buffer that a job's source is in.

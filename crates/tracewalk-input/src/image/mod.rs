@@ -35,6 +35,7 @@ use tracewalk::program::{AddRegionError, Program, Scope, ViewId};
 
 use crate::bytes::Bytes;
 use crate::file;
+use crate::limit::MemoryLimit;
 
 pub use attributes::Attributes;
 pub use error::{ImageError, ImageErrorKind, Looks};
@@ -79,6 +80,8 @@ pub struct Memory {
     pub program: Program,
     /// The images that they came from.
     pub images: Vec<VisibleImage>,
+    /// How much there is to hold what is made of them, symbols and lines.
+    pub limit: MemoryLimit,
 }
 
 /// An image, and where it is visible.
@@ -93,6 +96,7 @@ pub struct VisibleImage {
 /// Reads images, each file once.
 #[derive(Debug, Default)]
 pub struct ImageLoader {
+    limit: MemoryLimit,
     files: BTreeMap<PathBuf, Bytes>,
     images: BTreeMap<(PathBuf, ImageKind), Arc<Image>>,
 }
@@ -170,6 +174,18 @@ impl ImageLoader {
         Self::default()
     }
 
+    /// A loader for which files may have as many bytes together as their share of the limit is.
+    #[must_use]
+    pub fn within(limit: MemoryLimit) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    /// How long the next file may be.
+    fn room(&self) -> u64 {
+        let read = self.files.values().map(|bytes| bytes.len() as u64).sum();
+        self.limit.share().map_or(file::LONGEST_IMAGE, |share| share.saturating_sub(read))
+    }
+
     /// The image that `request` names. A file that was read before is not read again.
     pub fn load(&mut self, request: &ImageRequest) -> Result<Arc<Image>, ImageError> {
         let key = (request.file.clone(), request.kind.clone());
@@ -178,7 +194,7 @@ impl ImageLoader {
         }
         let bytes = match self.files.get(&request.file) {
             Some(bytes) => bytes.clone(),
-            None => file::read(&request.file, file::LONGEST_IMAGE).map_err(|problem| ImageError {
+            None => file::read(&request.file, self.room()).map_err(|problem| ImageError {
                 file: request.file.clone(),
                 kind: ImageErrorKind::File(problem),
             })?,
@@ -194,7 +210,7 @@ impl ImageLoader {
         &mut self,
         requests: impl IntoIterator<Item = &'a ImageRequest>,
     ) -> Result<Memory, ImageError> {
-        let mut memory = Memory::default();
+        let mut memory = Memory { limit: self.limit, ..Memory::default() };
         for request in requests {
             memory.add_in(self.load(request)?, request.scope)?;
         }
@@ -242,13 +258,15 @@ impl Memory {
             other.scope.covers(one.scope).cmp(&one.scope.covers(other.scope))
         };
         images.sort_by(order);
-        Self { program: self.program.view(view).clone(), images }
+        let limit = self.limit.shared_by(self.program.views().count());
+        Self { program: self.program.view(view).clone(), images, limit }
     }
 
     /// What one scope adds to the memory, alone.
     #[must_use]
     pub fn of_scope(&self, scope: Scope) -> Self {
-        let mut memory = Self::default();
+        let limit = self.limit.shared_by(self.program.scopes().count());
+        let mut memory = Self { limit, ..Self::default() };
         for visible in self.images.iter().filter(|visible| visible.scope == scope) {
             // They went together before.
             let _ = memory.add(Arc::clone(&visible.image));

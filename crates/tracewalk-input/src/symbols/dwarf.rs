@@ -6,68 +6,61 @@
 //! 0 in the debugging information is read as DWARF's own mark for a removed function, which is all ones (DWARF 6
 //! proposal 200609.1, and what lld writes).
 
+mod reader;
+
 use std::ops::Range;
 use std::sync::Arc;
 
 use addr2line::Context;
-use gimli::{Dwarf, DwarfSections, EndianArcSlice, LittleEndian, Relocate, RelocateReader, SectionId};
+use gimli::{Dwarf, DwarfSections, SectionId};
 use object::read::elf::ElfFile32;
 use object::{Object, ObjectSection};
 
 use crate::image::Image;
 
-/// A section that knows which of its addresses were removed.
-pub(super) type Reader = RelocateReader<Section, Removed>;
+use reader::Removed;
+pub(super) use reader::{Budget, Reader};
 
-type Section = EndianArcSlice<LittleEndian>;
-
-/// What an address 0 in a section means.
-#[derive(Clone, Debug)]
-pub(super) enum Removed {
-    /// The address 0.
-    Nothing,
-    /// Code that was removed.
-    Zero,
-    /// Code that was removed, except in the head of each unit: there it is the base of the unit's other addresses.
-    ZeroOutside(Arc<[Range<usize>]>),
+/// The debugging information of an image.
+pub(super) struct Debugging {
+    pub(super) context: Context<Reader>,
+    /// How much of it may still be read.
+    pub(super) budget: Arc<Budget>,
 }
 
-impl Relocate for Removed {
-    fn relocate_address(&self, offset: usize, value: u64) -> gimli::Result<u64> {
-        const REMOVED: u64 = 0xffff_ffff;
-        let removed = match self {
-            Self::Nothing => false,
-            Self::Zero => value == 0,
-            Self::ZeroOutside(heads) => value == 0 && !contains(heads, offset),
-        };
-        Ok(if removed { REMOVED } else { value })
-    }
+/// Why an image's debugging information is of no use any more: it cannot be followed to its end.
+pub(super) const REPEATS: &str = "its debugging information refers to the same parts again and again";
 
-    fn relocate_offset(&self, _: usize, value: usize) -> gimli::Result<usize> {
-        Ok(value)
-    }
-}
+/// How many bytes a file's compressed sections may have together for each byte of the file. They shrink to a third or so;
+/// deflate can do a thousandth.
+const MOST_EXPANSION: u64 = 32;
 
-/// Whether an offset is in one of the sorted ranges.
-fn contains(ranges: &[Range<usize>], offset: usize) -> bool {
-    let behind = ranges.partition_point(|range| range.start <= offset);
-    behind.checked_sub(1).and_then(|index| ranges.get(index)).is_some_and(|range| range.contains(&offset))
-}
+/// What a short file may have beyond that.
+const LEAST_ROOM: u64 = 64 << 20;
 
-/// A compressed section may claim any size. Real ones shrink to a third or so; a thousandth is what deflate can do.
-const MOST_EXPANSION: u64 = 1024;
+/// How deeply entries may be nested. What reads them goes down as deep; programs have a few dozen levels.
+const DEEPEST: isize = 500;
 
-/// The debugging information of an image; `None` where it has none. `code_at_zero` says that there is code at address 0.
-pub(super) fn load(image: &Image, code_at_zero: bool) -> Result<Option<Context<Reader>>, String> {
+/// The debugging information of an image; `None` where it has none. `code_at_zero` says that there is code at address 0,
+/// `most` how much memory it may take.
+pub(super) fn load(
+    image: &Image,
+    code_at_zero: bool,
+    most: Option<u64>,
+) -> Result<Option<Debugging>, String> {
     let Some(bytes) = image.elf_bytes() else { return Ok(None) };
     let file = ElfFile32::<object::LittleEndian>::parse(&**bytes).map_err(|error| error.to_string())?;
     if file.section_by_name(".debug_info").is_none() {
         return Ok(None);
     }
-    let sections = DwarfSections::load(|id| Ok::<_, String>((id, section(&file, id)?)))?;
-    let heads =
-        if code_at_zero { Vec::new() } else { unit_heads(&sections.borrow(|(_, bytes)| bytes.clone())) };
-    let heads: Arc<[Range<usize>]> = Arc::from(heads);
+    let room = (bytes.len() as u64).saturating_mul(MOST_EXPANSION).saturating_add(LEAST_ROOM);
+    let room = most.map_or(room, |most| room.min(most));
+    let mut left = room;
+    let sections = DwarfSections::load(|id| Ok::<_, String>((id, section(&file, id, &mut left)?)))?;
+    let budget = Arc::new(Budget::of(room - left));
+    let told = |problem: String| if budget.is_spent() { REPEATS.to_owned() } else { problem };
+    let plain = sections.borrow(|(_, bytes)| Reader::new(bytes, Removed::Nothing, &budget));
+    let heads: Arc<[Range<usize>]> = Arc::from(unit_heads(&plain).map_err(told)?);
     let dwarf = sections.borrow(|(id, bytes)| {
         let removed = match id {
             _ if code_at_zero => Removed::Nothing,
@@ -76,44 +69,60 @@ pub(super) fn load(image: &Image, code_at_zero: bool) -> Result<Option<Context<R
             // In lists of ranges the linker takes care of it, and all ones would mean something else.
             _ => Removed::Nothing,
         };
-        RelocateReader::new(bytes.clone(), removed)
+        Reader::new(bytes, removed, &budget)
     });
-    Context::from_dwarf(dwarf).map(Some).map_err(|error| error.to_string())
+    let context = Context::from_dwarf(dwarf).map_err(|error| told(error.to_string()))?;
+    if budget.is_spent() {
+        return Err(REPEATS.to_owned());
+    }
+    Ok(Some(Debugging { context, budget }))
 }
 
-/// The bytes of a debugging section, uncompressed; none where there is no such section.
-fn section(file: &ElfFile32<'_, object::LittleEndian>, id: SectionId) -> Result<Section, String> {
-    let reader = |bytes: &[u8]| EndianArcSlice::new(Arc::from(bytes), LittleEndian);
+/// The bytes of a debugging section, uncompressed, for which there has to be room; none where there is no such section.
+fn section(
+    file: &ElfFile32<'_, object::LittleEndian>,
+    id: SectionId,
+    room: &mut u64,
+) -> Result<Arc<[u8]>, String> {
     // Where variables are is a large part of it, and nobody asks.
     let is_wanted = !matches!(id, SectionId::DebugLoc | SectionId::DebugLocLists);
     let section = file.section_by_name(id.name()).filter(|_| is_wanted);
-    let Some(section) = section else { return Ok(reader(&[])) };
+    let Some(section) = section else { return Ok(Arc::from([])) };
     let compressed = section.compressed_data().map_err(|error| error.to_string())?;
-    let most = (compressed.data.len() as u64).saturating_mul(MOST_EXPANSION);
-    if compressed.uncompressed_size > most {
-        return Err(format!("section {} claims to be {} bytes", id.name(), compressed.uncompressed_size));
-    }
+    *room = room.checked_sub(compressed.uncompressed_size).ok_or_else(|| {
+        let size = compressed.uncompressed_size;
+        format!("section {} claims to be {size} bytes, and {room} are left for it", id.name())
+    })?;
     let bytes = compressed.decompress().map_err(|error| error.to_string())?;
-    Ok(reader(&bytes))
+    Ok(Arc::from(bytes))
 }
 
-/// Where in `.debug_info` the first entry of each unit is, in order. What is malformed ends the list; whoever reads the
-/// unit will find out.
-fn unit_heads(dwarf: &Dwarf<Section>) -> Vec<Range<usize>> {
+/// Where in `.debug_info` the first entry of each unit is, in order. What is malformed is passed over; whoever reads the
+/// unit will find out. An error is entries that are nested too deeply.
+fn unit_heads(dwarf: &Dwarf<Reader>) -> Result<Vec<Range<usize>>, String> {
     let mut heads = Vec::new();
     let mut units = dwarf.units();
     while let Ok(Some(header)) = units.next() {
         let Ok(abbreviations) = dwarf.abbreviations(&header) else { continue };
         let Ok(mut entries) = header.entries_raw(&abbreviations, None) else { continue };
         let start = entries.next_offset();
-        let skipped = match entries.read_abbreviation() {
-            Ok(Some(abbreviation)) => entries.skip_attributes(abbreviation.attributes()),
-            _ => continue,
-        };
         let place = |offset: gimli::UnitOffset| offset.to_debug_info_offset(&header).map(|offset| offset.0);
-        if let (Ok(()), Some(start), Some(end)) = (skipped, place(start), place(entries.next_offset())) {
-            heads.push(start..end);
+        let mut is_head = true;
+        while let Ok(abbreviation) = entries.read_abbreviation() {
+            if let Some(abbreviation) = abbreviation
+                && entries.skip_attributes(abbreviation.attributes()).is_err()
+            {
+                break;
+            }
+            if std::mem::take(&mut is_head)
+                && let (Some(start), Some(end)) = (place(start), place(entries.next_offset()))
+            {
+                heads.push(start..end);
+            }
+            if entries.next_depth() > DEEPEST {
+                return Err(format!("its entries are nested more than {DEEPEST} deep"));
+            }
         }
     }
-    heads
+    Ok(heads)
 }

@@ -5,14 +5,14 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use addr2line::Context;
 use tracewalk::ids::Address;
 use tracewalk::program::Scope;
 
 use super::SymbolNote;
-use super::dwarf::{self, Reader};
+use super::dwarf::{self, Debugging};
 use super::functions::{Functions, demangle};
 use crate::image::{Image, VisibleImage};
+use crate::limit::MemoryLimit;
 
 /// Where an instruction comes from: a function and a place in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -55,20 +55,26 @@ struct ImageLines {
     image: Arc<Image>,
     scope: Scope,
     /// The debugging information, where there is any.
-    context: Option<Context<Reader>>,
+    debugging: Option<Debugging>,
 }
 
 impl SourceLines {
-    pub(super) fn new(images: &[VisibleImage], functions: Arc<Functions>, code_at_zero: bool) -> Self {
+    pub(super) fn new(
+        images: &[VisibleImage],
+        functions: Arc<Functions>,
+        code_at_zero: bool,
+        limit: MemoryLimit,
+    ) -> Self {
+        let room = limit.shared_by(images.len()).share();
         let mut notes = Vec::new();
         let mut all = Vec::new();
         for VisibleImage { image, scope } in images {
-            let context = dwarf::load(image, code_at_zero).unwrap_or_else(|problem| {
+            let debugging = dwarf::load(image, code_at_zero, room).unwrap_or_else(|problem| {
                 let problem = format!("its source lines cannot be read: {problem}");
                 notes.push(SymbolNote { file: image.file.clone(), problem });
                 None
             });
-            all.push(ImageLines { image: Arc::clone(image), scope: *scope, context });
+            all.push(ImageLines { image: Arc::clone(image), scope: *scope, debugging });
         }
         Self { images: all, functions, frames: HashMap::new(), names: BTreeSet::new(), notes }
     }
@@ -76,7 +82,7 @@ impl SourceLines {
     /// Whether any image has source lines.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.images.iter().all(|lines| lines.context.is_none())
+        self.images.iter().all(|lines| lines.debugging.is_none())
     }
 
     /// Where the instruction at `address` comes from, the innermost inlined function first and the function that it was
@@ -95,8 +101,9 @@ impl SourceLines {
     /// The line of each stretch of `addresses` that has one, in order.
     pub fn rows(&mut self, addresses: Range<Address>) -> Vec<LineRow> {
         let mut rows = Vec::new();
-        for context in self.images.iter().filter_map(|lines| lines.context.as_ref()) {
-            let found = context.find_location_range(addresses.start.0.into(), addresses.end.0.into());
+        for debugging in self.images.iter().filter_map(|lines| lines.debugging.as_ref()) {
+            let found =
+                debugging.context.find_location_range(addresses.start.0.into(), addresses.end.0.into());
             let Ok(found) = found else { continue };
             for (start, bytes, location) in found {
                 if let (Ok(start), Ok(bytes), Some(file), Some(line)) =
@@ -113,10 +120,18 @@ impl SourceLines {
         rows
     }
 
-    /// What keeps lines from being found.
+    /// What keeps lines from being found, as far as it is known by now: some of it is found out only when lines are
+    /// looked for.
     #[must_use]
-    pub fn notes(&self) -> &[SymbolNote] {
-        &self.notes
+    pub fn notes(&self) -> Vec<SymbolNote> {
+        let is_spent = |lines: &&ImageLines| {
+            lines.debugging.as_ref().is_some_and(|debugging| debugging.budget.is_spent())
+        };
+        let spent = self.images.iter().filter(is_spent).map(|lines| SymbolNote {
+            file: lines.image.file.clone(),
+            problem: format!("its source lines cannot be read: {}", dwarf::REPEATS),
+        });
+        self.notes.iter().cloned().chain(spent).collect()
     }
 
     fn find_frames(&mut self, address: Address) -> Option<Arc<[Frame]>> {
@@ -124,10 +139,10 @@ impl SourceLines {
         let all = || self.images.iter().filter(|lines| lines.image.segment_at(address).is_some());
         let scope = all().next()?.scope;
         let holders = || all().filter(|lines| lines.scope == scope);
-        let lines = holders().find(|lines| lines.context.is_some()).or_else(|| holders().next())?;
+        let lines = holders().find(|lines| lines.debugging.is_some()).or_else(|| holders().next())?;
         let mut frames = Vec::new();
-        if let Some(context) = &lines.context
-            && let Ok(mut found) = context.find_frames(u64::from(address.0)).skip_all_loads()
+        if let Some(debugging) = &lines.debugging
+            && let Ok(mut found) = debugging.context.find_frames(u64::from(address.0)).skip_all_loads()
         {
             while let Ok(Some(frame)) = found.next() {
                 let location = frame.location.as_ref();

@@ -39,6 +39,7 @@ use tracewalk::program::Scope;
 
 use crate::cpu::Profile;
 use crate::image::{Memory, VisibleImage};
+use crate::limit::MemoryLimit;
 
 pub use contents::Content;
 pub use functions::{Function, FunctionKind};
@@ -52,6 +53,7 @@ pub struct Symbols {
     functions: Arc<functions::Functions>,
     contents: contents::Contents,
     profile: Option<Profile>,
+    limit: MemoryLimit,
     notes: Vec<SymbolNote>,
 }
 
@@ -66,7 +68,8 @@ pub struct SymbolNote {
 
 impl Symbols {
     /// The symbols of the images that a core's memory was put together from, all of them visible at once: see
-    /// [`Memory::seen_in`]. Symbols of what another image covers are left out.
+    /// [`Memory::seen_in`]. Symbols of what another image covers are left out, and all of an image where they take more
+    /// than their share of the memory's limit.
     #[must_use]
     pub fn of(memory: &Memory) -> Self {
         let mut notes = Vec::new();
@@ -77,6 +80,7 @@ impl Symbols {
             contents,
             profile: memory.images.iter().find_map(|visible| visible.image.attributes.profile),
             images: memory.images.clone(),
+            limit: memory.limit,
             notes,
         }
     }
@@ -134,7 +138,7 @@ impl Symbols {
         let zero = Address(0);
         let starts_at_zero = self.function_at(zero).is_some();
         let code_at_zero = starts_at_zero || matches!(self.content_at(zero), Some(Content::Code(_)));
-        SourceLines::new(&self.images, Arc::clone(&self.functions), code_at_zero)
+        SourceLines::new(&self.images, Arc::clone(&self.functions), code_at_zero, self.limit)
     }
 
     /// What keeps symbols from being found.
@@ -146,9 +150,10 @@ impl Symbols {
 
 /// The symbol tables of the images, without what another image covers.
 fn tables<'memory>(memory: &'memory Memory, notes: &mut Vec<SymbolNote>) -> Vec<table::Table<'memory>> {
+    let room = memory.limit.shared_by(memory.images.len()).share();
     let mut tables = Vec::new();
     for VisibleImage { image, scope } in &memory.images {
-        match table::Table::read(image) {
+        match table::Table::read(image, room) {
             Ok(mut table) => {
                 table.symbols.retain(|symbol| !is_covered(memory, Address(symbol.value & !1), *scope));
                 tables.push(table);

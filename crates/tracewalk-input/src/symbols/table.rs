@@ -10,6 +10,20 @@ use crate::image::Image;
 
 const ENDIAN: LittleEndian = LittleEndian;
 
+/// How many symbols are read. Programs for a processor of 32 bits have some hundred thousand; each takes some hundred
+/// bytes, where it is a function.
+const MOST_SYMBOLS: u64 = 1 << 21;
+
+/// About how much memory a symbol takes until all functions are made of them, without its name; measured with two million
+/// functions.
+const SYMBOL_BYTES: u64 = 400;
+
+/// How many bytes names may have together for each byte of the file. A linker lets names share their ends only.
+const MOST_NAMES: u64 = 4;
+
+/// What the names of a short file may have beyond that.
+const LEAST_NAMES: u64 = 1 << 16;
+
 /// The symbols and code sections of an image. Empty for raw bytes.
 #[derive(Debug, Default)]
 pub(super) struct Table<'data> {
@@ -60,18 +74,28 @@ pub(super) struct Section<'data> {
 }
 
 impl<'data> Table<'data> {
-    /// Reads the symbol table of an image, or says what is wrong with it.
-    pub(super) fn read(image: &'data Image) -> Result<Self, String> {
+    /// Reads the symbol table of an image, or says what is wrong with it. Symbols may take so many bytes of memory.
+    pub(super) fn read(image: &'data Image, room: Option<u64>) -> Result<Self, String> {
         let Some(bytes) = image.elf_bytes() else { return Ok(Self::default()) };
-        Self::parse(bytes).map_err(|error| format!("its symbols cannot be read: {error}"))
+        Self::parse(bytes, room).map_err(|problem| format!("its symbols cannot be read: {problem}"))
     }
 
-    fn parse(data: &'data [u8]) -> object::read::Result<Self> {
-        let sections = FileHeader32::<LittleEndian>::parse(data)?.sections(ENDIAN, data)?;
-        let mut symbols = sections.symbols(ENDIAN, data, elf::SHT_SYMTAB)?;
+    fn parse(data: &'data [u8], room: Option<u64>) -> Result<Self, String> {
+        let malformed = |error: object::read::Error| error.to_string();
+        let header = FileHeader32::<LittleEndian>::parse(data).map_err(malformed)?;
+        let sections = header.sections(ENDIAN, data).map_err(malformed)?;
+        let mut symbols = sections.symbols(ENDIAN, data, elf::SHT_SYMTAB).map_err(malformed)?;
         if symbols.is_empty() {
-            symbols = sections.symbols(ENDIAN, data, elf::SHT_DYNSYM)?;
+            symbols = sections.symbols(ENDIAN, data, elf::SHT_DYNSYM).map_err(malformed)?;
         }
+        let count = symbols.len() as u64;
+        let most = room.map_or(MOST_SYMBOLS, |room| MOST_SYMBOLS.min(room / SYMBOL_BYTES));
+        if count > most {
+            return Err(format!("found {count} symbols, expected at most {most}"));
+        }
+        let most_names = (data.len() as u64).saturating_mul(MOST_NAMES).saturating_add(LEAST_NAMES);
+        let room = room.map_or(u64::MAX, |room| room - count * SYMBOL_BYTES);
+        let mut names = most_names.min(room);
         let mut table = Self::default();
         for section in sections.iter() {
             let start = section.sh_addr(ENDIAN);
@@ -87,6 +111,8 @@ impl<'data> Table<'data> {
         }
         for symbol in symbols.iter() {
             let Ok(name) = symbols.symbol_name(ENDIAN, symbol) else { continue };
+            names =
+                names.checked_sub(name.len() as u64).ok_or("their names have more bytes than the file")?;
             let kind = match symbol.st_type() {
                 elf::STT_FUNC | elf::STT_GNU_IFUNC => Kind::Function,
                 elf::STT_OBJECT => Kind::Object,

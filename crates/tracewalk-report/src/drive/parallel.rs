@@ -149,7 +149,10 @@ impl Input<'_> {
         for mut segment in segments.map(Cut::segment) {
             join.begin(&mut segment);
             join.decode(&segment, 0..segment.bytes.len())?;
-            self.progress.done(segment.done);
+            if !self.progress.done(segment.done) {
+                join.stream.forget_incomplete();
+                break;
+            }
         }
         join.finish()
     }
@@ -192,7 +195,10 @@ impl Input<'_> {
                 }
                 None => break,
             };
-            self.progress.done(done);
+            if !self.progress.done(done) {
+                join.stream.forget_incomplete();
+                break;
+            }
         }
         join.finish()
     }

@@ -2,7 +2,6 @@
 
 use tracewalk_report::analysis::InDoubt;
 use tracewalk_report::analysis::coverage::{ProgramCoverage, ProgramInput};
-use tracewalk_report::drive::Spread;
 
 use super::super::covered::Covered;
 use super::super::follow::{self, Following};
@@ -54,7 +53,7 @@ fn decode(
         let mut covered = Covered::of(&mut work, &job, &code, source_dirs, trust.doubtful, messages)?;
         let following = Following::new(&work, &job, trust, messages);
         let (statistics, mut doubts) = if covered.is_of_one_program() && !work.is_live() {
-            let spread = Spread::over(args.work.threads.into()).for_counts();
+            let spread = work.spread(args.work.threads, &code).for_counts();
             follow::source_in_parts(following, code, spread, &mut covered)?
         } else {
             follow::source_with_doubts(following, code, &mut covered)?
