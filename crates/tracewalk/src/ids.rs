@@ -277,6 +277,12 @@ mod tests {
     use std::string::ToString;
 
     #[test]
+    fn addresses_are_written_with_all_their_digits() {
+        assert_eq!(Address(0x8000).to_string(), "0x00008000");
+        assert_eq!(std::format!("{:x}", Address(0x8000)), "8000");
+    }
+
+    #[test]
     fn trace_ids_are_1_to_0x6f() {
         let valid = (0..=u8::MAX).filter(|&number| TraceId::new(number).is_some());
         assert!(valid.eq(0x01..=0x6f));

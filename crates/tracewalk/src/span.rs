@@ -62,7 +62,15 @@ impl fmt::Display for Span {
 
 #[cfg(test)]
 mod tests {
+    use std::string::ToString;
+
     use super::*;
+
+    #[test]
+    fn offsets_say_what_they_count() {
+        assert_eq!(StreamOffset(12).to_string(), "stream byte 12");
+        assert_eq!(CaptureOffset(12).to_string(), "offset 12");
+    }
 
     #[test]
     fn a_span_up_to_another_covers_both() {

@@ -326,7 +326,86 @@ fn log2_of_65536ths(number: u32) -> i16 {
 
 #[cfg(test)]
 mod tests {
+    use std::string::ToString;
+
     use super::*;
+
+    fn id(number: u8) -> TraceId {
+        TraceId::new(number).expect("a trace ID")
+    }
+
+    #[test]
+    fn sets_of_ids_have_the_members_of_both() {
+        let (one, other) = (IdSet::from_iter([id(1), id(3)]), IdSet::from_iter([id(3), id(0x6f)]));
+        assert_eq!(one.union(other), IdSet::from_iter([id(1), id(3), id(0x6f)]));
+        assert_eq!(one.union(IdSet::EMPTY), one);
+    }
+
+    /// One of everything, but that each number is another one.
+    const SEEN: Evidence = Evidence {
+        frames: 1000,
+        id_bytes: 2000,
+        sources: IdSet(1 << 1 | 1 << 2 | 1 << 4),
+        unexpected_ids: 1,
+        reserved_ids: 2,
+        impossible_ids: 3,
+        clean_padding: 400,
+        dirty_padding: 5,
+        whole_padding: 6,
+        broken_padding: 7,
+        full_syncs: 8,
+        misplaced_syncs: 9,
+        low_bits: -640,
+    };
+
+    #[test]
+    fn each_sign_has_its_weight() {
+        let parts = [3 * -4, -8, 2 * -10, 3 * -20, 400, 5 * -8, 6 * 4, 7 * -4, 8 * 32, 9 * -32];
+        assert_eq!(SEEN.score_of_ids_and_padding(), parts.iter().sum::<i64>());
+        assert_eq!(SEEN.score_of_low_bits(), -10);
+        assert_eq!(SEEN.score(), parts.iter().sum::<i64>() - 10);
+        // Statistics that speak against it count for half a bit a frame at most.
+        let order = Evidence { frames: 10, low_bits: -6400, ..Evidence::default() };
+        assert_eq!(order.score(), -5);
+        // No more than eight sources do.
+        let many = Evidence { sources: (1..=20).map(id).collect(), ..Evidence::default() };
+        assert_eq!(many.score(), -32);
+    }
+
+    #[test]
+    fn better_is_what_chance_does_not_explain() {
+        // 48, and an eighth of the frames.
+        let with = |clean_padding| Evidence { frames: 80, clean_padding, ..Evidence::default() };
+        assert!(
+            with(158).is_clearly_better_than(&with(100)) && !with(157).is_clearly_better_than(&with(100))
+        );
+        assert!(
+            with(158).is_certainly_better_than(&with(100)) && !with(157).is_certainly_better_than(&with(100))
+        );
+    }
+
+    #[test]
+    fn plausible_is_what_has_frames_and_little_that_is_wrong() {
+        let with = |frames, reserved_ids| Evidence { frames, reserved_ids, ..Evidence::default() };
+        assert!(!with(0, 0).is_plausible());
+        assert!(with(1, 8).is_plausible() && !with(1, 9).is_plausible());
+        assert!(with(160, 18).is_plausible() && !with(160, 19).is_plausible());
+    }
+
+    #[test]
+    fn evidence_is_told_with_what_was_seen_and_nothing_else() {
+        assert_eq!(
+            SEEN.to_string(),
+            "1000 frames, 2000 ID bytes for 3 sources, 1 unexpected IDs, 2 reserved IDs, 3 IDs 0x7f, 400 zero padding bytes, \
+             5 padding bytes that are not zero, 6 paddings that end with a frame, 7 paddings that do not, 8 FSYNCs between \
+             frames, 9 FSYNCs inside frames, -10 bits from bit 0 of the data; score +214"
+        );
+        let few = Evidence { frames: 2, id_bytes: 1, sources: IdSet(1 << 1), ..Evidence::default() };
+        assert_eq!(
+            few.to_string(),
+            "2 frames, 1 ID bytes for 1 sources, +0 bits from bit 0 of the data; score -4"
+        );
+    }
 
     #[test]
     fn logarithms_are_right_to_a_tenth() {

@@ -192,7 +192,113 @@ fn exchange<const APART: u32>(words: &mut [Pair; 8], lower: u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::vec;
+    use std::vec::Vec;
+
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// What `skim` finds, byte by byte: the end of the last packet and how many there are, up to the end of the last
+    /// whole block.
+    fn one_by_one(input: &[u8], plain: Plain, reserved: u8) -> (usize, u64) {
+        let covered = input.len().checked_sub(64).map_or(0, |rest| rest / 56 * 56 + 64);
+        let (mut end, mut packets, mut bytes) = (0, 0, input[..covered].iter().copied());
+        while let Some(behind) = packet(&mut bytes, plain, reserved) {
+            packets += 1;
+            end = covered - behind;
+        }
+        (end, packets)
+    }
+
+    /// Takes a plain packet, and tells how many bytes are left behind it.
+    fn packet(
+        bytes: &mut (impl ExactSizeIterator<Item = u8> + Clone),
+        plain: Plain,
+        reserved: u8,
+    ) -> Option<usize> {
+        let mut header = bytes.next()?;
+        let has_prefix = Some(header) == plain.prefix;
+        if has_prefix {
+            header = bytes.next().filter(|byte| byte & 1 == 1)?;
+        }
+        match header {
+            _ if header & 1 == 1 => address(header, has_prefix, bytes, plain)?,
+            0x80.. if header != reserved => {}
+            _ if Some(header) == plain.single => {}
+            _ => return None,
+        }
+        Some(bytes.len())
+    }
+
+    fn address(
+        first: u8,
+        has_prefix: bool,
+        bytes: &mut impl Iterator<Item = u8>,
+        plain: Plain,
+    ) -> Option<()> {
+        let (mut last, mut count) = (first, 1);
+        while last >= 0x80 {
+            (last, count) = (bytes.next()?, count + 1);
+            if count == 5 && (last >= 0x80 || last & 0b0011_1000 == 0) {
+                return None;
+            }
+        }
+        let announces = last & 0b0100_0000 != 0
+            && match plain.announces {
+                Announces::BehindTheFirst => count > 1,
+                Announces::AsTheFifth => count == 5,
+            };
+        if has_prefix && count > 1 && count < 5 && last & 0b0100_0000 != 0 {
+            return None;
+        }
+        if announces {
+            let clear = 0b1000_0000 | plain.reserved_information.unwrap_or(0);
+            bytes.next().filter(|information| information & clear == 0)?;
+        }
+        Some(())
+    }
+
+    const PREFIX: u8 = 0x72;
+    const SINGLE: u8 = 0x76;
+    const RESERVED: u8 = 0x92;
+
+    /// Bytes of which most are plain packets.
+    fn some_packets() -> impl Strategy<Value = Vec<u8>> {
+        let header = (0x40..0x80_u8).prop_map(|byte| vec![byte << 1]);
+        let branch = (any::<[u8; 6]>(), 1..6_usize, any::<bool>()).prop_map(|(bytes, count, prefix)| {
+            let mut packet = bytes[..count].to_vec();
+            packet.iter_mut().for_each(|byte| *byte |= 0x80);
+            packet[0] |= 1;
+            packet[count - 1] &= 0x7f;
+            if count == 5 {
+                packet[4] |= 0b1000;
+            }
+            if count > 1 && packet[count - 1] & 0x40 != 0 {
+                packet.push(bytes[5] & 0x5f);
+            }
+            [if prefix { vec![PREFIX] } else { Vec::new() }, packet].concat()
+        });
+        let other =
+            prop_oneof![Just(SINGLE), Just(PREFIX), Just(RESERVED), any::<u8>()].prop_map(|byte| vec![byte]);
+        let packets = prop_oneof![20 => header, 20 => branch, 1 => Just(vec![SINGLE]), 1 => other];
+        proptest::collection::vec(packets, 0..120).prop_map(|packets| packets.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn as_much_is_counted_as_byte_by_byte(bytes in some_packets(), kind in 0..4) {
+            let plain = Plain {
+                single: (kind != 1).then_some(SINGLE),
+                prefix: (kind >= 2).then_some(PREFIX),
+                announces: if kind == 3 { Announces::AsTheFifth } else { Announces::BehindTheFirst },
+                reserved_information: (kind == 2).then_some(0b0010_0000),
+            };
+            let found = skim(&bytes, plain, |planes| planes.equal(RESERVED));
+            prop_assert_eq!(found, one_by_one(&bytes, plain, RESERVED));
+        }
+    }
 
     #[test]
     fn the_example_ends_where_it_should() {

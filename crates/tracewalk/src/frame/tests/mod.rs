@@ -4,6 +4,7 @@ mod index;
 mod recovery;
 
 use std::collections::BTreeMap;
+use std::string::ToString;
 use std::vec::Vec;
 
 use super::*;
@@ -229,4 +230,24 @@ fn places_of_whole_frames_behind_each_other_are_one_entry() {
     assert_eq!(places.entries(), 1);
     places.append_contiguous(CaptureOffset(200), 7);
     assert_eq!(places.entries(), 2);
+}
+
+#[test]
+fn discontinuities_are_told_with_their_place_and_size() {
+    let by = Alignment::new(3).expect("an alignment is below 16");
+    let told = [
+        (Cause::Start, "5 bytes before the first frame at offset 32"),
+        (Cause::Barrier, "a barrier of four FSYNCs: the trace was cut at offset 32"),
+        (
+            Cause::MisplacedSync,
+            "found FSYNC inside a frame, expected it between two: 5 bytes lost at offset 32",
+        ),
+        (Cause::ImpossibleId, "found ID 0x7f, expected a trace ID: 5 bytes lost at offset 32"),
+        (Cause::Shifted { by }, "13 bytes missing or 3 too many (modulo 16): 5 bytes lost at offset 32"),
+        (Cause::NoFrames, "found no frames in 5 bytes at offset 32"),
+    ];
+    for (cause, text) in told {
+        let discontinuity = Discontinuity { at: CaptureOffset(32), bytes: 5, cause };
+        assert_eq!(discontinuity.to_string(), text);
+    }
 }

@@ -262,6 +262,40 @@ fn the_next_byte_stands_behind_those_of_a_packet_that_has_begun() {
     assert_eq!(packets.position(), StreamOffset(8));
 }
 
+#[test]
+fn what_does_not_fit_its_field_is_not_encoded() {
+    let target = Some(Location::new(Address(0x8000), Isa::A32));
+    let encoded = |packet: Packet| Encoder::new(&everything()).encode(&packet, &mut Vec::new());
+    let branch =
+        |exception| encoded(Packet::Branch(Branch { target, states_isa: true, exception: Some(exception) }));
+    let information = |code, resume| {
+        let security = SecurityState::default();
+        branch(BranchException::Information(ExceptionInformation {
+            code,
+            cancel: false,
+            alternative_isa: false,
+            security,
+            resume,
+        }))
+    };
+    let deprecated = |code| branch(BranchException::Deprecated { code, cancel: false });
+    let out_of_range = |field| Err(EncodeError::OutOfRange { field });
+    assert_eq!((information(0x1ff, 0), information(0x200, 0)), (Ok(()), out_of_range("exception")));
+    assert_eq!((information(1, 15), information(1, 16)), (Ok(()), out_of_range("resume")));
+    assert_eq!((deprecated(0), deprecated(7), deprecated(8)), (Ok(()), Ok(()), out_of_range("exception")));
+    // Without its top byte an address keeps the highest four bits of the one before, here 0.
+    let data = |address, big_endian| {
+        let address = Some(DataAddress { address: Address(address), big_endian });
+        encoded(Packet::ValueNotTraced { address })
+    };
+    assert_eq!((data(0x0fff_ffff, None), data(0x1000_0000, None)), (Ok(()), out_of_range("address")));
+    assert_eq!(data(0xffff_ffff, Some(true)), Ok(()));
+    // A context ID of two bytes.
+    let config = Config { context_id_bytes: 2, ..everything() };
+    let context_id = |id| Encoder::new(&config).encode(&Packet::ContextId(ContextId(id)), &mut Vec::new());
+    assert_eq!((context_id(0xffff), context_id(0x1_0000).is_err()), (Ok(()), true));
+}
+
 /// IHI 0014Q, 7.4.4: a data address has one to five bytes of seven bits, those that did not change left out from the top.
 #[test]
 fn data_addresses_take_their_shortest_form() {

@@ -356,3 +356,104 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         Reading { layout: Layout { pieces: pieces.collect(), missing: 0 }, evidence }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::string::ToString;
+
+    use super::*;
+
+    /// A packet from one address to another.
+    fn bytes_of((source, destination): (u32, u32)) -> [u8; PACKET_BYTES] {
+        let [a, b, c, d] = source.to_le_bytes();
+        let [e, f, g, h] = destination.to_le_bytes();
+        [a, b, c, d, e, f, g, h]
+    }
+
+    /// What is found where code runs nowhere by itself.
+    fn found(entries: &[(u32, u32)]) -> Guess {
+        let data = entries.iter().flat_map(|&entry| bytes_of(entry)).collect::<Vec<_>>();
+        by_evidence(Dump { data: &data, address: None }, |from, to| from == to).expect("there are packets")
+    }
+
+    const SEEN: Evidence = Evidence {
+        bytes: 0x10..0x60,
+        wrapped: false,
+        packets: 10,
+        fits: 6,
+        restarts: 1,
+        breaks: 2,
+        breaks_at_wrap: false,
+        unwritten: 3,
+    };
+
+    #[test]
+    fn packets_and_what_fits_speak_for_a_reading_and_breaks_against_it() {
+        assert_eq!(SEEN.score(), 10 + 6 * 2 - 2 * 3);
+    }
+
+    #[test]
+    fn evidence_is_told_with_how_the_buffer_lies() {
+        let told = |wrapped, breaks_at_wrap| Evidence { wrapped, breaks_at_wrap, ..SEEN }.to_string();
+        let rest = "; 6 continue the one before, 1 start anew, 2 do neither";
+        let start = "10 packets in bytes 0x10..0x60";
+        assert_eq!(told(false, false), std::format!("{start}, not wrapped{rest}"));
+        let with = ", wrapped, with a break where the newest meets the oldest";
+        assert_eq!(told(true, true), std::format!("{start}{with}{rest}"));
+        let without = ", wrapped, without a break that shows where";
+        assert_eq!(told(true, false), std::format!("{start}{without}{rest}"));
+    }
+
+    #[test]
+    fn one_reading_is_offered_once_and_the_first_of_equals_stays() {
+        let mut ranking = Ranking::default();
+        let from = |start, oldest| Shape { start, end: 8, oldest };
+        ranking.offer((5, from(0, None)));
+        // The same, as a buffer that wrapped at its start.
+        ranking.offer((9, from(0, Some(0))));
+        assert_eq!((ranking.best, ranking.runner_up), (Some((5, from(0, None))), None));
+        ranking.offer((5, from(1, None)));
+        ranking.offer((5, from(2, None)));
+        assert_eq!(ranking.runner_up, Some((5, from(1, None))));
+        ranking.offer((6, from(3, None)));
+        assert_eq!((ranking.best, ranking.runner_up), (Some((6, from(3, None))), Some((5, from(0, None)))));
+    }
+
+    #[test]
+    fn a_stretch_begins_behind_the_packets_that_do_not_go_together() {
+        // Nothing, packets that break three times, and five that go on.
+        let entries = [
+            (0, 0),
+            (0x100, 0x200),
+            (0x300, 0x400),
+            (0x500, 0x600),
+            (0x600, 0x700),
+            (0x700, 0x800),
+            (0x800, 0x900),
+            (0x900, 0xa00),
+            (0, 0),
+        ];
+        let evidence = found(&entries).best.evidence;
+        assert_eq!((evidence.bytes, evidence.packets, evidence.fits), (24..64, 5, 4));
+        assert_eq!((evidence.wrapped, evidence.breaks, evidence.unwritten), (false, 0, 2));
+        // Where there is nothing in front, they are older than the others.
+        let evidence = found(&entries[1..]).best.evidence;
+        assert_eq!((evidence.bytes, evidence.fits, evidence.breaks), (0..56, 4, 2));
+    }
+
+    #[test]
+    fn a_branch_stands_in_code_and_goes_to_code_or_to_what_commands_something() {
+        let entry = |source, destination| Entry::at(bytes_of((source, destination)));
+        assert!(matches!(entry(0x100, 0x2000_0000), Entry::Packet(_)));
+        // EXC_RETURN; the same from a peripheral; to one; neither.
+        assert!(matches!(entry(0x100, 0xffff_fff8), Entry::Packet(_)));
+        assert!(matches!(entry(0x4000_0000, 0xffff_fff8), Entry::Other));
+        assert!(matches!(entry(0x100, 0x4000_0000), Entry::Stray(_)));
+        assert!(matches!(entry(0x4000_0000, 0x5000_0000), Entry::Other));
+        assert!(matches!(
+            (entry(0, 0), entry(0x5555_5555, 0x5555_5555)),
+            (Entry::Empty, Entry::Empty | Entry::Stray(_) | Entry::Packet(_))
+        ));
+        assert_eq!(entry(0xaaaa_aaaa, 0xaaaa_aaaa), Entry::Empty);
+    }
+}

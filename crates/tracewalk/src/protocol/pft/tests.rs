@@ -917,3 +917,44 @@ mod properties {
         }
     }
 }
+
+#[test]
+fn configuration_errors_say_what_was_found_and_what_was_expected() {
+    let told = [
+        (
+            ConfigError::Missing { register: "ETMCR" },
+            "ETMCR is not given, and no cpu name that would stand in for it",
+        ),
+        (
+            ConfigError::NotPft { etmidr: 0x250 },
+            "found major architecture version 2 in ETMIDR 0x00000250, expected 3 for PFT; an ETMv3 source has this value",
+        ),
+        (
+            ConfigError::NotPft { etmidr: 0x450 },
+            "found major architecture version 4 in ETMIDR 0x00000450, expected 3 for PFT",
+        ),
+        (
+            ConfigError::UnknownVersion { etmidr: 0x320 },
+            "found PFTv1.2 in ETMIDR 0x00000320, expected PFTv1.0 or PFTv1.1",
+        ),
+        (
+            ConfigError::VersionOfCore { core: "cortex-a9", etmidr: 0x310 },
+            "found PFTv1.1 in ETMIDR 0x00000310, expected the other version for cortex-a9",
+        ),
+        (
+            ConfigError::BroadcastWithReturnStack { etmcr: 0x2000_0100 },
+            "found branch broadcast and return stack together in ETMCR 0x20000100, expected one of bits 8 and 29",
+        ),
+        (
+            ConfigError::VmidOnV1_0 { etmcr: 0x4000_0000 },
+            "found VMID tracing in ETMCR 0x40000000, expected bit 30 to be 0 on PFTv1.0",
+        ),
+        (
+            ConfigError::TraceId { found: 0x70 },
+            "found 0x70 in ETMTRACEIDR, expected a trace ID from 0x01 to 0x6f",
+        ),
+    ];
+    for (error, text) in told {
+        assert_eq!(error.to_string(), text);
+    }
+}
