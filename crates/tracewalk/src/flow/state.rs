@@ -8,7 +8,7 @@ use crate::span::{Span, StreamOffset};
 
 use super::engine::{At, Flow, From, Place};
 use super::location_stack::{Exchange, LocationStack};
-use super::walk::{Context, Passed, Position};
+use super::walk::{Context, Passed, Position, Trust};
 
 /// Where execution is: in a block of the graph, behind one, or where the graph holds nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,7 +19,7 @@ pub(crate) struct State {
     context: Context,
     /// The instruction passed last, and what is not confirmed of it; nothing where the place itself says it.
     before: (Option<Location>, Option<Passed>),
-    in_doubt: bool,
+    trust: Trust,
 }
 
 /// What became of the stacks of places to return to.
@@ -48,7 +48,7 @@ impl Flow {
         let before =
             if self.place.follows_walk() { (self.walk.last, self.walk.unconfirmed) } else { (None, None) };
         let position = (place == Place::Walk).then_some(self.walk.position);
-        Some(State { place, position, context: self.walk.context, before, in_doubt: self.walk.in_doubt })
+        Some(State { place, position, context: self.walk.context, before, trust: self.walk.trust })
     }
 
     /// Goes on in this state in front of the byte at `at`. The context may differ from the present one by its security
@@ -59,7 +59,7 @@ impl Flow {
             place => place,
         };
         self.walk.context = state.context;
-        self.walk.in_doubt = state.in_doubt;
+        self.walk.trust = state.trust;
         if self.place.follows_walk() {
             (self.walk.last, self.walk.unconfirmed) = state.before;
         }

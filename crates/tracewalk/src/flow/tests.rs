@@ -164,6 +164,27 @@ fn periodic_synchronisation_checks_the_position_and_finds_a_lost_one() {
 }
 
 #[test]
+fn a_synchronisation_that_contradicts_sound_flow_proves_nothing() {
+    let program = thumb(0x100, &[NOP; 8]);
+    let proofs = |directives: &[Directive]| {
+        let found = follow(Rules::default(), &program, directives);
+        found.iter().filter(|element| matches!(element, Element::Proof(_))).count()
+    };
+    let confirmed = |at| [Directive::Confirm(t32(at)), Directive::Proven, executed(1)];
+    let mut directives = std::vec![begin(t32(0x100)), Directive::Proven, executed(1)];
+    directives.extend(confirmed(0x102));
+    assert_eq!(proofs(&directives), 2, "both agree");
+    directives.extend(confirmed(0x108));
+    assert_eq!(proofs(&directives), 2, "either may be wrong");
+    directives.extend(confirmed(0x10a));
+    assert_eq!(proofs(&directives), 3, "the next one agrees");
+    // Where flow is in doubt already, a synchronisation is what ends it.
+    directives.extend([Directive::Lost, begin(t32(0x100)), executed(1)]);
+    directives.extend(confirmed(0x106));
+    assert_eq!(proofs(&directives), 4);
+}
+
+#[test]
 fn code_that_no_image_holds_is_one_gap_until_the_trace_names_an_address() {
     let program = thumb(0x100, &[NOP, NOP]);
     let directives =

@@ -70,8 +70,19 @@ pub struct Walk {
     /// What the context makes visible of the program.
     pub(super) view: ViewId,
     data: DataState,
+    pub(super) trust: Trust,
+}
+
+/// Whether what is followed rests on a position that was proven.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) enum Trust {
+    /// Nothing speaks against it.
+    #[default]
+    Sound,
     /// A gap casts doubt on what comes until the position is proven.
-    pub(super) in_doubt: bool,
+    InDoubt,
+    /// A synchronisation contradicts what was sound: either may be what is damaged, so that it proves nothing itself.
+    Disputed,
 }
 
 /// Where execution has come to.
@@ -141,7 +152,7 @@ impl Walk {
             context: Context::default(),
             view: ViewId::default(),
             data: DataState::default(),
-            in_doubt: false,
+            trust: Trust::Sound,
         }
     }
 
@@ -212,7 +223,9 @@ impl Walk {
             Directive::Lost | Directive::Cut => {
                 self.close(Ending::Interrupted, sink);
                 let doubt = directive == Directive::Lost;
-                self.in_doubt |= doubt;
+                if doubt {
+                    self.trust = Trust::InDoubt;
+                }
                 sink(Element::Gap(Gap { reason: GapReason::TraceLost, span, doubt }));
                 self.jump(None);
                 self.forget_returns();
@@ -233,9 +246,15 @@ impl Walk {
             Position::At(at) => Some(at),
             Position::Elsewhere => None,
         };
-        // A block is in doubt as a whole or not at all. Else a run goes on behind the proof, and is told as one.
-        if core::mem::take(&mut self.in_doubt) {
-            self.close(Ending::Interrupted, sink);
+        match core::mem::take(&mut self.trust) {
+            // A run goes on behind the proof, and is told as one.
+            Trust::Sound => {}
+            // A block is in doubt as a whole or not at all.
+            Trust::InDoubt => self.close(Ending::Interrupted, sink),
+            Trust::Disputed => {
+                self.trust = Trust::InDoubt;
+                return;
+            }
         }
         sink(Element::Proof(Proof { at, span }));
     }
@@ -301,7 +320,9 @@ impl Walk {
     /// Tells that execution could not be followed.
     pub(in crate::flow) fn gap(&mut self, reason: GapReason, span: Span, sink: &mut impl FnMut(Element)) {
         let doubt = reason.casts_doubt();
-        self.in_doubt |= doubt;
+        if doubt {
+            self.trust = Trust::InDoubt;
+        }
         sink(Element::Gap(Gap { reason, span, doubt }));
     }
 

@@ -8,7 +8,7 @@ use crate::span::Span;
 
 use super::super::element::{Contradiction, Element, Ending, EventKind, GapReason};
 use super::super::vectors::{self, Entered};
-use super::{Passed, Position, Walk};
+use super::{Passed, Position, Trust, Walk};
 
 impl Walk {
     /// Where the trace says that execution goes on.
@@ -86,7 +86,11 @@ impl Walk {
         match self.position {
             Position::At(expected) if expected == at => {}
             Position::At(expected) => {
+                let was_sound = self.trust == Trust::Sound;
                 self.contradict(Contradiction::WrongPosition { expected, found: at }, span, sink);
+                if was_sound {
+                    self.trust = Trust::Disputed;
+                }
                 self.jump(Some(at));
             }
             Position::Nowhere | Position::Elsewhere => self.jump(Some(at)),

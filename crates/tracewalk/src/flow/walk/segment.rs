@@ -41,14 +41,14 @@ impl Walk {
             context,
             view,
             data,
-            in_doubt,
+            trust,
         } = self;
         (rules, position, open, unconfirmed)
             == (&guess.rules, &guess.position, &guess.open, &guess.unconfirmed)
             && (last, half_passed, context, view)
                 == (&guess.last, &guess.half_passed, &guess.context, &guess.view)
             && *data == guess.data
-            && *in_doubt == guess.in_doubt
+            && *trust == guess.trust
             && return_stack.proves(&guess.return_stack)
             && interrupted.proves(&guess.interrupted)
     }
