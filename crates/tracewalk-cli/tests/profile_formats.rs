@@ -330,3 +330,17 @@ fn several_captures_of_one_program_are_added_up_and_of_others_kept_apart() {
     assert!(titles[0].starts_with("trace ID 0x10, etmv3: 17638 instructions"), "{text}");
     assert!(titles[1].starts_with("trace ID 0x13, pft: 10703 instructions"), "{text}");
 }
+
+#[test]
+fn programs_whose_sources_have_the_same_trace_id_are_told_apart() {
+    let [one, other] = ["m3-etmv3", "a7-etmv3"].map(|name| example(name).join("capture.toml"));
+    for format in ["text", "folded", "flamegraph", "callgrind", "firefox", "speedscope"] {
+        let (one, other) = (one.to_str().unwrap(), other.to_str().unwrap());
+        let text = run(["profile", "-q", one, other, "--format", format]).stdout;
+        for program in [" of m3.elf", " of a9.elf"] {
+            assert!(text.contains(program), "{format} without{program}");
+        }
+        let alone = run(["profile", "-q", one, one, "--format", format]).stdout;
+        assert!(!alone.contains(" of m3.elf"), "{format}");
+    }
+}

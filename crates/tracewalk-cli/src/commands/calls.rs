@@ -58,6 +58,7 @@ fn chains(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
     let report = ProfileReport {
         unit: best_unit(sources.iter().map(|(_, profile)| profile)),
         sources,
+        programs: Vec::new(),
         name: args.follow.capture.capture.display().to_string(),
         frequency: None,
         inlined: true,

@@ -52,6 +52,7 @@ fn report(
     let report = ProfileReport {
         unit,
         sources,
+        programs: programs(gathered),
         name: name(args),
         frequency: args.frequency,
         inlined: !args.no_inlined,
@@ -133,6 +134,16 @@ pub(super) fn sources(
     }
     sources.sort_by_key(|(section, _): &(Section, Profile)| section.id);
     Ok(sources)
+}
+
+/// What the programs are called.
+fn programs(gathered: &Gathered<'_, ProgramProfiles>) -> Vec<(Rc<Code>, String)> {
+    let programs = gathered.found.programs.iter();
+    let named = programs.filter_map(|(id, found)| {
+        let images = found.images.iter().cloned().collect::<Vec<_>>();
+        Some((Rc::clone(gathered.code(id)?), images.join(" and ")))
+    });
+    named.filter(|(_, name)| !name.is_empty()).collect()
 }
 
 /// Records a source's profile.

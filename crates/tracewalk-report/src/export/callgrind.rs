@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::profile::{ProfileReport, source_name};
+use super::profile::ProfileReport;
 use crate::Section;
 use crate::analysis::clock::{Cost, Unit};
 use crate::analysis::profile::{Label, LabelId, LabelKind, Place, Profile, Tree, TreeOptions};
@@ -29,7 +29,7 @@ pub fn write_callgrind(out: &mut dyn Write, report: &ProfileReport) -> io::Resul
     report.sources.iter().for_each(|(_, profile)| total += profile.total());
     writeln!(out, "summary: {}", costs(&total, &units))?;
     for source in &report.sources {
-        section(out, source, &units)?;
+        section(out, source, &report.name_of(&source.0), &units)?;
     }
     Ok(())
 }
@@ -42,7 +42,12 @@ struct Function<'a> {
     calls: BTreeMap<(Option<&'a Place>, LabelId), (u64, Cost)>,
 }
 
-fn section(out: &mut dyn Write, (section, profile): &(Section, Profile), units: &[Unit]) -> io::Result<()> {
+fn section(
+    out: &mut dyn Write,
+    (section, profile): &(Section, Profile),
+    name: &str,
+    units: &[Unit],
+) -> io::Result<()> {
     let tree = Tree::of(profile, &section.code, TreeOptions { inlined: false, sites: true });
     let lines = tree.lines(|_| 0);
     let edges = tree.edges(|_| 0);
@@ -57,7 +62,7 @@ fn section(out: &mut dyn Write, (section, profile): &(Section, Profile), units: 
         *count = count.saturating_add(edge.calls);
         *total += edge.total;
     }
-    writeln!(out, "\nob={}", source_name(section.id))?;
+    writeln!(out, "\nob={name}")?;
     for (id, function) in &functions {
         let label = &tree.labels[id.index()];
         if matches!(label.kind, LabelKind::Function | LabelKind::Inlined) {

@@ -11,7 +11,7 @@ use fxprof_processed_profile::{
     SamplingInterval, StackHandle, ThreadHandle, Timestamp, WeightType,
 };
 
-use super::profile::{ProfileReport, source_name};
+use super::profile::ProfileReport;
 use crate::analysis::profile::{Label, LabelKind, Tree};
 
 /// One unit of cost is so long where nobody knows how long it is: the profiler has a time for every sample.
@@ -52,7 +52,7 @@ pub fn write_firefox(out: &mut dyn Write, report: &ProfileReport) -> io::Result<
     let process = profile.add_process(&report.name, 1, start);
     for (source, number) in report.sources.iter().zip(1..) {
         let thread = profile.add_thread(process, number, start, false);
-        profile.set_thread_name(thread, &source_name(source.0.id));
+        profile.set_thread_name(thread, &report.name_of(&source.0));
         profile.set_thread_samples_weight_type(thread, WeightType::Samples);
         samples(&mut profile, thread, &categories, (report, share), &report.tree(source, false));
     }

@@ -12,7 +12,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
 
-use super::profile::{ProfileReport, source_name};
+use super::profile::ProfileReport;
 use crate::Section;
 use crate::analysis::clock::{Cost, Unit};
 use crate::analysis::profile::{LabelKind, Place, Profile, Tree, TreeNode};
@@ -168,7 +168,8 @@ impl Builder<'_> {
         let labels = match self.report.sources.len() {
             1 => Vec::new(),
             _ => {
-                vec![SampleLabel { key: self.string("source"), text: self.string(&source_name(source.0.id)) }]
+                let name = self.report.name_of(&source.0);
+                vec![SampleLabel { key: self.string("source"), text: self.string(&name) }]
             }
         };
         tree.stacks(|path, node| {

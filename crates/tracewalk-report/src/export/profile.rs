@@ -1,16 +1,18 @@
 //! What every format of a profile is made from.
 
-use tracewalk::ids::TraceId;
+use std::rc::Rc;
 
-use crate::Section;
 use crate::analysis::clock::{Cost, Unit};
 use crate::analysis::profile::{Measures, Profile, Tree, TreeOptions};
+use crate::{Code, Section};
 
 /// The profiles of a capture's sources.
 #[derive(Debug)]
 pub struct ProfileReport {
     /// Each source and its profile.
     pub sources: Vec<(Section, Profile)>,
+    /// What the sources' programs are called, where there are several.
+    pub programs: Vec<(Rc<Code>, String)>,
     /// What the capture is called, for titles.
     pub name: String,
     /// What cost is measured in.
@@ -90,12 +92,23 @@ impl ProfileReport {
 
     /// What a source is called where several share an output.
     pub(crate) fn source_name(&self, section: &Section) -> Option<String> {
-        (self.sources.len() > 1).then(|| source_name(section.id))
+        (self.sources.len() > 1).then(|| self.name_of(section))
     }
-}
 
-pub(crate) fn source_name(id: Option<TraceId>) -> String {
-    id.map_or_else(|| "one source".to_owned(), |id| format!("trace ID {id}"))
+    /// What a source is called.
+    pub(crate) fn name_of(&self, section: &Section) -> String {
+        let source = section.id.map_or_else(|| "one source".to_owned(), |id| format!("trace ID {id}"));
+        source + &self.of_program(section)
+    }
+
+    /// ` of m3.elf` where a source of another program has the same trace ID; else nothing.
+    pub(crate) fn of_program(&self, section: &Section) -> String {
+        let is_its = |code: &Rc<Code>| Rc::ptr_eq(code, &section.code);
+        let is_alike = |(other, _): &(Section, Profile)| other.id == section.id && !is_its(&other.code);
+        let program = self.programs.iter().find(|(code, _)| is_its(code));
+        let program = program.filter(|_| self.sources.iter().any(is_alike));
+        program.map_or_else(String::new, |(_, name)| format!(" of {name}"))
+    }
 }
 
 /// `12.3%`

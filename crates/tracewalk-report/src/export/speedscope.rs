@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::profile::{ProfileReport, source_name};
+use super::profile::ProfileReport;
 use crate::Section;
 use crate::analysis::profile::{Profile, Tree};
 
@@ -95,7 +95,7 @@ fn sampled(
     });
     Sampled {
         kind: "sampled",
-        name: format!("{}: {}", source_name(section.id), report.measure()),
+        name: format!("{}: {}", report.name_of(section), report.measure()),
         unit: if report.seconds(1).is_some() { "nanoseconds" } else { "none" },
         start: 0,
         end: weights.iter().copied().fold(0, u64::saturating_add),

@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 
-use super::profile::{ProfileReport, percent, source_name};
+use super::profile::{ProfileReport, percent};
 use crate::analysis::profile::{Label, LabelKind, Tree};
 
 /// Rectangles narrower than this part of the whole are left out: nobody sees them.
@@ -52,7 +52,7 @@ pub fn write_flamegraph(out: &mut dyn Write, report: &ProfileReport) -> io::Resu
         let total = report.value(&tree.total());
         let mut depth = 1;
         if report.sources.len() > 1 {
-            let name = source_name(section.id);
+            let name = report.name_of(section);
             rectangles.push(Rectangle { label: None, name, calls: 0, own: 0, total, depth, start });
             depth += 1;
         }

@@ -65,7 +65,8 @@ impl Table<'_> {
     fn title(&mut self, (section, _): &(Section, Profile)) -> io::Result<()> {
         let head = self.options.palette.head;
         let measure = self.report.measure();
-        write!(self.out, "{head}{section}{head:#}: {} {measure}", self.whole)?;
+        let program = self.report.of_program(section);
+        write!(self.out, "{head}{section}{program}{head:#}: {} {measure}", self.whole)?;
         if let Some(seconds) = self.report.seconds(self.whole) {
             write!(self.out, ", {}", duration(seconds))?;
         }
