@@ -407,6 +407,54 @@ mod tests {
         );
     }
 
+    fn examined(weights: Weights, frames: &[[u8; FRAME_BYTES]]) -> Evidence {
+        let mut examiner = Examiner::new(Owner::Unknown, None, weights);
+        frames.iter().for_each(|bytes| examiner.frame(Frame::new(bytes)));
+        examiner.evidence
+    }
+
+    #[test]
+    fn padding_ends_with_a_frame_or_is_broken() {
+        // Source 1; padding from byte 4 on, and source 1 again from byte 8 on.
+        let mut broken = [0; FRAME_BYTES];
+        (broken[0], broken[4], broken[8]) = (0x03, 0x01, 0x03);
+        // Padding from byte 10 to the end of the frame; the next one begins with source 1.
+        let mut whole = [0; FRAME_BYTES];
+        (whole[0], whole[10]) = (0x03, 0x01);
+        let evidence = examined(Weights::NONE, &[broken, broken, whole, broken]);
+        assert_eq!((evidence.broken_padding, evidence.whole_padding), (3, 1));
+    }
+
+    #[test]
+    fn bit_0_is_weighed_of_the_bytes_whose_bit_0_the_auxiliary_byte_has() {
+        let mut values = Values::new();
+        values.learn(&[0x10; FRAME_BYTES]);
+        let weights = values.weights();
+        let (likely, unlikely) = (weights.of(0x10), weights.of(0x11));
+        assert!(likely > 0 && unlikely < 0);
+        // Source 1, then source 2 from byte 6 on, at once or one byte later. The other bytes have their own bit 0.
+        let mut frame = [0x11; FRAME_BYTES];
+        for place in [2, 4, 8, 10, 12, 14] {
+            frame[place] = 0x10;
+        }
+        (frame[0], frame[6]) = (0x03, 0x05);
+        for later in [0, 0b1000] {
+            frame[15] = 0b0100_0010 | later;
+            let evidence = examined(weights.clone(), &[frame]);
+            assert_eq!(evidence.low_bits, 4 * likely + 2 * unlikely, "{later:#06b}");
+        }
+    }
+
+    #[test]
+    fn what_was_seen_seldom_weighs_little() {
+        // Seven times one value and never the other one, with two added to each: 9/11 and 2/11 instead of 1 and 0.
+        let mut values = Values::new();
+        values.learn(&[0x10; FRAME_BYTES]);
+        let weights = values.weights();
+        assert_eq!((weights.of(0x10), weights.of(0x11)), (40, -99));
+        assert_eq!((weights.of(0x20), weights.of(0x21)), (0, 0));
+    }
+
     #[test]
     fn logarithms_are_right_to_a_tenth() {
         for number in 1..=1 << 16 {
