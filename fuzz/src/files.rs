@@ -185,7 +185,14 @@ pub fn saved(data: &[u8]) {
         let sources = sources.collect::<Vec<_>>();
         let unit = export::best_unit(sources.iter().map(|(_, profile)| profile));
         let name = "fuzz".to_owned();
-        let report = export::ProfileReport { sources, name, unit, frequency: Some(1e6), inlined: true };
+        let report = export::ProfileReport {
+            sources,
+            name,
+            unit,
+            programs: Vec::new(),
+            frequency: Some(1e6),
+            inlined: true,
+        };
         for write in [
             export::write_folded,
             export::write_callgrind,
