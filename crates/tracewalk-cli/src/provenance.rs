@@ -86,7 +86,10 @@ impl Record {
         } else if capture.path.is_dir() {
             let mut files = std::fs::read_dir(&capture.path).into_iter().flatten().flatten();
             let mut described = files.by_ref().map(|file| file.path()).collect::<Vec<_>>();
-            described.retain(|file| file.extension().is_some_and(|end| end == "ini" || end == "toml"));
+            described.retain(|file| {
+                file.extension()
+                    .is_some_and(|end| end.eq_ignore_ascii_case("ini") || end.eq_ignore_ascii_case("toml"))
+            });
             described.sort();
             described.iter().for_each(|file| self.input("description", file));
         }

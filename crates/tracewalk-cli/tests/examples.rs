@@ -20,6 +20,16 @@ fn every_example_runs_as_it_was_recorded() {
 }
 
 #[test]
+fn the_descriptions_of_the_examples_leave_nothing_open() {
+    for name in EXAMPLES {
+        for command in ["info", "flow"] {
+            let outcome = run([command, "--strict", example(name).to_str().unwrap()]);
+            assert_eq!(outcome.status, 0, "{command} {name}: {}", outcome.stderr);
+        }
+    }
+}
+
+#[test]
 fn what_the_description_says_is_found_out_without_it() {
     let images = [
         ("m3-etmv3", "m3.elf"),

@@ -52,6 +52,8 @@ pub struct Capture {
     pub container: Container,
     /// Where they come from.
     pub unit: Unit,
+    /// The trace ID of the ITM that is in it as well.
+    pub itm: Option<TraceId>,
     /// The bytes.
     pub bytes: Vec<u8>,
 }
@@ -80,6 +82,7 @@ impl Capture {
         if !registers.is_empty() {
             let _ = writeln!(toml, "registers = {{ {} }}", registers.join(", "));
         }
+        let _ = self.itm.map(|id| writeln!(toml, "\n[[source]]\nid = {id}\nprotocol = \"itm\""));
         for image in images {
             let _ = writeln!(toml, "\n[[image]]\nfile = \"{image}\"");
         }
@@ -106,7 +109,7 @@ impl Capture {
             name: SOURCE.to_owned(),
             protocol: if self.unit.protocol == "pft" { Protocol::Pft } else { Protocol::EtmV3 },
             minor_version,
-            registers: registers.to_vec(),
+            registers: registers.iter().map(|&(name, value)| (name.to_owned(), value)).collect(),
             core: Some(CORE.to_owned()),
         };
         let buffer = SnapshotBuffer {

@@ -154,7 +154,7 @@ fn mtb_files(input: &Input, keys: &Keys, mut arguments: Arguments) -> Result<Vec
     let lines = lines.collect::<String>();
     let registers = registers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     let unit = Unit { protocol: "mtb", cpu: None, id: None, registers };
-    let capture = Capture { container: Container::Mtb, unit, bytes: buffer.bytes };
+    let capture = Capture { container: Container::Mtb, unit, itm: None, bytes: buffer.bytes };
     let mut files = capture.files(&[&input.image.name]);
     files.push(input.image.clone());
     files.push(File { name: "registers.txt".to_owned(), bytes: lines.into_bytes() });
@@ -233,15 +233,14 @@ fn source_files(
     if let Some(file) = arguments.optional("--times")? {
         write(&file, trace.times_text(&input.path).as_bytes())?;
     }
-    let (container, bytes) = contain(registers.id, trace, &mut arguments)?;
-    arguments.finish()?;
     let unit = Unit {
         protocol,
         cpu: Some(cpu.to_owned()),
         id: Some(registers.id),
         registers: registers.given.clone(),
     };
-    let capture = Capture { container, unit, bytes };
+    let capture = contain(unit, registers.id, trace, &mut arguments)?;
+    arguments.finish()?;
     let mut files = if snapshot {
         capture.snapshot(&input.elf.program, minor_version, &registers.all)
     } else {
@@ -253,20 +252,25 @@ fn source_files(
     Ok(files)
 }
 
-fn contain(id: TraceId, trace: &Trace, arguments: &mut Arguments) -> Result<(Container, Vec<u8>), String> {
+/// What the trace unit told, in the container that is asked for, with an ITM beside it where one is asked for.
+fn contain(unit: Unit, id: TraceId, trace: &Trace, arguments: &mut Arguments) -> Result<Capture, String> {
     let mut sources = vec![SourceBytes { id, bytes: trace.bytes.clone() }];
-    if let Some(itm) = arguments.optional("--itm")? {
-        let (id, text) = itm.split_once(':').ok_or("--itm: expected ID:TEXT")?;
-        sources.push(SourceBytes { id: trace_id(number("--itm", id)?)?, bytes: container::itm_text(text) });
+    let mut itm = None;
+    if let Some(told) = arguments.optional("--itm")? {
+        let (id, text) = told.split_once(':').ok_or("--itm: expected ID:TEXT")?;
+        let id = trace_id(number("--itm", id)?)?;
+        sources.push(SourceBytes { id, bytes: container::itm_text(text) });
+        itm = Some(id);
     }
-    match arguments.optional("--container")?.as_deref() {
+    let (container, bytes) = match arguments.optional("--container")?.as_deref() {
         None | Some("frames") => {
-            Ok((Container::Frames, container::frames(&sources, FormatterOptions::default())))
+            (Container::Frames, container::frames(&sources, FormatterOptions::default()))
         }
-        Some("raw") if sources.len() > 1 => Err("--itm: only frames can hold another source".to_owned()),
-        Some("raw") => Ok((Container::Raw, trace.bytes.clone())),
-        Some(other) => Err(format!("--container: \"{other}\" is not frames or raw")),
-    }
+        Some("raw") if itm.is_some() => return Err("--itm: only frames can hold another source".to_owned()),
+        Some("raw") => (Container::Raw, trace.bytes.clone()),
+        Some(other) => return Err(format!("--container: \"{other}\" is not frames or raw")),
+    };
+    Ok(Capture { container, unit, itm, bytes })
 }
 
 fn synchronise_every(arguments: &mut Arguments, usual: Option<usize>) -> Result<Option<usize>, String> {

@@ -72,7 +72,7 @@ fn check(elf: &Elf, trace: &Trace, unit: &Described, container: Container) {
         id: Some(id()),
         registers: Vec::new(),
     };
-    let capture = Capture { container, unit: source, bytes };
+    let capture = Capture { container, unit: source, itm: None, bytes };
     let folder = tempfile::tempdir().unwrap();
     for file in capture.snapshot(&elf.program, unit.minor_version, &registers) {
         std::fs::write(folder.path().join(file.name), file.bytes).unwrap();

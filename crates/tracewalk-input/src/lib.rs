@@ -35,5 +35,5 @@ pub mod symbols;
 pub use bytes::Bytes;
 pub use file::{FileProblem, read_text};
 pub use limit::{MemoryLimit, ParseMemoryLimitError};
-pub use origin::{Origin, Stated};
+pub use origin::{Naming, Origin, Stated};
 pub use paths::PathProblem;

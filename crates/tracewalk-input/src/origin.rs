@@ -47,6 +47,26 @@ impl fmt::Display for Origin {
     }
 }
 
+/// The entry of a description that names a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Naming {
+    /// The key.
+    pub key: String,
+    /// The table or section where it stands, with its brackets.
+    pub section: String,
+    /// The description.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: u32,
+}
+
+impl fmt::Display for Naming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, section, file, line } = self;
+        write!(f, "`{key}` in {section} at {}:{line}", file.display())
+    }
+}
+
 /// A value and who says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stated<T> {

@@ -2,9 +2,13 @@
 //!
 //! A capture and its description travel together and are opened by people who did not write them. So a name in a
 //! description is relative, has no `..` that leaves the directory, and does not leave it through a symbolic link.
+//!
+//! They may have been written where letter case says nothing, `\` stands between directories, and names are absolute: by
+//! Arm DS on Windows. A name that is not there as it is written is looked for like that, in the same directory.
 
 use std::fmt;
-use std::path::{Component, Path, PathBuf};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// Why a description may not name a file so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +23,8 @@ pub enum PathProblem {
     Link,
     /// It is a pipe or a device, which whoever opens it might wait for without end.
     Special,
+    /// No file has exactly this name, and several have it but for letter case.
+    Ambiguous,
 }
 
 impl fmt::Display for PathProblem {
@@ -29,6 +35,7 @@ impl fmt::Display for PathProblem {
             Self::Parent => "leaves the directory of its description by `..`",
             Self::Link => "leaves the directory of its description by a symbolic link",
             Self::Special => "is of a pipe or a device, expected a file",
+            Self::Ambiguous => "is of several files that differ from it in letter case only",
         })
     }
 }
@@ -49,24 +56,105 @@ impl Confinement {
 
     /// The path of the file with this name. Whether it exists is found out when it is opened.
     pub(crate) fn resolve(&self, name: &str) -> Result<PathBuf, PathProblem> {
-        if name.is_empty() {
-            return Err(PathProblem::Empty);
-        }
-        let mut depth = 0_u32;
-        for component in Path::new(name).components() {
-            match component {
-                Component::Normal(_) => depth += 1,
-                Component::CurDir => {}
-                Component::ParentDir => depth = depth.checked_sub(1).ok_or(PathProblem::Parent)?,
-                Component::RootDir | Component::Prefix(_) => return Err(PathProblem::Absolute),
+        let Name { parts, is_absolute } = Name::of(name)?;
+        let as_written = self.directory.join(name);
+        if !is_absolute {
+            self.check(&as_written)?;
+            if as_written.symlink_metadata().is_ok() {
+                return Ok(as_written);
             }
         }
-        let path = self.directory.join(name);
+        // Of an absolute path the directories above this one are not known here: the longest end of it that is here.
+        let ends = match parts.len() {
+            deep if deep > DEEPEST => 0,
+            parts if is_absolute => parts,
+            _ => 1,
+        };
+        for skipped in 0..ends {
+            if let Some(path) = self.find(parts.get(skipped..).unwrap_or_default())? {
+                self.check(&path)?;
+                return Ok(path);
+            }
+        }
+        if is_absolute { Err(PathProblem::Absolute) } else { Ok(as_written) }
+    }
+
+    /// Whether what stands at a path may be opened.
+    fn check(&self, path: &Path) -> Result<(), PathProblem> {
         match (self.directory.canonicalize(), path.canonicalize()) {
             (Ok(directory), Ok(path)) if !path.starts_with(&directory) => Err(PathProblem::Link),
             (_, Ok(path)) if !path.is_file() && !path.is_dir() => Err(PathProblem::Special),
-            _ => Ok(path),
+            _ => Ok(()),
         }
+    }
+
+    /// What these parts lead to, in any letter case where nothing has them as they are written.
+    fn find(&self, parts: &[&str]) -> Result<Option<PathBuf>, PathProblem> {
+        let mut path = self.directory.clone();
+        for part in parts {
+            // Directories outside of this one are not even listed.
+            self.check(&path)?;
+            let exact = path.join(part);
+            path = match exact.symlink_metadata() {
+                Ok(_) => exact,
+                Err(_) => match in_any_case(&path, part)? {
+                    Some(found) => found,
+                    None => return Ok(None),
+                },
+            };
+        }
+        Ok((!parts.is_empty()).then_some(path))
+    }
+}
+
+/// A name with more directories is not looked for in other case: each is listed.
+const DEEPEST: usize = 64;
+
+/// The entry of a directory that has this name but for letter case.
+fn in_any_case(directory: &Path, name: &str) -> Result<Option<PathBuf>, PathProblem> {
+    let Ok(entries) = fs::read_dir(directory) else { return Ok(None) };
+    let wanted = name.to_lowercase();
+    let has_name =
+        |entry: &fs::DirEntry| entry.file_name().to_str().is_some_and(|found| found.to_lowercase() == wanted);
+    let mut found = entries.filter_map(Result::ok).filter(has_name);
+    match (found.next(), found.next()) {
+        (Some(_), Some(_)) => Err(PathProblem::Ambiguous),
+        (first, _) => Ok(first.map(|entry| entry.path())),
+    }
+}
+
+/// A name in a description, taken apart.
+struct Name<'a> {
+    /// What stands between `/` and `\`, with no `.` and no `..`.
+    parts: Vec<&'a str>,
+    /// Whether it starts with a drive or a server of Windows.
+    is_absolute: bool,
+}
+
+impl<'a> Name<'a> {
+    fn of(name: &'a str) -> Result<Self, PathProblem> {
+        if name.is_empty() {
+            return Err(PathProblem::Empty);
+        }
+        let mut start = name.chars();
+        let has_drive = start.next().is_some_and(|first| first.is_ascii_alphabetic())
+            && start.next() == Some(':')
+            && matches!(start.next(), Some('/' | '\\'));
+        let rest = if has_drive { name.get(2..).unwrap_or("") } else { name };
+        let is_absolute = has_drive || rest.starts_with('\\');
+        if !is_absolute && Path::new(name).has_root() {
+            return Err(PathProblem::Absolute);
+        }
+        let mut parts = Vec::new();
+        for part in rest.split(['/', '\\']) {
+            match part {
+                "" | "." => {}
+                ".." if parts.pop().is_none() => return Err(PathProblem::Parent),
+                ".." => {}
+                part => parts.push(part),
+            }
+        }
+        Ok(Self { parts, is_absolute })
     }
 }
 
@@ -84,6 +172,43 @@ mod tests {
         assert_eq!(here.resolve("/etc/passwd"), Err(PathProblem::Absolute));
         assert_eq!(here.resolve("../trace.bin"), Err(PathProblem::Parent));
         assert_eq!(here.resolve("a/../../captures/trace.bin"), Err(PathProblem::Parent));
+        for outside in ["..\\trace.bin", "a\\..\\..\\trace.bin", "a/..\\../trace.bin", "C:\\..\\trace.bin"] {
+            assert_eq!(here.resolve(outside), Err(PathProblem::Parent), "{outside}");
+        }
+        for absolute in
+            ["C:\\trace.bin", "c:/trace.bin", "\\\\server\\share\\trace.bin", "\\trace.bin", "C:\\"]
+        {
+            assert_eq!(here.resolve(absolute), Err(PathProblem::Absolute), "{absolute}");
+        }
+    }
+
+    #[test]
+    fn names_written_on_windows_are_found_in_the_directory() {
+        let inside = TemporaryDirectory::new();
+        fs::create_dir_all(inside.path().join("Dumps")).unwrap();
+        let memory = inside.write("Dumps/Kernel.BIN", b"1");
+        let trace = inside.write("trace.bin", b"1");
+        let confinement = Confinement::new(inside.path());
+        for name in [
+            "dumps/kernel.bin",
+            "DUMPS\\KERNEL.BIN",
+            ".\\Dumps\\..\\dumps\\Kernel.bin",
+            "C:\\Users\\me\\snapshot\\dumps\\kernel.bin",
+            "C:/Users/me/snapshot/Dumps/Kernel.BIN",
+            "\\\\server\\me\\DUMPS\\Kernel.BIN",
+        ] {
+            assert_eq!(confinement.resolve(name).as_ref(), Ok(&memory), "{name}");
+        }
+        assert_eq!(confinement.resolve("D:\\elsewhere\\Trace.Bin"), Ok(trace.clone()));
+        // What has the name exactly is meant, whatever stands beside it.
+        inside.write("TRACE.bin", b"1");
+        assert_eq!(confinement.resolve("trace.bin"), Ok(trace));
+        assert_eq!(confinement.resolve("Trace.Bin"), Err(PathProblem::Ambiguous));
+        // A name of many directories costs nothing.
+        assert_eq!(
+            confinement.resolve(&format!("C:{}", "\\x".repeat(1_000_000))),
+            Err(PathProblem::Absolute)
+        );
     }
 
     #[cfg(unix)]
@@ -98,5 +223,8 @@ mod tests {
         assert_eq!(confinement.resolve("out"), Err(PathProblem::Link));
         assert_eq!(confinement.resolve("directory/secret"), Err(PathProblem::Link));
         assert_eq!(confinement.resolve("in"), Ok(inside.path().join("in")));
+        for name in ["OUT", "Directory/Secret", "DIRECTORY\\secret", "C:\\x\\directory\\SECRET", "C:\\Out"] {
+            assert_eq!(confinement.resolve(name), Err(PathProblem::Link), "{name}");
+        }
     }
 }

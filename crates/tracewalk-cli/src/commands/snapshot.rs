@@ -105,13 +105,17 @@ fn source(job: &Job, index: usize, core: String) -> Result<SnapshotSource, Failu
             ));
         }
     };
-    let register = |name| (name, job.description.registers.get(name).unwrap_or(0));
+    let known = &job.description.registers;
+    let register = |name: &str| (name.to_owned(), known.get(name).unwrap_or(0));
     let id = job.id.map_or(USUAL_ID, |id| u32::from(id.get()));
+    let mut registers = ["ETMCR", "ETMIDR", "ETMCCER"].map(register).to_vec();
+    registers.push(("ETMTRACEIDR".to_owned(), id));
+    registers.extend(known.others().map(|(name, stated)| (name.to_owned(), stated.value)));
     Ok(SnapshotSource {
         name: job.description.name.clone().unwrap_or_else(|| format!("{kind}_{index}")),
         protocol: job.description.protocol.clone(),
         minor_version,
-        registers: vec![register("ETMCR"), register("ETMIDR"), register("ETMCCER"), ("ETMTRACEIDR", id)],
+        registers,
         core: Some(core),
     })
 }
@@ -121,7 +125,8 @@ fn itm(source: &SourceDescription) -> Option<SnapshotSource> {
     let id = source.id.filter(|_| source.protocol == Protocol::Itm)?;
     let name = source.name.clone().unwrap_or_else(|| format!("ITM_{}", id.get()));
     let enabled = u32::from(id.get()) << 16 | 1;
-    let registers = vec![("ITMTCR", enabled)];
+    let others = source.registers.others().map(|(name, stated)| (name.to_owned(), stated.value));
+    let registers = std::iter::once(("ITMTCR".to_owned(), enabled)).chain(others).collect();
     Some(SnapshotSource { name, protocol: Protocol::Itm, minor_version: 0, registers, core: None })
 }
 

@@ -3,7 +3,7 @@
 //! What is not said is found out from the first bytes. How many that takes does not depend on how they come: readings
 //! are tried on the first 1024 bytes, then on twice as many, up to as many as are looked at in a file.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ pub(super) struct Arrival {
 pub(super) fn place(args: &CaptureArgs) -> Result<Option<Place>, Failure> {
     let capture = &args.capture;
     match Place::of(capture)? {
-        None if args.arrival.follow && is_description(capture) => Err(Failure::input(
+        None if args.arrival.follow && Capture::is_description(capture) => Err(Failure::input(
             format!("{}: is a description, which does not grow", capture.display()),
             "leave out --follow, or give the file of trace bytes",
         )),
@@ -52,10 +52,6 @@ pub(super) fn place(args: &CaptureArgs) -> Result<Option<Place>, Failure> {
         )),
         place => Ok(place),
     }
-}
-
-fn is_description(path: &Path) -> bool {
-    path.is_dir() || path.extension().is_some_and(|extension| extension == "toml" || extension == "ini")
 }
 
 /// What a capture is opened for.

@@ -68,7 +68,7 @@ impl Subject<'_> {
         // The profile is all that OpenCSD takes from the name, and it knows no processor before ARMv7.
         let cpu = if self.cpu.starts_with("arm") { "cortex-a8" } else { &self.cpu };
         let unit = Unit { protocol, cpu: Some(cpu.to_owned()), id: Some(id), registers: Vec::new() };
-        let capture = Capture { container: Container::Raw, unit, bytes: self.bytes.clone() };
+        let capture = Capture { container: Container::Raw, unit, itm: None, bytes: self.bytes.clone() };
         Ok(capture.snapshot(self.program, minor_version, &registers))
     }
 

@@ -13,7 +13,7 @@ use super::{Arrangement, Buffer};
 use crate::excerpt::excerpt;
 use crate::file::{self, FileProblem};
 use crate::nearest::nearest;
-use crate::origin::{Origin, Stated};
+use crate::origin::{Naming, Origin, Stated};
 use crate::paths::Confinement;
 
 /// More buffers than any system has; each may be a large file.
@@ -39,7 +39,7 @@ pub(super) struct Metadata {
 struct BufferSection {
     name: String,
     file: PathBuf,
-    file_line: u32,
+    file_named: Naming,
     container: Option<Stated<Container>>,
     blocks: Blocks,
     origin: Origin,
@@ -81,12 +81,12 @@ impl Metadata {
         if buffers.is_empty() {
             return Err(place.error(Some(names.line), Kind::NoBuffer));
         }
-        ini.add_unused(path, unused, |section, entry| match section.name.as_str() {
+        ini.add_unused(path, unused, |section, entry| match &*section.name.to_ascii_lowercase() {
             "trace_buffers" => entry.is("buffers"),
             "source_buffers" | "core_trace_sources" => true,
             "timestamp" => entry.is("frequency"),
-            name => {
-                wanted.clone().any(|wanted| wanted == name) && BUFFER_KEYS.iter().any(|key| entry.is(key))
+            _ => {
+                wanted.clone().any(|wanted| section.is(wanted)) && BUFFER_KEYS.iter().any(|key| entry.is(key))
             }
         });
         let frequency = ini.section("timestamp").and_then(|section| section.entry("frequency"));
@@ -95,7 +95,7 @@ impl Metadata {
             None => None,
         };
         let mut entries = |name: &str| {
-            let section = ini.sections.iter_mut().find(|section| section.name == name);
+            let section = ini.sections.iter_mut().find(|section| section.is(name));
             section.map(|section| std::mem::take(&mut section.entries)).unwrap_or_default()
         };
         Ok(Self {
@@ -126,8 +126,8 @@ impl BufferSection {
         };
         Ok(Self {
             name: section.entry("name").map_or(&section.name, |name| &name.value).clone(),
-            file: place.file(file)?,
-            file_line: file.line,
+            file: place.file(section, file)?,
+            file_named: place.naming(section, file),
             container,
             blocks,
             origin: Origin::line(place.path, section.line),
@@ -157,8 +157,8 @@ pub(super) fn load(metadata: &Metadata) -> Result<Vec<Buffer>, CaptureError> {
     let mut buffers = Vec::new();
     for section in &metadata.buffers {
         let error = |problem| {
-            let kind = Kind::NamedFile { file: section.file.clone(), problem };
-            metadata.error(section.file_line, kind)
+            let by = Box::new(section.file_named.clone());
+            metadata.error(by.line, Kind::NamedFile { file: section.file.clone(), problem, by })
         };
         let bytes = match files.get(&(&section.file, section.blocks)) {
             Some(bytes) => crate::bytes::Bytes::clone(bytes),

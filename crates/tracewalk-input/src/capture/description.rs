@@ -22,6 +22,7 @@
 //! registers = { etmcr = 0x500 }  # or a file of lines like MTB_POSITION=0x1bc
 //! name = "ETM_0"
 //! core = "cpu_0"              # whose trace it is; images may be for one core
+//! other_registers = { ETMTEEVR = 0x6f }  # kept, and change nothing
 //!
 //! [[image]]
 //! file = "app.elf"
@@ -169,8 +170,7 @@ fn read_buffer(
             return Err(table.error_at("blocks", kind));
         }
     };
-    let name_problem =
-        |problem| table.error_at("file", Kind::NamedFile { file: file.value.clone(), problem });
+    let name_problem = |problem| table.unreadable("[capture]", "file", &file.value, problem);
     let wires = wires.or(&read_wire_options(table)?);
     let recording = Recording::open(&file.value).map_err(|error| match error.kind {
         Kind::File(problem) => name_problem(problem),
@@ -265,7 +265,10 @@ fn read_wire_options(table: &Table<'_, '_>) -> Result<WireOptions, CaptureError>
 
 fn read_source(document: &Document, table: &Table<'_, '_>) -> Result<SourceDescription, CaptureError> {
     const PLACE: &str = "[[source]]";
-    table.check_keys(PLACE, &["id", "protocol", "capture", "cpu", "registers", "name", "core"])?;
+    table.check_keys(
+        PLACE,
+        &["id", "protocol", "capture", "cpu", "registers", "other_registers", "name", "core"],
+    )?;
     let protocol = table.required(PLACE, "protocol", table.text("protocol")?)?;
     let protocol = Protocol::from_name(&protocol.value).map_err(|kind| table.error_at("protocol", kind))?;
     let mut source = SourceDescription::new(protocol, document.origin(table.line()));
@@ -279,6 +282,7 @@ fn read_source(document: &Document, table: &Table<'_, '_>) -> Result<SourceDescr
     source.name = table.text("name")?.map(|name| name.value);
     source.core = table.text("core")?.map(|core| core.value);
     source.registers = read_registers(table)?;
+    add_other_registers(table, &mut source.registers)?;
     source.add_usual_registers();
     source.add_id_from_registers();
     Ok(source)
@@ -287,8 +291,11 @@ fn read_source(document: &Document, table: &Table<'_, '_>) -> Result<SourceDescr
 /// `registers` is a table of them, or the name of a file.
 fn read_registers(source: &Table<'_, '_>) -> Result<Registers, CaptureError> {
     if source.is_text("registers") {
-        return match source.file("registers")? {
-            Some(file) => Registers::read_mtb(&file.value),
+        return match source.file("[[source]]", "registers")? {
+            Some(file) => Registers::read_mtb(&file.value).map_err(|error| match error.kind {
+                Kind::File(problem) => source.unreadable("[[source]]", "registers", &file.value, problem),
+                _ => error,
+            }),
             None => Ok(Registers::new()),
         };
     }
@@ -309,6 +316,22 @@ fn read_registers(source: &Table<'_, '_>) -> Result<Registers, CaptureError> {
         }
     }
     Ok(registers)
+}
+
+/// `other_registers`: those that change nothing here have any names.
+fn add_other_registers(source: &Table<'_, '_>, registers: &mut Registers) -> Result<(), CaptureError> {
+    let Some(table) = source.table("other_registers")? else { return Ok(()) };
+    for key in table.keys() {
+        if known(key, &DECODING).is_ok() {
+            let (key, expected) = (excerpt(key), "a register that changes no packet");
+            let kind = Kind::Type { key: key.clone(), expected, found: "one for `registers`".to_owned() };
+            return Err(table.error_at(&key, kind));
+        }
+        if let Some(number) = table.number(key, u64::from(u32::MAX))? {
+            registers.set(key, u32::try_from(number.value).unwrap_or(u32::MAX), number.origin);
+        }
+    }
+    Ok(())
 }
 
 /// The registers as descriptions write them.
@@ -346,6 +369,7 @@ fn read_image(document: &Document, table: &Table<'_, '_>) -> Result<ImageRequest
         None => ImageKind::Elf,
     };
     let mut request = ImageRequest::new(file.value, kind, document.origin(table.line()));
+    request.named_by = Some(table.naming(PLACE, "file"));
     request.cores = table.texts("cores")?;
     let context_id = table.number("context", u64::from(u32::MAX))?;
     let vmid = table.number("vmid", u64::from(u8::MAX))?;

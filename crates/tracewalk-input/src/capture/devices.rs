@@ -56,17 +56,17 @@ pub(super) fn read(
         _ => Class::Other,
     };
     let kind = section.entry("type");
-    ini.add_unused(path, unused, |section, entry| match section.name.as_str() {
+    ini.add_unused(path, unused, |section, entry| match &*section.name.to_ascii_lowercase() {
         "device" => ["name", "class", "type"].iter().any(|key| entry.is(key)),
-        // A processor's registers are many, and say what it was at when it stopped.
-        "regs" => true,
-        name => name.starts_with("dump") && DUMP_KEYS.iter().any(|key| entry.is(key)),
+        // A processor's registers are many, and say what it was at when it stopped. Those of a trace source are kept.
+        "regs" => class != Class::TraceSource || number::parse_u32(&entry.value).is_some(),
+        _ => section.is_numbered("dump") && DUMP_KEYS.iter().any(|key| entry.is(key)),
     });
     let mut device = Device { name, class, cpu: None, dumps: Vec::new(), source: None };
     match class {
         Class::Core => {
             device.cpu = kind.map(|kind| Stated::new(kind.value.clone(), Origin::line(path, kind.line)));
-            for section in ini.sections.iter().filter(|section| section.name.starts_with("dump")) {
+            for section in ini.sections.iter().filter(|section| section.is_numbered("dump")) {
                 device.dumps.extend(dump(section, &place, notes)?);
             }
         }
@@ -74,7 +74,7 @@ pub(super) fn read(
             let protocol = protocol(kind.map_or("", |kind| &kind.value));
             let mut source = SourceDescription::new(protocol, Origin::line(path, section.line));
             source.name = Some(device.name.clone());
-            for section in ini.sections.iter().filter(|section| section.name == "regs") {
+            for section in ini.sections.iter().filter(|section| section.is("regs")) {
                 add_registers(&mut source, section, &place)?;
             }
             device.source = Some(source);
@@ -117,8 +117,10 @@ fn add_registers(
         let name = name_of(&entry.key);
         let known = registers.get(&name);
         if !DECODING.contains(&name.as_str()) {
-            if let (Some(value), None) = (number::parse_u32(&entry.value), known) {
-                registers.set(&name, value, Origin::line(place.path, entry.line));
+            // Where several have one name, they differ in the number or index behind it.
+            let name = if known.is_some() { entry.key.trim() } else { &name };
+            if let (Some(value), None) = (number::parse_u32(&entry.value), registers.get(name)) {
+                registers.set(name, value, Origin::line(place.path, entry.line));
             }
             continue;
         }
@@ -150,7 +152,8 @@ fn dump(
         }
     }
     let address = place.required(section, "address")?;
-    let file = place.file(place.required(section, "file")?)?;
+    let named = place.required(section, "file")?;
+    let file = place.file(section, named)?;
     let start = entry_number(address, place)?;
     let Ok(start) = u32::try_from(start) else {
         let limit = u64::from(u32::MAX);
@@ -166,7 +169,8 @@ fn dump(
         length: number("length")?.filter(|&length| length != 0),
         space: section.entry("space").map(|space| space.value.clone()),
     };
-    Ok(Some(ImageRequest::new(file, kind, Origin::line(place.path, section.line))))
+    let request = ImageRequest::new(file, kind, Origin::line(place.path, section.line));
+    Ok(Some(ImageRequest { named_by: Some(place.naming(section, named)), ..request }))
 }
 
 /// The number that an entry says.

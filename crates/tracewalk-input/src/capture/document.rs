@@ -7,9 +7,9 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::{CaptureError, CaptureErrorKind as Kind};
 use crate::excerpt::excerpt;
-use crate::file;
+use crate::file::{self, FileProblem};
 use crate::nearest::nearest;
-use crate::origin::{Origin, Stated};
+use crate::origin::{Naming, Origin, Stated};
 use crate::paths::Confinement;
 
 /// The text of a TOML file.
@@ -151,12 +151,38 @@ impl<'text> Table<'_, 'text> {
     }
 
     /// The path of the file that this key names.
-    pub(super) fn file(&self, key: &str) -> Result<Option<Stated<PathBuf>>, CaptureError> {
+    pub(super) fn file(&self, section: &str, key: &str) -> Result<Option<Stated<PathBuf>>, CaptureError> {
         let Some(name) = self.text(key)? else { return Ok(None) };
         let path = self.document.confinement.resolve(&name.value);
-        let path =
-            path.map_err(|problem| self.error_at(key, Kind::Path { name: excerpt(&name.value), problem }))?;
+        let path = path.map_err(|problem| {
+            self.error_at(
+                key,
+                Kind::Path {
+                    name: excerpt(&name.value),
+                    problem,
+                    by: Some(Box::new(self.naming(section, key))),
+                },
+            )
+        })?;
         Ok(Some(Stated::new(path, name.origin)))
+    }
+
+    /// The place where a file is named.
+    pub(super) fn naming(&self, section: &str, key: &str) -> Naming {
+        let line = self.get(key).map_or(self.line, |value| self.line_of(value));
+        Naming { key: key.to_owned(), section: section.to_owned(), file: self.document.path.clone(), line }
+    }
+
+    /// The error that the file which a key names cannot be read.
+    pub(super) fn unreadable(
+        &self,
+        section: &str,
+        key: &str,
+        file: &Path,
+        problem: FileProblem,
+    ) -> CaptureError {
+        let by = Box::new(self.naming(section, key));
+        self.error_at(key, Kind::NamedFile { file: file.to_owned(), problem, by })
     }
 
     pub(super) fn required_file(
@@ -164,7 +190,7 @@ impl<'text> Table<'_, 'text> {
         place: &str,
         key: &'static str,
     ) -> Result<Stated<PathBuf>, CaptureError> {
-        self.required(place, key, self.file(key)?)
+        self.required(place, key, self.file(place, key)?)
     }
 
     /// The table of this key.

@@ -7,6 +7,7 @@ use super::dump::DumpProblem;
 use super::stream::StreamProblem;
 use super::wire::RecordingProblem;
 use crate::file::FileProblem;
+use crate::origin::Naming;
 use crate::paths::PathProblem;
 
 /// Why a capture cannot be opened: where it is written, and what is wrong there.
@@ -32,6 +33,8 @@ pub enum CaptureErrorKind {
         name: String,
         /// What is wrong with it.
         problem: PathProblem,
+        /// What names it; `None` for the description itself.
+        by: Option<Box<Naming>>,
     },
     /// A file that the description names cannot be read.
     NamedFile {
@@ -39,6 +42,8 @@ pub enum CaptureErrorKind {
         file: PathBuf,
         /// What is wrong with it.
         problem: FileProblem,
+        /// What names it.
+        by: Box<Naming>,
     },
     /// The directory holds neither `snapshot.ini` nor `capture.toml`.
     NoDescription,
@@ -146,7 +151,7 @@ impl CaptureError {
     pub fn hint(&self) -> Option<String> {
         use CaptureErrorKind as Kind;
         match &self.kind {
-            Kind::File(FileProblem::Empty) | Kind::NamedFile { problem: FileProblem::Empty, .. } => {
+            Kind::File(FileProblem::Empty) => {
                 Some("check that the capture was downloaded completely".to_owned())
             }
             Kind::File(FileProblem::TooLong { .. }) => {
@@ -157,13 +162,25 @@ impl CaptureError {
             Kind::File(_) | Kind::NoDescription => {
                 Some("give a file of trace bytes with --container and --source".to_owned())
             }
-            Kind::NamedFile { .. } => {
-                Some("copy the file to the place that the description names".to_owned())
-            }
+            Kind::NamedFile { problem, by, .. } => Some(match problem {
+                FileProblem::Empty => {
+                    format!("check that the file was copied completely, or name another one by {by}")
+                }
+                FileProblem::Missing => format!("copy the file there, or correct {by}"),
+                FileProblem::Denied => format!("allow to read it, or correct {by}"),
+                FileProblem::TooLong { .. } => format!("cut it, or name another file by {by}"),
+                FileProblem::Directory | FileProblem::NotText { .. } | FileProblem::Other(_) => {
+                    format!("correct {by}")
+                }
+            }),
             Kind::Path { problem: PathProblem::Special, .. } => Some("save its bytes in a file".to_owned()),
-            Kind::Path { .. } => Some(
-                "copy or link the directory so that the file is inside, or name it with --image".to_owned(),
-            ),
+            Kind::Path { problem: PathProblem::Ambiguous, by: Some(by), .. } => {
+                Some(format!("write the name as one of the files has it: {by}"))
+            }
+            Kind::Path { by: Some(by), .. } => {
+                Some(format!("copy the file into the directory of the description, and correct {by}"))
+            }
+            Kind::Path { by: None, .. } => Some("copy the directory with the files in it".to_owned()),
             Kind::UnknownKey { nearest, .. } | Kind::UnknownValue { nearest, .. } => {
                 Some(format!("write `{nearest}`"))
             }
@@ -204,8 +221,8 @@ impl fmt::Display for CaptureErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(problem) => problem.fmt(f),
-            Self::Path { name, problem } => write!(f, "the file name `{name}` {problem}"),
-            Self::NamedFile { file, problem } => write!(f, "the file {}: {problem}", file.display()),
+            Self::Path { name, problem, .. } => write!(f, "the file name `{name}` {problem}"),
+            Self::NamedFile { file, problem, .. } => write!(f, "the file {}: {problem}", file.display()),
             Self::NoDescription => f.write_str("holds neither snapshot.ini nor capture.toml"),
             Self::Toml(message) => f.write_str(message),
             Self::Line { found } => {

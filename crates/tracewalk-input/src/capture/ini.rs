@@ -68,13 +68,24 @@ impl Ini {
         Ok(ini)
     }
 
-    /// The first section with this name.
+    /// The first section with this name: exactly, or else in any case.
     pub(crate) fn section(&self, name: &str) -> Option<&Section> {
-        self.sections.iter().find(|section| section.name == name)
+        let exact = self.sections.iter().find(|section| section.name == name);
+        exact.or_else(|| self.sections.iter().find(|section| section.is(name)))
     }
 }
 
 impl Section {
+    /// Whether this is its name, in any case.
+    pub(crate) fn is(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name)
+    }
+
+    /// Whether it is one of those that are numbered behind this word: `dump`, `dump1`, `Dump2`.
+    pub(crate) fn is_numbered(&self, word: &str) -> bool {
+        self.name.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+    }
+
     /// The first entry with this key, in any case.
     pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.is(key))
@@ -115,6 +126,7 @@ mod tests {
             ("cpu_0", "B", 8)
         ]));
         assert_eq!((&*ini.sections[1].name, ini.sections[1].line), ("dump", 9));
+        assert_eq!(ini.section("Regs").map(|regs| regs.line), ini.section("regs").map(|regs| regs.line));
         assert_eq!(ini.section("regs").and_then(|regs| regs.entry("A")).map(|entry| entry.line), Some(6));
     }
 

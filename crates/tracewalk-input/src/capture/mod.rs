@@ -120,10 +120,11 @@ impl Capture {
         if path.is_dir() {
             return Self::open_directory(path, wires);
         }
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("toml") => return description::read(path, wires),
-            Some("ini") => return snapshot::read(path).and_then(|capture| refuse_options(capture, wires)),
-            _ => {}
+        if has_extension(path, "toml") {
+            return description::read(path, wires);
+        }
+        if has_extension(path, "ini") {
+            return snapshot::read(path).and_then(|capture| refuse_options(capture, wires));
         }
         if !path.is_file() && path.exists() {
             // A pipe cannot be looked at and then read from its start.
@@ -137,11 +138,17 @@ impl Capture {
         Self::from_bytes(path, bytes).and_then(|capture| refuse_options(capture, wires))
     }
 
+    /// Whether `path` names a description of a capture, and not the trace itself.
+    #[must_use]
+    pub fn is_description(path: &Path) -> bool {
+        path.is_dir() || has_extension(path, "toml") || has_extension(path, "ini")
+    }
+
     fn open_directory(path: &Path, wires: &WireOptions) -> Result<Self, CaptureError> {
         let inside = Confinement::new(path);
         let named = |name: &str| {
             inside.resolve(name).map_err(|problem| {
-                let kind = CaptureErrorKind::Path { name: name.to_owned(), problem };
+                let kind = CaptureErrorKind::Path { name: name.to_owned(), problem, by: None };
                 CaptureError { file: path.to_owned(), line: None, kind }
             })
         };
@@ -230,6 +237,11 @@ impl Buffer {
     pub fn trace_offset(&self, file: CaptureOffset) -> CaptureOffset {
         self.arrangement.trace_offset(self.blocks.trace_offset(file), self.bytes.len() as u64)
     }
+}
+
+/// Whether a file's name ends so, in any case.
+fn has_extension(path: &Path, wanted: &str) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
 }
 
 /// How the bytes of a trace port are packed: a port always sends frames. SWO may send a source's bytes as they are.

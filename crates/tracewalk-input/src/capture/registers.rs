@@ -92,9 +92,14 @@ impl Registers {
         self.0.iter().map(|(name, stated)| (name.as_str(), stated))
     }
 
-    /// Those that change how trace is read, by name: what options and `capture.toml` take. Nothing depends on others.
+    /// Those that change how trace is read, by name: what options take. Nothing depends on others.
     pub fn of_decoding(&self) -> impl Iterator<Item = (&str, &Stated<u32>)> {
         self.iter().filter(|(name, _)| DECODING.contains(name))
+    }
+
+    /// Those that change nothing here, and are kept.
+    pub fn others(&self) -> impl Iterator<Item = (&str, &Stated<u32>)> {
+        self.iter().filter(|(name, _)| !DECODING.contains(name))
     }
 
     /// Whether no register is known.

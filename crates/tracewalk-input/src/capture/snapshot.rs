@@ -18,7 +18,7 @@
 //! together, but leaves the rest usable, becomes a note of the capture.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::buffers::{self, Metadata};
 use super::devices::{self, Class, Device};
@@ -30,7 +30,7 @@ use super::{Buffer, Capture};
 use crate::excerpt::excerpt;
 use crate::image::{ImageKind, ImageRequest};
 use crate::nearest::nearest;
-use crate::origin::Stated;
+use crate::origin::{Naming, Stated};
 use crate::paths::Confinement;
 
 /// A system has some dozens of devices. The bound is for a file that names one file a million times.
@@ -43,16 +43,17 @@ pub(super) fn read(path: &Path) -> Result<Capture, CaptureError> {
     let place = Place { path, confinement: &confinement };
     check_version(&list, &place)?;
     let (mut notes, mut unused) = (Vec::new(), Vec::new());
-    list.add_unused(path, &mut unused, |section, entry| match section.name.as_str() {
+    list.add_unused(path, &mut unused, |section, entry| match &*section.name.to_ascii_lowercase() {
         "snapshot" => entry.is("version"),
         "device_list" => true,
         "trace" => entry.is("metadata"),
         _ => false,
     });
     let mut devices = read_devices(&list, &place, &mut notes, &mut unused)?;
-    let trace = list.section("trace").and_then(|section| section.entry("metadata"));
-    let trace = trace.ok_or_else(|| place.error(None, Kind::NoBuffer))?;
-    let metadata = Metadata::read(&place.file(trace)?, &confinement, &mut unused)?;
+    let trace = list.section("trace").and_then(|section| Some((section, section.entry("metadata")?)));
+    let (section, trace) = trace.ok_or_else(|| place.error(None, Kind::NoBuffer))?;
+    let metadata = Metadata::read(&place.file(section, trace)?, &confinement, &mut unused)
+        .map_err(|error| place.named(section, trace, error))?;
 
     connect_cores(&mut devices, &metadata, &mut notes);
     let images = images(&devices);
@@ -80,10 +81,28 @@ impl Place<'_> {
     }
 
     /// The path of the file that an entry names.
-    pub(super) fn file(&self, entry: &Entry) -> Result<std::path::PathBuf, CaptureError> {
+    pub(super) fn file(&self, section: &Section, entry: &Entry) -> Result<PathBuf, CaptureError> {
         self.confinement.resolve(&entry.value).map_err(|problem| {
-            self.error(Some(entry.line), Kind::Path { name: excerpt(&entry.value), problem })
+            let by = Some(Box::new(self.naming(section, entry)));
+            self.error(Some(entry.line), Kind::Path { name: excerpt(&entry.value), problem, by })
         })
+    }
+
+    /// The place where a file is named.
+    pub(super) fn naming(&self, section: &Section, entry: &Entry) -> Naming {
+        let (key, section) = (excerpt(&entry.key), format!("[{}]", excerpt(&section.name)));
+        Naming { key, section, file: self.path.to_owned(), line: entry.line }
+    }
+
+    /// An error of the file that an entry names: better the line that names it than the file that is not there.
+    pub(super) fn named(&self, section: &Section, entry: &Entry, error: CaptureError) -> CaptureError {
+        match error {
+            CaptureError { file, line: None, kind: Kind::File(problem) } => {
+                let by = Box::new(self.naming(section, entry));
+                self.error(Some(entry.line), Kind::NamedFile { file, problem, by })
+            }
+            error => error,
+        }
     }
 
     /// The entry that a section has to have.
@@ -114,22 +133,17 @@ fn read_devices(
     notes: &mut Vec<CaptureError>,
     unused: &mut Vec<Unused>,
 ) -> Result<Vec<Device>, CaptureError> {
-    let entries = list.section("device_list").map(|section| section.entries.as_slice()).unwrap_or_default();
+    let Some(section) = list.section("device_list") else { return Ok(Vec::new()) };
+    let entries = section.entries.as_slice();
     if entries.len() > MOST_DEVICES {
         let kind = Kind::TooMany { what: "devices", found: entries.len(), limit: MOST_DEVICES };
         return Err(place.error(None, kind));
     }
     let mut devices = Vec::<Device>::new();
     for entry in entries {
-        let path = place.file(entry)?;
-        let device =
-            devices::read(&path, place.confinement, notes, unused).map_err(|error| match error.kind {
-                // Better the line that names the file than the file that is not there.
-                Kind::File(problem) => {
-                    place.error(Some(entry.line), Kind::NamedFile { file: path.clone(), problem })
-                }
-                _ => error,
-            })?;
+        let path = place.file(section, entry)?;
+        let device = devices::read(&path, place.confinement, notes, unused)
+            .map_err(|error| place.named(section, entry, error))?;
         if devices.iter().any(|known| known.name == device.name) {
             return Err(place.error(Some(entry.line), Kind::Repeated { key: excerpt(&device.name) }));
         }

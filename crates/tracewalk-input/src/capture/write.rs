@@ -49,8 +49,8 @@ impl std::error::Error for DescribeError {}
 impl Capture {
     /// The text of a `capture.toml` in `directory` that describes this capture. All files have to be there or below.
     ///
-    /// What is usual for a processor is not written, since the processor says it. Registers that change no packet are
-    /// left out, and so are sources that have no trace in the buffer.
+    /// What is usual for a processor is not written, since the processor says it. Sources that have no trace in the buffer
+    /// are left out.
     pub fn to_toml(&self, directory: &Path) -> Result<String, DescribeError> {
         let mut text = Text(String::new());
         let several = self.buffers.len() > 1;
@@ -176,6 +176,13 @@ fn write_source(text: &mut Text, source: &SourceDescription, capture: Option<&St
     }
     if let Some(core) = &source.core {
         text.field("core", Quoted(core));
+    }
+    // A table of its own: a snapshot has dozens.
+    for (index, (name, stated)) in source.registers.others().enumerate() {
+        if index == 0 {
+            text.table("[source.other_registers]");
+        }
+        text.line(format_args!("{} = 0x{:08x}", Quoted(name), stated.value));
     }
 }
 

@@ -41,7 +41,7 @@ pub struct SnapshotSource {
     /// The minor version of its architecture: 5 for ETMv3.5, 1 for PFTv1.1.
     pub minor_version: u8,
     /// Its registers, by Arm's names in upper case.
-    pub registers: Vec<(&'static str, u32)>,
+    pub registers: Vec<(String, u32)>,
     /// The name of the processor that it traces.
     pub core: Option<String>,
 }

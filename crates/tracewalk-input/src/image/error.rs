@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use tracewalk::ids::Address;
 
+use super::request::ImageRequest;
 use crate::file::FileProblem;
+use crate::origin::Naming;
 
 /// Why an image cannot be used: the file, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +16,8 @@ pub struct ImageError {
     pub file: PathBuf,
     /// What is wrong with it.
     pub kind: ImageErrorKind,
+    /// What names the file in a description; `None` for an option.
+    pub named_by: Option<Box<Naming>>,
 }
 
 /// What is wrong with an image.
@@ -107,9 +111,54 @@ pub enum Looks {
 }
 
 impl ImageError {
-    /// What to try, naming the option.
+    /// The error, of an image that was asked for like this.
+    pub(crate) fn of(self, request: &ImageRequest) -> Self {
+        Self { named_by: request.named_by.clone().map(Box::new), ..self }
+    }
+
+    /// What to try, naming the option, or the entry of the description.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
+        match &self.named_by {
+            Some(by) => Some(self.hint_for_description(by)),
+            None => self.hint_for_option(),
+        }
+    }
+
+    fn hint_for_description(&self, by: &Naming) -> String {
+        use ImageErrorKind as Kind;
+        match &self.kind {
+            Kind::NotElf(Looks::Binary) => {
+                format!("if it holds the memory's bytes, say where with `address` beside {by}")
+            }
+            Kind::NotElf(Looks::IntelHex | Looks::SRecord) => {
+                format!("convert it with `objcopy -O binary`, and say `address` beside {by}")
+            }
+            Kind::NotElf(Looks::Text | Looks::Archive)
+            | Kind::Machine { .. }
+            | Kind::NoCode
+            | Kind::Unlinked => format!("name the linked ELF file of the traced program by {by}"),
+            Kind::BigEndian => {
+                format!("name the memory's bytes in little-endian order, with `address`, by {by}")
+            }
+            Kind::Truncated { .. }
+            | Kind::Malformed(_)
+            | Kind::Oversized { .. }
+            | Kind::TooManySegments { .. } => {
+                format!("check that the file was copied completely, or name another one by {by}")
+            }
+            Kind::Conflict { .. } => format!("leave out the image that was not running, perhaps {by}"),
+            Kind::PastEndOfMemory { .. } => format!("check `address` beside {by}"),
+            Kind::TooManyContexts => {
+                "leave out the images of contexts that do not occur in the trace".to_owned()
+            }
+            Kind::OutsideFile { .. } => format!("check `offset` and `length` beside {by}"),
+            Kind::File(FileProblem::Missing) => format!("copy the file there, or correct {by}"),
+            Kind::File(_) => format!("correct {by}"),
+        }
+    }
+
+    fn hint_for_option(&self) -> Option<String> {
         use ImageErrorKind as Kind;
         let file = self.file.display();
         match &self.kind {

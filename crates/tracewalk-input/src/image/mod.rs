@@ -123,7 +123,7 @@ impl Image {
     /// Reads an image from a file's bytes. `file` is used in messages.
     pub fn from_bytes(file: &Path, kind: &ImageKind, bytes: impl Into<Bytes>) -> Result<Self, ImageError> {
         let bytes = bytes.into();
-        let error = |kind| ImageError { file: file.to_owned(), kind };
+        let error = |kind| ImageError { file: file.to_owned(), kind, named_by: None };
         if bytes.is_empty() {
             return Err(error(ImageErrorKind::File(file::FileProblem::Empty)));
         }
@@ -194,13 +194,14 @@ impl ImageLoader {
         }
         let bytes = match self.files.get(&request.file) {
             Some(bytes) => bytes.clone(),
-            None => file::read(&request.file, self.room()).map_err(|problem| ImageError {
-                file: request.file.clone(),
-                kind: ImageErrorKind::File(problem),
+            None => file::read(&request.file, self.room()).map_err(|problem| {
+                let kind = ImageErrorKind::File(problem);
+                ImageError { file: request.file.clone(), kind, named_by: None }.of(request)
             })?,
         };
         self.files.insert(request.file.clone(), bytes.clone());
-        let image = Arc::new(Image::from_bytes(&request.file, &request.kind, bytes)?);
+        let image = Image::from_bytes(&request.file, &request.kind, bytes);
+        let image = Arc::new(image.map_err(|error| error.of(request))?);
         self.images.insert(key, Arc::clone(&image));
         Ok(image)
     }
@@ -212,7 +213,7 @@ impl ImageLoader {
     ) -> Result<Memory, ImageError> {
         let mut memory = Memory { limit: self.limit, ..Memory::default() };
         for request in requests {
-            memory.add_in(self.load(request)?, request.scope)?;
+            memory.add_in(self.load(request)?, request.scope).map_err(|error| error.of(request))?;
         }
         Ok(memory)
     }
@@ -235,7 +236,7 @@ impl Memory {
             self.program.add_in(scope, segment.address, bytes).map_err(|error| {
                 let earlier = image.segments.get(..index).unwrap_or_default();
                 let kind = self.explain(error, (&image, scope), segment, earlier);
-                ImageError { file: image.file.clone(), kind }
+                ImageError { file: image.file.clone(), kind, named_by: None }
             })?;
         }
         self.images.push(VisibleImage { image, scope });

@@ -9,7 +9,7 @@ use tracewalk::program::Scope;
 
 use crate::excerpt::excerpt;
 use crate::number;
-use crate::origin::Origin;
+use crate::origin::{Naming, Origin};
 
 /// An image to load, and for which cores and contexts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub struct ImageRequest {
     pub scope: Scope,
     /// Who asks for it.
     pub origin: Origin,
+    /// What names the file in a description; `None` for an option.
+    pub named_by: Option<Naming>,
 }
 
 /// How an image's file is read.
@@ -56,7 +58,7 @@ impl ImageRequest {
     /// The file, for every core and context.
     #[must_use]
     pub fn new(file: impl Into<PathBuf>, kind: ImageKind, origin: Origin) -> Self {
-        Self { file: file.into(), kind, cores: Vec::new(), scope: Scope::EVERYWHERE, origin }
+        Self { file: file.into(), kind, cores: Vec::new(), scope: Scope::EVERYWHERE, origin, named_by: None }
     }
 
     /// Whether it is part of the memory of the core with this name. `None` is a core that nobody named.

@@ -304,7 +304,8 @@ fn what_nobody_here_has_a_use_for_is_kept() {
 #[test]
 fn a_snapshot_is_read_as_it_was_written() {
     use super::super::{Snapshot, SnapshotBuffer, SnapshotCore, SnapshotSource};
-    let registers = vec![("ETMCR", 0x1000), ("ETMIDR", 0x410c_f250), ("ETMTRACEIDR", 0x10)];
+    let registers = [("ETMCR", 0x1000), ("ETMIDR", 0x410c_f250), ("ETMTRACEIDR", 0x10), ("ETMTEEVR", 0x6f)];
+    let registers = registers.map(|(name, value)| (name.to_owned(), value)).to_vec();
     let source = |name: &str, protocol, core: Option<&str>| SnapshotSource {
         name: name.to_owned(),
         protocol,
@@ -353,6 +354,7 @@ fn a_snapshot_is_read_as_it_was_written() {
         (Some("ETM_0"), TraceId::new(0x10), Some("cpu_a"))
     );
     assert_eq!((&etm.protocol, etm.registers.get("ETMCR")), (&Protocol::EtmV3, Some(0x1000)));
+    assert_eq!(etm.registers.get("ETMTEEVR"), Some(0x6f));
     assert_eq!(etm.cpu.as_ref().map(|cpu| cpu.value.as_str()), Some("Cortex-A7"));
     assert_eq!(read.buffers[0].sources[1].protocol, Protocol::Itm);
     let memory = ImageLoader::new().memory(read.images_for(etm)).unwrap();

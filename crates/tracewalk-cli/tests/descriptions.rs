@@ -1,0 +1,191 @@
+//! Descriptions as other tools write them, what they name that is not there, and what is written back.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use support::{corpus, example, run};
+
+/// The directory that `tracewalk snapshot` writes of an example.
+fn snapshot_of(example_name: &str, directory: &Path) -> PathBuf {
+    let written = directory.join("snapshot");
+    let outcome =
+        run(["snapshot", example(example_name).to_str().unwrap(), "-o", written.to_str().unwrap(), "-q"]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    written
+}
+
+fn replace(file: &Path, from: &str, to: &str) {
+    let text = fs::read_to_string(file).unwrap();
+    assert!(text.contains(from), "{from} in {text}");
+    fs::write(file, text.replace(from, to)).unwrap();
+}
+
+fn runs(capture: &Path) -> support::Outcome {
+    run(["flow", capture.to_str().unwrap(), "--format", "runs"])
+}
+
+#[test]
+fn a_snapshot_with_names_of_windows_is_read_as_with_names_of_this_system() {
+    let directory = tempfile::tempdir().unwrap();
+    let snapshot = snapshot_of("a7-etmv3", directory.path());
+    let expected = runs(&snapshot);
+    assert_eq!(expected.status, 0, "{}", expected.stderr);
+    // What Arm DS wrote on a system where case says nothing, with files in a folder and in another one's absolute path.
+    fs::create_dir(snapshot.join("Dumps")).unwrap();
+    fs::rename(snapshot.join("cpu_0_memory_0.bin"), snapshot.join("Dumps/Memory.BIN")).unwrap();
+    replace(&snapshot.join("cpu_0.ini"), "cpu_0_memory_0.bin", "dumps\\memory.bin");
+    replace(&snapshot.join("cpu_0.ini"), "[dump0]", "[Dump0]");
+    replace(&snapshot.join("trace.ini"), "[trace_buffers]", "[Trace_Buffers]");
+    replace(&snapshot.join("trace.ini"), "file=trace_0.bin", "file=C:\\Users\\me\\snapshot\\Trace_0.bin");
+    replace(&snapshot.join("snapshot.ini"), "metadata=trace.ini", "Metadata=.\\Trace.Ini");
+    replace(&snapshot.join("snapshot.ini"), "source_0.ini", "SOURCE_0.INI");
+    fs::rename(snapshot.join("snapshot.ini"), snapshot.join("Snapshot.Ini")).unwrap();
+    for name in [snapshot.clone(), snapshot.join("Snapshot.Ini")] {
+        let found = runs(&name);
+        assert_eq!(
+            (found.status, found.stderr.as_str()),
+            (0, expected.stderr.as_str()),
+            "{}",
+            name.display()
+        );
+        assert!(found.stdout == expected.stdout, "{}", name.display());
+    }
+}
+
+/// What is said of a capture that is refused: its last sentence is the reason.
+fn sentence(capture: &Path) -> String {
+    let outcome = runs(capture);
+    assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+    assert!(outcome.stdout.is_empty() || outcome.stdout == "# tracewalk runs 1\n", "{}", outcome.stdout);
+    let errors = outcome.stderr.lines().filter(|line| line.starts_with("error: ")).collect::<Vec<_>>();
+    assert_eq!(errors.len(), 1, "{}", outcome.stderr);
+    assert!(outcome.stderr.trim_end().ends_with(errors[0]), "{}", outcome.stderr);
+    outcome.stderr
+}
+
+#[test]
+fn what_a_snapshot_names_and_is_not_there_is_told_with_key_section_file_and_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let snapshot = snapshot_of("a7-etmv3", directory.path());
+    let cases = [
+        ("trace_0.bin", "trace.ini", "`file` in [buffer0]", 6),
+        ("cpu_0_memory_0.bin", "cpu_0.ini", "`file` in [dump0]", 9),
+        ("cpu_0.ini", "snapshot.ini", "`device0` in [device_list]", 5),
+        ("trace.ini", "snapshot.ini", "`metadata` in [trace]", 9),
+    ];
+    for (file, description, entry, line) in cases {
+        let path = snapshot.join(file);
+        let place = format!("{entry} at {}:{line}", snapshot.join(description).display());
+        fs::rename(&path, directory.path().join("aside")).unwrap();
+        let missing = sentence(&snapshot);
+        assert!(missing.contains(&format!("{}: no such file", path.display())), "{missing}");
+        assert!(missing.ends_with(&format!("; copy the file there, or correct {place}\n")), "{missing}");
+        fs::create_dir(&path).unwrap();
+        let directory_there = sentence(&snapshot);
+        assert!(directory_there.contains("is a directory, expected a file"), "{directory_there}");
+        assert!(directory_there.ends_with(&format!("; correct {place}\n")), "{directory_there}");
+        fs::remove_dir(&path).unwrap();
+        fs::rename(directory.path().join("aside"), &path).unwrap();
+        for told in [missing, directory_there] {
+            assert!(!told.contains("--image"), "{told}");
+        }
+    }
+    replace(&snapshot.join("cpu_0.ini"), "cpu_0_memory_0.bin", "../memory.bin");
+    let outside = sentence(&snapshot);
+    assert!(outside.contains("leaves the directory of its description by `..`"), "{outside}");
+    assert!(outside.contains(&format!("`file` in [dump0] at {}:9", snapshot.join("cpu_0.ini").display())));
+}
+
+#[test]
+fn what_a_capture_toml_names_and_is_not_there_is_told_with_key_table_file_and_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let description = directory.path().join("capture.toml");
+    fs::copy(example("m0-crash-mtb/trace.bin"), directory.path().join("trace.bin")).unwrap();
+    let at = |line: u32| format!("{}:{line}", description.display());
+    let cases = [
+        ("[capture]\nfile = \"gone\"\n", format!("`file` in [capture] at {}", at(2))),
+        (
+            "[capture]\nfile = \"trace.bin\"\n[[image]]\nfile = \"gone\"\n",
+            format!("`file` in [[image]] at {}", at(4)),
+        ),
+        (
+            "[capture]\nfile = \"trace.bin\"\n[[source]]\nprotocol = \"mtb\"\nregisters = \"gone\"\n",
+            format!("`registers` in [[source]] at {}", at(5)),
+        ),
+    ];
+    for (text, place) in cases {
+        for (name, told) in [
+            ("gone", "; copy the file there, or correct "),
+            (".", "is a directory, expected a file; correct "),
+        ] {
+            fs::write(&description, text.replace("gone", name)).unwrap();
+            let found = sentence(directory.path());
+            assert!(found.contains(told) && found.ends_with(&format!("correct {place}\n")), "{found}");
+        }
+    }
+    // Of an option it is the option that is named.
+    let trace = example("a7-etmv3/trace.bin");
+    let outcome = run(["flow", trace.to_str().unwrap(), "--image", "gone"]);
+    assert!(
+        outcome.stderr.contains("gone: no such file; check the name behind --image"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn describe_keeps_registers_that_change_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let snapshot = snapshot_of("a7-etmv3", directory.path());
+    let source = snapshot.join("source_0.ini");
+    let mut text = fs::read_to_string(&source).unwrap();
+    text.push_str("ETMTEEVR(0x008)=0x0000406F\nETMACVR(0x010)=0x8000\nETMACVR(0x011)=0x9000\n");
+    fs::write(&source, text).unwrap();
+    let described = snapshot.join("capture.toml");
+    let outcome = run(["describe", snapshot.to_str().unwrap(), "-o", described.to_str().unwrap()]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let text = fs::read_to_string(&described).unwrap();
+    let kept = "[source.other_registers]\n\"ETMACVR\" = 0x00008000\n\"ETMACVR(0X011)\" = 0x00009000\n\"ETMTEEVR\" = 0x0000406f\n";
+    assert!(text.contains(kept), "{text}");
+    // It is read again, and written again as it is.
+    assert!(runs(&described).stdout == runs(&snapshot).stdout);
+    let again = run(["describe", described.to_str().unwrap()]);
+    assert_eq!((again.status, again.stdout), (0, text.clone()), "{}", again.stderr);
+    // The snapshot that is made of it has them as well.
+    let second = directory.path().join("second");
+    let outcome = run(["snapshot", described.to_str().unwrap(), "-o", second.to_str().unwrap(), "-q"]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let text = fs::read_to_string(second.join("source_0.ini")).unwrap();
+    assert!(text.contains("ETMTEEVR=0x0000406F\n") && text.contains("ETMACVR(0X011)=0x00009000\n"), "{text}");
+    // One that changes packets has its own place.
+    replace(&described, "\"ETMTEEVR\"", "\"etmcr\"");
+    let found = sentence(&described);
+    assert!(found.contains("expected a register that changes no packet for `etmcr`"), "{found}");
+}
+
+#[test]
+fn a_real_snapshot_keeps_every_register_of_its_trace_units() {
+    let Some(tc2) = corpus("real/TC2") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    for file in fs::read_dir(tc2).unwrap() {
+        let file = file.unwrap().path();
+        fs::copy(&file, directory.path().join(file.file_name().unwrap())).unwrap();
+    }
+    let outcome = run(["describe", directory.path().to_str().unwrap()]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    for file in fs::read_dir(directory.path()).unwrap() {
+        let path = file.unwrap().path();
+        let Some(text) = fs::read_to_string(&path).ok().filter(|text| text.contains("class=trace_source"))
+        else {
+            continue;
+        };
+        let registers = text.split_once("[regs]").unwrap().1;
+        for line in registers.lines().filter_map(|line| line.split_once('=')) {
+            let value = line.1.trim().trim_start_matches("0x");
+            let value = u32::from_str_radix(value, 16).unwrap();
+            assert!(outcome.stdout.contains(&format!("= 0x{value:08x}")), "{line:?} of {}", path.display());
+        }
+    }
+}
