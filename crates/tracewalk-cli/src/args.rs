@@ -184,7 +184,7 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "ADDRESS", value_parser = register, help_heading = "Capture")]
     pub(crate) dump_address: Option<u32>,
 
-    /// With --container tpiu and no FSYNC in the capture: the first frame starts behind so many bytes, 0 to 15.
+    /// Of a trace port (--container tpiu) with no FSYNC in the capture: the first frame starts behind so many bytes, 0 to 15.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..16), help_heading = "Capture")]
     pub(crate) frame_start: Option<u8>,
 
@@ -297,7 +297,7 @@ pub(crate) struct Itm {
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub(crate) format: ItmFormat,
 
-    /// With --format text: what was written to this stimulus port; 0 without the option. Can be given several times.
+    /// With --format text: what was written to this stimulus port, 0 to 255; 0 without the option. Can be given several times.
     #[arg(long = "port", value_name = "PORT", help_heading = "Output")]
     pub(crate) ports: Vec<u8>,
 }

@@ -74,7 +74,7 @@ pub(crate) fn as_option(description: &SourceDescription) -> String {
     if let Some(cpu) = &description.cpu {
         option.push_str(&format!(",cpu={}", cpu.value.to_ascii_lowercase()));
     }
-    for (name, value) in description.registers.of_decoding() {
+    for (name, value) in description.decoding_registers() {
         // What is usual for the processor need not be said.
         if !matches!(value.origin, tracewalk_input::Origin::Usual(_)) {
             option.push_str(&format!(",{}=0x{:x}", name.to_ascii_lowercase(), value.value));

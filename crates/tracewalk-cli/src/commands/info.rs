@@ -1,6 +1,6 @@
 //! `info`: what is in a capture.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use tracewalk::flow::{Element, Event, EventKind, Gap, GapReason};
@@ -218,8 +218,7 @@ fn source(out: &mut Output, work: &Work, job: &Job) -> Result<(), Failure> {
 
 /// The registers that a description says, and on which nothing depends.
 fn other_registers(description: &SourceDescription) -> Vec<String> {
-    let of_decoding = description.registers.of_decoding().map(|(name, _)| name).collect::<BTreeSet<_>>();
-    let others = description.registers.iter().filter(|(name, _)| !of_decoding.contains(name));
+    let others = description.other_registers();
     others.map(|(name, stated)| format!("{name}=0x{:x}", stated.value)).collect()
 }
 

@@ -110,7 +110,7 @@ fn source(job: &Job, index: usize, core: String) -> Result<SnapshotSource, Failu
     let id = job.id.map_or(USUAL_ID, |id| u32::from(id.get()));
     let mut registers = ["ETMCR", "ETMIDR", "ETMCCER"].map(register).to_vec();
     registers.push(("ETMTRACEIDR".to_owned(), id));
-    registers.extend(known.others().map(|(name, stated)| (name.to_owned(), stated.value)));
+    registers.extend(job.description.other_registers().map(|(name, stated)| (name.to_owned(), stated.value)));
     Ok(SnapshotSource {
         name: job.description.name.clone().unwrap_or_else(|| format!("{kind}_{index}")),
         protocol: job.description.protocol.clone(),
@@ -125,7 +125,7 @@ fn itm(source: &SourceDescription) -> Option<SnapshotSource> {
     let id = source.id.filter(|_| source.protocol == Protocol::Itm)?;
     let name = source.name.clone().unwrap_or_else(|| format!("ITM_{}", id.get()));
     let enabled = u32::from(id.get()) << 16 | 1;
-    let others = source.registers.others().map(|(name, stated)| (name.to_owned(), stated.value));
+    let others = source.other_registers().map(|(name, stated)| (name.to_owned(), stated.value));
     let registers = std::iter::once(("ITMTCR".to_owned(), enabled)).chain(others).collect();
     Some(SnapshotSource { name, protocol: Protocol::Itm, minor_version: 0, registers, core: None })
 }

@@ -2,6 +2,7 @@
 
 mod arrange;
 mod arrival;
+mod belonging;
 mod contents;
 mod correct;
 mod job;
@@ -155,6 +156,7 @@ impl Work {
             tell::wires(buffer, messages);
         }
         capture.images.extend(args.images.iter().cloned());
+        belonging::check_said(args, &capture, &memory)?;
         options::add(&mut capture, args)?;
         let limit = args.memory.unwrap_or_default();
         let mut loader = ImageLoader::within(limit);
@@ -198,6 +200,7 @@ impl Work {
             work.take(index, contents, &found, args, messages)?;
         }
         work.check_ids(&args.ids, messages)?;
+        belonging::check_found(args, &work, messages)?;
         if !arriving {
             tell::nothing_decoded(&work, messages);
         }

@@ -3,6 +3,7 @@
 use tracewalk_input::capture::{Arrangement, Capture, Container, Protocol, Registers, SourceDescription};
 use tracewalk_input::{Origin, Stated};
 
+use super::belonging;
 use crate::args::{CaptureArgs, ContainerChoice};
 use crate::failure::Failure;
 
@@ -13,11 +14,7 @@ pub(super) fn add(capture: &mut Capture, args: &CaptureArgs) -> Result<(), Failu
             buffer.container = Some(Stated::new(container, Origin::Option("--container")));
         }
     }
-    if let Some(start) = args.frame_start {
-        for buffer in &mut capture.buffers {
-            buffer.frame_start = Some(Stated::new(start, Origin::Option("--frame-start")));
-        }
-    }
+    set_frame_start(capture, args)?;
     arrange(capture, args)?;
     for (index, source) in args.sources.iter().enumerate() {
         if args.sources.iter().take(index).any(|before| before.id == source.id) {
@@ -33,6 +30,27 @@ pub(super) fn add(capture: &mut Capture, args: &CaptureArgs) -> Result<(), Failu
         }
     }
     add_mtb_registers(capture, args)
+}
+
+/// Where the frames of trace ports start; it says that these are some as well.
+fn set_frame_start(capture: &mut Capture, args: &CaptureArgs) -> Result<(), Failure> {
+    const OPTION: &str = "--frame-start";
+    let Some(start) = args.frame_start else { return Ok(()) };
+    let mut other = None;
+    let mut any = false;
+    for buffer in &mut capture.buffers {
+        let port = || Stated::new(Container::TracePort, Origin::Option(OPTION));
+        let container = buffer.container.get_or_insert_with(port);
+        if container.value == Container::TracePort {
+            buffer.frame_start = Some(Stated::new(start, Origin::Option(OPTION)));
+            any = true;
+        } else {
+            other.get_or_insert(format!("{} ({})", container.value, container.origin));
+        }
+    }
+    let Some(other) = other.filter(|_| !any) else { return Ok(()) };
+    let problem = format!("{OPTION} is for --container tpiu, and the container is {other}");
+    Err(Failure::input(problem, format!("leave out {OPTION}, or correct --container")))
 }
 
 /// Puts the bytes in the order in which they were traced, as far as the options say where they stand.
@@ -86,5 +104,5 @@ fn add_mtb_registers(capture: &mut Capture, args: &CaptureArgs) -> Result<(), Fa
     for source in buffer.sources.iter_mut().filter(|source| source.protocol == Protocol::Mtb) {
         source.registers.extend(registers.clone());
     }
-    Ok(())
+    belonging::check_registers(args, buffer)
 }

@@ -281,15 +281,15 @@ fn read_source(document: &Document, table: &Table<'_, '_>) -> Result<SourceDescr
     }
     source.name = table.text("name")?.map(|name| name.value);
     source.core = table.text("core")?.map(|core| core.value);
-    source.registers = read_registers(table)?;
-    add_other_registers(table, &mut source.registers)?;
+    source.registers = read_registers(table, &source.protocol)?;
+    add_other_registers(table, &mut source)?;
     source.add_usual_registers();
     source.add_id_from_registers();
     Ok(source)
 }
 
 /// `registers` is a table of them, or the name of a file.
-fn read_registers(source: &Table<'_, '_>) -> Result<Registers, CaptureError> {
+fn read_registers(source: &Table<'_, '_>, protocol: &Protocol) -> Result<Registers, CaptureError> {
     if source.is_text("registers") {
         return match source.file("[[source]]", "registers")? {
             Some(file) => Registers::read_mtb(&file.value).map_err(|error| match error.kind {
@@ -302,11 +302,12 @@ fn read_registers(source: &Table<'_, '_>) -> Result<Registers, CaptureError> {
     let mut registers = Registers::new();
     let Some(table) = source.table("registers")? else { return Ok(registers) };
     for key in table.keys() {
-        let name = known(key, &DECODING).map_err(|_| {
-            let nearest = nearest(key, LOWER_CASE).unwrap_or("");
-            let kind = Kind::UnknownKey { place: "registers".to_owned(), key: excerpt(key), nearest };
-            table.error_at(key, kind)
-        })?;
+        let name =
+            known(key, &DECODING).ok().filter(|name| protocol.has_register(name)).ok_or_else(|| {
+                let nearest = nearest(key, protocol.register_names().iter().copied()).unwrap_or("");
+                let place = format!("the registers of {}", protocol.name());
+                table.error_at(key, Kind::UnknownKey { place, key: excerpt(key), nearest })
+            })?;
         if registers.stated(name).is_some() {
             return Err(table.error_at(key, Kind::Repeated { key: name.to_owned() }));
         }
@@ -319,33 +320,23 @@ fn read_registers(source: &Table<'_, '_>) -> Result<Registers, CaptureError> {
 }
 
 /// `other_registers`: those that change nothing here have any names.
-fn add_other_registers(source: &Table<'_, '_>, registers: &mut Registers) -> Result<(), CaptureError> {
-    let Some(table) = source.table("other_registers")? else { return Ok(()) };
+fn add_other_registers(
+    source_table: &Table<'_, '_>,
+    source: &mut SourceDescription,
+) -> Result<(), CaptureError> {
+    let Some(table) = source_table.table("other_registers")? else { return Ok(()) };
     for key in table.keys() {
-        if known(key, &DECODING).is_ok() {
+        if source.protocol.has_register(key) {
             let (key, expected) = (excerpt(key), "a register that changes no packet");
             let kind = Kind::Type { key: key.clone(), expected, found: "one for `registers`".to_owned() };
             return Err(table.error_at(&key, kind));
         }
         if let Some(number) = table.number(key, u64::from(u32::MAX))? {
-            registers.set(key, u32::try_from(number.value).unwrap_or(u32::MAX), number.origin);
+            source.registers.set(key, u32::try_from(number.value).unwrap_or(u32::MAX), number.origin);
         }
     }
     Ok(())
 }
-
-/// The registers as descriptions write them.
-pub(super) const LOWER_CASE: [&str; 9] = [
-    "etmcr",
-    "etmidr",
-    "etmccer",
-    "etmtraceidr",
-    "itmtcr",
-    "mtb_position",
-    "mtb_master",
-    "mtb_flow",
-    "mtb_base",
-];
 
 fn read_image(document: &Document, table: &Table<'_, '_>) -> Result<ImageRequest, CaptureError> {
     const PLACE: &str = "[[image]]";

@@ -25,6 +25,22 @@ pub(crate) const DECODING: [&str; 9] = [
     "MTB_BASE",
 ];
 
+/// The same, as options and descriptions write them.
+pub(crate) const LOWER_CASE: [&str; 9] = [
+    "etmcr",
+    "etmidr",
+    "etmccer",
+    "etmtraceidr",
+    "itmtcr",
+    "mtb_position",
+    "mtb_master",
+    "mtb_flow",
+    "mtb_base",
+];
+
+/// Those of an MTB.
+pub(crate) const MTB_LOWER_CASE: [&str; 4] = ["mtb_position", "mtb_master", "mtb_flow", "mtb_base"];
+
 /// The numbers of the registers that snapshots say them of (IHI 0014Q and IHI 0035B, "Register summary"; DDI 0403E,
 /// C1.7: an offset's quarter).
 const NUMBERS: [(&str, u32); 5] =
@@ -90,16 +106,6 @@ impl Registers {
     /// The registers by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Stated<u32>)> {
         self.0.iter().map(|(name, stated)| (name.as_str(), stated))
-    }
-
-    /// Those that change how trace is read, by name: what options take. Nothing depends on others.
-    pub fn of_decoding(&self) -> impl Iterator<Item = (&str, &Stated<u32>)> {
-        self.iter().filter(|(name, _)| DECODING.contains(name))
-    }
-
-    /// Those that change nothing here, and are kept.
-    pub fn others(&self) -> impl Iterator<Item = (&str, &Stated<u32>)> {
-        self.iter().filter(|(name, _)| !DECODING.contains(name))
     }
 
     /// Whether no register is known.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use tracewalk::ids::TraceId;
 
 use super::error::CaptureErrorKind;
-use super::registers::{DECODING, Registers, known, parse_value};
+use super::registers::{DECODING, LOWER_CASE, MTB_LOWER_CASE, Registers, known, parse_value};
 use crate::cpu::{Profile, UsualRegisters};
 use crate::excerpt::excerpt;
 use crate::nearest::nearest;
@@ -44,6 +44,22 @@ impl Protocol {
     /// Whether this is a processor's trace, as far as anybody knows.
     pub(crate) const fn traces_a_core(&self) -> bool {
         matches!(self, Self::EtmV3 | Self::Pft | Self::Mtb)
+    }
+
+    /// The registers that change how its bytes are read, as options and descriptions write them. What is not known may
+    /// have any.
+    pub(crate) const fn register_names(&self) -> &'static [&'static str] {
+        match self {
+            Self::EtmV3 | Self::Pft => &["etmcr", "etmidr", "etmccer", "etmtraceidr"],
+            Self::Mtb => &MTB_LOWER_CASE,
+            Self::Itm => &["itmtcr"],
+            Self::Unknown(_) => &LOWER_CASE,
+        }
+    }
+
+    /// Whether a register belongs to it.
+    pub(crate) fn has_register(&self, name: &str) -> bool {
+        self.register_names().iter().any(|known| known.eq_ignore_ascii_case(name))
     }
 
     /// The words that options and descriptions take.
@@ -94,6 +110,16 @@ pub struct SourceDescription {
 }
 
 impl SourceDescription {
+    /// The registers that change how its trace is read, by name: what options and `registers` in `capture.toml` take.
+    pub fn decoding_registers(&self) -> impl Iterator<Item = (&str, &Stated<u32>)> {
+        self.registers.iter().filter(|(name, _)| self.protocol.has_register(name))
+    }
+
+    /// The registers that change nothing here, and are kept.
+    pub fn other_registers(&self) -> impl Iterator<Item = (&str, &Stated<u32>)> {
+        self.registers.iter().filter(|(name, _)| !self.protocol.has_register(name))
+    }
+
     /// A source of which nothing but the protocol is known.
     #[must_use]
     pub const fn new(protocol: Protocol, origin: Origin) -> Self {
@@ -194,6 +220,11 @@ fn parse(argument: &str) -> Result<SourceDescription, CaptureErrorKind> {
             continue;
         }
         let name = known(key, &DECODING).map_err(|nearest| unknown_option_key(key, nearest))?;
+        if !source.protocol.has_register(name) {
+            let nearest = nearest(key, source.protocol.register_names().iter().copied()).unwrap_or("cpu");
+            let place = format!("--source of {}", source.protocol.name());
+            return Err(CaptureErrorKind::UnknownKey { place, key: excerpt(key), nearest });
+        }
         source.registers.set(name, parse_value(key, value)?, origin());
     }
     source.add_usual_registers();
@@ -276,6 +307,11 @@ mod tests {
             ("etmv3,cpu=cortex-m33x,cqu=1", "unknown key `cqu` in --source, the nearest known one is `cpu`"),
             ("etmv3,cpu=crotex-m3", "unknown cpu `crotex-m3`, the nearest known one is `cortex-m3`"),
             ("etmv3,etmcr", "expected key=value for `etmcr`, found no `=`"),
+            (
+                "etmv3,mtb_position=0",
+                "unknown key `mtb_position` in --source of etmv3, the nearest known one is `etmidr`",
+            ),
+            ("itm,etmcr=0", "unknown key `etmcr` in --source of itm, the nearest known one is `itmtcr`"),
             ("etmv3,etmcr=0x1g", "expected a number for `etmcr`, found `0x1g`"),
             ("etmv3,etmcr=0x100000000", "expected at most 0xffffffff for `etmcr`, found 0x100000000"),
         ];

@@ -4,7 +4,6 @@ use std::fmt::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use super::container::Blocks;
-use super::description::LOWER_CASE;
 use super::source::{SourceDescription, known_cpu};
 use super::{Arrangement, Buffer, Capture};
 use crate::image::{ImageKind, ImageRequest};
@@ -164,7 +163,8 @@ fn write_source(text: &mut Text, source: &SourceDescription, capture: Option<&St
     if let Some(cpu) = source.cpu.as_ref().filter(|cpu| known_cpu(&cpu.value).is_ok()) {
         text.field("cpu", Quoted(&cpu.value));
     }
-    let registers = LOWER_CASE.iter().filter_map(|name| Some((name, source.registers.stated(name)?)));
+    let names = source.protocol.register_names().iter();
+    let registers = names.filter_map(|name| Some((name, source.registers.stated(name)?)));
     let given = registers.filter(|(_, stated)| !matches!(stated.origin, Origin::Usual(_)));
     let registers =
         given.map(|(name, stated)| format!("{name} = 0x{:08x}", stated.value)).collect::<Vec<_>>();
@@ -178,7 +178,7 @@ fn write_source(text: &mut Text, source: &SourceDescription, capture: Option<&St
         text.field("core", Quoted(core));
     }
     // A table of its own: a snapshot has dozens.
-    for (index, (name, stated)) in source.registers.others().enumerate() {
+    for (index, (name, stated)) in source.other_registers().enumerate() {
         if index == 0 {
             text.table("[source.other_registers]");
         }

@@ -80,6 +80,8 @@ pub enum RecordingProblem {
     },
     /// Nothing in it can be read as bytes.
     Unreadable,
+    /// A bit rate is said of a trace port, whose clock is recorded.
+    RateOfPort,
     /// A bit rate is said and the recording does not say how fast it is.
     NoRate,
     /// There are too few samples in a bit.
@@ -108,6 +110,7 @@ impl RecordingProblem {
             Self::NoSignal { channel: Some(_) } => "say another one with --channel NAME=swo",
             Self::Ambiguous { .. } => "choose one with --channel NAME=swo",
             Self::Unreadable => "say what is on which channel with --wire, --channel and --baud",
+            Self::RateOfPort => "leave out --baud, or say --wire uart",
             Self::NoRate => "leave out --baud, it is measured",
             Self::TooSlow { .. } => "record at three times the bit rate or more, or correct --baud",
             Self::NotARecording => {
@@ -147,6 +150,9 @@ impl fmt::Display for RecordingProblem {
                 write!(f, "several channels carry bytes: {}", channels.join(", "))
             }
             Self::Unreadable => f.write_str("no channel carries bytes that can be read"),
+            Self::RateOfPort => {
+                f.write_str("is read as a trace port, which has a clock, and --baud is for SWO")
+            }
             Self::NoRate => f.write_str("--baud is given, and the recording does not say its sample rate"),
             Self::TooSlow { tenths } => {
                 write!(f, "has only {}.{} samples for each bit, expected 2 or more", tenths / 10, tenths % 10)

@@ -72,6 +72,9 @@ impl Reading {
 pub fn read(recording: &Recording, options: &WireOptions) -> Result<(Vec<u8>, Reading), CaptureError> {
     let error = |problem| recording.error(problem);
     let wiring = wiring(recording.channels(), options.wire, &options.channels).map_err(error)?;
+    if matches!(wiring, Wiring::Port { .. }) && options.baud.is_some() {
+        return Err(error(Problem::RateOfPort));
+    }
     let decoder = match &wiring {
         Wiring::Port { clock, data } => port(recording, *clock, data)?,
         Wiring::Swo(channels) => swo(recording, channels, options)?,

@@ -1,0 +1,144 @@
+//! Options that belong to one container, protocol or processor, given where there is none of it: never lost in silence.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use support::{example, run};
+
+/// The one sentence that `tracewalk COMMAND CAPTURE OPTIONS` is refused with.
+fn refused(command: &str, capture: &Path, options: &[&str]) -> String {
+    let outcome = run([command, capture.to_str().unwrap()].iter().chain(options));
+    let context = format!("{command} {} {options:?}: {}", capture.display(), outcome.stderr);
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{context}");
+    assert_eq!(outcome.stderr.lines().filter(|line| line.starts_with("error: ")).count(), 1, "{context}");
+    outcome.stderr
+}
+
+#[test]
+fn options_that_belong_elsewhere_are_refused_with_what_they_are_for() {
+    let (etm, ptm, mtb) = (
+        example("a7-etmv3/capture.toml"),
+        example("a15-pft/trace.bin"),
+        example("m0-crash-mtb/capture.toml"),
+    );
+    let bare_mtb = example("m0-crash-mtb/trace.bin");
+    let registers = example("m0-crash-mtb/registers.txt");
+    let registers = registers.to_str().unwrap();
+    let frames = "--container frames --source 0x13=pft,cpu=cortex-a15";
+    let cases: &[(&Path, &str, &str)] = &[
+        (&etm, "--frame-start 3", "--frame-start is for --container tpiu, and the container is frames ("),
+        (&ptm, &format!("{frames} --frame-start 3"), "the container is frames (--container)"),
+        (&ptm, "--container raw --frame-start 3", "the container is raw (--container)"),
+        (&mtb, "--frame-start 0", "the container is mtb ("),
+        (&mtb, "--read-pointer 0x10", "--read-pointer is for frames and raw bytes"),
+        (&mtb, "--swap-words", "--swap-words is for frames and raw bytes"),
+        (&etm, "--mtb-position 0x10", "--mtb-position is for an MTB, and the container is frames ("),
+        (&etm, "--mtb-master 0x10", "--mtb-master is for an MTB"),
+        (&etm, "--mtb-base 0x10", "--mtb-base is for an MTB"),
+        (&etm, &format!("--registers {registers}"), "--registers is for an MTB"),
+        (&ptm, "--source 0x13=pft --mtb-position 0", "--mtb-position is for an MTB"),
+        (&etm, "--mtb-pc 0x100", "--mtb-pc is for an MTB, and the capture is of etmv3 of cortex-a7"),
+        (&etm, "--dump-address 0x20000000", "--dump-address is for memory that holds an MTB's buffer"),
+        (
+            &etm,
+            "--vtor 0x100",
+            "--vtor is for processors of M profile, and the capture is of etmv3 of cortex-a7",
+        ),
+        (&etm, "--wire uart", "is no recording of a logic analyser"),
+        (&etm, "--baud 8000000", "is no recording of a logic analyser"),
+        (&etm, "--channel a=swo", "is no recording of a logic analyser"),
+        (&etm, "--idle 1", "is all there, and --idle is for what comes over time"),
+        (&etm, "--follow", "is a description, which does not grow"),
+        (&bare_mtb, "--container mtb --source etmv3,cpu=cortex-m3", "--source says etmv3"),
+    ];
+    for (capture, options, told) in cases {
+        let options = options.split(' ').collect::<Vec<_>>();
+        for command in ["info", "packets", "describe"] {
+            let sentence = refused(command, capture, &options);
+            assert!(sentence.contains(told), "{told} in {sentence}");
+        }
+    }
+}
+
+#[test]
+fn options_stand_where_what_they_belong_to_is_found_out() {
+    let (mtb, elf) = (example("m0-crash-mtb/trace.bin"), example("m0-crash-mtb/m0-crash.elf"));
+    let options =
+        ["--container", "mtb", "--mtb-pc", "0x100", "--vtor", "0", "--image", elf.to_str().unwrap()];
+    let outcome = run(["flow", mtb.to_str().unwrap(), "--format", "runs"].iter().chain(&options));
+    assert!(!outcome.stderr.contains("error:"), "{}", outcome.stderr);
+    // Where frames start is said of a trace port alone, which need not be said as well.
+    let whole = fs::read(example("m3-etmv3/trace.bin")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let cut = directory.path().join("cut.bin");
+    fs::write(&cut, &whole[5..]).unwrap();
+    let packets = |options: &[&str]| {
+        run(["packets", cut.to_str().unwrap(), "--format", "jsonl", "--source", "0x10=etmv3,cpu=cortex-m3"]
+            .iter()
+            .chain(options))
+    };
+    let said = packets(&["--container", "tpiu", "--frame-start", "11"]);
+    let short = packets(&["--frame-start", "11"]);
+    assert_eq!((short.status, &short.stdout), (said.status, &said.stdout), "{}", short.stderr);
+    assert!(short.stdout.lines().count() > 100, "{}", short.stderr);
+}
+
+#[test]
+fn the_names_of_interrupts_of_a_chip_without_any_are_told_to_be_of_no_use() {
+    let directory = tempfile::tempdir().unwrap();
+    let svd = directory.path().join("chip.svd");
+    let text = "<device><peripherals><peripheral><interrupt><name>TIM2</name><value>28</value></interrupt>\
+                </peripheral></peripherals></device>";
+    fs::write(&svd, text).unwrap();
+    let outcome = |name: &str| run(["info", example(name).to_str().unwrap(), "--svd", svd.to_str().unwrap()]);
+    let a_profile = outcome("a7-etmv3");
+    assert!(a_profile.stderr.contains("names the interrupts of M profile"), "{}", a_profile.stderr);
+    let m_profile = outcome("m3-etmv3");
+    assert!(!m_profile.stderr.contains("warning"), "{}", m_profile.stderr);
+}
+
+#[test]
+fn the_registers_of_another_protocol_are_refused() {
+    let trace = example("a7-etmv3/trace.bin");
+    let sentence = run(["info", trace.to_str().unwrap(), "--source", "0x10=etmv3,mtb_position=0"]).stderr;
+    assert!(sentence.contains("unknown key `mtb_position` in --source of etmv3"), "{sentence}");
+    let directory = tempfile::tempdir().unwrap();
+    fs::copy(&trace, directory.path().join("trace.bin")).unwrap();
+    let description = directory.path().join("capture.toml");
+    let text = "[capture]\nfile = \"trace.bin\"\n[[source]]\nprotocol = \"etmv3\"\nregisters = { mtb_position = 0 }\n";
+    fs::write(&description, text).unwrap();
+    let sentence = refused("info", directory.path(), &[]);
+    assert!(sentence.contains(":5: unknown key `mtb_position` in the registers of etmv3"), "{sentence}");
+}
+
+#[test]
+fn a_stimulus_port_that_nothing_was_written_to_is_told_with_those_that_something_was() {
+    let trace = example("m3-etmv3/trace.bin");
+    let itm = |options: &[&str]| run(["itm", trace.to_str().unwrap()].iter().chain(options));
+    let text = itm(&[]);
+    assert_eq!((text.status, text.stdout.as_str()), (0, "a round of work; another one; the last one"));
+    let other = itm(&["--port", "99"]);
+    assert_eq!((other.status, other.stdout.as_str()), (2, ""), "{}", other.stderr);
+    let told = "nothing was written to stimulus port 99, but to 0 (42 bytes); choose with --port";
+    assert!(other.stderr.contains(told), "{}", other.stderr);
+    let both = itm(&["--port", "0", "--port", "1", "--port", "7"]);
+    assert_eq!((both.status, &both.stdout), (2, &text.stdout), "{}", both.stderr);
+    assert!(both.stderr.contains("nothing was written to stimulus port 1, 7, but to 0"), "{}", both.stderr);
+    for impossible in ["256", "-1", "1000", "x"] {
+        let outcome = itm(&[&format!("--port={impossible}")]);
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{}", outcome.stderr);
+    }
+    let format = itm(&["--port", "0", "--format", "events"]);
+    assert_eq!((format.status, format.stdout.as_str()), (2, ""));
+    assert!(format.stderr.contains("--port is for --format text"), "{}", format.stderr);
+    // Without the option it is told that there is more, and is no mistake.
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("swo.bin");
+    let port_3 = "text\n".bytes().flat_map(|byte| [0x19, byte]).collect::<Vec<_>>();
+    fs::write(&file, port_3.repeat(40)).unwrap();
+    let outcome = run(["itm", file.to_str().unwrap(), "--container", "raw", "--source", "itm"]);
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (0, ""), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("but to 3 (200 bytes); choose with --port"), "{}", outcome.stderr);
+}
