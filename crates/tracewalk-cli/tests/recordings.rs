@@ -236,3 +236,65 @@ fn strict_wants_to_be_told_how_a_recording_is_read() {
     assert_eq!((outcome.status, &outcome.stdout), (0, &expected), "{}", outcome.stderr);
     assert_eq!(outcome.stderr, "");
 }
+
+/// A recording with SWO on PB3, its complement on PB4, a clock on PA5 and a pin that does nothing.
+fn four_channels(names: &[&str; 4], bytes: &[u8]) -> String {
+    let parts = uart(bytes).into_iter().flat_map(|(level, time)| (0..time / 100).map(move |_| level));
+    let levels = parts.zip(0..).map(|(level, at)| (level | (1 - level) << 1 | (at & 1) << 2 | 8, 100));
+    dump(names, &levels.collect::<Vec<_>>())
+}
+
+#[test]
+fn whoever_names_the_wrong_channel_is_told_what_was_seen_on_each() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
+    let names = ["PB3", "PB4", "PA5", "NRST"];
+    let capture = write(directory.path(), "four.vcd", four_channels(&names, &trace[..1000]));
+    let seen = [
+        "PB3 reads as uart of 2000000 baud (0 errors in 1000 bytes)",
+        "PB4 reads as uart of 2000000 baud if it is inverted (0 errors in 1000 bytes)",
+        "PA5 is like a clock (",
+        "NRST stays high",
+    ];
+    let wrong: [(&[&str], &str); 4] = [
+        (&["--channel", "NRST=swo"], "channel `NRST` carries no signal: "),
+        (&["--channel", "PB4=swo", "--wire", "uart"], "on the wires, the first at "),
+        (&["--channel", "NRST=clk", "--channel", "PB3=d0"], "channel `NRST` carries no signal: "),
+        (&["--channel", "PA5=clk", "--channel", "PB3=d0"], "nothing was recognised in its"),
+    ];
+    for (options, told) in wrong {
+        let outcome = flow(&capture, options);
+        assert_eq!(outcome.status, 2, "{options:?}: {}", outcome.stderr);
+        let line = outcome.stderr.lines().find(|line| line.contains(told));
+        let line = line.unwrap_or_else(|| panic!("{options:?}: {}", outcome.stderr));
+        for seen in seen {
+            assert!(line.contains(seen), "{options:?}: {seen} in {line}");
+        }
+    }
+    // A name that no channel has, and which ones there are.
+    let outcome = flow(&capture, &["--channel", "SWDIO=swo"]);
+    assert!(outcome.stderr.contains("there is no channel `SWDIO`"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("PB3, PB4, PA5, NRST"), "{}", outcome.stderr);
+    // What is right needs no telling.
+    let outcome = flow(&capture, &["--channel", "PB3=swo"]);
+    assert!(!outcome.stderr.contains("seen were"), "{}", outcome.stderr);
+    assert_eq!(outcome.stdout.lines().nth(1), Some("S 10"), "{}", outcome.stderr);
+}
+
+#[test]
+fn options_for_other_wires_and_for_buffers_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
+    let names = ["TRACECLK", "TRACED0", "TRACED1", "TRACED2", "TRACED3"];
+    let capture = write(directory.path(), "port.vcd", dump(&names, &port(&trace)));
+    let cases: [(&[&str], &str); 3] = [
+        (&["--baud", "1000000"], "is read as a trace port, which has a clock, and --baud is for SWO"),
+        (&["--read-pointer", "16"], "--read-pointer is for a buffer's memory"),
+        (&["--swap-words"], "--swap-words is for a buffer's memory"),
+    ];
+    for (options, told) in cases {
+        let outcome = flow(&capture, options);
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+    }
+}

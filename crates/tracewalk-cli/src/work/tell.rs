@@ -5,6 +5,7 @@ use tracewalk::ids::TraceId;
 use tracewalk::span::CaptureOffset;
 use tracewalk_input::Origin;
 use tracewalk_input::capture::dump::MemoryDump;
+use tracewalk_input::capture::wire;
 use tracewalk_input::capture::{Arrangement, Buffer, Capture, Protocol, SourceDescription};
 use tracewalk_input::image::ImageRequest;
 
@@ -153,11 +154,12 @@ pub(super) fn wires(buffer: &Buffer, messages: &Messages) {
         messages.note(format_args!("found out: {}", options.join(" ")));
     }
     let file = buffer.file.display();
+    let seen = reading.seen().map_or_else(String::new, |seen| format!("; seen were: {seen}"));
     if let Some(first) = reading.first_error {
         let at = reading.seconds(first.at).map_or_else(String::new, |seconds| format!(", {seconds:.6} s"));
         messages.incomplete(format_args!(
             "{file}: {} on the wires, the first at offset {}{at}; check --wire and --channel, or record at a higher \
-             sample rate",
+             sample rate{seen}",
             counted(reading.errors, "error"),
             first.byte,
         ));
@@ -165,7 +167,7 @@ pub(super) fn wires(buffer: &Buffer, messages: &Messages) {
     if !reading.is_aligned {
         messages.warning(format_args!(
             "{file}: no synchronisation says where the bytes of the trace port start; if nothing is recognised, \
-             check the order of the pins with --channel"
+             check the order of the pins with --channel{seen}"
         ));
     }
     if let Some(problem) = &reading.problem {
@@ -177,6 +179,15 @@ pub(super) fn wires(buffer: &Buffer, messages: &Messages) {
 pub(super) fn refuse_nothing(found: &[Identified], buffer: &Buffer, known: &Known) -> Result<(), Failure> {
     if !found.is_empty() {
         return Ok(());
+    }
+    if let Some(reading) = &buffer.wires {
+        // Where those that were read are in doubt, it is told already.
+        let seen = if reading.seen().is_none() { wire::seen_in(&buffer.file) } else { None };
+        let seen = seen.map_or_else(String::new, |seen| format!(", seen were: {seen}"));
+        return Err(Failure::input(
+            format!("{}: nothing was recognised in its {} bytes", buffer.file.display(), buffer.bytes.len()),
+            format!("check --wire and --channel{seen}; or say what it is with --container and --source"),
+        ));
     }
     let image = if known.everything.images.is_empty() { ", and the program with --image" } else { "" };
     Err(Failure::input(

@@ -164,7 +164,7 @@ fn mistakes_in_a_description_are_told_with_their_line() {
         ),
         (
             "OK[[source]]\nprotocol = 'pft'\nregisters = { etmcrr = 1 }\n",
-            ":5: unknown key `etmcrr` in registers, the nearest known one is `etmcr`",
+            ":5: unknown key `etmcrr` in the registers of pft, the nearest known one is `etmcr`",
         ),
         (
             "OK[[source]]\nprotocol = 'pft'\nregisters = { etmcr = 1, ETMCR = 1 }\n",

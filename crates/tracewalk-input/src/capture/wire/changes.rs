@@ -72,6 +72,11 @@ impl Line {
         self.end = at;
     }
 
+    /// The same with high for low.
+    pub(super) fn inverted(&self) -> Self {
+        Self { starts_high: !self.starts_high, ..self.clone() }
+    }
+
     fn is_high(&self) -> bool {
         self.starts_high ^ !self.edges.len().is_multiple_of(2)
     }

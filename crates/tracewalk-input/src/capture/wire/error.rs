@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::roles::Role;
+use super::survey::{ChannelSeen, Listed};
 
 /// Why a recording cannot be read, or the bytes in it not be found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +54,8 @@ pub enum RecordingProblem {
         name: String,
         /// The name that was probably meant.
         nearest: Option<String>,
+        /// The channels that there are, or the first of them.
+        channels: Vec<String>,
     },
     /// Two channels are said to be the same thing.
     RoleTwice {
@@ -72,6 +75,8 @@ pub enum RecordingProblem {
     NoSignal {
         /// Its name; `None` for every channel.
         channel: Option<String>,
+        /// What was seen on all channels.
+        seen: Vec<ChannelSeen>,
     },
     /// Several channels carry something that can be read.
     Ambiguous {
@@ -79,7 +84,10 @@ pub enum RecordingProblem {
         channels: Vec<String>,
     },
     /// Nothing in it can be read as bytes.
-    Unreadable,
+    Unreadable {
+        /// What was seen on all channels.
+        seen: Vec<ChannelSeen>,
+    },
     /// A bit rate is said of a trace port, whose clock is recorded.
     RateOfPort,
     /// A bit rate is said and the recording does not say how fast it is.
@@ -107,9 +115,9 @@ impl RecordingProblem {
             }
             Self::BothWires | Self::RoleTwice { .. } => "correct --wire and --channel",
             Self::NoChannel { role, .. } => return Some(format!("say it with --channel NAME={role}")),
-            Self::NoSignal { channel: Some(_) } => "say another one with --channel NAME=swo",
+            Self::NoSignal { channel: Some(_), .. } => "say another one with --channel NAME=swo",
             Self::Ambiguous { .. } => "choose one with --channel NAME=swo",
-            Self::Unreadable => "say what is on which channel with --wire, --channel and --baud",
+            Self::Unreadable { .. } => "say what is on which channel with --wire, --channel and --baud",
             Self::RateOfPort => "leave out --baud, or say --wire uart",
             Self::NoRate => "leave out --baud, it is measured",
             Self::TooSlow { .. } => "record at three times the bit rate or more, or correct --baud",
@@ -135,21 +143,30 @@ impl fmt::Display for RecordingProblem {
             Self::TooMuch { what, limit } => write!(f, "has more than {limit} {what}"),
             Self::TimeGoesBack => f.write_str("the time goes back"),
             Self::NoChannels => f.write_str("records no channel"),
-            Self::UnknownChannel { name, nearest: Some(nearest) } => {
-                write!(f, "there is no channel `{name}`, the nearest name is `{nearest}`")
+            Self::UnknownChannel { name, nearest: Some(nearest), channels } => {
+                let channels = channels.join(", ");
+                write!(f, "there is no channel `{name}`, the nearest name is `{nearest}` of {channels}")
             }
-            Self::UnknownChannel { name, nearest: None } => write!(f, "there is no channel `{name}`"),
+            Self::UnknownChannel { name, nearest: None, channels } => {
+                write!(f, "there is no channel `{name}`, expected one of {}", channels.join(", "))
+            }
             Self::RoleTwice { role } => write!(f, "two channels are said to be {role}"),
             Self::BothWires => f.write_str("both SWO and a trace port are asked for, expected one of them"),
             Self::NoChannel { role, channels } => {
                 write!(f, "which channel is {role} is not known, expected it of {}", channels.join(", "))
             }
-            Self::NoSignal { channel: Some(channel) } => write!(f, "channel `{channel}` carries no signal"),
-            Self::NoSignal { channel: None } => f.write_str("no channel carries a signal"),
+            Self::NoSignal { channel: Some(channel), seen } => {
+                write!(f, "channel `{channel}` carries no signal: {}", Listed(seen))
+            }
+            Self::NoSignal { channel: None, seen } => {
+                write!(f, "no channel carries a signal: {}", Listed(seen))
+            }
             Self::Ambiguous { channels } => {
                 write!(f, "several channels carry bytes: {}", channels.join(", "))
             }
-            Self::Unreadable => f.write_str("no channel carries bytes that can be read"),
+            Self::Unreadable { seen } => {
+                write!(f, "no bytes can be read as it is asked for: {}", Listed(seen))
+            }
             Self::RateOfPort => {
                 f.write_str("is read as a trace port, which has a clock, and --baud is for SWO")
             }

@@ -39,6 +39,7 @@ mod reading;
 mod recording;
 mod roles;
 mod sigrok;
+mod survey;
 mod times;
 mod uart;
 mod unit;
@@ -49,6 +50,7 @@ pub use error::RecordingProblem;
 pub use reading::{Reading, WireError, read};
 pub use recording::Recording;
 pub use roles::{ParseWireError, Role, Wire};
+pub use survey::{ChannelSeen, Signal, seen_in};
 pub use times::ByteTimes;
 
 /// What is said of a recording. What is not said is found out.

@@ -6,6 +6,7 @@ use super::manchester::Manchester;
 use super::port::{self, Port};
 use super::recording::Recording;
 use super::roles::{Role, Wire, Wiring, wiring};
+use super::survey::{ChannelSeen, Listed, survey};
 use super::times::ByteTimes;
 use super::uart::Uart;
 use super::unit;
@@ -37,6 +38,8 @@ pub struct Reading {
     pub is_aligned: bool,
     /// Why reading ended before the recording did.
     pub problem: Option<CaptureError>,
+    /// What was seen on all channels, where those that were read look like the wrong ones.
+    pub seen: Vec<ChannelSeen>,
 }
 
 /// A place where what was on the wires was not as it should be.
@@ -53,6 +56,18 @@ impl Reading {
     #[must_use]
     pub fn bits_per_second(&self) -> Option<f64> {
         Some(self.ticks_per_second? / self.ticks_per_bit?)
+    }
+
+    /// Whether so much is wrong that other channels were meant, perhaps.
+    fn is_doubtful(&self) -> bool {
+        let score = Score { bytes: self.times.len() as u64, errors: self.errors };
+        !self.is_aligned || !score.is_good()
+    }
+
+    /// What was seen on all channels, as a sentence names it; `None` where nothing is in doubt.
+    #[must_use]
+    pub fn seen(&self) -> Option<String> {
+        (!self.seen.is_empty()).then(|| Listed(&self.seen).to_string())
     }
 
     /// The channels of which neither anybody nor their names said what they are.
@@ -79,7 +94,10 @@ pub fn read(recording: &Recording, options: &WireOptions) -> Result<(Vec<u8>, Re
         Wiring::Port { clock, data } => port(recording, *clock, data)?,
         Wiring::Swo(channels) => swo(recording, channels, options)?,
     };
-    let (bytes, reading) = decoder.read_all(recording)?;
+    let (bytes, mut reading) = decoder.read_all(recording)?;
+    if reading.is_doubtful() {
+        reading.seen = survey(recording);
+    }
     Ok((bytes, Reading { said: options.clone(), ..reading }))
 }
 
@@ -92,7 +110,7 @@ struct Decoder {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Way {
+pub(super) enum Way {
     /// With bits of this many ticks.
     Uart(f64),
     /// With halves of bits of this many ticks.
@@ -101,7 +119,16 @@ enum Way {
 }
 
 impl Way {
-    const fn wire(self) -> Wire {
+    /// How long a bit of SWO takes.
+    pub(super) const fn ticks_per_bit(self) -> Option<f64> {
+        match self {
+            Self::Uart(bit) => Some(bit),
+            Self::Manchester(half) => Some(half * 2.0),
+            Self::Port(_) => None,
+        }
+    }
+
+    pub(super) const fn wire(self) -> Wire {
         match self {
             Self::Uart(_) => Wire::Uart,
             Self::Manchester(_) => Wire::Manchester,
@@ -123,7 +150,8 @@ fn port(recording: &Recording, clock: usize, data: &[usize]) -> Result<Decoder, 
     let setup = port::measure(&head, u8::try_from(data.len()).unwrap_or(u8::MAX));
     let setup = setup.ok_or_else(|| {
         let channel = recording.channels().get(clock).cloned();
-        changes.problem.unwrap_or_else(|| recording.error(Problem::NoSignal { channel }))
+        let seen = || survey(recording);
+        changes.problem.unwrap_or_else(|| recording.error(Problem::NoSignal { channel, seen: seen() }))
     })?;
     Ok(Decoder { channels, way: Way::Port(setup) })
 }
@@ -146,11 +174,11 @@ fn swo(recording: &Recording, channels: &[usize], options: &WireOptions) -> Resu
     let error = |kind| problem.unwrap_or_else(|| recording.error(kind));
     if lines.iter().all(|line| line.edges.is_empty()) {
         let channel = if let [only] = channels { Some(name(*only)) } else { None };
-        return Err(error(Problem::NoSignal { channel }));
+        return Err(error(Problem::NoSignal { channel, seen: survey(recording) }));
     }
     found.retain(|(_, _, score)| is_named || score.is_good());
     match found.as_slice() {
-        [] => Err(error(Problem::Unreadable)),
+        [] => Err(error(Problem::Unreadable { seen: survey(recording) })),
         [(channel, way, _)] => Ok(Decoder { channels: vec![(Role::Swo, *channel)], way: *way }),
         several => {
             let channels = several.iter().map(|(channel, ..)| name(*channel)).collect();
@@ -160,7 +188,7 @@ fn swo(recording: &Recording, channels: &[usize], options: &WireOptions) -> Resu
 }
 
 /// What these channels did at the beginning of the recording, and what is wrong with it.
-fn lines(
+pub(super) fn lines(
     recording: &Recording,
     channels: &[usize],
 ) -> Result<(Vec<Line>, Option<CaptureError>), CaptureError> {
@@ -185,9 +213,9 @@ fn lines(
 
 /// How well a line can be read in some way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Score {
-    bytes: u64,
-    errors: u64,
+pub(super) struct Score {
+    pub(super) bytes: u64,
+    pub(super) errors: u64,
 }
 
 impl Score {
@@ -200,7 +228,7 @@ impl Score {
     }
 
     /// Whether this can be meant.
-    const fn is_good(self) -> bool {
+    pub(super) const fn is_good(self) -> bool {
         self.rank() <= 50
     }
 }
@@ -216,7 +244,7 @@ impl Receiver for Score {
 }
 
 /// The way that gives the fewest errors for each byte; `None` if none gives bytes.
-fn best_way(
+pub(super) fn best_way(
     line: &Line,
     options: &WireOptions,
     ticks_per_second: Option<f64>,
@@ -295,7 +323,9 @@ impl Decoder {
         self.receive(&mut changes, &mut received);
         let Until { end, problem, .. } = changes;
         if received.bytes.is_empty() {
-            return Err(problem.unwrap_or_else(|| recording.error(Problem::Unreadable)));
+            return Err(
+                problem.unwrap_or_else(|| recording.error(Problem::Unreadable { seen: survey(recording) }))
+            );
         }
         let names = self
             .channels
@@ -306,11 +336,7 @@ impl Decoder {
             wire: self.way.wire(),
             said: WireOptions::default(),
             channels: names.collect(),
-            ticks_per_bit: match self.way {
-                Way::Uart(bit) => Some(bit),
-                Way::Manchester(half) => Some(half * 2.0),
-                Way::Port(_) => None,
-            },
+            ticks_per_bit: self.way.ticks_per_bit(),
             ticks_per_second: recording.ticks_per_second(),
             times,
             end,
@@ -321,6 +347,7 @@ impl Decoder {
                 Way::Uart(_) | Way::Manchester(_) => true,
             },
             problem,
+            seen: Vec::new(),
         };
         Ok((bytes, reading))
     }

@@ -202,14 +202,18 @@ fn index_of(channels: &[String], name: &str) -> Result<usize, RecordingProblem> 
     exact.or_else(in_any_case).ok_or_else(|| RecordingProblem::UnknownChannel {
         name: excerpt(name),
         nearest: nearest(name, channels.iter().map(String::as_str)).map(excerpt),
+        channels: first_of(channels),
     })
 }
 
 fn missing(role: Role, channels: &[String]) -> RecordingProblem {
-    /// As many as fit into a sentence.
+    RecordingProblem::NoChannel { role, channels: first_of(channels) }
+}
+
+/// As many channels as fit into a sentence.
+fn first_of(channels: &[String]) -> Vec<String> {
     const SHOWN: usize = 8;
-    let channels = channels.iter().take(SHOWN).map(|name| excerpt(name)).collect();
-    RecordingProblem::NoChannel { role, channels }
+    channels.iter().take(SHOWN).map(|name| excerpt(name)).collect()
 }
 
 #[cfg(test)]
@@ -267,7 +271,7 @@ mod tests {
         let sentence = |wire, roles: &[_]| wiring(&channels, wire, &said(roles)).unwrap_err().to_string();
         assert_eq!(
             sentence(None, &[("SW0", Role::Swo)]),
-            "there is no channel `SW0`, the nearest name is `SWO`"
+            "there is no channel `SW0`, the nearest name is `SWO` of SWO, PC9"
         );
         assert_eq!(
             sentence(Some(Wire::Port), &[]),

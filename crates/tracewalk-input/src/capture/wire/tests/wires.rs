@@ -274,10 +274,19 @@ fn the_channel_that_carries_bytes_is_found_among_others() {
 fn a_line_on_which_nothing_happens_is_told() {
     let recording = |names: &[&str]| signals::sigrok(&[1; 1000], "1 MHz", names, 1);
     let sentence = |names, options| read_with("a.sr", recording(names), &options).unwrap_err().to_string();
-    assert_eq!(sentence(&["SWO"], WireOptions::default()), "a.sr: channel `SWO` carries no signal");
-    assert_eq!(sentence(&["A", "B"], WireOptions::default()), "a.sr: no channel carries a signal");
+    assert_eq!(
+        sentence(&["SWO"], WireOptions::default()),
+        "a.sr: channel `SWO` carries no signal: SWO stays high"
+    );
+    assert_eq!(
+        sentence(&["A", "B"], WireOptions::default()),
+        "a.sr: no channel carries a signal: A stays high, B stays low"
+    );
     let port = WireOptions { wire: Some(Wire::Port), ..WireOptions::default() };
-    assert_eq!(sentence(&["CLK", "D0"], port), "a.sr: channel `CLK` carries no signal");
+    assert_eq!(
+        sentence(&["CLK", "D0"], port),
+        "a.sr: channel `CLK` carries no signal: CLK stays high, D0 stays low"
+    );
     let slow = WireOptions { baud: Some(700_000), ..WireOptions::default() };
     let samples = signals::uart(b"abc", Timing { bit: 1e-6, ..TIMING }).samples(1e6);
     let error = read_with("a.sr", signals::sigrok(&samples, "1 MHz", &["SWO"], 1), &slow).unwrap_err();
