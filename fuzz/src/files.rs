@@ -1,9 +1,11 @@
 //! Files: whatever they hold, the answer is a value or a sentence.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tracewalk::ids::Address;
+use tracewalk::plain::plain;
 use tracewalk_input::Bytes;
 use tracewalk_input::capture::dump::MemoryDump;
 use tracewalk_input::capture::wire::{self, Recording, Role, Wire, WireOptions};
@@ -21,9 +23,13 @@ use tracewalk_report::{Code, Palette, Section, export};
 
 use crate::input::Input;
 
-/// A message is one line that says something.
+/// A message is one line that says something, and nothing in it does something to a terminal.
 fn is_sentence(message: &str) {
-    assert!(!message.is_empty() && !message.contains('\n'), "{message:?}");
+    assert!(!message.is_empty() && is_plain(message), "{message:?}");
+}
+
+fn is_plain(text: &str) -> bool {
+    matches!(plain(text.into()), Cow::Borrowed(_))
 }
 
 /// An ELF file's code, symbols and source lines.
@@ -44,8 +50,11 @@ pub fn elf(data: &[u8]) {
         let bytes = u32::try_from(region.bytes().len()).unwrap_or(u32::MAX);
         for at in [0, 2, 4, bytes / 2, bytes.saturating_sub(2)] {
             let at = region.start().plus(at);
-            let _ = (symbols.function_at(at), symbols.isa_at(at), symbols.content_at(at));
-            let _ = lines.lines_for(at);
+            let _ = (symbols.isa_at(at), symbols.content_at(at));
+            assert!(symbols.function_at(at).is_none_or(|function| is_plain(&function.name)));
+            for frame in lines.lines_for(at).iter() {
+                assert!(is_plain(&frame.to_string()), "{frame:?}");
+            }
         }
         let _ = lines.rows(region.start()..region.start().plus(bytes.min(4096)));
     }

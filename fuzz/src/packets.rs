@@ -5,7 +5,8 @@ use tracewalk::ids::Address;
 use tracewalk::ids::{Isa, Location};
 use tracewalk::program::Program;
 use tracewalk::protocol::{
-    Decode, Item, Packets, etmv3 as etmv3_protocol, itm as itm_protocol, mtb as mtb_protocol, pft as pft_protocol,
+    Decode, Item, Packets, etmv3 as etmv3_protocol, itm as itm_protocol, mtb as mtb_protocol,
+    pft as pft_protocol,
 };
 use tracewalk::span::Span;
 

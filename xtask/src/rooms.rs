@@ -21,6 +21,7 @@ struct Room {
 const IDS: &str = "tracewalk::ids";
 const SPAN: &str = "tracewalk::span";
 const CURSOR: &str = "tracewalk::cursor";
+const PLAIN: &str = "tracewalk::plain";
 const FRAME: &str = "tracewalk::frame";
 const DIRECTIVE: &str = "tracewalk::directive";
 const PROTOCOL: &str = "tracewalk::protocol";
@@ -46,7 +47,7 @@ const CLI_SOURCES: &str = "tracewalk_cli_program::sources";
 const GENERATE_PROGRAM: &str = "tracewalk_generate_program";
 
 /// What every room may use.
-const VOCABULARY: &[&str] = &[IDS, SPAN, CURSOR];
+const VOCABULARY: &[&str] = &[IDS, SPAN, CURSOR, PLAIN];
 
 #[rustfmt::skip]
 const ROOMS: &[Room] = &[
@@ -54,6 +55,7 @@ const ROOMS: &[Room] = &[
     Room { module: IDS, sees: &[] },
     Room { module: SPAN, sees: &[] },
     Room { module: CURSOR, sees: &[] },
+    Room { module: PLAIN, sees: &[] },
     Room { module: FRAME, sees: &[] },
     Room { module: PROTOCOL, sees: &[DIRECTIVE] },
     Room { module: ETMV3, sees: &[DIRECTIVE, PROTOCOL] },

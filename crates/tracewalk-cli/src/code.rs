@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tracewalk::ids::Address;
+use tracewalk::plain::plain;
 use tracewalk::program::{Scope, ViewId};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::Memory;
@@ -153,7 +154,7 @@ impl symbols::Symbols for ImageSymbols {
     fn source_file(&self, file: &str) -> Option<symbols::SourceFile> {
         let path = find(file, &self.files.borrow().directories)?;
         let text = std::fs::read(&path).ok()?;
-        let path = std::fs::canonicalize(&path).unwrap_or(path).to_string_lossy().into_owned();
+        let path = plain(std::fs::canonicalize(&path).unwrap_or(path).to_string_lossy()).into_owned();
         Some(symbols::SourceFile { path, text })
     }
 }
@@ -175,8 +176,8 @@ fn about_names(problem: &dyn fmt::Display) -> String {
 fn read(name: &str, directories: &[PathBuf]) -> Option<Vec<String>> {
     let bytes = std::fs::read(find(name, directories)?).ok()?;
     // Tabs would break the columns, and other control characters the terminal.
-    let clean = |line: &str| line.replace('\t', "    ").replace(char::is_control, "");
-    Some(String::from_utf8_lossy(&bytes).lines().map(|line| clean(line).trim_end().to_owned()).collect())
+    let clean = |line: &str| plain(line.trim_end().replace('\t', "    ").into()).into_owned();
+    Some(String::from_utf8_lossy(&bytes).lines().map(clean).collect())
 }
 
 /// The file that the debug information calls `name`: where it says, or beside an image or in a directory that the user
@@ -201,7 +202,7 @@ mod tests {
         std::fs::create_dir(directory.path().join("src")).unwrap();
         std::fs::write(directory.path().join("src/main.c"), "int\tx;\r\n\x1b[31mred").unwrap();
         let directories = [directory.path().to_owned()];
-        let expected = Some(vec!["int    x;".to_owned(), "[31mred".to_owned()]);
+        let expected = Some(vec!["int    x;".to_owned(), "\u{fffd}[31mred".to_owned()]);
         assert_eq!(read("/build/machine/project/src/main.c", &directories), expected);
         assert_eq!(read("C:\\project\\src\\main.c", &directories), expected);
         assert_eq!(read("/build/machine/other.c", &directories), None);

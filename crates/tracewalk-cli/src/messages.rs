@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
+use tracewalk::plain::Plain;
 use tracewalk_report::itm::ItmCounts;
 
 use crate::failure::Failure;
@@ -102,8 +103,9 @@ pub(crate) fn warn(text: impl fmt::Display) {
 }
 
 fn say(kind: &str, style: Style, text: &dyn fmt::Display) {
+    // Whatever a message quotes, it is one line and nothing that the terminal obeys.
     // Where standard error is closed there is nobody to tell.
-    let _ = writeln!(anstream::stderr(), "{style}{kind}:{style:#} {text}");
+    let _ = writeln!(anstream::stderr(), "{style}{kind}:{style:#} {}", Plain(text));
 }
 
 /// `1 packet`, `2 packets`.

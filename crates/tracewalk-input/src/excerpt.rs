@@ -1,10 +1,14 @@
 //! Text from a file, quoted in a message.
 
-/// The beginning of a text that came from a file, for a message.
+use tracewalk::plain;
+
+/// The beginning of a text that came from a file, for a message; a word for an empty one.
 pub(crate) fn excerpt(text: &str) -> String {
     const LONGEST: usize = 60;
-    let mut excerpt =
-        text.chars().take(LONGEST).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if text.is_empty() {
+        return "(empty)".to_owned();
+    }
+    let mut excerpt = text.chars().take(LONGEST).map(plain::shown).collect();
     if text.chars().nth(LONGEST).is_some() {
         excerpt = format!("{excerpt}…");
     }
@@ -18,6 +22,7 @@ mod tests {
     #[test]
     fn what_is_quoted_in_a_message_is_short_and_printable() {
         assert_eq!(excerpt("a\u{1b}[31mb"), "a\u{fffd}[31mb");
+        assert_eq!(excerpt(""), "(empty)");
         assert_eq!(excerpt(&"x".repeat(1000)).chars().count(), 61);
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use tracewalk::plain::Plain;
+
 /// Who says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
@@ -38,10 +40,10 @@ impl Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File { path, line: Some(line) } => write!(f, "{}:{line}", path.display()),
-            Self::File { path, line: None } => write!(f, "{}", path.display()),
+            Self::File { path, line: Some(line) } => write!(f, "{}:{line}", Plain(path.display())),
+            Self::File { path, line: None } => Plain(path.display()).fmt(f),
             Self::Option(option) => f.write_str(option),
-            Self::Usual(cpu) => write!(f, "usual for {cpu}"),
+            Self::Usual(cpu) => write!(f, "usual for {}", Plain(cpu)),
             Self::Detected => f.write_str("detected"),
         }
     }
@@ -63,7 +65,7 @@ pub struct Naming {
 impl fmt::Display for Naming {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { key, section, file, line } = self;
-        write!(f, "`{key}` in {section} at {}:{line}", file.display())
+        write!(f, "`{}` in {} at {}:{line}", Plain(key), Plain(section), Plain(file.display()))
     }
 }
 

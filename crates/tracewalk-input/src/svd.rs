@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, Event};
+use tracewalk::plain::Plain;
 
 use crate::excerpt::excerpt;
 use crate::file::{self, FileProblem};
@@ -319,8 +320,8 @@ fn line(text: &str, offset: usize) -> u32 {
 impl fmt::Display for SvdError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
-            Some(line) => write!(f, "{}:{line}: {}", self.file.display(), self.kind),
-            None => write!(f, "{}: {}", self.file.display(), self.kind),
+            Some(line) => write!(f, "{}:{line}: {}", Plain(self.file.display()), Plain(&self.kind)),
+            None => write!(f, "{}: {}", Plain(self.file.display()), Plain(&self.kind)),
         }
     }
 }

@@ -23,6 +23,7 @@ pub mod flow;
 pub mod frame;
 pub mod ids;
 pub mod isa;
+pub mod plain;
 pub mod program;
 pub mod protocol;
 pub mod source;

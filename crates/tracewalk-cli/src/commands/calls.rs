@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::time::Instant;
 
+use tracewalk::plain::Plain;
 use tracewalk_report::analysis::Statistics;
 use tracewalk_report::analysis::profile::Profile;
 use tracewalk_report::export::{
@@ -59,7 +60,7 @@ fn chains(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
         unit: best_unit(sources.iter().map(|(_, profile)| profile)),
         sources,
         programs: Vec::new(),
-        name: args.follow.capture.capture.display().to_string(),
+        name: Plain(args.follow.capture.capture.display()).to_string(),
         frequency: None,
         inlined: true,
     };

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use tracewalk::flow::Element;
+use tracewalk::plain::Plain;
 use tracewalk_report::analysis::coverage::{
     Difference, Every, ProgramCoverage, ProgramInput, Report, Tracefile,
 };
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &Diff, messages: &Messages) -> Result<(), Failure> {
     let other = CaptureArgs { capture: args.other.clone(), ..args.follow.capture.clone() };
     let mut works = [Work::open(&args.follow.capture, messages)?, Work::open(&other, messages)?];
     let mut report = DiffReport {
-        names: [&args.follow.capture.capture, &args.other].map(|path| path.display().to_string()),
+        names: [&args.follow.capture.capture, &args.other].map(|path| Plain(path.display()).to_string()),
         sources: Vec::new(),
     };
     let mut total = Statistics::default();

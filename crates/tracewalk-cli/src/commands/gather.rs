@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use tracewalk::plain::plain;
 use tracewalk::program::{Program, Scope};
 use tracewalk_input::image::{Image, ImageLoader, VisibleImage};
 use tracewalk_report::Code;
@@ -81,7 +82,7 @@ impl Followed {
     }
 
     fn new<'a>(id: ProgramId, code: Rc<Code>, images: impl Iterator<Item = &'a Arc<Image>>) -> Self {
-        let name = |image: &Arc<Image>| Some(image.file.file_name()?.to_string_lossy().into_owned());
+        let name = |image: &Arc<Image>| Some(plain(image.file.file_name()?.to_string_lossy()).into_owned());
         Self { id, code, images: images.filter_map(name).collect() }
     }
 }

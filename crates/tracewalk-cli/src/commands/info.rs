@@ -5,6 +5,7 @@ use std::io::Write;
 
 use tracewalk::flow::{Element, Event, EventKind, Gap, GapReason};
 use tracewalk::frame::Discontinuity;
+use tracewalk::plain::Plain;
 use tracewalk::program::{Program, Scope};
 use tracewalk::protocol::Field;
 use tracewalk::source::PacketItem;
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &Info, messages: &Messages) -> Result<(), Failure> {
     }
     let head = palette().head;
     for (index, image) in work.capture.images.iter().enumerate() {
-        writeln!(out, "\n{head}{}{head:#}, image ({})", image.file.display(), image.origin)?;
+        writeln!(out, "\n{head}{}{head:#}, image ({})", Plain(image.file.display()), image.origin)?;
         if image.scope != Scope::EVERYWHERE {
             writeln!(out, "  visible in    {}", image.scope)?;
         }
@@ -71,7 +72,8 @@ fn unused(out: &mut Output, work: &Work) -> Result<(), Failure> {
 fn buffer(out: &mut Output, work: &Work, index: usize, contents: &Contents) -> Result<(), Failure> {
     let head = palette().head;
     let buffer = &work.capture.buffers[index];
-    writeln!(out, "{head}{}{head:#}, {}", buffer.file.display(), counted(buffer.bytes.len() as u64, "byte"))?;
+    let (file, bytes) = (Plain(buffer.file.display()), counted(buffer.bytes.len() as u64, "byte"));
+    writeln!(out, "{head}{file}{head:#}, {bytes}")?;
     if let Some(dumped) = work.dumps.get(index).and_then(Option::as_ref) {
         writeln!(out, "  read from     {}, {}", dumped.dump.form, counted(dumped.dump.bytes(), "byte"))?;
     }
@@ -138,8 +140,8 @@ fn findings(out: &mut Output, findings: &[Finding]) -> Result<(), Failure> {
 
 /// How a recording was read.
 fn wires(out: &mut Output, reading: &Reading) -> Result<(), Failure> {
-    let channels = reading.channels.iter().map(|(role, name)| format!("{name}={role}")).collect::<Vec<_>>();
-    writeln!(out, "  on the wires  {}, {}", reading.wire, channels.join(" "))?;
+    let channels = reading.channels.iter().map(|(role, name)| format!("{}={role}", Plain(name)));
+    writeln!(out, "  on the wires  {}, {}", reading.wire, channels.collect::<Vec<_>>().join(" "))?;
     if let Some(rate) = reading.bits_per_second() {
         writeln!(out, "  bit rate      {rate:.0} a second")?;
     }

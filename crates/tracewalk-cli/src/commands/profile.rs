@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
 
+use tracewalk::plain::Plain;
 use tracewalk_report::analysis::Window;
 use tracewalk_report::analysis::clock::Unit;
 use tracewalk_report::analysis::profile::{Profile, Profiler, ProgramProfiles};
@@ -78,7 +79,7 @@ fn report(
 
 /// What the captures are called together.
 fn name(args: &args::Profile) -> String {
-    let first = args.follow.capture.capture.display();
+    let first = Plain(args.follow.capture.capture.display());
     match args.more.len() {
         0 => first.to_string(),
         more => format!("{first} and {more} more"),

@@ -46,6 +46,7 @@
 use std::path::Path;
 
 use tracewalk::ids::{Address, ContextId, Vmid};
+use tracewalk::plain::plain;
 use tracewalk::program::Scope;
 
 use super::buffers::MOST_BUFFERS;
@@ -196,7 +197,7 @@ fn read_buffer(
     let container = container.or_else(|| usual_container(wires.as_ref()?));
     let name = match table.text("name")? {
         Some(name) => name.value,
-        None => file.value.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        None => plain(file.value.file_name().unwrap_or_default().to_string_lossy()).into_owned(),
     };
     let arrangement = read_arrangement(table)?;
     let mut buffer = Buffer {
@@ -332,7 +333,11 @@ fn add_other_registers(
             return Err(table.error_at(&key, kind));
         }
         if let Some(number) = table.number(key, u64::from(u32::MAX))? {
-            source.registers.set(key, u32::try_from(number.value).unwrap_or(u32::MAX), number.origin);
+            source.registers.set(
+                &plain(key.into()),
+                u32::try_from(number.value).unwrap_or(u32::MAX),
+                number.origin,
+            );
         }
     }
     Ok(())

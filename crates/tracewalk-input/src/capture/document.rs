@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use tracewalk::plain::plain;
 
 use super::error::{CaptureError, CaptureErrorKind as Kind};
 use crate::excerpt::excerpt;
@@ -108,8 +109,13 @@ impl<'text> Table<'_, 'text> {
         matches!(self.get(key).map(Spanned::get_ref), Some(DeValue::Array(_)))
     }
 
-    /// The text of this key.
+    /// The text of this key, for messages and to compare with.
     pub(super) fn text(&self, key: &str) -> Result<Option<Stated<String>>, CaptureError> {
+        let text = self.exact_text(key)?;
+        Ok(text.map(|Stated { value, origin }| Stated::new(plain(value.into()).into_owned(), origin)))
+    }
+
+    fn exact_text(&self, key: &str) -> Result<Option<Stated<String>>, CaptureError> {
         let Some(value) = self.get(key) else { return Ok(None) };
         match value.get_ref() {
             DeValue::String(text) => Ok(Some(self.stated(text.clone().into_owned(), value))),
@@ -124,7 +130,7 @@ impl<'text> Table<'_, 'text> {
             return Err(self.type_error(key, "a list of strings", value.get_ref()));
         };
         let texts = values.iter().map(|value| match value.get_ref() {
-            DeValue::String(text) => Ok(text.clone().into_owned()),
+            DeValue::String(text) => Ok(plain(text.as_ref().into()).into_owned()),
             other => Err(self.type_error(key, "a list of strings", other)),
         });
         texts.collect()
@@ -152,7 +158,7 @@ impl<'text> Table<'_, 'text> {
 
     /// The path of the file that this key names.
     pub(super) fn file(&self, section: &str, key: &str) -> Result<Option<Stated<PathBuf>>, CaptureError> {
-        let Some(name) = self.text(key)? else { return Ok(None) };
+        let Some(name) = self.exact_text(key)? else { return Ok(None) };
         let path = self.document.confinement.resolve(&name.value);
         let path = path.map_err(|problem| {
             self.error_at(

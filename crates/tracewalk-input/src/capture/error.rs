@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use tracewalk::plain::Plain;
+
 use super::dump::DumpProblem;
 use super::stream::StreamProblem;
 use super::wire::RecordingProblem;
@@ -209,8 +211,8 @@ impl CaptureError {
 impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
-            Some(line) => write!(f, "{}:{line}: {}", self.file.display(), self.kind),
-            None => write!(f, "{}: {}", self.file.display(), self.kind),
+            Some(line) => write!(f, "{}:{line}: {}", Plain(self.file.display()), Plain(&self.kind)),
+            None => write!(f, "{}: {}", Plain(self.file.display()), Plain(&self.kind)),
         }
     }
 }
@@ -222,7 +224,9 @@ impl fmt::Display for CaptureErrorKind {
         match self {
             Self::File(problem) => problem.fmt(f),
             Self::Path { name, problem, .. } => write!(f, "the file name `{name}` {problem}"),
-            Self::NamedFile { file, problem, .. } => write!(f, "the file {}: {problem}", file.display()),
+            Self::NamedFile { file, problem, .. } => {
+                write!(f, "the file {}: {problem}", Plain(file.display()))
+            }
             Self::NoDescription => f.write_str("holds neither snapshot.ini nor capture.toml"),
             Self::Toml(message) => f.write_str(message),
             Self::Line { found } => {

@@ -2,9 +2,12 @@
 //!
 //! Keys hold `:` and `(` (`ETMCR(id:0x0)=0x400`), so a line is split at its first `=`. Lines that start with `;` or `#`
 //! are comments, and so is what follows a value behind a blank and one of the two. Letter case, order and repeated keys
-//! stay as they are written: a core with two trace sources is written as two lines with the same key.
+//! stay as they are written: a core with two trace sources is written as two lines with the same key. Only what would do
+//! something to a terminal does not stay.
 
 use std::path::Path;
+
+use tracewalk::plain::plain;
 
 use super::error::{CaptureError, CaptureErrorKind};
 use crate::excerpt::excerpt;
@@ -53,7 +56,7 @@ impl Ini {
         let mut ini = Self::default();
         for (line, text) in lines(text) {
             if let Some(name) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-                let name = name.0.trim().to_owned();
+                let name = plain(name.0.trim().into()).into_owned();
                 ini.sections.push(Section { name, line, entries: Vec::new() });
                 continue;
             }
@@ -63,7 +66,8 @@ impl Ini {
             let Some(section) = ini.sections.last_mut() else {
                 return Err((line, CaptureErrorKind::BeforeSection { key: excerpt(key) }));
             };
-            section.entries.push(Entry { key: key.to_owned(), value: value.to_owned(), line });
+            let [key, value] = [key, value].map(|text| plain(text.into()).into_owned());
+            section.entries.push(Entry { key, value, line });
         }
         Ok(ini)
     }

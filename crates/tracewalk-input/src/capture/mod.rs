@@ -43,6 +43,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use tracewalk::plain::plain;
 use tracewalk::span::CaptureOffset;
 
 use crate::bytes::Bytes;
@@ -189,7 +190,7 @@ impl Capture {
             return Err(file_error(name, FileProblem::Empty));
         }
         let buffer = Buffer {
-            name: name.file_name().unwrap_or(name.as_os_str()).to_string_lossy().into_owned(),
+            name: plain(name.file_name().unwrap_or(name.as_os_str()).to_string_lossy()).into_owned(),
             file: name.to_owned(),
             bytes,
             container: None,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use tracewalk::ids::TraceId;
+use tracewalk::plain::Plain;
 
 use super::error::CaptureErrorKind;
 use super::registers::{DECODING, LOWER_CASE, MTB_LOWER_CASE, Registers, known, parse_value};
@@ -84,7 +85,7 @@ impl Protocol {
 impl fmt::Display for Protocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown(name) if !name.is_empty() => write!(f, "unknown ({name})"),
+            Self::Unknown(name) if !name.is_empty() => write!(f, "unknown ({})", Plain(name)),
             _ => f.write_str(self.name()),
         }
     }

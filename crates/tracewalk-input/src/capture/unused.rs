@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use tracewalk::plain::Plain;
+
 use super::ini::{Entry, Ini, Section};
 use crate::excerpt::excerpt;
 
@@ -27,8 +29,9 @@ const MOST: usize = 1000;
 impl fmt::Display for Unused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, line, section, key, value } = self;
-        let (section, key, value) = (excerpt(section), excerpt(key), excerpt(value));
-        write!(f, "{}:{line}: [{section}] {key}={value}", file.display())
+        let [section, key] = [section, key].map(|name| excerpt(name));
+        let value = if value.is_empty() { String::new() } else { excerpt(value) };
+        write!(f, "{}:{line}: [{section}] {key}={value}", Plain(file.display()))
     }
 }
 

@@ -3,6 +3,8 @@
 use std::fmt::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
+use tracewalk::plain::Plain;
+
 use super::container::Blocks;
 use super::source::{SourceDescription, known_cpu};
 use super::{Arrangement, Buffer, Capture};
@@ -34,11 +36,12 @@ pub enum DescribeError {
 impl fmt::Display for DescribeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::SameName { name } => write!(f, "two trace buffers are called {name}"),
+            Self::SameName { name } => write!(f, "two trace buffers are called {}", Plain(name)),
             Self::Outside { file, directory } => {
-                write!(f, "{} is not in {}, where the description is", file.display(), directory.display())
+                let (file, directory) = (Plain(file.display()), Plain(directory.display()));
+                write!(f, "{file} is not in {directory}, where the description is")
             }
-            Self::Name { file } => write!(f, "the name of {} is not Unicode", file.display()),
+            Self::Name { file } => write!(f, "the name of {} is not Unicode", Plain(file.display())),
         }
     }
 }

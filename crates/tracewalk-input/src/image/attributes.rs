@@ -5,6 +5,7 @@
 use object::LittleEndian;
 use object::elf::FileHeader32;
 use object::read::elf::AttributesSection;
+use tracewalk::plain::plain;
 
 use crate::cpu::Profile;
 
@@ -35,7 +36,7 @@ impl Attributes {
         // An error ends the reading: what came before it still holds.
         let _ = each_attribute(section, |tag, number, text| match tag {
             TAG_CPU_RAW_NAME | TAG_CPU_NAME if !text.is_empty() => {
-                attributes.cpu_name = Some(String::from_utf8_lossy(text).into_owned());
+                attributes.cpu_name = Some(plain(String::from_utf8_lossy(text)).into_owned());
             }
             TAG_CPU_ARCH => architecture = Some(number),
             TAG_CPU_ARCH_PROFILE => attributes.profile = profile(number),

@@ -7,6 +7,7 @@ use object::LittleEndian;
 use object::elf::{self, FileHeader32, ProgramHeader32, SectionHeader32};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use tracewalk::ids::{Address, Isa, Location};
+use tracewalk::plain::plain;
 
 use super::attributes::Attributes;
 use super::error::{ImageErrorKind, Looks};
@@ -179,7 +180,7 @@ fn from_sections(
     data: &[u8],
 ) -> Result<Vec<Segment>, ImageErrorKind> {
     let mut segments = Vec::new();
-    for section in sections.iter() {
+    for (index, section) in sections.iter().enumerate() {
         let flags = section.sh_flags(ENDIAN);
         let executable = flags.contains(elf::SHF_EXECINSTR);
         let wanted = executable || !(relocatable || flags.contains(elf::SHF_WRITE));
@@ -189,8 +190,11 @@ fn from_sections(
         let range = file_range("a section", section.sh_offset(ENDIAN), section.sh_size(ENDIAN), data)?;
         let address = Address(section.sh_addr(ENDIAN));
         check_address(address, section.sh_size(ENDIAN))?;
-        let name = sections.section_name(ENDIAN, section).unwrap_or(b"a section");
-        let name = String::from_utf8_lossy(name).into_owned();
+        let name = sections.section_name(ENDIAN, section).ok().filter(|name| !name.is_empty());
+        let name = match name {
+            Some(name) => plain(String::from_utf8_lossy(name)).into_owned(),
+            None => format!("section {index}"),
+        };
         segments.push(Segment { name, address, executable, range });
         check_count(segments.len())?;
     }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use tracewalk::ids::Address;
+use tracewalk::plain::Plain;
 
 use super::request::ImageRequest;
 use crate::file::FileProblem;
@@ -160,7 +161,7 @@ impl ImageError {
 
     fn hint_for_option(&self) -> Option<String> {
         use ImageErrorKind as Kind;
-        let file = self.file.display();
+        let file = Plain(self.file.display());
         match &self.kind {
             Kind::NotElf(Looks::Binary) => {
                 Some(format!("if it holds the memory's bytes, say where: --image ADDRESS:{file}"))
@@ -194,7 +195,7 @@ impl ImageError {
 
 impl fmt::Display for ImageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.file.display(), self.kind)
+        write!(f, "{}: {}", Plain(self.file.display()), Plain(&self.kind))
     }
 }
 
@@ -220,7 +221,7 @@ impl fmt::Display for ImageErrorKind {
             Self::Truncated { what, end, bytes } => {
                 write!(f, "the file is cut off: {what} ends at byte {end}, the file at byte {bytes}")
             }
-            Self::Malformed(message) => write!(f, "the ELF file is malformed: {message}"),
+            Self::Malformed(message) => write!(f, "the ELF file is malformed: {}", Plain(message)),
             Self::Oversized { claimed, bytes } => {
                 write!(f, "the segments claim {claimed} bytes in a file of {bytes}")
             }
@@ -238,7 +239,7 @@ impl fmt::Display for ImageErrorKind {
                 write!(f, "expected {length} bytes at offset {offset}, the file has {bytes} bytes")
             }
             Self::Conflict { other, part, at } => {
-                write!(f, "{part} says something else at address {at} than {other}")
+                write!(f, "{} says something else at address {at} than {}", Plain(part), Plain(other))
             }
             Self::TooManyContexts => {
                 f.write_str("the images are for too many combinations of context ID and VMID")

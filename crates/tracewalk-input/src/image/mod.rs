@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tracewalk::ids::{Address, Location};
+use tracewalk::plain::Plain;
 use tracewalk::program::{AddRegionError, Program, Scope, ViewId};
 
 use crate::bytes::Bytes;
@@ -63,7 +64,7 @@ pub struct Image {
 /// A stretch of memory that an image fills.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// What it is called in messages: a section's name, or `segment` and its number.
+    /// What it is called in messages: a section's name, or `segment` or `section` and its number.
     pub name: String,
     /// The address of its first byte.
     pub address: Address,
@@ -290,8 +291,8 @@ impl Memory {
             AddRegionError::Conflict { at } => {
                 let own = earlier.iter().find(|segment| segment.contains(at)).map(|segment| (image, segment));
                 let other = own.or_else(|| self.given_by(at, scope));
-                let other =
-                    other.map(|(image, segment)| format!("{} of {}", segment.name, image.file.display()));
+                let other = other
+                    .map(|(image, segment)| format!("{} of {}", segment.name, Plain(image.file.display())));
                 let other = other.unwrap_or_else(|| "another image".to_owned());
                 ImageErrorKind::Conflict { other, part: segment.name.clone(), at }
             }

@@ -301,6 +301,27 @@ proptest! {
 }
 
 #[test]
+fn sections_that_conflict_are_named_on_one_line_and_by_their_numbers_where_they_have_no_name() {
+    let conflict = |first, second| {
+        let mut elf = Elf::new();
+        elf.segments = false;
+        elf.section(first, ALLOC | EXECUTE, 0x10, b"code....");
+        elf.section(second, ALLOC | EXECUTE, 0x10, b"codeelse");
+        let image = Image::from_bytes("a\nb.elf".as_ref(), &ImageKind::Elf, elf.build()).unwrap();
+        Memory::default().add(Arc::new(image)).unwrap_err().to_string()
+    };
+    assert_eq!(
+        conflict("", "\n\n)\n\n\n\n"),
+        "a\u{fffd}b.elf: \u{fffd}\u{fffd})\u{fffd}\u{fffd}\u{fffd}\u{fffd} says something else at address 0x00000014 \
+         than section 1 of a\u{fffd}b.elf"
+    );
+    assert_eq!(
+        conflict("\u{1b}[2J", ""),
+        "a\u{fffd}b.elf: section 2 says something else at address 0x00000014 than \u{fffd}[2J of a\u{fffd}b.elf"
+    );
+}
+
+#[test]
 fn images_of_contexts_cover_what_is_visible_everywhere_and_conflict_only_with_their_own() {
     let raw = |address, bytes: &[u8]| {
         let kind = ImageKind::raw(Address(address));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tracewalk::ids::{Address, Isa};
+use tracewalk::plain::plain;
 
 use super::contents::{Content, Contents, is_mapping_symbol};
 use super::table::{Binding, Kind, Symbol, Table};
@@ -247,5 +248,6 @@ pub(super) fn demangle(symbol: &str) -> String {
     } else {
         None
     };
-    demangled.filter(|name| name.len() <= LONGEST_DEMANGLED).unwrap_or_else(|| symbol.to_owned())
+    let name = demangled.filter(|name| name.len() <= LONGEST_DEMANGLED);
+    plain(name.map_or(symbol.into(), Into::into)).into_owned()
 }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use tracewalk::ids::Address;
+use tracewalk::plain::plain;
 use tracewalk::program::Scope;
 
 use super::SymbolNote;
@@ -106,10 +107,10 @@ impl SourceLines {
                 debugging.context.find_location_range(addresses.start.0.into(), addresses.end.0.into());
             let Ok(found) = found else { continue };
             for (start, bytes, location) in found {
+                let file = location.file.and_then(|file| intern(&mut self.names, file));
                 if let (Ok(start), Ok(bytes), Some(file), Some(line)) =
-                    (u32::try_from(start), u32::try_from(bytes), location.file, location.line)
+                    (u32::try_from(start), u32::try_from(bytes), file, location.line)
                 {
-                    let file = intern(&mut self.names, file);
                     let column = location.column.filter(|&column| column != 0);
                     rows.push(LineRow { start: Address(start), bytes, file, line, column });
                 }
@@ -148,10 +149,10 @@ impl SourceLines {
                 let location = frame.location.as_ref();
                 let name = frame.function.as_ref().and_then(|name| Some(demangle(&name.raw_name().ok()?)));
                 frames.push(Frame {
-                    function: name.map(|name| intern(&mut self.names, &name)),
+                    function: name.and_then(|name| intern(&mut self.names, &name)),
                     file: location
                         .and_then(|location| location.file)
-                        .map(|file| intern(&mut self.names, file)),
+                        .and_then(|file| intern(&mut self.names, file)),
                     line: location.and_then(|location| location.line),
                     column: location.and_then(|location| location.column).filter(|&column| column != 0),
                 });
@@ -163,7 +164,7 @@ impl SourceLines {
                 frames.push(Frame::default());
             }
             if let Some(Frame { function: outermost @ None, .. }) = frames.last_mut() {
-                *outermost = Some(intern(&mut self.names, &function.name));
+                *outermost = intern(&mut self.names, &function.name);
             }
         }
         Some(Arc::from(frames))
@@ -189,12 +190,16 @@ impl fmt::Display for Frame {
     }
 }
 
-/// One copy of each name.
-fn intern(names: &mut BTreeSet<Arc<str>>, name: &str) -> Arc<str> {
-    if let Some(known) = names.get(name) {
-        return Arc::clone(known);
+/// One copy of each name, as it may be shown; none of an empty one.
+fn intern(names: &mut BTreeSet<Arc<str>>, name: &str) -> Option<Arc<str>> {
+    let name = plain(name.into());
+    if name.is_empty() {
+        return None;
+    }
+    if let Some(known) = names.get(&*name) {
+        return Some(Arc::clone(known));
     }
     let name: Arc<str> = Arc::from(name);
     names.insert(Arc::clone(&name));
-    name
+    Some(name)
 }

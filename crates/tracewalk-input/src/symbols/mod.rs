@@ -35,6 +35,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tracewalk::ids::{Address, Isa};
+use tracewalk::plain::Plain;
 use tracewalk::program::Scope;
 
 use crate::cpu::Profile;
@@ -171,7 +172,7 @@ fn is_covered(memory: &Memory, address: Address, scope: Scope) -> bool {
 
 impl fmt::Display for SymbolNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.file.display(), self.problem)
+        write!(f, "{}: {}", Plain(self.file.display()), Plain(&self.problem))
     }
 }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use object::elf::{self, FileHeader32};
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::{LittleEndian, SectionIndex};
+use tracewalk::plain::plain;
 
 use crate::image::Image;
 
@@ -102,7 +103,7 @@ impl<'data> Table<'data> {
             let name = sections.section_name(ENDIAN, section).unwrap_or_default();
             let flags = section.sh_flags(ENDIAN);
             table.sections.push(Section {
-                name: String::from_utf8_lossy(name),
+                name: plain(String::from_utf8_lossy(name)),
                 start,
                 end: (u64::from(start) + u64::from(section.sh_size(ENDIAN))).min(1 << 32),
                 memory: flags.contains(elf::SHF_ALLOC),
@@ -125,7 +126,7 @@ impl<'data> Table<'data> {
             let index = symbol.st_shndx(ENDIAN);
             let section = index.index().map(|index| SectionIndex(usize::from(index)).0);
             table.symbols.push(Symbol {
-                name: String::from_utf8_lossy(name),
+                name: plain(String::from_utf8_lossy(name)),
                 value: symbol.st_value(ENDIAN),
                 size: symbol.st_size(ENDIAN),
                 kind,

@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use tracewalk::plain::Plain;
+
 use super::profile::ProfileReport;
 use crate::Section;
 use crate::analysis::clock::{Cost, Unit};
@@ -21,7 +23,7 @@ pub fn write_callgrind(out: &mut dyn Write, report: &ProfileReport) -> io::Resul
     writeln!(out, "# callgrind format")?;
     writeln!(out, "version: 1")?;
     writeln!(out, "creator: tracewalk {}", env!("CARGO_PKG_VERSION"))?;
-    writeln!(out, "cmd: {}", report.name.replace(char::is_control, " "))?;
+    writeln!(out, "cmd: {}", Plain(&report.name))?;
     writeln!(out, "desc: Measured: {}", report.measure())?;
     writeln!(out, "positions: line")?;
     writeln!(out, "events: {}", units.iter().map(|unit| event(*unit)).collect::<Vec<_>>().join(" "))?;
@@ -121,7 +123,7 @@ fn file(place: Option<&Place>) -> &str {
 }
 
 fn name(label: &Label) -> String {
-    label.name.replace(char::is_control, " ")
+    Plain(&label.name).to_string()
 }
 
 const fn event(unit: Unit) -> &'static str {

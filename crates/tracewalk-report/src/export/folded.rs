@@ -5,6 +5,8 @@
 
 use std::io::{self, Write};
 
+use tracewalk::plain::Plain;
+
 use super::profile::ProfileReport;
 use crate::analysis::profile::{Label, LabelKind};
 
@@ -29,7 +31,7 @@ pub fn write_folded(out: &mut dyn Write, report: &ProfileReport) -> io::Result<(
 }
 
 fn name(label: &Label) -> String {
-    let name = label.name.replace(';', ":").replace(char::is_control, " ");
+    let name = Plain(label.name.replace(';', ":")).to_string();
     match label.kind {
         LabelKind::Task | LabelKind::Exception => format!("[{name}]"),
         LabelKind::Function => name,

@@ -1,5 +1,6 @@
 //! Captures and saved parts → what ran, and the programs that it ran in.
 
+use tracewalk::plain::Plain;
 use tracewalk_report::analysis::InDoubt;
 use tracewalk_report::analysis::coverage::{ProgramCoverage, ProgramInput};
 
@@ -58,7 +59,7 @@ fn decode(
         } else {
             follow::source_with_doubts(following, code, &mut covered)?
         };
-        let name = capture.capture.display().to_string();
+        let name = Plain(capture.capture.display()).to_string();
         let found = covered.finish(&name, &job, statistics.bytes);
         let mut in_doubt = InDoubt::default();
         found.iter().for_each(|(_, found)| in_doubt.add(found.losses().in_doubt));

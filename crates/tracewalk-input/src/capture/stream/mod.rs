@@ -33,6 +33,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use tracewalk::plain::Plain;
+
 use super::error::{CaptureError, CaptureErrorKind};
 use super::file_error;
 use crate::excerpt::excerpt;
@@ -73,7 +75,7 @@ impl Place {
             let port = port.parse().ok().filter(|port| *port != 0)?;
             (!host.is_empty()).then(|| Self::Server { host: host.to_owned(), port })
         });
-        let problem = || StreamProblem::Address { found: excerpt(address) };
+        let problem = || StreamProblem::Address { found: excerpt(&format!("{TCP}{address}")) };
         server.map(Some).ok_or_else(|| error(capture, problem()))
     }
 
@@ -104,9 +106,9 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::StandardInput => f.write_str("-"),
-            Self::Growing(path) => path.display().fmt(f),
-            Self::Server { host, port } if host.contains(':') => write!(f, "{TCP}[{host}]:{port}"),
-            Self::Server { host, port } => write!(f, "{TCP}{host}:{port}"),
+            Self::Growing(path) => Plain(path.display()).fmt(f),
+            Self::Server { host, port } if host.contains(':') => write!(f, "{TCP}[{}]:{port}", Plain(host)),
+            Self::Server { host, port } => write!(f, "{TCP}{}:{port}", Plain(host)),
         }
     }
 }
@@ -117,7 +119,7 @@ impl fmt::Display for Place {
 pub enum StreamProblem {
     /// The name is none of a server.
     Address {
-        /// The name, without `tcp:`.
+        /// The name.
         found: String,
     },
     /// There is no connection, in the operating system's words.
@@ -148,7 +150,7 @@ impl StreamProblem {
 impl fmt::Display for StreamProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Address { found } => write!(f, "expected tcp:HOST:PORT, found `{TCP}{found}`"),
+            Self::Address { found } => write!(f, "expected tcp:HOST:PORT, found `{found}`"),
             Self::Connect(words) => write!(f, "cannot connect: {words}"),
             Self::Broken(words) => write!(f, "broke off: {words}"),
             Self::Shortened { read, found } => {

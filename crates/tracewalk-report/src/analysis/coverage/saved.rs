@@ -14,11 +14,13 @@
 
 use std::io::{self, Write};
 
+use tracewalk::plain::plain;
+
 use super::blocks::{BlockKey, Conditions, Outcome};
 use super::collected::{ProgramCoverage, SourceSummary};
 use super::recorder::{Losses, Lost};
 use crate::analysis::saved::{
-    Fields, Format, ReadItems, Save, SavedErrorKind, address, isa_word, one_line, save_in_doubt,
+    Fields, Format, ReadItems, Save, SavedErrorKind, address, isa_word, save_in_doubt,
 };
 
 impl Save for ProgramCoverage {
@@ -27,9 +29,11 @@ impl Save for ProgramCoverage {
     type Reader = Reader;
 
     fn save_items(&self, out: &mut dyn Write) -> io::Result<()> {
-        let one_line =
-            |source: &SourceSummary| SourceSummary { capture: one_line(&source.capture), ..source.clone() };
-        let mut sources = self.sources.iter().map(one_line).collect::<Vec<_>>();
+        let on_one_line = |source: &SourceSummary| {
+            let capture = plain(source.capture.as_str().into()).into_owned();
+            SourceSummary { capture, ..source.clone() }
+        };
+        let mut sources = self.sources.iter().map(on_one_line).collect::<Vec<_>>();
         sources.sort();
         for source in &sources {
             save_source(source, out)?;
@@ -173,7 +177,7 @@ fn source(mut fields: Fields<'_>) -> Result<SourceSummary, SavedErrorKind> {
             overflows: fields.decimal("overflows")?,
             ..Losses::default()
         },
-        capture: one_line(fields.rest()),
+        capture: fields.rest().to_owned(),
     })
 }
 
@@ -234,7 +238,7 @@ P code 0101010101010101010101010101010101010101010101010101010101010101
             "# tracewalk coverage 1\nP build 0a\nI a\u{1}.elf\nI a!.elf\n{source} b\u{1}\n{source} b!\n"
         );
         let text = saved(&Coverage::read(&text).unwrap());
-        assert!(text.contains("I a!.elf\nI a?.elf\n") && text.contains(" b!\n"), "{text}");
+        assert!(text.contains("I a!.elf\nI a\u{fffd}.elf\n") && text.contains(" b!\n"), "{text}");
         assert_eq!(saved(&Coverage::read(&text).unwrap()), text);
     }
 

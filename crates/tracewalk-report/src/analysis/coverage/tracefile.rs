@@ -9,6 +9,7 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use md5::{Digest, Md5};
+use tracewalk::plain::plain;
 
 use super::report::{File, Function, LineState, Report};
 use crate::symbols::SourceFile;
@@ -82,8 +83,8 @@ impl Tracefile {
         let mut read = Self::default();
         let mut current = None;
         for (line, number) in text.lines().zip(1..) {
-            let line = line.trim_end();
-            let error = || TracefileError { line: number, found: line.to_owned() };
+            let line = plain(line.trim_end().into());
+            let error = || TracefileError { line: number, found: line.to_string() };
             let Some((record, fields)) = line.split_once(':') else {
                 if line == "end_of_record" {
                     current = None;

@@ -160,11 +160,6 @@ fn from_hex(word: &str) -> Option<Vec<u8>> {
     bytes.collect()
 }
 
-/// A name without what would end its line.
-pub(crate) fn one_line(name: &str) -> String {
-    name.replace(char::is_control, "?")
-}
-
 /// Writes the line of a source's instructions in doubt, if there are any.
 pub(crate) fn save_in_doubt(in_doubt: InDoubt, out: &mut dyn Write) -> io::Result<()> {
     let InDoubt { left_out, counted } = in_doubt;

@@ -15,12 +15,13 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Write};
 
+use tracewalk::plain::plain;
+
 use super::programs::{Merge, ProgramId, Programs};
 
 pub use fields::Fields;
 pub(super) use fields::{
-    address, exception_words, function_words, isa_word, one_line, or_dash, save_in_doubt, scope_word,
-    source_words,
+    address, exception_words, function_words, isa_word, or_dash, save_in_doubt, scope_word, source_words,
 };
 
 /// How what is saved is called in its first line, and what its lines begin with.
@@ -119,7 +120,7 @@ impl<T: Save> Programs<T> {
         writeln!(out, "{MAGIC}{} {}", T::FORMAT.name, T::FORMAT.version)?;
         for (id, found) in &self.programs {
             writeln!(out, "P {id}")?;
-            for image in found.images().iter().map(|image| one_line(image)).collect::<BTreeSet<_>>() {
+            for image in found.images().iter().map(|image| plain(image.into())).collect::<BTreeSet<_>>() {
                 writeln!(out, "I {image}")?;
             }
             found.save_items(out)?;
@@ -137,7 +138,8 @@ impl<T: Save> Programs<T> {
         let (head, _) = lines.next().unwrap_or(("", 1));
         check_head(head, T::FORMAT).map_err(|kind| error(1, kind))?;
         for (line, number) in lines {
-            let (item, rest) = line.split_once(' ').unwrap_or((line, ""));
+            let line = plain(line.into());
+            let (item, rest) = line.split_once(' ').unwrap_or((&line, ""));
             let mut fields = Fields::new(rest);
             let read = match (item, &mut program) {
                 ("P", before) => fields.program().map(|id| {
@@ -145,7 +147,7 @@ impl<T: Save> Programs<T> {
                     before.replace(next).into_iter().for_each(|program| programs.end(program));
                 }),
                 ("I", Some(program)) => {
-                    program.images.insert(one_line(rest));
+                    program.images.insert(rest.to_owned());
                     Ok(())
                 }
                 (_, Some(program)) => program.reader.line(item, fields),
