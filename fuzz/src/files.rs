@@ -66,7 +66,8 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("tracewalk-fuzz-{}", std::process::id()));
+        // As long in every run, since messages have it.
+        let path = std::env::temp_dir().join(format!("tracewalk-fuzz-{:010}", std::process::id()));
         std::fs::create_dir_all(&path).expect("the temporary directory is writable");
         Self(path)
     }
