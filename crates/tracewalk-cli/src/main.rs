@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+use tracewalk::plain::plain;
 
 use args::{Cli, Command};
 use failure::Failure;
@@ -32,7 +33,7 @@ const UNMET: u8 = 1;
 const INCOMPLETE: u8 = 2;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
     output::set_colours(cli.color);
     let messages = Messages::new(cli.quiet, cli.provenance.is_some());
     let outcome = run(&cli, &messages);
@@ -59,6 +60,13 @@ fn main() -> ExitCode {
         }
     };
     ExitCode::from(status)
+}
+
+/// Says what is wrong with the arguments, or what was asked about them. Where a shell filled in the names of files, they may
+/// hold anything, and are quoted.
+fn refuse(error: &clap::Error) -> ! {
+    let arguments = std::env::args_os().map(|word| plain(word.to_string_lossy()).into_owned());
+    Cli::try_parse_from(arguments).err().as_ref().unwrap_or(error).exit()
 }
 
 fn run(cli: &Cli, messages: &Messages) -> Result<(), Failure> {

@@ -114,6 +114,14 @@ fn messages_about_files_are_one_line_each() {
 }
 
 #[test]
+fn arguments_that_are_refused_do_nothing_to_a_terminal() {
+    let outcome = run(["flow", "a.bin", "b\x1b[2J\n.bin"]);
+    assert_eq!(outcome.status, 2);
+    assert!(outcome.stderr.contains("'b\u{fffd}[2J\u{fffd}.bin'"), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains('\x1b'), "{}", outcome.stderr);
+}
+
+#[test]
 fn saved_results_do_nothing_to_a_terminal() {
     let hostile = Hostile::new();
     for command in ["profile", "coverage", "interrupts"] {
