@@ -480,7 +480,7 @@ fn what_cannot_be_a_stream_is_told_in_one_sentence() {
         (&["tcp:127.0.0.1:1"], "cannot connect"),
         (&[directory, "--follow"], "is a description, which does not grow"),
         (&[trace, "--idle", "1"], "--idle is for what comes over time"),
-        (&["missing.bin", "--follow"], "no such file"),
+        (&["missing/trace.bin", "--follow"], "no such file"),
     ];
     for (arguments, told) in cases {
         let outcome = run(["flow"].iter().chain(arguments));
@@ -580,4 +580,105 @@ fn an_itm_that_is_not_in_the_first_bytes_is_found_when_all_have_come() {
     running.input().write_all(&fs::read(example("a7-etmv3/trace.bin")).unwrap()).unwrap();
     let outcome = running.end();
     assert!(outcome.status == 2 && outcome.stderr.contains("no ITM was recognised"), "{}", outcome.stderr);
+}
+
+#[test]
+fn what_happens_to_a_file_while_it_is_followed_is_told_and_what_was_read_is_decoded() {
+    type Change = fn(&Path);
+    let case = with_image("a7-etmv3/trace.bin", "a7-etmv3/a9.elf");
+    let bytes = fs::read(&case.trace).unwrap();
+    let expected = case.of_file("flow", bytes.len());
+    let changes: [(&str, Change); 4] = [
+        ("was deleted or renamed while it was followed", |file| fs::remove_file(file).unwrap()),
+        ("was replaced by another file while it was followed", |file| {
+            fs::rename(file, file.with_extension("1")).unwrap();
+            fs::write(file, [0; 16]).unwrap();
+        }),
+        ("was cut to 16 bytes while it was followed", |file| fs::write(file, [0; 16]).unwrap()),
+        ("was written anew while it was followed", |file| fs::write(file, vec![0; 1 << 16]).unwrap()),
+    ];
+    for (told, change) in changes {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("growing.bin");
+        fs::write(&file, &bytes).unwrap();
+        let mut running = Running::start(&case.arguments("flow", &file, &["--follow"]));
+        running.wait_for(case.line);
+        // By then all of it may have been read, or not yet.
+        thread::sleep(Duration::from_millis(300));
+        change(&file);
+        let outcome = running.end();
+        assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(told), "{told}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains("after 13776 bytes; what had come is decoded"), "{}", outcome.stderr);
+        assert_same_lines(&outcome.stdout, &expected.stdout);
+    }
+}
+
+#[test]
+fn a_file_that_does_not_exist_yet_is_waited_for_until_it_does_or_a_signal_comes() {
+    let case = with_image("a7-etmv3/trace.bin", "a7-etmv3/a9.elf");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("later.bin");
+    let mut running = Running::start(&case.arguments("flow", &file, &["--follow"]));
+    thread::sleep(Duration::from_millis(400));
+    fs::copy(&case.trace, &file).unwrap();
+    running.wait_for(case.line);
+    thread::sleep(Duration::from_millis(200));
+    running.signal("-INT");
+    let outcome = running.end();
+    assert_same_lines(&outcome.stdout, &case.of_file("flow", case.length()).stdout);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let waiting = "later.bin: does not exist yet, and is waited for";
+    assert_eq!(outcome.stderr.matches(waiting).count(), 1, "{}", outcome.stderr);
+    let running = Running::start(&case.arguments("flow", directory.path().join("never.bin"), &["--follow"]));
+    thread::sleep(Duration::from_millis(1500));
+    running.signal("-INT");
+    let outcome = running.end();
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{}", outcome.stderr);
+    let told = "never.bin: stopped before a byte came; check the file's name, and that the program that writes it runs";
+    assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+}
+
+#[test]
+fn what_gives_nothing_is_told_with_what_to_look_at_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let empty = directory.path().join("empty.bin");
+    fs::write(&empty, b"").unwrap();
+    for command in ["flow", "packets", "info", "itm", "coverage"] {
+        let mut arguments = vec![command.to_owned()];
+        let mut told = |capture: &str, more: &[&str], told: &str| {
+            arguments.truncate(1);
+            arguments.extend([capture].iter().chain(more).map(|&argument| argument.to_owned()));
+            let mut running = Running::start(&arguments);
+            drop(running.input());
+            let outcome = running.end();
+            assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{command}: {}", outcome.stderr);
+            assert!(outcome.stderr.contains(told), "{command}: {told} in {}", outcome.stderr);
+            assert!(!outcome.stderr.contains("downloaded"), "{command}: {}", outcome.stderr);
+        };
+        told("-", &[], "-: standard input ended without a byte; check the command that writes to it");
+        let file = empty.to_str().unwrap();
+        let hint =
+            "nothing came for as long as --idle says; check that the program that writes the file runs";
+        told(file, &["--follow", "--idle", "0.3"], hint);
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let server = format!("tcp:{}", listener.local_addr().unwrap());
+        told(
+            &server,
+            &["--idle", "0.3"],
+            "nothing came for as long as --idle says; check that the server has a probe",
+        );
+        let closing = thread::spawn(move || {
+            // The connection of the command before, and this one's.
+            for _ in 0..2 {
+                drop(listener.accept());
+            }
+        });
+        told(
+            &server,
+            &[],
+            "closed the connection without a byte; check that the server has a probe to read from",
+        );
+        closing.join().unwrap();
+    }
 }

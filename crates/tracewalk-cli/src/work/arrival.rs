@@ -8,7 +8,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tracewalk::ids::TraceId;
-use tracewalk_input::capture::stream::{End, Event, Place, Stop, Stream};
+use tracewalk_input::capture::stream::{End, Event, Growing, Place, Stop, Stream};
 use tracewalk_input::capture::{
     Capture, CaptureError, CaptureErrorKind, Container, Protocol, SourceDescription,
 };
@@ -65,7 +65,12 @@ pub(super) enum Wanted {
 }
 
 impl Arrival {
-    pub(super) fn open(place: Place, args: &CaptureArgs) -> Result<Self, Failure> {
+    pub(super) fn open(place: Place, args: &CaptureArgs, messages: &Messages) -> Result<Self, Failure> {
+        if let Place::Growing(path) = &place
+            && Growing::is_waited_for(path)
+        {
+            messages.note(format_args!("{place}: does not exist yet, and is waited for"));
+        }
         let idle = args.arrival.idle.map(Duration::from_secs_f64);
         let stop = Stop::default();
         let stream = place.open(idle, stop.clone())?;
@@ -98,6 +103,7 @@ impl Arrival {
             self.head.extend(bytes);
             self.end = Some(end);
         }
+        self.refuse_nothing()?;
         if let Some(end) = &self.end {
             tell_end(&self.place, end, self.stream.received(), 0, messages);
         }
@@ -127,6 +133,7 @@ impl Arrival {
         let mut bytes = if is_described { 1 } else { FIRST_LOOK }.max(at_least);
         loop {
             self.receive(bytes);
+            self.refuse_nothing()?;
             let attempt = self.attempt(bytes, args, &Messages::muted());
             let is_mtb =
                 |work: &Work| work.contents.iter().any(|found| found.container.value == Container::Mtb);
@@ -146,6 +153,29 @@ impl Arrival {
             }
             bytes *= 2;
         }
+    }
+
+    /// Refuses what ended before a byte came, with what to look at there.
+    fn refuse_nothing(&self) -> Result<(), Failure> {
+        let Some(end) = self.end.as_ref().filter(|_| self.head.is_empty()) else { return Ok(()) };
+        let place = &self.place;
+        let problem = match (place, end) {
+            (Place::Server { .. }, End::Closed) => format!("{place}: closed the connection without a byte"),
+            (_, End::Closed) => format!("{place}: standard input ended without a byte"),
+            (_, End::Stopped) => format!("{place}: stopped before a byte came"),
+            (_, End::Idle) => format!("{place}: nothing came for as long as --idle says"),
+            (_, End::Failed(problem)) => format!("{place}: {problem}, before a byte came"),
+        };
+        let hint = match place {
+            Place::Server { .. } => {
+                "check that the server has a probe to read from, that the target runs and traces, and that this is the \
+                 port where it sends trace as it is"
+            }
+            Place::StandardInput => "check the command that writes to it",
+            Place::Growing(path) if path.exists() => "check that the program that writes the file runs",
+            Place::Growing(_) => "check the file's name, and that the program that writes it runs",
+        };
+        Err(Failure::input(problem, hint))
     }
 
     /// The work on the first bytes of those that have come.

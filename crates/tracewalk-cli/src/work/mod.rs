@@ -100,7 +100,7 @@ impl Work {
     pub(crate) fn open(args: &CaptureArgs, messages: &Messages) -> Result<Self, Failure> {
         let capture = match arrival::place(args)? {
             None => Capture::open_with(&args.capture, &args.recording.options())?,
-            Some(place) => Arrival::open(place, args)?.whole(args, messages)?,
+            Some(place) => Arrival::open(place, args, messages)?.whole(args, messages)?,
         };
         Self::of(capture, args, false, messages)
     }
@@ -122,7 +122,7 @@ impl Work {
             // What is recorded is looked at twice.
             Some(_) if messages.records() => Self::open(args, messages),
             Some(place) => {
-                Arrival::open(place, args)?.begin(Wanted::Trace { at_least: bytes }, args, messages)
+                Arrival::open(place, args, messages)?.begin(Wanted::Trace { at_least: bytes }, args, messages)
             }
         }
     }
@@ -133,7 +133,7 @@ impl Work {
             None => Self::open(args, messages),
             // What is recorded is looked at twice.
             Some(_) if messages.records() => Self::open(args, messages),
-            Some(place) => Arrival::open(place, args)?.begin(Wanted::Itms, args, messages),
+            Some(place) => Arrival::open(place, args, messages)?.begin(Wanted::Itms, args, messages),
         }
     }
 

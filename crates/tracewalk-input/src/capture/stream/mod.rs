@@ -24,6 +24,7 @@
 //! assert_eq!((received.as_slice(), end), (&b"trace"[..], End::Closed));
 //! ```
 
+mod growing;
 mod source;
 
 use std::fmt;
@@ -40,14 +41,15 @@ use super::file_error;
 use crate::excerpt::excerpt;
 use crate::file::FileProblem;
 
-pub use source::{Arrived, ByteSource, Growing, Server, Threaded};
+pub use growing::Growing;
+pub use source::{Arrived, ByteSource, Server, Threaded};
 
 /// Where a capture comes from over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Standard input.
     StandardInput,
-    /// A file that somebody else is still writing.
+    /// A file that somebody else is still writing, or is about to write.
     Growing(PathBuf),
     /// A server that sends the bytes of trace as they are.
     Server {
@@ -133,6 +135,15 @@ pub enum StreamProblem {
         /// How many it has.
         found: u64,
     },
+    /// The file has other bytes where some had been read while it was followed.
+    Overwritten {
+        /// How many bytes of it had been read.
+        read: u64,
+    },
+    /// The file lost its name while it was followed, and no other one has it.
+    Deleted,
+    /// Another file got the name of the one that is followed.
+    Replaced,
 }
 
 impl StreamProblem {
@@ -142,7 +153,10 @@ impl StreamProblem {
             Self::Address { .. } => "write tcp:localhost:3443",
             Self::Connect(_) => "check that the server runs, and its host and port",
             Self::Broken(_) => "check the connection, and start again",
-            Self::Shortened { .. } => "follow the new file from its start",
+            Self::Shortened { .. } | Self::Overwritten { .. } | Self::Replaced => {
+                "follow the new file from its start"
+            }
+            Self::Deleted => "follow it again where it is now",
         }
     }
 }
@@ -156,6 +170,11 @@ impl fmt::Display for StreamProblem {
             Self::Shortened { read, found } => {
                 write!(f, "was cut to {found} bytes while it was followed, {read} had been read")
             }
+            Self::Overwritten { read } => {
+                write!(f, "was written anew while it was followed, {read} bytes had been read")
+            }
+            Self::Deleted => f.write_str("was deleted or renamed while it was followed"),
+            Self::Replaced => f.write_str("was replaced by another file while it was followed"),
         }
     }
 }

@@ -1,16 +1,13 @@
 //! What reads bytes that come over time.
 
 use std::fmt;
-use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
 use super::StreamProblem;
-use crate::file::FileProblem;
 
 /// Reads bytes that come over time.
 pub trait ByteSource: fmt::Debug {
@@ -31,17 +28,17 @@ pub enum Arrived {
 }
 
 /// How many bytes are read at once.
-const PIECE: usize = 1 << 16;
+pub(super) const PIECE: usize = 1 << 16;
 
 /// Reads into `piece` once.
-fn read_once(reader: &mut impl Read, piece: &mut Vec<u8>) -> io::Result<usize> {
+pub(super) fn read_once(reader: &mut impl Read, piece: &mut Vec<u8>) -> io::Result<usize> {
     piece.resize(PIECE, 0);
     let bytes = reader.read(piece);
     piece.truncate(bytes.as_ref().copied().unwrap_or(0));
     bytes
 }
 
-fn broken(error: &io::Error) -> StreamProblem {
+pub(super) fn broken(error: &io::Error) -> StreamProblem {
     StreamProblem::Broken(error.to_string())
 }
 
@@ -91,48 +88,6 @@ impl ByteSource for Threaded {
             Err(RecvTimeoutError::Timeout) => Ok(Arrived::Nothing),
             Err(RecvTimeoutError::Disconnected) => Ok(Arrived::End),
         }
-    }
-}
-
-/// A file that grows. It never ends by itself: whoever writes it may go on at any time.
-#[derive(Debug)]
-pub struct Growing {
-    file: File,
-    read: u64,
-}
-
-/// How often a file is looked at.
-const LOOK: Duration = Duration::from_millis(50);
-
-impl Growing {
-    /// Reads the file at `path` from its start.
-    pub fn open(path: &Path) -> Result<Self, FileProblem> {
-        let file = File::open(path)?;
-        if file.metadata()?.is_dir() {
-            return Err(FileProblem::Directory);
-        }
-        Ok(Self { file, read: 0 })
-    }
-}
-
-impl ByteSource for Growing {
-    fn read(&mut self, piece: &mut Vec<u8>, patience: Duration) -> Result<Arrived, StreamProblem> {
-        let bytes = match read_once(&mut self.file, piece) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::Interrupted => 0,
-            Err(error) => return Err(broken(&error)),
-        };
-        self.read += bytes as u64;
-        if bytes > 0 {
-            return Ok(Arrived::Bytes);
-        }
-        let metadata = self.file.metadata().map_err(|error| broken(&error))?;
-        // A pipe or a device has no length.
-        if metadata.is_file() && metadata.len() < self.read {
-            return Err(StreamProblem::Shortened { read: self.read, found: metadata.len() });
-        }
-        thread::sleep(patience.min(LOOK));
-        Ok(Arrived::Nothing)
     }
 }
 

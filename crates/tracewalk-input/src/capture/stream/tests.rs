@@ -243,8 +243,75 @@ fn a_file_that_becomes_shorter_is_told() {
 fn a_file_that_is_none_is_told() {
     let directory = TemporaryDirectory::new();
     let sentence = |place: Place| place.open(None, Stop::default()).unwrap_err().to_string();
-    assert!(sentence(Place::Growing(directory.path().join("none"))).ends_with(": no such file"));
+    assert!(sentence(Place::Growing(directory.path().join("none/trace.bin"))).ends_with(": no such file"));
     assert!(
         sentence(Place::Growing(directory.path().to_owned())).ends_with(": is a directory, expected a file")
     );
+}
+
+#[test]
+fn a_file_that_loses_its_name_or_its_bytes_is_told() {
+    let directory = TemporaryDirectory::new();
+    let follow = |name: &str| {
+        let path = directory.write(name, b"0123456789");
+        let mut stream = Place::Growing(path.clone()).open(None, Stop::default()).unwrap();
+        assert_eq!(stream.next(), Event::Bytes(b"0123456789"));
+        (path, stream)
+    };
+    let (path, mut stream) = follow("anew");
+    std::fs::write(&path, b"other bytes, and more").unwrap();
+    let (found, _, end) = everything(&mut stream);
+    assert_eq!((found.as_slice(), end), (&b""[..], End::Failed(StreamProblem::Overwritten { read: 10 })));
+    // What whoever writes it still adds comes before it is told.
+    let (path, mut stream) = follow("deleted");
+    let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    file.write_all(b"last").unwrap();
+    let (found, _, end) = everything(&mut stream);
+    assert_eq!((found.as_slice(), end), (&b"last"[..], End::Failed(StreamProblem::Deleted)));
+    let (path, mut stream) = follow("rotated");
+    std::fs::rename(&path, directory.path().join("rotated.1")).unwrap();
+    directory.write("rotated", b"0123456789, and a new file");
+    let (found, _, end) = everything(&mut stream);
+    assert_eq!((found.as_slice(), end), (&b""[..], End::Failed(StreamProblem::Replaced)));
+}
+
+#[test]
+fn a_file_is_read_in_pieces_of_any_size_as_it_was_written() {
+    let directory = TemporaryDirectory::new();
+    let bytes = pattern(300_000);
+    let path = directory.write("trace.bin", &bytes[..100_000]);
+    let mut stream =
+        Place::Growing(path.clone()).open(Some(Duration::from_millis(300)), Stop::default()).unwrap();
+    let rest = bytes[100_000..].to_vec();
+    let writer = thread::spawn(move || {
+        let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
+        for piece in rest.chunks(7919) {
+            file.write_all(piece).unwrap();
+        }
+    });
+    let (found, _, end) = everything(&mut stream);
+    writer.join().unwrap();
+    assert!(found == bytes);
+    assert_eq!(end, End::Idle);
+}
+
+#[test]
+fn a_file_that_does_not_exist_yet_is_waited_for() {
+    let directory = TemporaryDirectory::new();
+    let path = directory.path().join("later.bin");
+    let mut stream =
+        Place::Growing(path.clone()).open(Some(Duration::from_secs(2)), Stop::default()).unwrap();
+    assert_eq!(stream.next(), Event::Quiet);
+    let writer = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(200));
+        std::fs::write(path, b"trace").unwrap();
+    });
+    assert_eq!(stream.next(), Event::Bytes(b"trace"));
+    writer.join().unwrap();
+    let stop = Stop::default();
+    let mut never = Place::Growing(directory.path().join("never.bin")).open(None, stop.clone()).unwrap();
+    assert_eq!(never.next(), Event::Quiet);
+    stop.request();
+    assert_eq!(never.next(), Event::End(End::Stopped));
 }

@@ -1,0 +1,177 @@
+//! A file that somebody else is still writing.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::StreamProblem;
+use super::source::{Arrived, ByteSource, PIECE, broken, read_once};
+use crate::file::FileProblem;
+
+/// A file that grows. It never ends by itself: whoever writes it may go on at any time. Where it need not exist yet, it
+/// is waited for. It ends with an error when it is cut, written anew, deleted or replaced, once all that was in it before
+/// has been read.
+#[derive(Debug)]
+pub struct Growing {
+    path: PathBuf,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// There is no such file yet.
+    Missing,
+    Followed(Followed),
+    /// A pipe or a device, which has no length.
+    Special(File),
+}
+
+/// A file that is there.
+#[derive(Debug)]
+struct Followed {
+    file: File,
+    read: u64,
+    /// The last bytes that were read: while the file only grows, they stay as they are.
+    tail: Vec<u8>,
+    /// Since when its name has been another file's, or nobody's.
+    gone: Option<Instant>,
+}
+
+/// How often a file is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long whoever wrote a file may go on writing to it when it has lost its name.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// How many bytes are compared to see that a file was not written anew.
+const TAIL: usize = 64;
+
+impl Growing {
+    /// Reads the file at `path` from its start. It may not exist yet, its directory has to.
+    pub fn open(path: &Path) -> Result<Self, FileProblem> {
+        let state = match File::open(path) {
+            Ok(file) => State::of(file)?,
+            Err(error) if error.kind() == ErrorKind::NotFound && has_directory(path) => State::Missing,
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Self { path: path.to_owned(), state })
+    }
+
+    /// Whether a file is waited for that does not exist yet.
+    #[must_use]
+    pub fn is_waited_for(path: &Path) -> bool {
+        !path.exists() && has_directory(path)
+    }
+}
+
+fn has_directory(path: &Path) -> bool {
+    path.parent().is_some_and(|parent| parent.as_os_str().is_empty() || parent.is_dir())
+}
+
+impl State {
+    fn of(file: File) -> Result<Self, FileProblem> {
+        let metadata = file.metadata()?;
+        if metadata.is_dir() {
+            return Err(FileProblem::Directory);
+        }
+        Ok(if metadata.is_file() {
+            Self::Followed(Followed { file, read: 0, tail: Vec::new(), gone: None })
+        } else {
+            Self::Special(file)
+        })
+    }
+}
+
+impl ByteSource for Growing {
+    fn read(&mut self, piece: &mut Vec<u8>, patience: Duration) -> Result<Arrived, StreamProblem> {
+        let arrived = match &mut self.state {
+            State::Missing => {
+                match File::open(&self.path) {
+                    Ok(file) => {
+                        let state = State::of(file);
+                        self.state = state.map_err(|problem| StreamProblem::Broken(problem.to_string()))?;
+                    }
+                    Err(error) if error.kind() == ErrorKind::NotFound => {}
+                    Err(error) => return Err(broken(&error)),
+                }
+                false
+            }
+            State::Followed(followed) => followed.read(&self.path, piece)?,
+            State::Special(file) => match read_once(file, piece) {
+                Ok(bytes) => bytes > 0,
+                Err(error) if error.kind() == ErrorKind::Interrupted => false,
+                Err(error) => return Err(broken(&error)),
+            },
+        };
+        if arrived {
+            return Ok(Arrived::Bytes);
+        }
+        thread::sleep(patience.min(LOOK));
+        Ok(Arrived::Nothing)
+    }
+}
+
+impl Followed {
+    /// Reads what was added; tells whether anything was.
+    fn read(&mut self, path: &Path, piece: &mut Vec<u8>) -> Result<bool, StreamProblem> {
+        match self.read_behind_tail(piece) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(false),
+            Err(error) => return Err(broken(&error)),
+        }
+        let length = || self.file.metadata().map(|metadata| metadata.len()).map_err(|error| broken(&error));
+        let Some(added) = piece.strip_prefix(self.tail.as_slice()) else {
+            let found = length()?;
+            return Err(if found < self.read {
+                StreamProblem::Shortened { read: self.read, found }
+            } else {
+                StreamProblem::Overwritten { read: self.read }
+            });
+        };
+        let (added, kept) = (added.len(), piece.len().saturating_sub(TAIL));
+        if added > 0 {
+            let tail = piece.get(kept..).unwrap_or_default().to_vec();
+            piece.drain(..self.tail.len());
+            (self.tail, self.gone) = (tail, None);
+            self.read += added as u64;
+            return Ok(true);
+        }
+        self.check_name(path)?;
+        Ok(false)
+    }
+
+    /// Reads the last bytes once more, and what stands behind them.
+    fn read_behind_tail(&mut self, piece: &mut Vec<u8>) -> io::Result<()> {
+        piece.clear();
+        self.file.seek(SeekFrom::Start(self.read.saturating_sub(self.tail.len() as u64)))?;
+        self.file.by_ref().take(PIECE as u64).read_to_end(piece)?;
+        Ok(())
+    }
+
+    /// Whether the file's name is still its own.
+    fn check_name(&mut self, path: &Path) -> Result<(), StreamProblem> {
+        let problem = match (fs::metadata(path), self.file.metadata()) {
+            (Ok(named), Ok(own)) if !is_same(&named, &own) => StreamProblem::Replaced,
+            (Err(error), _) if error.kind() == ErrorKind::NotFound => StreamProblem::Deleted,
+            _ => {
+                self.gone = None;
+                return Ok(());
+            }
+        };
+        if self.gone.get_or_insert_with(Instant::now).elapsed() < GRACE { Ok(()) } else { Err(problem) }
+    }
+}
+
+#[cfg(unix)]
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// Elsewhere a file cannot be replaced while it is open.
+#[cfg(not(unix))]
+const fn is_same(_: &Metadata, _: &Metadata) -> bool {
+    true
+}
