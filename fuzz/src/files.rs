@@ -178,9 +178,21 @@ fn saved_as<T: Save + Clone>(text: &str) -> Option<Programs<T>> {
     Some(found)
 }
 
+/// The same lines with an end that counts them: changes that add or take lines would all be refused for that.
+fn ended(text: &str) -> String {
+    let mut lines = text.lines().filter(|line| !line.starts_with("E ")).collect::<Vec<_>>();
+    let end = format!("E {}\n", lines.len());
+    lines.push(&end);
+    lines.join("\n")
+}
+
 /// Saved coverage, profiles and figures of interrupts, in every format that the last two are shown in.
 pub fn saved(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
+    if let Err(error) = Programs::<ProgramCoverage>::read(&text) {
+        is_sentence(&error.to_string());
+    }
+    let text = ended(&text);
     saved_as::<ProgramCoverage>(&text);
     let section = |source: &SourceId| Section {
         id: source.id,
@@ -191,7 +203,7 @@ pub fn saved(data: &[u8]) {
     for program in
         saved_as::<ProgramProfiles>(&text).into_iter().flat_map(|found| found.programs.into_values())
     {
-        let sources = program.sources.iter().map(|(source, profile)| (section(source), profile.in_order()));
+        let sources = program.found.sources.iter().map(|(source, profile)| (section(source), profile.in_order()));
         let sources = sources.collect::<Vec<_>>();
         let unit = export::best_unit(sources.iter().map(|(_, profile)| profile));
         let name = "fuzz".to_owned();
@@ -220,7 +232,7 @@ pub fn saved(data: &[u8]) {
     for program in
         saved_as::<ProgramActivities>(&text).into_iter().flat_map(|found| found.programs.into_values())
     {
-        let sources = program.sources.iter().map(|(source, found)| (section(source), found.clone()));
+        let sources = program.found.sources.iter().map(|(source, found)| (section(source), found.clone()));
         let scale = Scale { unit: Unit::Cycles, counts_cycles: true, frequency: None };
         let report = export::InterruptReport { scale, sources: sources.collect() };
         export::write_interrupts_text(&mut out, &report, &Palette::PLAIN).expect("nobody refuses it");

@@ -153,14 +153,14 @@ fn counts_of_another_program_are_refused() {
 #[test]
 fn damaged_files_and_missing_programs_are_refused_in_one_sentence() {
     let folder = Folder::new();
-    let newer = folder.file("newer.twcov");
-    std::fs::write(&newer, "# tracewalk coverage 2\n").unwrap();
+    let older = folder.file("older.twcov");
+    std::fs::write(&older, "# tracewalk coverage 1\n").unwrap();
     assert_refused(
-        &coverage(&[&newer]),
-        "newer.twcov: line 1: found saved coverage of version \"2\", expected 1",
+        &coverage(&[&older]),
+        "older.twcov: line 1: found saved coverage of version \"1\", expected 2; save it again: `tracewalk coverage",
     );
     let broken = folder.file("broken.twcov");
-    std::fs::write(&broken, "# tracewalk coverage 1\nP build 00\nB 0 1\n").unwrap();
+    std::fs::write(&broken, "# tracewalk coverage 2\nP build 00\nB 0 1\n").unwrap();
     assert_refused(&run(["merge", &broken]), "broken.twcov: line 3: found no isa");
     let trace = example("m3-etmv3/trace.bin");
     assert_refused(&coverage(&[trace.to_str().unwrap()]), "coverage is of a program, and there is none");

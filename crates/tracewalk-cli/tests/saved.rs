@@ -177,13 +177,13 @@ fn exceptions_that_were_saved_are_shown_without_the_program() {
 fn damaged_files_are_refused_in_one_sentence_with_the_line() {
     let folder = Folder::new();
     let cases = [
-        ("profile", "# tracewalk profile 2\n", "line 1: found saved profile of version \"2\", expected 1"),
-        ("profile", "# tracewalk profile 1\nS 0x10 etmv3 1\n", "line 2: the line that it belongs to"),
-        ("profile", "# tracewalk profile 1\nP build 00\nB 1\n", "line 3: the line that it belongs to"),
+        ("profile", "# tracewalk profile 1\n", "line 1: found saved profile of version \"1\", expected 2"),
+        ("profile", "# tracewalk profile 2\nS 0x10 etmv3 1\n", "line 2: the line that it belongs to"),
+        ("profile", "# tracewalk profile 2\nP build 00\nB 1\n", "line 3: the line that it belongs to"),
         (
             "interrupts",
-            "# tracewalk interrupts 1\nP build 00\nZ\n",
-            "line 3: found an item \"Z\", expected P, I, A, S,",
+            "# tracewalk interrupts 2\nP build 00\nZ\n",
+            "line 3: found an item \"Z\", expected P, I, E, A, S,",
         ),
     ];
     for (command, text, message) in cases {
@@ -192,18 +192,36 @@ fn damaged_files_are_refused_in_one_sentence_with_the_line() {
         assert_refused(&[command, &file], message);
         assert_refused(&["merge", &file], message);
     }
-    // Cut off within a line, of which what is there would be one, too.
-    let whole = folder.file("whole");
-    let capture = example("m3-etmv3").join("capture.toml");
-    run(["profile", "-q", capture.to_str().unwrap(), "--save", &whole]);
-    let text = std::fs::read_to_string(&whole).unwrap();
-    let file = folder.file("cut");
-    std::fs::write(&file, &text[..text.len() - 1]).unwrap();
-    let message = format!("line {}: the file is cut off in it", text.lines().count());
-    assert_refused(&["merge", &file], &message);
     let file = folder.file("binary");
-    std::fs::write(&file, b"# tracewalk profile 1\n\xff\xff").unwrap();
+    std::fs::write(&file, b"# tracewalk profile 2\n\xff\xff").unwrap();
     assert_refused(&["merge", &file], "is not text: byte 22 is not UTF-8");
+}
+
+#[test]
+fn saved_files_that_are_cut_off_anywhere_or_have_lost_lines_are_refused() {
+    let folder = Folder::new();
+    let (whole, file) = (folder.file("whole"), folder.file("broken"));
+    let capture = capture("m3-etmv3");
+    for command in ["profile", "interrupts", "coverage"] {
+        quietly(&[command, &capture, "--save", &whole]);
+        let text = std::fs::read_to_string(&whole).unwrap();
+        let lines = text.split_inclusive('\n').collect::<Vec<_>>();
+        let last = lines.len() - 1;
+        assert_eq!(lines[last], format!("E {last}\n"));
+        let refuses = |text: &str, message: &str| {
+            std::fs::write(&file, text).unwrap();
+            assert_refused(&["merge", &file], message);
+        };
+        // Behind each of some lines, and in the middle of the last one, of which what is there would be one, too.
+        for end in [1, 2, last / 2, last] {
+            refuses(&lines[..end].concat(), &format!("line {end}: the file is cut off here"));
+        }
+        refuses(&text[..text.len() - 1], &format!("line {}: the file is cut off here", last + 1));
+        let without_one = [&lines[..last - 1], &lines[last..]].concat().concat();
+        let message = format!("line {last}: found {} lines before the end, expected {last}", last - 1);
+        refuses(&without_one, &message);
+        refuses(&text.repeat(2), &format!("line {}: the file has ended before it", last + 2));
+    }
 }
 
 #[cfg(target_os = "linux")]

@@ -203,6 +203,7 @@ fn coverage(a: &Done, b: &Done) -> Option<(Difference, BTreeMap<String, Vec<Stri
         done.program.as_ref()?;
         let inputs = done.covered.iter().map(|(program, coverage)| ProgramInput {
             id: &program.id,
+            images: &program.images,
             coverage,
             code: &program.code,
         });

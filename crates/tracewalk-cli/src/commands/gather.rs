@@ -1,6 +1,6 @@
 //! Captures, and saved files in their place → what was found of each program, and the programs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use tracewalk_report::analysis::coverage::ProgramCoverage;
 use tracewalk_report::analysis::interrupts::ProgramActivities;
 use tracewalk_report::analysis::profile::ProgramProfiles;
 use tracewalk_report::analysis::programs::{ProgramId, Programs, SourceId};
-use tracewalk_report::analysis::saved::{Save, saved_kind};
+use tracewalk_report::analysis::saved::{Save, SavedErrorKind, saved_kind};
 use tracewalk_report::analysis::{Statistics, Window};
 
 use crate::args::{CaptureArgs, FollowArgs};
@@ -50,7 +50,7 @@ pub(super) struct Followed {
     pub(super) id: ProgramId,
     pub(super) code: Rc<Code>,
     /// The names of the files, without the folders, which differ from one machine to the next.
-    images: Vec<String>,
+    pub(super) images: BTreeSet<String>,
 }
 
 /// What tells a job's source apart in all captures of its program.
@@ -135,9 +135,8 @@ impl<'a, T: Save> Gathered<'a, T> {
     }
 
     /// Adds what was found of a program.
-    pub(super) fn add(&mut self, program: Followed, mut found: T) {
-        found.images_mut().extend(program.images);
-        self.found.programs.entry(program.id.clone()).or_default().merge(found);
+    pub(super) fn add(&mut self, program: Followed, found: T) {
+        self.found.add(program.id.clone(), program.images, found);
         self.programs.insert(program.id, program.code);
     }
 
@@ -238,10 +237,11 @@ pub(super) fn kind_of(path: &Path) -> Option<&'static str> {
 pub(super) fn read_part<T: Save>(path: &Path) -> Result<Programs<T>, Failure> {
     Programs::read(&read_text(path)?).map_err(|error| {
         let command = T::FORMAT.name;
-        Failure::input(
-            format!("{}: {error}", path.display()),
-            format!("give a file that `tracewalk {command} --save` wrote"),
-        )
+        let hint = match error.kind {
+            SavedErrorKind::Version { .. } => format!("save it again: `tracewalk {command} --save`"),
+            _ => format!("give a file that `tracewalk {command} --save` wrote"),
+        };
+        Failure::input(format!("{}: {error}", path.display()), hint)
     })
 }
 

@@ -73,7 +73,6 @@ fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, 
                 let found = ProgramActivities {
                     measured: Some(measured),
                     sources: BTreeMap::from([(source_id(work, job), activities)]),
-                    ..ProgramActivities::default()
                 };
                 gathered.add(Followed::of(work, job, &section.code)?, found);
             }
@@ -88,7 +87,9 @@ fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, 
 fn saved(args: &Interrupts, gathered: &Gathered<'_, ProgramActivities>) -> Result<Option<Measured>, Failure> {
     let mut found = None;
     for (path, part) in gathered.parts() {
-        let Some(measured) = part.programs.values().find_map(|program| program.measured) else { continue };
+        let Some(measured) = part.programs.values().find_map(|program| program.found.measured) else {
+            continue;
+        };
         let asked_for = args.axis.axis.unit();
         if let Some(unit) = asked_for.filter(|unit| *unit != measured.unit) {
             return Err(Failure::input(
@@ -154,7 +155,7 @@ fn report(
     messages: &Messages,
 ) -> Result<InterruptReport, Failure> {
     let programs = &gathered.found.programs;
-    let all = programs.values().filter_map(|program| program.measured);
+    let all = programs.values().filter_map(|program| program.found.measured);
     let nothing = Measured { unit: Unit::Instructions, counts_cycles: false, functions: false };
     let all = all.reduce(|a, b| Measured { counts_cycles: a.counts_cycles && b.counts_cycles, ..a });
     let Measured { unit, counts_cycles, .. } = all.unwrap_or(nothing);
@@ -165,7 +166,7 @@ fn report(
     let mut sources = Vec::new();
     for (id, program) in programs {
         let code = gathered.code(id).unwrap_or(&unknown);
-        sources.extend(program.sources.iter().map(|(source, activities)| {
+        sources.extend(program.found.sources.iter().map(|(source, activities)| {
             let section = Section { id: source.id, protocol: source.protocol, code: Rc::clone(code) };
             (section, activities.clone())
         }));

@@ -105,7 +105,7 @@ pub(super) fn gather<'a>(
                 let mut profile = profiler.finish();
                 profile.in_doubt.left_out = recording.left_out;
                 let sources = BTreeMap::from([(source_id(work, job), profile)]);
-                let found = ProgramProfiles { sources, ..ProgramProfiles::default() };
+                let found = ProgramProfiles { sources };
                 gathered.add(Followed::of(work, job, &code)?, found);
             }
             Ok(statistics)
@@ -121,14 +121,14 @@ pub(super) fn sources(
     order: impl Fn(&Profile) -> Profile,
 ) -> Result<Vec<(Section, Profile)>, Failure> {
     let mut sources = Vec::new();
-    for (id, found) in &gathered.found.programs {
+    for (id, program) in &gathered.found.programs {
         let code = gathered.code(id).ok_or_else(|| {
             Failure::input(
                 "a profile is of a program, and there is none",
                 "give the ELF file that was running with --image",
             )
         })?;
-        sources.extend(found.sources.iter().map(|(source, profile)| {
+        sources.extend(program.found.sources.iter().map(|(source, profile)| {
             let section = Section { id: source.id, protocol: source.protocol, code: Rc::clone(code) };
             (section, order(profile))
         }));
@@ -140,8 +140,8 @@ pub(super) fn sources(
 /// What the programs are called.
 fn programs(gathered: &Gathered<'_, ProgramProfiles>) -> Vec<(Rc<Code>, String)> {
     let programs = gathered.found.programs.iter();
-    let named = programs.filter_map(|(id, found)| {
-        let images = found.images.iter().cloned().collect::<Vec<_>>();
+    let named = programs.filter_map(|(id, program)| {
+        let images = program.images.iter().cloned().collect::<Vec<_>>();
         Some((Rc::clone(gathered.code(id)?), images.join(" and ")))
     });
     named.filter(|(_, name)| !name.is_empty()).collect()

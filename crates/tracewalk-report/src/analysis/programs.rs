@@ -24,7 +24,16 @@ pub enum ProgramId {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Programs<T> {
     /// By program.
-    pub programs: BTreeMap<ProgramId, T>,
+    pub programs: BTreeMap<ProgramId, OfProgram<T>>,
+}
+
+/// What was found of one program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OfProgram<T> {
+    /// The file names of its images, for messages. They say nothing of which program it is.
+    pub images: BTreeSet<String>,
+    /// What was found.
+    pub found: T,
 }
 
 /// One source of a program's captures: in each of them the one that has this ID and tells in this protocol.
@@ -44,12 +53,6 @@ pub trait Merge: Default {
     fn measure(&self) -> Option<String> {
         None
     }
-
-    /// The file names of the program's images, for messages. They say nothing of which program it is.
-    fn images(&self) -> &BTreeSet<String>;
-
-    /// The same, to be changed.
-    fn images_mut(&mut self) -> &mut BTreeSet<String>;
 
     /// Adds what was found of the same program, and measured in the same way.
     fn merge(&mut self, other: Self);
@@ -131,16 +134,23 @@ impl<T: Merge> Programs<T> {
         {
             return Err(MergeError::Measure { expected, found });
         }
-        for (id, found) in other.programs {
-            self.programs.entry(id).or_default().merge(found);
+        for (id, OfProgram { images, found }) in other.programs {
+            self.add(id, images, found);
         }
         Ok(())
+    }
+
+    /// Adds what was found of a program, whose images have these file names.
+    pub fn add(&mut self, id: ProgramId, images: impl IntoIterator<Item = String>, found: T) {
+        let program = self.programs.entry(id).or_default();
+        program.images.extend(images);
+        program.found.merge(found);
     }
 
     /// What it was measured in, where that may differ.
     #[must_use]
     pub fn measure(&self) -> Option<String> {
-        self.programs.values().find_map(Merge::measure)
+        self.programs.values().find_map(|program| program.found.measure())
     }
 }
 

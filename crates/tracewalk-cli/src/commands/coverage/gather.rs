@@ -3,6 +3,7 @@
 use tracewalk::plain::Plain;
 use tracewalk_report::analysis::InDoubt;
 use tracewalk_report::analysis::coverage::{ProgramCoverage, ProgramInput};
+use tracewalk_report::analysis::programs::OfProgram;
 
 use super::super::covered::Covered;
 use super::super::follow::{self, Following};
@@ -28,11 +29,12 @@ pub(super) fn gather<'a>(
 pub(super) fn inputs<'a>(
     gathered: &'a Gathered<'_, ProgramCoverage>,
 ) -> Result<Vec<ProgramInput<'a>>, Failure> {
-    let input = |(id, coverage)| {
+    let programs = gathered.found.programs.iter();
+    let inputs = programs.map(|(id, OfProgram { images, found })| {
         let code = gathered.code(id).ok_or_else(no_program)?;
-        Ok(ProgramInput { id, coverage, code })
-    };
-    gathered.found.programs.iter().map(input).collect()
+        Ok(ProgramInput { id, images, coverage: found, code })
+    });
+    inputs.collect()
 }
 
 /// Decodes a capture.

@@ -1,7 +1,5 @@
 //! Coverage collected from several sources, captures and runs.
 
-use std::collections::BTreeSet;
-
 use super::blocks::{BlockCounts, Conditions};
 use super::recorder::Losses;
 use crate::analysis::programs::{Merge, Programs};
@@ -37,8 +35,6 @@ pub struct SourceSummary {
 /// What several sources say of one program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProgramCoverage {
-    /// The file names of its images, for messages. They say nothing of which program it is.
-    pub images: BTreeSet<String>,
     /// The sources, in order.
     pub sources: Vec<SourceSummary>,
     /// How often each block ran.
@@ -52,7 +48,7 @@ impl ProgramCoverage {
     /// What one source says.
     #[must_use]
     pub fn of(part: Part) -> Self {
-        Self { images: BTreeSet::new(), sources: vec![part.source], blocks: part.blocks }
+        Self { sources: vec![part.source], blocks: part.blocks }
     }
 
     /// What none of the sources can tell, added up.
@@ -67,16 +63,7 @@ impl ProgramCoverage {
 }
 
 impl Merge for ProgramCoverage {
-    fn images(&self) -> &BTreeSet<String> {
-        &self.images
-    }
-
-    fn images_mut(&mut self) -> &mut BTreeSet<String> {
-        &mut self.images
-    }
-
     fn merge(&mut self, other: Self) {
-        self.images.extend(other.images);
         self.sources.extend(other.sources);
         self.sources.sort();
         for (block, count) in other.blocks {
@@ -138,9 +125,8 @@ mod tests {
         (part(), prop::collection::vec((0..3_u8, part()), 0..3)).prop_map(|(first, others)| {
             let mut coverage = Coverage::default();
             for (program, part) in [(0, first)].into_iter().chain(others) {
-                let mut found = ProgramCoverage::of(part);
-                found.images.insert(format!("{program}.elf"));
-                coverage.programs.entry(ProgramId::Code([program; 32])).or_default().merge(found);
+                let images = [format!("{program}.elf")];
+                coverage.add(ProgramId::Code([program; 32]), images, ProgramCoverage::of(part));
             }
             coverage
         })
@@ -182,8 +168,9 @@ mod tests {
     #[test]
     fn coverage_of_another_program_is_refused() {
         let with = |program: u8| {
-            let programs = [(ProgramId::Code([program; 32]), ProgramCoverage::default())];
-            Coverage { programs: programs.into_iter().collect() }
+            let mut coverage = Coverage::default();
+            coverage.add(ProgramId::Code([program; 32]), [], ProgramCoverage::default());
+            coverage
         };
         let mut coverage = with(1);
         assert_eq!(coverage.merge(with(1)), Ok(()));

@@ -24,7 +24,7 @@ use crate::analysis::saved::{
 };
 
 impl Save for ProgramCoverage {
-    const FORMAT: Format = Format { name: "coverage", version: "1", items: "S, L, Q, N, B or W" };
+    const FORMAT: Format = Format { name: "coverage", version: "2", items: "S, L, Q, N, B or W" };
 
     type Reader = Reader;
 
@@ -195,9 +195,10 @@ fn block(mut fields: Fields<'_>, conditions: Conditions) -> Result<(BlockKey, u6
 #[cfg(test)]
 mod tests {
     use crate::analysis::coverage::Coverage;
+    use crate::analysis::saved::ended;
 
     const SAVED: &str = "\
-# tracewalk coverage 1
+# tracewalk coverage 2
 P build 0abc ff
 I a name with spaces.elf
 S 0x10 etmv3 every 5920 12345 2 1 a capture
@@ -209,6 +210,7 @@ B 100 104 t32 t 15
 W 100 104 t32 t 18446744073709551615
 B 100 108 a32 f 1
 P code 0101010101010101010101010101010101010101010101010101010101010101
+E 12
 ";
 
     fn saved(coverage: &Coverage) -> String {
@@ -235,26 +237,26 @@ P code 0101010101010101010101010101010101010101010101010101010101010101
     fn names_that_would_break_their_line_do_not_change_the_order_when_they_are_read_again() {
         let source = "S - mtb every 1 1 1 0";
         let text = format!(
-            "# tracewalk coverage 1\nP build 0a\nI a\u{1}.elf\nI a!.elf\n{source} b\u{1}\n{source} b!\n"
+            "# tracewalk coverage 2\nP build 0a\nI a\u{1}.elf\nI a!.elf\n{source} b\u{1}\n{source} b!\n"
         );
-        let text = saved(&Coverage::read(&text).unwrap());
+        let text = saved(&Coverage::read(&ended(&text)).unwrap());
         assert!(text.contains("I a!.elf\nI a\u{fffd}.elf\n") && text.contains(" b!\n"), "{text}");
         assert_eq!(saved(&Coverage::read(&text).unwrap()), text);
     }
 
     #[test]
     fn mistakes_are_told_with_their_line() {
-        let with = |line: &str| format!("# tracewalk coverage 1\nP build 0a\n{line}\n");
+        let with = |line: &str| format!("# tracewalk coverage 2\nP build 0a\n{line}\n");
         let cases = [
-            ("", "line 1: expected \"# tracewalk coverage 1\""),
+            ("", "line 1: expected \"# tracewalk coverage 2\""),
             ("# tracewalk profile 1\n", "line 1: found saved \"profile\", expected saved coverage"),
-            ("# tracewalk coverage 2\n", "line 1: found saved coverage of version \"2\", expected 1"),
+            ("# tracewalk coverage 1\n", "line 1: found saved coverage of version \"1\", expected 2"),
             (
-                "# tracewalk coverage 1\nB 0 2 t32 p 1",
+                "# tracewalk coverage 2\nB 0 2 t32 p 1\n",
                 "line 2: the line that it belongs to does not stand before it",
             ),
             (&with("N 0 1"), "line 3: the line that it belongs to does not stand before it"),
-            (&with("Z 1"), "line 3: found an item \"Z\", expected P, I, S, L, Q, N, B or W"),
+            (&with("Z 1"), "line 3: found an item \"Z\", expected P, I, E, S, L, Q, N, B or W"),
             (&with("B 2 2 t32 p 1"), "line 3: found \"2\" where the end should be"),
             (&with("B 2 4 t33 p 1"), "line 3: found \"t33\" where the isa should be"),
             (&with("B 2 4 t32 p"), "line 3: found no count"),

@@ -1,6 +1,6 @@
 //! Durations of several captures, by program and source.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::Activities;
 use crate::analysis::clock::Unit;
@@ -12,8 +12,6 @@ pub type AllActivities = Programs<ProgramActivities>;
 /// How long one program's exceptions and functions took, as its sources tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProgramActivities {
-    /// The file names of its images.
-    pub images: BTreeSet<String>,
     /// What was measured; `None` where nothing was.
     pub measured: Option<Measured>,
     /// Each source's exceptions and functions.
@@ -37,16 +35,7 @@ impl Merge for ProgramActivities {
         Some(format!("{}{}", unit.name(), if functions { " with --functions" } else { "" }))
     }
 
-    fn images(&self) -> &BTreeSet<String> {
-        &self.images
-    }
-
-    fn images_mut(&mut self) -> &mut BTreeSet<String> {
-        &mut self.images
-    }
-
     fn merge(&mut self, other: Self) {
-        self.images.extend(other.images);
         if let Some(measured) = other.measured {
             let own = self.measured.get_or_insert(measured);
             own.counts_cycles &= measured.counts_cycles;

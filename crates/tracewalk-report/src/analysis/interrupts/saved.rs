@@ -38,7 +38,7 @@ type LengthsOf = (&'static str, fn(&mut Activity) -> &mut Lengths);
 const UNITS: [Unit; 3] = [Unit::Instructions, Unit::Cycles, Unit::Time];
 
 impl Save for ProgramActivities {
-    const FORMAT: Format = Format { name: "interrupts", version: "1", items: "A, S, Q, X, F, L, V or R" };
+    const FORMAT: Format = Format { name: "interrupts", version: "2", items: "A, S, Q, X, F, L, V or R" };
 
     type Reader = Reader;
 
@@ -188,9 +188,10 @@ fn activity(fields: &mut Fields<'_>) -> Result<Activity, SavedErrorKind> {
 #[cfg(test)]
 mod tests {
     use crate::analysis::interrupts::AllActivities;
+    use crate::analysis::saved::ended;
 
     const SAVED: &str = "\
-# tracewalk interrupts 1
+# tracewalk interrupts 2
 P build 0abc
 I fw.elf
 A ticks cycles functions
@@ -212,6 +213,7 @@ V 512 2
 V 1024 1
 R 2100 513 1026
 S - mtb 2
+E 22
 ";
 
     fn saved(activities: &AllActivities) -> String {
@@ -221,8 +223,8 @@ S - mtb 2
     }
 
     fn read(lines: &str) -> Result<AllActivities, String> {
-        let head = "# tracewalk interrupts 1\nP build 0a\nA cycles cycles exceptions\nS - mtb 1\n";
-        AllActivities::read(&format!("{head}{lines}")).map_err(|error| error.to_string())
+        let head = "# tracewalk interrupts 2\nP build 0a\nA cycles cycles exceptions\nS - mtb 1\n";
+        AllActivities::read(&ended(&format!("{head}{lines}"))).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -243,7 +245,18 @@ S - mtb 2
         let program = read("X 3 0 0 0 m 15\nL inter_arrival\nV 7 2\nV 100 1\n").unwrap();
         let of = |activities: &AllActivities| {
             let program = activities.programs.values().next().unwrap();
-            program.sources.values().next().unwrap().exceptions.values().next().unwrap().inter_arrival.clone()
+            program
+                .found
+                .sources
+                .values()
+                .next()
+                .unwrap()
+                .exceptions
+                .values()
+                .next()
+                .unwrap()
+                .inter_arrival
+                .clone()
         };
         let lengths = of(&program);
         let expected = (3, 114, Some(7), Some(100), Some(100), false);
@@ -286,13 +299,14 @@ S - mtb 2
             ),
             ("X 1 0 0", "line 5: found no number of those in no duration"),
             ("A years cycles exceptions", "line 5: found \"years\" where the unit should be"),
-            ("T 1", "line 5: found an item \"T\", expected P, I, A, S, Q, X, F, L, V or R"),
+            ("T 1", "line 5: found an item \"T\", expected P, I, E, A, S, Q, X, F, L, V or R"),
         ];
         for (lines, message) in cases {
-            let error = read(lines).unwrap_err();
+            let error = read(&format!("{lines}\n")).unwrap_err();
             assert!(error.starts_with(message), "{lines}: {error}");
         }
-        let without = "# tracewalk interrupts 1\nP build 0a\nS - mtb 1\n";
-        assert!(AllActivities::read(without).is_err(), "what was measured stands in front of its sources");
+        let without = ended("# tracewalk interrupts 2\nP build 0a\nS - mtb 1\n");
+        let error = AllActivities::read(&without).unwrap_err().to_string();
+        assert_eq!(error, misplaced.replace("5", "3"), "what was measured stands in front of its sources");
     }
 }

@@ -42,7 +42,7 @@ const MOST_COST: u64 = 1 << 56;
 
 impl Save for ProgramProfiles {
     const FORMAT: Format =
-        Format { name: "profile", version: "1", items: "S, M, Q, U, O, W, D, T, X, F or C" };
+        Format { name: "profile", version: "2", items: "S, M, Q, U, O, W, D, T, X, F or C" };
 
     type Reader = Reader;
 
@@ -269,10 +269,11 @@ mod tests {
     use crate::analysis::profile::Profiles;
     use crate::analysis::profile::tests::{recorded, stories};
     use crate::analysis::programs::ProgramId;
+    use crate::analysis::saved::ended;
     use proptest::prelude::*;
 
     const SAVED: &str = "\
-# tracewalk profile 1
+# tracewalk profile 2
 P build 0abc
 I fw.elf
 S 0x10 etmv3 1
@@ -301,6 +302,7 @@ S - mtb 2
 M 0 10 0 10 0
 X 0 1 ar 14
 P code 0101010101010101010101010101010101010101010101010101010101010101
+E 29
 ";
 
     fn saved(profiles: &Profiles) -> String {
@@ -323,7 +325,7 @@ P code 0101010101010101010101010101010101010101010101010101010101010101
 
     #[test]
     fn mistakes_are_told_with_their_line() {
-        let with = |line: &str| format!("# tracewalk profile 1\nP build 0a\nS - mtb 1\n{line}\n");
+        let with = |line: &str| format!("# tracewalk profile 2\nP build 0a\nS - mtb 1\n{line}\n");
         let much = format!("F 0 {} - unknown", u64::MAX);
         let cases = [
             ("S - stm 1", "found \"stm\" where the protocol should be"),
@@ -342,7 +344,7 @@ P code 0101010101010101010101010101010101010101010101010101010101010101
             ("T 0 number 1\nC 0 20000004 t32 268435457 1 1 1", "where the number of instructions should be"),
             ("U 1 72057594037927937 1", "found \"72057594037927937\" where the cycles should be"),
             (&much, "where the count should be"),
-            ("B 1", "found an item \"B\", expected P, I, S, M, Q, U, O, W, D, T, X, F or C"),
+            ("B 1", "found an item \"B\", expected P, I, E, S, M, Q, U, O, W, D, T, X, F or C"),
         ];
         for (line, message) in cases {
             let error = Profiles::read(&with(line)).unwrap_err().to_string();
@@ -352,12 +354,12 @@ P code 0101010101010101010101010101010101010101010101010101010101010101
 
     #[test]
     fn links_that_are_too_deep_count_to_those_outside() {
-        let mut text = "# tracewalk profile 1\nP build 0a\nS - mtb 1\n".to_owned();
+        let mut text = "# tracewalk profile 2\nP build 0a\nS - mtb 1\n".to_owned();
         for depth in 0..5000 {
             text.push_str(&format!("F {depth} 2 - named {depth:x} -\nC 0 2 t32 1 1 0 0\n"));
         }
-        let profiles = Profiles::read(&text).unwrap();
-        let profile = profiles.programs.values().next().unwrap().sources.values().next().unwrap();
+        let profiles = Profiles::read(&ended(&text)).unwrap();
+        let profile = profiles.programs.values().next().unwrap().found.sources.values().next().unwrap();
         assert_eq!(profile.nodes.len(), super::super::DEEPEST);
         assert_eq!(profile.total().instructions, 5000);
         assert_eq!(profile.folded_calls, 2 * (5000 - super::super::DEEPEST as u64));
@@ -366,8 +368,9 @@ P code 0101010101010101010101010101010101010101010101010101010101010101
     fn profiles(story: &[u8]) -> Profiles {
         let source = SourceId { id: None, protocol: "pft", number: 1 };
         let sources = [(source, recorded(story))].into_iter().collect();
-        let found = ProgramProfiles { sources, ..ProgramProfiles::default() };
-        Profiles { programs: [(ProgramId::Code([0; 32]), found)].into_iter().collect() }
+        let mut profiles = Profiles::default();
+        profiles.add(ProgramId::Code([0; 32]), [], ProgramProfiles { sources });
+        profiles
     }
 
     fn merged(parts: &[&Profiles]) -> String {

@@ -1,10 +1,11 @@
 //! What was found of programs in a file, to be merged and reported later (docs/formats.md).
 //!
 //! ```text
-//! # tracewalk coverage 1                 what is saved, and the version of its format
+//! # tracewalk coverage 2                 what is saved, and the version of its format
 //! P build 2f3a…                          a program, by its images' build IDs, or `code` and a hash; what follows is of it
 //! I fw.elf                               the name of an image
 //! …                                      lines of what is saved
+//! E 4711                                 the end, and how many lines stand before it
 //! ```
 //!
 //! One item a line, fields separated by one space; what an item is stands first. The same findings are always the same text.
@@ -17,7 +18,7 @@ use std::io::{self, Write};
 
 use tracewalk::plain::plain;
 
-use super::programs::{Merge, ProgramId, Programs};
+use super::programs::{Merge, OfProgram, ProgramId, Programs};
 
 pub use fields::Fields;
 pub(super) use fields::{
@@ -31,7 +32,7 @@ pub struct Format {
     pub name: &'static str,
     /// Its version.
     pub version: &'static str,
-    /// The letters that its lines begin with, beside `P` and `I`.
+    /// The letters that its lines begin with, beside `P`, `I` and `E`.
     pub items: &'static str,
 }
 
@@ -85,8 +86,17 @@ pub enum SavedErrorKind {
         /// Which.
         found: String,
     },
-    /// The last line has no end.
+    /// The file stops in this line or behind it, without the line that ends it.
     CutOff,
+    /// The line that ends the file counts others than those that stand before it.
+    Lines {
+        /// How many there are.
+        found: u64,
+        /// How many there were when it was written.
+        expected: u64,
+    },
+    /// The file has ended before this line.
+    BehindEnd,
     /// The line begins with something else than the letters that exist.
     UnknownItem {
         /// What it begins with.
@@ -106,6 +116,9 @@ pub enum SavedErrorKind {
 /// What every saved file begins with; what is saved follows, and the version.
 const MAGIC: &str = "# tracewalk ";
 
+/// The last line's item. A file that was cut off at the end of a line shows by having none.
+const END: &str = "E";
+
 /// What a file that begins like this is meant as, if it is one of these, of whatever version.
 #[must_use]
 pub fn saved_kind<'a>(head: &[u8], kinds: &[&'a str]) -> Option<&'a str> {
@@ -117,31 +130,42 @@ pub fn saved_kind<'a>(head: &[u8], kinds: &[&'a str]) -> Option<&'a str> {
 impl<T: Save> Programs<T> {
     /// Writes it down.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
+        let out = &mut Counted { out, lines: 0 };
         writeln!(out, "{MAGIC}{} {}", T::FORMAT.name, T::FORMAT.version)?;
-        for (id, found) in &self.programs {
+        for (id, OfProgram { images, found }) in &self.programs {
             writeln!(out, "P {id}")?;
-            for image in found.images().iter().map(|image| plain(image.into())).collect::<BTreeSet<_>>() {
+            for image in images.iter().map(|image| plain(image.into())).collect::<BTreeSet<_>>() {
                 writeln!(out, "I {image}")?;
             }
             found.save_items(out)?;
         }
-        Ok(())
+        let lines = out.lines;
+        writeln!(out, "{END} {lines}")
     }
 
     /// Reads what was written down.
     pub fn read(text: &str) -> Result<Self, SavedError> {
-        let mut programs = Self::default();
-        let mut program: Option<Reading<T>> = None;
-        let mut lines = text.lines().zip(1..);
         let error = |line, kind| SavedError { format: T::FORMAT, line, kind };
-        let mut end = 1;
+        let mut lines = text.lines().zip(1..);
         let (head, _) = lines.next().unwrap_or(("", 1));
         check_head(head, T::FORMAT).map_err(|kind| error(1, kind))?;
+        let cut_off = || error(text.lines().count(), SavedErrorKind::CutOff);
+        if !text.ends_with('\n') {
+            return Err(cut_off());
+        }
+        let mut programs = Self::default();
+        let mut program: Option<Reading<T>> = None;
+        let mut ended = false;
         for (line, number) in lines {
             let line = plain(line.into());
             let (item, rest) = line.split_once(' ').unwrap_or((&line, ""));
             let mut fields = Fields::new(rest);
             let read = match (item, &mut program) {
+                _ if ended => Err(SavedErrorKind::BehindEnd),
+                (END, _) => {
+                    ended = true;
+                    check_end(&mut fields, number)
+                }
                 ("P", before) => fields.program().map(|id| {
                     let next = Reading { id, images: BTreeSet::new(), reader: T::Reader::default() };
                     before.replace(next).into_iter().for_each(|program| programs.end(program));
@@ -154,19 +178,16 @@ impl<T: Save> Programs<T> {
                 (_, None) => Err(SavedErrorKind::Misplaced),
             };
             read.map_err(|kind| error(number, kind))?;
-            end = number;
         }
-        if !text.ends_with('\n') {
-            return Err(error(end, SavedErrorKind::CutOff));
+        if !ended {
+            return Err(cut_off());
         }
         program.into_iter().for_each(|program| programs.end(program));
         Ok(programs)
     }
 
     fn end(&mut self, Reading { id, images, reader }: Reading<T>) {
-        let mut found = reader.finish();
-        found.images_mut().extend(images);
-        self.programs.entry(id).or_default().merge(found);
+        self.add(id, images, reader.finish());
     }
 }
 
@@ -175,6 +196,31 @@ struct Reading<T: Save> {
     id: ProgramId,
     images: BTreeSet<String>,
     reader: T::Reader,
+}
+
+/// Counts the lines that are written.
+struct Counted<'a> {
+    out: &'a mut dyn Write,
+    lines: usize,
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.lines += bytes.iter().take(written).filter(|byte| **byte == b'\n').count();
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Reads the line that ends a file, and compares how many lines stand before it.
+fn check_end(fields: &mut Fields<'_>, number: usize) -> Result<(), SavedErrorKind> {
+    let expected = fields.decimal("number of lines")?;
+    let found = u64::try_from(number).unwrap_or(u64::MAX).saturating_sub(1);
+    if found == expected { Ok(()) } else { Err(SavedErrorKind::Lines { found, expected }) }
 }
 
 fn check_head(head: &str, format: Format) -> Result<(), SavedErrorKind> {
@@ -199,9 +245,13 @@ impl fmt::Display for SavedError {
             SavedErrorKind::Version { found } => {
                 write!(f, "found saved {name} of version {found:?}, expected {version}")
             }
-            SavedErrorKind::CutOff => f.write_str("the file is cut off in it"),
+            SavedErrorKind::CutOff => f.write_str("the file is cut off here"),
+            SavedErrorKind::Lines { found, expected } => {
+                write!(f, "found {found} lines before the end, expected {expected}")
+            }
+            SavedErrorKind::BehindEnd => f.write_str("the file has ended before it"),
             SavedErrorKind::UnknownItem { found } => {
-                write!(f, "found an item {found:?}, expected P, I, {items}")
+                write!(f, "found an item {found:?}, expected P, I, E, {items}")
             }
             SavedErrorKind::Misplaced => f.write_str("the line that it belongs to does not stand before it"),
             SavedErrorKind::Field { field, found } if found.is_empty() => write!(f, "found no {field}"),
@@ -213,3 +263,9 @@ impl fmt::Display for SavedError {
 }
 
 impl std::error::Error for SavedError {}
+
+/// A saved file with these lines and the one that ends it.
+#[cfg(test)]
+pub(super) fn ended(lines: &str) -> String {
+    format!("{lines}{END} {}\n", lines.lines().count())
+}

@@ -1,6 +1,6 @@
 //! Making a report.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tracewalk::ids::Address;
 
@@ -21,6 +21,8 @@ use crate::symbols::{Extent, Frame};
 pub struct ProgramInput<'a> {
     /// Which program it is.
     pub id: &'a ProgramId,
+    /// The file names of its images.
+    pub images: &'a BTreeSet<String>,
     /// What ran.
     pub coverage: &'a ProgramCoverage,
     /// Its code, with symbols.
@@ -72,12 +74,12 @@ type Lines = BTreeMap<u32, BTreeMap<usize, Vec<usize>>>;
 
 impl Builder {
     fn program(&mut self, input: &ProgramInput<'_>, filter: &dyn Filter) {
-        let ProgramInput { id, coverage, code } = input;
+        let ProgramInput { id, images, coverage, code } = input;
         let conditions_told = coverage.sources.iter().any(|source| source.conditions == Conditions::OfEvery);
         let program = self.report.programs.len();
         self.report.programs.push(ReportedProgram {
             id: (*id).clone(),
-            images: coverage.images.clone(),
+            images: (*images).clone(),
             sources: coverage.sources.clone(),
             losses: coverage.losses(),
             conditions_told,

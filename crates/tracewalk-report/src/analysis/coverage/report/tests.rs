@@ -10,7 +10,7 @@ use crate::analysis::Doubtful;
 use crate::analysis::coverage::{
     BlockKey, Conditions, Coverage, Outcome, Part, ProgramCoverage, Recorder, Tally, Tracefile,
 };
-use crate::analysis::programs::ProgramId;
+use crate::analysis::programs::{OfProgram, ProgramId};
 use crate::symbols::{self, Extent, Frame, SourceFile, Stretch};
 
 /// ```text
@@ -93,11 +93,16 @@ fn report(conditions: Conditions, blocks: &[(u32, u32, Outcome, u64)], filter: &
     });
     let source = Recorder::new(conditions, Doubtful::Drop).finish("a capture", "-", "etmv3", 0).source;
     let mut coverage = Coverage::default();
-    let mut found = ProgramCoverage::of(Part { source, blocks: blocks.collect() });
-    found.images.insert("a.elf".to_owned());
-    coverage.programs.insert(ProgramId::Code([0; 32]), found);
+    let found = ProgramCoverage::of(Part { source, blocks: blocks.collect() });
+    coverage.add(ProgramId::Code([0; 32]), ["a.elf".to_owned()], found);
     let code = code();
-    let inputs = coverage.programs.iter().map(|(id, coverage)| ProgramInput { id, coverage, code: &code });
+    let programs = coverage.programs.iter();
+    let inputs = programs.map(|(id, OfProgram { images, found })| ProgramInput {
+        id,
+        images,
+        coverage: found,
+        code: &code,
+    });
     Report::of(&inputs.collect::<Vec<_>>(), filter)
 }
 
