@@ -6,7 +6,7 @@ mod npm;
 mod python;
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -90,6 +90,40 @@ fn callgrind_annotate_shows_the_functions_of_a_profile_and_what_they_cost() {
             }
         }
     }
+}
+
+/// It tells functions apart by their file and their name alone; both programs have these of a file that they share.
+#[test]
+fn callgrind_annotate_keeps_functions_of_several_programs_apart() {
+    let (true, Some(python)) = (has("callgrind_annotate"), python()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let other = example("a15-pft").join("capture.toml");
+    let options = ["--cost", "instructions", other.to_str().unwrap()];
+    let file = profile(folder.path(), "m3-etmv3", "callgrind", &options);
+    let text = output(Command::new("callgrind_annotate").args(["--threshold=100", "--auto=no"]).arg(&file));
+    let table = folder.path().join("annotated.txt");
+    std::fs::write(&table, text).unwrap();
+    let read = json(Command::new(&python).arg(script("formats.py")).arg("annotate").arg(&table));
+    let mut shared = 0;
+    let mut expected = BTreeMap::<String, BTreeMap<&str, u64>>::new();
+    for (name, source) in [("m3-etmv3", "trace ID 0x10"), ("a15-pft", "trace ID 0x13")] {
+        for (chain, own) in chains(folder.path(), name, &["--cost", "instructions", "--no-inlined"]) {
+            let function = chain.rsplit(';').next().unwrap();
+            *expected.entry(function.to_owned()).or_default().entry(source).or_default() += own;
+        }
+    }
+    for (function, costs) in expected {
+        if let Some(alone) = read["functions"].get(&function) {
+            // Functions of one name in different files are told apart by these.
+            assert!(costs.values().any(|own| alone[0] == *own), "{function}");
+            continue;
+        }
+        shared += 1;
+        for (source, own) in costs {
+            assert_eq!(read["functions"][format!("{function} ({source})")][0], own, "{function}, {source}");
+        }
+    }
+    assert!(shared >= 8, "{shared} functions are in both programs");
 }
 
 #[test]
@@ -200,6 +234,40 @@ fn a_profile_for_firefox_has_the_shape_that_its_profiler_documents() {
         assert_eq!(costs(&read["threads"][0]["chains"]), expected, "{name}");
         let inlined = expected.iter().filter(|(chain, _)| chain.ends_with("(inlined)")).map(|(_, cost)| cost);
         assert_eq!(read["threads"][0]["categories"]["Inlined function"], inlined.sum::<u64>(), "{name}");
+    }
+}
+
+/// What its own tool finds is what the folded chains say: chain by chain, and function by function.
+#[test]
+fn firefoxs_profiler_opens_a_profile_and_counts_as_the_folded_chains_do() {
+    let Some(modules) = node_modules() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for name in EXAMPLES {
+        let file = profile(folder.path(), name, "firefox", &[]);
+        let mut command = Command::new("node");
+        let read = json(command.arg(script("firefox.cjs")).args([&modules, &file]).arg(folder.path()));
+        let threads = read["threads"].as_object().unwrap();
+        let [thread] = &threads.values().collect::<Vec<_>>()[..] else { panic!("{} threads", threads.len()) };
+        let expected = chains(folder.path(), name, &[]);
+        assert_eq!(costs(&thread["chains"]), expected, "{name}");
+        let mut functions = BTreeMap::<&str, (u64, u64)>::new();
+        for (chain, cost) in &expected {
+            // A function that calls itself has that in its total once.
+            for function in chain.split(';').collect::<BTreeSet<_>>() {
+                functions.entry(function).or_default().1 += cost;
+            }
+            functions.entry(chain.rsplit(';').next().unwrap()).or_default().0 += cost;
+        }
+        let found = thread["functions"].as_object().unwrap().iter();
+        let found = found.map(|(function, costs)| {
+            (function.as_str(), (costs[0].as_u64().unwrap(), costs[1].as_u64().unwrap()))
+        });
+        assert_eq!(found.collect::<BTreeMap<_, _>>(), functions, "{name}");
+        // A unit of cost is a microsecond; the processor does nothing else.
+        let total = expected.values().sum::<u64>() as f64;
+        let microseconds = |value: &Value| (value.as_f64().unwrap() * 1000.0).round();
+        assert_eq!(microseconds(&read["info"]["processes"][0]["cpuMs"]), total, "{name}");
+        assert_eq!(microseconds(&read["info"]["context"]["rootRange"]["end"]), total + 1.0, "{name}");
     }
 }
 

@@ -60,6 +60,8 @@ def firefox(path):
             kinds.append(categories[frames["category"][frame]])
         assert samples["weightType"] == "samples"
         chains, per_kind = {}, {}
+        # Where the last one ends.
+        assert (samples["stack"].pop(), samples["weight"].pop()) == (None, 0)
         for stack, weight in zip(samples["stack"], samples["weight"]):
             chains[names[stack]] = chains.get(names[stack], 0) + weight
             per_kind[kinds[stack]] = per_kind.get(kinds[stack], 0) + weight

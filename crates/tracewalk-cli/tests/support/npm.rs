@@ -5,7 +5,8 @@ use std::process::Command;
 
 use super::has;
 
-const PACKAGES: [&str; 2] = ["speedscope@1.25.0", "pprof-format@2.3.2"];
+const PACKAGES: [&str; 3] =
+    ["speedscope@1.25.0", "pprof-format@2.3.2", "@firefox-devtools/profiler-cli@0.10.0"];
 
 /// The folder `node_modules` with the packages, installed where they are missing. `None`, with a message, where that
 /// cannot be done; with the environment variable CI set this fails.

@@ -1,17 +1,17 @@
 //! `profile --format callgrind`: what Valgrind's callgrind writes, for callgrind_annotate and KCachegrind.
 //!
 //! The format is described in Valgrind's manual, "Callgrind Format Specification". Functions are those of the symbols;
-//! the lines of what was inlined into them are theirs. Sources are told apart as objects (`ob=`).
+//! the lines of what was inlined into them are theirs. Sources are told apart as objects (`ob=`). `callgrind_annotate` prints
+//! objects, and adds up what has the same file and name in several: such functions have their source in their name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use tracewalk::plain::Plain;
 
 use super::profile::ProfileReport;
-use crate::Section;
 use crate::analysis::clock::{Cost, Unit};
-use crate::analysis::profile::{Label, LabelId, LabelKind, Place, Profile, Tree, TreeOptions};
+use crate::analysis::profile::{Label, LabelId, LabelKind, Place, Tree, TreeOptions};
 
 const UNKNOWN_FILE: &str = "???";
 
@@ -30,10 +30,41 @@ pub fn write_callgrind(out: &mut dyn Write, report: &ProfileReport) -> io::Resul
     let mut total = Cost::default();
     report.sources.iter().for_each(|(_, profile)| total += profile.total());
     writeln!(out, "summary: {}", costs(&total, &units))?;
-    for source in &report.sources {
-        section(out, source, &report.name_of(&source.0), &units)?;
+    let trees = report.sources.iter().map(|(section, profile)| {
+        Tree::of(profile, &section.code, TreeOptions { inlined: false, sites: true })
+    });
+    let trees = trees.collect::<Vec<_>>();
+    let shared = shared(&trees);
+    for (source, tree) in report.sources.iter().zip(&trees) {
+        let object = report.name_of(&source.0);
+        Object { tree, name: &object, shared: &shared, units: &units }.write(out)?;
     }
     Ok(())
+}
+
+/// What `callgrind_annotate` knows a function by: its file and its name.
+type Key<'a> = (&'a str, &'a str);
+
+/// The functions that several sources have.
+fn shared(trees: &[Tree]) -> BTreeSet<Key<'_>> {
+    let (mut once, mut twice) = (BTreeSet::new(), BTreeSet::new());
+    for tree in trees {
+        let keys = tree.labels.iter().map(key).collect::<BTreeSet<_>>();
+        twice.extend(keys.into_iter().filter(|key| !once.insert(*key)));
+    }
+    twice
+}
+
+fn key(label: &Label) -> Key<'_> {
+    (file(label.place.as_ref()), &label.name)
+}
+
+/// A source, as an object.
+struct Object<'a> {
+    tree: &'a Tree,
+    name: &'a str,
+    shared: &'a BTreeSet<Key<'a>>,
+    units: &'a [Unit],
 }
 
 /// The lines and calls of one function.
@@ -44,64 +75,65 @@ struct Function<'a> {
     calls: BTreeMap<(Option<&'a Place>, LabelId), (u64, Cost)>,
 }
 
-fn section(
-    out: &mut dyn Write,
-    (section, profile): &(Section, Profile),
-    name: &str,
-    units: &[Unit],
-) -> io::Result<()> {
-    let tree = Tree::of(profile, &section.code, TreeOptions { inlined: false, sites: true });
-    let lines = tree.lines(|_| 0);
-    let edges = tree.edges(|_| 0);
-    let mut functions = BTreeMap::<LabelId, Function<'_>>::new();
-    for line in &lines {
-        *functions.entry(line.function).or_default().lines.entry(line.place.as_ref()).or_default() +=
-            line.own;
-    }
-    for edge in &edges {
-        let calls = &mut functions.entry(edge.caller).or_default().calls;
-        let (count, total) = calls.entry((edge.site.as_ref(), edge.callee)).or_default();
-        *count = count.saturating_add(edge.calls);
-        *total += edge.total;
-    }
-    writeln!(out, "\nob={name}")?;
-    for (id, function) in &functions {
-        let label = &tree.labels[id.index()];
-        if matches!(label.kind, LabelKind::Function | LabelKind::Inlined) {
-            write_function(out, &tree, label, function, units)?;
+impl Object<'_> {
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let lines = self.tree.lines(|_| 0);
+        let edges = self.tree.edges(|_| 0);
+        let mut functions = BTreeMap::<LabelId, Function<'_>>::new();
+        for line in &lines {
+            *functions.entry(line.function).or_default().lines.entry(line.place.as_ref()).or_default() +=
+                line.own;
         }
+        for edge in &edges {
+            let calls = &mut functions.entry(edge.caller).or_default().calls;
+            let (count, total) = calls.entry((edge.site.as_ref(), edge.callee)).or_default();
+            *count = count.saturating_add(edge.calls);
+            *total += edge.total;
+        }
+        writeln!(out, "\nob={}", self.name)?;
+        for (id, function) in &functions {
+            let label = &self.tree.labels[id.index()];
+            if matches!(label.kind, LabelKind::Function | LabelKind::Inlined) {
+                self.write_function(out, label, function)?;
+            }
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-fn write_function<'a>(
-    out: &mut dyn Write,
-    tree: &'a Tree,
-    label: &'a Label,
-    function: &Function<'a>,
-    units: &[Unit],
-) -> io::Result<()> {
-    let own_file = file(label.place.as_ref());
-    let first_line = label.place.as_ref().map_or(0, |place| place.line);
-    writeln!(out, "\nfl={own_file}\nfn={}", name(label))?;
-    let mut current = own_file;
-    // Code without a line of its own counts to the function's first one.
-    let at =
-        |place: Option<&'a Place>| place.map_or((own_file, first_line), |place| (&*place.file, place.line));
-    for (place, cost) in function.lines.iter().filter(|(_, cost)| !cost.is_zero()) {
-        let (file, line) = at(*place);
-        change_file(out, &mut current, file, own_file)?;
-        writeln!(out, "{line} {}", costs(cost, units))?;
+    fn write_function<'p>(
+        &self,
+        out: &mut dyn Write,
+        label: &'p Label,
+        function: &Function<'p>,
+    ) -> io::Result<()> {
+        let own_file = file(label.place.as_ref());
+        let first_line = label.place.as_ref().map_or(0, |place| place.line);
+        writeln!(out, "\nfl={own_file}\nfn={}", self.name_of(label))?;
+        let mut current = own_file;
+        // Code without a line of its own counts to the function's first one.
+        let at = |place: Option<&'p Place>| {
+            place.map_or((own_file, first_line), |place| (&*place.file, place.line))
+        };
+        for (place, cost) in function.lines.iter().filter(|(_, cost)| !cost.is_zero()) {
+            let (file, line) = at(*place);
+            change_file(out, &mut current, file, own_file)?;
+            writeln!(out, "{line} {}", costs(cost, self.units))?;
+        }
+        for ((place, callee), (count, total)) in &function.calls {
+            let (site_file, line) = at(*place);
+            change_file(out, &mut current, site_file, own_file)?;
+            let callee = &self.tree.labels[callee.index()];
+            writeln!(out, "cfi={}\ncfn={}", file(callee.place.as_ref()), self.name_of(callee))?;
+            writeln!(out, "calls={count} {}", callee.place.as_ref().map_or(0, |place| place.line))?;
+            writeln!(out, "{line} {}", costs(total, self.units))?;
+        }
+        Ok(())
     }
-    for ((place, callee), (count, total)) in &function.calls {
-        let (site_file, line) = at(*place);
-        change_file(out, &mut current, site_file, own_file)?;
-        let callee = &tree.labels[callee.index()];
-        writeln!(out, "cfi={}\ncfn={}", file(callee.place.as_ref()), name(callee))?;
-        writeln!(out, "calls={count} {}", callee.place.as_ref().map_or(0, |place| place.line))?;
-        writeln!(out, "{line} {}", costs(total, units))?;
+
+    fn name_of(&self, label: &Label) -> String {
+        let name = Plain(&label.name).to_string();
+        if self.shared.contains(&key(label)) { format!("{name} ({})", self.name) } else { name }
     }
-    Ok(())
 }
 
 /// Says that what follows stands in another file.
@@ -120,10 +152,6 @@ fn change_file<'a>(
 
 fn file(place: Option<&Place>) -> &str {
     place.map_or(UNKNOWN_FILE, |place| &place.file)
-}
-
-fn name(label: &Label) -> String {
-    Plain(&label.name).to_string()
 }
 
 const fn event(unit: Unit) -> &'static str {

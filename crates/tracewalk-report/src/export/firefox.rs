@@ -54,49 +54,65 @@ pub fn write_firefox(out: &mut dyn Write, report: &ProfileReport) -> io::Result<
         let thread = profile.add_thread(process, number, start, false);
         profile.set_thread_name(thread, &report.name_of(&source.0));
         profile.set_thread_samples_weight_type(thread, WeightType::Samples);
-        samples(&mut profile, thread, &categories, (report, share), &report.tree(source, false));
+        let profile = &mut profile;
+        let mut samples = Samples { profile, thread, report, share, weight: 0, last: 0 };
+        samples.add_tree(&categories, &report.tree(source, false));
     }
     serde_json::to_writer(&mut *out, &profile)?;
     writeln!(out)
 }
 
-fn samples(
-    profile: &mut fxprof_processed_profile::Profile,
+/// The samples of one thread, each where what was counted before it ends.
+struct Samples<'a> {
+    profile: &'a mut fxprof_processed_profile::Profile,
     thread: ThreadHandle,
-    categories: &Categories,
-    (report, share): (&ProfileReport, u64),
-    tree: &Tree,
-) {
-    let mut stacks: Vec<StackHandle> = Vec::new();
-    let (mut before, mut sum) = (0_u64, 0_u64);
-    tree.stacks(|path, node| {
-        stacks.truncate(path.len() - 1);
-        let label = tree.label_of(node);
-        let name = profile.intern_string(&label.text());
-        let frame = FrameInfo {
-            frame: Frame::Label(name),
-            category_pair: categories.of(label).into(),
-            flags: FrameFlags::empty(),
-        };
-        let frame = profile.intern_frame(thread, frame);
-        let stack = profile.intern_stack(thread, stacks.last().copied(), frame);
-        stacks.push(stack);
-        sum = sum.saturating_add(report.value(&node.own));
-        let mut left = (sum / share).saturating_sub(before);
-        while left > 0 {
-            // Weights have 31 bits.
-            let weight = i32::try_from(left).unwrap_or(i32::MAX);
-            left -= u64::from(weight.unsigned_abs());
-            let (at, spent) =
-                (nanoseconds(report, before.saturating_mul(share)), u64::from(weight.unsigned_abs()));
-            before += spent;
-            let spent = nanoseconds(report, before.saturating_mul(share)).saturating_sub(at);
-            let at = Timestamp::from_nanos_since_reference(at);
-            profile.add_sample(thread, at, Some(stack), CpuDelta::from_nanos(spent), weight);
-        }
-    });
-    let end = Timestamp::from_nanos_since_reference(nanoseconds(report, before.saturating_mul(share)));
-    profile.set_thread_end_time(thread, end);
+    report: &'a ProfileReport,
+    /// How many units of cost are one of a sample's weight.
+    share: u64,
+    /// The weight of all that were added.
+    weight: u64,
+    /// Where the last one stands, in nanoseconds.
+    last: u64,
+}
+
+impl Samples<'_> {
+    fn add_tree(&mut self, categories: &Categories, tree: &Tree) {
+        let mut stacks: Vec<StackHandle> = Vec::new();
+        let mut sum = 0_u64;
+        tree.stacks(|path, node| {
+            stacks.truncate(path.len() - 1);
+            let label = tree.label_of(node);
+            let name = self.profile.intern_string(&label.text());
+            let frame = FrameInfo {
+                frame: Frame::Label(name),
+                category_pair: categories.of(label).into(),
+                flags: FrameFlags::empty(),
+            };
+            let frame = self.profile.intern_frame(self.thread, frame);
+            let stack = self.profile.intern_stack(self.thread, stacks.last().copied(), frame);
+            stacks.push(stack);
+            sum = sum.saturating_add(self.report.value(&node.own));
+            let mut left = (sum / self.share).saturating_sub(self.weight);
+            while left > 0 {
+                // Weights have 31 bits.
+                let weight = i32::try_from(left).unwrap_or(i32::MAX);
+                left -= u64::from(weight.unsigned_abs());
+                self.add(Some(stack), weight);
+            }
+        });
+        // The profiler shows what lies between samples: without one at the end, the last chain has no width.
+        self.add(None, 0);
+        self.profile.set_thread_end_time(self.thread, Timestamp::from_nanos_since_reference(self.last));
+    }
+
+    fn add(&mut self, stack: Option<StackHandle>, weight: i32) {
+        let at = nanoseconds(self.report, self.weight.saturating_mul(self.share));
+        // The processor's time is that since the sample before: all of it.
+        let spent = CpuDelta::from_nanos(at.saturating_sub(self.last));
+        self.profile.add_sample(self.thread, Timestamp::from_nanos_since_reference(at), stack, spent, weight);
+        self.last = at;
+        self.weight += u64::from(weight.unsigned_abs());
+    }
 }
 
 /// What stands for a cost on the profiler's axis of time.

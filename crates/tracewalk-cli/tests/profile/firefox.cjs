@@ -1,0 +1,52 @@
+// Opens a profile with Mozilla's own command line, which is built from the sources of profiler.firefox.com, and prints
+// JSON: for each thread its chains of calls with their own weight, its functions' own and total weight, how long it is in
+// milliseconds, and what part of that the processor was active.
+//
+//     node firefox.cjs NODE_MODULES FILE FOLDER
+"use strict";
+const assert = require("node:assert");
+const { execFileSync, spawn } = require("node:child_process");
+const path = require("node:path");
+const [modules, file, folder] = process.argv.slice(2);
+const program = path.join(modules, "@firefox-devtools/profiler-cli/dist/profiler-cli.js");
+// What it remembers of a session, and its home, are the test's own. It asks nobody for symbols: all names are known.
+const env = { ...process.env, HOME: folder, PROFILER_CLI_SESSION_DIR: folder, PROFILER_CLI_NO_SYMBOLICATE: "1" };
+const options = { env, encoding: "utf8", timeout: 60000, maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] };
+const ask = (...command) =>
+    JSON.parse(execFileSync(process.execPath, [program, ...command, "--session", "tracewalk", "--json"], options));
+
+// Its `load` gives what it starts half a second, which is little on a busy machine.
+const daemon = spawn(process.execPath, [program, "--daemon", file, "--session", "tracewalk"], { env, stdio: "ignore" });
+const asked = (question) => {
+    for (const end = Date.now() + 60000; ; ) {
+        try {
+            return ask(...question);
+        } catch (error) {
+            if (Date.now() > end) throw error;
+        }
+    }
+};
+try {
+    const info = asked(["profile", "info", "--all"]);
+    const threads = {};
+    for (const { threadHandle, name } of ask("thread", "list").threads) {
+        const chains = {};
+        const walk = (node, before) => {
+            assert.ok(!node.childrenTruncated, `${node.name} has all that it called`);
+            const chain = node.originalDepth < 0 ? "" : before + node.name;
+            if (node.selfSamples > 0) chains[chain] = (chains[chain] || 0) + node.selfSamples;
+            (node.children || []).forEach((child) => walk(child, chain && chain + ";"));
+        };
+        const tree = ask("thread", "samples-top-down", "--thread", threadHandle, "--max-lines", "1000000");
+        walk(tree.regularCallTree, "");
+        const functions = {};
+        for (const found of ask("thread", "functions", "--thread", threadHandle).functions) {
+            assert.ok(!(found.name in functions), `${found.name} is one function`);
+            functions[found.name] = [found.selfSamples, found.totalSamples];
+        }
+        threads[name] = { chains, functions, weights: tree.weightType };
+    }
+    console.log(JSON.stringify({ threads, info }));
+} finally {
+    daemon.kill();
+}
