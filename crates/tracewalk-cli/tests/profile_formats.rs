@@ -375,17 +375,6 @@ fn the_documentation_shows_what_is_printed() {
 }
 
 #[test]
-fn the_documentations_flame_graph_is_what_is_drawn() {
-    let committed = std::fs::read_to_string(root().join("docs/pictures/flamegraph.svg")).unwrap();
-    let arguments = ["profile", "-q", "capture.toml", "--format", "flamegraph"];
-    let output = support::tracewalk().current_dir(example("a7-etmv3")).args(arguments).output().unwrap();
-    assert!(
-        String::from_utf8(output.stdout).unwrap() == committed,
-        "draw docs/pictures/flamegraph.svg again"
-    );
-}
-
-#[test]
 fn several_captures_of_one_program_are_added_up_and_of_others_kept_apart() {
     let capture = |name: &str| example(name).join("capture.toml").to_str().unwrap().to_owned();
     let folder = tempfile::tempdir().unwrap();

@@ -6,23 +6,27 @@
 "use strict";
 const assert = require("node:assert");
 const { execFileSync, spawn } = require("node:child_process");
+const fs = require("node:fs");
 const path = require("node:path");
-const [modules, file, folder] = process.argv.slice(2);
+const [modules, file, temporary] = process.argv.slice(2);
 const program = path.join(modules, "@firefox-devtools/profiler-cli/dist/profiler-cli.js");
-// What it remembers of a session, and its home, are the test's own. It asks nobody for symbols: all names are known.
+// What it remembers of a session is in a folder of its own: what another run has started removes its files when it ends.
+const folder = fs.mkdtempSync(path.join(temporary, "session-"));
+// It asks nobody for symbols: all names are known.
 const env = { ...process.env, HOME: folder, PROFILER_CLI_SESSION_DIR: folder, PROFILER_CLI_NO_SYMBOLICATE: "1" };
-const options = { env, encoding: "utf8", timeout: 60000, maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] };
+const options = { env, encoding: "utf8", timeout: 300000, maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] };
 const ask = (...command) =>
     JSON.parse(execFileSync(process.execPath, [program, ...command, "--session", "tracewalk", "--json"], options));
 
 // Its `load` gives what it starts half a second, which is little on a busy machine.
 const daemon = spawn(process.execPath, [program, "--daemon", file, "--session", "tracewalk"], { env, stdio: "ignore" });
 const asked = (question) => {
-    for (const end = Date.now() + 60000; ; ) {
+    for (const end = Date.now() + 300000; ; ) {
         try {
             return ask(...question);
         } catch (error) {
             if (Date.now() > end) throw error;
+            Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
         }
     }
 };

@@ -62,8 +62,8 @@ class Browser:
         assert "exceptionDetails" not in answer, f"{script}: {answer['exceptionDetails']}"
         return answer["result"].get("value")
 
-    def wait(self, script, what):
-        end = time.monotonic() + 20
+    def wait(self, script, what, seconds=60):
+        end = time.monotonic() + seconds
         while time.monotonic() < end:
             if self.evaluate(f"!!({script})"):
                 return

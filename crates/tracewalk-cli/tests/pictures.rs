@@ -1,0 +1,88 @@
+//! The documentation's pictures, drawn again and compared (tests/pictures/draw.py). With the environment variable
+//! `PICTURES=overwrite` they are replaced.
+
+#[path = "support/python.rs"]
+mod python;
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use python::python;
+use support::{example, has};
+
+/// Other machines draw the edges of letters in other ways; a span or a rectangle that moved is more.
+const SAME: f64 = 0.002;
+
+fn pictures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures")
+}
+
+/// What the command draws of an example, whose description has no folder in its name.
+fn drawn(name: &str, arguments: &[&str]) -> Vec<u8> {
+    let output = support::tracewalk()
+        .current_dir(example(name))
+        .args([arguments, &["--quiet", "capture.toml"]].concat())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+fn flame_graph(name: &str) -> Vec<u8> {
+    drawn(name, &["profile", "--format", "flamegraph"])
+}
+
+fn timeline(from: &str, to: &str) -> Vec<u8> {
+    drawn("m3-etmv3", &["timeline", "--from", from, "--to", to, "--format", "perfetto"])
+}
+
+/// Which part of each committed picture looks different from what these files look like in Chromium; they are drawn
+/// into `folder`.
+fn differences(python: &Path, folder: &Path, graph: &[u8], timeline: &[u8]) -> [f64; 2] {
+    let (graph_file, timeline_file) = (folder.join("flamegraph.svg"), folder.join("timeline.pftrace"));
+    std::fs::write(&graph_file, graph).unwrap();
+    std::fs::write(&timeline_file, timeline).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pictures/draw.py");
+    let mut command = Command::new(python);
+    command.arg(script).arg("chromium").args([&graph_file, &timeline_file]).arg(folder).arg(pictures());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    NAMES.map(|name| found[name].as_f64().unwrap())
+}
+
+const NAMES: [&str; 2] = ["flamegraph.png", "timeline-in-perfetto.png"];
+
+#[test]
+fn the_documentations_pictures_are_what_is_drawn() {
+    let overwrite = std::env::var_os("PICTURES").is_some_and(|value| value == "overwrite");
+    let again = "draw it again: PICTURES=overwrite cargo test -p tracewalk-cli --test pictures";
+    let graph = flame_graph("a7-etmv3");
+    let file = pictures().join("flamegraph.svg");
+    if overwrite {
+        std::fs::write(&file, &graph).unwrap();
+    }
+    assert!(std::fs::read(&file).unwrap() == graph, "flamegraph.svg is not what is drawn; {again}");
+    let (true, Some(python)) = (has("chromium"), python()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let found = differences(&python, folder.path(), &graph, &timeline("4800", "6200"));
+    for (name, different) in NAMES.into_iter().zip(found) {
+        if overwrite {
+            std::fs::copy(folder.path().join(name), pictures().join(name)).unwrap();
+        } else {
+            assert!(different < SAME, "{:.2}% of {name} is not what is drawn; {again}", different * 100.0);
+        }
+    }
+}
+
+/// The comparison tells other pictures: of another program, and of the same one a little later.
+#[test]
+fn pictures_of_something_else_look_different() {
+    let (true, Some(python)) = (has("chromium"), python()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let found = differences(&python, folder.path(), &flame_graph("a15-pft"), &timeline("4830", "6200"));
+    for (name, different) in NAMES.into_iter().zip(found) {
+        assert!(different > 2.0 * SAME, "{:.2}% of {name} is different", different * 100.0);
+    }
+}
