@@ -1,6 +1,6 @@
 //! A-sync: five or more zero bytes and 0x80, in ETMv3 and PFT alike.
 
-use super::Step;
+use super::{Malformation, Step};
 
 /// An A-sync as trace units send it.
 pub(super) const SHORTEST: [u8; FEWEST_ZEROS + 1] = [0, 0, 0, 0, 0, END];
@@ -44,6 +44,27 @@ pub(super) fn zero_run(input: &[u8]) -> ZeroRun {
         }
         None => ZeroRun::Unfinished,
     }
+}
+
+/// Where an A-sync ends that was too short for one, where `in_front` zero bytes stand in front of it: a packet that was read
+/// out of step took its first zeros for its own last bytes. It counts from the first of the zeros that are left.
+///
+/// In step a packet that ends in zeros has five more behind it where an A-sync comes.
+pub(super) fn completed(reason: Malformation, in_front: usize) -> Option<usize> {
+    match reason {
+        Malformation::NotASync { zeros, found: END } => {
+            let zeros = zeros as usize;
+            (in_front + zeros >= FEWEST_ZEROS).then_some(zeros + 1)
+        }
+        _ => None,
+    }
+}
+
+/// How many zero bytes stand at the end of `bytes`, in front of which there are `in_front`; counted up to what [`completed`]
+/// has to know.
+pub(super) fn zeros_behind(in_front: usize, bytes: &[u8]) -> usize {
+    let zeros = bytes.iter().rev().take(FEWEST_ZEROS).take_while(|&&byte| byte == 0).count();
+    if zeros == bytes.len() { (in_front + zeros).min(FEWEST_ZEROS) } else { zeros }
 }
 
 /// Searches for an A-sync: [`Step::Searched`] for what stands before it, [`Step::Packet`] where it is at the start.

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Decode, Malformation, Step, TakeFrequent};
+use super::{Decode, Malformation, Step, TakeFrequent, a_sync};
 use crate::span::{Span, StreamOffset};
 
 /// The longest malformed or unsynchronised stretch in one item. Longer ones come as several, so that memory stays
@@ -89,13 +89,22 @@ pub struct Packets<D> {
     gap_reason: Option<Malformation>,
     /// Where the next byte for the decoder stands.
     position: StreamOffset,
+    /// How many zero bytes stand directly in front of that, as far as an A-sync may begin with them.
+    zeros: usize,
 }
 
 impl<D: Decode> Packets<D> {
     /// Decodes a source from its first byte.
     #[must_use]
     pub fn new(decoder: D) -> Self {
-        Self { decoder, carried: Vec::new(), gap: Vec::new(), gap_reason: None, position: StreamOffset(0) }
+        Self {
+            decoder,
+            carried: Vec::new(),
+            gap: Vec::new(),
+            gap_reason: None,
+            position: StreamOffset(0),
+            zeros: 0,
+        }
     }
 
     /// Decodes a source from this byte on, as if nothing had come before.
@@ -140,6 +149,7 @@ impl<D: Decode> Packets<D> {
     pub fn lose_sync_to(&mut self, taker: &mut impl TakeItem<D::Packet>) {
         self.finish_to(taker);
         self.decoder.desynchronise();
+        self.zeros = 0;
     }
 
     /// Nobody waits for the rest of a packet that has begun: forgets the bytes of it that came, instead of calling them
@@ -184,9 +194,20 @@ impl<D: Decode> Packets<D> {
         &mut self.decoder
     }
 
-    /// So many bytes need not be decoded, and none of them begins or continues a gap.
-    pub(crate) const fn step_over(&mut self, bytes: usize) {
-        self.position.0 += bytes as u64;
+    /// These bytes need not be decoded, and none of them begins or continues a gap.
+    #[inline]
+    pub(crate) fn step_over(&mut self, bytes: &[u8]) {
+        self.position.0 += bytes.len() as u64;
+        self.zeros = self.zeros_behind(bytes);
+    }
+
+    /// How many zero bytes stand directly in front of what comes behind `passed`, the bytes at [`Self::position`].
+    #[inline]
+    fn zeros_behind(&self, passed: &[u8]) -> usize {
+        match passed {
+            [.., last] if *last != 0 => 0,
+            passed => a_sync::zeros_behind(self.zeros, passed),
+        }
     }
 
     /// Gives the decoder the carried bytes with some of `input` behind them; returns what is left of `input`.
@@ -251,7 +272,9 @@ impl<D: Decode> Packets<D> {
                     self.close_gap(taker);
                     self.gap_reason = Some(reason);
                     self.take_into_gap(rest.get(..bytes).unwrap_or(rest), taker);
-                    consumed += bytes;
+                    let in_front = self.zeros_behind(input.get(..consumed).unwrap_or_default());
+                    let a_sync = a_sync::completed(reason, in_front).and_then(|end| rest.get(bytes..end));
+                    consumed += bytes + a_sync.map_or(0, |a_sync| self.complete_a_sync(a_sync, taker));
                 }
                 Step::Searched { bytes } => {
                     self.take_into_gap(rest.get(..bytes).unwrap_or(rest), taker);
@@ -260,7 +283,18 @@ impl<D: Decode> Packets<D> {
                 Step::NeedInput => break,
             }
         }
+        self.zeros = self.zeros_behind(input.get(..consumed).unwrap_or_default());
         consumed
+    }
+
+    /// Gives an A-sync of which the first zero bytes were taken for something else; returns how many bytes are left of it.
+    fn complete_a_sync(&mut self, rest: &[u8], taker: &mut impl TakeItem<D::Packet>) -> usize {
+        let Step::Packet { packet, .. } = self.decoder.decode(&a_sync::SHORTEST) else { return 0 };
+        self.close_gap(taker);
+        let span = Span::new(self.position, rest.len() as u64);
+        taker.take(Item::Packet(packet), span, rest);
+        self.position = span.end;
+        rest.len()
     }
 
     fn take_into_gap(&mut self, bytes: &[u8], taker: &mut impl TakeItem<D::Packet>) {

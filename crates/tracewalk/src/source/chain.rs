@@ -238,7 +238,7 @@ where
             skipped += bytes as u64;
             done.bytes += bytes;
         }
-        self.packets.step_over(done.bytes);
+        self.packets.step_over(input.get(..done.bytes).unwrap_or(input));
         self.follower.counts.packets += done.packets;
         self.patience.found(done.windows);
         let last = done.state.with_waits(waits.is_some());

@@ -255,6 +255,56 @@ fn the_end_of_the_trace_inside_a_packet_is_named() {
     assert_eq!(truncated(&[0x7a, 0x80]), "data");
 }
 
+/// A packet that is read out of step may take the first zeros of an A-sync for its own last bytes. In step none can: behind
+/// a packet that ends in zeros the A-sync has five of its own.
+#[test]
+fn an_a_sync_is_one_though_a_packet_took_its_first_zeros() {
+    let a_sync = [0, 0, 0, 0, 0, 0x80];
+    let i_sync = [0x08, 0, 0, 0, 0, 0x21, 0x00, 0x01, 0x00, 0x00];
+    let kinds = |between: &[u8], piece: usize| {
+        let bytes = [&a_sync[..], &i_sync, between, &a_sync, &i_sync, &[0x84]].concat();
+        let items = decode(&everything(), &bytes, piece);
+        let kind = |(item, span): &(Item<Packet>, Span)| {
+            let name = match item {
+                Item::Packet(packet) => packet.name(),
+                Item::Malformed(_) => "malformed",
+                Item::Unsynchronised => "unsynced",
+            };
+            (name, span.end.0 - span.start.0)
+        };
+        items.iter().skip(2).map(kind).collect::<Vec<_>>()
+    };
+    let behind = [("i_sync", 10), ("p_header", 1)];
+    for piece in [1, 2, 3, 5, 7, 100] {
+        // The end of a branch address, of a context ID and of a data value.
+        let branch = [&[("branch", 2), ("malformed", 1), ("a_sync", 4)], &behind[..]].concat();
+        assert_eq!(kinds(&[0x81], piece), branch);
+        let context_id = [&[("context_id", 5), ("malformed", 1), ("a_sync", 1)], &behind[..]].concat();
+        assert_eq!(kinds(&[0x6e], piece), context_id);
+        let context_id = [&[("context_id", 5), ("malformed", 1), ("a_sync", 2)], &behind[..]].concat();
+        assert_eq!(kinds(&[0x6e, 0x11], piece), context_id);
+        // Four zeros behind a packet that ends in none are no A-sync.
+        let short = [&a_sync[..], &i_sync, &[0x84, 0, 0, 0, 0, 0x80], &i_sync, &[0x84]].concat();
+        let items = decode(&everything(), &short, piece);
+        assert!(matches!(
+            items[..],
+            [_, _, _, (Item::Malformed(Malformation::NotASync { zeros: 4, found: 0x80 }), _)]
+        ));
+    }
+}
+
+#[test]
+fn zeros_in_front_of_a_loss_begin_no_a_sync() {
+    let mut packets = Packets::new(Decoder::new(&everything()));
+    let mut items = Vec::new();
+    let mut note = |item: Item<Packet>, _: Span, _: &[u8]| items.push(item);
+    packets.push(&[0, 0, 0, 0, 0, 0x80, 0x81, 0], &mut note);
+    packets.lose_sync(&mut note);
+    packets.push(&[0, 0, 0, 0, 0x80, 0x84, 0x84], &mut note);
+    packets.finish(&mut note);
+    assert!(matches!(items[..], [Item::Packet(_), Item::Packet(_), Item::Unsynchronised]), "{items:?}");
+}
+
 #[test]
 fn the_next_byte_stands_behind_those_of_a_packet_that_has_begun() {
     let mut packets = Packets::new(Decoder::new(&everything()));

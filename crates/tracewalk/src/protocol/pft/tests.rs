@@ -272,6 +272,15 @@ mod decoding {
     }
 
     #[test]
+    fn an_a_sync_is_one_though_a_branch_took_its_first_zero() {
+        let bytes = [0x81, 0, 0, 0, 0, 0, 0x80, 0x86];
+        assert_eq!(
+            names_after_sync(&plain(), &bytes),
+            [(0, "branch"), (2, "not_a_sync"), (3, "a_sync"), (7, "atom")]
+        );
+    }
+
+    #[test]
     fn four_zeros_are_no_a_sync_and_sixty_four_are() {
         let zeros = |count: usize| [vec![0; count], vec![0x80, 0x84]].concat();
         assert_eq!(names_after_sync(&plain(), &zeros(4)), [(0, "not_a_sync")]);
