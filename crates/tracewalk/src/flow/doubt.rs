@@ -102,3 +102,50 @@ impl Doubt {
         if was_open { Some(DoubtChange::Ends) } else { None }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::GapReason;
+    use crate::span::Span;
+
+    fn span(at: u64) -> Span {
+        Span::new(StreamOffset(at), 1)
+    }
+
+    fn gap(at: u64, doubt: bool) -> Element {
+        Element::Gap(Gap { reason: GapReason::TraceLost, span: span(at), doubt })
+    }
+
+    fn proof(at: u64) -> Element {
+        Element::Proof(Proof { at: None, span: span(at) })
+    }
+
+    fn begins(since: u64) -> Option<DoubtChange> {
+        Some(DoubtChange::Begins { since: StreamOffset(since) })
+    }
+
+    #[test]
+    fn doubt_goes_back_to_the_last_proof_and_lasts_up_to_the_next() {
+        let mut doubt = Doubt::new();
+        assert_eq!((doubt.element(&proof(100)), doubt.proven()), (None, StreamOffset(100)));
+        assert_eq!(doubt.element(&gap(120, false)), None, "what the trace unit tells of itself");
+        assert_eq!((doubt.is_open(), doubt.since()), (false, None));
+        assert_eq!(doubt.element(&gap(150, true)), begins(100));
+        assert_eq!((doubt.is_open(), doubt.since()), (true, Some(StreamOffset(100))));
+        assert_eq!(doubt.element(&gap(160, true)), None, "it is in doubt already");
+        assert_eq!(doubt.element(&proof(200)), Some(DoubtChange::Ends));
+        assert_eq!((doubt.is_open(), doubt.since(), doubt.proven()), (false, None, StreamOffset(200)));
+        assert_eq!(doubt.element(&gap(250, true)), begins(200));
+    }
+
+    #[test]
+    fn doubt_goes_no_farther_back_than_its_reach() {
+        for (at, since) in [(Doubt::REACH, 0), (Doubt::REACH + 1, 1), (3 * Doubt::REACH, 2 * Doubt::REACH)] {
+            assert_eq!(Doubt::new().element(&gap(at, true)), begins(since));
+        }
+        let mut doubt = Doubt::new();
+        doubt.element(&proof(1000));
+        assert_eq!(doubt.element(&gap(1000 + Doubt::REACH + 7, true)), begins(1007));
+    }
+}

@@ -9,7 +9,7 @@ use super::*;
 use crate::directive::{
     BeginReason, Counts, Directive, PreferredReturn, Rules, RunEnd, Transfer, TransferValue,
 };
-use crate::ids::{Address, ContextId, Exception, Isa, Location, Vmid};
+use crate::ids::{Address, ContextId, Exception, Isa, Location, SecurityState, Vmid};
 use crate::program::{Program, Scope};
 use crate::span::{Span, StreamOffset};
 
@@ -181,6 +181,39 @@ fn code_is_looked_up_in_the_context_that_the_trace_names() {
     }
     assert_eq!(ends, [2, 2, 4, 4, 2, 2, 99]);
     assert!(!flow.other_graphs.is_empty());
+}
+
+#[test]
+fn what_changes_of_a_context_leaves_the_rest_of_it() {
+    let secure = |hypervisor| SecurityState { non_secure: true, hypervisor };
+    let directives = [
+        Directive::ContextId(ContextId(7)),
+        Directive::Vmid(Vmid(3)),
+        Directive::Security(secure(true)),
+        Directive::ContextId(ContextId(8)),
+        Directive::Security(secure(false)),
+        Directive::Vmid(Vmid(4)),
+    ];
+    let mut flow = Flow::new(Rules::default());
+    let mut told = Vec::new();
+    for directive in directives {
+        flow.follow(&Program::new(), directive, Span::default(), &mut |element| {
+            if let Element::Event(Event { kind: EventKind::Context { context_id, vmid, security }, .. }) =
+                element
+            {
+                told.push((context_id.map(|id| id.0), vmid.map(|id| id.0), security));
+            }
+        });
+    }
+    let expected = [
+        (Some(7), None, SecurityState::default()),
+        (Some(7), Some(3), SecurityState::default()),
+        (Some(7), Some(3), secure(true)),
+        (Some(8), Some(3), secure(true)),
+        (Some(8), Some(3), secure(false)),
+        (Some(8), Some(4), secure(false)),
+    ];
+    assert_eq!(told, expected);
 }
 
 #[test]

@@ -107,6 +107,21 @@ fn elements(
     (elements, counts)
 }
 
+/// What a stream finds in pieces of this size, and its state behind each of them.
+fn parts(
+    stream: &mut FlowStream,
+    bytes: &[u8],
+    program: &Program,
+    size: usize,
+) -> Vec<(Vec<Element>, Checkpoint)> {
+    let part = |piece: &[u8]| {
+        let mut elements = Vec::new();
+        stream.push(piece, program, &mut |element| elements.push(element));
+        (elements, stream.checkpoint(program))
+    };
+    bytes.chunks(size).map(part).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
@@ -130,6 +145,47 @@ proptest! {
         let walk = elements(&config, Engine::Walk, &bytes, &program, bytes.len());
         prop_assert_eq!(&elements(&config, Engine::Graph, &bytes, &program, bytes.len()), &walk);
         prop_assert_eq!(&elements(&config, Engine::Graph, &bytes, &program, size), &walk);
+    }
+
+    /// What a stream found that began in the middle counts only where it has to be right: see [`Checkpoint`].
+    #[test]
+    fn checkpoints_prove_only_what_the_source_says(
+        config in any_config(),
+        order in proptest::collection::vec(0_usize..CODE.len(), 12..40),
+        phrases in proptest::collection::vec(proptest::collection::vec(any_packet(), 1..12), 1..4),
+        song in proptest::collection::vec((0_usize..4, 1_usize..12), 4..20),
+        cut in 0_usize..200,
+        size in 1_usize..40,
+    ) {
+        let mut bytes = start(&config, 0);
+        for (phrase, times) in song {
+            bytes.extend_from_slice(&phrases[phrase % phrases.len()].concat());
+            if times > 8 {
+                bytes.extend(start(&config, 1));
+            }
+        }
+        let program = program(&order);
+        let (before, behind) = bytes.split_at(cut.min(bytes.len()));
+        let mut stream = FlowStream::new(&config);
+        stream.push(before, &program, &mut |_| ());
+        let real = parts(&mut stream, behind, &program, size);
+        let unknown = Checkpoint::in_the_middle(&config, StreamOffset(before.len() as u64));
+        stream.go_on_from(&unknown.expect("it synchronises"), &program);
+        let guessed = parts(&mut stream, behind, &program, size);
+        for (nth, ((_, real_here), (_, guess))) in real.iter().zip(&guessed).enumerate() {
+            if !real_here.proves(guess) {
+                continue;
+            }
+            let next = real.iter().zip(&guessed).skip(nth + 1);
+            let certain = next.take_while(|(_, (_, next))| next.is_certain(real_here, guess));
+            let mut proven = Vec::new();
+            for ((real_elements, real_there), (elements, there)) in certain {
+                prop_assert_eq!(elements, real_elements);
+                proven.push(there.clone());
+                let continued = real_here.continued(guess, &proven);
+                prop_assert!(continued.proves(real_there) && real_there.proves(&continued));
+            }
+        }
     }
 
     #[test]
@@ -375,4 +431,84 @@ fn a_passage_tells_what_was_waited_for_before_it() {
     assert_eq!(of(&elements).last_start(), Some(StreamOffset(101)));
     assert_eq!(of(&elements[..2]).last_start(), Some(StreamOffset(99)));
     assert_eq!(of(&elements[..1]).last_start(), Some(StreamOffset(96)));
+}
+
+/// The other direction of [`checkpoints_prove_only_what_the_source_says`]: behind a synchronisation all is known.
+#[test]
+fn checkpoints_behind_a_synchronisation_are_proven_and_certain() {
+    // Calls and returns, so that the return stack matters: blx r3 at the start; pop {r4, pc}, which returns.
+    let program = program(&[0, 10, 0, 10, 0, 10]);
+    let registers = Registers { etmcr: Some(0x400), etmidr: Some(0x4114_f250), ..Registers::default() };
+    let etmv3 = SourceConfig::Etmv3(etmv3::Config::from_registers(registers, None).expect("sound registers"));
+    let registers = Registers { etmcr: Some(0x2000_4400), etmidr: Some(0x411c_f312), ..Registers::default() };
+    let pft = SourceConfig::Pft(pft::Config::from_registers(registers, None).expect("sound registers"));
+    for (config, instruction) in [(etmv3, 0x84), (pft, 0x86)] {
+        let synchronised = [start(&config, 0), vec![instruction]].concat();
+        let bytes = synchronised.repeat(4);
+        let cut = synchronised.len() - 1;
+        let mut stream = FlowStream::new(&config);
+        stream.push(&bytes[..cut], &program, &mut |_| ());
+        let real = parts(&mut stream, &bytes[cut..], &program, synchronised.len());
+        let unknown = Checkpoint::in_the_middle(&config, StreamOffset(cut as u64)).expect("it synchronises");
+        stream.go_on_from(&unknown, &program);
+        let guessed = parts(&mut stream, &bytes[cut..], &program, synchronised.len());
+        assert!(guessed.iter().skip(1).any(|(elements, _)| !elements.is_empty()));
+        let [(_, here), .., (_, end)] = &real[..] else { panic!("expected some parts") };
+        let [(_, guess), rest @ ..] = &guessed[..] else { panic!("expected some parts") };
+        assert!(here.proves(guess) && !end.proves(guess) && !here.proves(&rest[0].1));
+        assert!(rest.iter().all(|(_, next)| next.is_certain(here, guess)));
+        let proven = rest.iter().map(|(_, next)| next.clone()).collect::<Vec<_>>();
+        let continued = here.continued(guess, &proven);
+        assert!(continued.proves(end) && end.proves(&continued));
+        // Without parts it is where it was.
+        assert!(here.continued(guess, &[]).proves(here));
+    }
+}
+
+#[test]
+fn bytes_that_were_lost_or_cut_are_searched_for_synchronisation_behind() {
+    use crate::flow::{Gap, GapReason};
+    let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").expect("a known core"));
+    let source = [start(&config, 0), vec![0x84]].concat();
+    let program = program(&[0; 12]);
+    for (is_cut, lost) in [(false, true), (true, false)] {
+        let mut stream = FlowStream::new(&config);
+        let mut elements = Vec::new();
+        let mut note = |element| elements.push(element);
+        stream.push(&source, &program, &mut note);
+        if is_cut {
+            stream.cut(&program, &mut note)
+        } else {
+            stream.lose_sync(&program, &mut note)
+        }
+        stream.push(&[0x84, 0x84], &program, &mut note);
+        stream.finish(&program, &mut note);
+        let gaps = elements.iter().filter_map(|element| match element {
+            Element::Gap(Gap { reason, doubt, .. }) => Some((*reason, *doubt)),
+            _ => None,
+        });
+        assert_eq!(gaps.collect::<Vec<_>>(), [(GapReason::TraceLost, lost)]);
+        let blocks = elements.iter().filter(|element| matches!(element, Element::Block(_)));
+        assert_eq!(blocks.count(), 1, "nothing behind it is followed");
+    }
+    let mut stream = PacketStream::new(&config);
+    let mut unsynchronised = 0;
+    let mut note = |item: PacketItem<'_>, span: Span, _: &[u8]| match item {
+        PacketItem::Unsynchronised => unsynchronised += span.bytes(),
+        _ => {}
+    };
+    stream.push(&source, &mut note);
+    stream.lose_sync(&mut note);
+    stream.push(&[0x84, 0x84], &mut note);
+    stream.finish(&mut note);
+    assert_eq!(unsynchronised, 2);
+}
+
+#[test]
+fn a_configuration_tells_its_protocol_and_its_trace_id() {
+    let id = TraceId::new(0x10);
+    let etmv3 = etmv3::Config { trace_id: id, ..etmv3::Config::for_core("cortex-m3").expect("a known core") };
+    let pft = pft::Config { trace_id: id, ..pft::Config::for_core("cortex-a9").expect("a known core") };
+    let told = [SourceConfig::Etmv3(etmv3), SourceConfig::Pft(pft)];
+    assert_eq!(told.map(|config| (config.protocol(), config.trace_id())), [("etmv3", id), ("pft", id)]);
 }
