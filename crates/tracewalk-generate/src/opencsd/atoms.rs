@@ -18,6 +18,8 @@ pub(super) struct Atoms {
     pairs: bool,
     /// So many are used up.
     used: usize,
+    /// Flow was lost behind them, and goes on at an address.
+    lost: bool,
 }
 
 impl Atoms {
@@ -34,12 +36,17 @@ impl Atoms {
                 places.extend(std::iter::repeat_n(packet.at, count));
             }
         }
-        Self { places, addresses, pairs, used: 0 }
+        Self { places, addresses, pairs, used: 0, lost: false }
     }
 
     /// Passes over what stands in front of `at`: nothing more is made of it.
     pub(super) fn skip_to(&mut self, at: u64) {
         self.used = self.used.max(self.places.partition_point(|place| *place < at));
+    }
+
+    /// Nothing is made of the atoms up to the next packet with an address.
+    pub(super) fn lose(&mut self) {
+        self.lost = true;
     }
 
     /// The places of instructions that follow one another up to `behind`; the packet at `last` says that the last one
@@ -63,7 +70,10 @@ impl Atoms {
         // nothing fits, the nearest atom is as good.
         let later = self.addresses.partition_point(|(address, _)| *address <= self.used);
         let later = self.addresses.get(later..).unwrap_or_default();
-        let mut starts = std::iter::once(self.used).chain(later.iter().map(|(address, _)| *address));
+        let is_at_address = self.addresses.iter().any(|(address, _)| *address == self.used);
+        let lost = std::mem::take(&mut self.lost) && !is_at_address;
+        let here = Some(self.used).filter(|_| !lost);
+        let mut starts = here.into_iter().chain(later.iter().map(|(address, _)| *address)).chain([self.used]);
         let fits = |start: &usize| {
             let end = start + all;
             let within = later.iter().skip_while(|(at, _)| at <= start).take_while(|(at, _)| *at < end);
@@ -124,6 +134,17 @@ mod tests {
         assert_eq!(atoms.places(&[1], 6), [6]);
         atoms.skip_to(9);
         assert_eq!(atoms.places(&[1, 1], 9), [9, 9]);
+    }
+
+    #[test]
+    fn where_flow_was_lost_it_goes_on_behind_an_address() {
+        let mut trace = packets(&[(6, "EEN"), (9, ""), (15, "EEE"), (16, "EE")]);
+        trace[1].kind = "i_sync";
+        let mut atoms = Atoms::new(&trace, false);
+        assert_eq!(atoms.places(&[1, 1], 6), [6, 6]);
+        atoms.lose();
+        assert_eq!(atoms.places(&[1, 1, 1], 15), [15, 15, 15], "an atom that failed has no instruction");
+        assert_eq!(atoms.places(&[1], 16), [16]);
     }
 
     #[test]

@@ -115,6 +115,9 @@ impl Reading {
             && is_behind_all_atoms(&element)
         {
             atoms.skip_to(from);
+            if matches!(element, Element::Gap(_)) {
+                atoms.lose();
+            }
         }
         match element {
             Element::Gap(gap) => self.gaps.push(gap),
