@@ -50,7 +50,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "matrix",
-        about: "check traces of the example firmware on every kind of trace unit in every mode (--all, --every N, CASE)",
+        about: "check traces of the example firmware on every kind of trace unit in every mode (--all, --every N, --from N, CASE)",
         run: matrix::run,
     },
     Task {

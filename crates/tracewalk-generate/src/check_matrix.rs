@@ -17,10 +17,11 @@ const MOST_FAILURES: usize = 20;
 pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     let all = arguments.flag("--all");
     let step = arguments.number("--every")?.unwrap_or(if all { 1 } else { USUAL_STEP });
+    let first = arguments.number("--from")?.unwrap_or(0);
     let folder = arguments.optional("--firmware")?.unwrap_or_else(|| "testdata/firmware".to_owned());
     let words = arguments.words();
     let chosen = if words.is_empty() {
-        cases().into_iter().step_by(usize::try_from(step)?.max(1)).collect()
+        cases().into_iter().skip(usize::try_from(first)?).step_by(usize::try_from(step)?.max(1)).collect()
     } else {
         vec![words.join(" ").parse::<Case>()?]
     };

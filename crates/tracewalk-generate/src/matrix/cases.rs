@@ -115,12 +115,6 @@ fn units_for_ar() -> Vec<Unit> {
     units
 }
 
-/// Where every packet has a synchronisation before it, the trace is so much the same at every alignment that the search for
-/// lost frames finds some in a buffer where none are lost. No trace unit is set up like that.
-fn packings(beside: &Beside) -> &'static [Packing] {
-    if beside.synchronise_every == Some(0) { &[Packing::Raw, Packing::Port] } else { &PACKINGS }
-}
-
 /// ETMv3 has timestamps from version 3.5 on.
 fn is_possible(unit: &Unit, beside: &Beside) -> bool {
     let old = unit.etmv3_config().is_some_and(|config| config.minor_version < 5);
@@ -136,7 +130,7 @@ pub fn cases() -> Vec<Case> {
         for program in programs {
             for (path, unit) in paths().flat_map(|path| units.iter().map(move |unit| (path, unit.clone()))) {
                 for beside in besides().into_iter().filter(|beside| is_possible(&unit, beside)) {
-                    cases.extend(packings(&beside).iter().map(|&packing| Case {
+                    cases.extend(PACKINGS.map(|packing| Case {
                         program: (*program).to_owned(),
                         path,
                         unit: unit.clone(),
