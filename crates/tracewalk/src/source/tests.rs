@@ -477,9 +477,9 @@ fn bytes_that_were_lost_or_cut_are_searched_for_synchronisation_behind() {
         let mut note = |element| elements.push(element);
         stream.push(&source, &program, &mut note);
         if is_cut {
-            stream.cut(&program, &mut note)
+            stream.cut(&program, &mut note);
         } else {
-            stream.lose_sync(&program, &mut note)
+            stream.lose_sync(&program, &mut note);
         }
         stream.push(&[0x84, 0x84], &program, &mut note);
         stream.finish(&program, &mut note);
@@ -493,9 +493,10 @@ fn bytes_that_were_lost_or_cut_are_searched_for_synchronisation_behind() {
     }
     let mut stream = PacketStream::new(&config);
     let mut unsynchronised = 0;
-    let mut note = |item: PacketItem<'_>, span: Span, _: &[u8]| match item {
-        PacketItem::Unsynchronised => unsynchronised += span.bytes(),
-        _ => {}
+    let mut note = |item: PacketItem<'_>, span: Span, _: &[u8]| {
+        if matches!(item, PacketItem::Unsynchronised) {
+            unsynchronised += span.bytes();
+        }
     };
     stream.push(&source, &mut note);
     stream.lose_sync(&mut note);
