@@ -172,7 +172,8 @@ fn export(
 ) {
     let example = Example::open(name);
     let records = example.records();
-    let section = Section { id: None, protocol: example.config.protocol(), code: Rc::new(Code::unknown()) };
+    let section =
+        Section { id: None, protocol: example.config.protocol(), number: 1, code: Rc::new(Code::unknown()) };
     bencher.counter(BytesCount::of_slice(&example.trace)).bench_local(|| {
         let mut text = Vec::new();
         let mut exporter = exporter(&mut text);

@@ -197,6 +197,7 @@ pub fn saved(data: &[u8]) {
     let section = |source: &SourceId| Section {
         id: source.id,
         protocol: source.protocol,
+        number: source.number,
         code: Code::unknown().into(),
     };
     let mut out = std::io::sink();

@@ -220,3 +220,13 @@ fn other_programs_and_missing_files_are_errors() {
     assert_eq!(outcome.status, 2);
     assert!(outcome.stderr.contains("the captures are of different programs"), "{}", outcome.stderr);
 }
+
+#[test]
+fn sources_with_different_trace_ids_are_both_named() {
+    let capture = |name: &str| support::example(name).join("capture.toml").to_str().unwrap().to_owned();
+    let (a7, a15) = (capture("a7-etmv3"), capture("a15-pft"));
+    let outcome = run(["diff", "--quiet", &a7, &a15]);
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (1, ""));
+    let title = format!("A {a7}, B {a15}, trace ID 0x10 in A, 0x13 in B");
+    assert_eq!(outcome.stdout.lines().next(), Some(title.as_str()));
+}

@@ -103,6 +103,69 @@ fn durations_that_were_saved_and_merged_are_those_of_all_captures() {
     assert_adds_up("interrupts", &INTERRUPTS, &["--axis", "instructions", "--functions"]);
 }
 
+/// Two buffers of one capture, with a source of the same trace ID and protocol in each.
+#[test]
+fn sources_that_are_alike_in_several_buffers_are_numbered() {
+    let folder = Folder::new();
+    for (from, to) in [("trace.bin", "one.bin"), ("trace.bin", "two.bin"), ("a9.elf", "a9.elf")] {
+        std::fs::copy(example("a7-etmv3").join(from), folder.file(to)).unwrap();
+    }
+    let buffer = |name: &str| {
+        format!("[[capture]]\nname = \"{name}\"\nfile = \"{name}.bin\"\ncontainer = \"frames\"\n")
+    };
+    let source = |name: &str| {
+        let what = "id = 0x10\nprotocol = \"etmv3\"\ncpu = \"cortex-a7\"\nregisters = { etmcr = 0x5000 }";
+        format!("[[source]]\ncapture = \"{name}\"\n{what}\n")
+    };
+    let image = "[[image]]\nfile = \"a9.elf\"\n".to_owned();
+    let parts = [buffer("one"), buffer("two"), source("one"), source("two"), image];
+    let capture = folder.file("capture.toml");
+    std::fs::write(&capture, parts.concat()).unwrap();
+    let saved = folder.file("saved");
+    quietly(&["profile", &capture, "--save", &saved]);
+    let program = folder.file("a9.elf");
+    let profile = |format: &str| {
+        let direct = quietly(&["profile", &capture, "--format", format]).stdout;
+        let again = quietly(&["profile", &saved, "--image", &program, "--format", format]).stdout;
+        assert_eq!(again.replace(&saved, &capture), direct, "{format}");
+        direct
+    };
+    let has_both = |text: &str, [one, other]: [&str; 2]| {
+        assert_eq!((text.matches(one).count(), text.matches(other).count()), (1, 1), "{one}, {other}");
+    };
+    has_both(&profile("text"), ["trace ID 0x10, etmv3", "trace ID 0x10 #2, etmv3"]);
+    has_both(&profile("callgrind"), ["ob=trace ID 0x10\n", "ob=trace ID 0x10 #2\n"]);
+    has_both(&profile("callgrind"), ["\nfn=crc32 (trace ID 0x10)\n", "\nfn=crc32 (trace ID 0x10 #2)\n"]);
+    has_both(&profile("speedscope"), ["\"trace ID 0x10: cycles", "\"trace ID 0x10 #2: cycles"]);
+    has_both(&profile("firefox"), ["\"name\":\"trace ID 0x10\"", "\"name\":\"trace ID 0x10 #2\""]);
+    let of = |name: &str| profile("folded").lines().filter(|line| line.starts_with(name)).count();
+    assert!(of("trace ID 0x10;") > 20 && of("trace ID 0x10;") == of("trace ID 0x10 #2;"));
+    let rows = quietly(&["interrupts", &capture, "--format", "csv"]).stdout;
+    let of = |name: &str| rows.lines().filter(|line| line.starts_with(name)).count();
+    assert!(of("0x10,") > 3 && of("0x10,") == of("0x10 #2,"), "{rows}");
+    let report = quietly(&["interrupts", &capture, "--format", "json"]).stdout;
+    has_both(&report, ["\"protocol\":\"etmv3\",\"number\":1", "\"protocol\":\"etmv3\",\"number\":2"]);
+    has_both(&quietly(&["timeline", &capture]).stdout, ["trace ID 0x10, etmv3", "trace ID 0x10 #2, etmv3"]);
+}
+
+/// Captures of one program, whose sources have the same ID and another protocol.
+#[test]
+fn sources_of_one_id_that_speak_different_protocols_are_told_apart() {
+    let folder = Folder::new();
+    let program = example("a15-pft/a9.elf");
+    let a7 = capture("a7-etmv3");
+    quietly(&["profile", &a7, "--save", &folder.file("one")]);
+    quietly(&["profile", &capture("a15-pft"), "--save", &folder.file("other")]);
+    let text = std::fs::read_to_string(folder.file("other")).unwrap();
+    std::fs::write(folder.file("other"), text.replace("S 0x13 pft 1", "S 0x10 pft 1")).unwrap();
+    let image = ["--image", program.to_str().unwrap(), "--cost", "instructions"];
+    let parts = [folder.file("one"), folder.file("other")];
+    let arguments = ["profile", &parts[0], &parts[1], "--format", "folded"];
+    let folded = quietly(&[&arguments[..], &image].concat()).stdout;
+    let of = |name: &str| folded.lines().filter(|line| line.starts_with(name)).count();
+    assert!(of("trace ID 0x10, etmv3;") > 20 && of("trace ID 0x10, pft;") > 20, "{folded}");
+}
+
 #[test]
 fn the_same_run_twice_counts_and_costs_twice_as_much() {
     let m3 = capture("m3-etmv3");

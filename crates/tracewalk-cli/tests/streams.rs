@@ -344,6 +344,10 @@ fn reports_of_a_stream_are_those_of_the_file_when_it_ends_or_is_stopped() {
         for (number, (command, format, options, line)) in REPORTS.into_iter().enumerate() {
             let mut case = Case { format, ..case_of(&case) };
             case.options.extend(options.iter().map(|&option| option.to_owned()));
+            if case.options.iter().any(|option| option.starts_with("0x10=etmv3")) {
+                // Of a file it is found beside the source that was named.
+                case.options.extend(["--source", "0x01=itm"].map(str::to_owned));
+            }
             let bytes = fs::read(&case.trace).unwrap();
             // The names of captures stand in titles: both are the same.
             let file = directory.path().join(format!("stream-{index}-{number}.bin"));
@@ -360,12 +364,16 @@ fn reports_of_a_stream_are_those_of_the_file_when_it_ends_or_is_stopped() {
             running.signal("-INT");
             let outcome = running.end();
             let expected = run(case.arguments(command, &file, &[]));
-            if expected.stdout.contains("stimulus port") {
-                // What an ITM told is not shown while the capture comes.
-                continue;
-            }
-            assert_same_lines(&outcome.stdout, &expected.stdout);
             assert_eq!(outcome.status, 0, "{command}: {}", outcome.stderr);
+            // What the program wrote to the ITM, up to the quotation mark behind it.
+            let texts = |outcome: &Outcome| {
+                let parts = outcome.stdout.split("a round of work").skip(1);
+                parts.filter_map(|part| part.split('"').next().map(str::to_owned)).collect::<Vec<_>>()
+            };
+            assert_eq!(texts(&outcome), texts(&expected), "{}", outcome.stderr);
+            if texts(&expected).is_empty() {
+                assert_same_lines(&outcome.stdout, &expected.stdout);
+            } // Else a text stands where it had come to its end.
         }
     }
 }

@@ -128,7 +128,8 @@ fn a_window_shows_what_the_whole_shows_there() {
 #[test]
 fn a_window_that_is_not_in_the_trace_is_told() {
     let capture = example("m3-etmv3").join("capture.toml");
-    let cases: [(&[&str], i32, &str); 4] = [
+    let cases: [(&[&str], i32, &str); 5] = [
+        (&["--to", "0"], 2, "--to is 0 instructions: nothing is before it"),
         (
             &["--from", "99999"],
             0,

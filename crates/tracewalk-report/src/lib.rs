@@ -12,7 +12,7 @@
 //! let mut out = Vec::new();
 //! let mut runs = Runs::new(&mut out);
 //! runs.begin()?;
-//! runs.section(&Section { id: TraceId::new(2), protocol: "etmv3", code: Code::unknown().into() })?;
+//! runs.section(&Section { id: TraceId::new(2), protocol: "etmv3", number: 1, code: Code::unknown().into() })?;
 //! runs.end_section()?;
 //! assert_eq!(out, b"# tracewalk runs 1\nS 02\n");
 //! # Ok::<(), std::io::Error>(())

@@ -22,6 +22,8 @@ pub struct Section {
     pub id: Option<TraceId>,
     /// The protocol's name, like `etmv3`.
     pub protocol: &'static str,
+    /// Which of these it is, from 1: the buffers of one capture may each have one.
+    pub number: u16,
     /// The program that the source traced.
     pub code: Rc<Code>,
 }
@@ -161,8 +163,15 @@ impl fmt::Debug for Code {
 impl fmt::Display for Section {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.id {
-            Some(id) => write!(f, "trace ID {id}, {}", self.protocol),
-            None => write!(f, "one source without trace ID, {}", self.protocol),
+            Some(id) => write!(f, "trace ID {id}{}, {}", self.suffix(), self.protocol),
+            None => write!(f, "one source without trace ID{}, {}", self.suffix(), self.protocol),
         }
+    }
+}
+
+impl Section {
+    /// ` #2` for the second of those that have the same trace ID and protocol; nothing for the first.
+    pub(crate) fn suffix(&self) -> String {
+        if self.number > 1 { format!(" #{}", self.number) } else { String::new() }
     }
 }

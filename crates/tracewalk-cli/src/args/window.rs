@@ -28,6 +28,9 @@ impl WindowArgs {
                 format!("--to is {end}, and --from is {start}: nothing is between them"),
                 "give a greater --to",
             )),
+            (_, Some(end)) if end.is_beginning() => {
+                Err(Failure::input(format!("--to is {end}: nothing is before it"), "give a greater --to"))
+            }
             _ => Ok(Window { from, to }),
         }
     }

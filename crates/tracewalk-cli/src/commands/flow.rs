@@ -104,7 +104,12 @@ fn itms_alone(
             itm.name()
         ));
         if exporter.shows_itm() {
-            exporter.section(&Section { id: itm.id, protocol: "itm", code: Code::unknown().into() })?;
+            exporter.section(&Section {
+                id: itm.id,
+                protocol: "itm",
+                number: 1,
+                code: Code::unknown().into(),
+            })?;
             let mut itms = beside::Itms::new(work, vec![itm.clone()]);
             work.wait_for_itms(|| itms.rest(exporter))?;
             exporter.end_section()?;

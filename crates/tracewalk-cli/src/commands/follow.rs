@@ -92,7 +92,7 @@ pub(super) fn source_in_parts(
     let (mut statistics, mut gaps) = (Statistics::default(), Gaps::default());
     let (mut ran, mut doubts, mut doubting) = (Contexts::default(), Doubts::default(), Doubting::default());
     let in_file = |at| CaptureOffset(buffer.file_offset(at));
-    exporter.section(&Work::section(job, Rc::clone(&code)))?;
+    exporter.section(&work.section(job, Rc::clone(&code)))?;
     let input = work.input(job, &watch);
     let empty = InFile { part: exporter.part(), buffer };
     input.flow_parts(&job.config, &code.program, spread, &empty, |part| {
@@ -142,7 +142,7 @@ fn in_order(
     let (mut gaps, mut ran) = (Gaps::default(), Contexts::default());
     let (mut doubts, mut doubting) = (Doubts::default(), Doubting::default());
     let mut trusted = Trusted::default();
-    exporter.section(&Work::section(job, Rc::clone(&code)))?;
+    exporter.section(&work.section(job, Rc::clone(&code)))?;
     let mut beside = beside::Itms::of(work, job, exporter);
     let mut hand_on = |record: FlowRecord| {
         beside.before(record.at, exporter)?;

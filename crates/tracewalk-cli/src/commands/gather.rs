@@ -14,7 +14,7 @@ use tracewalk_report::Code;
 use tracewalk_report::analysis::coverage::ProgramCoverage;
 use tracewalk_report::analysis::interrupts::ProgramActivities;
 use tracewalk_report::analysis::profile::ProgramProfiles;
-use tracewalk_report::analysis::programs::{ProgramId, Programs, SourceId};
+use tracewalk_report::analysis::programs::{ProgramId, Programs};
 use tracewalk_report::analysis::saved::{Save, SavedErrorKind, saved_kind};
 use tracewalk_report::analysis::{Statistics, Window};
 
@@ -51,16 +51,6 @@ pub(super) struct Followed {
     pub(super) code: Rc<Code>,
     /// The names of the files, without the folders, which differ from one machine to the next.
     pub(super) images: BTreeSet<String>,
-}
-
-/// What tells a job's source apart in all captures of its program.
-pub(super) fn source_id(work: &Work, job: &Job) -> SourceId {
-    let is_alike = |other: &&Job| {
-        other.id == job.id && other.config.protocol() == job.config.protocol() && other.buffer < job.buffer
-    };
-    let before = work.jobs.iter().filter(is_alike).count();
-    let number = u16::try_from(before).unwrap_or(u16::MAX).saturating_add(1);
-    SourceId { id: job.id, protocol: job.config.protocol(), number }
 }
 
 impl Followed {

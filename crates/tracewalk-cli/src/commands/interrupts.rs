@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use tracewalk_report::analysis::clock::Unit;
 use tracewalk_report::analysis::interrupts::{Measured, ProgramActivities};
+use tracewalk_report::analysis::programs::SourceId;
 use tracewalk_report::analysis::timeline::Scale;
 use tracewalk_report::export::{
     InterruptRecording, InterruptReport, write_interrupts_csv, write_interrupts_json, write_interrupts_text,
@@ -13,7 +14,7 @@ use tracewalk_report::export::{
 use tracewalk_report::{Code, Section};
 
 use super::follow::{self, Following};
-use super::gather::{Followed, Gathered, source_id};
+use super::gather::{Followed, Gathered};
 use super::print_statistics;
 use super::timeline::{best_unit, open, probe, scale};
 use super::window::on_axis;
@@ -72,7 +73,7 @@ fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, 
             for (section, activities) in recording.finish().sources {
                 let found = ProgramActivities {
                     measured: Some(measured),
-                    sources: BTreeMap::from([(source_id(work, job), activities)]),
+                    sources: BTreeMap::from([(work.source_id(job), activities)]),
                 };
                 gathered.add(Followed::of(work, job, &section.code)?, found);
             }
@@ -167,7 +168,8 @@ fn report(
     for (id, program) in programs {
         let code = gathered.code(id).unwrap_or(&unknown);
         sources.extend(program.found.sources.iter().map(|(source, activities)| {
-            let section = Section { id: source.id, protocol: source.protocol, code: Rc::clone(code) };
+            let SourceId { id, protocol, number } = *source;
+            let section = Section { id, protocol, number, code: Rc::clone(code) };
             (section, activities.clone())
         }));
     }

@@ -62,7 +62,7 @@ fn packets(
             first_malformed.get_or_insert((in_file(at), reason));
         })?,
         Some(exporter) => {
-            exporter.section(&Work::section(job, Code::unknown().into()))?;
+            exporter.section(&work.section(job, Code::unknown().into()))?;
             let statistics = input.packets(&job.config, |mut record| {
                 record.at = in_file(record.at);
                 if let PacketItem::Malformed(reason) = record.content {

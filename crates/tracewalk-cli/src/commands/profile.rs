@@ -10,6 +10,7 @@ use tracewalk::plain::Plain;
 use tracewalk_report::analysis::Window;
 use tracewalk_report::analysis::clock::Unit;
 use tracewalk_report::analysis::profile::{Profile, Profiler, ProgramProfiles};
+use tracewalk_report::analysis::programs::SourceId;
 use tracewalk_report::export::{
     Export, FlowRecord, ProfileReport, ProfileTable, ProfileTextOptions, best_unit, write_callgrind,
     write_firefox, write_flamegraph, write_folded, write_pprof, write_profile_text, write_speedscope,
@@ -17,7 +18,7 @@ use tracewalk_report::export::{
 use tracewalk_report::{Code, Section};
 
 use super::follow::{self, Following};
-use super::gather::{Followed, Gathered, source_id};
+use super::gather::{Followed, Gathered};
 use super::window::in_window;
 use super::{no_measure, print_statistics, refuse_frequency};
 use crate::args::{self, CostChoice, FollowArgs, ProfileFormat, ProfileRows};
@@ -104,7 +105,7 @@ pub(super) fn gather<'a>(
             if let Some((code, profiler)) = recording.running {
                 let mut profile = profiler.finish();
                 profile.in_doubt.left_out = recording.left_out;
-                let sources = BTreeMap::from([(source_id(work, job), profile)]);
+                let sources = BTreeMap::from([(work.source_id(job), profile)]);
                 let found = ProgramProfiles { sources };
                 gathered.add(Followed::of(work, job, &code)?, found);
             }
@@ -129,7 +130,8 @@ pub(super) fn sources(
             )
         })?;
         sources.extend(program.found.sources.iter().map(|(source, profile)| {
-            let section = Section { id: source.id, protocol: source.protocol, code: Rc::clone(code) };
+            let SourceId { id, protocol, number } = *source;
+            let section = Section { id, protocol, number, code: Rc::clone(code) };
             (section, order(profile))
         }));
     }

@@ -27,6 +27,7 @@ use tracewalk_input::svd::InterruptNames;
 use tracewalk_input::symbols::VectorTable;
 use tracewalk_input::{MemoryLimit, Origin, Stated};
 use tracewalk_report::analysis::Context;
+use tracewalk_report::analysis::programs::SourceId;
 use tracewalk_report::drive::{Input, Progress, Spread};
 use tracewalk_report::{Code, Interrupts, Section};
 
@@ -308,8 +309,19 @@ impl Work {
     }
 
     /// The section of a job in an output.
-    pub(crate) fn section(job: &Job, code: Rc<Code>) -> Section {
-        Section { id: job.id, protocol: job.config.protocol(), code }
+    pub(crate) fn section(&self, job: &Job, code: Rc<Code>) -> Section {
+        let SourceId { id, protocol, number } = self.source_id(job);
+        Section { id, protocol, number, code }
+    }
+
+    /// What tells a job's source apart in all captures of its program.
+    pub(crate) fn source_id(&self, job: &Job) -> SourceId {
+        let (id, protocol) = (job.id, job.config.protocol());
+        let is_alike =
+            |other: &&Job| other.id == id && other.config.protocol() == protocol && other.buffer < job.buffer;
+        let before = self.jobs.iter().filter(is_alike).count();
+        let number = u16::try_from(before).unwrap_or(u16::MAX).saturating_add(1);
+        SourceId { id, protocol, number }
     }
 
     /// The capture with all that was found out of it.

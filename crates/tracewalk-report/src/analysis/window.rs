@@ -63,6 +63,16 @@ impl Position {
             _ => None,
         }
     }
+
+    /// Whether nothing is in front of it.
+    #[must_use]
+    pub const fn is_beginning(self) -> bool {
+        let (Self::Instructions(count)
+        | Self::Cycles(count)
+        | Self::Time(count)
+        | Self::Capture(CaptureOffset(count))) = self;
+        count == 0
+    }
 }
 
 impl Window {

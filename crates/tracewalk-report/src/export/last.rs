@@ -178,7 +178,7 @@ mod tests {
         let mut program = Program::new();
         program.add(Address(0x100), &[0; 0x400]).unwrap();
         let code = Code { program: Arc::new(program), ..Code::unknown() };
-        let section = Section { id: None, protocol: "mtb", code: Rc::new(code) };
+        let section = Section { id: None, protocol: "mtb", number: 1, code: Rc::new(code) };
         let mut out = Vec::new();
         let mut exporter = LastInstructions::new(Runs::new(&mut out), count);
         exporter.section(&section).unwrap();

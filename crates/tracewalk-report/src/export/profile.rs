@@ -98,7 +98,10 @@ impl ProfileReport {
     /// What a source is called.
     pub(crate) fn name_of(&self, section: &Section) -> String {
         let source = section.id.map_or_else(|| "one source".to_owned(), |id| format!("trace ID {id}"));
-        source + &self.of_program(section)
+        let is_other =
+            |(other, _): &(Section, Profile)| other.id == section.id && other.protocol != section.protocol;
+        let protocol = self.sources.iter().any(is_other).then(|| format!(", {}", section.protocol));
+        source + &section.suffix() + &protocol.unwrap_or_default() + &self.of_program(section)
     }
 
     /// ` of m3.elf` where a source of another program has the same trace ID; else nothing.

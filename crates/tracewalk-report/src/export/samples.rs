@@ -20,7 +20,7 @@ pub(crate) const SPAN: Span = Span { start: StreamOffset(3), end: StreamOffset(5
 
 pub(crate) fn export(exporter: &mut impl Export<FlowRecord>, id: Option<TraceId>, elements: &[Element]) {
     exporter.begin().unwrap();
-    exporter.section(&Section { id, protocol: "etmv3", code: Rc::new(Code::unknown()) }).unwrap();
+    exporter.section(&Section { id, protocol: "etmv3", number: 1, code: Rc::new(Code::unknown()) }).unwrap();
     for &element in elements {
         exporter.record(FlowRecord { element, at: CaptureOffset(7) }).unwrap();
     }
@@ -189,7 +189,9 @@ where
     E: for<'a> Export<PacketRecord<'a>>,
 {
     exporter.begin().unwrap();
-    exporter.section(&Section { id: None, protocol: "etmv3", code: Rc::new(Code::unknown()) }).unwrap();
+    exporter
+        .section(&Section { id: None, protocol: "etmv3", number: 1, code: Rc::new(Code::unknown()) })
+        .unwrap();
     let mut at = CaptureOffset(0);
     for &(content, bytes) in contents {
         exporter.record(PacketRecord { content, at, bytes }).unwrap();

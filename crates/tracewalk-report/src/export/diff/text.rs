@@ -14,7 +14,14 @@ pub fn write_diff_text(out: &mut dyn Write, report: &DiffReport, palette: &Palet
     let [a, b] = &report.names;
     let head = palette.head;
     for source in report.sources.iter().filter(|source| !source.is_same()) {
-        let id = source.ids[0].map_or_else(String::new, |id| format!(", trace ID {id}"));
+        let id = match source.ids {
+            [None, None] => String::new(),
+            [Some(a), Some(b)] if a == b => format!(", trace ID {a}"),
+            ids => {
+                let [a, b] = ids.map(|id| id.map_or_else(|| "none".to_owned(), |id| id.to_string()));
+                format!(", trace ID {a} in A, {b} in B")
+            }
+        };
         writeln!(out, "{head}A {a}, B {b}{id}{head:#}")?;
         let [in_a, in_b] = source.instructions;
         writeln!(out, "{in_a} instructions in A, {in_b} in B")?;

@@ -18,6 +18,7 @@ pub fn write_interrupts_json(out: &mut dyn Write, report: &InterruptReport) -> i
     let sources = report.sources.iter().map(|(section, activities)| SourceJson {
         id: section.id.map(TraceId::get),
         protocol: section.protocol,
+        number: section.number,
         in_doubt: activities.in_doubt.into(),
         exceptions: rows(&section.code, activities)
             .filter(|row| row.function.is_none())
@@ -74,6 +75,7 @@ struct AxisJson {
 struct SourceJson {
     id: Option<u8>,
     protocol: &'static str,
+    number: u16,
     in_doubt: InDoubtJson,
     exceptions: Vec<ExceptionJson>,
     functions: Vec<FunctionJson>,

@@ -383,7 +383,7 @@ mod tests {
     }
 
     fn tree_in(window: Window, depth: Option<usize>, elements: &[Element]) -> String {
-        let section = Section { id: None, protocol: "mtb", code: pages() };
+        let section = Section { id: None, protocol: "mtb", number: 1, code: pages() };
         let mut out = Vec::new();
         let options = CallTreeOptions { palette: Palette::PLAIN, depth, fold: true, window };
         let mut tree = CallTree::new(&mut out, options);

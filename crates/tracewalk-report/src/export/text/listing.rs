@@ -377,7 +377,7 @@ mod tests {
             disassembler: Box::new(Disassembler::new(Profile::M)),
             ..Code::unknown()
         };
-        Section { id: None, protocol: "mtb", code: Rc::new(code) }
+        Section { id: None, protocol: "mtb", number: 1, code: Rc::new(code) }
     }
 
     fn listing(options: ListingOptions, section: &Section, elements: &[Element]) -> String {
@@ -465,7 +465,7 @@ one source without trace ID, mtb
 
     #[test]
     fn without_any_image_the_places_that_the_trace_names_are_no_defects() {
-        let section = Section { id: None, protocol: "mtb", code: Rc::new(Code::unknown()) };
+        let section = Section { id: None, protocol: "mtb", number: 1, code: Rc::new(Code::unknown()) };
         let text =
             listing(PLAIN, &section, &[gap(GapReason::NoCode(Location::new(Address(0x800), Isa::A32)))]);
         assert_eq!(text, "one source without trace ID, mtb\n00000800  … A32\n");

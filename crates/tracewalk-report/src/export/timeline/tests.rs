@@ -16,7 +16,7 @@ const SCALE: Scale = Scale { unit: Unit::Cycles, counts_cycles: false, frequency
 fn write(exporter: &mut dyn TimelineExport, scale: Scale, times: usize) {
     let id = TraceId::new(0x10);
     let mut timelines = Timelines::new(&mut *exporter, scale, Window::default());
-    timelines.section(&Section { id, protocol: "etmv3", code: pages() }).unwrap();
+    timelines.section(&Section { id, protocol: "etmv3", number: 1, code: pages() }).unwrap();
     let mut record =
         |element: Element| timelines.record(FlowRecord { element, at: CaptureOffset(0) }).unwrap();
     for _ in 0..times {
