@@ -28,6 +28,12 @@ fn is_sentence(message: &str) {
     assert!(!message.is_empty() && is_plain(message), "{message:?}");
 }
 
+/// An error and what to try are sentences.
+fn is_refused(error: &dyn std::error::Error, hint: Option<String>) {
+    is_sentence(&error.to_string());
+    hint.iter().for_each(|hint| is_sentence(hint));
+}
+
 fn is_plain(text: &str) -> bool {
     matches!(plain(text.into()), Cow::Borrowed(_))
 }
@@ -36,11 +42,11 @@ fn is_plain(text: &str) -> bool {
 pub fn elf(data: &[u8]) {
     let image = match Image::from_bytes(Path::new("fuzz.elf"), &ImageKind::Elf, data.to_vec()) {
         Ok(image) => image,
-        Err(error) => return is_sentence(&error.to_string()),
+        Err(error) => return is_refused(&error, error.hint()),
     };
     let mut memory = Memory::default();
     if let Err(error) = memory.add(Arc::new(image)) {
-        return is_sentence(&error.to_string());
+        return is_refused(&error, error.hint());
     }
     let symbols = Symbols::of(&memory);
     symbols.notes().iter().for_each(|note| is_sentence(&note.problem));
@@ -91,7 +97,7 @@ fn opened(capture: Result<Capture, CaptureError>) {
                 let _ = capture.images_for(source).count();
             }
         }
-        Err(error) => is_sentence(&error.to_string()),
+        Err(error) => is_refused(&error, error.hint()),
     }
 }
 
@@ -130,13 +136,13 @@ pub fn recording(data: &[u8]) {
     let recording = match Recording::from_bytes(Path::new("fuzz"), input.0.to_vec().into()) {
         Ok(Some(recording)) => recording,
         Ok(None) => return,
-        Err(error) => return is_sentence(&error.to_string()),
+        Err(error) => return is_refused(&error, error.hint()),
     };
     match wire::read(&recording, &options) {
         Ok((bytes, reading)) => {
             let _ = (bytes.len(), reading.bits_per_second());
         }
-        Err(error) => is_sentence(&error.to_string()),
+        Err(error) => is_refused(&error, error.hint()),
     }
 }
 
@@ -152,7 +158,7 @@ pub fn dump(data: &[u8]) {
             }
         }
         Ok(None) => {}
-        Err(error) => is_sentence(&error.to_string()),
+        Err(error) => is_refused(&error, error.hint()),
     }
 }
 
