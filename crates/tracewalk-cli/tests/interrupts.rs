@@ -210,3 +210,32 @@ fn csv_has_a_line_for_each_exception_and_function() {
     assert_eq!(exceptions, json.len());
     assert!(functions > 10);
 }
+
+/// Both have trace ID 0x10; saved figures name their programs without having them.
+#[test]
+fn sources_of_several_programs_with_one_trace_id_are_named_by_their_programs() {
+    let capture = |name: &str| example(name).join("capture.toml").to_str().unwrap().to_owned();
+    let folder = tempfile::tempdir().unwrap();
+    let saved = folder.path().join("saved.twirq").to_str().unwrap().to_owned();
+    let both = [capture("m3-etmv3"), capture("a7-etmv3")];
+    let captures = ["--quiet", "--axis", "instructions", &both[0], &both[1]];
+    assert_eq!(run(["interrupts", "--save", &saved].iter().chain(&captures)).status, 0);
+    for arguments in [&captures[..], &["--quiet", &saved]] {
+        let shown = |format: &str| {
+            let outcome = run(["interrupts", "--format", format].iter().chain(arguments));
+            assert_eq!((outcome.status, outcome.stderr.as_str()), (0, ""));
+            outcome.stdout
+        };
+        let (text, table) = (shown("text"), shown("csv"));
+        let report: Value = serde_json::from_str(&shown("json")).unwrap();
+        let mut named = report["sources"].as_array().unwrap().iter().map(|source| &source["program"]);
+        for program in ["a9.elf", "m3.elf"] {
+            assert!(text.contains(&format!("trace ID 0x10, etmv3 of {program}, in instructions")), "{text}");
+            assert!(table.lines().any(|row| row.starts_with(&format!("0x10 of {program},exception,"))));
+            assert_eq!(named.next().unwrap(), program);
+        }
+    }
+    // Where there is one program nobody has to say which.
+    let text = run(["interrupts", "--quiet", &both[0]]).stdout;
+    assert!(text.starts_with("trace ID 0x10, etmv3, in instructions"), "{text}");
+}

@@ -163,16 +163,18 @@ fn report(
     let scale = Scale { unit, counts_cycles, frequency: args.axis.frequency };
     // Exceptions have their names without any program.
     let interrupts = interrupts(&args.axis.follow.capture, messages)?;
-    let unknown = Rc::new(Code { interrupts, ..Code::unknown() });
-    let mut sources = Vec::new();
+    let unknown = || Rc::new(Code { interrupts: interrupts.clone(), ..Code::unknown() });
+    let (mut sources, mut named) = (Vec::new(), Vec::new());
     for (id, program) in programs {
-        let code = gathered.code(id).unwrap_or(&unknown);
+        let code = gathered.code(id).cloned().unwrap_or_else(unknown);
+        named.push((Rc::clone(&code), program.name()));
         sources.extend(program.found.sources.iter().map(|(source, activities)| {
             let SourceId { id, protocol, number } = *source;
-            let section = Section { id, protocol, number, code: Rc::clone(code) };
+            let section = Section { id, protocol, number, code: Rc::clone(&code) };
             (section, activities.clone())
         }));
     }
     sources.sort_by_key(|(section, _)| section.id);
-    Ok(InterruptReport { scale, sources })
+    named.retain(|(_, name)| !name.is_empty());
+    Ok(InterruptReport { scale, sources, programs: named })
 }

@@ -142,10 +142,7 @@ pub(super) fn sources(
 /// What the programs are called.
 fn programs(gathered: &Gathered<'_, ProgramProfiles>) -> Vec<(Rc<Code>, String)> {
     let programs = gathered.found.programs.iter();
-    let named = programs.filter_map(|(id, program)| {
-        let images = program.images.iter().cloned().collect::<Vec<_>>();
-        Some((Rc::clone(gathered.code(id)?), images.join(" and ")))
-    });
+    let named = programs.filter_map(|(id, program)| Some((Rc::clone(gathered.code(id)?), program.name())));
     named.filter(|(_, name)| !name.is_empty()).collect()
 }
 

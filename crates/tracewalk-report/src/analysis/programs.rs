@@ -77,6 +77,14 @@ pub enum MergeError {
     },
 }
 
+impl<T> OfProgram<T> {
+    /// What the program is called: the names of its images.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.images.iter().map(String::as_str).collect::<Vec<_>>().join(" and ")
+    }
+}
+
 impl ProgramId {
     /// The identity of what is visible of a program in all contexts, whose images have these build IDs. Where one has none,
     /// the code itself is asked.

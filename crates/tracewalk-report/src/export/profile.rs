@@ -106,12 +106,21 @@ impl ProfileReport {
 
     /// ` of m3.elf` where a source of another program has the same trace ID; else nothing.
     pub(crate) fn of_program(&self, section: &Section) -> String {
-        let is_its = |code: &Rc<Code>| Rc::ptr_eq(code, &section.code);
-        let is_alike = |(other, _): &(Section, Profile)| other.id == section.id && !is_its(&other.code);
-        let program = self.programs.iter().find(|(code, _)| is_its(code));
-        let program = program.filter(|_| self.sources.iter().any(is_alike));
-        program.map_or_else(String::new, |(_, name)| format!(" of {name}"))
+        of_program(section, &self.sources, &self.programs)
     }
+}
+
+/// ` of m3.elf` where one of several sources of another program has the same trace ID; else nothing.
+pub(crate) fn of_program<T>(
+    section: &Section,
+    sources: &[(Section, T)],
+    programs: &[(Rc<Code>, String)],
+) -> String {
+    let is_its = |code: &Rc<Code>| Rc::ptr_eq(code, &section.code);
+    let is_alike = |(other, _): &(Section, T)| other.id == section.id && !is_its(&other.code);
+    let program = programs.iter().find(|(code, _)| is_its(code));
+    let program = program.filter(|_| sources.iter().any(is_alike));
+    program.map_or_else(String::new, |(_, name)| format!(" of {name}"))
 }
 
 /// `12.3%`

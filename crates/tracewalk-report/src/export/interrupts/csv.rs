@@ -18,7 +18,8 @@ pub fn write_interrupts_csv(out: &mut dyn Write, report: &InterruptReport) -> io
     }
     write!(out, "\r\n")?;
     for (section, activities) in &report.sources {
-        let source = section.id.map_or_else(|| "-".to_owned(), |id| id.to_string()) + &section.suffix();
+        let source = section.id.map_or_else(|| "-".to_owned(), |id| id.to_string());
+        let source = quoted(&(source + &section.suffix() + &report.of_program(section)));
         for row in rows(&section.code, activities) {
             let kind = if row.function.is_some() { "function" } else { "exception" };
             let number = or_empty(row.exception.map(Exception::number));

@@ -1,6 +1,7 @@
 //! The JSON document (docs/profiling.md).
 
 use std::io::{self, Write};
+use std::rc::Rc;
 
 use serde::Serialize;
 use tracewalk::ids::{Exception, TraceId};
@@ -19,6 +20,11 @@ pub fn write_interrupts_json(out: &mut dyn Write, report: &InterruptReport) -> i
         id: section.id.map(TraceId::get),
         protocol: section.protocol,
         number: section.number,
+        program: report
+            .programs
+            .iter()
+            .find(|(code, _)| Rc::ptr_eq(code, &section.code))
+            .map(|(_, name)| &**name),
         in_doubt: activities.in_doubt.into(),
         exceptions: rows(&section.code, activities)
             .filter(|row| row.function.is_none())
@@ -56,11 +62,11 @@ pub fn write_interrupts_json(out: &mut dyn Write, report: &InterruptReport) -> i
 }
 
 #[derive(Serialize)]
-struct Document {
+struct Document<'a> {
     format: &'static str,
     version: u32,
     axis: AxisJson,
-    sources: Vec<SourceJson>,
+    sources: Vec<SourceJson<'a>>,
 }
 
 #[derive(Serialize)]
@@ -72,10 +78,11 @@ struct AxisJson {
 }
 
 #[derive(Serialize)]
-struct SourceJson {
+struct SourceJson<'a> {
     id: Option<u8>,
     protocol: &'static str,
     number: u16,
+    program: Option<&'a str>,
     in_doubt: InDoubtJson,
     exceptions: Vec<ExceptionJson>,
     functions: Vec<FunctionJson>,

@@ -14,6 +14,7 @@ use crate::analysis::{InDoubt, Window};
 use crate::{Code, Section};
 use tracewalk::ids::Exception;
 
+use super::profile::of_program;
 use super::{Export, FlowRecord};
 
 pub use csv::write_interrupts_csv;
@@ -27,6 +28,15 @@ pub struct InterruptReport {
     pub scale: Scale,
     /// The sources.
     pub sources: Vec<(Section, Activities)>,
+    /// What the sources' programs are called, where there are several.
+    pub programs: Vec<(Rc<Code>, String)>,
+}
+
+impl InterruptReport {
+    /// ` of m3.elf` where a source of another program has the same trace ID; else nothing.
+    fn of_program(&self, section: &Section) -> String {
+        of_program(section, &self.sources, &self.programs)
+    }
 }
 
 /// Finds out how long exceptions took, source by source.
@@ -44,7 +54,7 @@ impl InterruptRecording {
     #[must_use]
     pub fn new(scale: Scale, window: Window, functions: bool) -> Self {
         Self {
-            report: InterruptReport { scale, sources: Vec::new() },
+            report: InterruptReport { scale, sources: Vec::new(), programs: Vec::new() },
             window,
             functions,
             running: None,

@@ -18,7 +18,7 @@ pub fn write_interrupts_text(
             writeln!(out)?;
         }
         let head = palette.head;
-        writeln!(out, "{head}{section}, {}{head:#}", report.scale)?;
+        writeln!(out, "{head}{section}{}, {}{head:#}", report.of_program(section), report.scale)?;
         if activities.exceptions.is_empty() {
             writeln!(out, "no exceptions were taken")?;
         }
