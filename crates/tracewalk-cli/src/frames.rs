@@ -1,6 +1,7 @@
 //! What the frames of a buffer hold, source by source.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 use tracewalk::frame::{
     Account, Cause, Deframer, Discontinuity, Formatter, FormatterOptions, FrameSink, Framing, Index, Indexer,
@@ -209,15 +210,21 @@ impl FrameSink for Counts {
     }
 }
 
-/// The trace of all sources in aligned frames with nothing between them.
-pub(crate) fn repacked(bytes: &[u8], framing: Framing) -> Vec<u8> {
+/// Writes the trace of all sources in aligned frames with nothing between them.
+pub(crate) fn repack(bytes: &[u8], framing: Framing, out: &mut dyn Write) -> io::Result<()> {
+    /// How much is in memory at once.
+    const PIECE: usize = 1 << 16;
     let mut repack = Repack { formatter: Formatter::new(FormatterOptions::default()), frames: Vec::new() };
     let mut deframer = Deframer::new(framing);
-    deframer.push(bytes, &mut repack);
+    for piece in bytes.chunks(PIECE) {
+        deframer.push(piece, &mut repack);
+        out.write_all(&repack.frames)?;
+        repack.frames.clear();
+    }
     deframer.finish(&mut repack);
     let Repack { mut formatter, mut frames } = repack;
     formatter.flush(&mut frames);
-    frames
+    out.write_all(&frames)
 }
 
 struct Repack {

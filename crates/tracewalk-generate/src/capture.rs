@@ -124,8 +124,13 @@ impl Capture {
             buffers: vec![buffer],
             timestamp_frequency: None,
         };
-        let files = snapshot.files().into_iter();
-        files.map(|SnapshotFile { name, bytes }| File { name, bytes }).collect()
+        let file = |file: SnapshotFile<'_>| {
+            let mut bytes = Vec::new();
+            // Writing to memory cannot fail.
+            let _ = file.write(&mut bytes);
+            File { name: file.name, bytes }
+        };
+        snapshot.files().into_iter().map(file).collect()
     }
 }
 

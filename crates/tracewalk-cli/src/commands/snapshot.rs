@@ -1,7 +1,7 @@
 //! `snapshot`: a capture as the directory that DS-5 and OpenCSD read.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -9,13 +9,13 @@ use tracewalk::frame::Framing;
 use tracewalk::protocol::pft;
 use tracewalk::source::SourceConfig;
 use tracewalk_input::capture::{
-    Protocol, Snapshot, SnapshotBuffer, SnapshotCore, SnapshotSource, SourceDescription,
+    Protocol, Snapshot, SnapshotBuffer, SnapshotCore, SnapshotSource, SourceDescription, TraceBytes,
 };
 use tracewalk_report::Code;
 
 use crate::args;
 use crate::failure::Failure;
-use crate::frames::{Frames, repacked};
+use crate::frames::{Frames, repack};
 use crate::messages::{Messages, counted};
 use crate::work::{Job, Work};
 
@@ -45,20 +45,17 @@ pub(crate) fn run(args: &args::Snapshot, messages: &Messages) -> Result<(), Fail
             "images of a context ID or VMID are left out: a snapshot directory cannot say them; `tracewalk describe` can"
         ));
     }
-    let bytes = buffers(&work, messages);
-    let buffers = bytes.iter().enumerate().map(|(index, (frames, bytes))| {
+    let trace = traces(&work, messages);
+    let buffers = trace.iter().enumerate().map(|(index, trace)| {
         let own = sources.iter().filter(|(buffer, _)| *buffer == index);
         let names = own.map(|(_, source)| source.name.clone()).collect();
-        SnapshotBuffer { name: format!("BUFFER_{index}"), frames: *frames, bytes, sources: names }
+        let frames = !matches!(trace, Trace::Source(_));
+        SnapshotBuffer { name: format!("BUFFER_{index}"), frames, bytes: trace, sources: names }
     });
-    let regions = |code: &'_ Rc<Code>| -> Vec<_> {
-        code.program.regions().iter().map(|region| (region.start(), region.bytes().to_vec())).collect()
-    };
-    let memory = cores.iter().map(|(.., code)| regions(code)).collect::<Vec<_>>();
-    let cores = cores.iter().zip(&memory).map(|((name, cpu, _), memory)| SnapshotCore {
-        name: name.clone(),
-        cpu: cpu.clone(),
-        memory: memory.iter().map(|(start, bytes)| (*start, bytes.as_slice())).collect(),
+    let cores = cores.iter().map(|(name, cpu, code)| {
+        let regions = code.program.regions().iter();
+        let memory = regions.map(|region| (region.start(), region.bytes())).collect();
+        SnapshotCore { name: name.clone(), cpu: cpu.clone(), memory }
     });
     let snapshot = Snapshot {
         cores: cores.collect(),
@@ -88,7 +85,8 @@ fn write(directory: &Path, snapshot: &Snapshot<'_>) -> Result<(), Failure> {
     fs::create_dir_all(directory).map_err(|error| Failure::write(directory, error))?;
     for file in snapshot.files() {
         let path = directory.join(&file.name);
-        fs::write(&path, &file.bytes).map_err(|error| Failure::write(&path, error))?;
+        let written = fs::File::create_new(&path).and_then(|mut out| file.write(&mut out));
+        written.map_err(|error| Failure::write(&path, error))?;
     }
     Ok(())
 }
@@ -130,13 +128,33 @@ fn itm(source: &SourceDescription) -> Option<SnapshotSource> {
     Some(SnapshotSource { name, protocol: Protocol::Itm, minor_version: 0, registers, core: None })
 }
 
-/// The buffers' bytes as OpenCSD takes them, each with whether they are frames.
-fn buffers(work: &Work, messages: &Messages) -> Vec<(bool, Vec<u8>)> {
+/// A buffer's bytes as OpenCSD takes them. They may be more than there is memory.
+#[derive(Debug)]
+enum Trace<'a> {
+    /// One source's.
+    Source(&'a [u8]),
+    /// Frames as they have to be.
+    Frames(&'a [u8]),
+    /// Frames that are packed anew as they are written.
+    Repacked(&'a [u8], Framing),
+}
+
+impl TraceBytes for Trace<'_> {
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Source(bytes) | Self::Frames(bytes) => out.write_all(bytes),
+            Self::Repacked(bytes, framing) => repack(bytes, *framing, out),
+        }
+    }
+}
+
+/// The trace of each buffer; says what of it a snapshot cannot hold.
+fn traces<'a>(work: &'a Work, messages: &Messages) -> Vec<Trace<'a>> {
     let buffers = work.capture.buffers.iter().zip(&work.contents);
-    let bytes = buffers.map(|(buffer, contents)| match &contents.frames {
-        None => (false, buffer.bytes.to_vec()),
+    let trace = buffers.map(|(buffer, contents)| match &contents.frames {
+        None => Trace::Source(&buffer.bytes),
         Some(frames) if is_aligned(frames) && buffer.bytes.len().is_multiple_of(16) => {
-            (true, buffer.bytes.to_vec())
+            Trace::Frames(&buffer.bytes)
         }
         Some(frames) => {
             if frames.discontinuities > 0 {
@@ -146,10 +164,10 @@ fn buffers(work: &Work, messages: &Messages) -> Vec<(bool, Vec<u8>)> {
                     counted(frames.discontinuities, "place")
                 ));
             }
-            (true, repacked(&buffer.bytes, frames.framing))
+            Trace::Repacked(&buffer.bytes, frames.framing)
         }
     });
-    bytes.collect()
+    trace.collect()
 }
 
 /// Frames from a buffer that goes on without any mark.

@@ -60,7 +60,7 @@ pub use source::{ParseSourceError, Protocol, SourceDescription};
 pub use unused::Unused;
 use wire::{Reading, Recording, RecordingProblem, Wire, WireOptions};
 pub use write::DescribeError;
-pub use write_snapshot::{Snapshot, SnapshotBuffer, SnapshotCore, SnapshotFile, SnapshotSource};
+pub use write_snapshot::{Snapshot, SnapshotBuffer, SnapshotCore, SnapshotFile, SnapshotSource, TraceBytes};
 
 /// Trace bytes and what is known about them.
 #[derive(Clone, Debug)]

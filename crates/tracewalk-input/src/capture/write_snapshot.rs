@@ -1,6 +1,7 @@
 //! Writes a snapshot directory as DS-5 writes it and OpenCSD reads it.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
+use std::io::{self, Write};
 
 use tracewalk::ids::Address;
 
@@ -54,24 +55,53 @@ pub struct SnapshotBuffer<'a> {
     /// Whether its bytes are aligned CoreSight frames; else they are one source's.
     pub frames: bool,
     /// Its bytes.
-    pub bytes: &'a [u8],
+    pub bytes: &'a dyn TraceBytes,
     /// The names of the sources that are in it.
     pub sources: Vec<String>,
 }
 
-/// A file of a snapshot directory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SnapshotFile {
-    /// Its name in the directory.
-    pub name: String,
-    /// What it holds.
-    pub bytes: Vec<u8>,
+/// Bytes of trace that may be more than memory should hold.
+pub trait TraceBytes: fmt::Debug {
+    /// Writes all of them.
+    fn write(&self, out: &mut dyn Write) -> io::Result<()>;
 }
 
-impl Snapshot<'_> {
+impl<T: AsRef<[u8]> + fmt::Debug> TraceBytes for T {
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(self.as_ref())
+    }
+}
+
+/// A file of a snapshot directory.
+#[derive(Clone, Debug)]
+pub struct SnapshotFile<'a> {
+    /// Its name in the directory.
+    pub name: String,
+    contents: Contents<'a>,
+}
+
+#[derive(Clone, Debug)]
+enum Contents<'a> {
+    Text(String),
+    Memory(&'a [u8]),
+    Trace(&'a dyn TraceBytes),
+}
+
+impl SnapshotFile<'_> {
+    /// Writes what it holds.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        match &self.contents {
+            Contents::Text(text) => out.write_all(text.as_bytes()),
+            Contents::Memory(bytes) => out.write_all(bytes),
+            Contents::Trace(bytes) => bytes.write(out),
+        }
+    }
+}
+
+impl<'a> Snapshot<'a> {
     /// The files of the directory.
     #[must_use]
-    pub fn files(&self) -> Vec<SnapshotFile> {
+    pub fn files(&self) -> Vec<SnapshotFile<'a>> {
         let mut files = Vec::new();
         let mut devices = Vec::new();
         for (index, core) in self.cores.iter().enumerate() {
@@ -79,7 +109,7 @@ impl Snapshot<'_> {
             files.push(text_file(&name, core.text(index)));
             files.extend(core.memory.iter().enumerate().map(|(number, (_, bytes))| SnapshotFile {
                 name: memory_file(index, number),
-                bytes: bytes.to_vec(),
+                contents: Contents::Memory(bytes),
             }));
             devices.push(name);
         }
@@ -89,7 +119,7 @@ impl Snapshot<'_> {
             devices.push(name);
         }
         for (index, buffer) in self.buffers.iter().enumerate() {
-            files.push(SnapshotFile { name: trace_file(index), bytes: buffer.bytes.to_vec() });
+            files.push(SnapshotFile { name: trace_file(index), contents: Contents::Trace(buffer.bytes) });
         }
         let mut list = String::from("[snapshot]\nversion=1.0\n\n[device_list]\n");
         for (index, device) in devices.iter().enumerate() {
@@ -182,11 +212,11 @@ fn trace_file(buffer: usize) -> String {
     format!("trace_{buffer}.bin")
 }
 
-fn text_file(name: &str, text: String) -> SnapshotFile {
-    SnapshotFile { name: name.to_owned(), bytes: text.into_bytes() }
+fn text_file(name: &str, text: String) -> SnapshotFile<'static> {
+    SnapshotFile { name: name.to_owned(), contents: Contents::Text(text) }
 }
 
-fn push(text: &mut String, line: std::fmt::Arguments<'_>) {
+fn push(text: &mut String, line: fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
     let _ = text.write_fmt(line);
 }

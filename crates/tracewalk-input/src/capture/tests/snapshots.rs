@@ -313,6 +313,7 @@ fn a_snapshot_is_read_as_it_was_written() {
         registers: registers.clone(),
         core: core.map(str::to_owned),
     };
+    let (zeros, trace) = (vec![0; 32], b"trace".to_vec());
     let written = Snapshot {
         cores: vec![SnapshotCore {
             name: "cpu_a".to_owned(),
@@ -324,13 +325,13 @@ fn a_snapshot_is_read_as_it_was_written() {
             SnapshotBuffer {
                 name: "ETB_0".to_owned(),
                 frames: true,
-                bytes: &[0; 32],
+                bytes: &zeros,
                 sources: vec!["ETM_0".to_owned(), "ITM_0".to_owned()],
             },
             SnapshotBuffer {
                 name: "ETB_1".to_owned(),
                 frames: false,
-                bytes: b"trace",
+                bytes: &trace,
                 sources: vec!["ETM_0".to_owned()],
             },
         ],
@@ -338,7 +339,9 @@ fn a_snapshot_is_read_as_it_was_written() {
     };
     let directory = TemporaryDirectory::new();
     for file in written.files() {
-        directory.write(&file.name, &file.bytes);
+        let mut bytes = Vec::new();
+        file.write(&mut bytes).unwrap();
+        directory.write(&file.name, &bytes);
     }
     let read = Capture::open(directory.path()).unwrap();
     assert_eq!((read.notes.len(), read.unused.len()), (0, 0));
