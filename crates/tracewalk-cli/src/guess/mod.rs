@@ -16,6 +16,7 @@
 //! image      where in memory an image of raw bytes stood
 //! mtb        where a Micro Trace Buffer's packets are
 //! sample     the part of a source that is read
+//! seam       where a buffer that went round has its oldest byte
 //! ```
 //!
 //! What to do with an answer, and what is said of it, is decided elsewhere: no option and no message is known here.
@@ -29,6 +30,7 @@ mod packing;
 mod processor;
 mod reading;
 mod sample;
+mod seam;
 mod settings;
 mod source;
 
@@ -40,4 +42,5 @@ pub(crate) use packing::{Packing, packing, port};
 pub(crate) use processor::{Unit, units};
 pub(crate) use reading::first_error;
 pub(crate) use sample::Sample;
+pub(crate) use seam::{Seam, seam};
 pub(crate) use source::{Change, Correction, FoundSource, Search};

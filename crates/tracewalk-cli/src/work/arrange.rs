@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tracewalk::flow::{Element, Gap, GapReason};
 use tracewalk::frame::Framing;
-use tracewalk_input::capture::{Arrangement, Buffer};
+use tracewalk_input::capture::{Arrangement, Buffer, Container};
 use tracewalk_input::{Origin, Stated};
 use tracewalk_report::drive::{Carrier, Input, NoProgress};
 
@@ -13,7 +13,7 @@ use super::known::Known;
 use super::{Contents, Work};
 use crate::args::CaptureArgs;
 use crate::failure::Failure;
-use crate::guess::{Answer, Certainty, Finding};
+use crate::guess::{self, Answer, Certainty, Finding, Seam};
 use crate::sources::config;
 
 /// What was found in each buffer.
@@ -32,15 +32,19 @@ impl Work {
         seen: &mut Seen,
     ) -> Result<(), Failure> {
         for index in 0..self.capture.buffers.len() {
-            let Some(buffer) = self.capture.buffers.get(index).filter(|buffer| buffer.arrangement.is_usual())
-            else {
+            // Who says that the first byte is the oldest one is believed.
+            let is_open = |buffer: &&Buffer| buffer.arrangement == Arrangement::default();
+            let Some(buffer) = self.capture.buffers.get(index).filter(is_open) else {
                 continue;
             };
             let Some(before) = seen.get(index) else { continue };
             let found = if makes_no_sense(before) {
                 self.swapped(buffer, args, known)?
             } else {
-                self.turned(buffer, before, args, known)?
+                match self.turned(buffer, before, args, known)? {
+                    Some(found) => Some(found),
+                    None => self.turned_by_rhythm(buffer, before, args, known)?,
+                }
             };
             if let (Some((arranged, contents)), Some(buffer), Some(seen)) =
                 (found, self.capture.buffers.get_mut(index), seen.get_mut(index))
@@ -134,6 +138,52 @@ impl Work {
             about: "oldest byte",
             best: Answer::new(format!("at {:#x}", pointer.value), errors),
             runner_up: Some(Answer::new("the first one", as_read)),
+            certainty: Certainty::Certain,
+        };
+        let mut seen = Self::look_at(&turned, args, known)?;
+        seen.0.findings.push(finding);
+        Ok(Some((turned, seen)))
+    }
+}
+
+impl Work {
+    /// The buffer from about its oldest byte on, where it shows by the distances between A-syncs alone that it went round.
+    fn turned_by_rhythm(
+        &self,
+        buffer: &Buffer,
+        (contents, found): &SeenBuffer,
+        args: &CaptureArgs,
+        known: &Known,
+    ) -> Result<Option<(Buffer, SeenBuffer)>, Failure> {
+        /// Memory for trace comes in such pieces. What lost bytes to damage has such a size seldom.
+        const PIECE: usize = 1 << 10;
+        /// A larger file is a recording of something else than a buffer.
+        const LARGEST: usize = 64 << 20;
+        let length = buffer.bytes.len();
+        let in_frames = match &contents.frames {
+            Some(frames) if frames.framing == Framing::Buffer && frames.discontinuities == 0 => true,
+            None if contents.container.value == Container::Raw && !found.is_empty() => false,
+            _ => return Ok(None),
+        };
+        if !length.is_multiple_of(PIECE) || length > LARGEST || buffer.wires.is_some() {
+            return Ok(None);
+        }
+        let Some(seam) = guess::seam(&buffer.bytes, in_frames) else { return Ok(None) };
+        let Seam { first, last, sources, distance } = seam;
+        let read_pointer = Some(Stated::new(first as u64, Origin::Detected));
+        let Some(turned) = arranged(buffer, Arrangement { read_pointer, ..Arrangement::default() }) else {
+            return Ok(None);
+        };
+        let of = if sources == 1 { "one source".to_owned() } else { format!("{sources} sources") };
+        let finding = Finding {
+            about: "oldest byte",
+            best: Answer::new(
+                format!("at {first:#x}, or up to {last:#x}"),
+                format!(
+                    "from the end to the start A-syncs of {of} keep their distance, like {distance} bytes"
+                ),
+            ),
+            runner_up: Some(Answer::new("the first one", format!("one distance is another one in {of}"))),
             certainty: Certainty::Certain,
         };
         let mut seen = Self::look_at(&turned, args, known)?;

@@ -1,0 +1,284 @@
+//! Where a buffer that went round has its oldest byte, by the distances between synchronisations alone.
+//!
+//! A trace unit sends an A-sync every so many bytes of its own trace, usually 1024. Of a buffer that went round and was read
+//! from its first address on, one distance is another one: where the newest trace ends and the oldest begins. Once the
+//! buffer is turned there it is gone, since what stands behind the last A-sync and in front of the first one is one
+//! distance, too. Neither a program nor a setting is needed, and the buffer may have any size.
+//!
+//! ```text
+//! for each source whose distances are the same but for one, and whose ends together are one distance:
+//!     the seam is between the A-syncs that are too near to or too far from each other
+//! the seam is between the last of these in front of it and the first of them behind it
+//! turn the buffer there: the distances that were wrong are right, and no others are wrong
+//! ```
+//!
+//! Where between the two it is, nothing says. The answer is the first place, behind the last A-sync of the newest trace:
+//! what stands between it and the seam is put in front of the oldest A-sync, where nothing is decoded, and what is decoded
+//! was traced like that.
+
+use std::collections::BTreeMap;
+
+use tracewalk::frame::{Deframer, Discontinuity, FRAME_BYTES, FrameSink, Framing, Owner, Piece};
+use tracewalk::ids::TraceId;
+
+/// The place where a buffer's newest byte and its oldest one stand beside each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seam {
+    /// The first place where it can be.
+    pub(crate) first: usize,
+    /// The last one.
+    pub(crate) last: usize,
+    /// How many sources say so.
+    pub(crate) sources: usize,
+    /// The distance between A-syncs in one of them.
+    pub(crate) distance: u64,
+}
+
+/// Fewer A-syncs show no rhythm.
+const FEWEST: usize = 5;
+
+/// How much of a source's beginning and end may be taken for another source's: up to the first frame that says an ID.
+const LOST_AT_START: u64 = 128;
+
+/// The seam of a buffer of frames, or of one source's bytes, if it went round.
+pub(crate) fn seam(bytes: &[u8], in_frames: bool) -> Option<Seam> {
+    let sources = Synchronisations::of([bytes, &[]], in_frames);
+    let rhythms = sources.iter().filter_map(|(id, found)| Some((*id, found, found.rhythm()?)));
+    let rhythms = rhythms.collect::<Vec<_>>();
+    let gaps = rhythms.iter().filter_map(|(id, found, rhythm)| {
+        let [gap] = rhythm.odd.as_slice() else { return None };
+        let joined = found.in_front()? + found.behind()?;
+        let is_joined = joined.abs_diff(rhythm.distance) <= rhythm.tolerance + LOST_AT_START;
+        is_joined.then_some((*id, (gap.0, gap.1), rhythm.distance))
+    });
+    let gaps = gaps.collect::<Vec<_>>();
+    let first = gaps.iter().map(|(_, (from, _), _)| *from).max()?;
+    let last = gaps.iter().map(|(_, (_, to), _)| *to).min()?;
+    let unit = if in_frames { FRAME_BYTES } else { 1 };
+    let first = usize::try_from(first).ok()?.next_multiple_of(unit);
+    let last = usize::try_from(last).ok()? / unit * unit;
+    // A long way without synchronisation leaves too much in doubt.
+    if first > last || last - first > bytes.len() / 8 {
+        return None;
+    }
+    let turned = Synchronisations::of([bytes.get(first..)?, bytes.get(..first)?], in_frames);
+    let mut agree = Vec::new();
+    for (id, found, rhythm) in &rhythms {
+        let after = turned.get(id)?;
+        let odd = after.odd(rhythm).count();
+        match gaps.iter().find(|(gap, ..)| gap == id) {
+            Some((_, _, distance)) if odd == 0 && after.places.len() >= found.places.len() => {
+                agree.push(*distance);
+            }
+            // What stands between the first place and the seam may belong to others, once.
+            None if odd > rhythm.odd.len() + 1 || found.keeps_time_over(first, last, rhythm) => return None,
+            _ => {}
+        }
+    }
+    Some(Seam { first, last, sources: agree.len(), distance: *agree.first()? })
+}
+
+/// The A-syncs of a source (IHI 0014Q, 7.4.3; IHI 0035B, 4.3.3: five bytes 0x00 or more, and 0x80).
+#[derive(Clone, Debug, Default)]
+struct Synchronisations {
+    bytes: u64,
+    zeros: u8,
+    places: Vec<Place>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Which of the source's bytes is the last one of it.
+    in_source: u64,
+    /// Where in the buffer the byte behind it stands.
+    behind: u64,
+}
+
+const ZEROS: u8 = 5;
+const LAST_BYTE: u8 = 0x80;
+
+/// How regularly a source synchronises.
+#[derive(Debug)]
+struct Rhythm {
+    distance: u64,
+    tolerance: u64,
+    /// The distances that are others: from behind one A-sync to the start of the next one, in the buffer.
+    odd: Vec<(u64, u64)>,
+}
+
+impl Synchronisations {
+    /// Those of each source, in these parts of a buffer one behind the other.
+    fn of(parts: [&[u8]; 2], in_frames: bool) -> BTreeMap<Option<TraceId>, Self> {
+        let mut sources = Sources(BTreeMap::new());
+        if in_frames {
+            let mut deframer = Deframer::new(Framing::Buffer);
+            parts.iter().for_each(|part| deframer.push(part, &mut sources));
+            deframer.finish(&mut sources);
+        } else {
+            let source = sources.0.entry(None).or_default();
+            for (at, byte) in (0..).zip(parts.into_iter().flatten()) {
+                source.take(*byte, at);
+            }
+        }
+        sources.0
+    }
+
+    fn take(&mut self, byte: u8, at: u64) {
+        match byte {
+            0 => self.zeros = self.zeros.saturating_add(1),
+            LAST_BYTE if self.zeros >= ZEROS => {
+                self.places.push(Place { in_source: self.bytes, behind: at + 1 });
+                self.zeros = 0;
+            }
+            _ => self.zeros = 0,
+        }
+        self.bytes += 1;
+    }
+
+    /// How many bytes there are up to the first one.
+    fn in_front(&self) -> Option<u64> {
+        Some(self.places.first()?.in_source)
+    }
+
+    /// How many bytes there are from the last one on.
+    fn behind(&self) -> Option<u64> {
+        Some(self.bytes - self.places.last()?.in_source)
+    }
+
+    fn steps(&self) -> impl Iterator<Item = (Place, Place)> {
+        self.places.iter().copied().zip(self.places.iter().skip(1).copied())
+    }
+
+    /// The rhythm; `None` without one.
+    fn rhythm(&self) -> Option<Rhythm> {
+        if self.places.len() < FEWEST {
+            return None;
+        }
+        let mut distances = self.steps().map(|(from, to)| to.in_source - from.in_source).collect::<Vec<_>>();
+        distances.sort_unstable();
+        let distance = *distances.get(distances.len() / 2)?;
+        let mut deviations = distances.iter().map(|found| found.abs_diff(distance)).collect::<Vec<_>>();
+        deviations.sort_unstable();
+        // A unit ends its packet before it synchronises. One distance may be any.
+        let usual = deviations.iter().rev().nth(1)?;
+        let tolerance = usual * 2 + 8;
+        let mut rhythm = Rhythm { distance, tolerance, odd: Vec::new() };
+        rhythm.odd = self.odd(&rhythm).collect();
+        (tolerance * 16 <= distance).then_some(rhythm)
+    }
+
+    /// The distances that are not those of a rhythm.
+    fn odd(&self, rhythm: &Rhythm) -> impl Iterator<Item = (u64, u64)> {
+        let odd = self.steps().filter(|(from, to)| !rhythm.holds(*from, *to));
+        odd.map(|(from, to)| (from.behind, to.behind.saturating_sub(u64::from(ZEROS) + 1)))
+    }
+
+    /// Whether it goes on in its rhythm over these places, as nothing does over a seam.
+    fn keeps_time_over(&self, first: usize, last: usize, rhythm: &Rhythm) -> bool {
+        let over = |(from, to): &(Place, Place)| {
+            from.behind <= first as u64 && to.behind > last as u64 && rhythm.holds(*from, *to)
+        };
+        self.steps().any(|step| over(&step))
+    }
+}
+
+impl Rhythm {
+    const fn holds(&self, from: Place, to: Place) -> bool {
+        (to.in_source - from.in_source).abs_diff(self.distance) <= self.tolerance
+    }
+}
+
+struct Sources(BTreeMap<Option<TraceId>, Synchronisations>);
+
+impl FrameSink for Sources {
+    fn data(&mut self, owner: Owner, piece: Piece<'_>) {
+        let Owner::Source(id) = owner else { return };
+        let source = self.0.entry(Some(id)).or_default();
+        for (index, byte) in piece.bytes.iter().enumerate() {
+            source.take(*byte, piece.place(index).0);
+        }
+    }
+
+    fn discontinuity(&mut self, _: Discontinuity) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn read(path: &str) -> Option<Vec<u8>> {
+        std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).ok()
+    }
+
+    /// A buffer of which so many bytes are the newest ones, and stand in front.
+    fn turned(bytes: &[u8], newest: usize) -> Vec<u8> {
+        let mut turned = bytes.to_vec();
+        turned.rotate_right(newest);
+        turned
+    }
+
+    /// How often the seam is found of so many; it is never found elsewhere.
+    fn found(bytes: &[u8], in_frames: bool, step: usize) -> (usize, usize) {
+        let unit = if in_frames { FRAME_BYTES } else { 1 };
+        let (mut found, mut all) = (0, 0);
+        for newest in (unit..bytes.len()).step_by(step) {
+            all += 1;
+            if let Some(seam) = seam(&turned(bytes, newest), in_frames) {
+                let places = seam.first.saturating_sub(unit)..=seam.last + unit;
+                assert!(places.contains(&newest), "{newest:#x}: {seam:x?}");
+                found += 1;
+            }
+        }
+        (found, all)
+    }
+
+    #[test]
+    fn a_seam_is_found_without_a_program_or_not_at_all() {
+        let example = read("testdata/examples/m3-etmv3/trace.bin").expect("it is part of the project");
+        let whole = example.get(..example.len() / FRAME_BYTES * FRAME_BYTES).unwrap();
+        let (hits, all) = found(whole, true, FRAME_BYTES * 17);
+        assert!(hits * 10 >= all * 8, "{hits} of {all}");
+        assert_eq!(seam(whole, true), None);
+        let captures = [
+            ("../shared/corpus/real/TC2/cstrace.bin", true, 0..32768, FRAME_BYTES * 97),
+            ("../shared/corpus/real/TC2/cstrace.bin", true, 4992..25472, FRAME_BYTES * 61),
+            ("../shared/corpus/real/tc2-ptm-rstk-t32/PTM_0_2.bin", false, 0..26624, 511),
+        ];
+        for (path, in_frames, part, step) in captures {
+            let Some(bytes) = read(path) else {
+                assert!(std::env::var_os("CI").is_none(), "{path} is missing");
+                eprintln!("skipped: {path} is missing");
+                continue;
+            };
+            let (hits, all) = found(bytes.get(part).unwrap(), in_frames, step);
+            println!("{path}: {hits} of {all}");
+            assert!(hits * 2 >= all, "{path}: {hits} of {all}");
+            // Buffers that did not go round, of any part of the capture, and with bytes missing or doubled.
+            let half = bytes.len() / 2;
+            for start in (0..half).step_by(97 * FRAME_BYTES) {
+                assert_eq!(
+                    seam(bytes.get(start..start + half).unwrap(), in_frames),
+                    None,
+                    "{path} from {start}"
+                );
+                let damage = start + half / 2;
+                let [missing, doubled] = [damage + 64..bytes.len(), damage - 64..bytes.len()];
+                for rest in [missing, doubled] {
+                    let damaged = [&bytes[..damage], &bytes[rest]].concat();
+                    assert_eq!(seam(&damaged, in_frames), None, "{path}, damaged at {damage}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_no_rhythm_has_no_seam() {
+        assert_eq!(seam(&[], true), None);
+        assert_eq!(seam(&[0; 4096], false), None);
+        assert_eq!(seam(&[0, 0, 0, 0, 0, 0x80].repeat(1000), false), None);
+        let noise = (0_u32..1 << 16).map(|index| index.wrapping_mul(2_654_435_761).to_be_bytes()[0]);
+        let noise = noise.collect::<Vec<_>>();
+        assert_eq!((seam(&noise, true), seam(&noise, false)), (None, None));
+    }
+}
