@@ -114,9 +114,10 @@ fn any_program() -> impl Strategy<Value = Program> {
 /// Directives that mostly fit the code: where the walk waits for a target, one follows.
 fn any_case() -> impl Strategy<Value = (Rules, Program, Vec<Directive>)> {
     let counts = prop_oneof![Just(Counts::Instructions), Just(Counts::Waypoints)];
-    (counts, any::<(bool, bool)>(), any_program()).prop_flat_map(
-        |(counts, (return_stack, barriers), program)| {
-            let rules = Rules { counts, return_stack, barriers_are_waypoints: barriers, ..Rules::default() };
+    (counts, any::<(bool, bool)>(), proptest::bool::weighted(0.125), any_program()).prop_flat_map(
+        |(counts, (return_stack, barriers_are_waypoints), halfwords_count, program)| {
+            let rules =
+                Rules { counts, return_stack, barriers_are_waypoints, halfwords_count, ..Rules::default() };
             (Just(rules), Just(program), proptest::collection::vec(any_directive(counts), 1..60))
         },
     )

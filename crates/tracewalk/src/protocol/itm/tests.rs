@@ -125,6 +125,23 @@ fn lost_bytes_make_it_search_where_there_are_syncs() {
     assert_eq!(names, ["a_sync", "stimulus", "a_sync", "overflow"]);
 }
 
+/// DDI 0403E, D4.2.5: one byte where three bits are enough, then as few bytes of seven bits as hold the rest.
+#[test]
+fn extension_packets_take_their_shortest_form() {
+    let written = |hardware, value| {
+        let mut bytes = Vec::new();
+        encode(&Packet::Extension { hardware, value }, &mut bytes);
+        bytes
+    };
+    assert_eq!(written(true, 0), [0x0c]);
+    assert_eq!(written(true, 7), [0x7c]);
+    assert_eq!(written(true, 8), [0x8c, 0x01]);
+    assert_eq!(written(true, 0x7f << 3), [0x8c, 0x7f]);
+    assert_eq!(written(true, 0x80 << 3 | 5), [0xdc, 0x80, 0x01]);
+    assert_eq!(written(true, 0x4000 << 3), [0x8c, 0x80, 0x80, 0x01]);
+    assert_eq!(written(true, 0x20_0000 << 3), [0x8c, 0x80, 0x80, 0x80, 0x01]);
+}
+
 fn any_packet() -> impl Strategy<Value = Packet> {
     let size = || prop::sample::select(&[Size::Byte, Size::Halfword, Size::Word][..]);
     let delay = prop::sample::select(

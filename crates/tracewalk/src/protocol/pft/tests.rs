@@ -615,6 +615,37 @@ mod encoding {
     }
 
     #[test]
+    fn alt_isa_is_sent_where_it_changes_and_nowhere_else() {
+        let at = |isa| Location::new(Address(0xc000_8000), isa);
+        let behind = |from: Location, to: Location| {
+            let mut encoder = Encoder::new(&plain());
+            let mut bytes = Vec::new();
+            encoder.encode(&i_sync(from), &mut bytes).unwrap();
+            let before = bytes.len();
+            encoder.encode(&Packet::WaypointUpdate(encoder.waypoint_update(to)), &mut bytes).unwrap();
+            bytes[before..].to_vec()
+        };
+        assert_eq!(behind(at(Isa::T32), t32(0xc000_8010)), [0x72, 0x11]);
+        assert_eq!(behind(at(Isa::T32EE), at(Isa::T32EE)), [0x72, 0x01]);
+        // All five bytes, and an information byte.
+        assert_eq!(behind(at(Isa::T32), at(Isa::T32EE)).len(), 7);
+        assert_eq!(behind(at(Isa::T32EE), at(Isa::T32)).len(), 7);
+        // ARM state has no alternative.
+        assert_eq!(behind(at(Isa::T32EE), a32(0xc000_8000)).len(), 6);
+        let short =
+            Packet::WaypointUpdate(WaypointUpdate { reached: Some(at(Isa::T32EE)), states_isa: false });
+        let refused = encoded(&plain(), &[i_sync(at(Isa::T32)), short]);
+        assert_eq!(refused, Err(EncodeError::NotCompressible { location: at(Isa::T32EE) }));
+    }
+
+    #[test]
+    fn an_address_that_nobody_knows_has_a_short_form_only() {
+        let unknown = |states_isa| Packet::WaypointUpdate(WaypointUpdate { reached: None, states_isa });
+        assert_eq!(encoded(&plain(), &[unknown(false)]), Ok(vec![0x72, 0x01]));
+        assert_eq!(encoded(&plain(), &[unknown(true)]), Err(EncodeError::UnknownAddress));
+    }
+
+    #[test]
     fn what_the_configuration_excludes_is_refused() {
         let refused = |config: &Config, packet| encoded(config, &[i_sync(a32(0)), packet]).unwrap_err();
         let old = Config { version: Version::V1_0, ..plain() };
