@@ -12,8 +12,8 @@ use super::listing::UNSYNCHRONISED;
 use super::place::Place;
 use super::reading::{Packet, Step, Value, What};
 use super::recognise::{
-    begins_malformed, differs_in, is_cancelled, is_data_with_address, is_etmv3, is_m_profile, one_each,
-    only_theirs, resolve_gray, traces_data_addresses,
+    begins_malformed, differs_in, is_cancelled, is_data_with_address, is_etmv3, is_m_profile, is_malformed,
+    one_each, only_theirs, resolve_gray, traces_data_addresses,
 };
 
 /// A known deviation.
@@ -344,6 +344,19 @@ pub const DEVIATIONS: &[Deviation] = &[
         specification: "IHI 0014Q and IHI 0035B: each packet has its bytes",
         recognised_by: "the last of our packets is malformed because the trace ends",
         recognises: |difference, _| begins_malformed(difference, "truncated"),
+    },
+    Deviation {
+        id: "a-sync-begun-in-a-packet",
+        opencsd: "does not know an A-sync whose first zeros it read as the end of a packet",
+        specification: "IHI 0014Q, 7.6; IHI 0035B, 4.3.1: five zero bytes or more, and 0x80; no other packet begins with zero",
+        recognised_by: "we have an A-sync directly behind bytes that are malformed because they are none",
+        recognises: |difference, place| match difference {
+            Difference::Cut { ours, .. } => ours.first().is_some_and(|first| {
+                let before = place.item_before(first.at);
+                first.kind == "a_sync" && before.is_some_and(|item| is_malformed(item, "not_a_sync"))
+            }),
+            _ => false,
+        },
     },
     Deviation {
         id: "search-for-a-sync",

@@ -67,9 +67,12 @@ pub(super) const fn traces_data_addresses(config: &SourceConfig) -> bool {
 /// Whether our reading has bytes that are malformed for this reason where the packets begin to differ.
 pub(super) fn begins_malformed(difference: &Difference, why: &str) -> bool {
     match difference {
-        Difference::Cut { ours, .. } => ours.first().is_some_and(|first| {
-            !first.is_packet() && first.fields.get(WHY) == Some(&Value::Text(why.to_owned()))
-        }),
+        Difference::Cut { ours, .. } => ours.first().is_some_and(|first| is_malformed(first, why)),
         _ => false,
     }
+}
+
+/// Whether these bytes are malformed for this reason.
+pub(super) fn is_malformed(item: &Packet, why: &str) -> bool {
+    !item.is_packet() && item.fields.get(WHY) == Some(&Value::Text(why.to_owned()))
 }
