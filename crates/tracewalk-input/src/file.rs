@@ -70,7 +70,10 @@ impl From<io::Error> for FileProblem {
 
 /// The bytes of the file at `path`, at most `limit` of them, as they are now.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Bytes, FileProblem> {
-    read_from(open(path)?, limit)
+    let file = open(path)?;
+    // A file that is not a regular one has no length, or none that means anything.
+    let expected = file.metadata().map_or(0, |metadata| metadata.len());
+    collect(file, Spool::with_room(expected), limit)
 }
 
 /// The bytes of the capture at `path`, at most `limit` of them. A large one is not copied: see [`Bytes`].
@@ -94,8 +97,11 @@ fn open(path: &Path) -> Result<File, FileProblem> {
 }
 
 /// What `reader` gives until its end, at most `limit` bytes.
-pub(crate) fn read_from(mut reader: impl Read, limit: u64) -> Result<Bytes, FileProblem> {
-    let mut spool = Spool::default();
+pub(crate) fn read_from(reader: impl Read, limit: u64) -> Result<Bytes, FileProblem> {
+    collect(reader, Spool::default(), limit)
+}
+
+fn collect(mut reader: impl Read, mut spool: Spool, limit: u64) -> Result<Bytes, FileProblem> {
     let mut piece = Vec::new();
     loop {
         piece.clear();

@@ -20,6 +20,12 @@ pub(crate) struct Spool {
 const MOST_IN_MEMORY: usize = 8 << 20;
 
 impl Spool {
+    /// For about so many bytes.
+    pub(crate) fn with_room(bytes: u64) -> Self {
+        let room = usize::try_from(bytes).map_or(MOST_IN_MEMORY, |bytes| bytes.min(MOST_IN_MEMORY));
+        Self { memory: Vec::with_capacity(room), ..Self::default() }
+    }
+
     /// How many bytes came.
     pub(crate) const fn len(&self) -> u64 {
         self.len

@@ -4,6 +4,7 @@
 //! what workers found in them. What comes out does not depend on it.
 
 mod count;
+mod follower;
 mod itm;
 mod parallel;
 mod part;
@@ -15,10 +16,10 @@ use std::ops::Range;
 use tracewalk::flow::Element;
 use tracewalk::frame::{Cause, Deframer, Discontinuity, FrameSink, Framing, Index, Owner, Piece, Places};
 use tracewalk::ids::TraceId;
-use tracewalk::program::Program;
-use tracewalk::source::{FlowStream, PacketItem, PacketStream, SourceConfig};
+use tracewalk::source::{PacketItem, PacketStream, SourceConfig};
 use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
+pub use follower::Follower;
 pub use parallel::Spread;
 pub use part::{Gathered, Part};
 
@@ -147,34 +148,6 @@ impl<'a> Input<'a> {
             note_packet(&mut statistics, item);
             look.packet(item, span, bytes, &mut places);
         });
-        look.end(statistics)
-    }
-
-    /// Follows the source's program flow and calls `look` with each piece. The first error of `look` ends the work.
-    pub fn flow<F>(&self, config: &SourceConfig, program: &Program, look: F) -> io::Result<Statistics>
-    where
-        F: FnMut(FlowRecord) -> io::Result<()>,
-    {
-        let mut work = FlowWork {
-            stream: FlowStream::new(config),
-            program,
-            places: Places::new(),
-            look: Look::new(look),
-            statistics: Statistics::default(),
-        };
-        let ending = self.feed(&mut work)?;
-        let FlowWork { mut stream, mut places, mut look, mut statistics, .. } = work;
-        statistics.bytes = places.end().0;
-        if ending == Ending::Open {
-            stream.forget_incomplete();
-        }
-        stream.finish(program, &mut |element| {
-            statistics.element(&element);
-            look.flow(element, &mut places);
-        });
-        let counts = stream.counts();
-        statistics.packets = counts.packets;
-        statistics.malformed = counts.malformed;
         look.end(statistics)
     }
 
@@ -420,48 +393,11 @@ const fn note_packet(statistics: &mut Statistics, item: PacketItem<'_>) {
     }
 }
 
-struct FlowWork<'a, F> {
-    stream: FlowStream,
-    program: &'a Program,
-    places: Places,
-    look: Look<F>,
-    statistics: Statistics,
-}
-
-impl<F: FnMut(FlowRecord) -> io::Result<()>> Take for FlowWork<'_, F> {
-    fn places(&mut self) -> &mut Places {
-        &mut self.places
-    }
-
-    fn take(&mut self, bytes: &[u8]) {
-        let Self { stream, program, places, look, statistics } = self;
-        stream.push(bytes, program, &mut |element| {
-            statistics.element(&element);
-            look.flow(element, places);
-        });
-    }
-
-    fn interrupt(&mut self, why: Interruption) {
-        let Self { stream, program, places, look, statistics } = self;
-        let mut take = |element| {
-            statistics.element(&element);
-            look.flow(element, places);
-        };
-        match why {
-            Interruption::Cut => stream.cut(program, &mut take),
-            Interruption::Loss => stream.lose_sync(program, &mut take),
-        }
-    }
-
-    fn has_failed(&self) -> bool {
-        self.look.failed.is_some()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use tracewalk::frame::{Formatter, FormatterOptions, Indexer};
+    use tracewalk::program::Program;
     use tracewalk::protocol::etmv3;
 
     /// A-sync, I-sync at 0x100 in Thumb, and packets of one executed instruction each.
@@ -678,7 +614,11 @@ mod tests {
                     gaps.push((gap.reason, gap.doubt));
                 }
             };
-            let in_order = input.flow(&config(), &program, |record| {
+            let config = config();
+            let mut follower = Follower::new(&config, &program);
+            // What it learned before makes no difference.
+            follower.flow(&input.clone().head(20), |_| Ok(())).unwrap();
+            let in_order = follower.flow(&input, |record| {
                 note(&record.element);
                 Ok(())
             });
@@ -690,7 +630,7 @@ mod tests {
                 found.add_part(&part.gaps, |at| at);
                 Ok(())
             };
-            input.flow_parts(&config(), &program, Spread::over(1), &(), take).unwrap();
+            follower.flow_parts(&input, Spread::over(1), &(), take).unwrap();
             assert_eq!(found.trace_lost.count, 1);
             assert_eq!(gaps, [(tracewalk::flow::GapReason::TraceLost, false)]);
         }

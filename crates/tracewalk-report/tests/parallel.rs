@@ -15,7 +15,7 @@ use tracewalk_input::capture::{Capture, Container, Protocol, SourceDescription};
 use tracewalk_input::image::ImageLoader;
 use tracewalk_report::analysis::coverage::{Conditions, Part as CoveragePart, RecordedPart, Recorder};
 use tracewalk_report::analysis::{Doubtful, Doubting, Doubts, Gaps, InDoubt, Statistics};
-use tracewalk_report::drive::{Carrier, Input, NoProgress, Part, Spread, Stretch};
+use tracewalk_report::drive::{Carrier, Follower, Input, NoProgress, Part, Spread, Stretch};
 use tracewalk_report::export::{Export, FlowJsonl, Join};
 use tracewalk_report::{Code, Section};
 
@@ -127,8 +127,8 @@ impl Source {
         let recorder = |doubtful| Recorder::new(Conditions::told_by(&self.config), doubtful);
         let [mut dropping, mut keeping] = [Doubtful::Drop, Doubtful::Keep].map(recorder);
         let empty = Elements { elements: Vec::new(), dropping: dropping.part(), keeping: keeping.part() };
-        input
-            .flow_parts(&self.config, &self.program, spread, &empty, |part| {
+        Follower::new(&self.config, &self.program)
+            .flow_parts(input, spread, &empty, |part| {
                 elements.extend(part.part.elements);
                 dropping.join(part.part.dropping);
                 keeping.join(part.part.keeping);
@@ -353,8 +353,8 @@ fn check_lines(source: &Source, capture: &[u8]) -> String {
         let mut exporter = FlowJsonl::new(&mut in_parts);
         exporter.section(&section).expect("memory takes it");
         let (spread, empty) = (Spread { threads, segment: 2048 }, exporter.part());
-        input
-            .flow_parts(&source.config, &source.program, spread, &empty, |part| exporter.join(part.part))
+        Follower::new(&source.config, &source.program)
+            .flow_parts(&input, spread, &empty, |part| exporter.join(part.part))
             .expect("memory takes it");
         let differ = |(part, whole): &(&[u8], &[u8])| part != whole;
         let newline = |byte: &u8| *byte == b'\n';

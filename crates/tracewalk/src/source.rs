@@ -229,6 +229,17 @@ impl FlowStream {
         })
     }
 
+    /// Goes back in front of the source's first byte, and counts from 0. What was learned of the program is kept: program and
+    /// configuration have to be those from before.
+    pub fn begin_again(&mut self, config: &SourceConfig) {
+        match (&mut self.0, Self::new(config).0) {
+            (FlowChain::Etmv3(chain), FlowChain::Etmv3(new)) => chain.begin_again(new),
+            (FlowChain::Mtb(chain), FlowChain::Mtb(new)) => chain.begin_again(new),
+            (FlowChain::Pft(chain), FlowChain::Pft(new)) => chain.begin_again(new),
+            (chain, new) => *chain = new,
+        }
+    }
+
     /// Takes the next bytes; calls `sink` with what they prove.
     pub fn push(&mut self, bytes: &[u8], program: &Program, sink: &mut impl FnMut(Element)) {
         self.push_to(bytes, program, sink);

@@ -44,7 +44,7 @@ fn tree(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
     tree.begin()?;
     let trust = args.follow.trust();
     let total = follow::all_sources(&mut work, &args.follow, messages, |work, job, code| {
-        in_window(window, Following::new(work, job, trust, messages), code, &mut tree)
+        in_window(window, Following::new(work, job, trust, messages), &code, &mut tree)
     })?;
     drop(tree);
     out.flush()?;

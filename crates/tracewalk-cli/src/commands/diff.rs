@@ -119,7 +119,7 @@ fn follow(work: &mut Work, job: &Job, args: &Diff, messages: &Messages) -> Resul
     let covered = Covered::of(work, job, &code, &args.follow.source_dirs, trust.doubtful, messages)?;
     let mut listener = Listener { ignore_interrupts: args.ignore_interrupts, covered, seen: None };
     let following = Following::new(work, job, trust, messages);
-    let statistics = follow::source(following, Rc::clone(&code), &mut listener)?;
+    let statistics = follow::source(following, &code, &mut listener)?;
     let Some(Seen { code, mut walk, mut digest, profiler }) = listener.seen else {
         return Err(Failure::input("the source has no flow", "give the program with --image"));
     };

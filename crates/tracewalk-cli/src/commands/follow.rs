@@ -11,7 +11,7 @@ use tracewalk_report::analysis::{
     Contexts, Doubtful, DoubtfulChange, DoubtfulStretch, Doubting, Doubts, Gaps, InDoubt, Statistics,
     Trusted, Verdict,
 };
-use tracewalk_report::drive::{NoProgress, Part, Spread};
+use tracewalk_report::drive::{Follower, NoProgress, Part, Spread};
 use tracewalk_report::export::{Export, FlowRecord, Join};
 
 use super::{beside, contexts, tell_if_nothing_decoded};
@@ -60,7 +60,7 @@ pub(super) fn all_sources(
 /// left out.
 pub(super) fn source(
     following: Following<'_>,
-    code: Rc<Code>,
+    code: &Rc<Code>,
     exporter: &mut dyn Export<FlowRecord>,
 ) -> Result<Statistics, Failure> {
     let doubtful = following.trust.doubtful;
@@ -72,7 +72,7 @@ pub(super) fn source(
 /// As [`source`], with all that is in doubt; answers what that is, too.
 pub(super) fn source_with_doubts(
     following: Following<'_>,
-    code: Rc<Code>,
+    code: &Rc<Code>,
     exporter: &mut dyn Export<FlowRecord>,
 ) -> Result<(Statistics, Found), Failure> {
     in_order(following, code, Doubtful::Keep, exporter)
@@ -81,21 +81,30 @@ pub(super) fn source_with_doubts(
 /// As [`source_with_doubts`], by several threads.
 pub(super) fn source_in_parts(
     following: Following<'_>,
-    code: Rc<Code>,
+    code: &Rc<Code>,
     spread: Spread,
     exporter: &mut impl Join,
 ) -> Result<(Statistics, Found), Failure> {
     let Following { work, job, messages, .. } = following;
-    let (code, fits) = following.fitting(code)?;
+    let mut follower = Follower::new(&job.config, &code.program);
+    let fits = following.fits(&mut follower)?;
+    let unknown;
+    let code = if fits {
+        code
+    } else {
+        unknown = without_program(code);
+        follower = Follower::new(&job.config, &unknown.program);
+        &unknown
+    };
     let buffer = work.buffer(job);
     let watch = work.watch(job, messages);
     let (mut statistics, mut gaps) = (Statistics::default(), Gaps::default());
     let (mut ran, mut doubts, mut doubting) = (Contexts::default(), Doubts::default(), Doubting::default());
     let in_file = |at| CaptureOffset(buffer.file_offset(at));
-    exporter.section(&work.section(job, Rc::clone(&code)))?;
+    exporter.section(&work.section(job, Rc::clone(code)))?;
     let input = work.input(job, &watch);
     let empty = InFile { part: exporter.part(), buffer };
-    input.flow_parts(&job.config, &code.program, spread, &empty, |part| {
+    follower.flow_parts(&input, spread, &empty, |part| {
         statistics.add(&part.statistics);
         gaps.add_part(&part.gaps, in_file);
         doubts.add_part(&part.doubts, in_file);
@@ -131,24 +140,33 @@ impl Found {
 
 fn in_order(
     following: Following<'_>,
-    code: Rc<Code>,
+    code: &Rc<Code>,
     doubtful: Doubtful,
     exporter: &mut dyn Export<FlowRecord>,
 ) -> Result<(Statistics, Found), Failure> {
     let Following { work, job, messages, .. } = following;
-    let (code, fits) = following.fitting(code)?;
+    let mut follower = Follower::new(&job.config, &code.program);
+    let fits = following.fits(&mut follower)?;
+    let unknown;
+    let code = if fits {
+        code
+    } else {
+        unknown = without_program(code);
+        follower = Follower::new(&job.config, &unknown.program);
+        &unknown
+    };
     let buffer = work.buffer(job);
     let watch = work.watch(job, messages);
     let (mut gaps, mut ran) = (Gaps::default(), Contexts::default());
     let (mut doubts, mut doubting) = (Doubts::default(), Doubting::default());
     let mut trusted = Trusted::default();
-    exporter.section(&work.section(job, Rc::clone(&code)))?;
+    exporter.section(&work.section(job, Rc::clone(code)))?;
     let mut beside = beside::Itms::of(work, job, exporter);
     let mut hand_on = |record: FlowRecord| {
         beside.before(record.at, exporter)?;
         exporter.record(record)
     };
-    let statistics = work.input(job, &watch).flow(&job.config, &code.program, |mut record| {
+    let statistics = follower.flow(&work.input(job, &watch), |mut record| {
         record.at = CaptureOffset(buffer.file_offset(record.at));
         gaps.element(&record.element, record.at);
         if let Some(DoubtfulChange::Ends(stretch)) = doubting.element(&record.element, || record.at) {
@@ -199,13 +217,10 @@ impl<P: Part> Part for InFile<'_, P> {
 }
 
 impl Following<'_> {
-    /// The code, unless the trace contradicts it all the time; whether it is the code.
-    fn fitting(self, code: Rc<Code>) -> Result<(Rc<Code>, bool), Failure> {
+    /// Whether the program is what was traced: not if the trace contradicts it all the time.
+    fn fits(self, follower: &mut Follower<'_>) -> Result<bool, Failure> {
         let Self { work, job, trust, messages } = self;
-        if trust.image || image_fits(work, job, &code, messages)? {
-            return Ok((code, true));
-        }
-        Ok((Rc::new(Code { interrupts: code.interrupts.clone(), ..Code::unknown() }), false))
+        Ok(trust.image || image_fits(work, job, follower, messages)?)
     }
 
     /// Says which stretches are in doubt, and what became of what they told.
@@ -240,15 +255,25 @@ impl Following<'_> {
     }
 }
 
+/// The code where nothing is known of the program.
+fn without_program(code: &Code) -> Rc<Code> {
+    Rc::new(Code { interrupts: code.interrupts.clone(), ..Code::unknown() })
+}
+
 /// Decodes the beginning without printing it. Where the image contradicts the trace all the time, says so.
-fn image_fits(work: &Work, job: &Job, code: &Code, messages: &Messages) -> Result<bool, Failure> {
-    if code.program.is_empty() {
+fn image_fits(
+    work: &Work,
+    job: &Job,
+    follower: &mut Follower<'_>,
+    messages: &Messages,
+) -> Result<bool, Failure> {
+    if follower.has_no_program() {
         return Ok(true);
     }
     let buffer = work.buffer(job);
     let (mut ranges, mut gaps, mut ran) = (0, Gaps::default(), Contexts::default());
     let alone = Spread::over(1).for_counts();
-    work.input(job, &NoProgress).head(PROBE).flow_parts(&job.config, &code.program, alone, &(), |part| {
+    follower.flow_parts(&work.input(job, &NoProgress).head(PROBE), alone, &(), |part| {
         ranges += part.statistics.ranges;
         gaps.add_part(&part.gaps, |at| CaptureOffset(buffer.file_offset(at)));
         ran.add_part(&part.contexts);

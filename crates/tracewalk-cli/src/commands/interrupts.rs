@@ -69,7 +69,7 @@ fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, 
         let statistics = follow::all_sources(&mut work, follow, messages, |work, job, code| {
             let mut recording = InterruptRecording::new(scale, window, functions);
             let following = Following::new(work, job, follow.trust(), messages);
-            let statistics = on_axis(args.axis.axis.unit(), window, following, code, &mut recording)?;
+            let statistics = on_axis(args.axis.axis.unit(), window, following, &code, &mut recording)?;
             for (section, activities) in recording.finish().sources {
                 let found = ProgramActivities {
                     measured: Some(measured),

@@ -101,7 +101,7 @@ pub(super) fn gather<'a>(
         let statistics = follow::all_sources(&mut work, follow, messages, |work, job, code| {
             let mut recording = Recording { window, running: None, left_out: 0 };
             let following = Following::new(work, job, follow.trust(), messages);
-            let statistics = in_window(window, following, code, &mut recording)?;
+            let statistics = in_window(window, following, &code, &mut recording)?;
             if let Some((code, profiler)) = recording.running {
                 let mut profile = profiler.finish();
                 profile.in_doubt.left_out = recording.left_out;

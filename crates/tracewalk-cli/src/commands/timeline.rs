@@ -47,7 +47,7 @@ pub(crate) fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Fail
         let mut timelines = Timelines::new(&mut *exporter, scale, window);
         total = follow::all_sources(&mut work, &axis.follow, messages, |work, job, code| {
             let following = Following::new(work, job, axis.follow.trust(), messages);
-            on_axis(axis.axis.unit(), window, following, code, &mut timelines)
+            on_axis(axis.axis.unit(), window, following, &code, &mut timelines)
         })?;
         Ok(exporter.finish()?)
     };

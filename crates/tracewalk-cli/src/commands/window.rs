@@ -17,7 +17,7 @@ use crate::failure::Failure;
 pub(super) fn in_window(
     window: Window,
     following: Following<'_>,
-    code: Rc<Code>,
+    code: &Rc<Code>,
     exporter: &mut dyn Export<FlowRecord>,
 ) -> Result<Statistics, Failure> {
     on_axis(None, window, following, code, exporter)
@@ -29,7 +29,7 @@ pub(super) fn on_axis(
     stated: Option<Unit>,
     window: Window,
     following: Following<'_>,
-    code: Rc<Code>,
+    code: &Rc<Code>,
     exporter: &mut dyn Export<FlowRecord>,
 ) -> Result<Statistics, Failure> {
     let mut watched = Watched { exporter, window, windowed: window.begin(), holds_something: false };

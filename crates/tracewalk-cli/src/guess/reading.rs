@@ -9,7 +9,7 @@ use tracewalk::program::Program;
 use tracewalk::protocol::Malformation;
 use tracewalk::source::{PacketItem, SourceConfig};
 use tracewalk::span::CaptureOffset;
-use tracewalk_report::drive::{Input, Spread};
+use tracewalk_report::drive::{Follower, Input, Spread};
 use tracewalk_report::export::{Export, Runs};
 
 use super::check::Check;
@@ -71,7 +71,7 @@ impl Reading {
         }
         reading.followed = !program.is_empty();
         let alone = Spread::over(1).for_counts();
-        let read = sample.input().flow_parts(config, program, alone, &(), |part| {
+        let read = Follower::new(config, program).flow_parts(&sample.input(), alone, &(), |part| {
             reading.ranges += part.statistics.ranges;
             reading.contradictions += part.gaps.contradictions.count;
             reading.lost += part.gaps.address_unknown.count;

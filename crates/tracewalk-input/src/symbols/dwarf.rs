@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use addr2line::Context;
-use gimli::{Dwarf, DwarfSections, SectionId};
+use gimli::{DebugAbbrev, DebugInfo, DwarfSections, EndianSlice, LittleEndian, SectionId};
 use object::read::elf::ElfFile32;
 use object::{Object, ObjectSection};
 
@@ -59,8 +59,10 @@ pub(super) fn load(
     let sections = DwarfSections::load(|id| Ok::<_, String>((id, section(&file, id, &mut left)?)))?;
     let budget = Arc::new(Budget::of(room - left));
     let told = |problem: String| if budget.is_spent() { REPEATS.to_owned() } else { problem };
-    let plain = sections.borrow(|(_, bytes)| Reader::new(bytes, Removed::Nothing, &budget));
-    let heads: Arc<[Range<usize>]> = Arc::from(unit_heads(&plain).map_err(told)?);
+    let abbreviations =
+        sections.debug_abbrev.borrow(|(_, bytes)| Reader::new(bytes, Removed::Nothing, &budget));
+    let entries = sections.debug_info.borrow(|(_, bytes)| EndianSlice::new(bytes, LittleEndian));
+    let heads: Arc<[Range<usize>]> = Arc::from(unit_heads(&entries, &abbreviations).map_err(told)?);
     let dwarf = sections.borrow(|(id, bytes)| {
         let removed = match id {
             _ if code_at_zero => Removed::Nothing,
@@ -99,11 +101,16 @@ fn section(
 
 /// Where in `.debug_info` the first entry of each unit is, in order. What is malformed is passed over; whoever reads the
 /// unit will find out. An error is entries that are nested too deeply.
-fn unit_heads(dwarf: &Dwarf<Reader>) -> Result<Vec<Range<usize>>, String> {
+///
+/// Entries are read once and need not be counted, which takes most of the time; units may share abbreviations.
+fn unit_heads(
+    entries: &DebugInfo<EndianSlice<'_, LittleEndian>>,
+    abbreviations: &DebugAbbrev<Reader>,
+) -> Result<Vec<Range<usize>>, String> {
     let mut heads = Vec::new();
-    let mut units = dwarf.units();
+    let mut units = entries.units();
     while let Ok(Some(header)) = units.next() {
-        let Ok(abbreviations) = dwarf.abbreviations(&header) else { continue };
+        let Ok(abbreviations) = abbreviations.abbreviations(header.debug_abbrev_offset()) else { continue };
         let Ok(mut entries) = header.entries_raw(&abbreviations, None) else { continue };
         let start = entries.next_offset();
         let place = |offset: gimli::UnitOffset| offset.to_debug_info_offset(&header).map(|offset| offset.0);

@@ -74,7 +74,7 @@ impl Symbols {
     #[must_use]
     pub fn of(memory: &Memory) -> Self {
         let mut notes = Vec::new();
-        let tables = tables(memory, &mut notes);
+        let tables = tables(memory, |_| true, &mut notes);
         let contents = contents::Contents::of(&tables);
         Self {
             functions: Arc::new(functions::Functions::of(&tables, &contents)),
@@ -149,12 +149,16 @@ impl Symbols {
     }
 }
 
-/// The symbol tables of the images, without what another image covers.
-fn tables<'memory>(memory: &'memory Memory, notes: &mut Vec<SymbolNote>) -> Vec<table::Table<'memory>> {
+/// The symbols of the images whose names are wanted, without what another image covers.
+fn tables<'memory>(
+    memory: &'memory Memory,
+    is_wanted: impl Fn(&[u8]) -> bool,
+    notes: &mut Vec<SymbolNote>,
+) -> Vec<table::Table<'memory>> {
     let room = memory.limit.shared_by(memory.images.len()).share();
     let mut tables = Vec::new();
     for VisibleImage { image, scope } in &memory.images {
-        match table::Table::read(image, room) {
+        match table::Table::read(image, room, &is_wanted) {
             Ok(mut table) => {
                 table.symbols.retain(|symbol| !is_covered(memory, Address(symbol.value & !1), *scope));
                 tables.push(table);

@@ -75,13 +75,23 @@ pub(super) struct Section<'data> {
 }
 
 impl<'data> Table<'data> {
-    /// Reads the symbol table of an image, or says what is wrong with it. Symbols may take so many bytes of memory.
-    pub(super) fn read(image: &'data Image, room: Option<u64>) -> Result<Self, String> {
+    /// Reads the symbol table of an image, as far as its names are wanted, or says what is wrong with it. Symbols may take so
+    /// many bytes of memory.
+    pub(super) fn read(
+        image: &'data Image,
+        room: Option<u64>,
+        is_wanted: impl Fn(&[u8]) -> bool,
+    ) -> Result<Self, String> {
         let Some(bytes) = image.elf_bytes() else { return Ok(Self::default()) };
-        Self::parse(bytes, room).map_err(|problem| format!("its symbols cannot be read: {problem}"))
+        Self::parse(bytes, room, is_wanted)
+            .map_err(|problem| format!("its symbols cannot be read: {problem}"))
     }
 
-    fn parse(data: &'data [u8], room: Option<u64>) -> Result<Self, String> {
+    fn parse(
+        data: &'data [u8],
+        room: Option<u64>,
+        is_wanted: impl Fn(&[u8]) -> bool,
+    ) -> Result<Self, String> {
         let malformed = |error: object::read::Error| error.to_string();
         let header = FileHeader32::<LittleEndian>::parse(data).map_err(malformed)?;
         let sections = header.sections(ENDIAN, data).map_err(malformed)?;
@@ -120,7 +130,7 @@ impl<'data> Table<'data> {
                 elf::STT_NOTYPE => Kind::Untyped,
                 _ => continue,
             };
-            if symbol.is_undefined(ENDIAN) || name.is_empty() {
+            if symbol.is_undefined(ENDIAN) || name.is_empty() || !is_wanted(name) {
                 continue;
             }
             let index = symbol.st_shndx(ENDIAN);

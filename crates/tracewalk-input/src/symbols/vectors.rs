@@ -95,7 +95,8 @@ impl VectorTable {
         match of_images.or(profile) {
             Some(Profile::M) | None => {
                 // What is wrong with a table of symbols is told where symbols are wanted.
-                let tables = tables(memory, &mut Vec::new());
+                let is_wanted = |symbol: &[u8]| SYMBOLS.iter().any(|name| name.as_bytes() == symbol);
+                let tables = tables(memory, is_wanted, &mut Vec::new());
                 choose(&candidates(&tables), &memory.program)
             }
             Some(Profile::A | Profile::R | Profile::Classic) => None,

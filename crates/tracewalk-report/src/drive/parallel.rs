@@ -20,9 +20,9 @@ use tracewalk::program::Program;
 use tracewalk::source::{Checkpoint, FlowStream, SourceConfig};
 use tracewalk::span::StreamOffset;
 
-use super::Input;
 use super::part::{Gathered, Gathering, Last, Part};
 use super::segment::{Cut, Cutter, Segment, Whereabouts};
+use super::{Follower, Input, Progress};
 use crate::analysis::Doubting;
 
 /// How the work is spread.
@@ -102,106 +102,105 @@ struct GuessedPart<P> {
     last: Last,
 }
 
-impl Input<'_> {
-    /// Follows the source's program flow, and calls `take` with all parts of it, in order. Where they end depends on the
-    /// number of threads; what they are together does not. All begin as `empty`. The first error of `take` ends the work.
+impl Follower<'_> {
+    /// Follows the program flow of the source's bytes, and calls `take` with all parts of it, in order. Where they end depends on
+    /// the number of threads; what they are together does not. All begin as `empty`. The first error of `take` ends the work.
     /// Nobody waits for the [rest](Input::rest) of a capture that is still to come.
     pub fn flow_parts<P: Part>(
-        &self,
-        config: &SourceConfig,
-        program: &Program,
+        &mut self,
+        input: &Input<'_>,
         spread: Spread,
         empty: &P,
         mut take: impl FnMut(Gathered<P>) -> io::Result<()>,
     ) -> io::Result<()> {
         let take = &mut take;
-        let mut segments = Cutter::new(self.capture, &self.carrier, spread.segment);
-        let stream = FlowStream::new(config);
-        let (places, last) = (Whereabouts::default(), Last::default());
-        let doubting = Doubting::default();
-        let join = Join { stream, program, places, last, doubting, empty: empty.clone(), take };
+        let mut segments = Cutter::new(input.capture, &input.carrier, spread.segment);
+        let (config, program) = (self.config, self.program);
+        let stream = self.begin();
         let synchronises = Checkpoint::in_the_middle(config, StreamOffset(0)).is_some();
         let first = segments.by_ref().take(2).collect::<Vec<_>>();
         let is_short = first.len() < 2;
         let segments = first.into_iter().chain(segments);
         if spread.threads <= 1 || is_short || !synchronises {
-            self.alone(segments, join)
-        } else {
-            let (send, tasks) = channel();
-            let tasks = &Mutex::new(tasks);
-            std::thread::scope(|scope| {
-                for _ in 0..spread.threads {
-                    let empty = empty.clone();
-                    scope.spawn(move || work((config, program), spread, &empty, tasks));
-                }
-                let result = self.together(segments, join, &send, spread);
-                drop(send);
-                result
-            })
+            return alone(segments, input.progress, Join::new(stream, program, empty, take));
         }
+        // What is known already, the workers need not learn.
+        let known = &stream.clone();
+        let (send, tasks) = channel();
+        let tasks = &Mutex::new(tasks);
+        std::thread::scope(|scope| {
+            for _ in 0..spread.threads {
+                let empty = empty.clone();
+                scope.spawn(move || work(known, (config, program), spread, &empty, tasks));
+            }
+            let result =
+                together(segments, input.progress, Join::new(stream, program, empty, take), &send, spread);
+            drop(send);
+            result
+        })
     }
+}
 
-    fn alone<'a, P: Part>(
-        &self,
-        segments: impl Iterator<Item = Cut<'a>>,
-        mut join: Join<'_, P>,
-    ) -> io::Result<()> {
-        for mut segment in segments.map(Cut::segment) {
-            join.begin(&mut segment);
-            join.decode(&segment, 0..segment.bytes.len())?;
-            if !self.progress.done(segment.done) {
-                join.stream.forget_incomplete();
-                break;
-            }
+fn alone<'a, P: Part>(
+    segments: impl Iterator<Item = Cut<'a>>,
+    progress: &dyn Progress,
+    mut join: Join<'_, P>,
+) -> io::Result<()> {
+    for mut segment in segments.map(Cut::segment) {
+        join.begin(&mut segment);
+        join.decode(&segment, 0..segment.bytes.len())?;
+        if !progress.done(segment.done) {
+            join.stream.forget_incomplete();
+            break;
         }
-        join.finish()
     }
+    join.finish()
+}
 
-    fn together<'a, P: Part>(
-        &self,
-        mut segments: impl Iterator<Item = Cut<'a>>,
-        mut join: Join<'_, P>,
-        tasks: &Sender<Task<'a, P>>,
-        spread: Spread,
-    ) -> io::Result<()> {
-        let mut in_work = VecDeque::new();
-        let mut trust = Trust::default();
-        loop {
-            while in_work.len() < 2 * spread.threads {
-                let Some(segment) = segments.next() else { break };
-                in_work.push_back(if trust.is_left() {
-                    let (answer, guess) = channel();
-                    if tasks.send(Task { segment, answer }).is_err() {
-                        break;
-                    }
-                    InWork::Elsewhere(guess)
-                } else {
-                    InWork::Here(segment)
-                });
-            }
-            let done = match in_work.pop_front() {
-                Some(InWork::Elsewhere(guess)) => {
-                    // A worker that panicked does not answer; the scope passes its panic on.
-                    let Ok(guess) = guess.recv() else { break };
-                    let (done, proven) = join.join(guess)?;
-                    trust.note(proven);
-                    done
+fn together<'a, P: Part>(
+    mut segments: impl Iterator<Item = Cut<'a>>,
+    progress: &dyn Progress,
+    mut join: Join<'_, P>,
+    tasks: &Sender<Task<'a, P>>,
+    spread: Spread,
+) -> io::Result<()> {
+    let mut in_work = VecDeque::new();
+    let mut trust = Trust::default();
+    loop {
+        while in_work.len() < 2 * spread.threads {
+            let Some(segment) = segments.next() else { break };
+            in_work.push_back(if trust.is_left() {
+                let (answer, guess) = channel();
+                if tasks.send(Task { segment, answer }).is_err() {
+                    break;
                 }
-                Some(InWork::Here(segment)) => {
-                    let mut segment = segment.segment();
-                    join.begin(&mut segment);
-                    join.decode(&segment, 0..segment.bytes.len())?;
-                    segment.done
-                }
-                None => break,
-            };
-            if !self.progress.done(done) {
-                join.stream.forget_incomplete();
-                break;
-            }
+                InWork::Elsewhere(guess)
+            } else {
+                InWork::Here(segment)
+            });
         }
-        join.finish()
+        let done = match in_work.pop_front() {
+            Some(InWork::Elsewhere(guess)) => {
+                // A worker that panicked does not answer; the scope passes its panic on.
+                let Ok(guess) = guess.recv() else { break };
+                let (done, proven) = join.join(guess)?;
+                trust.note(proven);
+                done
+            }
+            Some(InWork::Here(segment)) => {
+                let mut segment = segment.segment();
+                join.begin(&mut segment);
+                join.decode(&segment, 0..segment.bytes.len())?;
+                segment.done
+            }
+            None => break,
+        };
+        if !progress.done(done) {
+            join.stream.forget_incomplete();
+            break;
+        }
     }
+    join.finish()
 }
 
 /// A segment that is not joined yet.
@@ -250,13 +249,14 @@ struct Task<'a, P> {
 
 /// A worker: decodes segments as long as there are any.
 fn work<P: Part>(
+    known: &FlowStream,
     (config, program): (&SourceConfig, &Program),
     spread: Spread,
     empty: &P,
     tasks: &Mutex<Receiver<Task<'_, P>>>,
 ) {
     // What it learns of the program is of use for the next segment.
-    let mut stream = FlowStream::new(config);
+    let mut stream = known.clone();
     loop {
         let task = tasks.lock().map(|tasks| tasks.recv());
         let Ok(Ok(Task { segment, answer })) = task else { return };
@@ -296,7 +296,7 @@ fn guess<'a, P: Part>(
 
 /// Puts parts together: has decoded everything up to here.
 struct Join<'p, P> {
-    stream: FlowStream,
+    stream: &'p mut FlowStream,
     program: &'p Program,
     places: Whereabouts,
     last: Last,
@@ -305,7 +305,17 @@ struct Join<'p, P> {
     take: &'p mut dyn FnMut(Gathered<P>) -> io::Result<()>,
 }
 
-impl<P: Part> Join<'_, P> {
+impl<'p, P: Part> Join<'p, P> {
+    fn new(
+        stream: &'p mut FlowStream,
+        program: &'p Program,
+        empty: &P,
+        take: &'p mut dyn FnMut(Gathered<P>) -> io::Result<()>,
+    ) -> Self {
+        let (places, last) = (Whereabouts::default(), Last::default());
+        Self { stream, program, places, last, doubting: Doubting::default(), empty: empty.clone(), take }
+    }
+
     /// Comes to the next segment.
     fn begin(&mut self, segment: &mut Segment<'_>) {
         self.places.go_on(segment.take_places());

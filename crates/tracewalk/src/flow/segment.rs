@@ -25,6 +25,12 @@ impl Flow {
         walk
     }
 
+    /// Goes back to where no position is known.
+    pub(crate) fn begin_again(&mut self) {
+        self.place = Place::Walk;
+        self.walk = Walk::new(self.rules);
+    }
+
     /// Goes on in this state.
     pub(crate) fn go_on_from(&mut self, walk: &Walk, program: &Program) {
         self.place = Place::Walk;

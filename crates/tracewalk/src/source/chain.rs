@@ -125,6 +125,15 @@ where
         self.follower.flow.go_on_from(&state.walk, program);
     }
 
+    /// Goes on as a new chain would, with what is known of the program.
+    pub(super) fn begin_again(&mut self, new: Self) {
+        self.packets = new.packets;
+        self.follower.lowering = new.follower.lowering;
+        self.follower.counts = new.follower.counts;
+        self.follower.flow.begin_again();
+        self.patience = new.patience;
+    }
+
     pub(super) fn push(&mut self, bytes: &[u8], program: &Program, sink: &mut impl TakeElements) {
         let mut input = self.packets.push_carried(bytes, &mut self.follower.following(program, sink));
         while let Some(next) = input.first_chunk() {

@@ -57,9 +57,9 @@ fn decode(
         let following = Following::new(&work, &job, trust, messages);
         let (statistics, mut doubts) = if covered.is_of_one_program() && !work.is_live() {
             let spread = work.spread(args.work.threads, &code).for_counts();
-            follow::source_in_parts(following, code, spread, &mut covered)?
+            follow::source_in_parts(following, &code, spread, &mut covered)?
         } else {
-            follow::source_with_doubts(following, code, &mut covered)?
+            follow::source_with_doubts(following, &code, &mut covered)?
         };
         let name = Plain(capture.capture.display()).to_string();
         let found = covered.finish(&name, &job, statistics.bytes);
