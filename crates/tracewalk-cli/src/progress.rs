@@ -1,6 +1,7 @@
 //! Watching the work: a progress bar on standard error, where somebody looks and the work is long, and the end of the
 //! work where memory runs out.
 
+use std::cell::Cell;
 use std::io::{self, IsTerminal};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -15,6 +16,10 @@ pub(crate) struct Watch<'a> {
     bar: ProgressBar,
     /// How many bytes of memory end the work.
     most: Option<u64>,
+    /// Up to this byte of the capture it cannot have come to that.
+    enough_until: Cell<u64>,
+    /// Memory ran out, and it was told.
+    has_ended: Cell<bool>,
     messages: &'a Messages,
 }
 
@@ -23,6 +28,10 @@ const LONG_WORK: u64 = 32 << 20;
 
 /// The part of the limit that is kept to write the results.
 const KEPT: u64 = 8;
+
+/// No more bytes of memory come from a byte of the capture: the costliest of all, the newest instructions without an end, takes
+/// 40 and now and then moves them.
+const MOST_FOR_A_BYTE: u64 = 128;
 
 impl<'a> Watch<'a> {
     /// For `bytes` bytes of work. There is no bar where the output itself goes to a terminal and shows the progress, or
@@ -39,7 +48,8 @@ impl<'a> Watch<'a> {
         bar.set_style(
             ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
         );
-        Self { bar, most: limit.bytes().map(|limit| limit - limit / KEPT), messages }
+        let most = limit.bytes().map(|limit| limit - limit / KEPT);
+        Self { bar, most, enough_until: Cell::default(), has_ended: Cell::default(), messages }
     }
 }
 
@@ -47,15 +57,19 @@ impl Progress for Watch<'_> {
     fn done(&self, bytes: u64) -> bool {
         self.bar.set_position(bytes);
         let Some(most) = self.most else { return true };
+        if bytes < self.enough_until.get() {
+            return true;
+        }
         let used = in_use().unwrap_or(0);
-        if used > most {
+        self.enough_until.set(bytes.saturating_add(most.saturating_sub(used) / MOST_FOR_A_BYTE));
+        if used > most && !self.has_ended.replace(true) {
             self.messages.incomplete(format_args!(
                 "{} MiB of memory are in use; decoding ends behind byte {bytes} of the capture, and what was found up to \
                  there is printed; raise --memory, or decode less with --id or an option that limits the result",
                 used >> 20,
             ));
         }
-        used <= most
+        !self.has_ended.get()
     }
 }
 

@@ -418,6 +418,10 @@ fn where_memory_runs_out_what_was_found_is_printed() {
     let (status, part, stderr) = run("32M");
     assert_eq!((status, stderr.lines().count()), (Some(2), 1), "{stderr}");
     assert!(stderr.contains("MiB of memory are in use; decoding ends behind byte "), "{stderr}");
+    // What one section of the capture gives is less than what is kept to write the results.
+    let used =
+        stderr.split(" MiB of memory").next().and_then(|told| told.rsplit(' ').next()?.parse::<u32>().ok());
+    assert!(used.is_some_and(|used| (28..32).contains(&used)), "{stderr}");
     assert!(part.len() > whole.len() / 8 && part.len() < whole.len());
     let (last, before) = part.trim_end().rsplit_once('\n').map(|(before, last)| (last, before)).unwrap();
     assert!(whole.starts_with(before), "what was found is what is found with more memory; last {last}");

@@ -221,8 +221,8 @@ impl<'a> Input<'a> {
     }
 }
 
-/// How many bytes are worked on between two reports of progress.
-const CHUNK: usize = 1 << 18;
+/// How many bytes are worked on between two reports of progress: few, because whoever counts memory finds out there.
+const CHUNK: usize = 1 << 15;
 
 /// How far an element may lie behind the newest byte. The decoder holds back at most a gap of 4 KiB.
 const WINDOW: u64 = 1 << 16;

@@ -14,7 +14,6 @@ use tracewalk_report::analysis::diff::{Aftermath, Digest, Parting, Stretch, Walk
 use tracewalk_report::analysis::profile::{Profile, Profiler};
 use tracewalk_report::analysis::programs::ProgramId;
 use tracewalk_report::analysis::{Doubtful, Statistics, Trusted, Window};
-use tracewalk_report::drive::NoProgress;
 use tracewalk_report::export::{
     DiffReport, Export, FlowRecord, FunctionDiff, SourceDiff, write_diff_json, write_diff_text,
 };
@@ -99,8 +98,8 @@ fn compare(
     }
     let doubtful = args.follow.trust().doubtful;
     let sides = [
-        Side { work: work_a, job: job_a, done: &done[0], doubtful },
-        Side { work: work_b, job: job_b, done: &done[1], doubtful },
+        Side { work: work_a, job: job_a, done: &done[0], doubtful, messages },
+        Side { work: work_b, job: job_b, done: &done[1], doubtful, messages },
     ];
     let [a, b] = &done;
     Ok(SourceDiff {
@@ -150,6 +149,7 @@ struct Side<'a> {
     job: &'a Job,
     done: &'a Done,
     doubtful: Doubtful,
+    messages: &'a Messages,
 }
 
 impl Side<'_> {
@@ -162,7 +162,8 @@ impl Side<'_> {
             // An error is how a look ends the work.
             if enough { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
         };
-        let input = self.work.input(self.job, &NoProgress);
+        let watch = self.work.watch(self.job, self.messages);
+        let input = self.work.input(self.job, &watch);
         let result = input.flow(&self.job.config, &self.done.code.program, |record| match self.doubtful {
             Doubtful::Keep => look(record),
             Doubtful::Drop => trusted.record(record, &mut look),

@@ -15,7 +15,6 @@ use tracewalk_input::capture::wire::Reading;
 use tracewalk_report::analysis::{
     Context, Contexts, DoubtfulChange, DoubtfulStretch, Doubting, Doubts, Statistics,
 };
-use tracewalk_report::drive::NoProgress;
 use tracewalk_report::itm::ItmEvent;
 
 use crate::args::Info;
@@ -33,7 +32,7 @@ pub(crate) fn run(args: &Info, messages: &Messages) -> Result<(), Failure> {
     for (index, contents) in work.contents.iter().enumerate() {
         buffer(&mut out, &work, index, contents)?;
         for job in work.jobs.iter().filter(|job| job.buffer == index) {
-            source(&mut out, &work, job)?;
+            source(&mut out, &work, job, messages)?;
         }
         for itm in work.itms.iter().filter(|itm| itm.buffer == index) {
             self::itm(&mut out, &work, itm)?;
@@ -181,11 +180,12 @@ struct Found {
     doubting: Doubting,
 }
 
-fn source(out: &mut Output, work: &Work, job: &Job) -> Result<(), Failure> {
+fn source(out: &mut Output, work: &Work, job: &Job, messages: &Messages) -> Result<(), Failure> {
     let head = palette().head;
     let mut found = Found::default();
     let buffer = work.buffer(job);
-    let statistics = work.input(job, &NoProgress).packets(&job.config, |record| {
+    let watch = work.watch(job, messages);
+    let statistics = work.input(job, &watch).packets(&job.config, |record| {
         let at = CaptureOffset(buffer.file_offset(record.at));
         match record.content {
             PacketItem::Packet(packet) => {
@@ -202,7 +202,8 @@ fn source(out: &mut Output, work: &Work, job: &Job) -> Result<(), Failure> {
         Ok(())
     })?;
     // Without a program flow tells only what the trace itself says.
-    work.input(job, &NoProgress).flow(&job.config, &Program::new(), |record| {
+    let watch = work.watch(job, messages);
+    work.input(job, &watch).flow(&job.config, &Program::new(), |record| {
         found.element(&record.element, CaptureOffset(buffer.file_offset(record.at)));
         Ok(())
     })?;
