@@ -49,7 +49,7 @@ fn the_stm32f105_itm_and_etm_agree_on_when_the_timer_interrupted() {
     let info = run(["info", trace.to_str().unwrap()]).stdout;
     for line in [
         "trace ID 0x01, itm",
-        "  found out     protocol: itm (0 errors in 586 packets)",
+        "  found out     protocol: itm (0 errors in 586 packets)\n                  not etmv3 (",
         "    exception                     16",
         "    pc_sample                    393",
         "  text          port 0: On",
@@ -106,6 +106,9 @@ fn an_itm_alone_is_recognised_in_frames_and_without() {
                 "SysTick entered"
             ]
         );
+        let info = run(["info", file.to_str().unwrap()]).stdout;
+        assert!(info.contains("protocol: itm (0 errors in 526 packets)\n"), "{info}");
+        assert!(info.contains("not etmv3 (no I-sync in 0 packets)\n"), "{info}");
         let flow = run(["flow", file.to_str().unwrap()]);
         assert_eq!(flow.status, 0, "{}", flow.stderr);
         assert!(flow.stdout.contains("ITM") && flow.stderr.contains("`tracewalk itm` prints its text"));

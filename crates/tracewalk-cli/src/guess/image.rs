@@ -14,7 +14,8 @@ use tracewalk::directive::{Directive, PreferredReturn, Rules};
 use tracewalk::flow::{Element, GapReason, Walk};
 use tracewalk::ids::{Address, Location};
 use tracewalk::program::Program;
-use tracewalk::protocol::{Decode, Item, Lower, Packets, etmv3, pft};
+use tracewalk::protocol::mtb::order;
+use tracewalk::protocol::{Decode, Item, Lower, Packets, etmv3, mtb, pft};
 use tracewalk::source::SourceConfig;
 use tracewalk::span::Span;
 
@@ -59,6 +60,8 @@ const RIGHT_FOR_EACH: u64 = 500;
 /// And so many, for an image to be moved in spite of it: a short one may fit by chance where a loop of the trace can be
 /// followed.
 const CERTAIN_FOR_EACH: u64 = 5000;
+/// More instructions without a branch say no more for a place: in memory that is not code there may be no end to them.
+const MOST_OF_A_BLOCK: u64 = 16;
 /// Fewer instructions prove nothing.
 const ENOUGH: u64 = 200;
 
@@ -71,11 +74,16 @@ pub(crate) fn place(
     others: &Program,
 ) -> Option<Place> {
     let directives = directives(sample, config);
+    // Where a Micro Trace Buffer's newest packet meets its oldest one may not show without the program.
+    let seams = u64::from(matches!(config, SourceConfig::Mtb { .. }));
     let anchor = anchor(&directives, others)?;
     let mut program = Program::new();
     program.add(Address(0), image.bytes).ok()?;
     let length = u32::try_from(image.bytes.len()).ok()?;
-    let fit = |address| Fit { address, ..follow(&program, &directives, config.rules(), address) };
+    let fit = |address| {
+        let fit = follow(&program, &directives, config.rules(), address);
+        Fit { address, contradictions: fit.contradictions.saturating_sub(seams), ..fit }
+    };
     let stated = fit(image.address);
     let mut best = stated;
     let mut next = None::<Fit>;
@@ -114,7 +122,7 @@ pub(crate) fn place(
 impl Fit {
     fn take(&mut self, element: &Element) {
         match element {
-            Element::Block(block) => self.instructions += u64::from(block.instructions),
+            Element::Block(block) => self.instructions += u64::from(block.instructions).min(MOST_OF_A_BLOCK),
             Element::Gap(gap) if matches!(gap.reason, GapReason::Contradiction(_)) => {
                 self.contradictions += 1;
             }
@@ -142,8 +150,16 @@ fn directives(sample: &Sample, config: &SourceConfig) -> Vec<Directive> {
             lowered(sample.bytes(), etmv3::Decoder::new(config), etmv3::Lowering::new(config))
         }
         SourceConfig::Pft(config) => lowered(sample.bytes(), pft::Decoder::new(config), pft::Lowering::new()),
-        _ => Vec::new(),
+        SourceConfig::Mtb { .. } => lowered(&mtb_packets(sample), mtb::Decoder, mtb::Lowering::new()),
     }
+}
+
+/// The packets of a Micro Trace Buffer in an order in which they can have been written, wherever the program stood.
+fn mtb_packets(sample: &Sample) -> Vec<u8> {
+    let dump = order::Dump { data: sample.bytes(), address: None };
+    let pieces =
+        order::by_evidence(dump, order::within_reach).map_or_else(Vec::new, |guess| guess.best.layout.pieces);
+    pieces.into_iter().flat_map(|piece| dump.data.get(piece.bytes).unwrap_or_default()).copied().collect()
 }
 
 fn lowered<D, L>(bytes: &[u8], decoder: D, mut lowering: L) -> Vec<Directive>

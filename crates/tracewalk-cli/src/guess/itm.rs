@@ -11,7 +11,9 @@ use tracewalk_input::Origin;
 use tracewalk_input::capture::{Protocol, SourceDescription};
 
 use super::finding::{Answer, Certainty, Finding};
+use super::processor::Unit;
 use super::sample::Sample;
+use super::source::best_protocol;
 
 /// What was counted when bytes were read as an ITM's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,8 +40,13 @@ const ENOUGH: u64 = 8;
 /// How large a stretch of memory is in which a program stays: 64 KiB.
 const PLACE_BITS: u32 = 16;
 
-/// The source with this ID, if it is an ITM.
-pub(crate) fn itm(id: Option<TraceId>, sample: &Sample, program: &Program) -> Option<FoundItm> {
+/// The source with this ID, if it is an ITM, and none of the `units` that trace instructions.
+pub(crate) fn itm(
+    id: Option<TraceId>,
+    sample: &Sample,
+    program: &Program,
+    units: &[Unit],
+) -> Option<FoundItm> {
     let reading = read(sample, program);
     reading.is_itm().then(|| {
         let evidence = format!("{} errors in {} packets", reading.malformed, reading.packets);
@@ -48,7 +55,7 @@ pub(crate) fn itm(id: Option<TraceId>, sample: &Sample, program: &Program) -> Op
             finding: Finding {
                 about: "protocol",
                 best: Answer::new("itm", evidence),
-                runner_up: None,
+                runner_up: best_protocol(sample, units),
                 certainty: Certainty::Certain,
             },
         }
@@ -117,7 +124,7 @@ mod tests {
 
     fn is_itm(bytes: &[u8]) -> bool {
         let sample = Sample::of_stretches(bytes, &[Stretch::all(bytes.len())]);
-        itm(None, &sample, &Program::new()).is_some()
+        itm(None, &sample, &Program::new(), &[]).is_some()
     }
 
     #[test]

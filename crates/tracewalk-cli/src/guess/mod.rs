@@ -37,7 +37,7 @@ mod source;
 pub(crate) use finding::{Answer, Certainty, Finding};
 pub(crate) use image::{Place, RawImage, place};
 pub(crate) use itm::itm;
-pub(crate) use mtb::{mtb, speaks_for_trace};
+pub(crate) use mtb::{misses_program, mtb, speaks_for_trace};
 pub(crate) use packing::{Packing, packing, port};
 pub(crate) use processor::{Unit, units};
 pub(crate) use reading::first_error;

@@ -16,6 +16,12 @@ pub(crate) fn mtb(dump: Dump<'_>, program: &Program) -> Option<Guess> {
     })
 }
 
+/// Whether packets continue each other, but not by this program: it is not what was traced, or stood elsewhere.
+pub(crate) fn misses_program(dump: Dump<'_>, program: &Program) -> bool {
+    let speaks = |guess: Option<Guess>| guess.is_some_and(|guess| speaks_for_trace(&guess.best.evidence));
+    !program.is_empty() && !speaks(mtb(dump, program)) && speaks(mtb(dump, &Program::new()))
+}
+
 /// Whether bytes that may be anything are packets that go on from one to the next.
 pub(crate) const fn speaks_for_trace(evidence: &Evidence) -> bool {
     evidence.fits > 3 * evidence.breaks + 3

@@ -87,8 +87,13 @@ impl fmt::Display for Packing {
 impl Evidence {
     /// What packings are compared by: the smaller, the likelier.
     fn rank(&self) -> (bool, u64, u64, Reverse<u64>) {
-        let errors = (self.cost + self.disorder / 16) * 100 / self.packets.max(1);
+        let errors = self.against() * 100 / self.packets.max(1);
         (self.recognised == 0, errors, self.disorder, Reverse(self.packets))
+    }
+
+    /// What speaks against it.
+    const fn against(&self) -> u64 {
+        self.cost + self.disorder / 16
     }
 }
 
@@ -165,7 +170,10 @@ fn choose(about: &'static str, mut found: Vec<Evidence>, otherwise: Packing) -> 
     let runner_up = best.and_then(|best| found.iter().skip(1).find(|other| is_another(best, other)));
     let certainty = match (best, runner_up) {
         (Some(best), Some(next)) if next.recognised > 0 && best.rank().1 >= next.rank().1 => {
-            if next.finds_less_than(best) { Certainty::Certain } else { Certainty::Doubtful }
+            let is_less = next.finds_less_than(best)
+                || next.finds_hardly_anything_beside(best)
+                || next.reads_worse_than(best);
+            if is_less { Certainty::Certain } else { Certainty::Doubtful }
         }
         (Some(best), _) if best.recognised == 0 => Certainty::Doubtful,
         (None, _) => Certainty::Doubtful,
@@ -221,6 +229,28 @@ impl Evidence {
             && cost >= others_cost
             && disorder >= others_disorder
             && (self.packets, disorder) != (other.packets, others_disorder)
+    }
+
+    /// Whether it makes sense of a small part alone of what the other one makes sense of: so much may be chance.
+    const fn finds_hardly_anything_beside(&self, other: &Self) -> bool {
+        const TIMES: u64 = 32;
+        self.packets * TIMES < other.packets
+    }
+
+    /// Whether more speaks against it, and it finds no more to make up for that.
+    const fn reads_worse_than(&self, other: &Self) -> bool {
+        /// So much may be where bytes begin or were lost.
+        const CHANCE: u64 = 8;
+        /// So many sources may be of protocols that are not known.
+        const STRANGERS: usize = 2;
+        let has_more_against = self.against() > other.against() + CHANCE;
+        let names_more = self.strangers() > other.strangers() + STRANGERS;
+        (has_more_against || names_more) && self.packets <= 2 * other.packets
+    }
+
+    /// Sources that are not recognised.
+    const fn strangers(&self) -> usize {
+        self.sources.saturating_sub(self.recognised)
     }
 
     fn are_both_frames(&self, other: &Self) -> bool {
@@ -301,4 +331,29 @@ fn mtb(dump: &[u8]) -> Option<Evidence> {
         disorder: 0,
         samples: BTreeMap::new(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence(packing: Packing, sources: usize, packets: u64, disorder: u64) -> Evidence {
+        Evidence { packing, sources, recognised: 1, packets, cost: 0, disorder, samples: BTreeMap::new() }
+    }
+
+    fn certainty(found: &[Evidence; 2]) -> Certainty {
+        choose("container", found.to_vec(), Packing::Raw).1.certainty
+    }
+
+    #[test]
+    fn an_answer_that_reads_much_worse_is_no_doubt() {
+        let port = evidence(Packing::Frames(Framing::Port), 1, 10_872, 0);
+        let elsewhere = Packing::Frames(Framing::PortFrom(Alignment::default()));
+        assert_eq!(certainty(&[port.clone(), evidence(elsewhere, 4, 11_045, 737)]), Certainty::Certain);
+        assert_eq!(certainty(&[port.clone(), evidence(elsewhere, 9, 10_000, 1)]), Certainty::Certain);
+        assert_eq!(certainty(&[port, evidence(elsewhere, 2, 11_045, 64)]), Certainty::Doubtful);
+        let raw = evidence(Packing::Raw, 1, 5290, 0);
+        assert_eq!(certainty(&[raw.clone(), evidence(Packing::Mtb, 1, 9, 0)]), Certainty::Certain);
+        assert_eq!(certainty(&[raw, evidence(Packing::Mtb, 1, 900, 0)]), Certainty::Doubtful);
+    }
 }

@@ -164,6 +164,11 @@ impl Reading {
         (self.given_up, self.cost(), self.followed && self.in_program == 0, spread)
     }
 
+    /// Whether anything says where execution was.
+    pub(super) const fn begins(&self) -> bool {
+        self.i_syncs > 0
+    }
+
     pub(super) const fn packets(&self) -> u64 {
         self.packets
     }
@@ -253,7 +258,7 @@ impl fmt::Display for Reading {
             said = true;
         }
         if !said {
-            f.write_str("0 errors")?;
+            f.write_str(if self.begins() { "0 errors" } else { "no I-sync" })?;
         }
         write!(f, " in {} packets", self.packets)?;
         if self.followed {

@@ -330,6 +330,18 @@ pub(super) fn recognise(sample: &Sample, units: &[Unit]) -> Option<Reading> {
     starts.first().map(|(_, reading)| *reading)
 }
 
+/// The protocol as which a source can be read best that is none of them, and what speaks against it.
+pub(super) fn best_protocol(sample: &Sample, units: &[Unit]) -> Option<Answer> {
+    let empty = Program::new();
+    let readings = units.iter().filter_map(|unit| {
+        let config = config(&unit.source()).ok()?;
+        Some((config.protocol(), Reading::of_packets(sample, &config, &empty, most(sample))))
+    });
+    // With an I-sync there is something to read at least.
+    let (protocol, reading) = readings.min_by_key(|(_, reading)| (!reading.begins(), reading.rank()))?;
+    Some(Answer::new(protocol, reading))
+}
+
 /// More than this against a reading makes it worthless.
 fn most(sample: &Sample) -> u64 {
     64 + sample.bytes().len() as u64 / 32

@@ -2,6 +2,7 @@
 
 use tracewalk::frame::{Alignment, Framing};
 use tracewalk::ids::TraceId;
+use tracewalk::protocol::mtb::order::Dump;
 use tracewalk_input::capture::{Buffer, Container, Protocol, SourceDescription};
 use tracewalk_input::{Origin, Stated};
 use tracewalk_report::drive::Stretch;
@@ -71,7 +72,9 @@ impl Contents {
         }
         if self.container.value == Container::Mtb {
             let source = SourceDescription::new(Protocol::Mtb, Origin::Detected);
-            return vec![Identified { guessed: true, ..Identified::as_stated(source) }];
+            let dump = Dump { data: &buffer.bytes, address: None };
+            let misses_program = guess::misses_program(dump, known.program(&source));
+            return vec![Identified { guessed: true, misses_program, ..Identified::as_stated(source) }];
         }
         let Some(frames) = &self.frames else {
             return recognise(None, &whole(buffer), known).into_iter().collect();
@@ -156,7 +159,7 @@ pub(super) fn recognise(id: Option<TraceId>, sample: &Sample, known: &Known) -> 
 
 /// The source with these bytes, if it is an ITM.
 fn itm(id: Option<TraceId>, sample: &Sample, known: &Known) -> Option<Identified> {
-    let found = guess::itm(id, sample, &known.everything.program)?;
+    let found = guess::itm(id, sample, &known.everything.program, &known.units)?;
     Some(Identified { guessed: true, findings: vec![found.finding], ..Identified::as_stated(found.source) })
 }
 

@@ -1,0 +1,164 @@
+//! One capture of which nobody says anything, and how finding it out goes.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::support::{Outcome, run};
+
+/// A capture, what would say all of it, and what it tells then.
+pub(crate) struct Case {
+    /// What it is a capture of.
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
+    /// The program as the user has it, and as it would be right: values of `--image`.
+    pub(crate) images: Vec<String>,
+    pub(crate) right_images: Vec<String>,
+    /// The options that say everything.
+    pub(crate) options: Vec<String>,
+    /// What it tells, in the format `runs`, where that is known from elsewhere.
+    pub(crate) told: Option<String>,
+}
+
+/// How finding out went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Guess {
+    /// Right, and nothing is warned of.
+    Quiet,
+    /// Right, with a warning.
+    Warned(Warning),
+    /// Wrong, and a message says so.
+    Told,
+    /// Wrong, and nothing says so.
+    Silent,
+}
+
+/// What a right answer is warned with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Warning {
+    /// Another answer tells the same execution with other details.
+    OtherDetails,
+    /// Another answer tells something else, and nothing speaks against it.
+    AnotherAnswer,
+    /// Packets of an MTB continue each other in another order as well.
+    AnotherOrder,
+    /// The image was said to stand elsewhere.
+    ImageMoved,
+    Other,
+}
+
+impl Warning {
+    fn of(line: &str) -> Self {
+        if line.contains("what was executed is the same with both") {
+            Self::OtherDetails
+        } else if line.contains("is as likely") {
+            Self::AnotherAnswer
+        } else if line.contains("another reading is nearly as likely") {
+            Self::AnotherOrder
+        } else if line.contains("it was moved there") {
+            Self::ImageMoved
+        } else {
+            Self::Other
+        }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OtherDetails => "other details",
+            Self::AnotherAnswer => "another answer",
+            Self::AnotherOrder => "another order",
+            Self::ImageMoved => "image moved",
+            Self::Other => "other",
+        })
+    }
+}
+
+/// With what a capture is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum With {
+    /// The program: what was executed.
+    Program,
+    /// Nothing: which packets there are.
+    Nothing,
+}
+
+impl Case {
+    /// Looks at the capture. What is not right and quiet comes with the commands to repeat it.
+    pub(crate) fn try_with(&self, with: With) -> (Guess, String) {
+        let file = self.file(with);
+        std::fs::write(&file, &self.bytes).unwrap();
+        let arguments = |images: &[String], options: &[String]| {
+            let (command, format) = match with {
+                With::Program => ("flow", "runs"),
+                With::Nothing => ("packets", "jsonl"),
+            };
+            let mut arguments =
+                [command, file.to_str().unwrap(), "--format", format].map(str::to_owned).to_vec();
+            if with == With::Program {
+                arguments.extend(images.iter().flat_map(|image| ["--image".to_owned(), image.clone()]));
+            }
+            arguments.extend(options.iter().cloned());
+            arguments
+        };
+        let (asked, stated) = (arguments(&self.images, &[]), arguments(&self.right_images, &self.options));
+        let outcome = run(&asked);
+        let told = self.told.as_ref().filter(|_| with == With::Program);
+        let expected = told.cloned().unwrap_or_else(|| complete(&stated));
+        let mut guess = judge(&outcome, &expected, "");
+        if matches!(guess, Guess::Warned(_)) {
+            // What is warned of with everything said has nothing to do with finding it out.
+            guess = judge(&outcome, &expected, &run(&stated).stderr);
+        }
+        if guess == Guess::Quiet {
+            std::fs::remove_file(&file).unwrap();
+            return (guess, String::new());
+        }
+        if told.is_some() && guess > Guess::Quiet {
+            assert!(complete(&stated) == expected, "{}: not even with {stated:?}", self.name);
+        }
+        let said = format!(
+            "{guess:?}: {}\n    tracewalk {}\n    tracewalk {}\n{}",
+            self.name,
+            asked.join(" "),
+            stated.join(" "),
+            outcome.stderr.lines().map(|line| format!("    | {line}\n")).collect::<String>(),
+        );
+        (guess, said)
+    }
+
+    /// Where the capture is written to. It stays there if something is to be looked at.
+    fn file(&self, with: With) -> PathBuf {
+        let folder = folder();
+        let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+        let name = self.name.chars().map(plain).collect::<String>();
+        folder.join(format!("{name}-{}.bin", if with == With::Program { "program" } else { "nothing" }))
+    }
+}
+
+/// Where captures are kept that were not found out quietly.
+pub(crate) fn folder() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guessing");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// What a capture tells with everything said.
+fn complete(arguments: &[String]) -> String {
+    let outcome = run(arguments);
+    assert!(outcome.stdout.lines().count() > 2, "{arguments:?}: {}", outcome.stderr);
+    outcome.stdout
+}
+
+fn judge(outcome: &Outcome, expected: &str, anyway: &str) -> Guess {
+    let is_anyway = |line: &&str| anyway.lines().any(|said| said == *line);
+    let lines = outcome.stderr.lines().filter(|line| !is_anyway(line));
+    let mut messages = lines.filter(|line| line.starts_with("warning: ") || line.starts_with("error: "));
+    let warning = messages.next().map(|first| messages.map(Warning::of).fold(Warning::of(first), Ord::max));
+    match (outcome.stdout == expected, warning) {
+        (true, None) => Guess::Quiet,
+        (true, Some(warning)) => Guess::Warned(warning),
+        (false, Some(_)) => Guess::Told,
+        (false, None) => Guess::Silent,
+    }
+}

@@ -1,0 +1,100 @@
+//! How sources' bytes come to be a capture: without frames, in a buffer's frames, in those of a trace port, and what
+//! happens to such bytes on their way into a file.
+
+use std::num::NonZeroU32;
+
+use tracewalk::frame::{FRAME_BYTES, FSYNC, FormatterOptions};
+use tracewalk_generate::container::{SourceBytes, frames};
+
+/// A capture's bytes, and the options that say how they are packed.
+pub(crate) struct Packed {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) options: Vec<String>,
+    /// Whether all that the sources sent is in it, in its order.
+    pub(crate) is_whole: bool,
+}
+
+/// A way to pack sources' bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packing {
+    /// One source's bytes and nothing else.
+    Raw,
+    /// The frames of a buffer.
+    Frames,
+    /// A buffer in which IDs are repeated, behind the barrier of Linux' drivers.
+    BehindBarrier,
+    /// Two such buffers, the second behind a barrier.
+    BarrierBetween,
+    /// A buffer that went round, with its oldest byte this many sixteenths from the start.
+    Turned(usize),
+    /// A trace port: FSYNC and HSYNC, the first frame so many bytes behind the start.
+    Port(usize),
+    /// The same without FSYNC.
+    PortWithoutFullSync(usize),
+}
+
+impl Packing {
+    pub(crate) fn pack(self, sources: &[SourceBytes]) -> Packed {
+        let (bytes, options) = match self {
+            Self::Raw => (sources[0].bytes.clone(), vec!["--container", "raw"]),
+            Self::Frames => (in_frames(sources), vec!["--container", "frames"]),
+            Self::BehindBarrier => ([barrier(), in_frames(sources)].concat(), vec!["--container", "frames"]),
+            Self::BarrierBetween => {
+                let frames = in_frames(sources);
+                ([frames.clone(), barrier(), frames].concat(), vec!["--container", "frames"])
+            }
+            Self::Turned(sixteenths) => return turned(&in_frames(sources), sixteenths),
+            Self::Port(start) => (at_port(sources, start, Some(64)), vec!["--container", "tpiu"]),
+            Self::PortWithoutFullSync(start) => (at_port(sources, start, None), vec!["--container", "tpiu"]),
+        };
+        let mut options = options.into_iter().map(str::to_owned).collect::<Vec<_>>();
+        if let Self::PortWithoutFullSync(start) = self {
+            options.extend(["--frame-start".to_owned(), start.to_string()]);
+        }
+        Packed { bytes, options, is_whole: self != Self::BarrierBetween }
+    }
+
+    pub(crate) const fn has_ids(self) -> bool {
+        !matches!(self, Self::Raw)
+    }
+}
+
+/// Each 32-bit word with its bytes in the other order.
+pub(crate) fn swap_words(packed: Packed) -> Packed {
+    let Packed { mut bytes, mut options, is_whole } = packed;
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes.chunks_exact_mut(4).for_each(<[u8]>::reverse);
+    options.push("--swap-words".to_owned());
+    Packed { bytes, options, is_whole }
+}
+
+fn in_frames(sources: &[SourceBytes]) -> Vec<u8> {
+    // As a TPIU does (ETB TRM, DDI 0314H).
+    frames(sources, FormatterOptions { repeat_id_after: NonZeroU32::new(8), ..FormatterOptions::default() })
+}
+
+/// What Linux' drivers for the ETB and the TMC put where trace was cut.
+fn barrier() -> Vec<u8> {
+    FSYNC.repeat(FRAME_BYTES / FSYNC.len())
+}
+
+/// The newest power of two of bytes, with the oldest one somewhere in the middle.
+fn turned(frames: &[u8], sixteenths: usize) -> Packed {
+    let size = (frames.len() / 2 + 1).next_power_of_two();
+    let mut bytes = frames[frames.len() - size..].to_vec();
+    let pointer = size / 16 * sixteenths;
+    bytes.rotate_right(pointer);
+    let options =
+        ["--container", "frames", "--read-pointer", &pointer.to_string()].map(str::to_owned).to_vec();
+    Packed { bytes, options, is_whole: false }
+}
+
+/// `start` bytes of an empty frame come first: a port is recorded from anywhere on.
+fn at_port(sources: &[SourceBytes], start: usize, full_sync_every: Option<u32>) -> Vec<u8> {
+    let options = FormatterOptions {
+        repeat_id_after: NonZeroU32::new(8),
+        full_sync_every: full_sync_every.and_then(NonZeroU32::new),
+        half_sync_every: NonZeroU32::new(61),
+    };
+    [vec![0; start], frames(sources, options)].concat()
+}
