@@ -62,6 +62,8 @@ impl Packing {
 /// Each 32-bit word with its bytes in the other order.
 pub(crate) fn swap_words(packed: Packed) -> Packed {
     let Packed { mut bytes, mut options, is_whole } = packed;
+    // What fills up the last word is none of what the source sent.
+    let is_whole = is_whole && bytes.len().is_multiple_of(4);
     bytes.resize(bytes.len().next_multiple_of(4), 0);
     bytes.chunks_exact_mut(4).for_each(<[u8]>::reverse);
     options.push("--swap-words".to_owned());
