@@ -277,9 +277,10 @@ impl Values {
             self.total = self.counts.iter().sum();
         }
         let [_, a, _, b, _, c, _, d, _, e, _, f, _, g, _, _] = *bytes;
-        let values = [a, b, c, d, e, f, g];
-        values.iter().for_each(|&value| self.counts[usize::from(value)] += 1);
-        self.total += 7;
+        for value in [a, b, c, d, e, f, g] {
+            self.counts[usize::from(value)] += 1;
+            self.total += 1;
+        }
     }
 
     /// What they say about bit 0 of each value.

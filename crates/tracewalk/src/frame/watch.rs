@@ -5,7 +5,7 @@
 use core::ops::RangeInclusive;
 
 use super::evidence::{IdSet, UNITS_OF_A_BIT, Values, Weights};
-use super::layout::{Frame, GROUP, id_bytes};
+use super::layout::{Frame, id_pairs};
 use super::{FRAME_BYTES, Owner, ReservedId};
 use crate::ids::TraceId;
 
@@ -82,55 +82,41 @@ impl Watch {
     /// may be synchronisation.
     pub(super) fn look_at(&mut self, frames: &[[u8; FRAME_BYTES]]) -> usize {
         let mut rest = frames;
-        loop {
-            rest = rest.get(self.plain_frames(rest)..).unwrap_or_default();
-            match rest {
-                [bytes, behind @ ..] if !Frame::new(bytes).has_sync_byte() && !self.look(bytes) => {
-                    rest = behind;
-                }
-                _ => return frames.len() - rest.len(),
+        while let [bytes, behind @ ..] = rest {
+            let plain = self.plain_frames(rest);
+            if plain != 0 {
+                self.next += plain as u64;
+                rest = rest.get(plain..).unwrap_or_default();
+            } else if Frame::new(bytes).has_sync_byte() || self.look(bytes) {
+                break;
+            } else {
+                rest = behind;
             }
         }
+        frames.len() - rest.len()
     }
 
-    /// Looks at the next frames in groups, up to the first one whose ID bytes or padding are worth a look of their own, or that
-    /// is doubtful; returns how many are in order. Of the others only the values matter, and those of a few of them.
+    /// How many frames there are in front of the first one that is worth a look: at its values, because it may be doubtful, or
+    /// because of its padding.
     #[inline]
-    fn plain_frames(&mut self, frames: &[[u8; FRAME_BYTES]]) -> usize {
-        let start = self.next;
-        let (groups, rest) = frames.as_chunks::<GROUP>();
-        let goes_on = !self.is_doubtful && !self.is_padding;
-        if goes_on && groups.iter().all(|group| self.is_group_plain(group)) {
-            self.is_group_plain(rest);
+    fn plain_frames(&self, frames: &[[u8; FRAME_BYTES]]) -> usize {
+        if self.is_doubtful || self.is_padding {
+            return 0;
         }
-        usize::try_from(self.next - start).unwrap_or(usize::MAX)
-    }
-
-    /// Looks at the next frames, at most [`GROUP`]; answers whether all of them are in order.
-    #[inline(always)]
-    fn is_group_plain(&mut self, group: &[[u8; FRAME_BYTES]]) -> bool {
-        let plain = self.plain_in(group);
-        let (start, end) = (self.next, self.next + plain as u64);
-        while self.next_sample < end {
-            self.next = self.next.max(self.next_sample);
-            let sample = usize::try_from(self.next - start).ok().and_then(|index| group.get(index));
-            if sample.is_none_or(|bytes| self.look(bytes)) {
-                return false;
+        let before_sample = usize::try_from(self.next_sample.saturating_sub(self.next)).unwrap_or(usize::MAX);
+        let frames = frames.get(..before_sample).unwrap_or(frames);
+        for (group, before) in frames.chunks(8).zip((0..).step_by(8)) {
+            let mut ids = id_pairs(group);
+            while ids != 0 {
+                let pair = ids.trailing_zeros() as usize;
+                ids &= ids - 1;
+                let id_byte = group.as_flattened().get(2 * pair).copied().unwrap_or_default();
+                if !self.plain[usize::from(id_byte)] {
+                    return before + pair / 8;
+                }
             }
         }
-        self.next = end;
-        plain == group.len()
-    }
-
-    /// How many frames there are in front of the first one whose ID bytes are worth a look.
-    #[inline(always)]
-    fn plain_in(&self, group: &[[u8; FRAME_BYTES]]) -> usize {
-        for (pair, id_byte) in id_bytes(group) {
-            if !self.plain[usize::from(id_byte)] {
-                return pair / 8;
-            }
-        }
-        group.len()
+        frames.len()
     }
 
     /// Looks at the next frame. Returns whether it is doubtful: then it stays the next one.
@@ -273,14 +259,8 @@ impl Watch {
     fn low_bits(&self, frame: Frame) -> i32 {
         let ids = frame.id_pairs();
         let restored = frame.restored();
-        let mut sum = 0;
-        if ids == 0 {
-            for [mixed, _] in restored.as_chunks::<2>().0 {
-                sum += self.weights.of(*mixed);
-            }
-            return sum;
-        }
         // All eight are added up without a branch: ID bytes count as nothing.
+        let mut sum = 0;
         for (pair, [mixed, _]) in restored.as_chunks::<2>().0.iter().enumerate() {
             sum += if ids >> pair & 1 == 0 { self.weights.of(*mixed) } else { 0 };
         }
