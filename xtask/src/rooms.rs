@@ -397,7 +397,7 @@ mod tests {
     #[test]
     fn rows_and_rooms_are_the_same() {
         let rows = "\n## The rooms\n| room | what |\n| --- | --- |\n\
-                    | `ids`, `span`, `cursor` | |\n| `frame` | |\n| `protocol` | |\n| `protocol::{etmv3,pft,mtb}` | |\n\
+                    | `ids`, `span`, `cursor`, `plain` | |\n| `frame` | |\n| `protocol` | |\n| `protocol::{etmv3,pft,mtb}` | |\n\
                     | `itm` | |\n| `directive` | |\n| `isa` | |\n| `program` | |\n| `flow` | |\n";
         assert_eq!(compare_with_rows(rows), ["ARCHITECTURE.md: found no row for room source"]);
         let rows = format!("{rows}| `source` | |\n| `cellar` | |\n");
