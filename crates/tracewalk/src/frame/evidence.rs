@@ -252,7 +252,7 @@ fn count(bytes: usize) -> u32 {
 }
 
 /// How often each byte value came at the odd places of frames, where data has its own bit 0.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Values {
     counts: [u16; 256],
     total: u16,
@@ -277,10 +277,9 @@ impl Values {
             self.total = self.counts.iter().sum();
         }
         let [_, a, _, b, _, c, _, d, _, e, _, f, _, g, _, _] = *bytes;
-        for value in [a, b, c, d, e, f, g] {
-            self.counts[usize::from(value)] += 1;
-            self.total += 1;
-        }
+        let values = [a, b, c, d, e, f, g];
+        values.iter().for_each(|&value| self.counts[usize::from(value)] += 1);
+        self.total += 7;
     }
 
     /// What they say about bit 0 of each value.
@@ -298,7 +297,7 @@ impl Values {
 }
 
 /// How much more likely each byte value is than the one with the other bit 0.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Weights([i16; 256]);
 
 /// Weights are in 64ths of a bit.

@@ -1,5 +1,7 @@
 //! The layout of one frame: its 16 bytes as two words, and what can be asked of them without looking at each byte.
 
+use wide::u8x16;
+
 use super::{FRAME_BYTES, FRAME_DATA_BYTES, Owner};
 
 /// Bit 0 of each mixed byte in a half frame: the even bytes of a little-endian word.
@@ -22,15 +24,80 @@ pub(super) struct Segment {
     pub(super) end: usize,
 }
 
+/// So many frames' ID bytes are found in one word.
+pub(super) const GROUP: usize = 8;
+
+/// Calls `visit` with some frames in groups of [`GROUP`], and with what is left behind them. The usual size is one that the
+/// compiler knows.
+#[inline(always)]
+pub(super) fn groups<'a>(
+    frames: &'a [[u8; FRAME_BYTES]],
+    mut visit: impl FnMut(usize, &'a [[u8; FRAME_BYTES]]),
+) {
+    let (groups, rest) = frames.as_chunks::<GROUP>();
+    groups.iter().enumerate().for_each(|(number, group)| visit(number, group));
+    if !rest.is_empty() {
+        visit(groups.len(), rest);
+    }
+}
+
 /// The ID bytes of eight frames: bit 8m + n is set where mixed byte 2n of frame m is one. Frames that are missing have none.
-#[inline]
+#[inline(always)]
 pub(super) fn id_pairs(frames: &[[u8; FRAME_BYTES]]) -> u64 {
-    let all = frames.iter().fold(0, |all, bytes| all | Frame::new(bytes).mixed_bits());
-    if all == 0 {
+    if frames.as_array::<GROUP>().is_some_and(|group| !has_ids(group)) {
         return 0;
     }
     let pairs = |number, bytes| Frame::new(bytes).id_pairs() << (8 * number);
     (0..8).zip(frames).fold(0, |all, (number, bytes)| all | pairs(number, bytes))
+}
+
+/// The ID bytes of at most eight frames, front to back: which pair of bytes each begins, and what it is.
+#[inline(always)]
+pub(super) fn id_bytes(frames: &[[u8; FRAME_BYTES]]) -> impl Iterator<Item = (usize, u8)> {
+    let mut ids = id_pairs(frames);
+    core::iter::from_fn(move || {
+        let pair = ids.trailing_zeros() as usize;
+        ids &= ids.checked_sub(1)?;
+        Some((pair, frames.as_flattened().get(2 * pair).copied().unwrap_or_default()))
+    })
+}
+
+/// Bit 0 of each mixed byte in a frame.
+const BIT_0: u8x16 = u8x16::new([1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0]);
+
+#[inline(always)]
+fn has_ids(group: &[[u8; FRAME_BYTES]; GROUP]) -> bool {
+    let all = group.iter().fold(u8x16::ZERO, |all, bytes| all | u8x16::new(*bytes));
+    (all & BIT_0).simd_eq(u8x16::ZERO).to_bitmask() != 0xffff
+}
+
+/// Writes the data of frames one behind the other, bit 0 restored, as [`Frame::restored`] has it; ID bytes are in it and mean
+/// nothing, and there has to be room for a byte more. Eight frames are done without asking how much room there is.
+#[inline(always)]
+pub(super) fn restore(frames: &[[u8; FRAME_BYTES]], data: &mut [u8]) {
+    const ROOM: usize = GROUP * FRAME_DATA_BYTES + 1;
+    let (groups, rest) = frames.as_chunks::<GROUP>();
+    let mut starts = (0..).step_by(GROUP * FRAME_DATA_BYTES);
+    for (group, start) in groups.iter().zip(starts.by_ref()) {
+        if let Some(data) = data.get_mut(start..).and_then(<[u8]>::first_chunk_mut::<ROOM>) {
+            restore_some(group, data);
+        }
+    }
+    restore_some(rest, data.get_mut(groups.len() * GROUP * FRAME_DATA_BYTES..).unwrap_or_default());
+}
+
+#[inline(always)]
+fn restore_some(frames: &[[u8; FRAME_BYTES]], data: &mut [u8]) {
+    /// By place in the frame: the auxiliary byte's bit that goes with a mixed byte.
+    const BITS: u8x16 = u8x16::new([1, 0, 2, 0, 4, 0, 8, 0, 16, 0, 32, 0, 64, 0, 128, 0]);
+    for (bytes, start) in frames.iter().zip((0..).step_by(FRAME_DATA_BYTES)) {
+        let [.., auxiliary] = *bytes;
+        let is_set = (u8x16::splat(auxiliary) & BITS).simd_eq(BITS);
+        // All 16 bytes are written, because that is quicker; the next frame overwrites the last one.
+        if let Some(slot) = data.get_mut(start..start + FRAME_BYTES) {
+            slot.copy_from_slice(&(u8x16::new(*bytes) | is_set & BIT_0).to_array());
+        }
+    }
 }
 
 impl Frame {
@@ -39,12 +106,6 @@ impl Frame {
         let [low @ .., _, _, _, _, _, _, _, _] = bytes;
         let [_, _, _, _, _, _, _, _, high @ ..] = bytes;
         Self { low: u64::from_le_bytes(*low), high: u64::from_le_bytes(*high) }
-    }
-
-    /// Not 0 where a mixed byte is an ID.
-    #[inline]
-    const fn mixed_bits(self) -> u64 {
-        (self.low | self.high) & MIXED_BIT_0
     }
 
     /// Bit n is set where mixed byte 2n is an ID byte.
@@ -143,6 +204,9 @@ const fn has_mixed_ff(word: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::vec;
+    use std::vec::Vec;
+
     use super::*;
 
     #[test]
@@ -156,6 +220,35 @@ mod tests {
                 assert_eq!(gather(word | spread(high) << 4), low | high << 4);
             }
         }
+    }
+
+    #[test]
+    fn bit_0_is_restored_the_same_in_many_frames_and_in_one() {
+        let mut frames = Vec::new();
+        for auxiliary in 0..=u8::MAX {
+            let mut bytes = [0x5a, 0xa5, 0x01, 0xfe, 0x00, 0xff, 0x80, 0x7f, 2, 1, 0, 3, 0x42, 0x24, 0x10, 0];
+            bytes[15] = auxiliary;
+            frames.push(bytes);
+        }
+        let expected = frames.iter().flat_map(|bytes| Frame::new(bytes).restored()[..15].to_vec());
+        let expected = expected.collect::<Vec<_>>();
+        for count in (0..20).chain([frames.len()]) {
+            let mut data = vec![0; 15 * count + 1];
+            restore(&frames[..count], &mut data);
+            assert_eq!(data[..15 * count], expected[..15 * count], "{count} frames");
+        }
+    }
+
+    #[test]
+    fn id_bytes_are_found_in_any_number_of_frames() {
+        let mut frames = [[0x10; FRAME_BYTES]; GROUP + 1];
+        assert_eq!(id_bytes(&frames[..GROUP]).count(), 0);
+        frames[3][14] = 0x23;
+        frames[7][0] = 0x25;
+        frames[7][3] = 0x27;
+        let all = [(31, 0x23), (56, 0x25)];
+        assert_eq!(id_bytes(&frames[..GROUP]).collect::<Vec<_>>(), all);
+        assert_eq!(id_bytes(&frames[..5]).collect::<Vec<_>>(), all[..1]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! What the other sources' bytes are is not found out: of frames without the source only their ID bytes are looked at.
 
-use super::layout::{Frame, id_pairs};
+use super::layout::{id_bytes, restore};
 use super::unpacker::{PADDING, RUN_FRAMES, data_place, is_delayed};
 use super::{FRAME_BYTES, FRAME_DATA_BYTES, FrameSink, Owner, Piece};
 use crate::ids::TraceId;
@@ -35,11 +35,7 @@ impl Only {
         let own = self.id.get() << 1 | 1;
         let mut start = 0;
         for (group, before) in frames.chunks(8).zip((0..).step_by(8)) {
-            let mut ids = id_pairs(group);
-            while ids != 0 {
-                let pair = ids.trailing_zeros() as usize;
-                ids &= ids - 1;
-                let id_byte = group.as_flattened().get(2 * pair).copied().unwrap_or_default();
+            for (pair, id_byte) in id_bytes(group) {
                 let opens = id_byte == own;
                 if !opens && !self.is_open {
                     continue;
@@ -74,14 +70,11 @@ impl Only {
         if from >= to {
             return;
         }
-        for number in start / FRAME_BYTES..(places.end + delayed).div_ceil(FRAME_BYTES) {
-            let first = number * FRAME_DATA_BYTES;
-            // All 16 bytes are written, because that is quicker; the next frame overwrites the last one.
-            if let (Some(bytes), Some(slot)) =
-                (frames.get(number), self.run.get_mut(first..first + FRAME_BYTES))
-            {
-                slot.copy_from_slice(&Frame::new(bytes).restored());
-            }
+        let (first, last) = (start / FRAME_BYTES, (places.end + delayed).div_ceil(FRAME_BYTES));
+        if let (Some(frames), Some(data)) =
+            (frames.get(first..last.min(frames.len())), self.run.get_mut(first * FRAME_DATA_BYTES..))
+        {
+            restore(frames, data);
         }
         if let Some([id, behind, ..]) = self.run.get_mut(data_place(places.end)..).filter(|_| is_delayed) {
             *id = *behind;

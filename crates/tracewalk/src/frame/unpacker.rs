@@ -2,7 +2,7 @@
 
 use super::account::{Key, Tally};
 use super::held::Places;
-use super::layout::{Frame, id_pairs};
+use super::layout::{Frame, GROUP, groups, id_pairs, restore};
 use super::{Cause, Discontinuity, FRAME_BYTES, FRAME_DATA_BYTES, FrameSink, Piece};
 use crate::span::CaptureOffset;
 
@@ -56,13 +56,7 @@ impl Unpacker {
     #[inline]
     fn run(&mut self, frames: &[[u8; FRAME_BYTES]], sink: &mut impl FrameSink) {
         let run = self.run.as_mut_slice();
-        for (index, bytes) in frames.iter().enumerate() {
-            // All 16 bytes are written, because that is quicker; the next frame overwrites the last one.
-            let start = index * FRAME_DATA_BYTES;
-            if let Some(slot) = run.get_mut(start..start + FRAME_BYTES) {
-                slot.copy_from_slice(&Frame::new(bytes).restored());
-            }
-        }
+        restore(frames, run);
         // All ID bytes are looked for before anything goes out, because reading bytes directly behind writing one of them
         // makes the processor wait.
         let mut changes = [Changes::default(); RUN_FRAMES / GROUP];
@@ -128,9 +122,6 @@ impl Unpacker {
     }
 }
 
-/// So many frames' ID bytes are found in one word.
-const GROUP: usize = 8;
-
 /// The ID bytes of a group of frames.
 #[derive(Clone, Copy, Debug, Default)]
 struct Changes {
@@ -148,10 +139,10 @@ struct Changes {
 fn find_changes(frames: &[[u8; FRAME_BYTES]], run: &mut [u8], changes: &mut [Changes]) -> usize {
     let mut slots = changes.iter_mut();
     let mut count = 0;
-    for (number, group) in frames.chunks(GROUP).enumerate() {
+    groups(frames, |number, group| {
         let ids = id_pairs(group);
         if ids == 0 {
-            continue;
+            return;
         }
         let mut delayed = 0;
         let mut left = ids;
@@ -170,7 +161,7 @@ fn find_changes(frames: &[[u8; FRAME_BYTES]], run: &mut [u8], changes: &mut [Cha
             *slot = Changes { group: number, ids, delayed };
             count += 1;
         }
-    }
+    });
     count
 }
 

@@ -5,12 +5,12 @@
 use core::ops::RangeInclusive;
 
 use super::evidence::{IdSet, UNITS_OF_A_BIT, Values, Weights};
-use super::layout::{Frame, id_pairs};
+use super::layout::{Frame, GROUP, id_bytes};
 use super::{FRAME_BYTES, Owner, ReservedId};
 use crate::ids::TraceId;
 
 /// What is known about a capture's frames, and what would be odd.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Watch {
     /// The trace IDs that can be in the capture, where the caller knows.
     pub(super) expected: Option<IdSet>,
@@ -82,41 +82,60 @@ impl Watch {
     /// may be synchronisation.
     pub(super) fn look_at(&mut self, frames: &[[u8; FRAME_BYTES]]) -> usize {
         let mut rest = frames;
-        while let [bytes, behind @ ..] = rest {
-            let plain = self.plain_frames(rest);
-            if plain != 0 {
-                self.next += plain as u64;
-                rest = rest.get(plain..).unwrap_or_default();
-            } else if Frame::new(bytes).has_sync_byte() || self.look(bytes) {
-                break;
-            } else {
-                rest = behind;
+        loop {
+            rest = rest.get(self.plain_frames(rest)..).unwrap_or_default();
+            match rest {
+                [bytes, behind @ ..] if !Frame::new(bytes).has_sync_byte() && !self.look(bytes) => {
+                    rest = behind;
+                }
+                _ => return frames.len() - rest.len(),
             }
         }
-        frames.len() - rest.len()
     }
 
-    /// How many frames there are in front of the first one that is worth a look: at its values, because it may be doubtful, or
-    /// because of its padding.
+    /// Looks at the next frames in groups, up to the first one whose ID bytes or padding are worth a look of their own, or that
+    /// is doubtful; returns how many are in order. Of the others only the values matter, and those of a few of them.
     #[inline]
-    fn plain_frames(&self, frames: &[[u8; FRAME_BYTES]]) -> usize {
-        if self.is_doubtful || self.is_padding {
-            return 0;
+    fn plain_frames(&mut self, frames: &[[u8; FRAME_BYTES]]) -> usize {
+        let start = self.next;
+        let (groups, rest) = frames.as_chunks::<GROUP>();
+        let goes_on = !self.is_doubtful && !self.is_padding;
+        if goes_on && groups.iter().all(|group| self.is_group_plain(group)) {
+            self.is_group_plain(rest);
         }
-        let before_sample = usize::try_from(self.next_sample.saturating_sub(self.next)).unwrap_or(usize::MAX);
-        let frames = frames.get(..before_sample).unwrap_or(frames);
-        for (group, before) in frames.chunks(8).zip((0..).step_by(8)) {
-            let mut ids = id_pairs(group);
-            while ids != 0 {
-                let pair = ids.trailing_zeros() as usize;
-                ids &= ids - 1;
-                let id_byte = group.as_flattened().get(2 * pair).copied().unwrap_or_default();
-                if !self.plain[usize::from(id_byte)] {
-                    return before + pair / 8;
-                }
+        usize::try_from(self.next - start).unwrap_or(usize::MAX)
+    }
+
+    /// Looks at the next frames, at most [`GROUP`]; answers whether all of them are in order.
+    #[inline(always)]
+    fn is_group_plain(&mut self, group: &[[u8; FRAME_BYTES]]) -> bool {
+        let plain = self.plain_in(group);
+        let (start, end) = (self.next, self.next + plain as u64);
+        loop {
+            // The frame to look at may have been lost, and then it is the next one that there is.
+            let sample = self.next.max(self.next_sample);
+            if sample >= end {
+                break;
+            }
+            self.next = sample;
+            let sample = usize::try_from(sample - start).ok().and_then(|index| group.get(index));
+            if sample.is_none_or(|bytes| self.look(bytes)) {
+                return false;
             }
         }
-        frames.len()
+        self.next = end;
+        plain == group.len()
+    }
+
+    /// How many frames there are in front of the first one whose ID bytes are worth a look.
+    #[inline(always)]
+    fn plain_in(&self, group: &[[u8; FRAME_BYTES]]) -> usize {
+        for (pair, id_byte) in id_bytes(group) {
+            if !self.plain[usize::from(id_byte)] {
+                return pair / 8;
+            }
+        }
+        group.len()
     }
 
     /// Looks at the next frame. Returns whether it is doubtful: then it stays the next one.
@@ -259,8 +278,14 @@ impl Watch {
     fn low_bits(&self, frame: Frame) -> i32 {
         let ids = frame.id_pairs();
         let restored = frame.restored();
-        // All eight are added up without a branch: ID bytes count as nothing.
         let mut sum = 0;
+        if ids == 0 {
+            for [mixed, _] in restored.as_chunks::<2>().0 {
+                sum += self.weights.of(*mixed);
+            }
+            return sum;
+        }
+        // All eight are added up without a branch: ID bytes count as nothing.
         for (pair, [mixed, _]) in restored.as_chunks::<2>().0.iter().enumerate() {
             sum += if ids >> pair & 1 == 0 { self.weights.of(*mixed) } else { 0 };
         }
@@ -293,3 +318,6 @@ const fn bit_of(owner: Owner) -> u128 {
         Owner::Reserved(id) => 1 << id.get(),
     }
 }
+
+#[cfg(test)]
+mod tests;

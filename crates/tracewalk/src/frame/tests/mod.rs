@@ -1,5 +1,6 @@
 //! Properties of the deframer and the formatter, over random sources, frames and cuts.
 
+pub(super) mod groups;
 mod index;
 mod recovery;
 
