@@ -172,6 +172,7 @@ fn choose(about: &'static str, mut found: Vec<Evidence>, otherwise: Packing) -> 
         (Some(best), Some(next)) if next.recognised > 0 && best.rank().1 >= next.rank().1 => {
             let is_less = next.finds_less_than(best)
                 || next.finds_hardly_anything_beside(best)
+                || next.begins_later_than(best)
                 || next.reads_worse_than(best);
             if is_less { Certainty::Certain } else { Certainty::Doubtful }
         }
@@ -187,8 +188,10 @@ fn choose(about: &'static str, mut found: Vec<Evidence>, otherwise: Packing) -> 
 /// The ways in which frames may stand in bytes, the best ordered first.
 fn framings(head: &[u8], starts: impl Iterator<Item = Framing>) -> Vec<Evidence> {
     let has_sync = head.windows(FSYNC.len()).any(|bytes| bytes == FSYNC);
-    let port = has_sync.then_some(Framing::Port);
-    let scanned = port.into_iter().chain(starts).map(|framing| Frames::scan_as_they_come(head, framing));
+    let mut framings = has_sync.then_some(Framing::Port).into_iter().chain(starts).collect::<Vec<_>>();
+    // A buffer's barrier is four FSYNCs, at which trace was cut. Where nothing else tells the two apart it is no port's.
+    framings.sort_by_key(|framing| *framing != Framing::Buffer);
+    let scanned = framings.into_iter().map(|framing| Frames::scan_as_they_come(head, framing));
     let mut ranked = scanned
         .filter_map(|frames| {
             let (disorder, sources) = (disorder(&frames)?, frames.sources.len());
@@ -229,6 +232,16 @@ impl Evidence {
             && cost >= others_cost
             && disorder >= others_disorder
             && (self.packets, disorder) != (other.packets, others_disorder)
+    }
+
+    /// Whether its frames stand right behind a barrier alone, and what is in front of that is out of order in it.
+    fn begins_later_than(&self, other: &Self) -> bool {
+        // Something is unread where trace was cut.
+        let reads_well = other.against() * 100 <= other.packets;
+        self.are_both_frames(other)
+            && self.packets * 4 <= other.packets * 3
+            && self.disorder > other.disorder
+            && reads_well
     }
 
     /// Whether it makes sense of a small part alone of what the other one makes sense of: so much may be chance.
@@ -352,6 +365,11 @@ mod tests {
         assert_eq!(certainty(&[port.clone(), evidence(elsewhere, 4, 11_045, 737)]), Certainty::Certain);
         assert_eq!(certainty(&[port.clone(), evidence(elsewhere, 9, 10_000, 1)]), Certainty::Certain);
         assert_eq!(certainty(&[port, evidence(elsewhere, 2, 11_045, 64)]), Certainty::Doubtful);
+        // Two buffers with a barrier between them, and frames at another place that are right in the second one.
+        let buffer = Evidence { cost: 12, ..evidence(Packing::Frames(Framing::Buffer), 1, 5324, 0) };
+        let second = evidence(Packing::Frames(Framing::PortFrom(Alignment::default())), 1, 2662, 8);
+        assert_eq!(certainty(&[buffer.clone(), second.clone()]), Certainty::Certain);
+        assert_eq!(certainty(&[buffer, Evidence { packets: 5000, ..second }]), Certainty::Doubtful);
         let raw = evidence(Packing::Raw, 1, 5290, 0);
         assert_eq!(certainty(&[raw.clone(), evidence(Packing::Mtb, 1, 9, 0)]), Certainty::Certain);
         assert_eq!(certainty(&[raw, evidence(Packing::Mtb, 1, 900, 0)]), Certainty::Doubtful);

@@ -20,6 +20,9 @@ use crate::sources::config;
 pub(super) type Seen = Vec<SeenBuffer>;
 pub(super) type SeenBuffer = (Contents, Vec<Identified>);
 
+/// What the finding about a buffer that went round is called.
+pub(super) const OLDEST_BYTE: &str = "oldest byte";
+
 /// A larger buffer is none that a chip has, and its size is a power of two.
 const LARGEST_BUFFER: usize = 4 << 20;
 
@@ -135,7 +138,7 @@ impl Work {
         }
         let Some(pointer) = turned.arrangement.read_pointer.as_ref() else { return Ok(None) };
         let finding = Finding {
-            about: "oldest byte",
+            about: OLDEST_BYTE,
             best: Answer::new(format!("at {:#x}", pointer.value), errors),
             runner_up: Some(Answer::new("the first one", as_read)),
             certainty: Certainty::Certain,
@@ -175,16 +178,21 @@ impl Work {
             return Ok(None);
         };
         let of = if sources == 1 { "one source".to_owned() } else { format!("{sources} sources") };
+        let evidence = format!(
+            "from the end to the start A-syncs of {of} keep their distance, like {distance} bytes, and one distance is \
+             another one"
+        );
+        let (runner_up, certainty) = if first == last {
+            (Answer::new("the first one", "one distance is another one"), Certainty::Certain)
+        } else {
+            let left_out = format!("up to {} bytes that were traced last are left out now", last - first);
+            (Answer::new(format!("one up to {last:#x}"), left_out), Certainty::Doubtful)
+        };
         let finding = Finding {
-            about: "oldest byte",
-            best: Answer::new(
-                format!("at {first:#x}, or up to {last:#x}"),
-                format!(
-                    "from the end to the start A-syncs of {of} keep their distance, like {distance} bytes"
-                ),
-            ),
-            runner_up: Some(Answer::new("the first one", format!("one distance is another one in {of}"))),
-            certainty: Certainty::Certain,
+            about: OLDEST_BYTE,
+            best: Answer::new(format!("at {first:#x}"), evidence),
+            runner_up: Some(runner_up),
+            certainty,
         };
         let mut seen = Self::look_at(&turned, args, known)?;
         seen.0.findings.push(finding);

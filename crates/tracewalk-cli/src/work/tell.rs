@@ -9,6 +9,7 @@ use tracewalk_input::capture::wire;
 use tracewalk_input::capture::{Arrangement, Buffer, Capture, Protocol, SourceDescription};
 use tracewalk_input::image::ImageRequest;
 
+use super::arrange::OLDEST_BYTE;
 use super::contents::{Identified, recognise};
 use super::known::Known;
 use super::{Contents, Work};
@@ -102,7 +103,8 @@ pub(super) fn findings(contents: &Contents, buffer: &Buffer, found: &[Identified
         messages.note(format_args!("found out: {}", options.join(" ")));
     }
     for finding in &contents.findings {
-        doubt("", finding, "--container", messages);
+        let option = if finding.about == OLDEST_BYTE { "--read-pointer" } else { "--container" };
+        doubt("", finding, option, messages);
     }
     for found in found {
         let name = found.source.id.map_or_else(String::new, |id| format!("trace ID {id}: "));

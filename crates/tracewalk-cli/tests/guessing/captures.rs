@@ -67,7 +67,7 @@ impl Programs {
     }
 
     /// What may happen to frames, with two ways in which each trace unit may be set up.
-    pub(crate) fn arrangements(&self) -> Vec<Make<'_>> {
+    fn arrangements(&self) -> Vec<Make<'_>> {
         let turned = [3, 8, 13].map(Packing::Turned).map(|packing| (TURNED, packing, false));
         let ports = (0..16).map(|start| ("port, each alignment", Packing::Port(start), false));
         let without = (0..16).step_by(3).map(Packing::PortWithoutFullSync);
@@ -93,6 +93,11 @@ impl Programs {
             }
         }
         makes
+    }
+
+    /// The buffers that went round, and the others.
+    pub(crate) fn arrangements_turned_and_in_order(&self) -> (Vec<Make<'_>>, Vec<Make<'_>>) {
+        self.arrangements().into_iter().partition(|make| make.row == TURNED)
     }
 
     /// Several trace units in one capture, of other protocols and with other settings, and ITMs.
@@ -252,7 +257,7 @@ impl Programs {
 }
 
 /// The row of buffers that were read from their first address on.
-pub(crate) const TURNED: &str = "buffer that went round";
+const TURNED: &str = "buffer that went round";
 
 /// How far from where it stood an image is said to stand.
 const OFFSETS: [(&str, u32); 7] = [
