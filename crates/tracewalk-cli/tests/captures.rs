@@ -107,7 +107,7 @@ fn synchronisation_that_says_where_frames_stand_leaves_no_doubt() {
         let captures = [
             ("often", "tpiu", often.clone()),
             ("shifted", "tpiu", [&[0x55; 7], &often[..]].concat()),
-            ("beginning", "tpiu", [&FSYNC.repeat(4), &whole[..]].concat()),
+            ("beginning", "frames", [&FSYNC.repeat(4), &whole[..]].concat()),
             ("middle", "frames", [front, &FSYNC.repeat(4), back].concat()),
         ];
         for (form, container, bytes) in captures {
