@@ -1,6 +1,7 @@
 //! A trace source: whose trace it is, in which protocol, and how the trace unit was set up.
 
 use std::fmt;
+use std::iter;
 use std::str::FromStr;
 
 use tracewalk::ids::TraceId;
@@ -263,19 +264,8 @@ pub(crate) fn known_cpu(name: &str) -> Result<String, CaptureErrorKind> {
 
 /// The keys of `--source` are the registers in lower case, and `cpu`.
 fn unknown_option_key(key: &str, nearest_register: &'static str) -> CaptureErrorKind {
-    const KEYS: [&str; 10] = [
-        "cpu",
-        "etmcr",
-        "etmidr",
-        "etmccer",
-        "etmtraceidr",
-        "itmtcr",
-        "mtb_position",
-        "mtb_master",
-        "mtb_flow",
-        "mtb_base",
-    ];
-    let nearest = nearest(key, KEYS).unwrap_or(nearest_register);
+    let keys = iter::once("cpu").chain(LOWER_CASE);
+    let nearest = nearest(key, keys).unwrap_or(nearest_register);
     CaptureErrorKind::UnknownKey { place: "--source".to_owned(), key: excerpt(key), nearest }
 }
 
