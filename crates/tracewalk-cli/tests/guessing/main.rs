@@ -111,45 +111,34 @@ fn without_the_program_every_setting_is_found_out() {
     measure(&Programs::load().settings(), With::Nothing, &expected);
 }
 
+/// What may happen to frames, but that a buffer went round.
+const IN_ORDER: Expected = Expected { every: 61, right: 80, warnings: &[Warning::AnotherAnswer] };
+
 #[test]
 fn with_the_program_it_is_found_out_where_frames_stand() {
-    let expected = Expected { every: 61, right: 80, warnings: &[Warning::AnotherAnswer] };
-    let programs = Programs::load();
-    let (_, in_order) = programs.arrangements_turned_and_in_order();
-    measure(&in_order, With::Program, &expected);
+    measure(&Programs::load().arrangements_turned_and_in_order().1, With::Program, &IN_ORDER);
 }
 
 #[test]
 fn without_the_program_it_is_found_out_where_frames_stand() {
-    let expected = Expected { every: 61, right: 80, warnings: &[Warning::AnotherAnswer] };
-    let programs = Programs::load();
-    let (_, in_order) = programs.arrangements_turned_and_in_order();
-    measure(&in_order, With::Nothing, &expected);
+    measure(&Programs::load().arrangements_turned_and_in_order().1, With::Nothing, &IN_ORDER);
 }
+
+/// Of a buffer that went round the oldest byte is found to within a frame or a synchronisation.
+const TURNED: Expected = Expected {
+    every: 11,
+    right: 0,
+    warnings: &[Warning::AnotherAnswer, Warning::OtherDetails, Warning::Other],
+};
 
 #[test]
 fn with_the_program_it_is_said_what_a_buffer_that_went_round_may_leave_out() {
-    // Its oldest byte is found to within a frame or a synchronisation.
-    let expected = Expected {
-        every: 11,
-        right: 0,
-        warnings: &[Warning::AnotherAnswer, Warning::OtherDetails, Warning::Other],
-    };
-    let programs = Programs::load();
-    let (turned, _) = programs.arrangements_turned_and_in_order();
-    measure(&turned, With::Program, &expected);
+    measure(&Programs::load().arrangements_turned_and_in_order().0, With::Program, &TURNED);
 }
 
 #[test]
 fn without_the_program_it_is_said_what_a_buffer_that_went_round_may_leave_out() {
-    let expected = Expected {
-        every: 11,
-        right: 0,
-        warnings: &[Warning::AnotherAnswer, Warning::OtherDetails, Warning::Other],
-    };
-    let programs = Programs::load();
-    let (turned, _) = programs.arrangements_turned_and_in_order();
-    measure(&turned, With::Nothing, &expected);
+    measure(&Programs::load().arrangements_turned_and_in_order().0, With::Nothing, &TURNED);
 }
 
 #[test]
