@@ -3,13 +3,14 @@
 
 mod bench;
 mod check_isa;
+mod circles;
 mod disassembly;
 mod matrix;
 mod no_std;
 mod portable;
 mod process;
 mod rooms;
-mod rust_source;
+mod sources;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -42,6 +43,11 @@ const TASKS: &[Task] = &[
         name: "check-isa",
         about: "compare the classification of instructions with arm-none-eabi-objdump's reading of library code",
         run: check_isa::run,
+    },
+    Task {
+        name: "circles",
+        about: "print the files of a crate that use one another in a circle, and what each uses of which (--methods, FILTER)",
+        run: circles::run,
     },
     Task {
         name: "damage",
