@@ -17,7 +17,9 @@ use tracewalk_input::capture::{Capture, Protocol};
 use tracewalk_input::image::ImageLoader;
 use tracewalk_report::analysis::Doubtful;
 use tracewalk_report::analysis::coverage::{Conditions, Recorder};
-use tracewalk_report::export::{Export, FlowJsonl, FlowRecord, Runs};
+use tracewalk_report::export::{FlowJsonl, Runs};
+use tracewalk_report::record::FlowRecord;
+use tracewalk_report::sink::Sink;
 use tracewalk_report::{Code, Section};
 
 fn main() {
@@ -168,7 +170,7 @@ fn jsonl(bencher: Bencher<'_, '_>, name: &str) {
 fn export(
     bencher: Bencher<'_, '_>,
     name: &str,
-    exporter: impl for<'a> Fn(&'a mut Vec<u8>) -> Box<dyn Export<FlowRecord> + 'a>,
+    exporter: impl for<'a> Fn(&'a mut Vec<u8>) -> Box<dyn Sink<FlowRecord> + 'a>,
 ) {
     let example = Example::open(name);
     let records = example.records();

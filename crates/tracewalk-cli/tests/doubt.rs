@@ -17,8 +17,8 @@ use tracewalk_generate::damage::{Arrived, CASES, Kind, Sound};
 use tracewalk_generate::matrix::Programs;
 use tracewalk_report::analysis::coverage::{Conditions, Part as Covered, RecordedPart, Recorder};
 use tracewalk_report::analysis::{Doubtful, Trusted};
-use tracewalk_report::drive::Part;
-use tracewalk_report::export::FlowRecord;
+use tracewalk_report::record::FlowRecord;
+use tracewalk_report::sink::Part;
 
 /// How often each instruction ran.
 type Counts = BTreeMap<Location, u64>;

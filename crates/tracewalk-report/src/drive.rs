@@ -21,12 +21,12 @@ use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
 pub use follower::Follower;
 pub use parallel::Spread;
-pub use part::{Gathered, Part};
+pub use part::Gathered;
 
 use crate::analysis::Statistics;
-use crate::export::{FlowRecord, PacketRecord};
+use crate::record::{FlowRecord, PacketRecord};
 
-pub use itm::{ItmRecord, ItmRecords, ItmStream};
+pub use itm::{ItmRecords, ItmStream};
 
 /// One source's bytes in a capture.
 #[derive(Clone, Debug)]

@@ -6,7 +6,8 @@
 //!
 //! ```
 //! use tracewalk::ids::TraceId;
-//! use tracewalk_report::export::{Export, FlowRecord, Runs};
+//! use tracewalk_report::export::Runs;
+//! use tracewalk_report::sink::Sink as _;
 //! use tracewalk_report::{Code, Section};
 //!
 //! let mut out = Vec::new();
@@ -26,7 +27,9 @@ pub mod export;
 mod interrupts;
 pub mod itm;
 mod palette;
+pub mod record;
 mod section;
+pub mod sink;
 pub mod symbols;
 
 pub use interrupts::Interrupts;

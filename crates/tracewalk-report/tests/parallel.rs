@@ -15,8 +15,9 @@ use tracewalk_input::capture::{Capture, Container, Protocol, SourceDescription};
 use tracewalk_input::image::ImageLoader;
 use tracewalk_report::analysis::coverage::{Conditions, Part as CoveragePart, RecordedPart, Recorder};
 use tracewalk_report::analysis::{Doubtful, Doubting, Doubts, Gaps, InDoubt, Statistics};
-use tracewalk_report::drive::{Carrier, Follower, Input, NoProgress, Part, Spread, Stretch};
-use tracewalk_report::export::{Export, FlowJsonl, Join};
+use tracewalk_report::drive::{Carrier, Follower, Input, NoProgress, Spread, Stretch};
+use tracewalk_report::export::FlowJsonl;
+use tracewalk_report::sink::{Join, Part, Sink};
 use tracewalk_report::{Code, Section};
 
 /// A source of a capture.

@@ -3,9 +3,10 @@
 use std::io;
 
 use tracewalk::span::CaptureOffset;
-use tracewalk_report::drive::{ItmRecord, ItmRecords};
-use tracewalk_report::export::{Export, FlowRecord};
+use tracewalk_report::drive::ItmRecords;
 use tracewalk_report::itm::ItmCounts;
+use tracewalk_report::record::{FlowRecord, ItmRecord};
+use tracewalk_report::sink::Sink;
 
 use super::itm;
 use crate::messages::Messages;
@@ -45,7 +46,7 @@ impl Beside<'_> {
 
 impl<'a> Itms<'a> {
     /// Those that are told with a job, where `exporter` shows them.
-    pub(super) fn of(work: &'a Work, job: &Job, exporter: &dyn Export<FlowRecord>) -> Self {
+    pub(super) fn of(work: &'a Work, job: &Job, exporter: &dyn Sink<FlowRecord>) -> Self {
         Self::new(work, if exporter.shows_itm() { work.itms_beside(job) } else { Vec::new() })
     }
 
@@ -66,13 +67,13 @@ impl<'a> Itms<'a> {
     pub(super) fn before(
         &mut self,
         place: CaptureOffset,
-        exporter: &mut dyn Export<FlowRecord>,
+        exporter: &mut dyn Sink<FlowRecord>,
     ) -> io::Result<()> {
         if self.itms.is_empty() { Ok(()) } else { self.up_to(place, |record| exporter.itm(record)) }
     }
 
     /// Gives what was told behind the source's last record.
-    pub(super) fn rest(&mut self, exporter: &mut dyn Export<FlowRecord>) -> io::Result<()> {
+    pub(super) fn rest(&mut self, exporter: &mut dyn Sink<FlowRecord>) -> io::Result<()> {
         self.each(|record| exporter.itm(record))
     }
 

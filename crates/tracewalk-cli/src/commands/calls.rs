@@ -7,8 +7,9 @@ use tracewalk::plain::Plain;
 use tracewalk_report::analysis::Statistics;
 use tracewalk_report::analysis::profile::Profile;
 use tracewalk_report::export::{
-    CallChainsOptions, CallTree, CallTreeOptions, Export, ProfileReport, best_unit, write_call_chains,
+    CallChainsOptions, CallTree, CallTreeOptions, ProfileReport, best_unit, write_call_chains,
 };
+use tracewalk_report::sink::Sink;
 
 use super::follow::{self, Following};
 use super::window::in_window;

@@ -10,7 +10,8 @@ use tracewalk::flow::{Element, Event, EventKind};
 use tracewalk::program::{Program, Scope};
 use tracewalk_report::analysis::coverage::{Conditions, ProgramCoverage, RecordedPart, Recorder};
 use tracewalk_report::analysis::{Context, Doubtful};
-use tracewalk_report::export::{Export, FlowRecord, Join};
+use tracewalk_report::record::FlowRecord;
+use tracewalk_report::sink::{Join, Sink};
 use tracewalk_report::{Code, Section};
 
 use super::gather::Followed;
@@ -71,7 +72,7 @@ impl Covered {
     }
 }
 
-impl Export<FlowRecord> for Covered {
+impl Sink<FlowRecord> for Covered {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         if section.code.program.is_empty() {
             self.recorders.clear();

@@ -14,9 +14,9 @@ use tracewalk_report::analysis::diff::{Aftermath, Digest, Parting, Stretch, Walk
 use tracewalk_report::analysis::profile::{Profile, Profiler};
 use tracewalk_report::analysis::programs::ProgramId;
 use tracewalk_report::analysis::{Doubtful, Statistics, Trusted, Window};
-use tracewalk_report::export::{
-    DiffReport, Export, FlowRecord, FunctionDiff, SourceDiff, write_diff_json, write_diff_text,
-};
+use tracewalk_report::export::{DiffReport, FunctionDiff, SourceDiff, write_diff_json, write_diff_text};
+use tracewalk_report::record::FlowRecord;
+use tracewalk_report::sink::Sink;
 use tracewalk_report::{Code, Section};
 
 use super::covered::Covered;
@@ -233,7 +233,7 @@ struct Seen {
     profiler: Profiler,
 }
 
-impl Export<FlowRecord> for Listener {
+impl Sink<FlowRecord> for Listener {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         self.covered.section(section)?;
         let code = &section.code;

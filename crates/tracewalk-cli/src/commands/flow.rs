@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use tracewalk_report::analysis::{Doubtful, Statistics, Window};
 use tracewalk_report::export::{
-    CallTree, CallTreeOptions, Export, FlowJsonl, FlowRecord, Join, LastInstructions, Listing,
-    ListingOptions, Nothing, Runs,
+    CallTree, CallTreeOptions, FlowJsonl, LastInstructions, Listing, ListingOptions, Runs,
 };
+use tracewalk_report::record::FlowRecord;
+use tracewalk_report::sink::{Join, Nothing, Sink};
 use tracewalk_report::{Code, Section};
 
 use super::follow::{self, Following};
@@ -96,11 +97,7 @@ fn in_parts(
 }
 
 /// What ITMs told in buffers without any trace of instructions.
-fn itms_alone(
-    work: &Work,
-    exporter: &mut dyn Export<FlowRecord>,
-    messages: &Messages,
-) -> Result<(), Failure> {
+fn itms_alone(work: &Work, exporter: &mut dyn Sink<FlowRecord>, messages: &Messages) -> Result<(), Failure> {
     let is_alone = |itm: &&ItmJob| work.jobs.iter().all(|job| job.buffer != itm.buffer);
     for itm in work.itms.iter().filter(is_alone) {
         messages.note(format_args!(
@@ -123,9 +120,9 @@ fn itms_alone(
     Ok(())
 }
 
-fn exporter<'a>(args: &Flow, at_once: bool, out: &'a mut Output) -> Box<dyn Export<FlowRecord> + 'a> {
+fn exporter<'a>(args: &Flow, at_once: bool, out: &'a mut Output) -> Box<dyn Sink<FlowRecord> + 'a> {
     let options = ListingOptions { palette: palette(), source_lines: args.source_lines };
-    let exporter: Box<dyn Export<FlowRecord> + 'a> = match args.format {
+    let exporter: Box<dyn Sink<FlowRecord> + 'a> = match args.format {
         FlowFormat::Text if args.functions => Box::new(CallTree::new(
             out,
             CallTreeOptions { palette: options.palette, depth: None, fold: true, window: Window::default() },

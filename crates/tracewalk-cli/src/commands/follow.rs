@@ -11,8 +11,9 @@ use tracewalk_report::analysis::{
     Contexts, Doubtful, DoubtfulChange, DoubtfulStretch, Doubting, Doubts, Gaps, InDoubt, Statistics,
     Trusted, Verdict,
 };
-use tracewalk_report::drive::{Follower, NoProgress, Part, Spread};
-use tracewalk_report::export::{Export, FlowRecord, Join};
+use tracewalk_report::drive::{Follower, NoProgress, Spread};
+use tracewalk_report::record::FlowRecord;
+use tracewalk_report::sink::{Join, Part, Sink};
 
 use super::{beside, contexts, tell_if_nothing_decoded};
 use crate::args::{FollowArgs, Trust};
@@ -61,7 +62,7 @@ pub(super) fn all_sources(
 pub(super) fn source(
     following: Following<'_>,
     code: &Rc<Code>,
-    exporter: &mut dyn Export<FlowRecord>,
+    exporter: &mut dyn Sink<FlowRecord>,
 ) -> Result<Statistics, Failure> {
     let doubtful = following.trust.doubtful;
     let (statistics, doubts) = in_order(following, code, doubtful, exporter)?;
@@ -73,7 +74,7 @@ pub(super) fn source(
 pub(super) fn source_with_doubts(
     following: Following<'_>,
     code: &Rc<Code>,
-    exporter: &mut dyn Export<FlowRecord>,
+    exporter: &mut dyn Sink<FlowRecord>,
 ) -> Result<(Statistics, Found), Failure> {
     in_order(following, code, Doubtful::Keep, exporter)
 }
@@ -142,7 +143,7 @@ fn in_order(
     following: Following<'_>,
     code: &Rc<Code>,
     doubtful: Doubtful,
-    exporter: &mut dyn Export<FlowRecord>,
+    exporter: &mut dyn Sink<FlowRecord>,
 ) -> Result<(Statistics, Found), Failure> {
     let Following { work, job, messages, .. } = following;
     let mut follower = Follower::new(&job.config, &code.program);

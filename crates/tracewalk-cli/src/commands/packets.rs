@@ -8,7 +8,9 @@ use tracewalk::source::PacketItem;
 use tracewalk::span::CaptureOffset;
 use tracewalk_report::Code;
 use tracewalk_report::analysis::Statistics;
-use tracewalk_report::export::{Export, PacketRecord, PacketsJsonl, PacketsText};
+use tracewalk_report::export::{PacketsJsonl, PacketsText};
+use tracewalk_report::record::PacketRecord;
+use tracewalk_report::sink::Sink;
 
 use super::{print_statistics, tell_if_nothing_decoded};
 use crate::args::{Packets, PacketsFormat};
@@ -23,7 +25,7 @@ pub(crate) fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
     let mut work = Work::open_live(&args.capture, messages)?;
     let mut out = standard_output();
     work.show_at_once(&out);
-    let mut exporter: Option<Box<dyn for<'a> Export<PacketRecord<'a>> + '_>> = match args.format {
+    let mut exporter: Option<Box<dyn for<'a> Sink<PacketRecord<'a>> + '_>> = match args.format {
         PacketsFormat::Text => Some(Box::new(PacketsText::new(&mut out, palette()))),
         PacketsFormat::Jsonl => Some(Box::new(PacketsJsonl::new(&mut out))),
         PacketsFormat::None => None,
@@ -49,7 +51,7 @@ pub(crate) fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
 fn packets(
     work: &Work,
     job: &Job,
-    exporter: Option<&mut (dyn for<'a> Export<PacketRecord<'a>> + '_)>,
+    exporter: Option<&mut (dyn for<'a> Sink<PacketRecord<'a>> + '_)>,
     messages: &Messages,
 ) -> Result<Statistics, Failure> {
     let watch = work.watch(job, messages);

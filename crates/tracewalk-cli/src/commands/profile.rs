@@ -12,9 +12,11 @@ use tracewalk_report::analysis::clock::Unit;
 use tracewalk_report::analysis::profile::{Profile, Profiler, ProgramProfiles};
 use tracewalk_report::analysis::programs::SourceId;
 use tracewalk_report::export::{
-    Export, FlowRecord, ProfileReport, ProfileTable, ProfileTextOptions, best_unit, write_callgrind,
-    write_firefox, write_flamegraph, write_folded, write_pprof, write_profile_text, write_speedscope,
+    ProfileReport, ProfileTable, ProfileTextOptions, best_unit, write_callgrind, write_firefox,
+    write_flamegraph, write_folded, write_pprof, write_profile_text, write_speedscope,
 };
+use tracewalk_report::record::FlowRecord;
+use tracewalk_report::sink::Sink;
 use tracewalk_report::{Code, Section};
 
 use super::follow::{self, Following};
@@ -154,7 +156,7 @@ struct Recording {
     left_out: u64,
 }
 
-impl Export<FlowRecord> for Recording {
+impl Sink<FlowRecord> for Recording {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         let code = Rc::clone(&section.code);
         self.running = Some((Rc::clone(&code), Profiler::new(code, self.window)));

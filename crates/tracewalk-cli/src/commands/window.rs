@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use tracewalk_report::analysis::clock::Unit;
 use tracewalk_report::analysis::{Doubting, Phase, Position, Statistics, Window, Windowed};
-use tracewalk_report::drive::ItmRecord;
-use tracewalk_report::export::{Export, FlowRecord};
+use tracewalk_report::record::{FlowRecord, ItmRecord};
+use tracewalk_report::sink::Sink;
 use tracewalk_report::{Code, Section};
 
 use super::follow::{self, Following};
@@ -18,7 +18,7 @@ pub(super) fn in_window(
     window: Window,
     following: Following<'_>,
     code: &Rc<Code>,
-    exporter: &mut dyn Export<FlowRecord>,
+    exporter: &mut dyn Sink<FlowRecord>,
 ) -> Result<Statistics, Failure> {
     on_axis(None, window, following, code, exporter)
 }
@@ -30,7 +30,7 @@ pub(super) fn on_axis(
     window: Window,
     following: Following<'_>,
     code: &Rc<Code>,
-    exporter: &mut dyn Export<FlowRecord>,
+    exporter: &mut dyn Sink<FlowRecord>,
 ) -> Result<Statistics, Failure> {
     let mut watched = Watched { exporter, window, windowed: window.begin(), holds_something: false };
     let statistics = follow::source(following, code, &mut watched)?;
@@ -53,7 +53,7 @@ pub(super) fn on_axis(
 
 /// Hands on a source's records, and sees which of them are in the window.
 struct Watched<'a> {
-    exporter: &'a mut dyn Export<FlowRecord>,
+    exporter: &'a mut dyn Sink<FlowRecord>,
     window: Window,
     windowed: Windowed,
     holds_something: bool,
@@ -94,7 +94,7 @@ const fn what_counts(position: Position) -> Option<&'static str> {
     }
 }
 
-impl Export<FlowRecord> for Watched<'_> {
+impl Sink<FlowRecord> for Watched<'_> {
     fn begin(&mut self) -> io::Result<()> {
         self.exporter.begin()
     }

@@ -10,7 +10,8 @@ use tracewalk::protocol::Malformation;
 use tracewalk::source::{PacketItem, SourceConfig};
 use tracewalk::span::CaptureOffset;
 use tracewalk_report::drive::{Follower, Input, Spread};
-use tracewalk_report::export::{Export, Runs};
+use tracewalk_report::export::Runs;
+use tracewalk_report::sink::Sink;
 
 use super::check::Check;
 use super::sample::Sample;

@@ -11,8 +11,9 @@ use tracewalk::ids::TraceId;
 use tracewalk::span::CaptureOffset;
 use tracewalk_input::capture::stream::{End, Event, Place, Stream};
 use tracewalk_input::capture::{Capture, SourceDescription};
-use tracewalk_report::drive::{Ending, ItmRecord, ItmStream, Rest};
+use tracewalk_report::drive::{Ending, ItmStream, Rest};
 use tracewalk_report::itm::ItmCounts;
+use tracewalk_report::record::ItmRecord;
 
 use super::arrival::{Arrival, tell_end};
 use super::{ItmJob, Job, Work, tell};

@@ -57,7 +57,7 @@ impl Reading {
         };
         let mut reading = Self::default();
         let input = Input { capture: bytes, carrier, rest: None, progress: &NoProgress };
-        let look = |record: tracewalk_report::export::PacketRecord<'_>| {
+        let look = |record: tracewalk_report::record::PacketRecord<'_>| {
             let length = record.bytes.len() as u64;
             reading.items.insert(record.at.0, length);
             match record.content {

@@ -6,7 +6,7 @@ use std::io;
 use tracewalk::flow::{Doubt, DoubtChange, Element, Event, EventKind, Gap, GapReason};
 use tracewalk::span::Span;
 
-use crate::export::FlowRecord;
+use crate::record::FlowRecord;
 
 /// Hands on records of which nothing can put in doubt any more that they are right, in order.
 ///

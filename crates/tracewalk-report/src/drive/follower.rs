@@ -8,7 +8,7 @@ use tracewalk::source::{FlowStream, SourceConfig};
 
 use super::{Ending, Input, Interruption, Look, Take};
 use crate::analysis::Statistics;
-use crate::export::FlowRecord;
+use crate::record::FlowRecord;
 
 /// A source and its program, and what was learned of both while it was followed.
 ///

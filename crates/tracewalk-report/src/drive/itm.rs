@@ -8,17 +8,7 @@ use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
 use super::{Carrier, Ending, Input, Stretch, WINDOW};
 use crate::itm::{ItmCounts, ItmEvent, Reader};
-
-/// Something that an ITM told, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ItmRecord {
-    /// The ITM; `None` where its bytes are the whole capture.
-    pub id: Option<TraceId>,
-    /// The capture's byte with which it begins.
-    pub at: CaptureOffset,
-    /// What it told.
-    pub event: ItmEvent,
-}
+use crate::record::ItmRecord;
 
 /// The records of an ITM, in the order of the capture. Only a window of the capture is held at a time.
 #[derive(Debug)]

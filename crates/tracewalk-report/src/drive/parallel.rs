@@ -20,10 +20,11 @@ use tracewalk::program::Program;
 use tracewalk::source::{Checkpoint, FlowStream, SourceConfig};
 use tracewalk::span::StreamOffset;
 
-use super::part::{Gathered, Gathering, Last, Part};
+use super::part::{Gathered, Gathering, Last};
 use super::segment::{Cut, Cutter, Segment, Whereabouts};
 use super::{Follower, Input, Progress};
 use crate::analysis::Doubting;
+use crate::sink::Part;
 
 /// How the work is spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,33 +6,7 @@ use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
 use super::segment::Whereabouts;
 use crate::analysis::{ContextsPart, DoubtfulChange, Doubting, Doubts, Gaps, Statistics};
-
-/// What becomes of the elements of a part.
-///
-/// Parts are made by any thread, as copies of an empty one, and joined in the order of the trace: where the cuts are must
-/// not show in the whole.
-pub trait Part: Clone + Send {
-    /// The part begins. Whether what comes is in doubt, and from where on what came is if it is found to be, is known from the
-    /// parts before.
-    fn begin(&mut self, _doubting: Doubting) {}
-
-    /// Takes the part's next element. `at` finds out with which of the capture's bytes the trace begins that proves it.
-    fn element(&mut self, element: &Element, at: impl FnOnce() -> CaptureOffset);
-
-    /// Takes the part's next elements. `at` finds out where a byte of the source stands in the capture.
-    fn passage(&mut self, passage: &Passage<'_>, mut at: impl FnMut(StreamOffset) -> CaptureOffset) {
-        passage.elements().for_each(|element| self.element(&element, || at(element.span().start)));
-    }
-}
-
-/// Nothing is made of them.
-impl Part for () {
-    #[inline]
-    fn element(&mut self, _: &Element, _: impl FnOnce() -> CaptureOffset) {}
-
-    #[inline]
-    fn passage(&mut self, _: &Passage<'_>, _: impl FnMut(StreamOffset) -> CaptureOffset) {}
-}
+use crate::sink::Part;
 
 /// A part of a source's flow.
 #[derive(Clone, Debug)]

@@ -10,9 +10,9 @@ use tracewalk::span::CaptureOffset;
 
 use super::itm::write_itm;
 use super::json::{Line, Object};
-use super::{Export, FlowRecord, Join};
 use crate::analysis::{DoubtfulChange, Doubting};
-use crate::drive::{ItmRecord, Part};
+use crate::record::{FlowRecord, ItmRecord};
+use crate::sink::{Join, Part, Sink};
 use crate::{Interrupts, Section};
 
 /// The format's version, in every object.
@@ -48,7 +48,7 @@ impl<W: Write> FlowJsonl<W> {
     }
 }
 
-impl<W: Write> Export<FlowRecord> for FlowJsonl<W> {
+impl<W: Write> Sink<FlowRecord> for FlowJsonl<W> {
     fn shows_itm(&self) -> bool {
         true
     }

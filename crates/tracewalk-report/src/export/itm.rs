@@ -6,8 +6,8 @@ use tracewalk::protocol::{Describe as _, Field};
 
 use super::json::{Line, Object};
 use crate::Palette;
-use crate::drive::ItmRecord;
 use crate::itm::ItmEvent;
+use crate::record::ItmRecord;
 
 /// The format's version, in every object: those of `flow --format jsonl` have the same one.
 const VERSION: u64 = 1;

@@ -7,9 +7,9 @@ use tracewalk::flow::{Block, Element, Event, EventKind};
 use tracewalk::ids::Location;
 use tracewalk::isa::classify;
 
-use super::{Export, FlowRecord};
 use crate::analysis::Doubting;
-use crate::drive::ItmRecord;
+use crate::record::{FlowRecord, ItmRecord};
+use crate::sink::Sink;
 use crate::{Code, CodeInContext, Section};
 
 /// Holds records back and passes on those of the last instructions of each source.
@@ -37,7 +37,7 @@ enum Held {
 /// More records than this are not held, so that memory stays bounded in a trace of events without instructions.
 const MOST_RECORDS: usize = 1 << 20;
 
-impl<E: Export<FlowRecord>> LastInstructions<E> {
+impl<E: Sink<FlowRecord>> LastInstructions<E> {
     /// Passes the last `instructions` instructions on to `inner`.
     pub const fn new(inner: E, instructions: u64) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl<E: Export<FlowRecord>> LastInstructions<E> {
     }
 }
 
-impl<E: Export<FlowRecord>> Export<FlowRecord> for LastInstructions<E> {
+impl<E: Sink<FlowRecord>> Sink<FlowRecord> for LastInstructions<E> {
     fn begin(&mut self) -> io::Result<()> {
         self.inner.begin()
     }

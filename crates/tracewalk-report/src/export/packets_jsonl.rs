@@ -7,8 +7,9 @@ use tracewalk::protocol::Field;
 use tracewalk::source::PacketItem;
 
 use super::json::Line;
-use super::{Export, PacketRecord};
 use crate::Section;
+use crate::record::PacketRecord;
+use crate::sink::Sink;
 
 /// The format's version, in every object.
 const VERSION: u64 = 1;
@@ -28,7 +29,7 @@ impl<W: Write> PacketsJsonl<W> {
     }
 }
 
-impl<W: Write> Export<PacketRecord<'_>> for PacketsJsonl<W> {
+impl<W: Write> Sink<PacketRecord<'_>> for PacketsJsonl<W> {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         self.id = section.id;
         Ok(())

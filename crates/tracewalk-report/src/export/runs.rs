@@ -8,9 +8,9 @@ use tracewalk::isa::Unclassified;
 use tracewalk::span::CaptureOffset;
 
 use super::json::{push_decimal, push_hex};
-use super::{Export, FlowRecord, Join};
 use crate::Section;
-use crate::drive::Part;
+use crate::record::FlowRecord;
+use crate::sink::{Join, Part, Sink};
 
 /// Writes `runs`.
 #[derive(Debug)]
@@ -172,7 +172,7 @@ impl Lines {
     }
 }
 
-impl<W: Write> Export<FlowRecord> for Runs<W> {
+impl<W: Write> Sink<FlowRecord> for Runs<W> {
     fn begin(&mut self) -> io::Result<()> {
         self.out.write_all(b"# tracewalk runs 1\n")
     }

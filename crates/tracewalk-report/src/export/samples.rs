@@ -11,14 +11,15 @@ use tracewalk::protocol::{Describe, Field};
 use tracewalk::source::PacketItem;
 use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
-use super::{Export, FlowRecord, PacketRecord};
+use crate::record::{FlowRecord, PacketRecord};
+use crate::sink::Sink;
 use crate::symbols::{Frame, Function, Symbols};
 use crate::{Code, Section};
 
 /// Where all elements of these samples are proven.
 pub(crate) const SPAN: Span = Span { start: StreamOffset(3), end: StreamOffset(5) };
 
-pub(crate) fn export(exporter: &mut impl Export<FlowRecord>, id: Option<TraceId>, elements: &[Element]) {
+pub(crate) fn export(exporter: &mut impl Sink<FlowRecord>, id: Option<TraceId>, elements: &[Element]) {
     exporter.begin().unwrap();
     exporter.section(&Section { id, protocol: "etmv3", number: 1, code: Rc::new(Code::unknown()) }).unwrap();
     for &element in elements {
@@ -186,7 +187,7 @@ impl Describe for ISync {
 /// Exports packets that stand one behind the other, of a source without ID.
 pub(crate) fn packets<E>(exporter: &mut E, contents: &[(PacketItem<'_>, &[u8])])
 where
-    E: for<'a> Export<PacketRecord<'a>>,
+    E: for<'a> Sink<PacketRecord<'a>>,
 {
     exporter.begin().unwrap();
     exporter

@@ -11,7 +11,7 @@ use super::blocks::{Conditions, Packed};
 use super::collected::{Part, SourceSummary};
 use super::undo::{Counts, Once, UndoLog};
 use crate::analysis::{Doubtful, Doubting, InDoubt};
-use crate::drive;
+use crate::sink;
 
 /// Counts what a source's elements say, in parts that come in the order of the trace.
 #[derive(Clone, Debug)]
@@ -135,7 +135,7 @@ impl Recorder {
     }
 }
 
-impl drive::Part for RecordedPart {
+impl sink::Part for RecordedPart {
     fn begin(&mut self, doubting: Doubting) {
         self.doubt = doubting.doubt();
         self.note_state();
@@ -460,7 +460,7 @@ mod tests {
             for (index, element) in elements.iter().enumerate() {
                 if cuts.contains(&index) {
                     recorder.join(std::mem::replace(&mut part, recorder.part()));
-                    drive::Part::begin(&mut part, doubting);
+                    sink::Part::begin(&mut part, doubting);
                 }
                 part.count_element(element);
                 doubting.element(element, || CaptureOffset(0));

@@ -15,7 +15,8 @@ use crate::{Code, Section};
 use tracewalk::ids::Exception;
 
 use super::profile::of_program;
-use super::{Export, FlowRecord};
+use crate::record::FlowRecord;
+use crate::sink::Sink;
 
 pub use csv::write_interrupts_csv;
 pub use json::write_interrupts_json;
@@ -69,7 +70,7 @@ impl InterruptRecording {
     }
 }
 
-impl Export<FlowRecord> for InterruptRecording {
+impl Sink<FlowRecord> for InterruptRecording {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         let scale = self.report.scale;
         let timeline = Timeline::new(Rc::clone(&section.code), &scale, self.window);

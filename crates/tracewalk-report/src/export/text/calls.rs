@@ -12,8 +12,9 @@ use crate::analysis::call_stack::{
     is_synchronous,
 };
 use crate::analysis::{Phase, Window, Windowed};
-use crate::export::{Export, FlowRecord};
+use crate::record::FlowRecord;
 use crate::section::{Code, CodeInContext};
+use crate::sink::Sink;
 use crate::{Palette, Section};
 
 /// Writes a tree of calls: a line where a function is entered and, if it called others, one where it is left.
@@ -318,7 +319,7 @@ impl<W: Write> Observer for Printer<W> {
     }
 }
 
-impl<W: Write> Export<FlowRecord> for CallTree<W> {
+impl<W: Write> Sink<FlowRecord> for CallTree<W> {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         let head = self.printer.options.palette.head;
         if !std::mem::take(&mut self.first_section) {

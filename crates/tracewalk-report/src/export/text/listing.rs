@@ -11,9 +11,9 @@ use super::{gap_text, indent, marked_event, quiet_event, rule};
 use crate::analysis::call_stack::{Arrival, CallStack, Unobserved};
 use crate::analysis::clock::{CycleMeter, Spent};
 use crate::analysis::{DoubtfulChange, Doubting};
-use crate::drive::ItmRecord;
-use crate::export::{Export, FlowRecord};
+use crate::record::{FlowRecord, ItmRecord};
 use crate::section::{Code, CodeInContext};
+use crate::sink::Sink;
 use crate::{Palette, Section};
 
 /// Writes a listing.
@@ -268,7 +268,7 @@ impl std::fmt::Display for Target {
     }
 }
 
-impl<W: Write> Export<FlowRecord> for Listing<W> {
+impl<W: Write> Sink<FlowRecord> for Listing<W> {
     fn shows_itm(&self) -> bool {
         true
     }

@@ -6,7 +6,8 @@ use std::io::{self, Write};
 use tracewalk::protocol::Field;
 use tracewalk::source::PacketItem;
 
-use crate::export::{Export, PacketRecord};
+use crate::record::PacketRecord;
+use crate::sink::Sink;
 use crate::{Palette, Section};
 
 /// How many bytes stand on one line.
@@ -57,7 +58,7 @@ impl<W: Write> PacketsText<W> {
     }
 }
 
-impl<W: Write> Export<PacketRecord<'_>> for PacketsText<W> {
+impl<W: Write> Sink<PacketRecord<'_>> for PacketsText<W> {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         let Palette { head, quiet, .. } = self.palette;
         if !std::mem::take(&mut self.first) {

@@ -14,10 +14,11 @@ use std::rc::Rc;
 use crate::Section;
 use crate::analysis::Window;
 use crate::analysis::timeline::{Item, Scale, Timeline};
-use crate::drive::ItmRecord;
 use crate::itm::ItmEvent;
+use crate::record::ItmRecord;
 
-use super::{Export, FlowRecord};
+use crate::record::FlowRecord;
+use crate::sink::Sink;
 
 pub use chrome::ChromeTrace;
 pub use ctf::{CommonTraceFormat, Files};
@@ -81,7 +82,7 @@ impl Handing<'_> {
     }
 }
 
-impl Export<FlowRecord> for Timelines<'_> {
+impl Sink<FlowRecord> for Timelines<'_> {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         self.running = Some(Timeline::new(Rc::clone(&section.code), &self.scale, self.window));
         self.exporter.section(section, &self.scale)
