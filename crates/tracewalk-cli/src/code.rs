@@ -13,9 +13,8 @@ use tracewalk::program::{Scope, ViewId};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::Memory;
 use tracewalk_input::symbols::{Content, Function, SourceLines, Symbols};
-use tracewalk_report::disassembly::{self, Disassembler};
 use tracewalk_report::symbols;
-use tracewalk_report::{Code, Interrupts};
+use tracewalk_report::{ArmProfile, Code, Interrupts};
 
 use crate::messages::{self, Messages};
 
@@ -83,8 +82,8 @@ impl Reader<'_> {
         let directories = source_dirs.iter().cloned().chain(beside_images.map(Path::to_owned)).collect();
         let files = SourceFiles { directories, files: HashMap::new() };
         let profile = match profile {
-            Some(Profile::M) => disassembly::Profile::M,
-            _ => disassembly::Profile::Ar,
+            Some(Profile::M) => ArmProfile::M,
+            _ => ArmProfile::Ar,
         };
         Code {
             program: Arc::new(seen.program),
@@ -95,7 +94,7 @@ impl Reader<'_> {
                 told: problems.len().into(),
             }),
             interrupts,
-            disassembler: Box::new(Disassembler::new(profile)),
+            profile,
             views: BTreeMap::new(),
         }
     }

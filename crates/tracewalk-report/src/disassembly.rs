@@ -11,6 +11,8 @@ use exarmo_aarch32::{
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::program::Program;
 
+use crate::ArmProfile;
+
 mod m_profile;
 
 /// One instruction as text.
@@ -28,38 +30,22 @@ pub struct Disassembled {
     pub literal: Option<Address>,
 }
 
-/// A disassembler.
-pub trait Disassemble {
-    /// The instruction at `at`; `None` where the program has no byte there.
-    fn disassemble(&self, program: &Program, at: Location) -> Option<Disassembled>;
-}
-
-/// The variants of the architecture whose encodings overlap.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Profile {
-    /// Application and real-time processors.
-    #[default]
-    Ar,
-    /// Microcontrollers.
-    M,
-}
-
 /// The disassembler for A32 and T32.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Disassembler {
-    profile: Profile,
+    profile: ArmProfile,
 }
 
 impl Disassembler {
     /// A disassembler for code of this profile.
     #[must_use]
-    pub const fn new(profile: Profile) -> Self {
+    pub const fn new(profile: ArmProfile) -> Self {
         Self { profile }
     }
-}
 
-impl Disassemble for Disassembler {
-    fn disassemble(&self, program: &Program, at: Location) -> Option<Disassembled> {
+    /// The instruction at `at`; `None` where the program has no byte there.
+    #[must_use]
+    pub fn disassemble(&self, program: &Program, at: Location) -> Option<Disassembled> {
         let code = program.code(at.address)?;
         Some(match at.isa {
             Isa::A32 => match code.first_chunk() {
@@ -70,14 +56,12 @@ impl Disassemble for Disassembler {
             Isa::Jazelle => data(code.get(..1).unwrap_or(code)),
         })
     }
-}
 
-impl Disassembler {
     fn thumb(self, program: &Program, code: &[u8], at: Location) -> Disassembled {
         let Some(first) = code.first_chunk().copied().map(u16::from_le_bytes) else { return data(code) };
         let bytes = t32::length(first);
         let second = code.get(2..4).filter(|_| bytes == 4).and_then(|code| code.first_chunk());
-        if self.profile == Profile::M
+        if self.profile == ArmProfile::M
             && let Some(text) = m_profile::disassemble(first, second.copied().map(u16::from_le_bytes))
         {
             return text;
@@ -199,7 +183,7 @@ impl TokenSink for Text {
 mod tests {
     use super::*;
 
-    fn lines(profile: Profile, isa: Isa, code: &[u8]) -> Vec<String> {
+    fn lines(profile: ArmProfile, isa: Isa, code: &[u8]) -> Vec<String> {
         let mut program = Program::new();
         program.add(Address(0x1000), code).unwrap();
         let disassembler = Disassembler::new(profile);
@@ -222,14 +206,14 @@ mod tests {
             0xde, // half an instruction
         ];
         let expected = ["push {lr}", "bl 0x1000", "ldr r3, 0x100c", "bne 0x1004", ".byte 0xde"];
-        assert_eq!(lines(Profile::M, Isa::T32, &code), expected);
+        assert_eq!(lines(ArmProfile::M, Isa::T32, &code), expected);
     }
 
     #[test]
     fn a_branch_has_its_target_and_a_literal_load_its_address() {
         let mut program = Program::new();
         program.add(Address(0x1002), &[0x01, 0x4b, 0xfd, 0xd1]).unwrap();
-        let disassembler = Disassembler::new(Profile::M);
+        let disassembler = Disassembler::new(ArmProfile::M);
         let load = disassembler.disassemble(&program, Location::new(Address(0x1002), Isa::T32)).unwrap();
         assert_eq!(load.literal, Some(Address(0x1008)));
         let branch = disassembler.disassemble(&program, Location::new(Address(0x1004), Isa::T32)).unwrap();
@@ -245,19 +229,19 @@ mod tests {
             0x00, 0x20, // movs r0, #0
         ];
         assert_eq!(
-            lines(Profile::M, Isa::T32, &code),
+            lines(ArmProfile::M, Isa::T32, &code),
             ["ite eq", "moveq r0, #1", "movne r0, #0", "movs r0, #0"]
         );
         let mut program = Program::new();
         program.add(Address(0x1000), &code).unwrap();
         let at = Location::new(Address(0x1006), Isa::T32);
-        let text = Disassembler::new(Profile::M).disassemble(&program, at).unwrap();
+        let text = Disassembler::new(ArmProfile::M).disassemble(&program, at).unwrap();
         assert_eq!(text.mnemonic, "movne");
     }
 
     #[test]
     fn a32_words_are_disassembled_and_a_rest_is_data() {
         let code = [0x10, 0x40, 0x2d, 0xe9, 0x1e, 0xff, 0x2f, 0x01, 0xff, 0xff];
-        assert_eq!(lines(Profile::Ar, Isa::A32, &code), ["push {r4, lr}", "bxeq lr", ".short 0xffff"]);
+        assert_eq!(lines(ArmProfile::Ar, Isa::A32, &code), ["push {r4, lr}", "bxeq lr", ".short 0xffff"]);
     }
 }

@@ -34,4 +34,4 @@ pub mod symbols;
 
 pub use interrupts::Interrupts;
 pub use palette::Palette;
-pub use section::{Code, CodeInContext, CodePlace, Section};
+pub use section::{ArmProfile, Code, CodeInContext, CodePlace, Section};

@@ -11,7 +11,6 @@ use tracewalk::ids::{Address, ContextId, Location, TraceId, Vmid};
 use tracewalk::isa;
 use tracewalk::program::{Program, Scope, ViewId};
 
-use crate::disassembly::{Disassemble, Disassembler};
 use crate::interrupts::Interrupts;
 use crate::symbols::{NoSymbols, Symbols};
 
@@ -36,10 +35,20 @@ pub struct Code {
     pub symbols: Box<dyn Symbols>,
     /// What the chip's interrupts are called.
     pub interrupts: Interrupts,
-    /// How its instructions are written.
-    pub disassembler: Box<dyn Disassemble>,
+    /// The variant of the architecture that its instructions belong to.
+    pub profile: ArmProfile,
     /// What is visible of it in contexts where that is something else, each as a program of its own.
     pub views: BTreeMap<ViewId, Rc<Code>>,
+}
+
+/// The variants of the architecture whose encodings overlap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ArmProfile {
+    /// Application and real-time processors.
+    #[default]
+    Ar,
+    /// Microcontrollers.
+    M,
 }
 
 /// A program as it is seen in the context that a trace has come to.
@@ -67,7 +76,7 @@ impl Code {
             program: Arc::new(Program::new()),
             symbols: Box::new(NoSymbols),
             interrupts: Interrupts::default(),
-            disassembler: Box::new(Disassembler::default()),
+            profile: ArmProfile::default(),
             views: BTreeMap::new(),
         }
     }

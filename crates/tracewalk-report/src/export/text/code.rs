@@ -9,6 +9,7 @@ use tracewalk::program::ViewId;
 
 use super::{indent, place_name};
 use crate::Palette;
+use crate::disassembly::Disassembler;
 use crate::section::{Code, CodeInContext};
 
 /// One instruction, ready to be printed.
@@ -111,7 +112,7 @@ pub(super) struct Written {
 
 /// The text of the instruction at `at`; `None` where there is no code.
 pub(super) fn written(code: &Code, palette: &Palette, at: Location) -> Option<Written> {
-    let instruction = code.disassembler.disassemble(&code.program, at)?;
+    let instruction = Disassembler::new(code.profile).disassemble(&code.program, at)?;
     let padding = if instruction.operands.is_empty() { 0 } else { MNEMONIC_WIDTH };
     let mut text = format!("{}{:padding$}{:#}", palette.name, instruction.mnemonic, palette.name);
     let mut width = padding.max(instruction.mnemonic.len());

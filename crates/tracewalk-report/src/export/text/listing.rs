@@ -336,7 +336,6 @@ impl<W: Write> Sink<FlowRecord> for Listing<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disassembly::{Disassembler, Profile};
     use crate::export::samples::{block, event, gap, interrupted, not_taken, taken};
     use crate::symbols::{Frame, Function, Symbols};
     use std::sync::Arc;
@@ -374,7 +373,7 @@ mod tests {
         let code = Code {
             program: Arc::new(program),
             symbols: Box::new(symbols),
-            disassembler: Box::new(Disassembler::new(Profile::M)),
+            profile: crate::ArmProfile::M,
             ..Code::unknown()
         };
         Section { id: None, protocol: "mtb", number: 1, code: Rc::new(code) }
