@@ -13,14 +13,13 @@ use tracewalk::program::Program;
 use tracewalk::protocol::{etmv3, pft};
 use tracewalk::source::{FlowStream, PacketStream, SourceConfig};
 use tracewalk::span::CaptureOffset;
+use tracewalk_analysis::coverage::{Conditions, Recorder};
+use tracewalk_analysis::record::FlowRecord;
+use tracewalk_analysis::sink::Sink;
+use tracewalk_analysis::{Code, Doubtful, Section};
 use tracewalk_input::capture::{Capture, Protocol};
 use tracewalk_input::image::ImageLoader;
-use tracewalk_report::analysis::Doubtful;
-use tracewalk_report::analysis::coverage::{Conditions, Recorder};
 use tracewalk_report::export::{FlowJsonl, Runs};
-use tracewalk_report::record::FlowRecord;
-use tracewalk_report::sink::Sink;
-use tracewalk_report::{Code, Section};
 
 fn main() {
     divan::main();

@@ -12,14 +12,15 @@ use tracewalk_input::capture::wire::{self, Recording, Role, Wire, WireOptions};
 use tracewalk_input::capture::{Capture, CaptureError};
 use tracewalk_input::image::{Image, ImageKind, Memory};
 use tracewalk_input::symbols::{Symbols, VectorTable};
-use tracewalk_report::analysis::clock::Unit;
-use tracewalk_report::analysis::coverage::{ProgramCoverage, Tracefile};
-use tracewalk_report::analysis::interrupts::ProgramActivities;
-use tracewalk_report::analysis::profile::ProgramProfiles;
-use tracewalk_report::analysis::programs::{Programs, SourceId};
-use tracewalk_report::analysis::saved::Save;
-use tracewalk_report::analysis::timeline::Scale;
-use tracewalk_report::{Code, Palette, Section, export};
+use tracewalk_analysis::clock::Unit;
+use tracewalk_analysis::coverage::{ProgramCoverage, Tracefile};
+use tracewalk_analysis::interrupts::ProgramActivities;
+use tracewalk_analysis::profile::ProgramProfiles;
+use tracewalk_analysis::programs::{Programs, SourceId};
+use tracewalk_analysis::saved::Save;
+use tracewalk_analysis::timeline::Scale;
+use tracewalk_analysis::{Code, Section};
+use tracewalk_report::{Palette, export};
 
 use crate::input::Input;
 

@@ -10,11 +10,10 @@ use std::sync::Arc;
 use tracewalk::ids::Address;
 use tracewalk::plain::plain;
 use tracewalk::program::{Scope, ViewId};
+use tracewalk_analysis::{ArmProfile, Code, Interrupts, symbols};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::Memory;
 use tracewalk_input::symbols::{Content, Function, SourceLines, Symbols};
-use tracewalk_report::symbols;
-use tracewalk_report::{ArmProfile, Code, Interrupts};
 
 use crate::messages::{self, Messages};
 

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
 use tracewalk::plain::Plain;
-use tracewalk_report::itm::ItmCounts;
+use tracewalk_analysis::itm::ItmCounts;
 
 use crate::failure::Failure;
 use crate::provenance::Record;

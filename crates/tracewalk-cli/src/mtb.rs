@@ -3,8 +3,8 @@
 use tracewalk::program::Program;
 use tracewalk::protocol::mtb::order::{self, Dump, Layout};
 use tracewalk::protocol::mtb::{Config, Registers};
+use tracewalk_analysis::drive::{Carrier, Stretch};
 use tracewalk_input::capture::SourceDescription;
-use tracewalk_report::drive::{Carrier, Stretch};
 
 use crate::failure::Failure;
 use crate::guess;

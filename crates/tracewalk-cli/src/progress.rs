@@ -5,8 +5,8 @@ use std::cell::Cell;
 use std::io::{self, IsTerminal};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tracewalk_analysis::drive::Progress;
 use tracewalk_input::MemoryLimit;
-use tracewalk_report::drive::Progress;
 
 use crate::messages::Messages;
 

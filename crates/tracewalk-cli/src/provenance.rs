@@ -16,9 +16,9 @@ use tracewalk::flow::Element;
 use tracewalk::program::Program;
 use tracewalk::source::PacketItem;
 use tracewalk::span::{CaptureOffset, StreamOffset};
-use tracewalk_report::analysis::{DoubtfulChange, Doubting, Statistics};
-use tracewalk_report::drive::NoProgress;
-use tracewalk_report::itm::ItmCounts;
+use tracewalk_analysis::drive::NoProgress;
+use tracewalk_analysis::itm::ItmCounts;
+use tracewalk_analysis::{DoubtfulChange, Doubting, Statistics};
 
 use crate::failure::Failure;
 use crate::sources::as_option;

@@ -13,12 +13,12 @@ use tracewalk::isa;
 use tracewalk::program::Program;
 use tracewalk::source::{FlowStream, SourceConfig};
 use tracewalk::span::{CaptureOffset, StreamOffset};
+use tracewalk_analysis::coverage::{Conditions, Part as Covered, RecordedPart, Recorder};
+use tracewalk_analysis::record::FlowRecord;
+use tracewalk_analysis::sink::Part;
+use tracewalk_analysis::{Doubtful, Trusted};
 use tracewalk_generate::damage::{Arrived, CASES, Kind, Sound};
 use tracewalk_generate::matrix::Programs;
-use tracewalk_report::analysis::coverage::{Conditions, Part as Covered, RecordedPart, Recorder};
-use tracewalk_report::analysis::{Doubtful, Trusted};
-use tracewalk_report::record::FlowRecord;
-use tracewalk_report::sink::Part;
 
 /// How often each instruction ran.
 type Counts = BTreeMap<Location, u64>;

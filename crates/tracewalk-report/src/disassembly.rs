@@ -11,7 +11,7 @@ use exarmo_aarch32::{
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::program::Program;
 
-use crate::ArmProfile;
+use tracewalk_analysis::ArmProfile;
 
 mod m_profile;
 

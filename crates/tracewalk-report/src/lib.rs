@@ -1,14 +1,13 @@
-//! Answers: what a trace tells, counted and written down.
+//! Answers written down: what analyses worked out, and program flow itself, in the bytes of one output format.
 //!
-//! Packets and flow elements come in, section by section (one for each trace source); analyses and the bytes of one
-//! output format go out. No file is opened here and no packet of any protocol is known by name: packets describe
-//! themselves, and what is known of the program beside its code comes through a trait.
+//! Records come in section by section (one for each trace source), or an analysis' answer as a whole. No file is opened
+//! here and no packet of any protocol is known by name: packets describe themselves.
 //!
 //! ```
 //! use tracewalk::ids::TraceId;
+//! use tracewalk_analysis::sink::Sink as _;
+//! use tracewalk_analysis::{Code, Section};
 //! use tracewalk_report::export::Runs;
-//! use tracewalk_report::sink::Sink as _;
-//! use tracewalk_report::{Code, Section};
 //!
 //! let mut out = Vec::new();
 //! let mut runs = Runs::new(&mut out);
@@ -20,18 +19,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod analysis;
 pub mod disassembly;
-pub mod drive;
 pub mod export;
-mod interrupts;
-pub mod itm;
 mod palette;
-pub mod record;
-mod section;
-pub mod sink;
-pub mod symbols;
 
-pub use interrupts::Interrupts;
 pub use palette::Palette;
-pub use section::{ArmProfile, Code, CodeInContext, CodePlace, Section};

@@ -11,14 +11,13 @@ use tracewalk::program::Program;
 use tracewalk::protocol::{etmv3, pft};
 use tracewalk::source::SourceConfig;
 use tracewalk::span::{CaptureOffset, StreamOffset};
+use tracewalk_analysis::coverage::{Conditions, Part as CoveragePart, RecordedPart, Recorder};
+use tracewalk_analysis::drive::{Carrier, Follower, Input, NoProgress, Spread, Stretch};
+use tracewalk_analysis::sink::{Join, Part, Sink};
+use tracewalk_analysis::{Code, Doubtful, Doubting, Doubts, Gaps, InDoubt, Section, Statistics};
 use tracewalk_input::capture::{Capture, Container, Protocol, SourceDescription};
 use tracewalk_input::image::ImageLoader;
-use tracewalk_report::analysis::coverage::{Conditions, Part as CoveragePart, RecordedPart, Recorder};
-use tracewalk_report::analysis::{Doubtful, Doubting, Doubts, Gaps, InDoubt, Statistics};
-use tracewalk_report::drive::{Carrier, Follower, Input, NoProgress, Spread, Stretch};
 use tracewalk_report::export::FlowJsonl;
-use tracewalk_report::sink::{Join, Part, Sink};
-use tracewalk_report::{Code, Section};
 
 /// A source of a capture.
 struct Source {

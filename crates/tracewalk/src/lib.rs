@@ -9,7 +9,8 @@
 //! ```
 //!
 //! The crate does no I/O: it never opens a file, starts a thread or reads a clock. It runs without `std`.
-//! Reading captures and ELF files is `tracewalk-input`'s work, answering questions `tracewalk-report`'s.
+//! Reading captures and ELF files is `tracewalk-input`'s work, answering questions `tracewalk-analysis`', and writing
+//! answers down `tracewalk-report`'s.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 use globset::{GlobBuilder, GlobMatcher};
-use tracewalk_report::analysis::coverage::Metric;
+use tracewalk_analysis::coverage::Metric;
 
 use super::{FollowArgs, WorkArgs};
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use tracewalk_report::analysis::Doubtful;
+use tracewalk_analysis::Doubtful;
 
 use super::{CaptureArgs, WindowArgs, WorkArgs};
 

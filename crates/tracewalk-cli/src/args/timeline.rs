@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use tracewalk_report::analysis::clock::Unit;
+use tracewalk_analysis::clock::Unit;
 
 use super::profile::{FollowArgs, frequency};
 use super::{WindowArgs, WorkArgs};

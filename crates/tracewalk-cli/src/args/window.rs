@@ -2,7 +2,7 @@
 
 use clap::Args;
 use tracewalk::span::CaptureOffset;
-use tracewalk_report::analysis::{Position, Window};
+use tracewalk_analysis::{Position, Window};
 
 use super::number;
 use crate::failure::Failure;

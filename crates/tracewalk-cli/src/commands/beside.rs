@@ -3,10 +3,10 @@
 use std::io;
 
 use tracewalk::span::CaptureOffset;
-use tracewalk_report::drive::ItmRecords;
-use tracewalk_report::itm::ItmCounts;
-use tracewalk_report::record::{FlowRecord, ItmRecord};
-use tracewalk_report::sink::Sink;
+use tracewalk_analysis::drive::ItmRecords;
+use tracewalk_analysis::itm::ItmCounts;
+use tracewalk_analysis::record::{FlowRecord, ItmRecord};
+use tracewalk_analysis::sink::Sink;
 
 use super::itm;
 use crate::messages::Messages;

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::time::Instant;
 
 use tracewalk::plain::Plain;
-use tracewalk_report::analysis::Statistics;
-use tracewalk_report::analysis::profile::Profile;
+use tracewalk_analysis::Statistics;
+use tracewalk_analysis::profile::Profile;
+use tracewalk_analysis::sink::Sink;
 use tracewalk_report::export::{
     CallChainsOptions, CallTree, CallTreeOptions, ProfileReport, best_unit, write_call_chains,
 };
-use tracewalk_report::sink::Sink;
 
 use super::follow::{self, Following};
 use super::window::in_window;

@@ -6,7 +6,7 @@ use tracewalk::flow::Contradiction;
 use tracewalk::ids::{ContextId, Vmid};
 use tracewalk::program::{Program, Scope};
 use tracewalk::source::SourceConfig;
-use tracewalk_report::analysis::{Context, Contexts};
+use tracewalk_analysis::{Context, Contexts};
 
 use crate::messages::Messages;
 use crate::work::{Job, Work};

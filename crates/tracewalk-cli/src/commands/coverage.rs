@@ -6,15 +6,15 @@ mod selection;
 use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use tracewalk_report::Palette;
-use tracewalk_report::analysis::coverage::{
+use tracewalk_analysis::coverage::{
     Difference, Metric, ProgramCoverage, ProgramInput, Report, Tally, Tracefile,
 };
+use tracewalk_analysis::symbols::SourceFile;
+use tracewalk_report::Palette;
 use tracewalk_report::export::{
     CoverageTextOptions, write_cobertura, write_coverage_html, write_coverage_json, write_coverage_text,
     write_lcov,
 };
-use tracewalk_report::symbols::SourceFile;
 
 use super::gather::{Gathered, read_text};
 use super::print_statistics;

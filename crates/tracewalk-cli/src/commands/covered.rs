@@ -8,11 +8,10 @@ use std::sync::Arc;
 
 use tracewalk::flow::{Element, Event, EventKind};
 use tracewalk::program::{Program, Scope};
-use tracewalk_report::analysis::coverage::{Conditions, ProgramCoverage, RecordedPart, Recorder};
-use tracewalk_report::analysis::{Context, Doubtful};
-use tracewalk_report::record::FlowRecord;
-use tracewalk_report::sink::{Join, Sink};
-use tracewalk_report::{Code, Section};
+use tracewalk_analysis::coverage::{Conditions, ProgramCoverage, RecordedPart, Recorder};
+use tracewalk_analysis::record::FlowRecord;
+use tracewalk_analysis::sink::{Join, Sink};
+use tracewalk_analysis::{Code, Context, Doubtful, Section};
 
 use super::gather::Followed;
 use crate::failure::Failure;

@@ -7,17 +7,14 @@ use std::time::Instant;
 
 use tracewalk::flow::Element;
 use tracewalk::plain::Plain;
-use tracewalk_report::analysis::coverage::{
-    Difference, Every, ProgramCoverage, ProgramInput, Report, Tracefile,
-};
-use tracewalk_report::analysis::diff::{Aftermath, Digest, Parting, Stretch, Walk};
-use tracewalk_report::analysis::profile::{Profile, Profiler};
-use tracewalk_report::analysis::programs::ProgramId;
-use tracewalk_report::analysis::{Doubtful, Statistics, Trusted, Window};
+use tracewalk_analysis::coverage::{Difference, Every, ProgramCoverage, ProgramInput, Report, Tracefile};
+use tracewalk_analysis::diff::{Aftermath, Digest, Parting, Stretch, Walk};
+use tracewalk_analysis::profile::{Profile, Profiler};
+use tracewalk_analysis::programs::ProgramId;
+use tracewalk_analysis::record::FlowRecord;
+use tracewalk_analysis::sink::Sink;
+use tracewalk_analysis::{Code, Doubtful, Section, Statistics, Trusted, Window};
 use tracewalk_report::export::{DiffReport, FunctionDiff, SourceDiff, write_diff_json, write_diff_text};
-use tracewalk_report::record::FlowRecord;
-use tracewalk_report::sink::Sink;
-use tracewalk_report::{Code, Section};
 
 use super::covered::Covered;
 use super::follow::{self, Following};

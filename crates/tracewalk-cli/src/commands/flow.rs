@@ -3,13 +3,12 @@
 use std::io::Write;
 use std::time::Instant;
 
-use tracewalk_report::analysis::{Doubtful, Statistics, Window};
+use tracewalk_analysis::record::FlowRecord;
+use tracewalk_analysis::sink::{Join, Nothing, Sink};
+use tracewalk_analysis::{Code, Doubtful, Section, Statistics, Window};
 use tracewalk_report::export::{
     CallTree, CallTreeOptions, FlowJsonl, LastInstructions, Listing, ListingOptions, Runs,
 };
-use tracewalk_report::record::FlowRecord;
-use tracewalk_report::sink::{Join, Nothing, Sink};
-use tracewalk_report::{Code, Section};
 
 use super::follow::{self, Following};
 use super::{beside, print_statistics};

@@ -5,15 +5,14 @@ use std::rc::Rc;
 use tracewalk::flow::{Element, GapReason, Passage};
 use tracewalk::program::Program;
 use tracewalk::span::{CaptureOffset, StreamOffset};
-use tracewalk_input::capture::Buffer;
-use tracewalk_report::Code;
-use tracewalk_report::analysis::{
-    Contexts, Doubtful, DoubtfulChange, DoubtfulStretch, Doubting, Doubts, Gaps, InDoubt, Statistics,
+use tracewalk_analysis::drive::{Follower, NoProgress, Spread};
+use tracewalk_analysis::record::FlowRecord;
+use tracewalk_analysis::sink::{Join, Part, Sink};
+use tracewalk_analysis::{
+    Code, Contexts, Doubtful, DoubtfulChange, DoubtfulStretch, Doubting, Doubts, Gaps, InDoubt, Statistics,
     Trusted, Verdict,
 };
-use tracewalk_report::drive::{Follower, NoProgress, Spread};
-use tracewalk_report::record::FlowRecord;
-use tracewalk_report::sink::{Join, Part, Sink};
+use tracewalk_input::capture::Buffer;
 
 use super::{beside, contexts, tell_if_nothing_decoded};
 use crate::args::{FollowArgs, Trust};

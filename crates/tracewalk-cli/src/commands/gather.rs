@@ -9,14 +9,13 @@ use std::sync::Arc;
 
 use tracewalk::plain::plain;
 use tracewalk::program::{Program, Scope};
+use tracewalk_analysis::coverage::ProgramCoverage;
+use tracewalk_analysis::interrupts::ProgramActivities;
+use tracewalk_analysis::profile::ProgramProfiles;
+use tracewalk_analysis::programs::{ProgramId, Programs};
+use tracewalk_analysis::saved::{Save, SavedErrorKind, saved_kind};
+use tracewalk_analysis::{Code, Statistics, Window};
 use tracewalk_input::image::{Image, ImageLoader, VisibleImage};
-use tracewalk_report::Code;
-use tracewalk_report::analysis::coverage::ProgramCoverage;
-use tracewalk_report::analysis::interrupts::ProgramActivities;
-use tracewalk_report::analysis::profile::ProgramProfiles;
-use tracewalk_report::analysis::programs::{ProgramId, Programs};
-use tracewalk_report::analysis::saved::{Save, SavedErrorKind, saved_kind};
-use tracewalk_report::analysis::{Statistics, Window};
 
 use crate::args::{CaptureArgs, FollowArgs};
 use crate::code::Reader;

@@ -10,12 +10,10 @@ use tracewalk::program::{Program, Scope};
 use tracewalk::protocol::Field;
 use tracewalk::source::PacketItem;
 use tracewalk::span::{CaptureOffset, StreamOffset};
+use tracewalk_analysis::itm::ItmEvent;
+use tracewalk_analysis::{Context, Contexts, DoubtfulChange, DoubtfulStretch, Doubting, Doubts, Statistics};
 use tracewalk_input::capture::SourceDescription;
 use tracewalk_input::capture::wire::Reading;
-use tracewalk_report::analysis::{
-    Context, Contexts, DoubtfulChange, DoubtfulStretch, Doubting, Doubts, Statistics,
-};
-use tracewalk_report::itm::ItmEvent;
 
 use crate::args::Info;
 use crate::failure::Failure;

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Instant;
 
-use tracewalk_report::analysis::clock::Unit;
-use tracewalk_report::analysis::interrupts::{Measured, ProgramActivities};
-use tracewalk_report::analysis::programs::SourceId;
-use tracewalk_report::analysis::timeline::Scale;
+use tracewalk_analysis::clock::Unit;
+use tracewalk_analysis::interrupts::{Measured, ProgramActivities};
+use tracewalk_analysis::programs::SourceId;
+use tracewalk_analysis::timeline::Scale;
+use tracewalk_analysis::{Code, Section};
 use tracewalk_report::export::{
     InterruptRecording, InterruptReport, write_interrupts_csv, write_interrupts_json, write_interrupts_text,
 };
-use tracewalk_report::{Code, Section};
 
 use super::follow::{self, Following};
 use super::gather::{Followed, Gathered};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
+use tracewalk_analysis::itm::ItmEvent;
 use tracewalk_report::export::{ExportItm, ItmJsonl, ItmText, StimulusBytes};
-use tracewalk_report::itm::ItmEvent;
 
 use super::beside::Itms;
 use crate::args::{Itm, ItmFormat};
@@ -93,7 +93,7 @@ impl Written {
 }
 
 /// Says what of an ITM could not be read.
-pub(super) fn tell(itm: &ItmJob, counts: &tracewalk_report::itm::ItmCounts, messages: &Messages) {
+pub(super) fn tell(itm: &ItmJob, counts: &tracewalk_analysis::itm::ItmCounts, messages: &Messages) {
     messages.note_itm(itm, counts);
     if counts.malformed > 0 {
         messages.incomplete(format_args!(

@@ -1,10 +1,10 @@
 //! `merge`: what was saved of several runs together.
 
-use tracewalk_report::analysis::coverage::ProgramCoverage;
-use tracewalk_report::analysis::interrupts::ProgramActivities;
-use tracewalk_report::analysis::profile::ProgramProfiles;
-use tracewalk_report::analysis::programs::Programs;
-use tracewalk_report::analysis::saved::Save;
+use tracewalk_analysis::coverage::ProgramCoverage;
+use tracewalk_analysis::interrupts::ProgramActivities;
+use tracewalk_analysis::profile::ProgramProfiles;
+use tracewalk_analysis::programs::Programs;
+use tracewalk_analysis::saved::Save;
 
 use super::gather::{add_part, kind_of, read_part, read_text};
 use crate::args::Merge;

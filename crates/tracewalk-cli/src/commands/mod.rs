@@ -24,8 +24,8 @@ mod window;
 use std::io::Write as _;
 use std::time::Duration;
 
-use tracewalk_report::analysis::Statistics;
-use tracewalk_report::analysis::clock::Unit;
+use tracewalk_analysis::Statistics;
+use tracewalk_analysis::clock::Unit;
 
 use crate::failure::Failure;
 use crate::messages::{Messages, counted};

@@ -6,11 +6,10 @@ use std::time::Instant;
 use tracewalk::protocol::{Fault, Malformation};
 use tracewalk::source::PacketItem;
 use tracewalk::span::CaptureOffset;
-use tracewalk_report::Code;
-use tracewalk_report::analysis::Statistics;
+use tracewalk_analysis::record::PacketRecord;
+use tracewalk_analysis::sink::Sink;
+use tracewalk_analysis::{Code, Statistics};
 use tracewalk_report::export::{PacketsJsonl, PacketsText};
-use tracewalk_report::record::PacketRecord;
-use tracewalk_report::sink::Sink;
 
 use super::{print_statistics, tell_if_nothing_decoded};
 use crate::args::{Packets, PacketsFormat};

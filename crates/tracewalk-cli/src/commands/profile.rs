@@ -7,17 +7,16 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use tracewalk::plain::Plain;
-use tracewalk_report::analysis::Window;
-use tracewalk_report::analysis::clock::Unit;
-use tracewalk_report::analysis::profile::{Profile, Profiler, ProgramProfiles};
-use tracewalk_report::analysis::programs::SourceId;
+use tracewalk_analysis::clock::Unit;
+use tracewalk_analysis::profile::{Profile, Profiler, ProgramProfiles};
+use tracewalk_analysis::programs::SourceId;
+use tracewalk_analysis::record::FlowRecord;
+use tracewalk_analysis::sink::Sink;
+use tracewalk_analysis::{Code, Section, Window};
 use tracewalk_report::export::{
     ProfileReport, ProfileTable, ProfileTextOptions, best_unit, write_callgrind, write_firefox,
     write_flamegraph, write_folded, write_pprof, write_profile_text, write_speedscope,
 };
-use tracewalk_report::record::FlowRecord;
-use tracewalk_report::sink::Sink;
-use tracewalk_report::{Code, Section};
 
 use super::follow::{self, Following};
 use super::gather::{Followed, Gathered};

@@ -8,10 +8,10 @@ use std::rc::Rc;
 use tracewalk::frame::Framing;
 use tracewalk::protocol::pft;
 use tracewalk::source::SourceConfig;
+use tracewalk_analysis::Code;
 use tracewalk_input::capture::{
     Protocol, Snapshot, SnapshotBuffer, SnapshotCore, SnapshotSource, SourceDescription, TraceBytes,
 };
-use tracewalk_report::Code;
 
 use crate::args;
 use crate::failure::Failure;

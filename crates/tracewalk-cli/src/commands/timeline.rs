@@ -5,10 +5,10 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use tracewalk_report::analysis::Statistics;
-use tracewalk_report::analysis::clock::Unit;
-use tracewalk_report::analysis::timeline::{Probe, Scale};
-use tracewalk_report::drive::NoProgress;
+use tracewalk_analysis::Statistics;
+use tracewalk_analysis::clock::Unit;
+use tracewalk_analysis::drive::NoProgress;
+use tracewalk_analysis::timeline::{Probe, Scale};
 use tracewalk_report::export::{
     ChromeTrace, CommonTraceFormat, Files, PerfettoTrace, TimelineExport, TimelineText, Timelines,
 };

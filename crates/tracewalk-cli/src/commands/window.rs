@@ -3,11 +3,10 @@
 use std::io;
 use std::rc::Rc;
 
-use tracewalk_report::analysis::clock::Unit;
-use tracewalk_report::analysis::{Doubting, Phase, Position, Statistics, Window, Windowed};
-use tracewalk_report::record::{FlowRecord, ItmRecord};
-use tracewalk_report::sink::Sink;
-use tracewalk_report::{Code, Section};
+use tracewalk_analysis::clock::Unit;
+use tracewalk_analysis::record::{FlowRecord, ItmRecord};
+use tracewalk_analysis::sink::Sink;
+use tracewalk_analysis::{Code, Doubting, Phase, Position, Section, Statistics, Window, Windowed};
 
 use super::follow::{self, Following};
 use super::no_measure;

@@ -120,7 +120,7 @@ impl ItmReading {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tracewalk_report::drive::Stretch;
+    use tracewalk_analysis::drive::Stretch;
 
     fn is_itm(bytes: &[u8]) -> bool {
         let sample = Sample::of_stretches(bytes, &[Stretch::all(bytes.len())]);

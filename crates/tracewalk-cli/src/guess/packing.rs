@@ -11,8 +11,8 @@ use tracewalk::frame::{Alignment, FSYNC, Framing};
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
 use tracewalk::protocol::mtb::order;
+use tracewalk_analysis::drive::Stretch;
 use tracewalk_input::capture::Container;
-use tracewalk_report::drive::Stretch;
 
 use super::finding::{Answer, Certainty, Finding};
 use super::itm;

@@ -9,9 +9,9 @@ use tracewalk::program::Program;
 use tracewalk::protocol::Malformation;
 use tracewalk::source::{PacketItem, SourceConfig};
 use tracewalk::span::CaptureOffset;
-use tracewalk_report::drive::{Follower, Input, Spread};
+use tracewalk_analysis::drive::{Follower, Input, Spread};
+use tracewalk_analysis::sink::Sink;
 use tracewalk_report::export::Runs;
-use tracewalk_report::sink::Sink;
 
 use super::check::Check;
 use super::sample::Sample;

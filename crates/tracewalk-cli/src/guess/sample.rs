@@ -4,7 +4,7 @@ use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Owner, Piece};
 use tracewalk::ids::TraceId;
 use tracewalk::source::{PacketItem, PacketStream, SourceConfig};
 use tracewalk::span::{CaptureOffset, Span};
-use tracewalk_report::drive::{Carrier, Input, NoProgress, Stretch};
+use tracewalk_analysis::drive::{Carrier, Input, NoProgress, Stretch};
 
 /// How many bytes of a source are enough to judge readings by: some dozens of synchronisations.
 const ENOUGH: usize = 1 << 16;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use tracewalk::flow::{Element, Gap, GapReason};
 use tracewalk::frame::Framing;
+use tracewalk_analysis::drive::{Carrier, Input, NoProgress};
 use tracewalk_input::capture::{Arrangement, Buffer, Container};
 use tracewalk_input::{Origin, Stated};
-use tracewalk_report::drive::{Carrier, Input, NoProgress};
 
 use super::contents::Identified;
 use super::known::Known;

@@ -3,9 +3,9 @@
 use tracewalk::frame::{Alignment, Framing};
 use tracewalk::ids::TraceId;
 use tracewalk::protocol::mtb::order::Dump;
+use tracewalk_analysis::drive::Stretch;
 use tracewalk_input::capture::{Buffer, Container, Protocol, SourceDescription};
 use tracewalk_input::{Origin, Stated};
-use tracewalk_report::drive::Stretch;
 
 use super::known::Known;
 use crate::frames::Frames;

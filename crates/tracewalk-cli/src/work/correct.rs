@@ -1,7 +1,7 @@
 //! A configuration that the trace contradicts: which part of it, from where on, and what fits better.
 
 use tracewalk::span::CaptureOffset;
-use tracewalk_report::drive::NoProgress;
+use tracewalk_analysis::drive::NoProgress;
 
 use super::{Job, Work};
 use crate::guess::{self, Change, Correction, Sample, Search};

@@ -3,9 +3,9 @@
 use tracewalk::ids::TraceId;
 use tracewalk::protocol::mtb::order::Dump;
 use tracewalk::source::SourceConfig;
+use tracewalk_analysis::drive::{Carrier, Input, ItmRecords, NoProgress, Stretch};
 use tracewalk_input::capture::{Protocol, SourceDescription};
 use tracewalk_input::cpu::Profile;
-use tracewalk_report::drive::{Carrier, Input, ItmRecords, NoProgress, Stretch};
 
 use super::contents::Identified;
 use super::{Contents, Work};

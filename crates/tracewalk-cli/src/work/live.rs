@@ -9,11 +9,11 @@ use std::io::{self, Write};
 
 use tracewalk::ids::TraceId;
 use tracewalk::span::CaptureOffset;
+use tracewalk_analysis::drive::{Ending, ItmStream, Rest};
+use tracewalk_analysis::itm::ItmCounts;
+use tracewalk_analysis::record::ItmRecord;
 use tracewalk_input::capture::stream::{End, Event, Place, Stream};
 use tracewalk_input::capture::{Capture, SourceDescription};
-use tracewalk_report::drive::{Ending, ItmStream, Rest};
-use tracewalk_report::itm::ItmCounts;
-use tracewalk_report::record::ItmRecord;
 
 use super::arrival::{Arrival, tell_end};
 use super::{ItmJob, Job, Work, tell};

@@ -8,7 +8,7 @@ use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Framing, Owner, Piece
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
 use tracewalk::source::{PacketItem, SourceConfig};
-use tracewalk_report::drive::{Carrier, Input, NoProgress, Stretch};
+use tracewalk_analysis::drive::{Carrier, Input, NoProgress, Stretch};
 
 use crate::possible::{Fields, Possible};
 
@@ -57,7 +57,7 @@ impl Reading {
         };
         let mut reading = Self::default();
         let input = Input { capture: bytes, carrier, rest: None, progress: &NoProgress };
-        let look = |record: tracewalk_report::record::PacketRecord<'_>| {
+        let look = |record: tracewalk_analysis::record::PacketRecord<'_>| {
             let length = record.bytes.len() as u64;
             reading.items.insert(record.at.0, length);
             match record.content {

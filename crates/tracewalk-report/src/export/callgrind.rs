@@ -10,8 +10,8 @@ use std::io::{self, Write};
 use tracewalk::plain::Plain;
 
 use super::profile::ProfileReport;
-use crate::analysis::clock::{Cost, Unit};
-use crate::analysis::profile::{Label, LabelId, LabelKind, Place, Tree, TreeOptions};
+use tracewalk_analysis::clock::{Cost, Unit};
+use tracewalk_analysis::profile::{Label, LabelId, LabelKind, Place, Tree, TreeOptions};
 
 const UNKNOWN_FILE: &str = "???";
 

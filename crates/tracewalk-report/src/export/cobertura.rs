@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
-use crate::analysis::coverage::{Branch, File, Line, LineState, OutcomeCount, Report, common_folder};
+use tracewalk_analysis::coverage::{Branch, File, Line, LineState, OutcomeCount, Report, common_folder};
 
 /// Writes the document. `paths` are those of the report's files, in their order, and `time` is that of the measurement
 /// in seconds since 1970.

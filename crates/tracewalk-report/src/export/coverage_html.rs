@@ -14,10 +14,10 @@ use serde::Serialize;
 use super::coverage_json::Document;
 use super::coverage_text::{Note, notes};
 use super::text::instruction_text;
-use crate::analysis::coverage::{
+use tracewalk_analysis::coverage::{
     Conditions, Difference, Metric, ProgramInput, Report, ReportedProgram, Tally, Totals,
 };
-use crate::symbols::SourceFile;
+use tracewalk_analysis::symbols::SourceFile;
 
 /// Writes the page. `inputs` are what the report was made from, and `source` finds source files by the names that it has
 /// for them.

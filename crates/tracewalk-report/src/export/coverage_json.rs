@@ -8,7 +8,7 @@ use serde::Serialize;
 use tracewalk::ids::Address;
 
 use super::json::InDoubtJson;
-use crate::analysis::coverage::{
+use tracewalk_analysis::coverage::{
     Copy, Counted, Difference, FileDifference, Line, LineCopy, Losses, Lost, Report, ReportedProgram,
     SourceSummary, Tally, Totals,
 };

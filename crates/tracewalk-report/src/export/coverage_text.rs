@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 
 use crate::Palette;
-use crate::analysis::coverage::{
+use tracewalk_analysis::coverage::{
     Difference, FileDifference, Losses, Metric, Report, ReportedProgram, Tally, Totals,
 };
 

@@ -12,7 +12,7 @@ use fxprof_processed_profile::{
 };
 
 use super::profile::ProfileReport;
-use crate::analysis::profile::{Label, LabelKind, Tree};
+use tracewalk_analysis::profile::{Label, LabelKind, Tree};
 
 /// One unit of cost is so long where nobody knows how long it is: the profiler has a time for every sample.
 const NANOSECONDS_OF_ONE: u64 = 1000;

@@ -10,10 +10,9 @@ use tracewalk::span::CaptureOffset;
 
 use super::itm::write_itm;
 use super::json::{Line, Object};
-use crate::analysis::{DoubtfulChange, Doubting};
-use crate::record::{FlowRecord, ItmRecord};
-use crate::sink::{Join, Part, Sink};
-use crate::{Interrupts, Section};
+use tracewalk_analysis::record::{FlowRecord, ItmRecord};
+use tracewalk_analysis::sink::{Join, Part, Sink};
+use tracewalk_analysis::{DoubtfulChange, Doubting, Interrupts, Section};
 
 /// The format's version, in every object.
 const VERSION: u64 = 1;
@@ -248,11 +247,11 @@ fn gap(object: &mut Object<'_>, gap: &Gap) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::export::samples::{self, SPAN, block, export};
     use serde_json::{Value, json};
     use tracewalk::flow::Ending;
     use tracewalk::ids::{Address, ContextId, Isa};
     use tracewalk::isa::Return;
+    use tracewalk_analysis::samples::{self, SPAN, block, export};
 
     fn objects(elements: &[Element]) -> Vec<Value> {
         let mut out = Vec::new();

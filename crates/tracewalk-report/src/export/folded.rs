@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use tracewalk::plain::Plain;
 
 use super::profile::ProfileReport;
-use crate::analysis::profile::{Label, LabelKind};
+use tracewalk_analysis::profile::{Label, LabelKind};
 
 /// Writes all sources' chains of calls.
 pub fn write_folded(out: &mut dyn Write, report: &ProfileReport) -> io::Result<()> {

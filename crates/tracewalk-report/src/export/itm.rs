@@ -6,8 +6,8 @@ use tracewalk::protocol::{Describe as _, Field};
 
 use super::json::{Line, Object};
 use crate::Palette;
-use crate::itm::ItmEvent;
-use crate::record::ItmRecord;
+use tracewalk_analysis::itm::ItmEvent;
+use tracewalk_analysis::record::ItmRecord;
 
 /// The format's version, in every object: those of `flow --format jsonl` have the same one.
 const VERSION: u64 = 1;
@@ -133,7 +133,7 @@ fn event(object: &mut Object<'_>, event: &ItmEvent) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::{Carrier, Input, NoProgress, Stretch};
+    use tracewalk_analysis::drive::{Carrier, Input, NoProgress, Stretch};
 
     fn written(write: impl FnOnce(&mut Vec<u8>, &[ItmRecord])) -> String {
         // "hi", SysTick entered, 8 ticks, 0x1234 to port 1.

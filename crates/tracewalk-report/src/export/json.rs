@@ -9,7 +9,7 @@ use serde::Serialize;
 use tracewalk::ids::{Address, TraceId};
 use tracewalk::span::CaptureOffset;
 
-use crate::analysis::InDoubt;
+use tracewalk_analysis::InDoubt;
 
 /// Instructions in doubt, in a document.
 #[derive(Debug, Serialize)]

@@ -7,10 +7,9 @@ use tracewalk::flow::{Block, Element, Event, EventKind};
 use tracewalk::ids::Location;
 use tracewalk::isa::classify;
 
-use crate::analysis::Doubting;
-use crate::record::{FlowRecord, ItmRecord};
-use crate::sink::Sink;
-use crate::{Code, CodeInContext, Section};
+use tracewalk_analysis::record::{FlowRecord, ItmRecord};
+use tracewalk_analysis::sink::Sink;
+use tracewalk_analysis::{Code, CodeInContext, Doubting, Section};
 
 /// Holds records back and passes on those of the last instructions of each source.
 #[derive(Debug)]
@@ -167,12 +166,12 @@ fn skip_instructions(block: &mut Block, count: u64, code: &Code) {
 mod tests {
     use super::*;
     use crate::export::Runs;
-    use crate::export::samples::{block, event, taken};
     use std::rc::Rc;
     use std::sync::Arc;
     use tracewalk::ids::Address;
     use tracewalk::program::Program;
     use tracewalk::span::CaptureOffset;
+    use tracewalk_analysis::samples::{block, event, taken};
 
     fn last(count: u64, elements: &[Element]) -> String {
         let mut program = Program::new();

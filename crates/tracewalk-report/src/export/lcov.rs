@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::analysis::coverage::{TracedFile, Tracefile};
+use tracewalk_analysis::coverage::{TracedFile, Tracefile};
 
 /// Writes a tracefile.
 pub fn write_lcov(tracefile: &Tracefile, out: &mut dyn Write) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! Output formats: records in, one format's bytes out. One file for each format.
 //!
-//! To add a format: a file with a type that implements [`Sink`](crate::sink::Sink), and a line here.
+//! To add a format: a file with a type that implements [`Sink`](tracewalk_analysis::sink::Sink), and a line here.
 
 mod callgrind;
 mod cobertura;
@@ -53,6 +53,3 @@ pub use text::{
 pub use timeline::{
     ChromeTrace, CommonTraceFormat, Files, PerfettoTrace, TimelineExport, TimelineText, Timelines,
 };
-
-#[cfg(test)]
-pub(crate) mod samples;

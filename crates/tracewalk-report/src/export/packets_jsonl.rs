@@ -7,9 +7,9 @@ use tracewalk::protocol::Field;
 use tracewalk::source::PacketItem;
 
 use super::json::Line;
-use crate::Section;
-use crate::record::PacketRecord;
-use crate::sink::Sink;
+use tracewalk_analysis::Section;
+use tracewalk_analysis::record::PacketRecord;
+use tracewalk_analysis::sink::Sink;
 
 /// The format's version, in every object.
 const VERSION: u64 = 1;
@@ -62,9 +62,9 @@ impl<W: Write> Sink<PacketRecord<'_>> for PacketsJsonl<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::export::samples::{ISync, packets};
     use serde_json::json;
     use tracewalk::protocol::Malformation;
+    use tracewalk_analysis::samples::{ISync, packets};
 
     #[test]
     fn packets_tell_their_own_fields() {

@@ -13,9 +13,9 @@ use flate2::write::GzEncoder;
 use prost::Message;
 
 use super::profile::ProfileReport;
-use crate::Section;
-use crate::analysis::clock::{Cost, Unit};
-use crate::analysis::profile::{LabelKind, Place, Profile, Tree, TreeNode};
+use tracewalk_analysis::Section;
+use tracewalk_analysis::clock::{Cost, Unit};
+use tracewalk_analysis::profile::{LabelKind, Place, Profile, Tree, TreeNode};
 
 #[derive(Clone, PartialEq, Message)]
 struct File {

@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use crate::analysis::clock::{Cost, Unit};
-use crate::analysis::profile::{Measures, Profile, Tree, TreeOptions};
-use crate::{Code, Section};
+use tracewalk_analysis::clock::{Cost, Unit};
+use tracewalk_analysis::profile::{Measures, Profile, Tree, TreeOptions};
+use tracewalk_analysis::{Code, Section};
 
 /// The profiles of a capture's sources.
 #[derive(Debug)]

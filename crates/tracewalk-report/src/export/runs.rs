@@ -8,9 +8,9 @@ use tracewalk::isa::Unclassified;
 use tracewalk::span::CaptureOffset;
 
 use super::json::{push_decimal, push_hex};
-use crate::Section;
-use crate::record::FlowRecord;
-use crate::sink::{Join, Part, Sink};
+use tracewalk_analysis::Section;
+use tracewalk_analysis::record::FlowRecord;
+use tracewalk_analysis::sink::{Join, Part, Sink};
 
 /// Writes `runs`.
 #[derive(Debug)]
@@ -248,11 +248,11 @@ impl RunsPart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::export::samples::*;
     use tracewalk::directive::BeginReason;
     use tracewalk::flow::Contradiction;
     use tracewalk::ids::{Exception, Location, TraceId};
     use tracewalk::span::CaptureOffset;
+    use tracewalk_analysis::samples::*;
 
     fn runs(elements: &[Element]) -> String {
         let mut out = Vec::new();

@@ -8,8 +8,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::profile::ProfileReport;
-use crate::Section;
-use crate::analysis::profile::{Profile, Tree};
+use tracewalk_analysis::Section;
+use tracewalk_analysis::profile::{Profile, Tree};
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 

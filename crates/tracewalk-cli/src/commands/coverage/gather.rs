@@ -1,9 +1,9 @@
 //! Captures and saved parts → what ran, and the programs that it ran in.
 
 use tracewalk::plain::Plain;
-use tracewalk_report::analysis::InDoubt;
-use tracewalk_report::analysis::coverage::{ProgramCoverage, ProgramInput};
-use tracewalk_report::analysis::programs::OfProgram;
+use tracewalk_analysis::InDoubt;
+use tracewalk_analysis::coverage::{ProgramCoverage, ProgramInput};
+use tracewalk_analysis::programs::OfProgram;
 
 use super::super::covered::Covered;
 use super::super::follow::{self, Following};

@@ -1,7 +1,7 @@
 //! Which code a report is about, by the names of files and functions.
 
 use globset::GlobMatcher;
-use tracewalk_report::analysis::coverage::Filter;
+use tracewalk_analysis::coverage::Filter;
 
 use crate::args::Coverage;
 

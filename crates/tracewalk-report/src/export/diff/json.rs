@@ -9,9 +9,9 @@ use tracewalk::program::Scope;
 
 use super::text::{line, next_text};
 use super::{DiffReport, FunctionDiff, SourceDiff};
-use crate::analysis::clock::Cost;
-use crate::analysis::diff::{Aftermath, Next};
-use crate::{Code, CodePlace};
+use tracewalk_analysis::clock::Cost;
+use tracewalk_analysis::diff::{Aftermath, Next};
+use tracewalk_analysis::{Code, CodePlace};
 
 /// The version of the document's shape. A field that is added does not change it.
 const VERSION: u32 = 1;

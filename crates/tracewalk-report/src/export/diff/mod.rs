@@ -9,12 +9,11 @@ use std::rc::Rc;
 use tracewalk::ids::{Address, TraceId};
 use tracewalk::program::Scope;
 
-use crate::Code;
-use crate::analysis::clock::{Cost, Unit};
-use crate::analysis::coverage::Difference;
-use crate::analysis::diff::Aftermath;
-use crate::analysis::profile::LabelKind;
-use crate::analysis::profile::{Profile, Tree, TreeOptions};
+use tracewalk_analysis::Code;
+use tracewalk_analysis::clock::{Cost, Unit};
+use tracewalk_analysis::coverage::Difference;
+use tracewalk_analysis::diff::Aftermath;
+use tracewalk_analysis::profile::{LabelKind, Profile, Tree, TreeOptions};
 
 pub use json::write_diff_json;
 pub use text::write_diff_text;

@@ -3,11 +3,12 @@
 use std::io::{self, Write};
 
 use super::{DiffReport, SourceDiff};
-use crate::analysis::clock::Unit;
-use crate::analysis::coverage::FileDifference;
-use crate::analysis::diff::{Aftermath, Called, Next};
+use crate::Palette;
 use crate::export::text::address_and_name;
-use crate::{Code, CodePlace, Palette};
+use tracewalk_analysis::clock::Unit;
+use tracewalk_analysis::coverage::FileDifference;
+use tracewalk_analysis::diff::{Aftermath, Called, Next};
+use tracewalk_analysis::{Code, CodePlace};
 
 /// Writes what differs; nothing where nothing does.
 pub fn write_diff_text(out: &mut dyn Write, report: &DiffReport, palette: &Palette) -> io::Result<()> {

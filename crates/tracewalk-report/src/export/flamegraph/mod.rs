@@ -7,7 +7,7 @@
 use std::io::{self, Write};
 
 use super::profile::{ProfileReport, percent};
-use crate::analysis::profile::{Label, LabelKind, Tree};
+use tracewalk_analysis::profile::{Label, LabelKind, Tree};
 
 /// Rectangles narrower than this part of the whole are left out: nobody sees them.
 const NARROWEST: f64 = 1.0 / 5000.0;

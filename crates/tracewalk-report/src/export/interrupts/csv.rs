@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use tracewalk::ids::Exception;
 
 use super::{InterruptReport, rows};
-use crate::analysis::call_stack::FunctionId;
-use crate::analysis::interrupts::Lengths;
+use tracewalk_analysis::call_stack::FunctionId;
+use tracewalk_analysis::interrupts::Lengths;
 
 const MEASURES: [&str; 3] = ["with_preemption", "without_preemption", "inter_arrival"];
 

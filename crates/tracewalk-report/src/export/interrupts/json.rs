@@ -8,8 +8,8 @@ use tracewalk::ids::{Exception, TraceId};
 
 use super::super::json::InDoubtJson;
 use super::{InterruptReport, Row, rows};
-use crate::analysis::call_stack::FunctionId;
-use crate::analysis::interrupts::{Activity, Lengths};
+use tracewalk_analysis::call_stack::FunctionId;
+use tracewalk_analysis::interrupts::{Activity, Lengths};
 
 /// The version of the document's shape. A field that is added does not change it.
 const VERSION: u32 = 1;

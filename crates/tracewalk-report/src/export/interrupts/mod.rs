@@ -7,16 +7,15 @@ mod text;
 use std::io;
 use std::rc::Rc;
 
-use crate::analysis::call_stack::FunctionId;
-use crate::analysis::interrupts::{Activities, Activity, ActivityRecorder};
-use crate::analysis::timeline::{Scale, Timeline};
-use crate::analysis::{InDoubt, Window};
-use crate::{Code, Section};
 use tracewalk::ids::Exception;
+use tracewalk_analysis::call_stack::FunctionId;
+use tracewalk_analysis::interrupts::{Activities, Activity, ActivityRecorder};
+use tracewalk_analysis::timeline::{Scale, Timeline};
+use tracewalk_analysis::{Code, InDoubt, Section, Window};
 
 use super::profile::of_program;
-use crate::record::FlowRecord;
-use crate::sink::Sink;
+use tracewalk_analysis::record::FlowRecord;
+use tracewalk_analysis::sink::Sink;
 
 pub use csv::write_interrupts_csv;
 pub use json::write_interrupts_json;

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use super::{InterruptReport, Row, rows};
 use crate::Palette;
-use crate::analysis::interrupts::{Activities, Lengths};
-use crate::analysis::timeline::Scale;
+use tracewalk_analysis::interrupts::{Activities, Lengths};
+use tracewalk_analysis::timeline::Scale;
 
 /// Writes the tables.
 pub fn write_interrupts_text(
@@ -112,7 +112,7 @@ fn seconds(seconds: f64) -> String {
 
 fn write_notes(out: &mut dyn Write, activities: &Activities, palette: &Palette) -> io::Result<()> {
     let exceptions = || activities.exceptions.values();
-    let sum = |of: fn(&crate::analysis::interrupts::Activity) -> u64| {
+    let sum = |of: fn(&tracewalk_analysis::interrupts::Activity) -> u64| {
         exceptions().map(of).fold(0, u64::saturating_add)
     };
     let quiet = palette.quiet;

@@ -7,15 +7,14 @@ use tracewalk::flow::{Element, EventKind, GapReason};
 use tracewalk::ids::Address;
 
 use super::{address_and_name, gap_text, indent, marked_event, rule};
-use crate::analysis::call_stack::{
+use crate::Palette;
+use tracewalk_analysis::call_stack::{
     CallStack, Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece, Task,
     is_synchronous,
 };
-use crate::analysis::{Phase, Window, Windowed};
-use crate::record::FlowRecord;
-use crate::section::{Code, CodeInContext};
-use crate::sink::Sink;
-use crate::{Palette, Section};
+use tracewalk_analysis::record::FlowRecord;
+use tracewalk_analysis::sink::Sink;
+use tracewalk_analysis::{Code, CodeInContext, Phase, Section, Window, Windowed};
 
 /// Writes a tree of calls: a line where a function is entered and, if it called others, one where it is left.
 #[derive(Debug)]
@@ -370,10 +369,12 @@ impl<W: Write> Sink<FlowRecord> for CallTree<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::Position;
-    use crate::export::samples::{block, call, event, exception, interrupted, page, pages, returns, taken};
     use tracewalk::ids::Exception;
     use tracewalk::span::CaptureOffset;
+    use tracewalk_analysis::Position;
+    use tracewalk_analysis::samples::{
+        block, call, event, exception, interrupted, page, pages, returns, taken,
+    };
 
     fn tree(elements: &[Element]) -> String {
         tree_to(None, elements)

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use super::indent;
 use crate::Palette;
-use crate::analysis::profile::{LabelKind, Tree};
 use crate::export::profile::{ProfileReport, percent};
+use tracewalk_analysis::profile::{LabelKind, Tree};
 
 /// How a tree of chains of calls is printed.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@ use tracewalk::program::ViewId;
 use super::{indent, place_name};
 use crate::Palette;
 use crate::disassembly::Disassembler;
-use crate::section::{Code, CodeInContext};
+use tracewalk_analysis::{Code, CodeInContext};
 
 /// One instruction, ready to be printed.
 #[derive(Debug)]

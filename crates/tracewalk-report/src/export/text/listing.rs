@@ -8,13 +8,12 @@ use tracewalk::ids::{Address, Location};
 
 use super::code::{Place, Row, Rows, blanks, margin};
 use super::{gap_text, indent, marked_event, quiet_event, rule};
-use crate::analysis::call_stack::{Arrival, CallStack, Unobserved};
-use crate::analysis::clock::{CycleMeter, Spent};
-use crate::analysis::{DoubtfulChange, Doubting};
-use crate::record::{FlowRecord, ItmRecord};
-use crate::section::{Code, CodeInContext};
-use crate::sink::Sink;
-use crate::{Palette, Section};
+use crate::Palette;
+use tracewalk_analysis::call_stack::{Arrival, CallStack, Unobserved};
+use tracewalk_analysis::clock::{CycleMeter, Spent};
+use tracewalk_analysis::record::{FlowRecord, ItmRecord};
+use tracewalk_analysis::sink::Sink;
+use tracewalk_analysis::{Code, CodeInContext, DoubtfulChange, Doubting, Section};
 
 /// Writes a listing.
 #[derive(Debug)]
@@ -336,12 +335,12 @@ impl<W: Write> Sink<FlowRecord> for Listing<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::export::samples::{block, event, gap, interrupted, not_taken, taken};
-    use crate::symbols::{Frame, Function, Symbols};
     use std::sync::Arc;
     use tracewalk::ids::{Exception, Isa};
     use tracewalk::program::Program;
     use tracewalk::span::CaptureOffset;
+    use tracewalk_analysis::samples::{block, event, gap, interrupted, not_taken, taken};
+    use tracewalk_analysis::symbols::{Frame, Function, Symbols};
 
     /// One function with a line for every four bytes, and another one inlined from 0x108 on.
     struct OneFunction;
@@ -373,7 +372,7 @@ mod tests {
         let code = Code {
             program: Arc::new(program),
             symbols: Box::new(symbols),
-            profile: crate::ArmProfile::M,
+            profile: tracewalk_analysis::ArmProfile::M,
             ..Code::unknown()
         };
         Section { id: None, protocol: "mtb", number: 1, code: Rc::new(code) }

@@ -14,8 +14,9 @@ use tracewalk::flow::{DataTransfer, EventKind, Gap, GapReason};
 use tracewalk::ids::{Address, Location};
 
 use super::flow_jsonl::security_name;
-use crate::symbols::Symbols;
-use crate::{Code, Palette};
+use crate::Palette;
+use tracewalk_analysis::Code;
+use tracewalk_analysis::symbols::Symbols;
 
 pub use calls::{CallTree, CallTreeOptions};
 pub use chains::{CallChainsOptions, write_call_chains};

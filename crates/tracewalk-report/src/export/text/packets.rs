@@ -6,9 +6,10 @@ use std::io::{self, Write};
 use tracewalk::protocol::Field;
 use tracewalk::source::PacketItem;
 
-use crate::record::PacketRecord;
-use crate::sink::Sink;
-use crate::{Palette, Section};
+use crate::Palette;
+use tracewalk_analysis::Section;
+use tracewalk_analysis::record::PacketRecord;
+use tracewalk_analysis::sink::Sink;
 
 /// How many bytes stand on one line.
 const BYTES_A_LINE: usize = 8;
@@ -108,8 +109,8 @@ fn counted(bytes: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::export::samples::{ISync, packets};
     use tracewalk::protocol::Malformation;
+    use tracewalk_analysis::samples::{ISync, packets};
 
     #[test]
     fn packets_are_a_table_that_abbreviates_what_is_no_packet() {

@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 
-use crate::analysis::clock::{Cost, Unit};
-use crate::analysis::profile::{Label, LabelId, LabelKind, Place, Profile, Tree};
+use crate::Palette;
 use crate::export::profile::{ProfileReport, duration, percent};
-use crate::{Palette, Section};
+use tracewalk_analysis::Section;
+use tracewalk_analysis::clock::{Cost, Unit};
+use tracewalk_analysis::profile::{Label, LabelId, LabelKind, Place, Profile, Tree};
 
 /// What a table of a profile has rows for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

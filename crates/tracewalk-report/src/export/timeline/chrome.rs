@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::TimelineExport;
 use super::names::{Names, details, kind, rank, title};
-use crate::analysis::timeline::{Change, Item, Mark, Moment, Scale, Track};
-use crate::{Code, Section};
+use tracewalk_analysis::timeline::{Change, Item, Mark, Moment, Scale, Track};
+use tracewalk_analysis::{Code, Section};
 
 /// Writes trace events, one a line.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use std::rc::Rc;
 
 use super::TimelineExport;
 use super::names::{Names, details, ruler, title};
-use crate::analysis::timeline::{Certainty, Change, Item, Mark, Moment, Scale, SpanId, Track, What};
-use crate::{Code, Section};
+use tracewalk_analysis::timeline::{Certainty, Change, Item, Mark, Moment, Scale, SpanId, Track, What};
+use tracewalk_analysis::{Code, Section};
 
 /// Makes the files of an output that is a folder.
 pub trait Files {

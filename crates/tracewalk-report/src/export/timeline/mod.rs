@@ -11,14 +11,13 @@ mod text;
 use std::io;
 use std::rc::Rc;
 
-use crate::Section;
-use crate::analysis::Window;
-use crate::analysis::timeline::{Item, Scale, Timeline};
-use crate::itm::ItmEvent;
-use crate::record::ItmRecord;
+use tracewalk_analysis::itm::ItmEvent;
+use tracewalk_analysis::record::ItmRecord;
+use tracewalk_analysis::timeline::{Item, Scale, Timeline};
+use tracewalk_analysis::{Section, Window};
 
-use crate::record::FlowRecord;
-use crate::sink::Sink;
+use tracewalk_analysis::record::FlowRecord;
+use tracewalk_analysis::sink::Sink;
 
 pub use chrome::ChromeTrace;
 pub use ctf::{CommonTraceFormat, Files};

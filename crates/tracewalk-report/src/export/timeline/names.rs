@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use tracewalk::ids::Exception;
 
-use crate::Code;
-use crate::analysis::call_stack::{Entry, FunctionId};
-use crate::analysis::clock::Unit;
-use crate::analysis::timeline::{Scale, Track, What};
+use tracewalk_analysis::Code;
+use tracewalk_analysis::call_stack::{Entry, FunctionId};
+use tracewalk_analysis::clock::Unit;
+use tracewalk_analysis::timeline::{Scale, Track, What};
 
 /// Names of one program, looked up once each.
 #[derive(Debug)]
@@ -112,7 +112,7 @@ pub(super) fn ruler(scale: &Scale, shown: &str) -> Option<String> {
 }
 
 /// A source's title: what it is, and what its axis counts. Viewers cut it in the middle.
-pub(super) fn title(section: &crate::Section, scale: &Scale, shown: &str) -> String {
+pub(super) fn title(section: &tracewalk_analysis::Section, scale: &Scale, shown: &str) -> String {
     match ruler(scale, shown) {
         Some(ruler) => format!("{ruler}: {section}, {scale}"),
         None => format!("{section}, {scale}"),

@@ -11,8 +11,8 @@ use prost::Message;
 
 use super::TimelineExport;
 use super::names::{Names, details, kind, rank, title};
-use crate::analysis::timeline::{Certainty, Change, Item, Mark, Moment, Scale, Track};
-use crate::{Code, Section};
+use tracewalk_analysis::timeline::{Certainty, Change, Item, Mark, Moment, Scale, Track};
+use tracewalk_analysis::{Code, Section};
 
 /// Writes track events.
 #[derive(Debug)]

@@ -4,11 +4,11 @@ use std::io::Write;
 
 use super::*;
 use crate::Palette;
-use crate::analysis::clock::Unit;
-use crate::export::samples::{block, call, page, pages, returns, taken};
 use tracewalk::flow::Element;
 use tracewalk::ids::TraceId;
 use tracewalk::span::CaptureOffset;
+use tracewalk_analysis::clock::Unit;
+use tracewalk_analysis::samples::{block, call, page, pages, returns, taken};
 
 const SCALE: Scale = Scale { unit: Unit::Cycles, counts_cycles: false, frequency: Some(2e6) };
 

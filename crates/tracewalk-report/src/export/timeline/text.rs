@@ -6,8 +6,9 @@ use std::rc::Rc;
 
 use super::TimelineExport;
 use super::names::{Names, details};
-use crate::analysis::timeline::{Certainty, Change, Finish, Item, Mark, Moment, Scale, Span, Track, What};
-use crate::{Code, Palette, Section};
+use crate::Palette;
+use tracewalk_analysis::timeline::{Certainty, Change, Finish, Item, Mark, Moment, Scale, Span, Track, What};
+use tracewalk_analysis::{Code, Section};
 
 /// Writes lines.
 #[derive(Debug)]
@@ -131,7 +132,7 @@ impl<W: Write> TimelineExport for TimelineText<W> {
         self.names = Names::new(Rc::clone(&section.code));
         self.open.clear();
         writeln!(self.out, "{head}{}{head:#}", format_args!("{section}, {scale}"))?;
-        if scale.unit != crate::analysis::clock::Unit::Instructions {
+        if scale.unit != tracewalk_analysis::clock::Unit::Instructions {
             writeln!(self.out, "~ interpolated  ? estimated")?;
         }
         Ok(())

@@ -1,0 +1,274 @@
+//! Counting blocks by where they lie and how they ended.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tracewalk::directive::Counts;
+use tracewalk::flow::{Block, BranchKind, Ending};
+use tracewalk::ids::{Address, Isa};
+use tracewalk::source::SourceConfig;
+
+/// Of which instructions a trace tells whether their conditions passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Conditions {
+    /// Of every instruction.
+    OfEvery,
+    /// Of branches alone.
+    OfBranches,
+}
+
+/// How the last instruction of a block ended it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Outcome {
+    /// It is no branch; execution went on behind it or was interrupted.
+    Passed,
+    /// It is no branch, and its condition failed.
+    Failed,
+    /// It is a branch, and was taken.
+    Taken,
+    /// It is a branch, and was not taken.
+    NotTaken,
+}
+
+/// A block and the way it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BlockKey {
+    /// The first instruction.
+    pub start: Address,
+    /// The address behind the last instruction.
+    pub end: Address,
+    /// The instruction set.
+    pub isa: Isa,
+    /// How the last instruction ended it.
+    pub outcome: Outcome,
+    /// What the trace tells of the others.
+    pub conditions: Conditions,
+}
+
+/// How often each block ran.
+pub type BlockCounts = BTreeMap<BlockKey, u64>;
+
+impl Conditions {
+    /// What a source of this configuration tells.
+    #[must_use]
+    pub const fn told_by(config: &SourceConfig) -> Self {
+        match config.rules().counts {
+            Counts::Instructions => Self::OfEvery,
+            Counts::Waypoints | Counts::Runs => Self::OfBranches,
+        }
+    }
+}
+
+impl Outcome {
+    const ALL: [Self; 4] = [Self::Passed, Self::Failed, Self::Taken, Self::NotTaken];
+
+    /// The outcome that a block's ending is.
+    #[inline]
+    #[must_use]
+    pub const fn of(ending: Ending) -> Self {
+        match ending {
+            // Of a barrier PFT only says that it was passed (IHI 0035B, 4.4.1): either atom may mean that it ran.
+            Ending::Interrupted | Ending::Branch { kind: BranchKind::Barrier, .. } => Self::Passed,
+            Ending::ConditionFailed => Self::Failed,
+            Ending::Branch { taken: true, .. } => Self::Taken,
+            Ending::Branch { taken: false, .. } => Self::NotTaken,
+        }
+    }
+}
+
+/// Counts blocks as fast as they come.
+///
+/// Programs spend their time in few blocks. A small table in front of the map holds the blocks that ran lately, each at
+/// the only place where it may be, so that counting is one comparison and one addition. A block that takes another's
+/// place sends that one's count to the map.
+#[derive(Clone, Debug, Default)]
+pub struct BlockCounter {
+    /// Empty before the first block.
+    recent: Box<[Slot]>,
+    rest: HashMap<Packed, u64>,
+}
+
+/// How many blocks the table holds: 24 KiB of them, which stay in a first-level cache.
+const SLOTS: usize = 1 << 10;
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    block: Packed,
+    count: u64,
+}
+
+/// A block in as few words as possible; `tag` holds instruction set and outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Packed {
+    start: u32,
+    end: u32,
+    tag: u32,
+}
+
+/// The tag of a slot that holds no block.
+const EMPTY: u32 = u32::MAX;
+const ISAS: [Isa; 4] = [Isa::A32, Isa::T32, Isa::T32EE, Isa::Jazelle];
+
+impl BlockCounter {
+    /// Counts a block.
+    #[inline]
+    pub fn count(&mut self, block: &Block) {
+        self.add(Packed::of(block), 1);
+    }
+
+    /// Counts a block that ran so often.
+    #[inline]
+    pub(super) fn add(&mut self, block: Packed, count: u64) {
+        if let Some(slot) = self.recent.get_mut(block.slot())
+            && slot.block == block
+        {
+            slot.count = slot.count.saturating_add(count);
+        } else {
+            self.replace(block, count);
+        }
+    }
+
+    /// A block was counted once too often.
+    pub(super) fn take_back(&mut self, block: Packed) {
+        match self.recent.get_mut(block.slot()) {
+            Some(slot) if slot.block == block && slot.count > 0 => slot.count -= 1,
+            _ => {
+                if let Some(count) = self.rest.get_mut(&block) {
+                    *count = count.saturating_sub(1);
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn replace(&mut self, block: Packed, count: u64) {
+        if self.recent.is_empty() {
+            let empty = Slot { block: Packed { start: 0, end: 0, tag: EMPTY }, count: 0 };
+            self.recent = vec![empty; SLOTS].into();
+        }
+        let slot = self.recent.get_mut(block.slot()).expect("a slot's number is below SLOTS");
+        let replaced = std::mem::replace(slot, Slot { block, count });
+        self.put_away(replaced);
+    }
+
+    /// Adds what another one has counted.
+    pub(super) fn join(&mut self, other: Self) {
+        for Slot { block, count } in other.recent.iter().copied().filter(|slot| slot.block.tag != EMPTY) {
+            self.add(block, count);
+        }
+        for (block, count) in other.rest {
+            self.add(block, count);
+        }
+    }
+
+    /// The counts, of a source that tells so much of conditions.
+    #[must_use]
+    pub fn finish(mut self, conditions: Conditions) -> BlockCounts {
+        for slot in std::mem::take(&mut self.recent) {
+            self.put_away(slot);
+        }
+        let counted = self.rest.iter().filter(|(_, count)| **count > 0);
+        counted.map(|(packed, count)| (packed.key(conditions), *count)).collect()
+    }
+
+    fn put_away(&mut self, slot: Slot) {
+        if slot.block.tag != EMPTY {
+            let sum = self.rest.entry(slot.block).or_default();
+            *sum = sum.saturating_add(slot.count);
+        }
+    }
+}
+
+impl Packed {
+    #[inline]
+    pub(super) const fn of(block: &Block) -> Self {
+        Self { start: block.start.0, end: block.end.0, tag: tag(block.isa, Outcome::of(block.ending)) }
+    }
+
+    /// The block's place in the table: start, end and outcome stirred together. Blocks that begin at the same place
+    /// and end differently, as loops do, have to have different ones.
+    #[inline]
+    const fn slot(self) -> usize {
+        let stirred = (self.start ^ self.tag).wrapping_mul(0x9e37_79b1) ^ self.end.wrapping_mul(0x85eb_ca6b);
+        (stirred >> (u32::BITS - SLOTS.trailing_zeros())) as usize
+    }
+
+    fn key(self, conditions: Conditions) -> BlockKey {
+        let index = |shift: u32| (self.tag >> shift & 0b11) as usize;
+        BlockKey {
+            start: Address(self.start),
+            end: Address(self.end),
+            isa: ISAS[index(0)],
+            outcome: Outcome::ALL[index(2)],
+            conditions,
+        }
+    }
+}
+
+#[inline]
+const fn tag(isa: Isa, outcome: Outcome) -> u32 {
+    let isa = match isa {
+        Isa::A32 => 0,
+        Isa::T32 => 1,
+        Isa::T32EE => 2,
+        Isa::Jazelle => 3,
+    };
+    let outcome = match outcome {
+        Outcome::Passed => 0,
+        Outcome::Failed => 1,
+        Outcome::Taken => 2,
+        Outcome::NotTaken => 3,
+    };
+    outcome << 2 | isa
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{block, interrupted, not_taken, taken};
+    use tracewalk::flow::Element;
+
+    fn counted(blocks: &[(u32, u32, Ending)]) -> BlockCounts {
+        let mut counter = BlockCounter::default();
+        for &(start, end, ending) in blocks {
+            let Element::Block(block) = block(start, end, ending) else {
+                unreachable!("block() makes a block")
+            };
+            counter.count(&block);
+        }
+        counter.finish(Conditions::OfEvery)
+    }
+
+    #[test]
+    fn blocks_are_told_apart_by_place_and_ending() {
+        let counts = counted(&[
+            (0x100, 0x104, taken()),
+            (0x100, 0x104, not_taken()),
+            (0x100, 0x104, taken()),
+            (0x100, 0x106, interrupted()),
+            (0x102, 0x104, Ending::ConditionFailed),
+        ]);
+        let found = counts.iter().map(|(key, count)| (key.start.0, key.end.0, key.outcome, *count));
+        let expected = [
+            (0x100, 0x104, Outcome::Taken, 2),
+            (0x100, 0x104, Outcome::NotTaken, 1),
+            (0x100, 0x106, Outcome::Passed, 1),
+            (0x102, 0x104, Outcome::Failed, 1),
+        ];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn many_more_blocks_than_the_table_holds_are_counted_exactly() {
+        let blocks = (0..3).flat_map(|_| (0..20_000).map(|index| (index * 4, index * 4 + 4, taken())));
+        let counts = counted(&blocks.collect::<Vec<_>>());
+        assert_eq!(counts.len(), 20_000);
+        assert!(counts.values().all(|count| *count == 3));
+    }
+
+    #[test]
+    fn a_barrier_is_passed_whatever_the_atom_says() {
+        let barrier = |taken| Ending::Branch { kind: BranchKind::Barrier, taken, link: false, returns: None };
+        assert_eq!(Outcome::of(barrier(true)), Outcome::Passed);
+        assert_eq!(Outcome::of(barrier(false)), Outcome::Passed);
+    }
+}

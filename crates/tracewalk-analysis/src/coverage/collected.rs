@@ -1,0 +1,182 @@
+//! Coverage collected from several sources, captures and runs.
+
+use super::blocks::{BlockCounts, Conditions};
+use super::recorder::Losses;
+use crate::programs::{Merge, Programs};
+
+/// What one source of one capture says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Which source, and what it does not say.
+    pub source: SourceSummary,
+    /// How often each block ran.
+    pub blocks: BlockCounts,
+}
+
+/// One source of one capture.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SourceSummary {
+    /// The capture's name.
+    pub capture: String,
+    /// The source's name in it: its trace ID, or `-`.
+    pub source: String,
+    /// The protocol's name.
+    pub protocol: String,
+    /// Of which instructions it tells whether their conditions passed.
+    pub conditions: Conditions,
+    /// Bytes of trace.
+    pub bytes: u64,
+    /// Instructions that were passed.
+    pub instructions: u64,
+    /// What it cannot tell.
+    pub losses: Losses,
+}
+
+/// What several sources say of one program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProgramCoverage {
+    /// The sources, in order.
+    pub sources: Vec<SourceSummary>,
+    /// How often each block ran.
+    pub blocks: BlockCounts,
+}
+
+/// What several sources say of the programs that they traced: one, or one for each kind of core.
+pub type Coverage = Programs<ProgramCoverage>;
+
+impl ProgramCoverage {
+    /// What one source says.
+    #[must_use]
+    pub fn of(part: Part) -> Self {
+        Self { sources: vec![part.source], blocks: part.blocks }
+    }
+
+    /// What none of the sources can tell, added up.
+    #[must_use]
+    pub fn losses(&self) -> Losses {
+        let mut sum = Losses::default();
+        for source in &self.sources {
+            sum.add(&source.losses);
+        }
+        sum
+    }
+}
+
+impl Merge for ProgramCoverage {
+    fn merge(&mut self, other: Self) {
+        self.sources.extend(other.sources);
+        self.sources.sort();
+        for (block, count) in other.blocks {
+            let sum = self.blocks.entry(block).or_default();
+            *sum = sum.saturating_add(count);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coverage::{BlockKey, Outcome};
+    use crate::programs::{MergeError, ProgramId};
+    use proptest::prelude::*;
+    use tracewalk::ids::{Address, Isa};
+
+    fn block() -> impl Strategy<Value = (BlockKey, u64)> {
+        let count = prop_oneof![0..100_u64, Just(u64::MAX)];
+        (0..8_u32, 1..4_u32, 0..4_usize, any::<bool>(), count).prop_map(
+            |(start, length, outcome, every, count)| {
+                let outcome = [Outcome::Passed, Outcome::Failed, Outcome::Taken, Outcome::NotTaken][outcome];
+                let conditions = if every { Conditions::OfEvery } else { Conditions::OfBranches };
+                let (start, end) = (Address(start * 2), Address(start * 2 + length * 2));
+                (BlockKey { start, end, isa: Isa::T32, outcome, conditions }, count)
+            },
+        )
+    }
+
+    fn losses() -> impl Strategy<Value = Losses> {
+        let pages = prop::collection::btree_map(0..3_u32, 1..5_u64, 0..3);
+        (0..5_u64, pages).prop_map(|(begins, pages)| Losses {
+            begins,
+            no_image: pages.into_iter().map(|(page, count)| (Address(page << 12), count)).collect(),
+            ..Losses::default()
+        })
+    }
+
+    fn part() -> impl Strategy<Value = Part> {
+        (prop::collection::btree_map(0..6_u32, block(), 0..6), losses(), 0..3_u8).prop_map(
+            |(blocks, losses, name)| {
+                let blocks: BlockCounts = blocks.into_values().collect();
+                let source = SourceSummary {
+                    capture: format!("capture {name}"),
+                    source: "-".to_owned(),
+                    protocol: "etmv3".to_owned(),
+                    conditions: Conditions::OfEvery,
+                    bytes: 1,
+                    instructions: 2,
+                    losses,
+                };
+                Part { source, blocks }
+            },
+        )
+    }
+
+    /// Coverage of some of three programs, always of the first.
+    fn coverage() -> impl Strategy<Value = Coverage> {
+        (part(), prop::collection::vec((0..3_u8, part()), 0..3)).prop_map(|(first, others)| {
+            let mut coverage = Coverage::default();
+            for (program, part) in [(0, first)].into_iter().chain(others) {
+                let images = [format!("{program}.elf")];
+                coverage.add(ProgramId::Code([program; 32]), images, ProgramCoverage::of(part));
+            }
+            coverage
+        })
+    }
+
+    /// Merged, or why not.
+    fn merged(a: &Coverage, b: &Coverage) -> Result<Coverage, ()> {
+        let mut sum = a.clone();
+        sum.merge(b.clone()).map(|()| sum).map_err(|_| ())
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_commutative(a in coverage(), b in coverage()) {
+            prop_assert_eq!(merged(&a, &b), merged(&b, &a));
+        }
+
+        #[test]
+        fn merging_is_associative(a in coverage(), b in coverage(), c in coverage()) {
+            // Parts of other programs may be refused in one order and not in another; of one program none is.
+            let only_first = |coverage: &Coverage| {
+                let id = ProgramId::Code([0; 32]);
+                let programs = [(id.clone(), coverage.programs[&id].clone())];
+                Coverage { programs: programs.into_iter().collect() }
+            };
+            let (a, b, c) = (only_first(&a), only_first(&b), only_first(&c));
+            let left = merged(&merged(&a, &b).unwrap(), &c);
+            let right = merged(&a, &merged(&b, &c).unwrap());
+            prop_assert!(left.is_ok());
+            prop_assert_eq!(left, right);
+        }
+
+        #[test]
+        fn nothing_is_the_neutral_element(a in coverage()) {
+            prop_assert_eq!(merged(&a, &Coverage::default()), Ok(a.clone()));
+        }
+    }
+
+    #[test]
+    fn coverage_of_another_program_is_refused() {
+        let with = |program: u8| {
+            let mut coverage = Coverage::default();
+            coverage.add(ProgramId::Code([program; 32]), [], ProgramCoverage::default());
+            coverage
+        };
+        let mut coverage = with(1);
+        assert_eq!(coverage.merge(with(1)), Ok(()));
+        let refused = coverage.merge(with(2)).unwrap_err();
+        let expected = vec![ProgramId::Code([1; 32])];
+        assert_eq!(refused, MergeError::Program { expected, found: ProgramId::Code([2; 32]) });
+        assert_eq!(coverage, with(1));
+    }
+}

@@ -1,0 +1,365 @@
+//! Making a report.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use tracewalk::ids::Address;
+
+use super::super::blocks::Conditions;
+use super::super::collected::ProgramCoverage;
+use super::super::instructions::{self, Instruction};
+use super::super::tally::{Totals, Verdict};
+use super::model::{
+    Branch, Copy, Counted, File, Function, InlinedCall, Line, LineCopy, LineState, OutcomeCount, Report,
+    ReportedProgram,
+};
+use crate::Code;
+use crate::programs::ProgramId;
+use crate::symbols::{Extent, Frame};
+
+/// A program, and what is known of it.
+#[derive(Clone, Copy, Debug)]
+pub struct ProgramInput<'a> {
+    /// Which program it is.
+    pub id: &'a ProgramId,
+    /// The file names of its images.
+    pub images: &'a BTreeSet<String>,
+    /// What ran.
+    pub coverage: &'a ProgramCoverage,
+    /// Its code, with symbols.
+    pub code: &'a Code,
+}
+
+/// Which instructions a report is about.
+pub trait Filter {
+    /// Whether an instruction is wanted that comes from `file` and belongs to these functions: the innermost inlined
+    /// one first, the linked one last.
+    fn keeps(&self, file: Option<&str>, functions: &[&str]) -> bool;
+}
+
+/// Wants every instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Every;
+
+impl Filter for Every {
+    fn keeps(&self, _: Option<&str>, _: &[&str]) -> bool {
+        true
+    }
+}
+
+impl Report {
+    /// The report of these programs, as far as the filter wants it.
+    #[must_use]
+    pub fn of(programs: &[ProgramInput<'_>], filter: &dyn Filter) -> Self {
+        let mut builder = Builder::default();
+        for program in programs {
+            builder.program(program, filter);
+        }
+        builder.finish()
+    }
+}
+
+#[derive(Default)]
+struct Builder {
+    report: Report,
+    copies: HashMap<Copy, usize>,
+    /// By program and first address; `None` for code in no function.
+    functions: HashMap<(usize, Option<Address>), usize>,
+    files: BTreeMap<String, Lines>,
+    /// The file of each function that has one.
+    function_files: HashMap<usize, String>,
+}
+
+/// The instructions of each line, by copy.
+type Lines = BTreeMap<u32, BTreeMap<usize, Vec<usize>>>;
+
+impl Builder {
+    fn program(&mut self, input: &ProgramInput<'_>, filter: &dyn Filter) {
+        let ProgramInput { id, images, coverage, code } = input;
+        let conditions_told = coverage.sources.iter().any(|source| source.conditions == Conditions::OfEvery);
+        let program = self.report.programs.len();
+        self.report.programs.push(ReportedProgram {
+            id: (*id).clone(),
+            images: (*images).clone(),
+            sources: coverage.sources.clone(),
+            losses: coverage.losses(),
+            conditions_told,
+        });
+        let symbols = &*code.symbols;
+        let extents = symbols.functions();
+        for instruction in instructions::count(&code.program, symbols, &coverage.blocks) {
+            let address = instruction.at.address;
+            let frames = symbols.frames(address);
+            let place = Place::of(&frames);
+            let start = symbols.function(address).map(|function| function.start);
+            let extent = start.and_then(|start| extent_at(&extents, start));
+            let linked = extent.map_or("", |extent| extent.name.as_str());
+            if !filter.keeps(place.file.as_deref(), &function_names(&frames, linked)) {
+                continue;
+            }
+            let function = self.function(program, extent, &instruction);
+            if extent.is_some_and(|extent| extent.start == address) {
+                self.enter(function, &instruction, &frames);
+            }
+            let copy = self.copy(function, &frames);
+            let (start, end) = extent.map_or((0, 0), |extent| (extent.start.0.into(), extent.end));
+            let effects = instruction.effects(start..end);
+            let branch = branch(&instruction, conditions_told);
+            self.add(Counted { instruction, effects, copy, branch }, function, place);
+        }
+    }
+
+    /// The index of the linked function that an instruction belongs to.
+    fn function(&mut self, program: usize, extent: Option<&Extent>, first: &Instruction) -> usize {
+        let functions = &mut self.report.functions;
+        *self.functions.entry((program, extent.map(|extent| extent.start))).or_insert_with(|| {
+            let (start, end) = extent.map_or((first.at.address, 0), |extent| (extent.start, extent.end));
+            functions.push(Function {
+                program,
+                name: extent.map(|extent| extent.name.clone()),
+                symbol: extent.map_or_else(String::new, |extent| extent.symbol.clone()),
+                start,
+                end,
+                file: None,
+                line: None,
+                entered: 0,
+                instructions: Vec::new(),
+                totals: Totals::default(),
+            });
+            functions.len() - 1
+        })
+    }
+
+    /// Takes down what a function's first instruction says of it.
+    fn enter(&mut self, index: usize, first: &Instruction, frames: &[Frame]) {
+        let Some(function) = self.report.functions.get_mut(index) else { return };
+        function.entered = first.passes.total();
+        // Where the first instruction is of an inlined function, the linked one's line is that of the call.
+        if let Some(frame) = frames.last() {
+            function.line = frame.line;
+            if let Some(file) = &frame.file {
+                self.function_files.insert(index, source_name(file));
+            }
+        }
+    }
+
+    /// The index of the copy that an instruction in these frames belongs to.
+    fn copy(&mut self, function: usize, frames: &[Frame]) -> usize {
+        let calls = frames.windows(2).rev();
+        let inlined = calls.filter_map(|pair| {
+            let [inner, outer] = pair else { return None };
+            let file = outer.file.as_deref().map(source_name);
+            Some(InlinedCall { function: inner.function.clone(), file, line: outer.line })
+        });
+        let copy = Copy { function, inlined: inlined.collect() };
+        let copies = &mut self.report.copies;
+        *self.copies.entry(copy).or_insert_with_key(|copy| {
+            copies.push(copy.clone());
+            copies.len() - 1
+        })
+    }
+
+    fn add(&mut self, counted: Counted, function: usize, place: Place) {
+        let index = self.report.instructions.len();
+        self.report.instructions.push(counted);
+        if let Some(function) = self.report.functions.get_mut(function) {
+            function.instructions.push(index);
+        }
+        if let Some(file) = place.file {
+            let lines = self.files.entry(file).or_default();
+            if let Some(line) = place.line {
+                lines.entry(line).or_default().entry(counted.copy).or_default().push(index);
+            }
+        }
+    }
+
+    fn finish(mut self) -> Report {
+        let report = &mut self.report;
+        for (name, lines) in &self.files {
+            let lines = lines.iter().map(|(&number, copies)| line(report, number, copies)).collect();
+            report.files.push(File {
+                name: name.clone(),
+                lines,
+                functions: Vec::new(),
+                totals: Totals::default(),
+            });
+        }
+        for (&function, name) in &self.function_files {
+            // A function may be written in a file whose lines are not wanted.
+            let file = report.files.binary_search_by(|file| file.name.cmp(name)).ok();
+            if let Some(function) = report.functions.get_mut(function) {
+                function.file = file;
+            }
+        }
+        add_up_functions(report);
+        add_up_files(report);
+        self.report
+    }
+}
+
+/// The copies of a line, and the line.
+fn line(report: &Report, number: u32, copies: &BTreeMap<usize, Vec<usize>>) -> Line {
+    let copies = copies.iter().map(|(&copy, instructions)| line_copy(report, copy, instructions));
+    let copies = copies.collect::<Vec<_>>();
+    let any = |state| copies.iter().any(|copy| copy.state == state);
+    let states = [LineState::Covered, LineState::Partly, LineState::Untold, LineState::Skipped];
+    Line {
+        number,
+        count: copies.iter().fold(0, |sum: u64, copy| sum.saturating_add(copy.count)),
+        state: states.into_iter().find(|&state| any(state)).unwrap_or(LineState::Unreached),
+        copies,
+    }
+}
+
+fn line_copy(report: &Report, copy: usize, instructions: &[usize]) -> LineCopy {
+    let counted = || instructions.iter().filter_map(|&index| report.instructions.get(index));
+    let count = counted().map(|counted| counted.effects).max().unwrap_or(0);
+    // What no trace tells is not held against a line that ran.
+    let complete = counted().all(|counted| instruction_verdict(counted) != Verdict::Uncovered);
+    let untold = counted().any(|counted| instruction_verdict(counted) == Verdict::Untold);
+    let passed = counted().any(|counted| counted.instruction.passes.total() > 0);
+    let state = match () {
+        () if count > 0 && complete => LineState::Covered,
+        () if count > 0 => LineState::Partly,
+        () if untold => LineState::Untold,
+        () if passed => LineState::Skipped,
+        () => LineState::Unreached,
+    };
+    LineCopy { copy, count, state, instructions: instructions.to_vec() }
+}
+
+fn add_up_functions(report: &mut Report) {
+    let Report { functions, instructions, copies, files, totals, .. } = report;
+    for (index, function) in functions.iter_mut().enumerate() {
+        let mut reached = false;
+        for counted in function.instructions.iter().filter_map(|&index| instructions.get(index)) {
+            reached |= counted.instruction.passes.total() > 0;
+            add_instruction(&mut function.totals, counted);
+        }
+        // Code in no function is no function.
+        if function.name.is_some() {
+            function.totals.functions.count(if reached { Verdict::Covered } else { Verdict::Uncovered });
+        }
+        totals.functions += function.totals.functions;
+        totals.instructions += function.totals.instructions;
+        totals.branches += function.totals.branches;
+        if let Some(file) = function.file.and_then(|file| files.get_mut(file)) {
+            file.functions.push(index);
+            file.totals.functions += function.totals.functions;
+        }
+    }
+    for line in files.iter().flat_map(|file| &file.lines) {
+        let mut verdicts = BTreeMap::<usize, Verdict>::new();
+        for copy in &line.copies {
+            let Some(function) = copies.get(copy.copy).map(|copy| copy.function) else { continue };
+            let verdict = verdicts.entry(function).or_insert(Verdict::Uncovered);
+            *verdict = (*verdict).max(line_verdict(copy.state));
+        }
+        for (function, verdict) in verdicts {
+            if let Some(function) = functions.get_mut(function) {
+                function.totals.lines.count(verdict);
+            }
+        }
+    }
+}
+
+fn add_up_files(report: &mut Report) {
+    let Report { instructions, files, totals, .. } = report;
+    for file in files {
+        for line in &file.lines {
+            file.totals.lines.count(line_verdict(line.state));
+            let all = line.copies.iter().flat_map(|copy| &copy.instructions);
+            for counted in all.filter_map(|&index| instructions.get(index)) {
+                add_instruction(&mut file.totals, counted);
+            }
+        }
+        totals.lines += file.totals.lines;
+    }
+}
+
+fn add_instruction(totals: &mut Totals, counted: &Counted) {
+    totals.instructions.count(instruction_verdict(counted));
+    for outcome in counted.branch.iter().flat_map(Branch::outcomes) {
+        totals.branches.count(match outcome {
+            OutcomeCount::Seen(_) => Verdict::Covered,
+            OutcomeCount::Never => Verdict::Uncovered,
+            OutcomeCount::Untold => Verdict::Untold,
+        });
+    }
+}
+
+const fn instruction_verdict(counted: &Counted) -> Verdict {
+    match (counted.effects, counted.instruction.passes.untold) {
+        (0, 0) => Verdict::Uncovered,
+        (0, _) => Verdict::Untold,
+        _ => Verdict::Covered,
+    }
+}
+
+const fn line_verdict(state: LineState) -> Verdict {
+    match state {
+        LineState::Covered | LineState::Partly => Verdict::Covered,
+        LineState::Skipped | LineState::Unreached => Verdict::Uncovered,
+        LineState::Untold => Verdict::Untold,
+    }
+}
+
+/// The outcomes of an instruction, if it has a condition.
+fn branch(instruction: &Instruction, conditions_told: bool) -> Option<Branch> {
+    let passes = instruction.passes;
+    let outcome = |count| match count {
+        1.. => OutcomeCount::Seen(count),
+        0 if passes.untold > 0 => OutcomeCount::Untold,
+        // Where execution came past it, no trace of these would have told.
+        0 if !conditions_told && !instruction.is_branch() => OutcomeCount::Untold,
+        0 => OutcomeCount::Never,
+    };
+    instruction
+        .conditional
+        .then(|| Branch { taken: outcome(passes.executed), not_taken: outcome(passes.skipped) })
+}
+
+/// Where an instruction comes from.
+struct Place {
+    file: Option<String>,
+    line: Option<u32>,
+}
+
+impl Place {
+    fn of(frames: &[Frame]) -> Self {
+        let innermost = frames.first();
+        Self {
+            file: innermost.and_then(|frame| frame.file.as_deref()).map(source_name),
+            line: innermost.and_then(|frame| frame.line),
+        }
+    }
+}
+
+/// The names of the functions that an instruction belongs to, the linked one by its symbol as well.
+fn function_names<'a>(frames: &'a [Frame], linked: &'a str) -> Vec<&'a str> {
+    let mut names = frames.iter().filter_map(|frame| frame.function.as_deref()).collect::<Vec<_>>();
+    if names.last() != Some(&linked) {
+        names.push(linked);
+    }
+    names
+}
+
+fn extent_at(extents: &[Extent], start: Address) -> Option<&Extent> {
+    let index = extents.binary_search_by_key(&start, |extent| extent.start).ok()?;
+    extents.get(index)
+}
+
+/// A source file's name, with slashes and without the steps that lead nowhere. Compilers write the same file in
+/// several ways.
+fn source_name(file: &str) -> String {
+    let file = file.replace('\\', "/");
+    let mut parts = Vec::new();
+    for part in file.split('/').skip(usize::from(file.starts_with('/'))) {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    let root = if file.starts_with('/') { "/" } else { "" };
+    format!("{root}{}", parts.join("/"))
+}

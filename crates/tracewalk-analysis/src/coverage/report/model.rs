@@ -1,0 +1,220 @@
+//! The parts of a report.
+
+use std::collections::BTreeSet;
+
+use tracewalk::ids::Address;
+
+use super::super::collected::SourceSummary;
+use super::super::instructions::Instruction;
+use super::super::recorder::Losses;
+use super::super::tally::Totals;
+use crate::programs::ProgramId;
+
+/// What was covered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The programs, in the order in which they were given.
+    pub programs: Vec<ReportedProgram>,
+    /// The linked functions, by program and address.
+    pub functions: Vec<Function>,
+    /// The places that source lines were compiled into.
+    pub copies: Vec<Copy>,
+    /// The instructions, by program and address.
+    pub instructions: Vec<Counted>,
+    /// The source files, by name.
+    pub files: Vec<File>,
+    /// Everything together.
+    pub totals: Totals,
+}
+
+/// A program and what its traces say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportedProgram {
+    /// Which program it is.
+    pub id: ProgramId,
+    /// The names of its images.
+    pub images: BTreeSet<String>,
+    /// The sources that were traced.
+    pub sources: Vec<SourceSummary>,
+    /// What none of them tells.
+    pub losses: Losses,
+    /// Whether any of them tells of every condition.
+    pub conditions_told: bool,
+}
+
+/// A function as it was linked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// The index of its program.
+    pub program: usize,
+    /// Its name; `None` for code that ran and belongs to no function.
+    pub name: Option<String>,
+    /// Its name as the linker knows it.
+    pub symbol: String,
+    /// Its first address.
+    pub start: Address,
+    /// The address behind it, as a number that may be 2^32.
+    pub end: u64,
+    /// The index of the file that it is written in, where that is known.
+    pub file: Option<usize>,
+    /// The line at which its code begins.
+    pub line: Option<u32>,
+    /// How often its first instruction ran.
+    pub entered: u64,
+    /// Its instructions, as indices into [`Report::instructions`].
+    pub instructions: Vec<usize>,
+    /// Of its instructions, and of the lines that they come from. [`Totals::functions`] is itself.
+    pub totals: Totals,
+}
+
+/// A place that source lines were compiled into: a function, or one inlined in it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Copy {
+    /// The index of the linked function.
+    pub function: usize,
+    /// The calls that were inlined, from the linked function inwards.
+    pub inlined: Vec<InlinedCall>,
+}
+
+/// An inlined call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct InlinedCall {
+    /// The function that was inlined.
+    pub function: Option<String>,
+    /// The file of the call.
+    pub file: Option<String>,
+    /// The line of the call.
+    pub line: Option<u32>,
+}
+
+/// An instruction in a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// The instruction and its counts.
+    pub instruction: Instruction,
+    /// How often it took effect, as a statement understands it.
+    pub effects: u64,
+    /// The index of the copy that it belongs to.
+    pub copy: usize,
+    /// Its two outcomes, where it has a condition.
+    pub branch: Option<Branch>,
+}
+
+/// The outcomes of an instruction with a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// The condition passed: a branch was taken.
+    pub taken: OutcomeCount,
+    /// The condition failed.
+    pub not_taken: OutcomeCount,
+}
+
+/// How often a condition had one outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutcomeCount {
+    /// So often, or more often where not every trace tells.
+    Seen(u64),
+    /// Never.
+    Never,
+    /// No trace tells.
+    Untold,
+}
+
+/// A source file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Its name, by the debugging information.
+    pub name: String,
+    /// Its lines that have code, in order.
+    pub lines: Vec<Line>,
+    /// The functions written in it, as indices into [`Report::functions`].
+    pub functions: Vec<usize>,
+    /// Of what comes from it.
+    pub totals: Totals,
+}
+
+/// A line of a source file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Its number, from 1.
+    pub number: u32,
+    /// How often it ran: all copies together.
+    pub count: u64,
+    /// What is known of it.
+    pub state: LineState,
+    /// The places that it was compiled into.
+    pub copies: Vec<LineCopy>,
+}
+
+/// What is known of a line, or of one of its copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineState {
+    /// Each of its instructions ran, in one copy at least.
+    Covered,
+    /// It ran, but never all of it.
+    Partly,
+    /// Execution came past it, and its conditions failed.
+    Skipped,
+    /// Execution never came there.
+    Unreached,
+    /// Execution came past it, and no trace tells whether its conditions passed.
+    Untold,
+}
+
+/// A line in one of the places that it was compiled into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineCopy {
+    /// Where, as an index into [`Report::copies`].
+    pub copy: usize,
+    /// How often it ran there.
+    pub count: u64,
+    /// What is known of it there.
+    pub state: LineState,
+    /// Its instructions there, as indices into [`Report::instructions`].
+    pub instructions: Vec<usize>,
+}
+
+impl LineState {
+    /// A short name for line formats.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Covered => "covered",
+            Self::Partly => "partly",
+            Self::Skipped => "skipped",
+            Self::Unreached => "unreached",
+            Self::Untold => "untold",
+        }
+    }
+}
+
+impl OutcomeCount {
+    /// How often it was seen; `None` where no trace tells.
+    #[must_use]
+    pub const fn seen(self) -> Option<u64> {
+        match self {
+            Self::Seen(count) => Some(count),
+            Self::Never => Some(0),
+            Self::Untold => None,
+        }
+    }
+}
+
+impl Branch {
+    /// Both outcomes, the taken one first.
+    #[must_use]
+    pub const fn outcomes(&self) -> [OutcomeCount; 2] {
+        [self.taken, self.not_taken]
+    }
+}
+
+impl Report {
+    /// The instructions of a line that have conditions, in the order of its copies and their addresses.
+    pub fn branches<'a>(&'a self, line: &'a Line) -> impl Iterator<Item = (&'a Counted, Branch)> {
+        let indices = line.copies.iter().flat_map(|copy| &copy.instructions);
+        indices.filter_map(|&index| {
+            let counted = self.instructions.get(index)?;
+            Some((counted, counted.branch?))
+        })
+    }
+}

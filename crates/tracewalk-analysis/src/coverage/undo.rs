@@ -1,0 +1,158 @@
+//! Taking back what was counted since the position was proven.
+
+use tracewalk::flow::{Doubt, Passage};
+use tracewalk::span::StreamOffset;
+
+use super::blocks::{BlockCounter, Packed};
+use super::passages::{PassageCounter, PassageNumber};
+use crate::Doubtful;
+
+/// Counts blocks, alone and in passages.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) blocks: BlockCounter,
+    passages: PassageCounter,
+    /// Of the blocks that are not in passages.
+    instructions: u64,
+}
+
+/// What was counted since the position was proven, and may have to be taken back. It holds no more than what
+/// [`Doubt::REACH`] bytes of trace say, and at most as much again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UndoLog {
+    blocks: Log<Once>,
+    passages: Log<PassageOnce>,
+}
+
+/// Things that were counted once, in order, each with where the trace begins that proves it. Where there is no room for more, the
+/// oldest are looked at.
+#[derive(Clone, Debug)]
+struct Log<T>(Vec<(StreamOffset, T)>);
+
+/// A block that was counted once, and its instructions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Once {
+    pub(super) block: Packed,
+    pub(super) instructions: u32,
+}
+
+/// A passage that was counted once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PassageOnce {
+    pub(super) number: PassageNumber,
+    /// See [`Passage::waited`]. Doubt does not reach as far as the greatest number.
+    pub(super) waited: u32,
+}
+
+impl Counts {
+    pub(super) fn count(&mut self, at: StreamOffset, once: Once, log: &mut UndoLog) {
+        self.blocks.add(once.block, 1);
+        self.instructions += u64::from(once.instructions);
+        log.blocks.push(at, once);
+    }
+
+    /// Counts a passage; `false` where there is more in it than blocks and what does not matter to coverage.
+    #[inline(always)]
+    pub(super) fn count_passage(&mut self, passage: &Passage<'_>, log: &mut UndoLog) -> bool {
+        let Some(number) = self.passages.count(passage) else { return false };
+        let waited = u32::try_from(passage.waited()).unwrap_or(u32::MAX);
+        log.passages.push(passage.at(), PassageOnce { number, waited });
+        true
+    }
+
+    /// Adds what was counted behind this, and may have to be taken back.
+    pub(super) fn join(&mut self, next: Self, next_log: UndoLog, log: &mut UndoLog) {
+        for (at, once) in next_log.blocks.0 {
+            log.blocks.push(at, once);
+        }
+        let known = next.passages.by_number(next_log.passages.0.is_empty());
+        for (at, passage) in next_log.passages.0 {
+            for (at, once) in known.blocks_of(passage, at) {
+                log.blocks.push(at, once);
+            }
+        }
+        self.blocks.join(next.blocks);
+        self.instructions += next.instructions + next.passages.count_blocks(&mut self.blocks);
+    }
+
+    /// The blocks, with those in passages, and their instructions.
+    pub(super) fn finish(self) -> (BlockCounter, u64) {
+        let Self { mut blocks, passages, instructions } = self;
+        let in_passages = passages.count_blocks(&mut blocks);
+        (blocks, instructions + in_passages)
+    }
+}
+
+impl UndoLog {
+    /// What trace in front of `at` says is confirmed.
+    pub(super) fn proven(&mut self, at: StreamOffset) {
+        self.blocks.forget_before(at);
+        self.passages.forget_before(at);
+    }
+
+    /// What trace from `since` on says is in doubt: takes it back from `counts`, if it is to be left out. Answers how many
+    /// instructions these are.
+    pub(super) fn doubt(&mut self, since: StreamOffset, counts: &mut Counts, doubtful: Doubtful) -> u64 {
+        let drops = doubtful == Doubtful::Drop;
+        let mut in_doubt = 0;
+        for (_, once) in self.blocks.0.drain(..).filter(|(at, _)| *at >= since) {
+            in_doubt += u64::from(once.instructions);
+            if drops {
+                counts.blocks.take_back(once.block);
+                counts.instructions -= u64::from(once.instructions);
+            }
+        }
+        let known = counts.passages.by_number(self.passages.0.is_empty());
+        let mut taken_back = Vec::new();
+        for (at, passage) in self.passages.0.drain(..) {
+            let is_in_doubt = |(at, _): &(StreamOffset, Once)| *at >= since;
+            let (doubtful, certain) = known.blocks_of(passage, at).partition::<Vec<_>, _>(is_in_doubt);
+            in_doubt += doubtful.iter().map(|(_, once)| u64::from(once.instructions)).sum::<u64>();
+            if drops && !doubtful.is_empty() {
+                taken_back.push(passage.number);
+                for (_, once) in certain {
+                    counts.blocks.add(once.block, 1);
+                    counts.instructions += u64::from(once.instructions);
+                }
+            }
+        }
+        counts.passages.take_back(&taken_back);
+        in_doubt
+    }
+}
+
+impl<T> Log<T> {
+    #[inline(always)]
+    fn push(&mut self, at: StreamOffset, what: T) {
+        if self.0.len() < self.0.capacity() {
+            self.0.push((at, what));
+        } else {
+            self.push_into_full(at, what);
+        }
+    }
+
+    /// Forgets what doubt does not reach any more, to have room.
+    #[cold]
+    #[inline(never)]
+    fn push_into_full(&mut self, at: StreamOffset, what: T) {
+        // A passage says where it begins, and has a few bytes.
+        const PASSAGE: u64 = 64;
+        const ENOUGH: usize = 1 << 10;
+        self.forget_before(StreamOffset(at.0.saturating_sub(Doubt::REACH + PASSAGE)));
+        self.0.reserve(self.0.len().max(ENOUGH));
+        self.0.push((at, what));
+    }
+
+    fn forget_before(&mut self, at: StreamOffset) {
+        match self.0.last() {
+            Some((last, _)) if *last >= at => self.0.retain(|(counted, _)| *counted >= at),
+            _ => self.0.clear(),
+        }
+    }
+}
+
+impl<T> Default for Log<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}

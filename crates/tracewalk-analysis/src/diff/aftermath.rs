@@ -1,0 +1,183 @@
+//! What one of two paths did around the place where they part.
+
+use std::rc::Rc;
+
+use tracewalk::flow::{Block, Element, EventKind, GapReason};
+use tracewalk::ids::{Address, Exception, Location};
+use tracewalk::program::Scope;
+
+use super::Parting;
+use super::path::{Part, Walk};
+use crate::call_stack::{FrameKind, FunctionId};
+use crate::{Code, CodePlace};
+
+/// Follows a path up to where it parts from another one, and a little further.
+#[derive(Debug)]
+pub struct Aftermath {
+    walk: Walk,
+    parting: Parting,
+    /// How many instructions both paths have in common.
+    pub common: u64,
+    /// The last instruction that both have executed.
+    pub last: Option<CodePlace>,
+    /// The functions that were running then, outermost first.
+    pub stack: Vec<Called>,
+    /// What this path did next.
+    pub next: Vec<Next>,
+    parted: bool,
+}
+
+/// A function that is running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Called {
+    /// Which one.
+    pub function: FunctionId,
+    /// The instruction that called it, where one did.
+    pub site: Option<CodePlace>,
+    /// Set where it handles an exception.
+    pub handles: Option<Option<Exception>>,
+}
+
+/// Something that happened next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Instructions ran, the first of them here.
+    Ran {
+        /// The first one.
+        start: CodePlace,
+        /// How many, up to where something is known again.
+        instructions: u32,
+    },
+    /// An exception was taken.
+    Exception(Option<Exception>),
+    /// Execution was not known from here on.
+    Lost,
+    /// Execution came to code that no image holds.
+    Missing(Address),
+    /// The trace ends.
+    End,
+}
+
+/// How much of what came next is kept.
+const MOST_NEXT: usize = 5;
+
+impl Aftermath {
+    /// A path begins.
+    #[must_use]
+    pub fn new(code: Rc<Code>, ignore_interrupts: bool, parting: Parting) -> Self {
+        Self {
+            walk: Walk::new(code, ignore_interrupts),
+            parting,
+            common: 0,
+            last: None,
+            stack: Vec::new(),
+            next: Vec::new(),
+            parted: false,
+        }
+    }
+
+    /// Takes the next element. Whether more of them are needed.
+    pub fn element(&mut self, element: &Element) -> bool {
+        // The step before the one that differs may be complete only with the next element.
+        let is_near = !self.parted && self.walk.steps() + 1 >= self.parting.step;
+        let stack = if is_near { self.running() } else { Vec::new() };
+        let Part::OfStep(step) = self.walk.element(element, |_| {}) else { return true };
+        if self.parted {
+            self.did(element);
+        } else if let Element::Block(block) = element {
+            self.block(block, step, stack);
+        } else if step >= self.parting.step {
+            self.part(stack);
+            self.did(element);
+        }
+        self.next.len() < MOST_NEXT
+    }
+
+    /// The trace ends here.
+    pub fn finish(&mut self) {
+        if self.next.len() >= MOST_NEXT {
+            return;
+        }
+        if !self.parted {
+            let stack = self.running();
+            self.part(stack);
+        }
+        self.next.push(Next::End);
+    }
+
+    fn block(&mut self, block: &Block, step: u64, stack: Vec<Called>) {
+        let end = match self.parting.inside.filter(|_| step == self.parting.step) {
+            Some(inside) => inside.max(block.start).min(block.end),
+            None if step >= self.parting.step => block.start,
+            None => block.end,
+        };
+        if end == block.end {
+            self.common += u64::from(block.instructions);
+            self.last = Some(self.walk.code().place(block.last));
+            return;
+        }
+        // The other path left in the middle of this block, or before it.
+        let mut common = 0;
+        let mut at = Location::new(block.start, block.isa);
+        while at.address < end && common < block.instructions {
+            self.last = Some(self.walk.code().place(at.address));
+            at.address = self.walk.code().behind(at);
+            common += 1;
+        }
+        self.common += u64::from(common);
+        let stack = if common > 0 { self.running() } else { stack };
+        self.part(stack);
+        let start = self.walk.code().place(at.address);
+        self.next.push(Next::Ran { start, instructions: block.instructions - common });
+    }
+
+    fn part(&mut self, stack: Vec<Called>) {
+        self.parted = true;
+        self.stack = stack;
+    }
+
+    fn did(&mut self, element: &Element) {
+        let next = match element {
+            Element::Block(block) => {
+                let start = self.walk.code().place(block.start);
+                Next::Ran { start, instructions: block.instructions }
+            }
+            Element::Event(event) => match event.kind {
+                EventKind::Exception { exception, .. } => Next::Exception(exception),
+                _ => Next::Lost,
+            },
+            Element::Gap(gap) => match gap.reason {
+                GapReason::NoCode(at) => Next::Missing(at.address),
+                _ => Next::Lost,
+            },
+            Element::Proof(_) => return,
+        };
+        self.next.push(next);
+    }
+
+    fn running(&self) -> Vec<Called> {
+        // Of very deep recursion the innermost part is enough.
+        let frames = self.walk.frames().rev().take(MOST_FRAMES).collect::<Vec<_>>();
+        let callers = frames.iter().skip(1).map(|frame| Some(frame.function)).chain([None]);
+        let called = frames.iter().zip(callers).map(|(frame, caller)| Called {
+            function: frame.function,
+            site: match frame.kind {
+                FrameKind::Call { site, .. } => {
+                    let scope = caller.map_or(Scope::EVERYWHERE, FunctionId::scope);
+                    site.map(|address| CodePlace { address, scope })
+                }
+                FrameKind::Root | FrameKind::Exception(_) => None,
+            },
+            handles: match frame.kind {
+                FrameKind::Exception(it) => Some(it.exception),
+                FrameKind::Root | FrameKind::Call { .. } => None,
+            },
+        });
+        let mut called = called.collect::<Vec<_>>();
+        called.reverse();
+        called
+    }
+}
+
+/// How many functions of a stack are told.
+const MOST_FRAMES: usize = 64;

@@ -1,0 +1,180 @@
+//! The path that a program took, in steps that do not depend on how a trace tells it.
+//!
+//! Traces of the same path are cut into blocks differently: by periodic synchronisation, by timestamps, by protocol. A
+//! step is as long as it can be, and ends only where execution goes elsewhere.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+
+use tracewalk::flow::{Element, EventKind, GapReason};
+use tracewalk::ids::{Address, Exception, Isa};
+use tracewalk::program::Scope;
+
+use crate::call_stack::{CallStack, Frame, FrameKind, Unobserved, is_synchronous};
+use crate::{Code, CodeInContext};
+
+/// A part of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// These addresses ran in order.
+    Run(Run),
+    /// An exception was taken.
+    Exception(Option<Exception>),
+    /// Execution came to code that no image holds.
+    Missing(Address),
+    /// What ran is not known.
+    Lost,
+}
+
+/// Instructions that ran in the order of their addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Run {
+    /// The first one.
+    pub start: Address,
+    /// The address behind the last one.
+    pub end: Address,
+    /// Their instruction set.
+    pub isa: Isa,
+    /// Whose code they are.
+    pub scope: Scope,
+}
+
+/// Follows flow and tells its steps.
+#[derive(Debug)]
+pub struct Walk {
+    calls: CallStack<()>,
+    ignore_interrupts: bool,
+    run: Option<Run>,
+    /// How many steps are complete.
+    steps: u64,
+}
+
+/// What became of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// It belongs to the step of this number, from 0.
+    OfStep(u64),
+    /// It does not belong to the path.
+    Apart,
+}
+
+impl Walk {
+    /// A path begins.
+    #[must_use]
+    pub fn new(code: Rc<Code>, ignore_interrupts: bool) -> Self {
+        Self { calls: CallStack::new(code), ignore_interrupts, run: None, steps: 0 }
+    }
+
+    /// Takes the next element; calls `complete` with each step that is complete.
+    pub fn element(&mut self, element: &Element, mut complete: impl FnMut(Step)) -> Part {
+        let in_interrupt = self.ignore_interrupts && self.is_in_interrupt();
+        self.calls.element(element, &mut Unobserved);
+        let step = match element {
+            Element::Block(block) => {
+                // A handler's last block has left it, and belongs to it.
+                if in_interrupt {
+                    return Part::Apart;
+                }
+                let scope = self.code().scope_at(block.start);
+                let goes_on =
+                    |run: &&mut Run| (run.end, run.isa, run.scope) == (block.start, block.isa, scope);
+                let Some(run) = self.run.as_mut().filter(goes_on) else {
+                    self.finish(complete);
+                    self.run = Some(Run { start: block.start, end: block.end, isa: block.isa, scope });
+                    return Part::OfStep(self.steps);
+                };
+                run.end = block.end;
+                return Part::OfStep(self.steps);
+            }
+            Element::Event(event) => match event.kind {
+                EventKind::Exception { exception, .. } => {
+                    if in_interrupt || (self.ignore_interrupts && self.is_in_interrupt()) {
+                        return Part::Apart;
+                    }
+                    Step::Exception(exception)
+                }
+                EventKind::TraceOn(_) if self.steps > 0 || self.run.is_some() => Step::Lost,
+                _ => return Part::Apart,
+            },
+            Element::Proof(_) => return Part::Apart,
+            Element::Gap(gap) => match gap.reason {
+                GapReason::NoCode(at) | GapReason::Undecodable(at, _) => Step::Missing(at.address),
+                GapReason::AddressUnknown | GapReason::TraceLost | GapReason::Contradiction(_) => Step::Lost,
+            },
+        };
+        self.finish(&mut complete);
+        complete(step);
+        self.steps += 1;
+        Part::OfStep(self.steps - 1)
+    }
+
+    /// The path ends here.
+    pub fn finish(&mut self, mut complete: impl FnMut(Step)) {
+        if let Some(run) = self.run.take() {
+            complete(Step::Run(run));
+            self.steps += 1;
+        }
+    }
+
+    /// How many steps are complete.
+    #[must_use]
+    pub const fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The program as it is seen in the context at hand.
+    #[must_use]
+    pub const fn code(&self) -> &CodeInContext {
+        self.calls.code()
+    }
+
+    /// The functions that are running, outermost first.
+    pub fn frames(&self) -> impl DoubleEndedIterator<Item = &Frame<()>> {
+        self.calls.frames()
+    }
+
+    fn is_in_interrupt(&self) -> bool {
+        self.calls.frames().any(|frame| match frame.kind {
+            FrameKind::Exception(it) => !it.exception.is_some_and(is_synchronous),
+            FrameKind::Root | FrameKind::Call { .. } => false,
+        })
+    }
+}
+
+/// A path in little: a number for each so many steps, by which two paths of any length are compared.
+#[derive(Clone, Debug, Default)]
+pub struct Digest {
+    chunks: Vec<u64>,
+    hasher: DefaultHasher,
+    steps: u64,
+}
+
+/// How many steps a number stands for.
+pub const CHUNK: u64 = 1 << 12;
+
+impl Digest {
+    /// The next step.
+    pub fn add(&mut self, step: Step) {
+        step.hash(&mut self.hasher);
+        self.steps += 1;
+        if self.steps.is_multiple_of(CHUNK) {
+            self.chunks.push(std::mem::take(&mut self.hasher).finish());
+        }
+    }
+
+    /// There are no more steps.
+    pub fn finish(&mut self) {
+        if !self.steps.is_multiple_of(CHUNK) {
+            self.chunks.push(std::mem::take(&mut self.hasher).finish());
+        }
+    }
+
+    /// The first step of the stretch of [`CHUNK`] steps in which the paths differ; `None` where they are the same.
+    #[must_use]
+    pub fn differs_in(&self, other: &Self) -> Option<u64> {
+        let longest = self.chunks.len().max(other.chunks.len());
+        let index = (0..longest).find(|index| self.chunks.get(*index) != other.chunks.get(*index))?;
+        Some(index as u64 * CHUNK)
+    }
+}

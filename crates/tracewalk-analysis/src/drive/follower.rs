@@ -1,0 +1,124 @@
+//! Following a source, once or several times.
+
+use std::io;
+
+use tracewalk::frame::Places;
+use tracewalk::program::Program;
+use tracewalk::source::{FlowStream, SourceConfig};
+
+use super::{Ending, Input, Interruption, Look, Take};
+use crate::Statistics;
+use crate::record::FlowRecord;
+
+/// A source and its program, and what was learned of both while it was followed.
+///
+/// Learning takes most of the time for a short capture. Whoever looks at a part of a capture first follows the whole of it with
+/// the same follower.
+#[derive(Clone, Debug)]
+pub struct Follower<'p> {
+    pub(super) config: &'p SourceConfig,
+    pub(super) program: &'p Program,
+    stream: FlowStream,
+    /// Whether the stream is still in front of its first byte.
+    is_new: bool,
+}
+
+impl<'p> Follower<'p> {
+    /// One that knows nothing yet.
+    #[must_use]
+    pub fn new(config: &'p SourceConfig, program: &'p Program) -> Self {
+        Self { config, program, stream: FlowStream::new(config), is_new: true }
+    }
+
+    /// Whether there is no code to follow.
+    #[must_use]
+    pub fn has_no_program(&self) -> bool {
+        self.program.is_empty()
+    }
+
+    /// The stream, in front of its first byte.
+    pub(super) fn begin(&mut self) -> &mut FlowStream {
+        if !self.is_new {
+            self.stream.begin_again(self.config);
+        }
+        self.is_new = false;
+        &mut self.stream
+    }
+
+    /// Follows the program flow of the source's bytes and calls `look` with each piece. The first error of `look` ends the work.
+    pub fn flow<F>(&mut self, input: &Input<'_>, look: F) -> io::Result<Statistics>
+    where
+        F: FnMut(FlowRecord) -> io::Result<()>,
+    {
+        let program = self.program;
+        let mut work = FlowWork {
+            stream: self.begin(),
+            program,
+            places: Places::new(),
+            look: Look::new(look),
+            statistics: Statistics::default(),
+        };
+        let ending = input.feed(&mut work)?;
+        let FlowWork { stream, mut places, mut look, mut statistics, .. } = work;
+        statistics.bytes = places.end().0;
+        if ending == Ending::Open {
+            stream.forget_incomplete();
+        }
+        stream.finish(program, &mut |element| {
+            statistics.element(&element);
+            look.flow(element, &mut places);
+        });
+        let counts = stream.counts();
+        statistics.packets = counts.packets;
+        statistics.malformed = counts.malformed;
+        look.end(statistics)
+    }
+}
+
+impl Input<'_> {
+    /// Follows the source's program flow once: [`Follower::flow`].
+    pub fn flow<F>(&self, config: &SourceConfig, program: &Program, look: F) -> io::Result<Statistics>
+    where
+        F: FnMut(FlowRecord) -> io::Result<()>,
+    {
+        Follower::new(config, program).flow(self, look)
+    }
+}
+
+struct FlowWork<'a, F> {
+    stream: &'a mut FlowStream,
+    program: &'a Program,
+    places: Places,
+    look: Look<F>,
+    statistics: Statistics,
+}
+
+impl<F: FnMut(FlowRecord) -> io::Result<()>> Take for FlowWork<'_, F> {
+    fn places(&mut self) -> &mut Places {
+        &mut self.places
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        let Self { stream, program, places, look, statistics } = self;
+        stream.push(bytes, program, &mut |element| {
+            statistics.element(&element);
+            look.flow(element, places);
+        });
+    }
+
+    fn interrupt(&mut self, why: Interruption) {
+        let Self { stream, program, places, look, statistics } = self;
+        let mut take = |element| {
+            statistics.element(&element);
+            look.flow(element, places);
+        };
+        match why {
+            Interruption::Cut => stream.cut(program, &mut take),
+            Interruption::Loss => stream.lose_sync(program, &mut take),
+        }
+    }
+
+    fn has_failed(&self) -> bool {
+        self.look.failed.is_some()
+    }
+}

@@ -1,0 +1,128 @@
+//! What a worker makes of a part of a source's flow, so that parts can be put together in order.
+
+use tracewalk::flow::{Element, Passage, TakeElements};
+use tracewalk::source::PacketCounts;
+use tracewalk::span::{CaptureOffset, Span, StreamOffset};
+
+use super::segment::Whereabouts;
+use crate::sink::Part;
+use crate::{ContextsPart, DoubtfulChange, Doubting, Doubts, Gaps, Statistics};
+
+/// A part of a source's flow.
+#[derive(Clone, Debug)]
+pub struct Gathered<P> {
+    /// How much there was.
+    pub statistics: Statistics,
+    /// What could not be followed.
+    pub gaps: Gaps,
+    /// What is in doubt where it is known to the end.
+    pub doubts: Doubts,
+    /// Whether what comes next is in doubt.
+    pub doubting: Doubting,
+    /// In which contexts it ran.
+    pub contexts: ContextsPart,
+    /// What was made of the elements.
+    pub part: P,
+}
+
+/// Gathers a part.
+pub(super) struct Gathering<'a, P> {
+    pub(super) gathered: &'a mut Gathered<P>,
+    pub(super) places: &'a mut Whereabouts,
+    pub(super) last: &'a mut Last,
+}
+
+/// The last place that was known, for elements without bytes of their own at the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Last {
+    /// Where the last element with bytes of its own is in the stream.
+    stream: Option<StreamOffset>,
+    /// The same in the capture, if it was found out.
+    capture: CaptureOffset,
+}
+
+impl<P: Part> Gathered<P> {
+    /// Nothing yet, behind parts that left this in doubt.
+    pub(super) fn behind(doubting: Doubting, mut part: P) -> Self {
+        part.begin(doubting);
+        Self {
+            statistics: Statistics::default(),
+            gaps: Gaps::default(),
+            doubts: Doubts::default(),
+            doubting,
+            contexts: ContextsPart::default(),
+            part,
+        }
+    }
+
+    /// Adds the packets that came in this part.
+    pub(super) const fn count(&mut self, before: PacketCounts, now: PacketCounts) {
+        self.statistics.packets += now.packets - before.packets;
+        self.statistics.malformed += now.malformed - before.malformed;
+    }
+}
+
+impl Last {
+    /// Where an element's first byte stands in the capture; for one without bytes, where the last element with bytes does.
+    fn place(&mut self, span: Span, places: &mut Whereabouts) -> CaptureOffset {
+        let place = if span.end > span.start { places.locate(span.start) } else { None };
+        place.unwrap_or_else(|| {
+            self.settle(places);
+            self.capture
+        })
+    }
+
+    /// Finds out the place as long as the bytes there are remembered.
+    pub(super) fn settle(&mut self, places: &mut Whereabouts) {
+        if let Some(place) = self.stream.and_then(|at| places.locate(at)) {
+            self.capture = place;
+        }
+    }
+}
+
+impl<P: Part> Gathering<'_, P> {
+    /// A passage with gaps is seldom: it is taken out of line, so that others stay in registers.
+    #[cold]
+    #[inline(never)]
+    fn with_gaps(&mut self, passage: Passage<'_>) {
+        passage.elements().for_each(|element| self.element(element));
+    }
+}
+
+impl<P: Part> TakeElements for Gathering<'_, P> {
+    #[inline]
+    fn element(&mut self, element: Element) {
+        self.gathered.statistics.element(&element);
+        let span = element.span();
+        let Self { gathered, places, last } = self;
+        let mut at = || last.place(span, places);
+        if matches!(element, Element::Gap(_)) {
+            gathered.gaps.element(&element, at());
+        }
+        if let Some(DoubtfulChange::Ends(stretch)) = gathered.doubting.element(&element, &mut at) {
+            gathered.doubts.add(stretch);
+        }
+        gathered.contexts.element(&element);
+        gathered.part.element(&element, at);
+        if span.end > span.start && !matches!(element, Element::Proof(_)) {
+            self.last.stream = Some(span.start);
+        }
+    }
+
+    #[inline(always)]
+    fn passage(&mut self, passage: Passage<'_>) {
+        let totals = passage.totals();
+        if totals.gaps > 0 {
+            return self.with_gaps(passage);
+        }
+        self.gathered.statistics.ranges += u64::from(totals.blocks);
+        self.gathered.statistics.instructions += u64::from(totals.instructions);
+        // Packets that name a context are not plain, so that none is in a passage.
+        self.gathered.contexts.instructions(totals.instructions.into());
+        let Self { gathered, places, last } = self;
+        gathered.part.passage(&passage, |start| last.place(Span::new(start, 1), places));
+        if let Some(start) = passage.last_start() {
+            self.last.stream = Some(start);
+        }
+    }
+}

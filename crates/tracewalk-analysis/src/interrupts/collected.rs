@@ -1,0 +1,47 @@
+//! Durations of several captures, by program and source.
+
+use std::collections::BTreeMap;
+
+use super::Activities;
+use crate::clock::Unit;
+use crate::programs::{Merge, Programs, SourceId};
+
+/// How long exceptions and functions of several programs took.
+pub type AllActivities = Programs<ProgramActivities>;
+
+/// How long one program's exceptions and functions took, as its sources tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProgramActivities {
+    /// What was measured; `None` where nothing was.
+    pub measured: Option<Measured>,
+    /// Each source's exceptions and functions.
+    pub sources: BTreeMap<SourceId, Activities>,
+}
+
+/// What was measured, and by what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measured {
+    /// What durations are in.
+    pub unit: Unit,
+    /// Whether all places between timestamps were found by cycles; by instructions without it.
+    pub counts_cycles: bool,
+    /// Whether functions were measured as well.
+    pub functions: bool,
+}
+
+impl Merge for ProgramActivities {
+    fn measure(&self) -> Option<String> {
+        let Measured { unit, functions, .. } = self.measured?;
+        Some(format!("{}{}", unit.name(), if functions { " with --functions" } else { "" }))
+    }
+
+    fn merge(&mut self, other: Self) {
+        if let Some(measured) = other.measured {
+            let own = self.measured.get_or_insert(measured);
+            own.counts_cycles &= measured.counts_cycles;
+        }
+        for (source, activities) in other.sources {
+            self.sources.entry(source).or_default().merge(&activities);
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! The profiles of several captures, by program and source.
+
+use std::collections::BTreeMap;
+
+use super::Profile;
+use crate::programs::{Merge, Programs, SourceId};
+
+/// What the functions of several programs cost.
+pub type Profiles = Programs<ProgramProfiles>;
+
+/// What one program's functions cost, as its sources tell.
+#[derive(Clone, Debug, Default)]
+pub struct ProgramProfiles {
+    /// Each source's profile.
+    pub sources: BTreeMap<SourceId, Profile>,
+}
+
+impl Merge for ProgramProfiles {
+    fn merge(&mut self, other: Self) {
+        for (source, profile) in other.sources {
+            self.sources.entry(source).or_default().merge(&profile);
+        }
+    }
+}

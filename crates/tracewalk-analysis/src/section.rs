@@ -1,0 +1,186 @@
+//! One source's part of an output.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Deref;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tracewalk::flow::{Element, Event, EventKind};
+use tracewalk::ids::{Address, ContextId, Location, TraceId, Vmid};
+use tracewalk::isa;
+use tracewalk::program::{Program, Scope, ViewId};
+
+use crate::interrupt_names::Interrupts;
+use crate::symbols::{NoSymbols, Symbols};
+
+/// What an output says of a source before its first item.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// The trace ID; `None` for a capture without IDs (one source's bytes, or an MTB's RAM).
+    pub id: Option<TraceId>,
+    /// The protocol's name, like `etmv3`.
+    pub protocol: &'static str,
+    /// Which of these it is, from 1: the buffers of one capture may each have one.
+    pub number: u16,
+    /// The program that the source traced.
+    pub code: Rc<Code>,
+}
+
+/// A program and how to read it.
+pub struct Code {
+    /// Its bytes.
+    pub program: Arc<Program>,
+    /// Its names and source lines.
+    pub symbols: Box<dyn Symbols>,
+    /// What the chip's interrupts are called.
+    pub interrupts: Interrupts,
+    /// The variant of the architecture that its instructions belong to.
+    pub profile: ArmProfile,
+    /// What is visible of it in contexts where that is something else, each as a program of its own.
+    pub views: BTreeMap<ViewId, Rc<Code>>,
+}
+
+/// The variants of the architecture whose encodings overlap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ArmProfile {
+    /// Application and real-time processors.
+    #[default]
+    Ar,
+    /// Microcontrollers.
+    M,
+}
+
+/// A program as it is seen in the context that a trace has come to.
+#[derive(Clone, Debug)]
+pub struct CodeInContext {
+    all: Rc<Code>,
+    view: ViewId,
+    context: Scope,
+}
+
+/// An address, and whose code stands there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CodePlace {
+    /// The address.
+    pub address: Address,
+    /// In which contexts its code is visible.
+    pub scope: Scope,
+}
+
+impl Code {
+    /// No code, no symbols.
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self {
+            program: Arc::new(Program::new()),
+            symbols: Box::new(NoSymbols),
+            interrupts: Interrupts::default(),
+            profile: ArmProfile::default(),
+            views: BTreeMap::new(),
+        }
+    }
+
+    /// The program as it is seen in a context, where `None` stands for what is not known.
+    #[must_use]
+    pub fn in_context(&self, context_id: Option<ContextId>, vmid: Option<Vmid>) -> &Self {
+        self.in_view(self.program.view_in(context_id, vmid))
+    }
+
+    /// The program as it is seen where the code of `scope` runs.
+    #[must_use]
+    pub fn in_scope(&self, scope: Scope) -> &Self {
+        self.in_context(scope.context_id, scope.vmid)
+    }
+
+    /// The program as it is seen in one of its views.
+    #[must_use]
+    pub fn in_view(&self, view: ViewId) -> &Self {
+        self.views.get(&view).map_or(self, |code| code)
+    }
+}
+
+impl CodeInContext {
+    /// Before any context is known.
+    #[must_use]
+    pub fn new(all: Rc<Code>) -> Self {
+        Self { all, view: ViewId::default(), context: Scope::EVERYWHERE }
+    }
+
+    /// Takes the next element; answers whether another view is seen from here on.
+    #[inline]
+    pub fn element(&mut self, element: &Element) -> bool {
+        let Element::Event(Event { kind: EventKind::Context { context_id, vmid, .. }, .. }) = element else {
+            return false;
+        };
+        self.context = Scope { context_id: *context_id, vmid: *vmid };
+        let view = self.all.program.view_in(*context_id, *vmid);
+        std::mem::replace(&mut self.view, view) != view
+    }
+
+    /// Which view is seen.
+    #[must_use]
+    pub const fn view(&self) -> ViewId {
+        self.view
+    }
+
+    /// Whose the code at `address` is.
+    #[must_use]
+    pub fn scope_at(&self, address: Address) -> Scope {
+        self.all.program.scope_at(self.context.context_id, self.context.vmid, address)
+    }
+
+    /// `address`, and whose code it is.
+    #[must_use]
+    pub fn place(&self, address: Address) -> CodePlace {
+        CodePlace { address, scope: self.scope_at(address) }
+    }
+
+    /// The program with what is seen in other contexts.
+    #[must_use]
+    pub fn whole(&self) -> &Code {
+        &self.all
+    }
+}
+
+impl Deref for CodeInContext {
+    type Target = Code;
+
+    fn deref(&self) -> &Code {
+        self.all.in_view(self.view)
+    }
+}
+
+impl Code {
+    /// The address behind the instruction at `at`.
+    pub fn behind(&self, at: Location) -> Address {
+        let code = self.program.code(at.address).unwrap_or_default();
+        let bytes = match isa::classify(code, at.address, at.isa) {
+            Ok(instruction) => instruction.bytes.into(),
+            Err(_) => at.isa.alignment(),
+        };
+        at.address.plus(bytes)
+    }
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Code").field("regions", &self.program.regions().len()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for Section {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.id {
+            Some(id) => write!(f, "trace ID {id}{}, {}", self.suffix(), self.protocol),
+            None => write!(f, "one source without trace ID{}, {}", self.suffix(), self.protocol),
+        }
+    }
+}
+
+impl Section {
+    /// ` #2` for the second of those that have the same trace ID and protocol; nothing for the first.
+    pub fn suffix(&self) -> String {
+        if self.number > 1 { format!(" #{}", self.number) } else { String::new() }
+    }
+}

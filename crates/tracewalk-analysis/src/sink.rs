@@ -1,0 +1,145 @@
+//! Who takes records: one after the other, or in parts that threads make and that are joined in order.
+
+use std::io;
+
+use tracewalk::flow::{Element, Passage};
+use tracewalk::span::{CaptureOffset, StreamOffset};
+
+use crate::record::{FlowRecord, ItmRecord};
+use crate::{Doubting, Section};
+
+/// Something that writes records down.
+///
+/// The calls come as `begin (section record* end_section)*`. What an error leaves behind is a part of the output.
+pub trait Sink<Record> {
+    /// The output begins.
+    fn begin(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// A source's records follow.
+    fn section(&mut self, section: &Section) -> io::Result<()>;
+
+    /// The source's next record.
+    fn record(&mut self, record: Record) -> io::Result<()>;
+
+    /// Whether it wants to know what an ITM told beside the source.
+    fn shows_itm(&self) -> bool {
+        false
+    }
+
+    /// What an ITM in the same frames told, before the source's next record.
+    fn itm(&mut self, _record: &ItmRecord) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The source's records before the next one are not given. Behind them this is in doubt.
+    fn go_on(&mut self, _doubting: Doubting) {}
+
+    /// So many of the source's instructions were left out because they are in doubt.
+    fn left_out(&mut self, _instructions: u64) {}
+
+    /// The source has no more records.
+    fn end_section(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<Record, E: Sink<Record> + ?Sized> Sink<Record> for Box<E> {
+    fn begin(&mut self) -> io::Result<()> {
+        (**self).begin()
+    }
+
+    fn section(&mut self, section: &Section) -> io::Result<()> {
+        (**self).section(section)
+    }
+
+    fn record(&mut self, record: Record) -> io::Result<()> {
+        (**self).record(record)
+    }
+
+    fn shows_itm(&self) -> bool {
+        (**self).shows_itm()
+    }
+
+    fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
+        (**self).itm(record)
+    }
+
+    fn go_on(&mut self, doubting: Doubting) {
+        (**self).go_on(doubting);
+    }
+
+    fn left_out(&mut self, instructions: u64) {
+        (**self).left_out(instructions);
+    }
+
+    fn end_section(&mut self) -> io::Result<()> {
+        (**self).end_section()
+    }
+}
+
+/// Something that writes program flow down and can put parts together that were made elsewhere.
+///
+/// The calls come as `begin (section join* end_section)*`.
+pub trait Join: Sink<FlowRecord> {
+    /// What is made of a part of the records.
+    type Part: Part;
+
+    /// What a part of the section that has begun is made from.
+    fn part(&self) -> Self::Part;
+
+    /// Writes down the next part of a section.
+    fn join(&mut self, part: Self::Part) -> io::Result<()>;
+}
+
+/// Writes nothing down.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nothing;
+
+impl<Record> Sink<Record> for Nothing {
+    fn section(&mut self, _: &Section) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn record(&mut self, _: Record) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Join for Nothing {
+    type Part = ();
+
+    fn part(&self) {}
+
+    fn join(&mut self, (): ()) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What becomes of the elements of a part.
+///
+/// Parts are made by any thread, as copies of an empty one, and joined in the order of the trace: where the cuts are must
+/// not show in the whole.
+pub trait Part: Clone + Send {
+    /// The part begins. Whether what comes is in doubt, and from where on what came is if it is found to be, is known from the
+    /// parts before.
+    fn begin(&mut self, _doubting: Doubting) {}
+
+    /// Takes the part's next element. `at` finds out with which of the capture's bytes the trace begins that proves it.
+    fn element(&mut self, element: &Element, at: impl FnOnce() -> CaptureOffset);
+
+    /// Takes the part's next elements. `at` finds out where a byte of the source stands in the capture.
+    fn passage(&mut self, passage: &Passage<'_>, mut at: impl FnMut(StreamOffset) -> CaptureOffset) {
+        passage.elements().for_each(|element| self.element(&element, || at(element.span().start)));
+    }
+}
+
+/// Nothing is made of them.
+impl Part for () {
+    #[inline]
+    fn element(&mut self, _: &Element, _: impl FnOnce() -> CaptureOffset) {}
+
+    #[inline]
+    fn passage(&mut self, _: &Passage<'_>, _: impl FnMut(StreamOffset) -> CaptureOffset) {}
+}

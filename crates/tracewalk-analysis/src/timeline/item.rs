@@ -1,0 +1,231 @@
+//! What a timeline is made of: spans that begin and end on tracks, and marks between them.
+
+use std::fmt;
+
+use tracewalk::directive::BeginReason;
+use tracewalk::flow::GapReason;
+use tracewalk::ids::Exception;
+
+use crate::call_stack::{Entry, FunctionId, Interruption, Left, Task};
+
+/// Something that happened at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// When.
+    pub at: Moment,
+    /// What.
+    pub change: Change,
+}
+
+/// A place on the axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// In the axis's unit. Never less than that of the item before.
+    pub ticks: u64,
+    /// How far the trace says so itself.
+    pub certainty: Certainty,
+}
+
+/// Where a moment comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Certainty {
+    /// The trace says it here.
+    #[default]
+    Exact,
+    /// It lies between two places where the trace says it, by how much ran in between.
+    Interpolated,
+    /// Only one side is known, or something of unknown length is in between.
+    Estimated,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A span begins, inside those that are open on its track.
+    Begin(Span),
+    /// The innermost span of a track ends.
+    End {
+        /// Which one it is.
+        id: SpanId,
+        /// Where it is.
+        track: Track,
+        /// How it ends.
+        finish: Finish,
+    },
+    /// Something without a length.
+    Mark {
+        /// Where it is.
+        track: Track,
+        /// What it is.
+        mark: Mark,
+    },
+}
+
+/// Something that lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Its name in this timeline. A span that is interrupted by another task goes on under the same name.
+    pub id: SpanId,
+    /// Where it is.
+    pub track: Track,
+    /// What it is.
+    pub what: What,
+    /// How it begins.
+    pub start: Start,
+}
+
+/// A span's name; spans that begin later have greater ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SpanId(pub u64);
+
+/// A row of a timeline. The spans of a track enclose each other or lie apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Track {
+    /// Which task runs.
+    Running,
+    /// The functions of a task.
+    Task(Task),
+    /// The functions of tasks that are too many for tracks of their own.
+    OtherTasks,
+    /// An exception, with the functions of its handler.
+    Exception(Option<Exception>),
+    /// Where execution is not known.
+    Gaps,
+    /// Triggers.
+    Events,
+    /// What the program wrote to a stimulus port.
+    Text(u8),
+}
+
+/// What lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A function.
+    Function {
+        /// Which one.
+        function: FunctionId,
+        /// How it was entered.
+        entry: Entry,
+    },
+    /// An exception, from where it is taken to where it returns.
+    Exception(Interruption),
+    /// A task runs.
+    Task(Task),
+    /// Execution is not known.
+    Gap(Unknown),
+}
+
+/// Why execution is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// It could not be followed.
+    Gap(GapReason),
+    /// It was not traced, up to a place where tracing went on for this reason.
+    Untraced(BeginReason),
+}
+
+/// How a span begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// It begins here.
+    Here,
+    /// It ran already when it was first seen, or found again.
+    Earlier,
+    /// It goes on where another task had interrupted it.
+    Resumed,
+    /// It began before the window.
+    Clipped,
+}
+
+/// How a span ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finish {
+    /// It returned, or is over.
+    Returned,
+    /// Another function took over its frame.
+    Replaced,
+    /// A function further out went on, by `longjmp` or the like.
+    Unwound,
+    /// What became of it is not known.
+    Lost,
+    /// Another task runs, and it will go on.
+    Suspended,
+    /// It goes on behind the window.
+    Clipped,
+}
+
+/// Something without a length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// The trace unit's trigger condition occurred.
+    Trigger,
+    /// The program wrote this.
+    Text(String),
+}
+
+impl Start {
+    /// What is said of it; `None` for what is usual.
+    #[must_use]
+    pub const fn note(self) -> Option<&'static str> {
+        match self {
+            Self::Here => None,
+            Self::Earlier => Some("began before it was seen"),
+            Self::Resumed => Some("goes on"),
+            Self::Clipped => Some("began before the window"),
+        }
+    }
+}
+
+impl Finish {
+    /// What is said of it; `None` for what is usual.
+    #[must_use]
+    pub const fn note(self) -> Option<&'static str> {
+        match self {
+            Self::Returned => None,
+            Self::Replaced => Some("another function took its place"),
+            Self::Unwound => Some("unwound"),
+            Self::Lost => Some("its end was not seen"),
+            Self::Suspended => Some("another task runs"),
+            Self::Clipped => Some("goes on behind the window"),
+        }
+    }
+}
+
+impl From<Left> for Finish {
+    fn from(left: Left) -> Self {
+        match left {
+            Left::Returned => Self::Returned,
+            Left::Replaced => Self::Replaced,
+            Left::Unwound => Self::Unwound,
+            Left::Lost => Self::Lost,
+        }
+    }
+}
+
+impl Certainty {
+    /// What marks it; `None` for what the trace says.
+    #[must_use]
+    pub const fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Exact => None,
+            Self::Interpolated => Some("interpolated"),
+            Self::Estimated => Some("estimated"),
+        }
+    }
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gap(reason) => reason.fmt(f),
+            Self::Untraced(BeginReason::Overflow) => {
+                f.write_str("not traced: the trace unit's buffer was full")
+            }
+            Self::Untraced(BeginReason::DebugExit) => {
+                f.write_str("not traced: the processor was in Debug state")
+            }
+            Self::Untraced(BeginReason::Enabled) => f.write_str("not traced: tracing was off"),
+            Self::Untraced(_) => f.write_str("not traced"),
+        }
+    }
+}

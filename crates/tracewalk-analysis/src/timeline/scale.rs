@@ -1,0 +1,155 @@
+//! What an axis is marked with.
+
+use std::fmt;
+
+use tracewalk::flow::{Element, EventKind};
+
+use crate::clock::Unit;
+
+/// An axis: what it counts, and what that means.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    /// What it counts.
+    pub unit: Unit,
+    /// Whether places between timestamps are found by cycles; by instructions without it.
+    pub counts_cycles: bool,
+    /// How many of the unit a second has, where somebody said it.
+    pub frequency: Option<f64>,
+}
+
+/// Finds out what a trace has to measure time by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Probe {
+    /// How many instructions ran.
+    pub instructions: u64,
+    /// How many cycle counts there are.
+    pub cycle_counts: u64,
+    /// How many timestamps there are.
+    pub timestamps: u64,
+}
+
+impl Probe {
+    /// Takes the next element.
+    pub fn element(&mut self, element: &Element) {
+        match element {
+            Element::Block(block) => self.instructions += u64::from(block.instructions),
+            Element::Event(event) => match event.kind {
+                EventKind::Cycles(_) => self.cycle_counts += 1,
+                EventKind::Timestamp(time) => self.timestamps += u64::from(time != 0),
+                _ => {}
+            },
+            Element::Gap(_) | Element::Proof(_) => {}
+        }
+    }
+
+    /// Whether there is an axis in this unit.
+    #[must_use]
+    pub const fn has(&self, unit: Unit) -> bool {
+        match unit {
+            Unit::Instructions => true,
+            Unit::Cycles => self.cycle_counts > 0,
+            // One alone says nothing of what lies before it and behind it.
+            Unit::Time => self.timestamps > 1,
+        }
+    }
+
+    /// The best axis that all sources of these captures have. Cycles are counted exactly, but only timestamps are common
+    /// to several sources of one capture.
+    #[must_use]
+    pub fn best(captures: &[Vec<Self>]) -> Unit {
+        let ran = |probes: &[Self]| probes.iter().filter(|probe| probe.instructions > 0).count();
+        let all = captures.iter().flatten().filter(|probe| probe.instructions > 0);
+        let has = |unit| all.clone().count() > 0 && all.clone().all(|probe| probe.has(unit));
+        let order = match captures.iter().any(|probes| ran(probes) > 1) {
+            true => [Unit::Time, Unit::Cycles],
+            false => [Unit::Cycles, Unit::Time],
+        };
+        order.into_iter().find(|unit| has(*unit)).unwrap_or(Unit::Instructions)
+    }
+}
+
+impl Scale {
+    /// How long one of the unit is on an axis of nanoseconds: one nanosecond where nobody said it.
+    #[must_use]
+    pub fn nanoseconds(&self, ticks: u64) -> u64 {
+        match self.frequency {
+            None => ticks,
+            Some(frequency) => {
+                // Both parts are far below 2^52 for 50 days of nanoseconds; a float takes what is longer.
+                let nanoseconds = ticks as f64 * 1e9 / frequency;
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
+                let rounded = nanoseconds.round() as u64;
+                rounded
+            }
+        }
+    }
+
+    /// Whether the axis is one of seconds.
+    #[must_use]
+    pub const fn is_in_seconds(&self) -> bool {
+        self.frequency.is_some()
+    }
+}
+
+/// What stands in titles: `in instructions, for the trace has no time`.
+impl fmt::Display for Scale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.unit, self.frequency) {
+            (Unit::Instructions, _) => f.write_str("in instructions, not in time"),
+            (Unit::Cycles, None) => f.write_str("in cycles"),
+            (Unit::Cycles, Some(frequency)) => write!(f, "in cycles at {}", Hertz(frequency)),
+            (Unit::Time, frequency) => {
+                f.write_str("in ticks of the timestamps")?;
+                if let Some(frequency) = frequency {
+                    write!(f, " at {}", Hertz(frequency))?;
+                }
+                f.write_str(", interpolated between them by ")?;
+                f.write_str(if self.counts_cycles { "cycles" } else { "instructions" })
+            }
+        }
+    }
+}
+
+struct Hertz(f64);
+
+impl fmt::Display for Hertz {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [(1e9, "GHz"), (1e6, "MHz"), (1e3, "kHz")];
+        match units.into_iter().find(|(factor, _)| self.0 >= *factor) {
+            Some((factor, unit)) => write!(f, "{} {unit}", self.0 / factor),
+            None => write!(f, "{} Hz", self.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_title_says_what_the_axis_counts() {
+        let title = |unit, counts_cycles, frequency| Scale { unit, counts_cycles, frequency }.to_string();
+        assert_eq!(title(Unit::Instructions, false, None), "in instructions, not in time");
+        assert_eq!(title(Unit::Cycles, true, Some(72e6)), "in cycles at 72 MHz");
+        assert_eq!(
+            title(Unit::Time, false, None),
+            "in ticks of the timestamps, interpolated between them by instructions"
+        );
+    }
+
+    #[test]
+    fn cycles_are_best_for_one_source_and_timestamps_for_several() {
+        let both = Probe { instructions: 1, cycle_counts: 1, timestamps: 2 };
+        let time = Probe { cycle_counts: 0, ..both };
+        let nothing = Probe { timestamps: 1, ..time };
+        let idle = Probe::default();
+        assert_eq!(Probe::best(&[vec![both]]), Unit::Cycles);
+        assert_eq!(Probe::best(&[vec![both, idle]]), Unit::Cycles);
+        assert_eq!(Probe::best(&[vec![both, time]]), Unit::Time);
+        assert_eq!(Probe::best(&[vec![both, both]]), Unit::Time);
+        assert_eq!(Probe::best(&[vec![both], vec![both]]), Unit::Cycles);
+        assert_eq!(Probe::best(&[vec![both], vec![time]]), Unit::Time);
+        assert_eq!(Probe::best(&[vec![nothing]]), Unit::Instructions);
+        assert_eq!(Probe::best(&[]), Unit::Instructions);
+    }
+}

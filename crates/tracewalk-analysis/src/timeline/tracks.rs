@@ -1,0 +1,105 @@
+//! The spans that are open, track by track.
+//!
+//! Writers rely on it that only the innermost span of a track ends, whatever the trace says: this is where that is made
+//! true.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::item::{Change, Finish, Span, SpanId, Start, Track, What};
+use crate::call_stack::Task;
+
+/// More tasks than these share a track.
+const MOST_TASKS: usize = 1024;
+
+/// The open spans.
+#[derive(Debug, Default)]
+pub(super) struct Tracks {
+    open: HashMap<Track, Vec<Span>>,
+    /// Spans of exceptions that wait for their task.
+    waiting: HashMap<Task, Vec<Span>>,
+    tasks: BTreeSet<Task>,
+    last: SpanId,
+    /// What changed and was not taken yet.
+    pub(super) changes: Vec<Change>,
+}
+
+impl Tracks {
+    /// The track of a task's functions.
+    pub(super) fn of_task(&mut self, task: Task) -> Track {
+        if self.tasks.len() >= MOST_TASKS && !self.tasks.contains(&task) {
+            return Track::OtherTasks;
+        }
+        self.tasks.insert(task);
+        Track::Task(task)
+    }
+
+    pub(super) fn begin(&mut self, track: Track, what: What, start: Start) -> SpanId {
+        self.last.0 += 1;
+        self.open_span(Span { id: self.last, track, what, start });
+        self.last
+    }
+
+    /// Ends a span, and what is open inside it; nothing where it has ended.
+    pub(super) fn end(&mut self, id: SpanId, track: Track, finish: Finish) {
+        let Some(open) = self.open.get_mut(&track) else { return };
+        let Some(index) = open.iter().rposition(|span| span.id == id) else {
+            // Its task does not run: it was cut there.
+            self.waiting.values_mut().for_each(|spans| spans.retain(|span| span.id != id));
+            return;
+        };
+        while open.len() > index + 1
+            && let Some(inner) = open.pop()
+        {
+            self.changes.push(Change::End { id: inner.id, track, finish: Finish::Lost });
+        }
+        open.pop();
+        self.changes.push(Change::End { id, track, finish });
+    }
+
+    /// Whether something is open there.
+    pub(super) fn is_open(&self, track: Track) -> bool {
+        self.open.get(&track).is_some_and(|open| !open.is_empty())
+    }
+
+    /// Everything that is open, the outer spans first.
+    pub(super) fn spans(&self) -> Vec<Span> {
+        let mut spans = self.open.values().flatten().copied().collect::<Vec<_>>();
+        spans.sort_by_key(|span| span.id);
+        spans
+    }
+
+    /// Ends everything that is open on a track.
+    pub(super) fn end_all(&mut self, track: Track, finish: Finish) {
+        if let Some(outermost) = self.open.get(&track).and_then(|open| open.first()).map(|span| span.id) {
+            self.end(outermost, track, finish);
+        }
+    }
+
+    /// Another task runs. Exceptions that have not returned belong to the one before, and go on with it.
+    pub(super) fn switch(&mut self, from: Task, to: Task) {
+        let mut cut = Vec::new();
+        for (track, open) in &mut self.open {
+            if matches!(track, Track::Exception(_)) {
+                cut.append(open);
+            }
+        }
+        cut.sort_by_key(|span| span.id);
+        let ends = cut.iter().rev();
+        self.changes.extend(ends.map(|span| Change::End {
+            id: span.id,
+            track: span.track,
+            finish: Finish::Suspended,
+        }));
+        if !cut.is_empty() && self.waiting.len() < MOST_TASKS {
+            self.waiting.insert(from, cut);
+        }
+        for span in self.waiting.remove(&to).unwrap_or_default() {
+            self.open_span(Span { start: Start::Resumed, ..span });
+        }
+    }
+
+    fn open_span(&mut self, span: Span) {
+        self.open.entry(span.track).or_default().push(span);
+        self.changes.push(Change::Begin(span));
+    }
+}

@@ -1,0 +1,196 @@
+//! Program flow without what is in doubt.
+
+use std::collections::VecDeque;
+use std::io;
+
+use tracewalk::flow::{Doubt, DoubtChange, Element, Event, EventKind, Gap, GapReason};
+use tracewalk::span::Span;
+
+use crate::record::FlowRecord;
+
+/// Hands on records of which nothing can put in doubt any more that they are right, in order.
+///
+/// A record waits until the position is proven behind it, or for [`Doubt::REACH`] bytes of trace, so that memory is bounded.
+/// Gaps in the trace are handed on in any case, and so is that tracing began, and the context that execution has come to. A
+/// contradiction that casts doubt becomes two gaps: what is left out is lost, up to where the trace contradicts it.
+#[derive(Debug, Default)]
+pub struct Trusted {
+    doubt: Doubt,
+    waiting: VecDeque<FlowRecord>,
+    /// The newest context that was named in a stretch in doubt.
+    context: Option<FlowRecord>,
+    /// How many instructions were not handed on.
+    left_out: u64,
+}
+
+impl Trusted {
+    /// Takes the next record; calls `take` with those that are certain now.
+    pub fn record(
+        &mut self,
+        record: FlowRecord,
+        take: &mut impl FnMut(FlowRecord) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let start = record.element.span().start.0;
+        match self.doubt.element(&record.element) {
+            Some(DoubtChange::Begins { since }) => {
+                let (certain, doubtful) = std::mem::take(&mut self.waiting)
+                    .into_iter()
+                    .partition::<Vec<_>, _>(|waiting| waiting.element.span().start < since);
+                certain.into_iter().try_for_each(&mut *take)?;
+                let at = doubtful.first().map_or(record.at, |first| first.at);
+                let lost = Gap { reason: GapReason::TraceLost, span: Span::new(since, 0), doubt: false };
+                // Nobody should take a contradiction for something at which the trace goes on at once.
+                if let Element::Gap(Gap { reason: GapReason::Contradiction(_), .. }) = record.element {
+                    take(FlowRecord { element: Element::Gap(lost), at })?;
+                }
+                doubtful.into_iter().try_for_each(|waiting| self.in_doubt(waiting, take))?;
+                take(record)
+            }
+            Some(DoubtChange::Ends) => {
+                self.context.take().map_or(Ok(()), &mut *take)?;
+                take(record)
+            }
+            None if self.doubt.is_open() => self.in_doubt(record, take),
+            None => {
+                let proven = match record.element {
+                    Element::Proof(_) => start,
+                    _ => start.saturating_sub(Doubt::REACH),
+                };
+                let is_proven = |waiting: &FlowRecord| waiting.element.span().start.0 < proven;
+                while self.waiting.front().is_some_and(is_proven) {
+                    self.waiting.pop_front().map_or(Ok(()), &mut *take)?;
+                }
+                self.waiting.push_back(record);
+                Ok(())
+            }
+        }
+    }
+
+    /// The trace ends here: nothing speaks against what waits.
+    pub fn finish(&mut self, take: &mut impl FnMut(FlowRecord) -> io::Result<()>) -> io::Result<()> {
+        self.waiting.drain(..).try_for_each(take)
+    }
+
+    /// How many instructions were not handed on so far.
+    #[must_use]
+    pub const fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Takes a record that is in doubt.
+    fn in_doubt(
+        &mut self,
+        record: FlowRecord,
+        take: &mut impl FnMut(FlowRecord) -> io::Result<()>,
+    ) -> io::Result<()> {
+        match record.element {
+            // That execution came there.
+            Element::Gap(Gap { reason: GapReason::NoCode(_) | GapReason::Undecodable(..), .. }) => Ok(()),
+            Element::Gap(_) | Element::Proof(_) => take(record),
+            Element::Event(Event { kind: EventKind::Context { .. }, .. }) => {
+                self.context = Some(record);
+                Ok(())
+            }
+            Element::Event(Event { kind: EventKind::TraceOn(_), .. }) => take(record),
+            Element::Event(_) => Ok(()),
+            Element::Block(block) => {
+                self.left_out += u64::from(block.instructions);
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{block, taken};
+    use tracewalk::directive::BeginReason;
+    use tracewalk::flow::{Gap, GapReason, Proof};
+    use tracewalk::span::{CaptureOffset, Span, StreamOffset};
+
+    const CONTEXT: EventKind = EventKind::Context {
+        context_id: None,
+        vmid: None,
+        security: tracewalk::ids::SecurityState { non_secure: true, hypervisor: false },
+    };
+
+    fn span(at: u64) -> Span {
+        Span::new(StreamOffset(at), 1)
+    }
+
+    fn run(at: u64) -> Element {
+        let Element::Block(mut block) = block(0x100, 0x104, taken()) else {
+            unreachable!("block() makes one")
+        };
+        block.span = span(at);
+        Element::Block(block)
+    }
+
+    fn gap(at: u64, doubt: bool) -> Element {
+        Element::Gap(Gap { reason: GapReason::TraceLost, span: span(at), doubt })
+    }
+
+    fn proof(at: u64) -> Element {
+        Element::Proof(Proof { at: None, span: span(at) })
+    }
+
+    /// Where what is handed on stands, without proofs, and how many instructions are not.
+    fn handed_on(elements: &[Element]) -> (Vec<u64>, u64) {
+        let mut trusted = Trusted::default();
+        let mut places = Vec::new();
+        let mut take = |record: FlowRecord| {
+            if !matches!(record.element, Element::Proof(_)) {
+                places.push(record.element.span().start.0);
+            }
+            Ok(())
+        };
+        for &element in elements {
+            trusted.record(FlowRecord { element, at: CaptureOffset(0) }, &mut take).unwrap();
+        }
+        trusted.finish(&mut take).unwrap();
+        (places, trusted.left_out())
+    }
+
+    #[test]
+    fn from_the_last_proof_to_the_next_one_only_gaps_beginnings_and_the_context_are_handed_on() {
+        let context = Element::Event(Event { kind: CONTEXT, span: span(13) });
+        let begin = EventKind::TraceOn(BeginReason::Synchronised);
+        let begin = Element::Event(Event { kind: begin, span: span(18) });
+        let elements = [
+            run(1),
+            proof(10),
+            run(11),
+            gap(12, false),
+            context,
+            run(14),
+            gap(15, true),
+            run(16),
+            gap(17, true),
+            begin,
+            run(19),
+        ];
+        let behind = [proof(20), run(21)];
+        // Of each block two instructions, and four blocks.
+        assert_eq!(handed_on(&[&elements[..], &behind].concat()), (vec![1, 12, 15, 17, 18, 13, 21], 8));
+    }
+
+    #[test]
+    fn a_contradiction_does_not_stand_where_the_trace_goes_on_at_once() {
+        let at = tracewalk::ids::Location::new(tracewalk::ids::Address(0x100), tracewalk::ids::Isa::T32);
+        let contradiction = GapReason::Contradiction(tracewalk::flow::Contradiction::NoBranchInReach(at));
+        let contradiction = Element::Gap(Gap { reason: contradiction, span: span(15), doubt: true });
+        let no_code = Element::Gap(Gap { reason: GapReason::NoCode(at), span: span(12), doubt: false });
+        // Trace is lost from 10 on, and nobody knows whether execution came where there is no code.
+        let elements = [run(2), proof(10), no_code, run(13), contradiction, run(16), proof(20), run(21)];
+        assert_eq!(handed_on(&elements), (vec![2, 10, 15, 21], 4));
+    }
+
+    #[test]
+    fn an_announced_loss_casts_no_doubt_and_doubt_has_a_reach() {
+        assert_eq!(handed_on(&[proof(1), run(2), gap(3, false), run(4)]), (vec![2, 3, 4], 0));
+        let far = Doubt::REACH + 10;
+        let elements = [run(2), run(9), run(11), gap(far, true), run(far + 1)];
+        assert_eq!(handed_on(&elements), (vec![2, 9, far], 4));
+    }
+}
