@@ -33,8 +33,12 @@ impl Failure {
         Self::Input { problem: problem.into(), hint: hint.into() }
     }
 
+    /// What is written to a file that is a pipe may have a reader that went away.
     pub(crate) fn write(file: &Path, error: io::Error) -> Self {
-        Self::Write { file: file.to_owned(), error }
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ClosedPipe,
+            _ => Self::Write { file: file.to_owned(), error },
+        }
     }
 }
 

@@ -12,10 +12,11 @@ mod mtb;
 mod output;
 mod progress;
 mod provenance;
+mod signals;
 mod sources;
 mod work;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -24,6 +25,7 @@ use tracewalk::plain::plain;
 use args::{Cli, Command};
 use failure::Failure;
 use messages::Messages;
+use output::{Destination, DestinationKind};
 
 /// Everything was decoded, and what was to be checked held.
 const COMPLETE: u8 = 0;
@@ -36,12 +38,15 @@ fn main() -> ExitCode {
     let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
     output::set_colours(cli.color);
     let messages = Messages::new(cli.quiet, cli.provenance.is_some());
-    let outcome = run(&cli, &messages);
-    // A result that does not hold what was to be checked is one, too.
-    let outcome = match (outcome, write_provenance(&cli, &messages)) {
-        (Ok(()) | Err(Failure::Unmet(_) | Failure::Different), Err(failure)) => Err(failure),
-        (outcome, _) => outcome,
-    };
+    let outcome = prepare(&cli).and_then(|provenance| {
+        let outcome = run(&cli, &messages);
+        let Some(file) = provenance else { return outcome };
+        match (outcome, write_provenance(&cli, &file, &messages)) {
+            // A result that does not hold what was to be checked is one, too.
+            (Ok(()) | Err(Failure::Unmet(_) | Failure::Different), Err(failure)) => Err(failure),
+            (outcome, _) => outcome,
+        }
+    });
     let status = match outcome {
         Ok(()) if messages.failed() => INCOMPLETE,
         Ok(()) => COMPLETE,
@@ -89,27 +94,48 @@ fn run(cli: &Cli, messages: &Messages) -> Result<(), Failure> {
     }
 }
 
-/// `--provenance`.
-fn write_provenance(cli: &Cli, messages: &Messages) -> Result<(), Failure> {
-    let Some(file) = &cli.provenance else { return Ok(()) };
-    let (results, command) = (cli.command.results(), cli.command.name());
-    let beside = results.first().map(|result| {
-        let mut name = result.as_os_str().to_owned();
-        name.push(".provenance.json");
-        PathBuf::from(name)
+/// Whether everything can be written that is to be written; before any work. Answers which file `--provenance` is about.
+fn prepare(cli: &Cli) -> Result<Option<PathBuf>, Failure> {
+    let provenance = cli.provenance.as_ref().map(|file| match file {
+        Some(file) => Ok(file.clone()),
+        None => beside_result(cli),
     });
-    let Some(file) = file.clone().or(beside) else {
+    let provenance = provenance.transpose()?;
+    let mut outputs = cli.command.destinations();
+    outputs.extend(provenance.as_deref().map(|path| Destination {
+        option: "--provenance",
+        path,
+        kind: DestinationKind::File,
+    }));
+    output::check(&outputs, &cli.command.inputs())?;
+    Ok(provenance)
+}
+
+/// `--provenance` without a name.
+fn beside_result(cli: &Cli) -> Result<PathBuf, Failure> {
+    let results = cli.command.results();
+    let Some(result) = results.first() else {
         return Err(Failure::input(
             "--provenance writes a file beside the result, and the result has none",
             "say which with --provenance=FILE, or write the result to a file with -o",
         ));
     };
+    let mut name = result.as_os_str().to_owned();
+    name.push(".provenance.json");
+    Ok(PathBuf::from(name))
+}
+
+/// `--provenance`.
+fn write_provenance(cli: &Cli, file: &Path, messages: &Messages) -> Result<(), Failure> {
     messages.record(|record| {
         for path in cli.command.named() {
             record.input("saved", path);
         }
-        let words = provenance::arguments(std::env::args().skip(1).filter(|word| word != command));
-        let text = record.text(command, &words, &results)?;
-        std::fs::write(&file, text).map_err(|error| Failure::write(&file, error))
+        let text = record.text(
+            cli.command.name(),
+            &provenance::arguments(std::env::args_os()),
+            &cli.command.results(),
+        )?;
+        output::write_to(Some(file), |out| out.write_all(text.as_bytes()))
     })
 }

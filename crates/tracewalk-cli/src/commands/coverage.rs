@@ -21,7 +21,7 @@ use super::print_statistics;
 use crate::args::{Coverage, CoverageFormat, Limit};
 use crate::failure::Failure;
 use crate::messages::{Messages, counted};
-use crate::output::{palette, terminal_width, write_to};
+use crate::output::{self, palette, terminal_width, write_to};
 
 use selection::Selection;
 
@@ -69,7 +69,7 @@ fn report(
 }
 
 fn text_options(args: &Coverage) -> CoverageTextOptions {
-    match &args.output {
+    match output::file(args.output.as_deref()) {
         Some(_) => CoverageTextOptions { palette: Palette::PLAIN, width: None },
         None => CoverageTextOptions { palette: palette(), width: terminal_width() },
     }

@@ -1,7 +1,5 @@
 //! `describe`: all that is known of a capture, written down so that no option is needed any more.
 
-use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 
 use tracewalk_input::capture::DescribeError;
@@ -9,13 +7,14 @@ use tracewalk_input::capture::DescribeError;
 use crate::args::{CaptureArgs, Describe};
 use crate::failure::Failure;
 use crate::messages::Messages;
-use crate::output::standard_output;
+use crate::output::{self, write_to};
 use crate::work::Work;
 
 /// Writes a `capture.toml`.
 pub(crate) fn run(args: &Describe, messages: &Messages) -> Result<(), Failure> {
     let work = Work::open(&args.capture, messages)?;
-    let beside = args.output.as_deref().unwrap_or(&args.capture.capture).parent();
+    let output = output::file(args.output.as_deref());
+    let beside = output.unwrap_or(&args.capture.capture).parent();
     let directory = beside.filter(|beside| !beside.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let text = work.described().to_toml(directory).map_err(|error| {
         let hint = match error {
@@ -30,14 +29,7 @@ pub(crate) fn run(args: &Describe, messages: &Messages) -> Result<(), Failure> {
     for option in left_out(&args.capture) {
         messages.warning(format_args!("a capture.toml cannot say {option}; give it with each command"));
     }
-    match &args.output {
-        Some(file) => fs::write(file, text).map_err(|error| Failure::write(file, error)),
-        None => {
-            let mut out = standard_output();
-            out.write_all(text.as_bytes())?;
-            Ok(out.flush()?)
-        }
-    }
+    write_to(output, |out| out.write_all(text.as_bytes()))
 }
 
 /// The options whose meaning a description has no words for.

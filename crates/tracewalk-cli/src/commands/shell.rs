@@ -1,6 +1,5 @@
 //! `completions` and `man`: what a shell and `man` want to know of the command line.
 
-use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -8,7 +7,7 @@ use clap::Command;
 use clap_complete::Shell;
 
 use crate::failure::Failure;
-use crate::output::standard_output;
+use crate::output::{OutputFolder, standard_output};
 
 /// Prints a completion script.
 pub(crate) fn completions(shell: Shell, command: &mut Command) -> Result<(), Failure> {
@@ -22,6 +21,7 @@ pub(crate) fn completions(shell: Shell, command: &mut Command) -> Result<(), Fai
 
 /// Writes a page for the command and one for each of its subcommands.
 pub(crate) fn manual(directory: &Path, command: Command) -> Result<(), Failure> {
-    fs::create_dir_all(directory).map_err(|error| Failure::write(directory, error))?;
-    clap_mangen::generate_to(command, directory).map_err(|error| Failure::write(directory, error))
+    let folder = OutputFolder::over(directory)?;
+    clap_mangen::generate_to(command, folder.staging()).map_err(|error| Failure::write(directory, error))?;
+    folder.finish()
 }

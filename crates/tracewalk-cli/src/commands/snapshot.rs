@@ -1,6 +1,5 @@
 //! `snapshot`: a capture as the directory that DS-5 and OpenCSD read.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::rc::Rc;
@@ -17,6 +16,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::frames::{Frames, repack};
 use crate::messages::{Messages, counted};
+use crate::output::OutputFolder;
 use crate::work::{Job, Work};
 
 /// The trace ID in the registers of a source that has none.
@@ -25,7 +25,6 @@ const USUAL_ID: u32 = 0x10;
 /// Writes a snapshot directory.
 pub(crate) fn run(args: &args::Snapshot, messages: &Messages) -> Result<(), Failure> {
     let mut work = Work::open(&args.capture, messages)?;
-    check_directory(&args.output)?;
     let mut cores = Vec::<(String, String, Rc<Code>)>::new();
     let mut sources = Vec::new();
     for (index, job) in work.jobs.clone().iter().enumerate() {
@@ -66,29 +65,13 @@ pub(crate) fn run(args: &args::Snapshot, messages: &Messages) -> Result<(), Fail
     write(&args.output, &snapshot)
 }
 
-/// A directory that nobody has written to.
-pub(super) fn check_directory(directory: &Path) -> Result<(), Failure> {
-    match fs::read_dir(directory) {
-        Ok(mut entries) => match entries.next() {
-            Some(_) => Err(Failure::input(
-                format!("{}: is not empty", directory.display()),
-                "choose a directory with -o that does not exist",
-            )),
-            None => Ok(()),
-        },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(Failure::write(directory, error)),
-    }
-}
-
 fn write(directory: &Path, snapshot: &Snapshot<'_>) -> Result<(), Failure> {
-    fs::create_dir_all(directory).map_err(|error| Failure::write(directory, error))?;
+    let folder = OutputFolder::new(directory)?;
     for file in snapshot.files() {
-        let path = directory.join(&file.name);
-        let written = fs::File::create_new(&path).and_then(|mut out| file.write(&mut out));
-        written.map_err(|error| Failure::write(&path, error))?;
+        let written = folder.create(&file.name).and_then(|mut out| file.write(&mut out));
+        written.map_err(|error| Failure::write(&directory.join(&file.name), error))?;
     }
-    Ok(())
+    folder.finish()
 }
 
 /// A trace unit with all registers that OpenCSD asks for.

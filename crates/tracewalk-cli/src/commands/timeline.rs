@@ -1,8 +1,6 @@
 //! `timeline`: when what ran.
 
-use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use tracewalk_analysis::Statistics;
@@ -14,13 +12,12 @@ use tracewalk_report::export::{
 };
 
 use super::follow::{self, Following};
-use super::snapshot::check_directory;
 use super::window::on_axis;
 use super::{no_measure, print_statistics, refuse_frequency};
 use crate::args::{self, CaptureArgs, FollowArgs, TimelineFormat};
 use crate::failure::Failure;
 use crate::messages::Messages;
-use crate::output::{palette_for, standard_output, write_to};
+use crate::output::{self, OutputFolder, palette_for, standard_output, write_to};
 use crate::work::Work;
 
 /// How much of a capture is decoded to see what it has to measure time by.
@@ -37,7 +34,7 @@ pub(crate) fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Fail
     let probed = [probe(&mut work, &axis.follow, messages)?];
     let unit = best_unit(&probed, work.is_live(), axis.axis.unit(), axis.frequency)?;
     let scale = scale(&probed[0], unit, axis.frequency);
-    let output = args.output.as_deref();
+    let output = output::file(args.output.as_deref());
     let mut out = standard_output();
     if output.is_none() && args.format == TimelineFormat::Text {
         work.show_at_once(&out);
@@ -62,8 +59,10 @@ pub(crate) fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Fail
         TimelineFormat::Perfetto => write_to(output, |out| write(&mut PerfettoTrace::new(out))),
         TimelineFormat::Chrome => write_to(output, |out| write(&mut ChromeTrace::new(out))),
         TimelineFormat::Ctf => {
-            let mut folder = Folder::make(output)?;
-            write(&mut CommonTraceFormat::new(&mut folder))
+            let path = output.ok_or_else(no_folder)?;
+            let mut folder = OutputFolder::new(path)?;
+            write(&mut CommonTraceFormat::new(&mut folder))?;
+            folder.finish()
         }
     }?;
     if args.work.stats {
@@ -129,25 +128,12 @@ pub(super) fn scale(probes: &[Probe], unit: Unit, frequency: Option<f64>) -> Sca
     Scale { unit, counts_cycles, frequency }
 }
 
-/// A folder for the files of an output.
-struct Folder {
-    path: PathBuf,
+fn no_folder() -> Failure {
+    Failure::input("--format ctf writes several files", "say in which folder with -o")
 }
 
-impl Folder {
-    fn make(path: Option<&Path>) -> Result<Self, Failure> {
-        let Some(path) = path else {
-            return Err(Failure::input("--format ctf writes several files", "say in which folder with -o"));
-        };
-        // Every file in it would be read as a part of the trace.
-        check_directory(path)?;
-        fs::create_dir_all(path).map_err(|error| Failure::write(path, error))?;
-        Ok(Self { path: path.to_owned() })
-    }
-}
-
-impl Files for Folder {
+impl Files for OutputFolder {
     fn create(&mut self, name: &str) -> io::Result<Box<dyn Write>> {
-        Ok(Box::new(BufWriter::new(File::create(self.path.join(name))?)))
+        Ok(Box::new(BufWriter::new(OutputFolder::create(self, name)?)))
     }
 }

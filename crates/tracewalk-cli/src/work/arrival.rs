@@ -4,7 +4,6 @@
 //! are tried on the first 1024 bytes, then on twice as many, up to as many as are looked at in a file.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tracewalk::ids::TraceId;
@@ -19,6 +18,7 @@ use crate::args::{CaptureArgs, ContainerChoice};
 use crate::failure::Failure;
 use crate::guess::Certainty;
 use crate::messages::{Messages, counted};
+use crate::signals;
 use crate::sources::config;
 
 /// How many bytes the first reading is tried on, and the last one.
@@ -75,7 +75,7 @@ impl Arrival {
         let stop = Stop::default();
         let stream = place.open(idle, stop.clone())?;
         // Before this a signal ends the program at once: nothing has been received.
-        end_on_signal(stop);
+        signals::end_stream(stop);
         Ok(Self { place, stream, head: Vec::new(), end: None })
     }
 
@@ -229,25 +229,6 @@ impl Work {
                 .all(|finding| matches!(finding.certainty, Certainty::Certain | Certainty::Indifferent))
             && args.ids.iter().all(is_there)
     }
-}
-
-/// The status of a program that Ctrl-C ended.
-const INTERRUPTED: i32 = 130;
-
-/// Lets Ctrl-C and SIGTERM end the stream; the second time they end the program.
-fn end_on_signal(stop: Stop) {
-    /// A program has one handler. It ends the stream that was opened last.
-    static CURRENT: OnceLock<Mutex<Stop>> = OnceLock::new();
-    let current = CURRENT.get_or_init(Mutex::default);
-    *current.lock().unwrap_or_else(PoisonError::into_inner) = stop;
-    // Where it cannot be set, and where it is set already, there is nothing to do.
-    let _ = ctrlc::set_handler(move || {
-        let stop = current.lock().unwrap_or_else(PoisonError::into_inner);
-        if stop.is_requested() {
-            std::process::exit(INTERRUPTED);
-        }
-        stop.request();
-    });
 }
 
 /// Says why a capture ended. `cut` is how many of its bytes are the beginning of a frame.

@@ -1,7 +1,10 @@
-//! Standard output.
+//! Standard output, and files that are written in its place.
+
+mod check;
+mod file;
+mod folder;
 
 use std::cell::RefCell;
-use std::fs::File;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::Path;
 use std::rc::Rc;
@@ -11,6 +14,10 @@ use tracewalk_report::Palette;
 
 use crate::args::When;
 use crate::failure::Failure;
+
+pub(crate) use check::{Destination, DestinationKind, check};
+use file::OutputFile;
+pub(crate) use folder::OutputFolder;
 
 /// Standard output, buffered. Its clones share the buffer: one writes, another one has it shown.
 #[derive(Clone, Debug)]
@@ -39,23 +46,36 @@ impl Write for Output {
     }
 }
 
-/// Writes to a file, or to standard output.
+/// What the names of unfinished files begin with.
+const TEMPORARY: &str = ".tracewalk-";
+
+/// Whether a name is that of standard output.
+fn is_standard(path: &Path) -> bool {
+    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path.as_os_str() == *name)
+}
+
+/// The file that an output goes to; `None` for standard output, which has names as well.
+pub(crate) fn file(path: Option<&Path>) -> Option<&Path> {
+    path.filter(|path| !is_standard(path))
+}
+
+/// Writes to a file, or to standard output. The file has its name when all of it is written.
 pub(crate) fn write_to<E: Into<Failure>>(
-    file: Option<&Path>,
+    path: Option<&Path>,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), Failure> {
-    let Some(file) = file else {
+    let Some(path) = file(path) else {
         let mut out = standard_output();
         write(&mut out).map_err(Into::into)?;
         return Ok(out.flush()?);
     };
-    let failure = |error| Failure::write(file, error);
-    let mut out = BufWriter::new(File::create(file).map_err(failure)?);
+    let failure = |error| Failure::write(path, error);
+    let mut out = OutputFile::create(path).map_err(failure)?;
     write(&mut out).map_err(|error| match error.into() {
         Failure::Output(error) => failure(error),
         other => other,
     })?;
-    out.flush().map_err(failure)
+    out.finish().map_err(failure)
 }
 
 /// Follows the user's wish from here on; without one, NO_COLOR and the terminal decide.
@@ -82,8 +102,8 @@ pub(crate) fn palette() -> Palette {
 }
 
 /// The colours for an output that may be a file.
-pub(crate) fn palette_for(file: Option<&Path>) -> Palette {
-    match file {
+pub(crate) fn palette_for(path: Option<&Path>) -> Palette {
+    match file(path) {
         Some(_) => Palette::PLAIN,
         None => palette(),
     }

@@ -1,0 +1,126 @@
+//! Whether outputs can be written, and destroy nothing that is read: before any work.
+//!
+//! Files are the same where the file system says so, whatever their names: through symbolic and hard links.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::file::{OutputFile, target};
+use super::folder::check_empty;
+use super::is_standard;
+use crate::failure::Failure;
+
+/// What a command writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Destination<'a> {
+    /// The option that names it.
+    pub(crate) option: &'static str,
+    pub(crate) path: &'a Path,
+    pub(crate) kind: DestinationKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DestinationKind {
+    /// A file, or standard output.
+    File,
+    /// A folder that has to be empty.
+    NewFolder,
+    /// A folder whose files are replaced.
+    Folder,
+}
+
+/// Refuses outputs that cannot be written, that are one of the inputs, or that are the same twice.
+pub(crate) fn check(outputs: &[Destination<'_>], inputs: &[PathBuf]) -> Result<(), Failure> {
+    let inputs = inputs.iter().filter_map(|path| Some((path, Identity::of(path)?))).collect::<Vec<_>>();
+    let mut known = Vec::<(&Destination<'_>, Identity)>::new();
+    for output in outputs {
+        let Destination { option, path, kind } = output;
+        let identity = Identity::of_output(path);
+        if let Some((input, _)) = inputs.iter().find(|(_, input)| identity.as_ref() == Some(input)) {
+            let what = match input.as_path() == *path {
+                true => String::new(),
+                false => format!(", as {}", input.display()),
+            };
+            return Err(Failure::input(
+                format!("{}: is read{what}, and {option} would overwrite it", path.display()),
+                format!("give another file with {option}"),
+            ));
+        }
+        if let Some((other, _)) = known.iter().find(|(_, other)| identity.as_ref() == Some(other)) {
+            let hint = format!("give another file with {option}");
+            let problem = match is_standard(path) {
+                true => format!("{option} and {} both write to standard output", other.option),
+                false => format!("{}: {option} and {} write to the same file", path.display(), other.option),
+            };
+            return Err(Failure::input(problem, hint));
+        }
+        known.extend(identity.map(|identity| (output, identity)));
+        match kind {
+            DestinationKind::File if is_standard(path) => {}
+            DestinationKind::File => try_file(path)?,
+            _ if is_standard(path) => {
+                return Err(Failure::input(
+                    "several files are written, and standard output is one",
+                    format!("give a folder with {option}"),
+                ));
+            }
+            DestinationKind::NewFolder => check_empty(path)?,
+            DestinationKind::Folder => {}
+        }
+    }
+    Ok(())
+}
+
+/// Tries whether a file could be written.
+fn try_file(path: &Path) -> Result<(), Failure> {
+    let tried = match target(path) {
+        // To open a pipe may wait for its reader, and end it.
+        Ok(None) => Ok(()),
+        Ok(Some(_)) => OutputFile::create(path).map(drop),
+        Err(error) => Err(error),
+    };
+    tried.map_err(|error| Failure::write(path, error))
+}
+
+/// What makes a file itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Identity {
+    StandardOutput,
+    #[cfg(unix)]
+    Number {
+        device: u64,
+        file: u64,
+    },
+    /// A file that does not exist yet, by its directory's one name; elsewhere any file.
+    Path(PathBuf),
+}
+
+impl Identity {
+    /// `None` for what cannot be overwritten, like a pipe.
+    fn of(path: &Path) -> Option<Self> {
+        match fs::metadata(path) {
+            Ok(found) if found.is_file() || found.is_dir() => {
+                #[cfg(unix)]
+                {
+                    use std::os::unix::fs::MetadataExt as _;
+                    Some(Self::Number { device: found.dev(), file: found.ino() })
+                }
+                #[cfg(not(unix))]
+                path.canonicalize().ok().map(Self::Path)
+            }
+            Ok(_) => None,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let path = target(path).ok().flatten()?;
+                let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+                let parent = parent.unwrap_or(Path::new(".")).canonicalize().ok()?;
+                Some(Self::Path(parent.join(path.file_name()?)))
+            }
+            Err(_) => None,
+        }
+    }
+
+    fn of_output(path: &Path) -> Option<Self> {
+        if is_standard(path) { Some(Self::StandardOutput) } else { Self::of(path) }
+    }
+}

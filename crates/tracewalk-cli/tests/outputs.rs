@@ -1,0 +1,259 @@
+//! Outputs: none destroys an input, stands half under its name, or leaves anything else behind.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use support::{example, run, tracewalk};
+
+/// A folder with a copy of an example, in which commands run.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn with(name: &str) -> Self {
+        let folder = Self(tempfile::tempdir().unwrap());
+        for file in fs::read_dir(example(name)).unwrap() {
+            let file = file.unwrap().path();
+            fs::copy(&file, folder.at(file.file_name().unwrap().to_str().unwrap())).unwrap();
+        }
+        folder
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// All files, with what is in them.
+    fn contents(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let files = fs::read_dir(self.0.path()).unwrap().map(|entry| entry.unwrap().path());
+        let mut all =
+            files.map(|path| (path.clone(), fs::read(&path).unwrap_or_default())).collect::<Vec<_>>();
+        all.sort();
+        all
+    }
+
+    fn run(&self, arguments: &[&str]) -> (i32, Vec<u8>, String) {
+        let output = tracewalk().current_dir(self.0.path()).args(arguments).output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        (output.status.code().unwrap(), output.stdout, errors)
+    }
+
+    /// A command that is refused before it decodes anything, and leaves everything as it was.
+    fn refuses(&self, arguments: &[&str]) {
+        let before = self.contents();
+        let (status, printed, errors) = self.run(arguments);
+        assert_eq!((status, printed.len()), (2, 0), "{arguments:?}: {errors}");
+        assert_eq!(errors.lines().filter(|line| line.starts_with("error:")).count(), 1, "{errors}");
+        assert!(self.contents() == before, "{arguments:?}: {errors}");
+    }
+}
+
+const IMAGE: [&str; 2] = ["--image", "m3.elf"];
+
+#[test]
+fn an_output_that_is_an_input_is_refused_whatever_it_is_called() {
+    let folder = Folder::with("m3-etmv3");
+    let [capture, image] = ["trace.bin", "m3.elf"].map(|name| folder.at(name));
+    for command in ["timeline", "coverage", "profile", "interrupts", "describe"] {
+        for output in ["trace.bin", "m3.elf", "./trace.bin", capture.to_str().unwrap()] {
+            folder.refuses(&[&[command, "trace.bin", "-o", output][..], &IMAGE].concat());
+        }
+        // What a description names, and itself.
+        for output in ["trace.bin", "m3.elf", "capture.toml"] {
+            folder.refuses(&[command, "capture.toml", "-o", output]);
+            folder.refuses(&[command, ".", "-o", output]);
+        }
+    }
+    for command in ["coverage", "profile", "interrupts"] {
+        folder.refuses(&[command, "capture.toml", "--save", "trace.bin"]);
+    }
+    folder.refuses(&["diff", "capture.toml", "trace.bin", "-o", "trace.bin"]);
+    for option in ["--svd", "--registers"] {
+        fs::write(folder.at("about"), "").unwrap();
+        folder.refuses(&["timeline", "capture.toml", option, "about", "-o", "about"]);
+    }
+    folder.refuses(&["coverage", "capture.toml", "--diff", "about", "--format", "lcov", "-o", "about"]);
+    folder.refuses(&["flow", "capture.toml", "--provenance=trace.bin"]);
+    let provenance = format!("--provenance={}", image.display());
+    folder.refuses(&["flow", "capture.toml", &provenance]);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_do_not_hide_an_input() {
+    let folder = Folder::with("m3-etmv3");
+    std::os::unix::fs::symlink("trace.bin", folder.at("link")).unwrap();
+    fs::hard_link(folder.at("trace.bin"), folder.at("name")).unwrap();
+    std::os::unix::fs::symlink(".", folder.at("here")).unwrap();
+    for output in ["link", "name", "here/trace.bin", "here/here/link"] {
+        folder.refuses(&["timeline", "capture.toml", "-o", output]);
+        folder.refuses(&["describe", output, "-o", "trace.bin"]);
+    }
+    // Standard input may be a file.
+    let before = folder.contents();
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("tracewalk"));
+    command.current_dir(folder.0.path()).args(["timeline", "-", "-o", "trace.bin"]);
+    command.stdin(fs::File::open(folder.at("trace.bin")).unwrap());
+    assert_eq!(command.output().unwrap().status.code(), Some(2));
+    assert!(folder.contents() == before);
+}
+
+#[test]
+fn a_mapped_capture_is_not_cut_under_the_one_that_reads_it() {
+    let folder = Folder::with("m3-etmv3");
+    let trace = fs::read(folder.at("trace.bin")).unwrap();
+    fs::write(folder.at("large.bin"), trace.repeat((5 << 20) / trace.len() + 1)).unwrap();
+    folder.refuses(&["timeline", "large.bin", "-o", "large.bin"]);
+    folder.refuses(&["coverage", "large.bin", "--image", "m3.elf", "--save", "large.bin"]);
+}
+
+#[test]
+fn the_files_of_a_snapshot_are_inputs() {
+    let folder = Folder::with("m3-etmv3");
+    assert_eq!(folder.run(&["snapshot", "capture.toml", "-o", "made"]).0, 0);
+    let made = fs::read_dir(folder.at("made")).unwrap().map(|file| file.unwrap().path()).collect::<Vec<_>>();
+    assert!(made.len() >= 5, "{made:?}");
+    for file in made {
+        let before = fs::read(&file).unwrap();
+        let file = file.to_str().unwrap();
+        folder.refuses(&["profile", "made", "-o", file]);
+        folder.refuses(&["profile", "made/snapshot.ini", "-o", file]);
+        assert!(fs::read(file).unwrap() == before, "{file}");
+    }
+}
+
+#[test]
+fn saved_files_and_other_outputs_are_not_overwritten() {
+    let folder = Folder::with("m3-etmv3");
+    for saved in ["one", "two"] {
+        assert_eq!(folder.run(&["coverage", "capture.toml", "--save", saved]).0, 0);
+    }
+    folder.refuses(&["merge", "one", "two", "-o", "two"]);
+    folder.refuses(&["coverage", "one", "--image", "m3.elf", "--save", "one"]);
+    folder.refuses(&["coverage", "capture.toml", "-o", "new", "--format", "json", "--save", "new"]);
+    folder.refuses(&["coverage", "capture.toml", "-o", "new", "--provenance=new"]);
+    folder.refuses(&["coverage", "capture.toml", "--format", "json", "--save", "-"]);
+    folder.refuses(&["flow", "capture.toml", "--provenance=-"]);
+}
+
+#[test]
+fn a_place_that_cannot_be_written_to_is_refused_before_the_work() {
+    let folder = Folder::with("m3-etmv3");
+    fs::write(folder.at("file"), "").unwrap();
+    fs::create_dir(folder.at("folder")).unwrap();
+    for output in ["none/result", "file/result", "folder"] {
+        // The capture does not exist either, and is not looked at.
+        let (_, _, errors) = folder.run(&["timeline", "missing.bin", "-o", output]);
+        assert!(errors.contains(output) && !errors.contains("missing.bin"), "{errors}");
+        folder.refuses(&["timeline", "capture.toml", "-o", output]);
+        folder.refuses(&["coverage", "capture.toml", "--save", output]);
+        folder.refuses(&["flow", "capture.toml", &format!("--provenance={output}")]);
+    }
+    folder.refuses(&["flow", "capture.toml", "--provenance"]);
+    folder.refuses(&["timeline", "capture.toml", "--format", "ctf", "-o", "."]);
+    folder.refuses(&["timeline", "capture.toml", "--format", "ctf", "-o", "-"]);
+    folder.refuses(&["snapshot", "capture.toml", "-o", "."]);
+}
+
+#[test]
+fn a_command_that_fails_leaves_what_stood_there_and_nothing_else() {
+    let folder = Folder::with("m3-etmv3");
+    fs::write(folder.at("result"), "as before").unwrap();
+    for command in [
+        &["timeline", "missing.bin", "-o", "result"][..],
+        &["timeline", "capture.toml", "--axis", "time", "-o", "result"],
+        &["timeline", "capture.toml", "--axis", "time", "--format", "ctf", "-o", "made"],
+        &["snapshot", "missing.bin", "-o", "made"],
+        &["coverage", "trace.bin", "-o", "result"],
+        &["merge", "capture.toml", "-o", "result"],
+    ] {
+        folder.refuses(command);
+    }
+}
+
+#[test]
+fn a_dash_is_standard_output_everywhere() {
+    let folder = Folder::with("m3-etmv3");
+    let before = folder.contents();
+    assert_eq!(folder.run(&["coverage", "capture.toml", "--save", "saved"]).0, 0);
+    for command in ["coverage", "profile", "timeline", "interrupts", "describe"] {
+        let printed = folder.run(&[command, "capture.toml"]);
+        assert_eq!(folder.run(&[command, "capture.toml", "-o", "-"]), printed, "{command}");
+        #[cfg(target_os = "linux")]
+        assert_eq!(folder.run(&[command, "capture.toml", "-o", "/dev/stdout"]), printed, "{command}");
+    }
+    let saved = fs::read(folder.at("saved")).unwrap();
+    assert!(folder.run(&["coverage", "capture.toml", "--save", "-"]).1 == saved);
+    assert!(folder.run(&["merge", "saved", "-o", "-"]).1 == saved);
+    let (status, text, _) = folder.run(&["coverage", "capture.toml", "-o", "new", "--provenance=-"]);
+    let told: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!((status, told["results"][0]["name"].as_str()), (0, Some("new")));
+    for made in ["new", "saved"] {
+        fs::remove_file(folder.at(made)).unwrap();
+    }
+    assert!(folder.contents() == before);
+}
+
+/// A capture that comes through a pipe, so that the command is at work when the signal comes.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_leaves_neither_half_an_output_nor_a_temporary_file() {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+
+    let folder = Folder::with("m3-etmv3");
+    fs::write(folder.at("result"), "as before").unwrap();
+    let before = folder.contents();
+    for (signal, times) in [("-INT", 2), ("-TERM", 2)] {
+        let mut child = Command::new(assert_cmd::cargo::cargo_bin!("tracewalk"))
+            .current_dir(folder.0.path())
+            .args([
+                "timeline",
+                "-",
+                "--image",
+                "m3.elf",
+                "--source",
+                "etmv3,cpu=cortex-m3",
+                "--container",
+                "raw",
+            ])
+            .args(["--axis", "instructions", "-o", "result"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(&[0; 1 << 16]).unwrap();
+        // It is at work as soon as it has a temporary file.
+        let is_at_work = (0..1000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            folder.contents().len() > before.len()
+        });
+        assert!(is_at_work);
+        for _ in 0..times {
+            let id = child.id().to_string();
+            assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        child.wait().unwrap();
+        drop(pipe);
+        // Where the first signal ended the stream before the second one came, the result is there, and whole.
+        assert_eq!(folder.contents().len(), before.len(), "{signal}");
+        let result = fs::read_to_string(folder.at("result")).unwrap();
+        assert!(result == "as before" || result.ends_with('\n'), "{signal}: {result}");
+        fs::write(folder.at("result"), "as before").unwrap();
+    }
+}
+
+#[test]
+fn completions_and_manual_pages_are_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("man");
+    for _ in 0..2 {
+        assert_eq!(run([Path::new("man"), &path]).status, 0);
+        let names = fs::read_dir(&path).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+        assert!(names.into_iter().all(|name| name.starts_with("tracewalk") && name.ends_with(".1")));
+    }
+}
