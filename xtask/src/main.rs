@@ -5,12 +5,14 @@ mod bench;
 mod check_isa;
 mod circles;
 mod disassembly;
+mod documents;
 mod matrix;
 mod no_std;
 mod portable;
 mod process;
 mod rooms;
 mod sources;
+mod unchanged;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -55,6 +57,11 @@ const TASKS: &[Task] = &[
         run: matrix::damage,
     },
     Task {
+        name: "documents",
+        about: "check that the documents are there, and that their links lead somewhere",
+        run: documents::run,
+    },
+    Task {
         name: "matrix",
         about: "check traces of the example firmware on every kind of trace unit in every mode (--all, --every N, --from N, CASE)",
         run: matrix::run,
@@ -78,6 +85,11 @@ const TASKS: &[Task] = &[
         name: "no-std",
         about: "check that the core builds, links and runs without std",
         run: no_std::run,
+    },
+    Task {
+        name: "unchanged",
+        about: "say whether all that a slow check reads is as it was when it last passed (CHECK, --record)",
+        run: unchanged::run,
     },
 ];
 
