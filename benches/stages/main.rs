@@ -8,7 +8,7 @@ use std::rc::Rc;
 use divan::Bencher;
 use divan::counter::BytesCount;
 use tracewalk::flow::{Element, Engine};
-use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Framing, Owner, Piece};
+use tracewalk::frame::{Discontinuity, FrameSink, Framing, Owner, Piece, RecoveringDeframer};
 use tracewalk::program::Program;
 use tracewalk::protocol::{etmv3, pft};
 use tracewalk::source::{FlowStream, PacketStream, SourceConfig};
@@ -96,7 +96,7 @@ impl Example {
 
 fn deframed(capture: &[u8]) -> Bytes {
     let mut bytes = Bytes(Vec::with_capacity(capture.len()));
-    let mut deframer = Deframer::new(Framing::Buffer);
+    let mut deframer = RecoveringDeframer::new(Framing::Buffer);
     deframer.push(capture, &mut bytes);
     deframer.finish(&mut bytes);
     bytes

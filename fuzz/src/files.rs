@@ -211,7 +211,8 @@ pub fn saved(data: &[u8]) {
     for program in
         saved_as::<ProgramProfiles>(&text).into_iter().flat_map(|found| found.programs.into_values())
     {
-        let sources = program.found.sources.iter().map(|(source, profile)| (section(source), profile.in_order()));
+        let sources =
+            program.found.sources.iter().map(|(source, profile)| (section(source), profile.in_order()));
         let sources = sources.collect::<Vec<_>>();
         let unit = export::best_unit(sources.iter().map(|(_, profile)| profile));
         let name = "fuzz".to_owned();

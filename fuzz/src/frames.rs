@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use tracewalk::frame::{
-    Account, Alignment, Deframer, Discontinuity, Formatter, FormatterOptions, FrameSink, Framing, Owner,
-    Piece, Ranking, Tail,
+    Account, AlignmentRanking, Deframer, Discontinuity, Formatter, FormatterOptions, FrameAlignment,
+    FrameSink, Framing, Owner, Piece, RecoveringDeframer, Tail,
 };
 use tracewalk::ids::TraceId;
 
@@ -35,19 +35,24 @@ pub fn frames(data: &[u8]) {
     let framing = match input.byte() {
         0 => Framing::Buffer,
         1 => Framing::Port,
-        other => Framing::PortFrom(Alignment::new(other & 15).expect("below 16")),
+        other => Framing::PortFrom(FrameAlignment::new(other & 15).expect("below 16")),
     };
     let (recovers, cut) = (input.flag(), usize::from(input.byte()).max(1));
     if input.flag() {
         return format(&mut input, cut);
     }
-    let deframe = |size: usize| {
-        let deframer = Deframer::new(framing);
-        let mut deframer = if recovers { deframer } else { deframer.without_recovery() };
-        let mut found = Found::default();
-        input.0.chunks(size).for_each(|piece| deframer.push(piece, &mut found));
-        let tail = deframer.finish(&mut found);
-        (found, tail, deframer.account())
+    macro_rules! deframe {
+        ($deframer:ident, $size:expr) => {{
+            let mut deframer = $deframer::new(framing);
+            let mut found = Found::default();
+            input.0.chunks($size).for_each(|piece| deframer.push(piece, &mut found));
+            let tail = deframer.finish(&mut found);
+            (found, tail, deframer.account())
+        }};
+    }
+    let deframe = |size: usize| match recovers {
+        true => deframe!(RecoveringDeframer, size),
+        false => deframe!(Deframer, size),
     };
     let (whole, tail, account) = deframe(input.0.len().max(1));
     check_tiling(input.0, &whole, tail, &account);
@@ -55,7 +60,7 @@ pub fn frames(data: &[u8]) {
     assert!(cut.bytes == whole.bytes, "the cut changes the bytes");
     assert!(cut.discontinuities == whole.discontinuities, "the cut changes the losses");
     assert_eq!((cut_tail, cut_account), (tail, account));
-    let _ = Ranking::of(input.0, None).is_clear();
+    let _ = AlignmentRanking::of(input.0, None).is_clear();
 }
 
 fn check_tiling(input: &[u8], found: &Found, tail: Tail, account: &Account) {
@@ -84,9 +89,9 @@ fn format(input: &mut Input<'_>, cut: usize) {
         sent.entry(id.get()).or_default().extend(bytes);
     }
     formatter.flush(&mut output);
-    let start = Alignment::new(0).expect("below 16");
+    let start = FrameAlignment::new(0).expect("below 16");
     let port = options.full_sync_every.is_some() || options.half_sync_every.is_some();
-    let mut deframer = Deframer::new(if port { Framing::PortFrom(start) } else { Framing::Buffer });
+    let mut deframer = RecoveringDeframer::new(if port { Framing::PortFrom(start) } else { Framing::Buffer });
     let mut found = Found::default();
     output.chunks(cut).for_each(|piece| deframer.push(piece, &mut found));
     deframer.finish(&mut found);

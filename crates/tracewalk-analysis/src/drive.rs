@@ -14,7 +14,9 @@ use std::io;
 use std::ops::Range;
 
 use tracewalk::flow::Element;
-use tracewalk::frame::{Cause, Deframer, Discontinuity, FrameSink, Framing, Index, Owner, Piece, Places};
+use tracewalk::frame::{
+    Cause, Discontinuity, FrameSink, Framing, Index, Owner, Piece, PlaceMap, RecoveringDeframer,
+};
 use tracewalk::ids::TraceId;
 use tracewalk::source::{PacketItem, PacketStream, SourceConfig};
 use tracewalk::span::{CaptureOffset, Span, StreamOffset};
@@ -134,7 +136,7 @@ impl<'a> Input<'a> {
     {
         let mut work = PacketWork {
             stream: PacketStream::new(config),
-            places: Places::new(),
+            places: PlaceMap::new(),
             look: Look::new(look),
             statistics: Statistics::default(),
         };
@@ -155,7 +157,7 @@ impl<'a> Input<'a> {
     fn feed(&self, sink: &mut impl Take) -> io::Result<Ending> {
         match &self.carrier {
             &Carrier::Frames { framing, id } => {
-                let mut deframer = Deframer::new(framing);
+                let mut deframer = RecoveringDeframer::new(framing);
                 let mut only = OnlySource { id, sink, bytes: Vec::new() };
                 let mut push = |chunk: &[u8]| {
                     deframer.push(chunk, &mut only);
@@ -252,7 +254,7 @@ impl Interruption {
 
 /// Something that takes one source's bytes.
 trait Take {
-    fn places(&mut self) -> &mut Places;
+    fn places(&mut self) -> &mut PlaceMap;
 
     /// Takes the next bytes; `places` knows them already.
     fn take(&mut self, bytes: &[u8]);
@@ -317,7 +319,7 @@ impl<F> Look<F> {
         Self { look, failed: None, last: CaptureOffset(0) }
     }
 
-    fn locate(&mut self, span: Span, places: &mut Places) -> CaptureOffset {
+    fn locate(&mut self, span: Span, places: &mut PlaceMap) -> CaptureOffset {
         // Where the next byte stands, that a loss is in front of, may not be known yet.
         let place = if span.end > span.start { places.locate(span.start) } else { None };
         self.last = place.unwrap_or(self.last);
@@ -330,7 +332,7 @@ impl<F> Look<F> {
 }
 
 impl<F: FnMut(FlowRecord) -> io::Result<()>> Look<F> {
-    fn flow(&mut self, element: Element, places: &mut Places) {
+    fn flow(&mut self, element: Element, places: &mut PlaceMap) {
         if self.failed.is_none() {
             let last = self.last;
             let at = self.locate(element.span(), places);
@@ -344,7 +346,7 @@ impl<F: FnMut(FlowRecord) -> io::Result<()>> Look<F> {
 }
 
 impl<F: FnMut(PacketRecord<'_>) -> io::Result<()>> Look<F> {
-    fn packet(&mut self, content: PacketItem<'_>, span: Span, bytes: &[u8], places: &mut Places) {
+    fn packet(&mut self, content: PacketItem<'_>, span: Span, bytes: &[u8], places: &mut PlaceMap) {
         if self.failed.is_none() {
             let at = self.locate(span, places);
             self.failed = (self.look)(PacketRecord { content, at, bytes }).err();
@@ -354,13 +356,13 @@ impl<F: FnMut(PacketRecord<'_>) -> io::Result<()>> Look<F> {
 
 struct PacketWork<F> {
     stream: PacketStream,
-    places: Places,
+    places: PlaceMap,
     look: Look<F>,
     statistics: Statistics,
 }
 
 impl<F: FnMut(PacketRecord<'_>) -> io::Result<()>> Take for PacketWork<F> {
-    fn places(&mut self) -> &mut Places {
+    fn places(&mut self) -> &mut PlaceMap {
         &mut self.places
     }
 

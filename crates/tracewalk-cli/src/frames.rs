@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use tracewalk::frame::{
     Account, Cause, Deframer, Discontinuity, Formatter, FormatterOptions, FrameSink, Framing, Index, Indexer,
-    Owner, Piece, Tail,
+    Owner, Piece, RecoveringDeframer, Tail,
 };
 use tracewalk::ids::TraceId;
 use tracewalk::span::CaptureOffset;
@@ -79,7 +79,7 @@ impl Frames {
 
     /// As [`Frames::scan`], for a framing that may be a wrong guess: where the frames start is not corrected.
     pub(crate) fn scan_as_they_come(bytes: &[u8], framing: Framing) -> Self {
-        let mut deframer = Deframer::new(framing).without_recovery();
+        let mut deframer = Deframer::new(framing);
         let mut counts = Counts::default();
         deframer.push(bytes, &mut counts);
         let tail = deframer.finish(&mut counts);
@@ -215,7 +215,7 @@ pub(crate) fn repack(bytes: &[u8], framing: Framing, out: &mut dyn Write) -> io:
     /// How much is in memory at once.
     const PIECE: usize = 1 << 16;
     let mut repack = Repack { formatter: Formatter::new(FormatterOptions::default()), frames: Vec::new() };
-    let mut deframer = Deframer::new(framing);
+    let mut deframer = RecoveringDeframer::new(framing);
     for piece in bytes.chunks(PIECE) {
         deframer.push(piece, &mut repack);
         out.write_all(&repack.frames)?;

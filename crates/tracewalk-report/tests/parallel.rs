@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 use tracewalk::flow::{Element, GapReason, Passage};
-use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Framing, Indexer, Owner, Piece};
+use tracewalk::frame::{Discontinuity, FrameSink, Framing, Indexer, Owner, Piece, RecoveringDeframer};
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
 use tracewalk::protocol::{etmv3, pft};
@@ -109,7 +109,7 @@ impl Source {
         }
         let id = if let Carrier::Frames { id, .. } = self.carrier { Some(id) } else { None };
         let mut only = Only(id, Vec::new());
-        let mut deframer = Deframer::new(Framing::Buffer);
+        let mut deframer = RecoveringDeframer::new(Framing::Buffer);
         deframer.push(capture, &mut only);
         deframer.finish(&mut only);
         let carrier = Carrier::Stretches(vec![Stretch::all(usize::MAX)]);

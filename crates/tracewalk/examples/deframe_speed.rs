@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use tracewalk::frame::{
     Deframer, Discontinuity, Formatter, FormatterOptions, FrameSink, Framing, Owner, Piece,
+    RecoveringDeframer,
 };
 use tracewalk::ids::TraceId;
 
@@ -72,25 +73,28 @@ fn measure(name: &str, capture: &[u8], output: Output) {
         }
     });
     println!("  copy                {copying:6.2} GB/s");
-    for (what, recovery) in [("deframe", true), ("without recovery", false)] {
-        let mut sink = Joined((0..0x70).map(|_| Vec::with_capacity(CHUNK)).collect());
-        let speed = fastest(capture, || {
-            let mut deframer = Deframer::new(Framing::Buffer);
-            if !recovery {
-                deframer = deframer.without_recovery();
-            }
-            sink.0.iter_mut().for_each(Vec::clear);
-            for chunk in capture.chunks(CHUNK) {
-                deframer.push(chunk, &mut sink);
-                black_box(&sink.0);
-                if output == Output::Window {
-                    sink.0.iter_mut().for_each(Vec::clear);
-                }
-            }
-            deframer.finish(&mut sink);
-        });
+    let report = |what: &str, speed: f64| {
         println!("  {what:18}  {speed:6.2} GB/s, {:3.0} % of copying", 100.0 * speed / copying);
+    };
+    macro_rules! deframe {
+        ($deframer:ident) => {{
+            let mut sink = Joined((0..0x70).map(|_| Vec::with_capacity(CHUNK)).collect());
+            fastest(capture, || {
+                let mut deframer = $deframer::new(Framing::Buffer);
+                sink.0.iter_mut().for_each(Vec::clear);
+                for chunk in capture.chunks(CHUNK) {
+                    deframer.push(chunk, &mut sink);
+                    black_box(&sink.0);
+                    if output == Output::Window {
+                        sink.0.iter_mut().for_each(Vec::clear);
+                    }
+                }
+                deframer.finish(&mut sink);
+            })
+        }};
     }
+    report("with recovery", deframe!(RecoveringDeframer));
+    report("without recovery", deframe!(Deframer));
 }
 
 /// Input bytes a call: what a reader of a file would pass on.

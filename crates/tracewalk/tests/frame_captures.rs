@@ -5,7 +5,8 @@ mod support;
 use std::collections::BTreeMap;
 
 use tracewalk::frame::{
-    Alignment, Cause, Deframer, Discontinuity, FrameSink, Framing, IdSet, Owner, Piece, Ranking,
+    AlignmentRanking, Cause, Discontinuity, FrameAlignment, FrameSink, Framing, IdSet, Owner, Piece,
+    RecoveringDeframer,
 };
 use tracewalk::ids::TraceId;
 
@@ -50,7 +51,7 @@ impl FrameSink for Reading {
 
 fn read(framing: Framing, bytes: &[u8]) -> Reading {
     let mut reading = Reading::default();
-    let mut deframer = Deframer::new(framing);
+    let mut deframer = RecoveringDeframer::new(framing);
     deframer.push(bytes, &mut reading);
     deframer.finish(&mut reading);
     assert_eq!(deframer.account().total(), bytes.len() as u64);
@@ -76,10 +77,10 @@ fn captures_cut_at_the_front_are_found_at_their_alignment() {
     for Case { name, bytes, sources } in cases() {
         for front in 0..16 {
             let cut = &bytes[front..];
-            let right = Alignment::new(u8::try_from((16 - front) % 16).expect("below 16"));
+            let right = FrameAlignment::new(u8::try_from((16 - front) % 16).expect("below 16"));
             for expected in [None, Some(sources)] {
                 for part in [cut, &cut[..1024]] {
-                    let ranking = Ranking::of(part, expected);
+                    let ranking = AlignmentRanking::of(part, expected);
                     let best = ranking.best();
                     assert_eq!(Some(best.alignment), right, "{name} from byte {front}: {best}");
                     assert!(ranking.is_clear(), "{name} from byte {front}: {best}");
@@ -119,7 +120,7 @@ fn captures_cut_at_the_front_are_read_from_the_first_whole_frame_on() {
 fn lost_bytes_cost_a_few_frames_and_hardly_a_wrong_byte() {
     for Case { name, bytes, .. } in cases() {
         let whole = read(Framing::Buffer, &bytes);
-        let from_0 = Framing::PortFrom(Alignment::default());
+        let from_0 = Framing::PortFrom(FrameAlignment::default());
         let mut wrong = Vec::new();
         for at in (64..bytes.len() - 256).step_by(bytes.len() / 14) {
             for missing in [1, 2, 8, 13, 15, 22] {

@@ -5,7 +5,7 @@ mod support;
 
 use serde_json::Value;
 use tracewalk::frame::{
-    Deframer, Discontinuity, Formatter, FormatterOptions, FrameSink, Framing, Owner, Piece,
+    Discontinuity, Formatter, FormatterOptions, FrameSink, Framing, Owner, Piece, RecoveringDeframer,
 };
 
 #[derive(Default)]
@@ -51,7 +51,7 @@ fn every_frame_vector_gives_the_expected_bytes_of_each_id_however_it_is_cut() {
         let input = support::hex(&vector["bytes"]);
         for size in 1..=input.len() {
             let mut found = ByOwner::default();
-            let mut deframer = Deframer::new(framing);
+            let mut deframer = RecoveringDeframer::new(framing);
             input.chunks(size).for_each(|piece| deframer.push(piece, &mut found));
             let tail = deframer.finish(&mut found);
             assert_eq!(found.0, expected, "{name} in pieces of {size}");

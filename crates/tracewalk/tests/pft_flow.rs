@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 use tracewalk::flow::{BranchKind, Element, Ending, EventKind};
-use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Framing, Owner, Piece};
+use tracewalk::frame::{Discontinuity, FrameSink, Framing, Owner, Piece, RecoveringDeframer};
 use tracewalk::ids::{Address, TraceId};
 use tracewalk::program::Program;
 use tracewalk::protocol::pft::{Config, Registers};
@@ -83,7 +83,7 @@ impl FrameSink for Source {
 fn tc2() -> Option<(Vec<Element>, Value)> {
     let folder = corpus()?.join("real/TC2");
     let mut source = Source { id: TraceId::new(0x13).expect("a trace ID"), bytes: Vec::new() };
-    let mut deframer = Deframer::new(Framing::Buffer);
+    let mut deframer = RecoveringDeframer::new(Framing::Buffer);
     deframer.push(&read(&folder, "cstrace.bin"), &mut source);
     deframer.finish(&mut source);
     let program = program(&folder, &[(0xc000_8000, "kernel_dump.bin")]);

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tracewalk::frame::Places;
+use tracewalk::frame::PlaceMap;
 use tracewalk::protocol::Malformation;
 use tracewalk::source::{PacketCounter, SourceConfig};
 use tracewalk::span::{CaptureOffset, Span};
@@ -19,7 +19,7 @@ impl Input<'_> {
     {
         let mut work = Counting {
             counter: PacketCounter::new(config),
-            places: Places::new(),
+            places: PlaceMap::new(),
             last: CaptureOffset(0),
             malformed,
         };
@@ -41,7 +41,7 @@ impl Input<'_> {
 
 struct Counting<F> {
     counter: PacketCounter,
-    places: Places,
+    places: PlaceMap,
     /// The last place that was known, for what has no bytes of its own at the end.
     last: CaptureOffset,
     malformed: F,
@@ -58,7 +58,7 @@ impl<F: FnMut(CaptureOffset, Malformation)> Counting<F> {
 }
 
 impl<F: FnMut(CaptureOffset, Malformation)> Take for Counting<F> {
-    fn places(&mut self) -> &mut Places {
+    fn places(&mut self) -> &mut PlaceMap {
         &mut self.places
     }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tracewalk::frame::Places;
+use tracewalk::frame::PlaceMap;
 use tracewalk::program::Program;
 use tracewalk::source::{FlowStream, SourceConfig};
 
@@ -54,7 +54,7 @@ impl<'p> Follower<'p> {
         let mut work = FlowWork {
             stream: self.begin(),
             program,
-            places: Places::new(),
+            places: PlaceMap::new(),
             look: Look::new(look),
             statistics: Statistics::default(),
         };
@@ -88,13 +88,13 @@ impl Input<'_> {
 struct FlowWork<'a, F> {
     stream: &'a mut FlowStream,
     program: &'a Program,
-    places: Places,
+    places: PlaceMap,
     look: Look<F>,
     statistics: Statistics,
 }
 
 impl<F: FnMut(FlowRecord) -> io::Result<()>> Take for FlowWork<'_, F> {
-    fn places(&mut self) -> &mut Places {
+    fn places(&mut self) -> &mut PlaceMap {
         &mut self.places
     }
 

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use tracewalk::frame::{Cause, Deframer, Discontinuity, Extraction, FrameSink, Owner, Piece, Places};
+use tracewalk::frame::{
+    Cause, Discontinuity, Extraction, FrameSink, Owner, Piece, PlaceMap, RecoveringDeframer,
+};
 use tracewalk::ids::TraceId;
 use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
@@ -30,7 +32,7 @@ enum Left {
 #[derive(Debug)]
 pub struct ItmStream {
     /// `None` where all bytes are the ITM's.
-    deframer: Option<Box<Deframer>>,
+    deframer: Option<Box<RecoveringDeframer>>,
     work: Work,
 }
 
@@ -38,7 +40,7 @@ pub struct ItmStream {
 struct Work {
     id: Option<TraceId>,
     reader: Reader,
-    places: Places,
+    places: PlaceMap,
     ready: VecDeque<ItmRecord>,
     last: CaptureOffset,
 }
@@ -70,14 +72,16 @@ impl ItmStream {
     #[must_use]
     pub fn new(carrier: &Carrier) -> Self {
         let (id, deframer) = match carrier {
-            &Carrier::Frames { framing, id } => (Some(id), Some(Box::new(Deframer::new(framing)))),
-            Carrier::Indexed { index, id } => (Some(*id), Some(Box::new(Deframer::new(index.framing())))),
+            &Carrier::Frames { framing, id } => (Some(id), Some(Box::new(RecoveringDeframer::new(framing)))),
+            Carrier::Indexed { index, id } => {
+                (Some(*id), Some(Box::new(RecoveringDeframer::new(index.framing()))))
+            }
             Carrier::Stretches(_) => (None, None),
         };
         let work = Work {
             id,
             reader: Reader::new(),
-            places: Places::new(),
+            places: PlaceMap::new(),
             ready: VecDeque::new(),
             last: CaptureOffset(0),
         };

@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use tracewalk::flow::TakeElements;
-use tracewalk::frame::{Deframer, Discontinuity, Extraction, FrameSink, Index, Owner, Piece, Places};
+use tracewalk::frame::{
+    Discontinuity, Extraction, FrameSink, Index, Owner, Piece, PlaceMap, RecoveringDeframer,
+};
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
 use tracewalk::source::FlowStream;
@@ -20,7 +22,7 @@ pub(super) struct Segment<'a> {
     pub(super) start: StreamOffset,
     pub(super) bytes: Cow<'a, [u8]>,
     /// Where they stood in the capture, counted from the segment's start.
-    pub(super) places: Places,
+    pub(super) places: PlaceMap,
     /// Which bytes do not continue those before, by index; as many as there are bytes for behind the last one.
     interruptions: Vec<(usize, Interruption)>,
     /// How many bytes of the capture are done with this segment.
@@ -59,7 +61,7 @@ impl<'a> Cut<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Whereabouts {
     /// By their starts; the last one is in work.
-    segments: VecDeque<(StreamOffset, Places)>,
+    segments: VecDeque<(StreamOffset, PlaceMap)>,
 }
 
 impl Segment<'_> {
@@ -86,14 +88,14 @@ impl Segment<'_> {
     }
 
     /// Where its bytes stood, given away.
-    pub(super) fn take_places(&mut self) -> (StreamOffset, Places) {
+    pub(super) fn take_places(&mut self) -> (StreamOffset, PlaceMap) {
         (self.start, std::mem::take(&mut self.places))
     }
 }
 
 impl Whereabouts {
     /// Goes on to the next segment.
-    pub(super) fn go_on(&mut self, next: (StreamOffset, Places)) {
+    pub(super) fn go_on(&mut self, next: (StreamOffset, PlaceMap)) {
         let oldest = next.0.0.saturating_sub(WINDOW);
         while self.segments.get(1).is_some_and(|(start, _)| start.0 <= oldest) {
             self.segments.pop_front();
@@ -102,7 +104,7 @@ impl Whereabouts {
     }
 
     /// Gives the places of the segment in work back.
-    pub(super) fn into_now(mut self) -> Places {
+    pub(super) fn into_now(mut self) -> PlaceMap {
         self.segments.pop_back().unwrap_or_default().1
     }
 
@@ -124,7 +126,7 @@ pub(super) struct Cutter<'a> {
 }
 
 enum Kind<'a> {
-    Frames { deframer: Box<Deframer>, id: TraceId, position: usize, finished: bool },
+    Frames { deframer: Box<RecoveringDeframer>, id: TraceId, position: usize, finished: bool },
     Indexed(Indexed<'a>),
     Stretches { rest: &'a [Stretch], position: usize },
 }
@@ -134,7 +136,7 @@ impl<'a> Cutter<'a> {
     pub(super) fn new(capture: &'a [u8], carrier: &'a Carrier, size: usize) -> Self {
         let kind = match carrier {
             &Carrier::Frames { framing, id } => {
-                let deframer = Box::new(Deframer::new(framing));
+                let deframer = Box::new(RecoveringDeframer::new(framing));
                 Kind::Frames { deframer, id, position: 0, finished: false }
             }
             &Carrier::Indexed { ref index, id } => {
@@ -180,7 +182,7 @@ impl<'a> Iterator for Cutter<'a> {
                 let from = stretch.bytes.start + *position;
                 let to = from.saturating_add(*size).min(stretch.bytes.end).min(capture.len());
                 let is_new = *position == 0 && !stretch.continues && start.0 > 0;
-                let mut places = Places::new();
+                let mut places = PlaceMap::new();
                 places.append_contiguous(CaptureOffset(from as u64), (to - from) as u64);
                 *position += to - from;
                 ready(Segment {
@@ -256,13 +258,13 @@ struct Collect {
     id: TraceId,
     has_bytes_before: bool,
     bytes: Vec<u8>,
-    places: Places,
+    places: PlaceMap,
     interruptions: Vec<(usize, Interruption)>,
 }
 
 impl Collect {
     fn new(id: TraceId, has_bytes_before: bool) -> Self {
-        Self { id, has_bytes_before, bytes: Vec::new(), places: Places::new(), interruptions: Vec::new() }
+        Self { id, has_bytes_before, bytes: Vec::new(), places: PlaceMap::new(), interruptions: Vec::new() }
     }
 
     /// What was collected; so many bytes of the capture are done with it.

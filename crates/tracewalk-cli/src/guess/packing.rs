@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use tracewalk::frame::{Alignment, FSYNC, Framing};
+use tracewalk::frame::{FSYNC, FrameAlignment, Framing};
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
 use tracewalk::protocol::mtb::order;
@@ -113,8 +113,8 @@ impl fmt::Display for Evidence {
 /// How the bytes are packed, of which nobody said anything.
 pub(crate) fn packing(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
     let starts = || {
-        Alignment::all().map(|start| match start {
-            start if start == Alignment::default() => Framing::Buffer,
+        FrameAlignment::all().map(|start| match start {
+            start if start == FrameAlignment::default() => Framing::Buffer,
             start => Framing::PortFrom(start),
         })
     };
@@ -151,7 +151,7 @@ fn first_recognised(bytes: &[u8], mut look: impl FnMut(&[u8]) -> Vec<Evidence>) 
 /// Where frames stand in the bytes of a trace port.
 pub(crate) fn port(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
     let mut found = first_recognised(bytes, |head| {
-        let mut found = framings(head, Alignment::all().map(Framing::PortFrom));
+        let mut found = framings(head, FrameAlignment::all().map(Framing::PortFrom));
         for evidence in &mut found {
             evidence.recognise_in_frames(head, units);
         }
@@ -361,13 +361,13 @@ mod tests {
     #[test]
     fn an_answer_that_reads_much_worse_is_no_doubt() {
         let port = evidence(Packing::Frames(Framing::Port), 1, 10_872, 0);
-        let elsewhere = Packing::Frames(Framing::PortFrom(Alignment::default()));
+        let elsewhere = Packing::Frames(Framing::PortFrom(FrameAlignment::default()));
         assert_eq!(certainty(&[port.clone(), evidence(elsewhere, 4, 11_045, 737)]), Certainty::Certain);
         assert_eq!(certainty(&[port.clone(), evidence(elsewhere, 9, 10_000, 1)]), Certainty::Certain);
         assert_eq!(certainty(&[port, evidence(elsewhere, 2, 11_045, 64)]), Certainty::Doubtful);
         // Two buffers with a barrier between them, and frames at another place that are right in the second one.
         let buffer = Evidence { cost: 12, ..evidence(Packing::Frames(Framing::Buffer), 1, 5324, 0) };
-        let second = evidence(Packing::Frames(Framing::PortFrom(Alignment::default())), 1, 2662, 8);
+        let second = evidence(Packing::Frames(Framing::PortFrom(FrameAlignment::default())), 1, 2662, 8);
         assert_eq!(certainty(&[buffer.clone(), second.clone()]), Certainty::Certain);
         assert_eq!(certainty(&[buffer, Evidence { packets: 5000, ..second }]), Certainty::Doubtful);
         let raw = evidence(Packing::Raw, 1, 5290, 0);

@@ -1,6 +1,6 @@
 //! A part of a source's bytes, taken out of its capture to be read in many ways.
 
-use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Owner, Piece};
+use tracewalk::frame::{Discontinuity, FrameSink, Owner, Piece, RecoveringDeframer};
 use tracewalk::ids::TraceId;
 use tracewalk::source::{PacketItem, PacketStream, SourceConfig};
 use tracewalk::span::{CaptureOffset, Span};
@@ -39,7 +39,7 @@ impl Sample {
         match carrier {
             Carrier::Frames { framing, id } => {
                 let mut later = Later { id: *id, place, sample: Self::default() };
-                let mut deframer = Deframer::new(*framing);
+                let mut deframer = RecoveringDeframer::new(*framing);
                 deframer.push(capture, &mut later);
                 deframer.finish(&mut later);
                 later.sample

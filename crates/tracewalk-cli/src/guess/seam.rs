@@ -18,7 +18,7 @@
 
 use std::collections::BTreeMap;
 
-use tracewalk::frame::{Deframer, Discontinuity, FRAME_BYTES, FrameSink, Framing, Owner, Piece};
+use tracewalk::frame::{Discontinuity, FRAME_BYTES, FrameSink, Framing, Owner, Piece, RecoveringDeframer};
 use tracewalk::ids::TraceId;
 
 /// The place where a buffer's newest byte and its oldest one stand beside each other.
@@ -111,7 +111,7 @@ impl Synchronisations {
     fn of(parts: [&[u8]; 2], in_frames: bool) -> BTreeMap<Option<TraceId>, Self> {
         let mut sources = Sources(BTreeMap::new());
         if in_frames {
-            let mut deframer = Deframer::new(Framing::Buffer);
+            let mut deframer = RecoveringDeframer::new(Framing::Buffer);
             parts.iter().for_each(|part| deframer.push(part, &mut sources));
             deframer.finish(&mut sources);
         } else {

@@ -1,6 +1,6 @@
 //! What is in a buffer: the container, the frames, the sources.
 
-use tracewalk::frame::{Alignment, Framing};
+use tracewalk::frame::{FrameAlignment, Framing};
 use tracewalk::ids::TraceId;
 use tracewalk::protocol::mtb::order::Dump;
 use tracewalk_analysis::drive::Stretch;
@@ -44,7 +44,7 @@ impl Contents {
         let (packing, finding) = match stated.as_ref().map(|stated| stated.value) {
             None => guess::packing(&buffer.bytes, &known.units),
             Some(Container::TracePort) if buffer.frame_start.is_some() => {
-                let start = buffer.frame_start.as_ref().and_then(|start| Alignment::new(start.value));
+                let start = buffer.frame_start.as_ref().and_then(|start| FrameAlignment::new(start.value));
                 let framing = Framing::PortFrom(start.unwrap_or_default());
                 return Self::new(stated, Packing::Frames(framing), buffer);
             }

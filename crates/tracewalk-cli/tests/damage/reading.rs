@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use tracewalk::flow::{Block, Element, EventKind, GapReason};
-use tracewalk::frame::{Deframer, Discontinuity, FrameSink, Framing, Owner, Piece, Tail};
+use tracewalk::frame::{Discontinuity, FrameSink, Framing, Owner, Piece, RecoveringDeframer, Tail};
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
 use tracewalk::source::{PacketItem, SourceConfig};
@@ -170,7 +170,7 @@ impl FrameSink for FrameLosses {
 impl FrameLosses {
     pub(crate) fn of(framing: Framing, bytes: &[u8]) -> Self {
         let mut losses = Self::default();
-        let mut deframer = Deframer::new(framing);
+        let mut deframer = RecoveringDeframer::new(framing);
         deframer.push(bytes, &mut losses);
         losses.tail = Some(deframer.finish(&mut losses));
         assert_eq!(deframer.account().total(), bytes.len() as u64, "each byte is accounted for");

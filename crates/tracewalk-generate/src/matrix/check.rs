@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use std::path::{Path as FilePath, PathBuf};
 
 use tracewalk::frame::{
-    Alignment, Deframer, Discontinuity, FormatterOptions, FrameSink, Framing, Owner, Piece,
+    Discontinuity, FormatterOptions, FrameAlignment, FrameSink, Framing, Owner, Piece, RecoveringDeframer,
 };
 use tracewalk::ids::{Address, Isa, Location, TraceId};
 use tracewalk::program::Program;
@@ -338,7 +338,7 @@ fn packed(packing: Packing, bytes: &[u8]) -> Result<(Option<Framing>, Vec<u8>), 
                 full_sync_every: every(16),
                 half_sync_every: every(5),
             },
-            Framing::PortFrom(Alignment::new(0).ok_or("no alignment 0")?),
+            Framing::PortFrom(FrameAlignment::new(0).ok_or("no alignment 0")?),
         ),
     };
     let beside = container::itm_text("another source");
@@ -371,7 +371,7 @@ fn taken_apart(framing: Option<Framing>, capture: &[u8]) -> Result<Arrived, Stri
         return Ok(Arrived { bytes: capture.to_vec(), losses: Vec::new() });
     };
     let mut found = Of::default();
-    let mut deframer = Deframer::new(framing).expecting(ids()?.into_iter().collect());
+    let mut deframer = RecoveringDeframer::expecting(framing, ids()?.into_iter().collect());
     deframer.push(capture, &mut found);
     deframer.finish(&mut found);
     Ok(found.0)

@@ -1,6 +1,6 @@
 //! What became of every byte of a capture.
 
-use super::Owner;
+use super::owner::Owner;
 
 /// Every capture byte, counted once under what it was.
 ///
@@ -42,9 +42,9 @@ impl Account {
 
 /// An owner as a number that something can be looked up by: an ID's, or one that no ID has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Key(u8);
+pub(super) struct OwnerKey(u8);
 
-impl Key {
+impl OwnerKey {
     /// Nobody knows.
     pub(super) const UNKNOWN: Self = Self(0x80);
 
@@ -59,7 +59,7 @@ impl Key {
     }
 }
 
-impl From<Owner> for Key {
+impl From<Owner> for OwnerKey {
     fn from(owner: Owner) -> Self {
         match owner {
             Owner::Unknown => Self::UNKNOWN,
@@ -100,7 +100,7 @@ impl Default for Tally {
 
 impl Tally {
     #[inline]
-    pub(super) fn add(&mut self, owner: Key, bytes: u64) {
+    pub(super) fn add(&mut self, owner: OwnerKey, bytes: u64) {
         if let Some(count) = self.owners.get_mut(usize::from(owner.0)) {
             *count += bytes;
         }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
-use super::{FRAME_BYTES, FSYNC, HSYNC};
+use super::layout::{FRAME_BYTES, FSYNC, HSYNC};
 use crate::ids::TraceId;
 
 /// What a [`Formatter`] adds to the data.

@@ -15,8 +15,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use super::account::Account;
+use super::deframer::{Framing, Tail};
 use super::only::Only;
-use super::{Account, Deframer, FrameSink, Framing, Owner, Tail};
+use super::owner::Owner;
+use super::recovery::RecoveringDeframer;
+use super::sink::FrameSink;
 use crate::ids::TraceId;
 
 /// Where a capture's frames are. A copy costs nothing.
@@ -84,7 +88,7 @@ enum Kind {
     /// Anything else.
     Mixed {
         /// As it was in front of the section.
-        deframer: Box<Deframer>,
+        deframer: Box<RecoveringDeframer>,
     },
 }
 
@@ -172,7 +176,7 @@ pub struct Extraction {
 /// A section that a deframer takes apart.
 #[derive(Clone, Debug)]
 struct Mixed {
-    deframer: Box<Deframer>,
+    deframer: Box<RecoveringDeframer>,
     section: usize,
     /// How many bytes it was given.
     pushed: u64,
@@ -234,11 +238,11 @@ fn slice(capture: &[u8], start: u64, end: u64) -> &[u8] {
 #[derive(Debug)]
 pub struct Indexer {
     framing: Framing,
-    deframer: Deframer,
+    deframer: RecoveringDeframer,
     pushed: u64,
     sections: Vec<Section>,
     /// The section that is not complete: where it begins, and the deframer there.
-    open: (Border, Box<Deframer>),
+    open: (Border, Box<RecoveringDeframer>),
     /// How many bytes the deframer is given at a time, and for a section.
     chunk: u64,
     length: u64,
@@ -257,7 +261,7 @@ impl Indexer {
     #[must_use]
     pub fn with_sections(framing: Framing, length: u64) -> Self {
         let length = length.max(1);
-        let deframer = Deframer::new(framing);
+        let deframer = RecoveringDeframer::new(framing);
         let start = Border { at: 0, pushed: 0, before: Vec::new() };
         Self {
             framing,
@@ -298,17 +302,21 @@ impl Indexer {
     /// A section ends here, and the next one begins.
     fn close(&mut self) {
         let Self { deframer, sections, .. } = self;
-        let end =
-            Border { at: deframer.handed_out(), pushed: self.pushed, before: deframer.sources().collect() };
+        let handed_out = deframer.unpacker();
+        let end = Border {
+            at: handed_out.accounted(),
+            pushed: self.pushed,
+            before: handed_out.sources().collect(),
+        };
         let (start, before) = core::mem::replace(&mut self.open, (end, Box::new(deframer.clone())));
-        let is_frames = before.breaks() == deframer.breaks();
+        let is_frames = before.unpacker().breaks() == handed_out.breaks();
         let is_behind_mixed = matches!(sections.last(), Some(Section { kind: Kind::Mixed { .. }, .. }));
         if is_behind_mixed && (!is_frames || self.mixed >= MOST_MIXED) {
             return;
         }
         self.mixed += usize::from(!is_frames);
         let kind = match is_frames {
-            true => Kind::Frames { owner: before.owner() },
+            true => Kind::Frames { owner: before.unpacker().owner.owner() },
             false => Kind::Mixed { deframer: before },
         };
         sections.push(Section { start, kind });

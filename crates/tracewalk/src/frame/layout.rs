@@ -2,7 +2,19 @@
 
 use wide::u8x16;
 
-use super::{FRAME_BYTES, FRAME_DATA_BYTES, Owner};
+use super::owner::Owner;
+
+/// The bytes of a frame.
+pub const FRAME_BYTES: usize = 16;
+
+/// The most data bytes that a frame can carry: all but the auxiliary byte.
+pub const FRAME_DATA_BYTES: usize = 15;
+
+/// The full synchronisation of a trace port, `0x7fff_ffff` with its low byte first (IHI 0029, "Formatter protocol").
+pub const FSYNC: [u8; 4] = [0xff, 0xff, 0xff, 0x7f];
+
+/// The half synchronisation of a trace port, `0x7fff` with its low byte first.
+pub const HSYNC: [u8; 2] = [0xff, 0x7f];
 
 /// Bit 0 of each mixed byte in a half frame: the even bytes of a little-endian word.
 const MIXED_BIT_0: u64 = 0x0001_0001_0001_0001;
@@ -16,7 +28,7 @@ pub(super) struct Frame {
 
 /// Data bytes of one owner in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Segment {
+pub(super) struct DataSpan {
     pub(super) owner: Owner,
     /// Place of the first byte in the frame, 0 to 14.
     pub(super) start: usize,
@@ -157,25 +169,25 @@ impl Frame {
 
     /// Calls `visit` with each stretch of data, in order, and returns the owner of what comes behind the frame.
     #[inline]
-    pub(super) fn segments(self, owner: Owner, mut visit: impl FnMut(Segment)) -> Owner {
+    pub(super) fn data_spans(self, owner: Owner, mut visit: impl FnMut(DataSpan)) -> Owner {
         let auxiliary = self.auxiliary();
         let mut owner = owner;
         let mut start = 0;
         for (place, id_byte) in self.id_bytes() {
             if start < place {
-                visit(Segment { owner, start, end: place });
+                visit(DataSpan { owner, start, end: place });
             }
             start = place + 1;
             // Byte 14 has no data byte behind it that the change could be delayed by.
             let is_delayed = auxiliary >> (place / 2) & 1 == 1 && start < FRAME_DATA_BYTES;
             if is_delayed {
-                visit(Segment { owner, start, end: start + 1 });
+                visit(DataSpan { owner, start, end: start + 1 });
                 start += 1;
             }
             owner = Owner::from_id_byte(id_byte);
         }
         if start < FRAME_DATA_BYTES {
-            visit(Segment { owner, start, end: FRAME_DATA_BYTES });
+            visit(DataSpan { owner, start, end: FRAME_DATA_BYTES });
         }
         owner
     }

@@ -2,9 +2,10 @@
 //!
 //! What the other sources' bytes are is not found out: of frames without the source only their ID bytes are looked at.
 
-use super::layout::{id_bytes, restore};
+use super::layout::{FRAME_BYTES, FRAME_DATA_BYTES, id_bytes, restore};
+use super::owner::Owner;
+use super::sink::{FrameSink, Piece};
 use super::unpacker::{PADDING, RUN_FRAMES, data_place, is_delayed};
-use super::{FRAME_BYTES, FRAME_DATA_BYTES, FrameSink, Owner, Piece};
 use crate::ids::TraceId;
 use crate::span::CaptureOffset;
 

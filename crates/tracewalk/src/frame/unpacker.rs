@@ -1,21 +1,22 @@
 //! Handing frames out: whose bytes are in them, and the account of all bytes.
 
-use super::account::{Key, Tally};
-use super::held::Places;
-use super::layout::{Frame, GROUP, groups, id_pairs, restore};
-use super::{Cause, Discontinuity, FRAME_BYTES, FRAME_DATA_BYTES, FrameSink, Piece};
+use super::account::{Account, OwnerKey, Tally};
+use super::layout::{FRAME_BYTES, FRAME_DATA_BYTES, Frame, GROUP, groups, id_pairs, restore};
+use super::partial::FramePlaces;
+use super::sink::{Cause, Discontinuity, FrameSink, Piece};
+use crate::ids::TraceId;
 use crate::span::CaptureOffset;
 
 /// The last station of a frame.
 #[derive(Clone, Debug)]
 pub(super) struct Unpacker {
     /// Whose bytes come next.
-    pub(super) owner: Key,
-    /// All capture bytes in front of this one are in `tally`.
-    pub(super) accounted: u64,
-    pub(super) tally: Tally,
-    /// How often something else came than whole frames that lie one behind the other.
-    pub(super) breaks: u64,
+    pub(super) owner: OwnerKey,
+    /// All capture bytes before this one are in `tally`.
+    accounted: u64,
+    tally: Tally,
+    /// How often something else came than whole frames that lie one after the other.
+    breaks: u64,
     /// The data of a run of frames, and some bytes behind it. It lies here because a new one would have to be cleared for
     /// each run.
     run: [u8; RUN_FRAMES * FRAME_DATA_BYTES + PADDING],
@@ -30,7 +31,7 @@ pub(super) const PADDING: usize = 64;
 impl Unpacker {
     pub(super) fn new() -> Self {
         Self {
-            owner: Key::UNKNOWN,
+            owner: OwnerKey::UNKNOWN,
             accounted: 0,
             tally: Tally::default(),
             breaks: 0,
@@ -38,14 +39,39 @@ impl Unpacker {
         }
     }
 
+    /// What became of the bytes so far.
+    pub(super) fn account(&self) -> Account {
+        self.tally.account()
+    }
+
+    /// Up to where all bytes were handed out, or are nobody's.
+    pub(super) const fn accounted(&self) -> u64 {
+        self.accounted
+    }
+
+    /// How many bytes of each source were handed out, by ID.
+    pub(super) fn sources(&self) -> impl Iterator<Item = (TraceId, u64)> {
+        self.tally.owners().filter_map(|(owner, bytes)| Some((owner.trace_id()?, bytes)))
+    }
+
+    /// How often something else was handed out than whole frames that lie one after the other.
+    pub(super) const fn breaks(&self) -> u64 {
+        self.breaks
+    }
+
     /// Hands frames out.
-    pub(super) fn frames(&mut self, places: Places, frames: &[[u8; FRAME_BYTES]], sink: &mut impl FrameSink) {
+    pub(super) fn frames(
+        &mut self,
+        places: FramePlaces,
+        frames: &[[u8; FRAME_BYTES]],
+        sink: &mut impl FrameSink,
+    ) {
         match places {
-            Places::Contiguous(start) => {
+            FramePlaces::Contiguous(start) => {
                 self.overhead_until(start);
                 frames.chunks(RUN_FRAMES).for_each(|frames| self.run(frames, sink));
             }
-            Places::Pairs(_) => frames.iter().for_each(|bytes| {
+            FramePlaces::Pairs(_) => frames.iter().for_each(|bytes| {
                 self.broken_frame(Frame::new(bytes), places, sink);
             }),
         }
@@ -70,7 +96,7 @@ impl Unpacker {
                 let pair = ids.trailing_zeros() as usize;
                 ids &= ids - 1;
                 handing.stretch(self.owner, before + 2 * pair, delayed >> pair & 1 == 1, sink);
-                self.owner = Key::from_id_byte(group.get(2 * pair).copied().unwrap_or_default());
+                self.owner = OwnerKey::from_id_byte(group.get(2 * pair).copied().unwrap_or_default());
             }
         }
         let bytes = frames.as_flattened().len();
@@ -80,22 +106,22 @@ impl Unpacker {
         self.accounted += bytes as u64;
     }
 
-    /// A frame with HSYNCs in it, which cut its segments into several pieces.
-    fn broken_frame(&mut self, frame: Frame, places: Places, sink: &mut impl FrameSink) {
+    /// A frame with HSYNCs in it, which cut its data into several pieces.
+    fn broken_frame(&mut self, frame: Frame, places: FramePlaces, sink: &mut impl FrameSink) {
         self.breaks += 1;
         let restored = frame.restored();
-        self.owner = Key::from(frame.segments(self.owner.owner(), |segment| {
-            let mut start = segment.start;
-            while start < segment.end {
+        self.owner = OwnerKey::from(frame.data_spans(self.owner.owner(), |span| {
+            let mut start = span.start;
+            while start < span.end {
                 let at = places.place(start);
-                let end = (start + 1..segment.end)
+                let end = (start + 1..span.end)
                     .find(|&next| places.place(next) != at + (next - start) as u64)
-                    .unwrap_or(segment.end);
+                    .unwrap_or(span.end);
                 let bytes = restored.get(start..end).unwrap_or_default();
                 self.tally.overhead += at.saturating_sub(self.accounted);
-                self.tally.add(segment.owner.into(), bytes.len() as u64);
+                self.tally.add(span.owner.into(), bytes.len() as u64);
                 self.accounted = at + bytes.len() as u64;
-                sink.data(segment.owner, Piece::new(CaptureOffset(at), bytes));
+                sink.data(span.owner, Piece::new(CaptureOffset(at), bytes));
                 start = end;
             }
         }));
@@ -118,7 +144,14 @@ impl Unpacker {
         }
         self.tally.lost += bytes;
         self.accounted = self.accounted.max(end);
-        self.owner = Key::UNKNOWN;
+        self.owner = OwnerKey::UNKNOWN;
+    }
+
+    /// The capture ends at `end`, with an incomplete frame from `start` on.
+    pub(super) fn end(&mut self, start: u64, end: u64) {
+        self.overhead_until(start);
+        self.tally.tail += end - start;
+        self.accounted = end;
     }
 }
 
@@ -196,7 +229,7 @@ struct Handing<'a> {
 impl Handing<'_> {
     /// The stretch up to a place where the owner changes.
     #[inline(always)]
-    fn stretch(&mut self, owner: Key, place: usize, is_delayed: bool, sink: &mut impl FrameSink) {
+    fn stretch(&mut self, owner: OwnerKey, place: usize, is_delayed: bool, sink: &mut impl FrameSink) {
         let delayed = usize::from(is_delayed);
         let end = data_place(place) + delayed;
         if let (Some(bytes @ [_, ..]), Some(padded)) =

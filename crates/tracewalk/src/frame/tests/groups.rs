@@ -4,7 +4,7 @@ use super::index::assert_indexed_as_deframed;
 use super::*;
 
 /// A frame without ID bytes, or with one of a source that is known.
-pub(in crate::frame) fn plain_frame(number: usize) -> [u8; FRAME_BYTES] {
+pub(in crate::frame) fn ordinary_frame(number: usize) -> [u8; FRAME_BYTES] {
     let mut frame =
         [0x84, 0x88, 0x90, 0x41, 0x94, 0x57, 0x40, 0xcc, 0x08, 0x21, 0x80, 0x84, 0x88, 0x41, 0x90, 0];
     frame[15] = [0, 0x25, 0x80, 0xff][number % 4];
@@ -18,7 +18,7 @@ pub(in crate::frame) fn plain_frame(number: usize) -> [u8; FRAME_BYTES] {
 pub(in crate::frame) fn odd_frame(kind: u8) -> [u8; FRAME_BYTES] {
     let place = 2 * usize::from(kind % 8);
     let delayed = if kind & 8 == 0 { 0 } else { 1 << (kind % 8) };
-    let mut frame = plain_frame(0);
+    let mut frame = ordinary_frame(0);
     match kind >> 4 {
         // A source that is known, one that is not, padding, the trigger, and what is reserved.
         what @ 0..=5 => {
@@ -72,13 +72,11 @@ fn fronts() -> [Vec<u8>; 4] {
 fn assert_pieces_change_nothing(framing: Framing, input: &[u8], sizes: impl IntoIterator<Item = usize>) {
     let sizes = sizes.into_iter().collect::<Vec<_>>();
     for recovers in [true, false] {
-        let deframer = Deframer::new(framing);
-        let deframer = if recovers { deframer } else { deframer.without_recovery() };
-        let (whole, whole_tail, whole_account) = deframe_with(deframer.clone(), input, &[]);
+        let (whole, whole_tail, whole_account) = deframe_with(framing, recovers, input, &[]);
         assert_tiling(input, &whole, whole_tail, &whole_account);
         for &size in &sizes {
             let cuts = std::vec![size; input.len() / size];
-            let (cut, tail, account) = deframe_with(deframer.clone(), input, &cuts);
+            let (cut, tail, account) = deframe_with(framing, recovers, input, &cuts);
             assert!(cut.bytes == whole.bytes, "pieces of {size} of {input:x?} in {framing:?}");
             assert_eq!(cut.discontinuities, whole.discontinuities, "pieces of {size} of {input:x?}");
             assert_eq!((tail, account), (whole_tail, whole_account), "pieces of {size} of {input:x?}");
@@ -107,7 +105,7 @@ fn padding_in_the_first_frame_behind_a_misplaced_full_sync_is_not_taken_for_a_fr
 fn an_odd_frame_at_any_place_of_a_group_is_the_same_in_pieces_and_in_the_whole() {
     for kind in (0..=u8::MAX).step_by(5) {
         for place in 0..8 {
-            let mut frames = (0..18).map(plain_frame).collect::<Vec<_>>();
+            let mut frames = (0..18).map(ordinary_frame).collect::<Vec<_>>();
             frames[place] = odd_frame(kind);
             let front = &fronts()[(usize::from(kind) + place) % 4];
             let input = [front, frames.as_flattened()].concat();
@@ -125,7 +123,7 @@ proptest! {
     fn pieces_of_any_size_change_nothing(
         front in 0..4_usize,
         frames in prop::collection::vec(prop_oneof![
-            3 => any::<usize>().prop_map(plain_frame),
+            3 => any::<usize>().prop_map(ordinary_frame),
             1 => any::<u8>().prop_map(odd_frame),
         ], 0..30),
         framing in framing(),

@@ -62,7 +62,7 @@ pub(super) fn assert_indexed_as_deframed(framing: Framing, length: u64, input: &
 fn assert_as_deframed(framing: Framing, input: &[u8], index: &Index) -> usize {
     let ids = (0..=u8::MAX).filter_map(TraceId::new);
     for id in ids.filter(|id| index.bytes_of(*id) > 0) {
-        let mut deframer = Deframer::new(framing);
+        let mut deframer = RecoveringDeframer::new(framing);
         let mut whole = Source(id, Vec::new());
         deframer.push(input, &mut whole);
         deframer.finish(&mut whole);

@@ -9,6 +9,8 @@ use std::string::ToString;
 use std::vec::Vec;
 
 use super::*;
+use crate::ids::TraceId;
+use crate::span::CaptureOffset;
 use core::num::NonZeroU32;
 use proptest::prelude::*;
 
@@ -45,20 +47,31 @@ impl Record {
 }
 
 fn deframe(framing: Framing, input: &[u8], cuts: &[usize]) -> (Record, Tail, Account) {
-    deframe_with(Deframer::new(framing), input, cuts)
+    deframe_with(framing, true, input, cuts)
 }
 
-fn deframe_with(mut deframer: Deframer, input: &[u8], cuts: &[usize]) -> (Record, Tail, Account) {
-    let mut record = Record::default();
+/// Deframes with or without recovery.
+fn deframe_with(framing: Framing, recovers: bool, input: &[u8], cuts: &[usize]) -> (Record, Tail, Account) {
+    let mut pieces = Vec::new();
     let mut rest = input;
     for &cut in cuts {
-        let (piece, behind) = rest.split_at(cut.min(rest.len()));
-        deframer.push(piece, &mut record);
-        rest = behind;
+        let (piece, after) = rest.split_at(cut.min(rest.len()));
+        pieces.push(piece);
+        rest = after;
     }
-    deframer.push(rest, &mut record);
-    let tail = deframer.finish(&mut record);
-    (record, tail, deframer.account())
+    pieces.push(rest);
+    let mut record = Record::default();
+    if recovers {
+        let mut deframer = RecoveringDeframer::new(framing);
+        pieces.iter().for_each(|piece| deframer.push(piece, &mut record));
+        let tail = deframer.finish(&mut record);
+        (record, tail, deframer.account())
+    } else {
+        let mut deframer = Deframer::new(framing);
+        pieces.iter().for_each(|piece| deframer.push(piece, &mut record));
+        let tail = deframer.finish(&mut record);
+        (record, tail, deframer.account())
+    }
 }
 
 /// Every byte is data, lost, tail or overhead, and no byte is two of them.
@@ -98,7 +111,7 @@ fn likely_bytes() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn port_from(bytes: u8) -> Framing {
-    Framing::PortFrom(Alignment::new(bytes).expect("below 16"))
+    Framing::PortFrom(FrameAlignment::new(bytes).expect("below 16"))
 }
 
 fn framing() -> impl Strategy<Value = Framing> {
@@ -126,9 +139,7 @@ proptest! {
         cuts in prop::collection::vec(0..20usize, 0..40),
         recovery: bool,
     ) {
-        let deframer = Deframer::new(framing);
-        let deframer = if recovery { deframer } else { deframer.without_recovery() };
-        let (record, tail, account) = deframe_with(deframer, &input, &cuts);
+        let (record, tail, account) = deframe_with(framing, recovery, &input, &cuts);
         assert_tiling(&input, &record, tail, &account);
     }
 
@@ -139,10 +150,8 @@ proptest! {
         cuts in prop::collection::vec(0..20usize, 0..40),
         recovery: bool,
     ) {
-        let deframer = Deframer::new(framing);
-        let deframer = if recovery { deframer } else { deframer.without_recovery() };
-        let (whole, whole_tail, whole_account) = deframe_with(deframer.clone(), &input, &[]);
-        let (cut, tail, account) = deframe_with(deframer, &input, &cuts);
+        let (whole, whole_tail, whole_account) = deframe_with(framing, recovery, &input, &[]);
+        let (cut, tail, account) = deframe_with(framing, recovery, &input, &cuts);
         prop_assert_eq!(cut.bytes, whole.bytes);
         prop_assert_eq!(cut.discontinuities, whole.discontinuities);
         prop_assert_eq!((tail, account), (whole_tail, whole_account));
@@ -186,7 +195,7 @@ proptest! {
         trims in prop::collection::vec(0..600u64, 0..4),
     ) {
         use crate::span::StreamOffset;
-        struct Sink(Places, Vec<u64>);
+        struct Sink(PlaceMap, Vec<u64>);
         impl FrameSink for Sink {
             fn data(&mut self, _: Owner, piece: Piece<'_>) {
                 self.0.append(piece);
@@ -194,8 +203,8 @@ proptest! {
             }
             fn discontinuity(&mut self, _: Discontinuity) {}
         }
-        let mut sink = Sink(Places::new(), Vec::new());
-        let mut deframer = Deframer::new(port_from(0));
+        let mut sink = Sink(PlaceMap::new(), Vec::new());
+        let mut deframer = RecoveringDeframer::new(port_from(0));
         deframer.push(&input, &mut sink);
         let Sink(mut places, expected) = sink;
         let mut start = 0;
@@ -224,7 +233,7 @@ fn ids_that_name_nothing_are_reserved() {
 
 #[test]
 fn places_of_whole_frames_behind_each_other_are_one_entry() {
-    let mut places = Places::new();
+    let mut places = PlaceMap::new();
     assert_eq!(places.entries(), 0);
     places.append_contiguous(CaptureOffset(0), 100);
     places.append_contiguous(CaptureOffset(100), 7);
@@ -235,7 +244,7 @@ fn places_of_whole_frames_behind_each_other_are_one_entry() {
 
 #[test]
 fn discontinuities_are_told_with_their_place_and_size() {
-    let by = Alignment::new(3).expect("an alignment is below 16");
+    let by = FrameAlignment::new(3).expect("an alignment is below 16");
     let told = [
         (Cause::Start, "5 bytes before the first frame at offset 32"),
         (Cause::Barrier, "a barrier of four FSYNCs: the trace was cut at offset 32"),

@@ -110,7 +110,7 @@ fn lost_and_inserted_bytes_are_noticed_and_frames_found_again_at_once() {
         let off = loss.at.0.abs_diff(at);
         assert!(off <= 64 && loss.bytes <= 5 * FRAME_BYTES as u64, "case {case}: {loss} instead of {at}");
         let shift = (16 - lost % 16 + inserted) % 16;
-        let by = Alignment::new(u8::try_from(shift).expect("below 16")).expect("below 16");
+        let by = FrameAlignment::new(u8::try_from(shift).expect("below 16")).expect("below 16");
         assert_eq!(loss.cause, Cause::Shifted { by }, "case {case}");
         // Behind the loss, bytes have no known owner up to the next ID byte, which may be far off.
         let Damage { wrong, missing } = damage(&undamaged, &found, place);
@@ -291,8 +291,8 @@ const SECOND_FRAME: [u8; FRAME_BYTES] = [0x10, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
 #[test]
 fn a_misplaced_full_sync_costs_the_frame_that_it_cuts_and_the_owner() {
     let input = [&FSYNC[..], &FIRST_FRAME, &SECOND_FRAME[..SIX_BYTES], &FSYNC, &SECOND_FRAME].concat();
-    for deframer in [Deframer::new(Framing::Port).without_recovery(), Deframer::new(Framing::Port)] {
-        let (found, tail, account) = deframe_with(deframer, &input, &[]);
+    for recovers in [false, true] {
+        let (found, tail, account) = deframe_with(Framing::Port, recovers, &input, &[]);
         assert_tiling(&input, &found, tail, &account);
         let loss = Discontinuity { at: CaptureOffset(20), bytes: 6, cause: Cause::MisplacedSync };
         assert_eq!(found.discontinuities, [loss]);
@@ -311,7 +311,7 @@ fn without_recovery_an_impossible_id_is_waited_out_for_a_full_sync() {
     let input =
         [&FSYNC[..], &FIRST_FRAME, &SECOND_FRAME[..SIX_BYTES], &impossible, &[0; 21], &FSYNC, &FIRST_FRAME];
     let input = input.concat();
-    let (found, tail, account) = deframe_with(Deframer::new(Framing::Port).without_recovery(), &input, &[]);
+    let (found, tail, account) = deframe_with(Framing::Port, false, &input, &[]);
     assert_tiling(&input, &found, tail, &account);
     let loss = Discontinuity { at: CaptureOffset(20), bytes: 28, cause: Cause::ImpossibleId };
     assert_eq!(found.discontinuities, [loss]);

@@ -10,65 +10,12 @@
 
 use core::fmt;
 
-use super::layout::Frame;
-use super::{FRAME_BYTES, FRAME_DATA_BYTES, Owner, ReservedId};
-use crate::ids::TraceId;
-
-/// A set of trace IDs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct IdSet(u128);
-
-impl IdSet {
-    /// The set without members.
-    pub const EMPTY: Self = Self(0);
-
-    /// Adds an ID.
-    pub const fn insert(&mut self, id: TraceId) {
-        self.0 |= 1 << id.get();
-    }
-
-    /// Whether `id` is a member.
-    #[must_use]
-    #[inline]
-    pub const fn contains(self, id: TraceId) -> bool {
-        self.0 >> id.get() & 1 == 1
-    }
-
-    /// The members of both.
-    #[must_use]
-    pub const fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Whether there are no members.
-    #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// The number of members.
-    #[must_use]
-    pub const fn len(self) -> u32 {
-        self.0.count_ones()
-    }
-
-    /// The members, ascending.
-    pub fn iter(self) -> impl Iterator<Item = TraceId> {
-        (0..=u8::MAX).filter_map(TraceId::new).filter(move |&id| self.contains(id))
-    }
-}
-
-impl FromIterator<TraceId> for IdSet {
-    fn from_iter<T: IntoIterator<Item = TraceId>>(ids: T) -> Self {
-        let mut set = Self::EMPTY;
-        ids.into_iter().for_each(|id| set.insert(id));
-        set
-    }
-}
+use super::super::layout::{FRAME_BYTES, FRAME_DATA_BYTES, Frame};
+use super::super::owner::{IdSet, Owner, ReservedId};
 
 /// What was seen when bytes were read as frames at one alignment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Evidence {
+pub struct AlignmentEvidence {
     /// Whole frames.
     pub frames: u32,
     /// ID bytes.
@@ -97,7 +44,7 @@ pub struct Evidence {
     pub low_bits: i32,
 }
 
-impl Evidence {
+impl AlignmentEvidence {
     /// The evidence in one number, about the bits of information in favour of the alignment.
     ///
     /// The weights are the logarithms of how much rarer each sign is on one side than on the other, rounded, and
@@ -166,7 +113,7 @@ impl Evidence {
     }
 }
 
-impl fmt::Display for Evidence {
+impl fmt::Display for AlignmentEvidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { frames, id_bytes, sources, .. } = self;
         write!(f, "{frames} frames, {id_bytes} ID bytes for {} sources", sources.len())?;
@@ -188,10 +135,10 @@ impl fmt::Display for Evidence {
     }
 }
 
-/// Gathers [`Evidence`] frame by frame.
+/// Gathers [`AlignmentEvidence`] frame by frame.
 #[derive(Clone, Debug)]
 pub(super) struct Examiner {
-    pub(super) evidence: Evidence,
+    pub(super) evidence: AlignmentEvidence,
     expected: Option<IdSet>,
     weights: Weights,
     owner: Owner,
@@ -200,7 +147,7 @@ pub(super) struct Examiner {
 
 impl Examiner {
     pub(super) fn new(owner: Owner, expected: Option<IdSet>, weights: Weights) -> Self {
-        Self { evidence: Evidence::default(), expected, weights, owner, last: None }
+        Self { evidence: AlignmentEvidence::default(), expected, weights, owner, last: None }
     }
 
     pub(super) fn frame(&mut self, frame: Frame) {
@@ -228,9 +175,9 @@ impl Examiner {
         // The same frame once more tells nothing new.
         let is_new = self.last.replace(frame) != Some(frame);
         let bytes = frame.restored();
-        self.owner = frame.segments(self.owner, |segment| {
-            let data = bytes.get(segment.start..segment.end).unwrap_or_default();
-            let is_padding = segment.owner == Owner::Padding;
+        self.owner = frame.data_spans(self.owner, |span| {
+            let data = bytes.get(span.start..span.end).unwrap_or_default();
+            let is_padding = span.owner == Owner::Padding;
             let zeros = data.iter().filter(|byte| **byte == 0).count();
             if is_padding {
                 evidence.dirty_padding += count(data.len() - zeros);
@@ -239,7 +186,7 @@ impl Examiner {
             if is_padding && data.len() < FRAME_DATA_BYTES {
                 evidence.clean_padding += count(zeros);
             } else if is_new {
-                let mixed = data.iter().skip(segment.start % 2).step_by(2);
+                let mixed = data.iter().skip(span.start % 2).step_by(2);
                 evidence.low_bits += mixed.map(|&byte| self.weights.of(byte)).sum::<i32>();
             }
         });
@@ -328,6 +275,7 @@ mod tests {
     use std::string::ToString;
 
     use super::*;
+    use crate::ids::TraceId;
 
     fn id(number: u8) -> TraceId {
         TraceId::new(number).expect("a trace ID")
@@ -341,7 +289,7 @@ mod tests {
     }
 
     /// One of everything, but that each number is another one.
-    const SEEN: Evidence = Evidence {
+    const SEEN: AlignmentEvidence = AlignmentEvidence {
         frames: 1000,
         id_bytes: 2000,
         sources: IdSet(1 << 1 | 1 << 2 | 1 << 4),
@@ -364,17 +312,18 @@ mod tests {
         assert_eq!(SEEN.score_of_low_bits(), -10);
         assert_eq!(SEEN.score(), parts.iter().sum::<i64>() - 10);
         // Statistics that speak against it count for half a bit a frame at most.
-        let order = Evidence { frames: 10, low_bits: -6400, ..Evidence::default() };
+        let order = AlignmentEvidence { frames: 10, low_bits: -6400, ..AlignmentEvidence::default() };
         assert_eq!(order.score(), -5);
         // No more than eight sources do.
-        let many = Evidence { sources: (1..=20).map(id).collect(), ..Evidence::default() };
+        let many = AlignmentEvidence { sources: (1..=20).map(id).collect(), ..AlignmentEvidence::default() };
         assert_eq!(many.score(), -32);
     }
 
     #[test]
     fn better_is_what_chance_does_not_explain() {
         // 48, and an eighth of the frames.
-        let with = |clean_padding| Evidence { frames: 80, clean_padding, ..Evidence::default() };
+        let with =
+            |clean_padding| AlignmentEvidence { frames: 80, clean_padding, ..AlignmentEvidence::default() };
         assert!(
             with(158).is_clearly_better_than(&with(100)) && !with(157).is_clearly_better_than(&with(100))
         );
@@ -385,7 +334,8 @@ mod tests {
 
     #[test]
     fn plausible_is_what_has_frames_and_little_that_is_wrong() {
-        let with = |frames, reserved_ids| Evidence { frames, reserved_ids, ..Evidence::default() };
+        let with =
+            |frames, reserved_ids| AlignmentEvidence { frames, reserved_ids, ..AlignmentEvidence::default() };
         assert!(!with(0, 0).is_plausible());
         assert!(with(1, 8).is_plausible() && !with(1, 9).is_plausible());
         assert!(with(160, 18).is_plausible() && !with(160, 19).is_plausible());
@@ -399,14 +349,19 @@ mod tests {
              5 padding bytes that are not zero, 6 paddings that end with a frame, 7 paddings that do not, 8 FSYNCs between \
              frames, 9 FSYNCs inside frames, -10 bits from bit 0 of the data; score +214"
         );
-        let few = Evidence { frames: 2, id_bytes: 1, sources: IdSet(1 << 1), ..Evidence::default() };
+        let few = AlignmentEvidence {
+            frames: 2,
+            id_bytes: 1,
+            sources: IdSet(1 << 1),
+            ..AlignmentEvidence::default()
+        };
         assert_eq!(
             few.to_string(),
             "2 frames, 1 ID bytes for 1 sources, +0 bits from bit 0 of the data; score -4"
         );
     }
 
-    fn examined(weights: Weights, frames: &[[u8; FRAME_BYTES]]) -> Evidence {
+    fn examined(weights: Weights, frames: &[[u8; FRAME_BYTES]]) -> AlignmentEvidence {
         let mut examiner = Examiner::new(Owner::Unknown, None, weights);
         frames.iter().for_each(|bytes| examiner.frame(Frame::new(bytes)));
         examiner.evidence

@@ -4,7 +4,7 @@ use std::vec::Vec;
 
 use proptest::prelude::*;
 
-use super::super::tests::groups::{odd_frame, plain_frame};
+use super::super::super::tests::groups::{odd_frame, ordinary_frame};
 use super::*;
 
 type Bytes = [u8; FRAME_BYTES];
@@ -32,8 +32,8 @@ fn watches(interval: u64, learned: u8) -> [Watch; 2] {
     watch.trust(TraceId::new(0x10).into_iter().collect());
     // One frame in `interval` is learned from after 256.
     for number in 0..2 * usize::from(learned) {
-        while watch.look(&plain_frame(number)) {
-            watch.acquit(&plain_frame(number));
+        while watch.look(&ordinary_frame(number)) {
+            watch.acquit(&ordinary_frame(number));
         }
     }
     [watch.clone(), watch]
@@ -55,7 +55,7 @@ fn assert_as_each(watches: &mut [Watch; 2], frames: &[Bytes], then: &[Then]) {
                 Then::BeQuiet(end) => {
                     watch.be_quiet_until(watch.next + 1 + end);
                     // Frames with synchronisation in them are put together, and looked at then.
-                    watch.look(&plain_frame(0));
+                    watch.look(&ordinary_frame(0));
                 }
             }
         }
@@ -82,7 +82,7 @@ fn every_odd_frame_at_every_place_of_a_group_is_looked_at_as_by_itself() {
     for (interval, learned) in [(1, 0), (1, 40), (8, 129), (8, 131)] {
         for place in 0..2 * GROUP {
             for kind in (0..=u8::MAX).skip(place % 3).step_by(3) {
-                let mut frames = (0..3 * GROUP).map(plain_frame).collect::<Vec<_>>();
+                let mut frames = (0..3 * GROUP).map(ordinary_frame).collect::<Vec<_>>();
                 frames[place] = odd_frame(kind);
                 frames[GROUP + 3] = odd_frame(kind.rotate_left(3));
                 for then in [Then::Acquit, Then::Restart(0), Then::Restart(9), Then::BeQuiet(4)] {
@@ -100,7 +100,7 @@ proptest! {
         interval in 1..12_u64,
         learned: u8,
         frames in prop::collection::vec(prop_oneof![
-            4 => any::<usize>().prop_map(plain_frame),
+            4 => any::<usize>().prop_map(ordinary_frame),
             1 => any::<u8>().prop_map(odd_frame),
         ], 0..60),
         then in prop::collection::vec(prop_oneof![

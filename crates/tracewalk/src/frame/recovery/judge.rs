@@ -2,12 +2,13 @@
 
 use alloc::vec::Vec;
 
-use super::align::{Frames, weights};
-use super::evidence::{Evidence, Examiner, IdSet};
+use super::super::alignment::FrameAlignment;
+use super::super::layout::{FRAME_BYTES, Frame};
+use super::super::owner::{IdSet, Owner};
+use super::evidence::{AlignmentEvidence, Examiner};
 use super::held::Held;
-use super::layout::Frame;
+use super::ranking::{AlignmentRanking, Frames, weights};
 use super::watch::Watch;
-use super::{Alignment, FRAME_BYTES, Owner, Ranking};
 
 /// How many frames from the doubtful one on decide about it. 1 KiB tells the alignment in every stretch of a
 /// Cortex-M3's SWO and of a Versatile Express TC2's buffer, 512 bytes in nine of ten.
@@ -23,7 +24,7 @@ pub(super) enum Verdict {
     Unfounded,
     /// The frames from `keep` on are not frames. They are at `alignment`, the first one `resume` bytes behind the
     /// first held one's start.
-    Realign { keep: u64, resume: usize, alignment: Alignment },
+    Realign { keep: u64, resume: usize, alignment: FrameAlignment },
     /// The frames from `keep` on are not frames, and it is not clear where they are.
     Lost { keep: u64 },
 }
@@ -38,11 +39,12 @@ pub(super) fn judge(held: &Held, watch: &Watch, owner: Owner, is_port: bool) -> 
         return Verdict::Unfounded;
     }
     let deciding = deciding.as_flattened();
-    let ranking = Ranking::of(deciding, watch.expected);
-    let current = ranking.candidates().iter().find(|candidate| candidate.alignment == Alignment::default());
+    let ranking = AlignmentRanking::of(deciding, watch.expected);
+    let current =
+        ranking.candidates().iter().find(|candidate| candidate.alignment == FrameAlignment::default());
     let current = current.map(|candidate| candidate.evidence).unwrap_or_default();
     let best = ranking.best();
-    let is_clear = ranking.is_clear() && best.alignment != Alignment::default();
+    let is_clear = ranking.is_clear() && best.alignment != FrameAlignment::default();
     // Data that has an order of its own may have nothing but bit 0 against it, and equally much at any alignment but a
     // wrong one. Only better IDs and padding condemn an alignment where no other one stands out.
     let is_certain = best.evidence.is_certainly_better_than(&current);
@@ -68,7 +70,7 @@ pub(super) fn judge(held: &Held, watch: &Watch, owner: Owner, is_port: bool) -> 
 }
 
 fn is_bad_from_the_start(deciding: &[u8], watch: &Watch) -> bool {
-    let borders = scores(deciding, Alignment::default(), watch.expected, Owner::Unknown);
+    let borders = scores(deciding, FrameAlignment::default(), watch.expected, Owner::Unknown);
     let best = borders.iter().max_by_key(|border| border.certain);
     best.is_some_and(|best| best.start < 4 * FRAME_BYTES)
 }
@@ -93,13 +95,13 @@ pub(super) struct Split {
 /// ```
 ///
 /// Bytes that are wrong are worse than bytes that are lost: a decoder in step believes them.
-pub(super) fn split(region: &[u8], alignment: Alignment, watch: &Watch, owner: Owner) -> Split {
+pub(super) fn split(region: &[u8], alignment: FrameAlignment, watch: &Watch, owner: Owner) -> Split {
     // A single frame has not much more than this for or against it.
     const NEARLY: i64 = 8;
     const NEXT_FRAMES: usize = 2;
     // Here only the place is in question: a source that never was trusted need not be wrong, but rather is.
     let expected = Some(watch.trusted_sources()).filter(|trusted| !trusted.is_empty());
-    let old = scores(region, Alignment::default(), expected, owner);
+    let old = scores(region, FrameAlignment::default(), expected, owner);
     let new = scores(region, alignment, expected, Owner::Unknown);
     let [all_old, all_new] = [&old, &new].map(|borders| borders.last().map_or(0, |last| last.score));
     let splits = || {
@@ -144,7 +146,7 @@ impl Border {
     /// wrong alignment has 8 and more against it.
     const FRAME_SCORE: i64 = 2;
 
-    fn behind(evidence: &Evidence, start: usize) -> Self {
+    fn behind(evidence: &AlignmentEvidence, start: usize) -> Self {
         let frames = i64::from(evidence.frames) * Self::FRAME_SCORE;
         let certain = evidence.score_of_ids_and_padding() + frames;
         Self { start, score: certain + evidence.score_of_low_bits(), certain }
@@ -153,7 +155,7 @@ impl Border {
 
 /// Where the first good frame starts in bytes that end as frames of `sources` at `alignment`: in front of it are the
 /// bytes before the first frame, and frames that are clearly worse than none.
-pub(super) fn good_start(bytes: &[u8], alignment: Alignment, sources: IdSet, watch: &Watch) -> usize {
+pub(super) fn good_start(bytes: &[u8], alignment: FrameAlignment, sources: IdSet, watch: &Watch) -> usize {
     /// One damaged frame reaches it, new sources in healthy ones do not.
     const CLEARLY: i64 = -24;
     let expected = Some(watch.trusted_sources().union(sources));
@@ -163,7 +165,7 @@ pub(super) fn good_start(bytes: &[u8], alignment: Alignment, sources: IdSet, wat
 }
 
 /// All borders between frames at `alignment`, the last one behind the last whole frame.
-fn scores(region: &[u8], alignment: Alignment, expected: Option<IdSet>, owner: Owner) -> Vec<Border> {
+fn scores(region: &[u8], alignment: FrameAlignment, expected: Option<IdSet>, owner: Owner) -> Vec<Border> {
     let mut examiner = Examiner::new(owner, expected, weights(region, alignment));
     let mut borders = Vec::with_capacity(region.len() / FRAME_BYTES + 2);
     let mut end = usize::from(alignment.bytes());

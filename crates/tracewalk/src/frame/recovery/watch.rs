@@ -4,9 +4,9 @@
 
 use core::ops::RangeInclusive;
 
-use super::evidence::{IdSet, UNITS_OF_A_BIT, Values, Weights};
-use super::layout::{Frame, GROUP, id_bytes};
-use super::{FRAME_BYTES, Owner, ReservedId};
+use super::super::layout::{FRAME_BYTES, Frame, GROUP, id_bytes};
+use super::super::owner::{IdSet, Owner, ReservedId};
+use super::evidence::{UNITS_OF_A_BIT, Values, Weights};
 use crate::ids::TraceId;
 
 /// What is known about a capture's frames, and what would be odd.
@@ -18,7 +18,7 @@ pub(super) struct Watch {
     /// IDs, by number, that do not raise a doubt.
     trusted: u128,
     /// By ID byte: those that are not worth a look.
-    plain: [bool; 256],
+    unremarkable: [bool; 256],
     /// The number of the next frame to look at.
     pub(super) next: u64,
     /// That frame was found doubtful, and it is not decided yet.
@@ -60,7 +60,7 @@ impl Watch {
             expected,
             values: Values::new(),
             trusted: 0,
-            plain: [false; 256],
+            unremarkable: [false; 256],
             next: 0,
             is_doubtful: false,
             is_padding: false,
@@ -83,7 +83,7 @@ impl Watch {
     pub(super) fn look_at(&mut self, frames: &[[u8; FRAME_BYTES]]) -> usize {
         let mut rest = frames;
         loop {
-            rest = rest.get(self.plain_frames(rest)..).unwrap_or_default();
+            rest = rest.get(self.unremarkable_frames(rest)..).unwrap_or_default();
             match rest {
                 [bytes, behind @ ..] if !Frame::new(bytes).has_sync_byte() && !self.look(bytes) => {
                     rest = behind;
@@ -96,21 +96,21 @@ impl Watch {
     /// Looks at the next frames in groups, up to the first one whose ID bytes or padding are worth a look of their own, or that
     /// is doubtful; returns how many are in order. Of the others only the values matter, and those of a few of them.
     #[inline]
-    fn plain_frames(&mut self, frames: &[[u8; FRAME_BYTES]]) -> usize {
+    fn unremarkable_frames(&mut self, frames: &[[u8; FRAME_BYTES]]) -> usize {
         let start = self.next;
         let (groups, rest) = frames.as_chunks::<GROUP>();
         let goes_on = !self.is_doubtful && !self.is_padding;
-        if goes_on && groups.iter().all(|group| self.is_group_plain(group)) {
-            self.is_group_plain(rest);
+        if goes_on && groups.iter().all(|group| self.is_group_unremarkable(group)) {
+            self.is_group_unremarkable(rest);
         }
         usize::try_from(self.next - start).unwrap_or(usize::MAX)
     }
 
     /// Looks at the next frames, at most [`GROUP`]; answers whether all of them are in order.
     #[inline(always)]
-    fn is_group_plain(&mut self, group: &[[u8; FRAME_BYTES]]) -> bool {
-        let plain = self.plain_in(group);
-        let (start, end) = (self.next, self.next + plain as u64);
+    fn is_group_unremarkable(&mut self, group: &[[u8; FRAME_BYTES]]) -> bool {
+        let unremarkable = self.unremarkable_in(group);
+        let (start, end) = (self.next, self.next + unremarkable as u64);
         loop {
             // The frame to look at may have been lost, and then it is the next one that there is.
             let sample = self.next.max(self.next_sample);
@@ -124,14 +124,14 @@ impl Watch {
             }
         }
         self.next = end;
-        plain == group.len()
+        unremarkable == group.len()
     }
 
     /// How many frames there are in front of the first one whose ID bytes are worth a look.
     #[inline(always)]
-    fn plain_in(&self, group: &[[u8; FRAME_BYTES]]) -> usize {
+    fn unremarkable_in(&self, group: &[[u8; FRAME_BYTES]]) -> usize {
         for (pair, id_byte) in id_bytes(group) {
-            if !self.plain[usize::from(id_byte)] {
+            if !self.unremarkable[usize::from(id_byte)] {
                 return pair / 8;
             }
         }
@@ -233,7 +233,7 @@ impl Watch {
     fn trust_owner(&mut self, owner: Owner) {
         self.trusted |= bit_of(owner);
         for id_byte in (1..=u8::MAX).step_by(2) {
-            self.plain[usize::from(id_byte)] = id_byte != PADDING_ID_BYTE && self.trusts(id_byte);
+            self.unremarkable[usize::from(id_byte)] = id_byte != PADDING_ID_BYTE && self.trusts(id_byte);
         }
     }
 
@@ -257,9 +257,9 @@ impl Watch {
         let restored = frame.restored();
         let owner = if begins_with_padding { Owner::Padding } else { Owner::Unknown };
         let mut is_clean = true;
-        frame.segments(owner, |segment| {
-            let data = restored.get(segment.start..segment.end).unwrap_or_default();
-            is_clean &= segment.owner != Owner::Padding || data.iter().all(|&byte| byte == 0);
+        frame.data_spans(owner, |span| {
+            let data = restored.get(span.start..span.end).unwrap_or_default();
+            is_clean &= span.owner != Owner::Padding || data.iter().all(|&byte| byte == 0);
         });
         is_clean
     }

@@ -2,49 +2,21 @@
 
 use core::fmt;
 
-use super::evidence::{Evidence, Examiner, IdSet, Values, Weights};
-use super::layout::Frame;
-use super::{FRAME_BYTES, FSYNC, HSYNC, Owner};
-
-/// Where the frames of a capture start: how many bytes are in front of the first whole one, 0 to 15.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Alignment(u8);
-
-impl Alignment {
-    /// The alignment with `bytes` bytes in front of the first frame, if they are fewer than a frame has.
-    #[must_use]
-    pub const fn new(bytes: u8) -> Option<Self> {
-        if (bytes as usize) < FRAME_BYTES { Some(Self(bytes)) } else { None }
-    }
-
-    /// The number of bytes in front of the first frame.
-    #[must_use]
-    pub const fn bytes(self) -> u8 {
-        self.0
-    }
-
-    /// All 16, ascending.
-    pub fn all() -> impl Iterator<Item = Self> {
-        (0..).map_while(Self::new)
-    }
-}
-
-impl fmt::Display for Alignment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "frames from byte {} on", self.0)
-    }
-}
+use super::super::alignment::FrameAlignment;
+use super::super::layout::{FRAME_BYTES, FSYNC, Frame, HSYNC};
+use super::super::owner::{IdSet, Owner};
+use super::evidence::{AlignmentEvidence, Examiner, Values, Weights};
 
 /// One alignment and what speaks for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Candidate {
+pub struct AlignmentCandidate {
     /// The alignment.
-    pub alignment: Alignment,
+    pub alignment: FrameAlignment,
     /// What was seen at it.
-    pub evidence: Evidence,
+    pub evidence: AlignmentEvidence,
 }
 
-impl fmt::Display for Candidate {
+impl fmt::Display for AlignmentCandidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.alignment, self.evidence)
     }
@@ -53,7 +25,7 @@ impl fmt::Display for Candidate {
 /// All 16 alignments, best first.
 ///
 /// ```
-/// use tracewalk::frame::{Formatter, FormatterOptions, Ranking};
+/// use tracewalk::frame::{Formatter, FormatterOptions, AlignmentRanking};
 /// use tracewalk::ids::TraceId;
 ///
 /// let id = TraceId::new(0x10).expect("a trace source's ID");
@@ -64,23 +36,23 @@ impl fmt::Display for Candidate {
 ///     formatter.flush(&mut capture);
 /// }
 ///
-/// let ranking = Ranking::of(&capture[5..], None);
+/// let ranking = AlignmentRanking::of(&capture[5..], None);
 /// assert_eq!(ranking.best().alignment.bytes(), 16 - 5);
 /// assert!(ranking.is_clear());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ranking {
-    candidates: [Candidate; FRAME_BYTES],
+pub struct AlignmentRanking {
+    candidates: [AlignmentCandidate; FRAME_BYTES],
 }
 
-impl Ranking {
+impl AlignmentRanking {
     /// Reads `bytes` at each alignment. `expected` are the trace IDs that can be in it, where the caller knows.
     ///
     /// The work is that of taking the bytes apart 16 times; a part of the capture, say 64 KiB, is enough.
     #[must_use]
     pub fn of(bytes: &[u8], expected: Option<IdSet>) -> Self {
-        let mut candidates = [Candidate::default(); FRAME_BYTES];
-        for (slot, alignment) in candidates.iter_mut().zip(Alignment::all()) {
+        let mut candidates = [AlignmentCandidate::default(); FRAME_BYTES];
+        for (slot, alignment) in candidates.iter_mut().zip(FrameAlignment::all()) {
             let mut examiner = Examiner::new(Owner::Unknown, expected, weights(bytes, alignment));
             let mut frames = Frames::new(bytes, alignment);
             let whole = u32::try_from(bytes.len() / FRAME_BYTES).unwrap_or(u32::MAX);
@@ -90,12 +62,12 @@ impl Ranking {
             {
                 examiner.frame(Frame::new(&found.bytes));
             }
-            let evidence = Evidence {
+            let evidence = AlignmentEvidence {
                 full_syncs: frames.full_syncs,
                 misplaced_syncs: frames.misplaced_syncs,
                 ..examiner.evidence
             };
-            *slot = Candidate { alignment, evidence };
+            *slot = AlignmentCandidate { alignment, evidence };
         }
         candidates.sort_by_key(|candidate| core::cmp::Reverse(candidate.evidence.score()));
         Self { candidates }
@@ -103,14 +75,14 @@ impl Ranking {
 
     /// The best one.
     #[must_use]
-    pub const fn best(&self) -> &Candidate {
+    pub const fn best(&self) -> &AlignmentCandidate {
         let [best, ..] = &self.candidates;
         best
     }
 
     /// All of them, best first.
     #[must_use]
-    pub const fn candidates(&self) -> &[Candidate; FRAME_BYTES] {
+    pub const fn candidates(&self) -> &[AlignmentCandidate; FRAME_BYTES] {
         &self.candidates
     }
 
@@ -124,7 +96,7 @@ impl Ranking {
 
 /// What the odd places of the frames in a slice say about bit 0. Nothing older goes in: a trace's values change with what
 /// the program does, and then bit 0 would seem wrong at the right alignment only.
-pub(super) fn weights(bytes: &[u8], alignment: Alignment) -> Weights {
+pub(super) fn weights(bytes: &[u8], alignment: FrameAlignment) -> Weights {
     let mut values = Values::new();
     Frames::new(bytes, alignment).for_each(|found| values.learn(&found.bytes));
     values.weights()
@@ -150,7 +122,7 @@ pub(super) struct Found {
 }
 
 impl<'a> Frames<'a> {
-    pub(super) fn new(bytes: &'a [u8], alignment: Alignment) -> Self {
+    pub(super) fn new(bytes: &'a [u8], alignment: FrameAlignment) -> Self {
         Self { bytes, position: usize::from(alignment.bytes()), full_syncs: 0, misplaced_syncs: 0 }
     }
 

@@ -2,7 +2,8 @@
 
 use alloc::collections::VecDeque;
 
-use super::{FRAME_DATA_BYTES, Piece};
+use super::layout::FRAME_DATA_BYTES;
+use super::sink::Piece;
 use crate::span::{CaptureOffset, StreamOffset};
 
 /// A map from one source's [`StreamOffset`]s to [`CaptureOffset`]s.
@@ -11,10 +12,10 @@ use crate::span::{CaptureOffset, StreamOffset};
 /// the window that is in work. Runs of whole frames take one entry however long they are.
 ///
 /// ```
-/// use tracewalk::frame::{Piece, Places};
+/// use tracewalk::frame::{Piece, PlaceMap};
 /// use tracewalk::span::{CaptureOffset, StreamOffset};
 ///
-/// let mut places = Places::new();
+/// let mut places = PlaceMap::new();
 /// places.append(Piece::new(CaptureOffset(1), &[0xaa, 0x10, 0xbb]));
 /// places.append(Piece::new(CaptureOffset(16), &[0x08]));
 /// assert_eq!(places.locate(StreamOffset(2)), Some(CaptureOffset(3)));
@@ -22,7 +23,7 @@ use crate::span::{CaptureOffset, StreamOffset};
 /// assert_eq!(places.locate(StreamOffset(4)), None);
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Places {
+pub struct PlaceMap {
     /// Ascending by `stream`; each entry reaches to the next one's `stream`, the last one to `end`.
     entries: VecDeque<Entry>,
     /// Where the next byte will stand in the stream.
@@ -80,7 +81,7 @@ impl Rule {
     }
 }
 
-impl Places {
+impl PlaceMap {
     /// A map that knows nothing yet; the first byte to come is stream byte 0.
     #[must_use]
     pub fn new() -> Self {

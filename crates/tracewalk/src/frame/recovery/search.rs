@@ -2,11 +2,13 @@
 
 use alloc::vec::Vec;
 
-use super::align::{Frames, Ranking};
-use super::evidence::IdSet;
-use super::recover::good_start;
+use super::super::alignment::FrameAlignment;
+use super::super::layout::FRAME_BYTES;
+use super::super::owner::IdSet;
+use super::super::sink::Cause;
+use super::judge::good_start;
+use super::ranking::{AlignmentRanking, Frames};
 use super::watch::Watch;
-use super::{Alignment, Cause, FRAME_BYTES};
 
 /// The search for the start of a frame. The bytes that are not accounted for yet are lost if it fails.
 #[derive(Clone, Debug)]
@@ -47,7 +49,7 @@ impl Search {
     }
 
     /// The wait for a start that is known.
-    pub(super) fn until(start: Alignment) -> Self {
+    pub(super) fn until(start: FrameAlignment) -> Self {
         Self { skip: Some(usize::from(start.bytes())), ..Self::new(Cause::Start) }
     }
 
@@ -63,7 +65,7 @@ impl Search {
     }
 
     /// Looks for frames when there are enough new bytes.
-    pub(super) fn find_now_and_then(&mut self, watch: Option<&Watch>) -> Option<Start> {
+    pub(super) fn find_now_and_then(&mut self, watch: &Watch) -> Option<Start> {
         if self.bytes.len() < self.looked_at + Self::STEP {
             return None;
         }
@@ -72,20 +74,19 @@ impl Search {
     }
 
     /// Looks for frames where an FSYNC has come just now: only for such as agree with it.
-    pub(super) fn find_before_sync(&self, watch: Option<&Watch>) -> Option<Start> {
+    pub(super) fn find_before_sync(&self, watch: &Watch) -> Option<Start> {
         self.find(watch).filter(|start| start.agrees_with_sync)
     }
 
     /// Looks for frames that explain the newest bytes clearly, and for where the first one of them is.
-    pub(super) fn find(&self, watch: Option<&Watch>) -> Option<Start> {
-        let watch = watch?;
+    pub(super) fn find(&self, watch: &Watch) -> Option<Start> {
         let older = self.bytes.len().saturating_sub(Self::DECIDING);
         let newest = self.bytes.get(older..).unwrap_or_default();
-        let ranking = Ranking::of(newest, watch.expected);
+        let ranking = AlignmentRanking::of(newest, watch.expected);
         let best = ranking.is_clear().then_some(ranking.best())?;
         let first_newest = older + usize::from(best.alignment.bytes());
         // The same frames seen from the oldest byte on, unless there are HSYNCs in between.
-        let from_oldest = u8::try_from(first_newest % FRAME_BYTES).ok().and_then(Alignment::new)?;
+        let from_oldest = u8::try_from(first_newest % FRAME_BYTES).ok().and_then(FrameAlignment::new)?;
         let same_frames = Frames::new(&self.bytes, from_oldest).any(|frame| frame.start == first_newest);
         let index = if same_frames {
             good_start(&self.bytes, from_oldest, best.evidence.sources, watch)

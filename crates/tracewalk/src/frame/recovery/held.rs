@@ -3,8 +3,8 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::FRAME_BYTES;
-use super::wire::{PAIRS, Partial};
+use super::super::layout::{FRAME_BYTES, HSYNC};
+use super::super::partial::{FramePlaces, PartialFrame};
 
 /// A queue of frames. Each has a number, counted from the start of the capture.
 #[derive(Clone, Debug, Default)]
@@ -21,27 +21,7 @@ pub(super) struct Held {
 #[derive(Clone, Copy, Debug)]
 struct Run {
     number: u64,
-    places: Places,
-}
-
-/// Where the bytes of frames stood.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Places {
-    /// One behind the other, the first one here.
-    Contiguous(u64),
-    /// With HSYNCs between the pairs of bytes: a single frame.
-    Pairs([u64; PAIRS]),
-}
-
-impl Places {
-    /// Where byte `index` of the frames stood.
-    #[inline]
-    pub(super) fn place(&self, index: usize) -> u64 {
-        match self {
-            Self::Contiguous(start) => start + index as u64,
-            Self::Pairs(pairs) => pairs.get(index / 2).map_or(0, |pair| pair + (index % 2) as u64),
-        }
-    }
+    places: FramePlaces,
 }
 
 impl Held {
@@ -70,35 +50,35 @@ impl Held {
             return;
         }
         let goes_on = self.runs.back().is_some_and(|run| match run.places {
-            Places::Contiguous(start) => start + (self.end() - run.number) * FRAME_BYTES as u64 == at,
-            Places::Pairs(_) => false,
+            FramePlaces::Contiguous(start) => start + (self.end() - run.number) * FRAME_BYTES as u64 == at,
+            FramePlaces::Pairs(_) => false,
         });
         if !goes_on {
-            self.runs.push_back(Run { number: self.end(), places: Places::Contiguous(at) });
+            self.runs.push_back(Run { number: self.end(), places: FramePlaces::Contiguous(at) });
         }
         self.frames.extend_from_slice(frames);
     }
 
     /// Adds a frame that was put together.
-    pub(super) fn push(&mut self, frame: &Partial) {
-        let [first, .., last] = frame.pairs();
-        if last - first == (FRAME_BYTES - 2) as u64 {
-            self.extend(core::slice::from_ref(frame.padded()), *first);
-        } else {
-            self.runs.push_back(Run { number: self.end(), places: Places::Pairs(*frame.pairs()) });
-            self.frames.push(*frame.padded());
+    pub(super) fn push(&mut self, frame: &PartialFrame) {
+        match frame.places() {
+            FramePlaces::Contiguous(at) => self.extend(core::slice::from_ref(frame.padded()), at),
+            places @ FramePlaces::Pairs(_) => {
+                self.runs.push_back(Run { number: self.end(), places });
+                self.frames.push(*frame.padded());
+            }
         }
     }
 
     /// Frames from the front of the queue up to number `until` with their places, as many as lie in one piece.
-    pub(super) fn front(&self, until: u64) -> Option<(Places, &[[u8; FRAME_BYTES]])> {
+    pub(super) fn front(&self, until: u64) -> Option<(FramePlaces, &[[u8; FRAME_BYTES]])> {
         let run = self.runs.front()?;
         let end = self.runs.get(1).map_or(u64::MAX, |next| next.number).min(until);
         let places = match run.places {
-            Places::Contiguous(start) => {
-                Places::Contiguous(start + (self.first - run.number) * FRAME_BYTES as u64)
+            FramePlaces::Contiguous(start) => {
+                FramePlaces::Contiguous(start + (self.first - run.number) * FRAME_BYTES as u64)
             }
-            pairs @ Places::Pairs(_) => pairs,
+            pairs @ FramePlaces::Pairs(_) => pairs,
         };
         Some((places, self.frames(self.first, end))).filter(|(_, frames)| !frames.is_empty())
     }
@@ -149,4 +129,17 @@ impl Held {
         self.frames.clear();
         self.runs.clear();
     }
+}
+
+/// The bytes up to the place `end`, and the HSYNCs between them that were left out: at another alignment they are data.
+pub(super) fn with_half_syncs(bytes: &[(u8, u64)], end: u64) -> Vec<(u8, u64)> {
+    /// So many bytes of them are a port's that has nothing to send.
+    const IDLE: u64 = 256;
+    let next_places = bytes.iter().skip(1).map(|&(_, at)| at).chain([end]);
+    let with_gap = bytes.iter().zip(next_places).flat_map(|(&(byte, at), next)| {
+        let gap =
+            Some(at + 1..next).filter(|gap| gap.end.saturating_sub(gap.start) <= IDLE).unwrap_or_default();
+        core::iter::once((byte, at)).chain(HSYNC.into_iter().cycle().zip(gap))
+    });
+    with_gap.collect()
 }

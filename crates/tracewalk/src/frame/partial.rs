@@ -1,14 +1,33 @@
 //! Frames that do not lie in one piece: what a trace port puts between and into them, byte by byte.
 
-use super::layout::Frame;
-use super::{FRAME_BYTES, HSYNC};
+use super::layout::{FRAME_BYTES, Frame, HSYNC};
 
 /// The pairs of bytes in a frame. HSYNCs come between pairs only.
-pub(super) const PAIRS: usize = FRAME_BYTES / 2;
+const PAIRS: usize = FRAME_BYTES / 2;
+
+/// Where the bytes of frames stood.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum FramePlaces {
+    /// One after the other, the first one here.
+    Contiguous(u64),
+    /// With HSYNCs between the pairs of bytes: a single frame.
+    Pairs([u64; PAIRS]),
+}
+
+impl FramePlaces {
+    /// Where byte `index` of the frames stood.
+    #[inline]
+    pub(super) fn place(&self, index: usize) -> u64 {
+        match self {
+            Self::Contiguous(start) => start + index as u64,
+            Self::Pairs(pairs) => pairs.get(index / 2).map_or(0, |pair| pair + (index % 2) as u64),
+        }
+    }
+}
 
 /// A frame that is put together from several pieces of input, or around HSYNCs.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Partial {
+pub(super) struct PartialFrame {
     bytes: [u8; FRAME_BYTES],
     /// How many of `bytes` are there; the others are zero.
     filled: usize,
@@ -16,7 +35,7 @@ pub(super) struct Partial {
     pairs: [u64; PAIRS],
 }
 
-impl Partial {
+impl PartialFrame {
     /// Adds a byte. The caller takes a complete frame away before it adds another byte.
     pub(super) fn take(&mut self, byte: u8, at: u64) {
         if let Some(slot) = self.bytes.get_mut(self.filled) {
@@ -70,9 +89,13 @@ impl Partial {
         self.pairs.get(index / 2).map_or(0, |pair| pair + (index % 2) as u64)
     }
 
-    /// Where each pair of bytes stood.
-    pub(super) fn pairs(&self) -> &[u64; PAIRS] {
-        &self.pairs
+    /// Where the bytes of the complete frame stood.
+    pub(super) fn places(&self) -> FramePlaces {
+        let [first, .., last] = self.pairs;
+        match last - first == (FRAME_BYTES - 2) as u64 {
+            true => FramePlaces::Contiguous(first),
+            false => FramePlaces::Pairs(self.pairs),
+        }
     }
 }
 

@@ -1,0 +1,34 @@
+//! Where the frames of a capture start.
+
+use core::fmt;
+
+use super::layout::FRAME_BYTES;
+
+/// Where the frames of a capture start: how many bytes are in front of the first whole one, 0 to 15.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FrameAlignment(u8);
+
+impl FrameAlignment {
+    /// The alignment with `bytes` bytes in front of the first frame, if they are fewer than a frame has.
+    #[must_use]
+    pub const fn new(bytes: u8) -> Option<Self> {
+        if (bytes as usize) < FRAME_BYTES { Some(Self(bytes)) } else { None }
+    }
+
+    /// The number of bytes in front of the first frame.
+    #[must_use]
+    pub const fn bytes(self) -> u8 {
+        self.0
+    }
+
+    /// All 16, ascending.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..).map_while(Self::new)
+    }
+}
+
+impl fmt::Display for FrameAlignment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "frames from byte {} on", self.0)
+    }
+}

@@ -1,0 +1,136 @@
+//! Bytes → frames and what a trace port puts between them.
+
+use super::layout::{FRAME_BYTES, FSYNC, Frame};
+use super::partial::{PartialFrame, SyncMatcher};
+
+/// Puts the bytes of a synchronised capture together to frames.
+///
+/// Frames that lie in the input in one piece are taken from there ([`Framer::whole_frames`], [`Framer::step_over`]), all
+/// others byte by byte ([`Framer::take`]).
+#[derive(Clone, Debug)]
+pub(super) struct Framer {
+    /// FSYNCs and HSYNCs are in the capture; otherwise barriers.
+    is_port: bool,
+    /// The start of a frame whose rest has not arrived.
+    pub(super) partial: PartialFrame,
+    /// What has arrived of an FSYNC, at any alignment.
+    sync: SyncMatcher,
+    /// Where the next new byte stands.
+    position: u64,
+    /// The place after the last byte that was taken.
+    taken: u64,
+}
+
+/// What the last byte completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Completed {
+    /// A frame: [`Framer::partial`].
+    Frame,
+    /// An FSYNC. [`Framer::partial`] holds it, after what it cut off of a frame.
+    FullSync,
+    /// A frame of four FSYNCs in a buffer: [`Framer::partial`].
+    Barrier,
+}
+
+/// The most frames that are taken at a time: few enough to stay in the fastest cache.
+const BLOCK_FRAMES: usize = 1024;
+
+impl Framer {
+    pub(super) fn new(is_port: bool) -> Self {
+        Self {
+            is_port,
+            partial: PartialFrame::default(),
+            sync: SyncMatcher::default(),
+            position: 0,
+            taken: 0,
+        }
+    }
+
+    /// Where the next new byte stands.
+    pub(super) const fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The place after the last byte that was taken.
+    pub(super) const fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Where the FSYNC starts that the last byte completed.
+    pub(super) const fn full_sync_start(&self) -> u64 {
+        self.taken.saturating_sub(FSYNC.len() as u64)
+    }
+
+    /// The frames at the start of the input, as far as its first byte starts a frame and nothing is pending.
+    pub(super) fn whole_frames<'a>(&self, input: &'a [u8]) -> &'a [[u8; FRAME_BYTES]] {
+        if self.partial.start().is_some() || self.sync.is_nearly_complete() {
+            return &[];
+        }
+        let frames = input.as_chunks().0;
+        frames.get(..BLOCK_FRAMES).unwrap_or(frames)
+    }
+
+    /// Takes frames in one piece, which have no synchronisation in them.
+    pub(super) fn step_over(&mut self, frames: &[[u8; FRAME_BYTES]]) {
+        if let Some([.., last]) = frames.last() {
+            self.sync = SyncMatcher::after(*last);
+        }
+        self.position += frames.as_flattened().len() as u64;
+        self.taken = self.position;
+    }
+
+    /// The place of a new byte.
+    pub(super) fn advance(&mut self) -> u64 {
+        self.position += 1;
+        self.position - 1
+    }
+
+    /// Takes a byte of a frame or of synchronisation, which stood `at`. Whoever uses what it completed clears
+    /// [`Framer::partial`].
+    pub(super) fn take(&mut self, byte: u8, at: u64) -> Option<Completed> {
+        self.taken = at + 1;
+        self.partial.take(byte, at);
+        if self.is_port {
+            if self.sync.take(byte) {
+                return Some(Completed::FullSync);
+            }
+            self.partial.drop_half_sync();
+        }
+        match self.partial.is_complete() {
+            true if !self.is_port && self.partial.frame().is_barrier() => Some(Completed::Barrier),
+            true => Some(Completed::Frame),
+            false => None,
+        }
+    }
+
+    /// Takes a byte where it is not known where frames start. Answers whether it completed an FSYNC.
+    pub(super) fn pass_over(&mut self, byte: u8, at: u64) -> bool {
+        self.taken = at + 1;
+        self.sync.take(byte)
+    }
+
+    /// A frame starts at the next byte, whatever came before.
+    pub(super) fn start_frame(&mut self) {
+        self.partial.clear();
+        self.sync = SyncMatcher::default();
+    }
+
+    /// All bytes up to the newest one have been taken, synchronisation included.
+    pub(super) fn take_all(&mut self) {
+        self.taken = self.position;
+    }
+
+    /// On a port, the frame in work has an ID byte for ID `0x7f` that is no part of an FSYNC.
+    pub(super) fn names_impossible_id(&self) -> bool {
+        // An `ff` in a mixed place may be the start of an FSYNC as long as only `ff`s follow it.
+        let decided = self.partial.is_complete() || !self.sync.is_in_progress();
+        self.is_port && decided && self.partial.frame().has_sync_byte()
+    }
+
+    /// The frames in front of the first one with a byte of synchronisation.
+    pub(super) fn without_sync(frames: &[[u8; FRAME_BYTES]]) -> &[[u8; FRAME_BYTES]] {
+        let has_sync_byte = |bytes| Frame::new(bytes).has_sync_byte();
+        let count = frames.iter().position(has_sync_byte).unwrap_or(frames.len());
+        frames.get(..count).unwrap_or_default()
+    }
+}

@@ -1,0 +1,155 @@
+//! What a deframer hands out.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::alignment::FrameAlignment;
+use super::layout::{FRAME_BYTES, FRAME_DATA_BYTES};
+use super::owner::Owner;
+use crate::span::CaptureOffset;
+
+/// Bytes of one owner, in the order in which it made them.
+///
+/// They lie in frames, one behind the other in the capture: behind the 15th byte of each an auxiliary byte is stepped
+/// over, and in front of the last byte of a piece an ID byte may be. One rule covers all: see [`Piece::place`].
+#[derive(Clone, Copy, Debug)]
+pub struct Piece<'a> {
+    /// Where the first byte stands in the capture.
+    pub at: CaptureOffset,
+    /// The bytes as the source made them: bit 0 of mixed bytes is restored. Never empty.
+    pub bytes: &'a [u8],
+    /// The first byte's place in its frame, 0 to 14.
+    pub(super) phase: u8,
+    /// Whether an ID byte is in front of the last byte, which is not the only one.
+    pub(super) last_is_delayed: bool,
+    /// `bytes`, and perhaps some behind them that mean nothing.
+    padded: &'a [u8],
+}
+
+impl<'a> Piece<'a> {
+    /// Bytes that stand one behind the other in the capture from `at` on, at most 15; or, where they are more, as the data
+    /// of whole frames.
+    #[must_use]
+    pub const fn new(at: CaptureOffset, bytes: &'a [u8]) -> Self {
+        Self { at, bytes, phase: 0, last_is_delayed: false, padded: bytes }
+    }
+
+    /// Data of frames that start at `frames`, from the frames' byte `start` on. Where the change of owner behind it
+    /// `is_delayed`, the last byte stands behind the ID byte. Behind them in `padded` lie bytes that mean nothing.
+    #[inline(always)]
+    pub(super) fn in_frames(
+        frames: CaptureOffset,
+        start: usize,
+        bytes: &'a [u8],
+        is_delayed: bool,
+        padded: &'a [u8],
+    ) -> Self {
+        let is_alone = bytes.len() == 1;
+        let first = start + usize::from(is_delayed && is_alone);
+        Self {
+            at: CaptureOffset(frames.0 + first as u64),
+            bytes,
+            phase: u8::try_from(first % FRAME_BYTES).unwrap_or(0),
+            last_is_delayed: is_delayed && !is_alone,
+            padded,
+        }
+    }
+
+    /// Where the byte at `index` stands in the capture.
+    #[must_use]
+    #[inline]
+    pub const fn place(&self, index: usize) -> CaptureOffset {
+        let auxiliary = (self.phase as usize + index) / FRAME_DATA_BYTES;
+        let id = (self.last_is_delayed && index + 1 == self.bytes.len()) as usize;
+        CaptureOffset(self.at.0 + (index + auxiliary + id) as u64)
+    }
+
+    /// The piece as slices that are contiguous in the capture, at most 15 bytes each.
+    pub fn contiguous(self) -> impl Iterator<Item = Piece<'a>> {
+        let mut rest = 0..self.bytes.len();
+        core::iter::from_fn(move || {
+            let start = rest.next()?;
+            let at = self.place(start);
+            let goes_on = |&next: &usize| self.place(next).0 == at.0 + (next - start) as u64;
+            let end = rest.clone().take_while(goes_on).last().map_or(start, |last| last) + 1;
+            rest.start = end;
+            Some(Piece::new(at, self.bytes.get(start..end).unwrap_or_default()))
+        })
+    }
+
+    /// Appends the bytes, which is quicker here than by their slice: nearly all pieces are short, and copying too much of
+    /// them takes less time than finding out how much.
+    #[inline]
+    pub fn append_to(&self, bytes: &mut Vec<u8>) {
+        const SHORT: usize = 32;
+        match self.padded.first_chunk::<SHORT>() {
+            Some(short) if self.bytes.len() <= SHORT => {
+                let end = bytes.len() + self.bytes.len();
+                bytes.extend_from_slice(short);
+                bytes.truncate(end);
+            }
+            _ => bytes.extend_from_slice(self.bytes),
+        }
+    }
+}
+
+/// A place where the bytes in front and the bytes behind do not belong together. It concerns every source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Discontinuity {
+    /// Where in the capture.
+    pub at: CaptureOffset,
+    /// How many capture bytes from there could not be read. 0 where none are missing from this file.
+    pub bytes: u64,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// Why a [`Discontinuity`] was reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// The capture does not start at a frame.
+    Start,
+    /// A frame of four FSYNCs, which Linux's drivers put where a trace was cut.
+    Barrier,
+    /// An FSYNC in the middle of a frame: the frames in front of it were not where they were thought to be.
+    MisplacedSync,
+    /// An ID byte for ID `0x7f`, which no formatter makes, in a trace port's capture that is read without recovery.
+    ImpossibleId,
+    /// Frames go on so many bytes later than they should, modulo 16: so many were inserted, or are missing at 16.
+    Shifted {
+        /// How many.
+        by: FrameAlignment,
+    },
+    /// There are no frames at any alignment, for a while.
+    NoFrames,
+}
+
+impl fmt::Display for Discontinuity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.bytes;
+        match self.cause {
+            Cause::Start => write!(f, "{bytes} bytes before the first frame"),
+            Cause::Barrier => f.write_str("a barrier of four FSYNCs: the trace was cut"),
+            Cause::MisplacedSync => {
+                write!(f, "found FSYNC inside a frame, expected it between two: {bytes} bytes lost")
+            }
+            Cause::ImpossibleId => write!(f, "found ID 0x7f, expected a trace ID: {bytes} bytes lost"),
+            Cause::Shifted { by } => {
+                let inserted = by.bytes();
+                let missing = FRAME_BYTES - usize::from(inserted);
+                write!(f, "{missing} bytes missing or {inserted} too many (modulo 16): {bytes} bytes lost")
+            }
+            Cause::NoFrames => write!(f, "found no frames in {bytes} bytes"),
+        }?;
+        write!(f, " at {}", self.at)
+    }
+}
+
+/// What a [`Deframer`] hands its results to.
+pub trait FrameSink {
+    /// The next bytes of `owner`.
+    fn data(&mut self, owner: Owner, piece: Piece<'_>);
+
+    /// What comes next does not follow on what came before, for any source.
+    fn discontinuity(&mut self, discontinuity: Discontinuity);
+}
