@@ -1,4 +1,4 @@
-//! What the generator checks and measures: it is built with optimisation for that.
+//! What `tracewalk-conformance` checks and measures: it is built with optimisation for that.
 
 use std::process::Command;
 
@@ -6,13 +6,13 @@ use crate::{Answer, Outcome, workspace};
 
 /// The matrix of programs, trace units and modes.
 pub(crate) fn run() -> Answer {
-    generator("matrix").map(|()| Outcome::Done("every trace was decoded as it was told".to_owned()))
+    conformance("matrix").map(|()| Outcome::Done("every trace was decoded as it was told".to_owned()))
 }
 
 /// What OpenCSD makes of traces, sound and damaged.
 pub(crate) fn opencsd() -> Answer {
     match Command::new("trc_pkt_lister").arg("-h").output() {
-        Ok(_) => generator("opencsd")
+        Ok(_) => conformance("opencsd")
             .map(|()| Outcome::Done("OpenCSD reads the same, but for what is known".to_owned())),
         Err(error) => Ok(Outcome::Skipped(format!("trc_pkt_lister: {error}"))),
     }
@@ -20,12 +20,12 @@ pub(crate) fn opencsd() -> Answer {
 
 /// What the decoder makes of damaged traces.
 pub(crate) fn damage() -> Answer {
-    generator("damage").map(|()| Outcome::Done("measured".to_owned()))
+    conformance("damage").map(|()| Outcome::Done("measured".to_owned()))
 }
 
-fn generator(name: &str) -> Result<(), String> {
+fn conformance(name: &str) -> Result<(), String> {
     let mut command = Command::new(env!("CARGO"));
-    command.args(["run", "--quiet", "--release", "--package", "tracewalk-generate", "--", name]);
+    command.args(["run", "--quiet", "--release", "--package", "tracewalk-conformance", "--", name]);
     command.args(std::env::args().skip(2)).current_dir(workspace());
     let status = command.status().map_err(|error| format!("cargo: {error}"))?;
     if status.success() { Ok(()) } else { Err(status.to_string()) }

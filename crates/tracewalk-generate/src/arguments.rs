@@ -1,21 +1,24 @@
-//! The command line's arguments.
+//! The command line's arguments, of this crate's program and of the one that checks its traces.
 
 /// The arguments of a command that were not looked at yet.
-pub(crate) struct Arguments(Vec<String>);
+#[derive(Clone, Debug)]
+pub struct Arguments(Vec<String>);
 
 impl Arguments {
-    pub(crate) fn new(arguments: &[String]) -> Self {
+    /// All of them, without the name of the command.
+    #[must_use]
+    pub fn new(arguments: &[String]) -> Self {
         Self(arguments.to_vec())
     }
 
     /// Whether `flag` is given.
-    pub(crate) fn flag(&mut self, flag: &str) -> bool {
+    pub fn flag(&mut self, flag: &str) -> bool {
         let index = self.0.iter().position(|argument| argument == flag);
         index.map(|index| self.0.remove(index)).is_some()
     }
 
     /// The value behind `option`, if that is given.
-    pub(crate) fn optional(&mut self, option: &str) -> Result<Option<String>, String> {
+    pub fn optional(&mut self, option: &str) -> Result<Option<String>, String> {
         let Some(index) = self.0.iter().position(|argument| argument == option) else { return Ok(None) };
         self.0.remove(index);
         if index < self.0.len() {
@@ -26,28 +29,29 @@ impl Arguments {
     }
 
     /// The value behind `option`.
-    pub(crate) fn required(&mut self, option: &str) -> Result<String, String> {
+    pub fn required(&mut self, option: &str) -> Result<String, String> {
         self.optional(option)?.ok_or_else(|| format!("{option} is missing"))
     }
 
     /// The number behind `option`, if that is given.
-    pub(crate) fn number(&mut self, option: &str) -> Result<Option<u32>, String> {
+    pub fn number(&mut self, option: &str) -> Result<Option<u32>, String> {
         self.optional(option)?.map(|text| number(option, &text)).transpose()
     }
 
     /// What is left: words that belong to no option.
-    pub(crate) fn words(self) -> Vec<String> {
+    #[must_use]
+    pub fn words(self) -> Vec<String> {
         self.0
     }
 
     /// Everything has to have been looked at.
-    pub(crate) fn finish(&self) -> Result<(), String> {
+    pub fn finish(&self) -> Result<(), String> {
         self.0.first().map_or(Ok(()), |excess| Err(format!("\"{excess}\" is not an option here")))
     }
 }
 
 /// A decimal number, or a hexadecimal one behind `0x`.
-pub(crate) fn number(name: &str, text: &str) -> Result<u32, String> {
+pub fn number(name: &str, text: &str) -> Result<u32, String> {
     let number = match text.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16),
         None => text.parse(),

@@ -12,8 +12,8 @@ use tracewalk_generate::path::Path;
 use tracewalk_generate::trace::{Pauses, Trace};
 use tracewalk_generate::{etmv3, mtb, pft};
 
-use crate::arguments::{Arguments, number};
 use crate::{read, read_elf, read_record, write};
+use tracewalk_generate::arguments::{Arguments, number};
 
 /// The trace ID where none is given.
 const USUAL_ID: u32 = 0x10;

@@ -31,15 +31,13 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod arguments;
 pub mod capture;
 pub mod container;
-pub mod damage;
 pub mod elf;
 pub mod etmv3;
 pub mod found;
-pub mod matrix;
 pub mod mtb;
-pub mod opencsd;
 pub mod path;
 pub mod pft;
 pub mod qemu;

@@ -1,16 +1,12 @@
 //! The command `tracewalk-generate`: records of executed paths, and the traces of them.
 #![forbid(unsafe_code)]
 
-mod arguments;
-mod check_damage;
-mod check_matrix;
-mod check_opencsd;
 mod generate;
 
 use std::error::Error;
 use std::process::ExitCode;
 
-use arguments::Arguments;
+use tracewalk_generate::arguments::Arguments;
 use tracewalk_generate::elf::{self, Elf};
 use tracewalk_generate::qemu;
 use tracewalk_generate::record::Record;
@@ -20,14 +16,6 @@ usage: tracewalk-generate record --elf FILE --log FILE --output FILE
            what QEMU's log says was executed, as a record
        tracewalk-generate runs RECORD
            a record in the runs format of `tracewalk flow`
-       tracewalk-generate matrix [--all | --every N] [--firmware FOLDER] [CASE]
-           check that traces of the example firmware of every kind are decoded as they were told; a case is what a
-           failure prints
-       tracewalk-generate damage [--times N] [--case CASE] [--kind 0-5] [--firmware FOLDER]
-           damage traces and say, as a table, what the decoder makes of them
-       tracewalk-generate opencsd [--every N] [--damage N] [--keep FOLDER] [CASE [damage=KIND:SEED]]
-           compare with OpenCSD, whose trc_pkt_lister has to be installed: every N-th case of the matrix, sound and
-           damaged in N ways; deviations that explain nothing are listed, or fail; the snapshot of the last one is kept
        tracewalk-generate capture --record FILE --elf FILE --protocol PROTOCOL[,key=value...] --output FOLDER
            the trace of a record; PROTOCOL is etmv3, pft or mtb; keys for the first two: cpu=cortex-m3 (needed), and
            registers by Arm's names in lower case, like etmcr=0x100
@@ -78,9 +66,6 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     match arguments.split_first().map(|(command, rest)| (command.as_str(), rest)) {
         Some(("record", rest)) => record(Arguments::new(rest)),
         Some(("capture", rest)) => generate::run(Arguments::new(rest)),
-        Some(("damage", rest)) => check_damage::run(Arguments::new(rest)),
-        Some(("matrix", rest)) => check_matrix::run(Arguments::new(rest)),
-        Some(("opencsd", rest)) => check_opencsd::run(Arguments::new(rest)),
         Some(("runs", [file])) => {
             print!("{}", read_record(file)?.runs());
             Ok(())

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
 use super::{Beside, Case, Packing, PathFrom, Unit};
-use crate::etmv3::Cancel;
+use tracewalk_generate::etmv3::Cancel;
 
 impl Display for Case {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -15,16 +15,16 @@ use tracewalk::protocol::mtb as mtb_protocol;
 use tracewalk::source::SourceConfig;
 
 use super::{Case, Packing, PathFrom, Unit};
-use crate::container::{self, SourceBytes};
 use crate::damage::{Arrived, Effect, Kind, MTB_PACKET, Sound};
-use crate::elf::{self, Elf};
-use crate::found::{Difference, Found, first_difference};
 use crate::opencsd::Subject;
-use crate::path::{Path, Step};
-use crate::record::{Profile, Record};
-use crate::trace::Trace;
-use crate::wander::Wander;
-use crate::{etmv3, mtb, pft};
+use tracewalk_generate::container::{self, SourceBytes};
+use tracewalk_generate::elf::{self, Elf};
+use tracewalk_generate::found::{Difference, Found, first_difference};
+use tracewalk_generate::path::{Path, Step};
+use tracewalk_generate::record::{Profile, Record};
+use tracewalk_generate::trace::Trace;
+use tracewalk_generate::wander::Wander;
+use tracewalk_generate::{etmv3, mtb, pft};
 
 /// Reads a file whole: who checks cases has the file system, the cases themselves do not.
 pub type ReadFile = fn(&FilePath) -> io::Result<Vec<u8>>;
@@ -222,7 +222,7 @@ fn wander(elf: &Elf, recorded: &Path, seed: u32) -> Path {
     let start = recorded
         .instructions()
         .next()
-        .map_or(Location::new(Address(0), Isa::T32), super::super::path::Executed::location);
+        .map_or(Location::new(Address(0), Isa::T32), tracewalk_generate::path::Executed::location);
     let mut handlers = BTreeMap::new();
     for step in &recorded.steps {
         if let Step::Exception(taken) = step {
@@ -379,7 +379,7 @@ fn taken_apart(framing: Option<Framing>, capture: &[u8]) -> Result<Arrived, Stri
 
 /// The places that were executed, in order.
 fn places(path: &Path) -> impl Iterator<Item = Location> + '_ {
-    path.instructions().map(super::super::path::Executed::location)
+    path.instructions().map(tracewalk_generate::path::Executed::location)
 }
 
 /// Whether what was told is the path, without what cannot be: a pause, the end behind the last proof, and, in a buffer

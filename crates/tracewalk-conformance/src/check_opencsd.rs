@@ -5,11 +5,11 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tracewalk_generate::damage::Kind;
-use tracewalk_generate::matrix::{Case, Programs, cases};
-use tracewalk_generate::opencsd::{DEVIATIONS, Deviation, Found, Subject, failed_blx};
+use tracewalk_conformance::damage::Kind;
+use tracewalk_conformance::matrix::{Case, Programs, cases};
+use tracewalk_conformance::opencsd::{DEVIATIONS, Deviation, Found, Subject, failed_blx};
 
-use crate::arguments::Arguments;
+use tracewalk_generate::arguments::Arguments;
 
 /// Every so many cases are compared where nothing else is said; it shares no factor with the dimensions of the matrix.
 const USUAL_STEP: u32 = 1511;

@@ -3,9 +3,9 @@
 use std::error::Error;
 use std::path::Path;
 
-use tracewalk_generate::matrix::{Case, Programs, cases};
+use tracewalk_conformance::matrix::{Case, Programs, cases};
 
-use crate::arguments::Arguments;
+use tracewalk_generate::arguments::Arguments;
 
 /// Every so many cases are checked where nothing else is said: a number that shares no factor with the dimensions, so
 /// that in the end every value meets every other one.

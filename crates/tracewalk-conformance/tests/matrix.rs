@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use tracewalk_generate::matrix::{Programs, cases};
+use tracewalk_conformance::matrix::{Programs, cases};
 
 /// One case in so many: a prime, so that in the end every value of a dimension meets every value of every other one.
 const STEP: usize = 4001;

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use tracewalk_generate::damage::{CASES, Effect, Kind};
-use tracewalk_generate::matrix::Programs;
+use tracewalk_conformance::damage::{CASES, Effect, Kind};
+use tracewalk_conformance::matrix::Programs;
 
 #[test]
 fn what_damage_makes_wrong_is_in_doubt_where_it_was_noticed_and_nothing_is_lost_outside() {

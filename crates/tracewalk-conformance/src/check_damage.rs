@@ -3,10 +3,10 @@
 use std::error::Error;
 use std::path::Path;
 
-use tracewalk_generate::damage::{CASES, Effect, Kind};
-use tracewalk_generate::matrix::{Case, Programs};
+use tracewalk_conformance::damage::{CASES, Effect, Kind};
+use tracewalk_conformance::matrix::{Case, Programs};
 
-use crate::arguments::Arguments;
+use tracewalk_generate::arguments::Arguments;
 
 /// How often each trace is damaged in each way, where nothing else is said.
 const USUAL_TIMES: u32 = 300;

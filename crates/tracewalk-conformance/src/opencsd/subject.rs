@@ -10,7 +10,7 @@ use super::deviations::{DEVIATIONS, Deviation};
 use super::listing::Listing;
 use super::place::Place;
 use super::reading::Reading;
-use crate::capture::{Capture, Container, File, Unit};
+use tracewalk_generate::capture::{Capture, Container, File, Unit};
 
 /// A trace and what it is read with.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use tracewalk::protocol::ISyncReason;
 
 use super::{Beside, Case, Packing, PathFrom, Unit, etmcr};
-use crate::etmv3::Cancel;
-use crate::trace::Pauses;
+use tracewalk_generate::etmv3::Cancel;
+use tracewalk_generate::trace::Pauses;
 
 /// The programs, by the processors that could run them.
 const M_PROFILE: [&str; 5] = ["m0", "m3", "m4", "jumps", "rust-m3"];

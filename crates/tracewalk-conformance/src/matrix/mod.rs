@@ -9,9 +9,9 @@ mod text;
 
 use tracewalk::protocol::{Registers, etmv3 as etmv3_protocol, pft as pft_protocol};
 
-use crate::etmv3::Cancel;
 use crate::opencsd;
-use crate::trace::Pauses;
+use tracewalk_generate::etmv3::Cancel;
+use tracewalk_generate::trace::Pauses;
 
 pub use cases::cases;
 pub use check::{Failure, Programs, ReadFile};

@@ -1,0 +1,46 @@
+//! The command `tracewalk-conformance`: checks over generated traces.
+#![forbid(unsafe_code)]
+
+mod check_damage;
+mod check_matrix;
+mod check_opencsd;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use tracewalk_generate::arguments::Arguments;
+
+const USAGE: &str = "\
+usage: tracewalk-conformance matrix [--all | --every N] [--firmware FOLDER] [CASE]
+           check that traces of the example firmware of every kind are decoded as they were told; a case is what a
+           failure prints
+       tracewalk-conformance damage [--times N] [--case CASE] [--kind 0-5] [--firmware FOLDER]
+           damage traces and say, as a table, what the decoder makes of them
+       tracewalk-conformance opencsd [--every N] [--damage N] [--keep FOLDER] [CASE [damage=KIND:SEED]]
+           compare with OpenCSD, whose trc_pkt_lister has to be installed: every N-th case of the matrix, sound and
+           damaged in N ways; deviations that explain nothing are listed, or fail; the snapshot of the last one is kept
+";
+
+fn main() -> ExitCode {
+    let arguments = std::env::args().skip(1).collect::<Vec<_>>();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tracewalk-conformance: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    match arguments.split_first().map(|(command, rest)| (command.as_str(), rest)) {
+        Some(("damage", rest)) => check_damage::run(Arguments::new(rest)),
+        Some(("matrix", rest)) => check_matrix::run(Arguments::new(rest)),
+        Some(("opencsd", rest)) => check_opencsd::run(Arguments::new(rest)),
+        Some(("help" | "--help" | "-h", _)) => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        _ => Err(USAGE.into()),
+    }
+}
