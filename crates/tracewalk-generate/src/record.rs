@@ -25,7 +25,7 @@ use std::fmt::{self, Display, Formatter};
 
 use tracewalk::ids::{Address, ContextId, Exception, Isa};
 
-use crate::path::{Access, Path, Step, Taken};
+use crate::path::{Access, Taken};
 
 /// A recorded path in its compact form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,55 +158,6 @@ impl Record {
             .map(|(line, number)| parse_line(line, profile).map_err(at(number)))
             .collect::<Result<_, _>>()?;
         Ok(Self { profile, lines })
-    }
-
-    /// The compact form of a path.
-    #[must_use]
-    pub fn of_path(profile: Profile, path: &Path) -> Self {
-        let mut lines = Vec::new();
-        let mut current = None::<Run>;
-        // What instructions of the current run did: to be written behind it.
-        let mut details = Vec::new();
-        let mut last = Address::default();
-        for step in &path.steps {
-            match step {
-                Step::Instruction(executed) => {
-                    if !current
-                        .as_ref()
-                        .is_some_and(|run| run.end == executed.address && run.isa == executed.isa)
-                    {
-                        lines.extend(current.take().map(Line::Run));
-                        lines.append(&mut details);
-                    }
-                    let run = current.get_or_insert_with(|| Run {
-                        start: executed.address,
-                        end: executed.address,
-                        isa: executed.isa,
-                        failed: Vec::new(),
-                    });
-                    run.end = executed.end();
-                    if !executed.passed {
-                        run.failed.push(executed.address);
-                    }
-                    last = executed.address;
-                }
-                Step::Access(access) => details.push(Line::Access { instruction: last, access: *access }),
-                Step::ContextId(context_id) => {
-                    details.push(Line::ContextId { instruction: last, context_id: *context_id });
-                }
-                Step::Exception(_) | Step::ExceptionReturn => {
-                    lines.extend(current.take().map(Line::Run));
-                    lines.append(&mut details);
-                    lines.push(match step {
-                        Step::Exception(taken) => Line::Exception(*taken),
-                        _ => Line::ExceptionReturn,
-                    });
-                }
-            }
-        }
-        lines.extend(current.map(Line::Run));
-        lines.append(&mut details);
-        Self { profile, lines }
     }
 
     /// The record in the `runs` format of `tracewalk flow`, without the lines that name a source.

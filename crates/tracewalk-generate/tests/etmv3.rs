@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Firmware, assert_same, decoded};
+use common::{assert_same, decoded, firmware};
 use tracewalk::ids::{Address, ContextId, SecurityState};
 use tracewalk::protocol::etmv3::{Config, Core, Decoder, Lowering, Registers};
 use tracewalk_generate::etmv3::{Cancel, Options, encode};
@@ -17,7 +17,7 @@ fn config(core: &str, etmcr: u32, etmidr: Option<u32>) -> Config {
 
 /// Encodes and decodes; the two have to agree on everything that this configuration tells.
 fn check(name: &str, config: &Config, options: &Options) -> (Trace, Found) {
-    let firmware = Firmware::load(name);
+    let firmware = firmware(name);
     let program = &firmware.elf.program;
     let trace = encode(&firmware.path, program, config, options).unwrap();
     let decoded = decoded(&trace.bytes, Decoder::new(config), Lowering::new(config), config.rules(), program);

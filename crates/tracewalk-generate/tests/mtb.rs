@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Firmware, assert_same, decoded};
+use common::{assert_same, decoded, firmware};
 use tracewalk::ids::{Address, Exception};
 use tracewalk::protocol::mtb::{BufferSize, Config, Decoder, Lowering, RULES, order};
 use tracewalk_generate::mtb::{Buffer, Options, encode};
@@ -10,7 +10,7 @@ use tracewalk_generate::path::{Step, Taken};
 use tracewalk_generate::record::Profile;
 
 fn check(name: &str, bytes: u64, writes_branches_to_next: bool) -> Buffer {
-    let firmware = Firmware::load(name);
+    let firmware = firmware(name);
     let program = &firmware.elf.program;
     let size = BufferSize::new(bytes).unwrap();
     let options = Options {

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::Firmware;
+use common::firmware;
 use common::opencsd::{list, runs};
 use tracewalk::frame::FormatterOptions;
 use tracewalk::ids::TraceId;
@@ -12,6 +12,7 @@ use tracewalk_generate::capture::{Capture, Container, Unit};
 use tracewalk_generate::container::{self, SourceBytes};
 use tracewalk_generate::elf::Elf;
 use tracewalk_generate::etmv3;
+use tracewalk_generate::firmware::Firmware;
 use tracewalk_generate::path::Path;
 use tracewalk_generate::record::{Profile, Record};
 use tracewalk_generate::trace::Trace;
@@ -89,7 +90,7 @@ fn check(elf: &Elf, trace: &Trace, unit: &Described, container: Container) {
 #[test]
 fn opencsd_finds_the_m3_program_in_frames() {
     use etmv3_protocol::{Config, Core, Registers};
-    let Firmware { elf, path } = Firmware::load("m3");
+    let Firmware { elf, path } = firmware("m3");
     for (etmcr, container) in [(0, Container::Frames), (0x100, Container::Frames)] {
         let options = etmv3::Options {
             cancel: etmv3::Cancel::Never,

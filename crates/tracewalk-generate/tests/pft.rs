@@ -2,10 +2,11 @@
 
 mod common;
 
-use common::{Firmware, assert_same, decoded};
+use common::{assert_same, decoded, firmware};
 use tracewalk::ids::{Address, ContextId, Exception, Isa, SecurityState};
 use tracewalk::program::Program;
 use tracewalk::protocol::pft::{Config, Core, Decoder, Lowering, Registers};
+use tracewalk_generate::firmware::Firmware;
 use tracewalk_generate::found::Found;
 use tracewalk_generate::path::{Executed, Path, Step, Taken};
 use tracewalk_generate::pft::{Options, encode};
@@ -23,7 +24,7 @@ fn config(core: &str, etmcr: u32) -> Config {
 
 /// Encodes and decodes; the two have to agree on everything that this configuration tells.
 fn check(config: &Config, options: &Options) -> (Trace, Found) {
-    let firmware = Firmware::load("a9");
+    let firmware = firmware("a9");
     let program = &firmware.elf.program;
     let trace = encode(&firmware.path, program, config, options).unwrap();
     let found = decoded(&trace.bytes, Decoder::new(config), Lowering::new(), config.rules(), program);
@@ -164,7 +165,7 @@ fn code_without_waypoints_is_found_however_long_it_is() {
 
 #[test]
 fn m_profile_paths_are_refused() {
-    let Firmware { elf, path } = Firmware::load("m3");
+    let Firmware { elf, path } = firmware("m3");
     let error = encode(&path, &elf.program, &config("cortex-a15", 0), &Options::default()).unwrap_err();
     assert!(matches!(error, EncodeError::NoExceptionCode { .. }), "{error}");
 }

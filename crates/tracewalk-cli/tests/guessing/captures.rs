@@ -4,13 +4,14 @@ use tracewalk::ids::{Address, TraceId};
 use tracewalk::protocol::mtb::BufferSize;
 use tracewalk_generate::capture::runs_file;
 use tracewalk_generate::container::{SourceBytes, itm_text};
+use tracewalk_generate::etmcr::{ALTERNATIVE_ETMIDR, BRANCH_BROADCAST, CYCLE_ACCURATE, RETURN_STACK};
 use tracewalk_generate::mtb;
 use tracewalk_generate::path::Path;
 
 use crate::case::{Case, Guess, Warning, With, folder};
 use crate::packing::{Packed, Packing, swap_words};
 use crate::support::firmware::{Firmware, Setup};
-use crate::units::{ALTERNATIVE, BROADCAST, CYCLES, RETURN_STACK, units};
+use crate::units::units;
 
 /// The programs.
 pub(crate) struct Programs {
@@ -102,13 +103,14 @@ impl Programs {
 
     /// Several trace units in one capture, of other protocols and with other settings, and ITMs.
     pub(crate) fn several(&self) -> Vec<Make<'_>> {
-        let a7 = Setup { protocol: "etmv3", cpu: "cortex-a7", etmcr: 0x4000 | CYCLES, ..Setup::default() };
+        let a7 =
+            Setup { protocol: "etmv3", cpu: "cortex-a7", etmcr: 0x4000 | CYCLE_ACCURATE, ..Setup::default() };
         let a7_plain = Setup { etmcr: 0xc000, ..a7 };
         let a15 =
             Setup { protocol: "pft", cpu: "cortex-a15", etmcr: 0x8000 | RETURN_STACK, ..Setup::default() };
-        let a9 = Setup { cpu: "cortex-a9", etmcr: CYCLES, ..a15 };
+        let a9 = Setup { cpu: "cortex-a9", etmcr: CYCLE_ACCURATE, ..a15 };
         let m3 = Setup { protocol: "etmv3", cpu: "cortex-m3", ..Setup::default() };
-        let m4 = Setup { cpu: "cortex-m4", etmcr: BROADCAST, ..m3 };
+        let m4 = Setup { cpu: "cortex-m4", etmcr: BRANCH_BROADCAST, ..m3 };
         let combinations: [(&str, Vec<Source<'_>>, bool); 7] = [
             ("ETMv3 and ETMv3", vec![(0x10, a7, &self.a9), (0x11, a7_plain, &self.a9)], false),
             ("ETMv3 and PFT", vec![(0x10, a7, &self.a9), (0x12, a15, &self.a9)], false),
@@ -221,11 +223,11 @@ impl Programs {
             let setup = Setup { protocol: "etmv3", cpu: "cortex-a7", etmcr, etmidr, etmccer, timestamps };
             (0x10, setup, &self.a9)
         };
-        let alternative = Some(ALTERNATIVE);
+        let alternative = Some(ALTERNATIVE_ETMIDR);
         let a15 = Setup {
             protocol: "pft",
             cpu: "cortex-a15",
-            etmcr: RETURN_STACK | CYCLES,
+            etmcr: RETURN_STACK | CYCLE_ACCURATE,
             etmccer: Some(0x05c0_1ac2),
             ..Setup::default()
         };

@@ -3,11 +3,10 @@
 use std::path::{Path as FilePath, PathBuf};
 
 use tracewalk::protocol::{etmv3 as etmv3_protocol, pft as pft_protocol};
-use tracewalk_generate::elf::{self, Elf};
+use tracewalk_generate::elf::Elf;
 use tracewalk_generate::path::Path;
-use tracewalk_generate::record::Record;
 use tracewalk_generate::trace::Trace;
-use tracewalk_generate::{etmv3, pft};
+use tracewalk_generate::{etmv3, firmware, pft};
 
 /// A program, and what it executed.
 pub(crate) struct Firmware {
@@ -29,11 +28,10 @@ pub(crate) struct Setup {
 
 impl Firmware {
     pub(crate) fn load(name: &str) -> Self {
-        let folder = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware").join(name);
-        let file = folder.join(format!("{name}.elf"));
-        let elf = elf::read(&std::fs::read(&file).unwrap()).unwrap();
-        let record = std::fs::read_to_string(folder.join(format!("{name}.record"))).unwrap();
-        let path = Path::expand(&Record::parse(&record).unwrap(), &elf.program).unwrap();
+        let folder = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware");
+        let file = folder.join(name).join(format!("{name}.elf"));
+        let firmware::Firmware { elf, path } =
+            firmware::Firmware::read(&folder, name, |file| std::fs::read(file)).unwrap();
         Self { file, elf, path }
     }
 

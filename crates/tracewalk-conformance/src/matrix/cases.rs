@@ -2,7 +2,11 @@
 
 use tracewalk::protocol::ISyncReason;
 
-use super::{Beside, Case, Packing, PathFrom, Unit, etmcr};
+use super::{Beside, Case, Packing, PathFrom, Unit};
+use tracewalk_generate::etmcr::{
+    ALTERNATIVE_ETMIDR, BRANCH_BROADCAST, CYCLE_ACCURATE, DATA_ADDRESSES, DATA_VALUES, RETURN_STACK,
+    combinations,
+};
 use tracewalk_generate::etmv3::Cancel;
 use tracewalk_generate::trace::Pauses;
 
@@ -14,9 +18,6 @@ const WITH_MTB: [&str; 6] = ["m0", "m0-crash", "m3", "m4", "jumps", "rust-m3"];
 
 /// How many paths are wandered through each program.
 const WALKS: u32 = 2;
-
-/// ETMIDR of a Cortex-A7 with the alternative encoding of addresses.
-const ALTERNATIVE: u32 = 0x411c_f250;
 
 const CANCELS: [Cancel; 3] = [Cancel::Never, Cancel::Multiple, Cancel::Always];
 const PACKINGS: [Packing; 3] = [Packing::Raw, Packing::Frames, Packing::Port];
@@ -48,19 +49,10 @@ fn besides() -> Vec<Beside> {
     all
 }
 
-/// Every combination of bits.
-fn registers(bits: &[u32], context_ids: &[u32]) -> Vec<u32> {
-    let mut all = context_ids.iter().map(|context_id| context_id << etmcr::CONTEXT_ID).collect::<Vec<_>>();
-    for bit in bits {
-        all = all.iter().flat_map(|value| [*value, value | bit]).collect();
-    }
-    all
-}
-
 fn units_for_m() -> Vec<Unit> {
     let mut units = Vec::new();
     for (cpu, etmidr) in [("cortex-m3", None), ("cortex-m4", None), ("cortex-m3", Some(0x4114_f242))] {
-        for etmcr in registers(&[etmcr::BRANCH_BROADCAST], &[0]) {
+        for etmcr in combinations(&[BRANCH_BROADCAST], &[0]) {
             for cancel in CANCELS {
                 for tail_chaining_follows in [false, true] {
                     units.push(Unit::Etmv3 {
@@ -79,7 +71,6 @@ fn units_for_m() -> Vec<Unit> {
 }
 
 fn units_for_ar() -> Vec<Unit> {
-    use etmcr::{BRANCH_BROADCAST, CYCLE_ACCURATE, DATA_ADDRESSES, DATA_VALUES, RETURN_STACK};
     let etmv3 = |cpu: &str, etmcr, etmidr, cancel, deprecated_exceptions| Unit::Etmv3 {
         cpu: cpu.to_owned(),
         etmcr,
@@ -89,13 +80,13 @@ fn units_for_ar() -> Vec<Unit> {
         deprecated_exceptions,
     };
     let mut units = Vec::new();
-    let all = registers(&[BRANCH_BROADCAST, CYCLE_ACCURATE, DATA_ADDRESSES, DATA_VALUES], &[0, 1, 2, 3]);
+    let all = combinations(&[BRANCH_BROADCAST, CYCLE_ACCURATE, DATA_ADDRESSES, DATA_VALUES], &[0, 1, 2, 3]);
     for cancel in CANCELS {
-        for etmidr in [None, Some(ALTERNATIVE)] {
+        for etmidr in [None, Some(ALTERNATIVE_ETMIDR)] {
             units.extend(all.iter().map(|&etmcr| etmv3("cortex-a7", etmcr, etmidr, cancel, false)));
         }
         for (cpu, deprecated) in [("cortex-a8", false), ("arm1136", true), ("arm926", false)] {
-            let few = registers(&[BRANCH_BROADCAST, DATA_ADDRESSES | DATA_VALUES], &[0, 3]);
+            let few = combinations(&[BRANCH_BROADCAST, DATA_ADDRESSES | DATA_VALUES], &[0, 3]);
             units.extend(few.iter().map(|&etmcr| etmv3(cpu, etmcr, None, cancel, deprecated)));
         }
     }
@@ -103,12 +94,12 @@ fn units_for_ar() -> Vec<Unit> {
         let pft = |etmcr, depth| Unit::Pft { cpu: cpu.to_owned(), etmcr, depth };
         let context_ids = [0, 1, 2, 3];
         units.extend(
-            registers(&[CYCLE_ACCURATE, BRANCH_BROADCAST], &context_ids)
+            combinations(&[CYCLE_ACCURATE, BRANCH_BROADCAST], &context_ids)
                 .into_iter()
                 .map(|etmcr| pft(etmcr, 1)),
         );
         // Branch broadcast and the return stack together are unpredictable (IHI 0035B, 4.13).
-        for etmcr in registers(&[CYCLE_ACCURATE], &context_ids) {
+        for etmcr in combinations(&[CYCLE_ACCURATE], &context_ids) {
             units.extend([1, 2, 4, 16].map(|depth| pft(etmcr | RETURN_STACK, depth)));
         }
     }

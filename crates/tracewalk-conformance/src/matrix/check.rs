@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
-use std::io;
 use std::num::NonZeroU32;
 use std::path::{Path as FilePath, PathBuf};
 
@@ -18,34 +17,21 @@ use super::{Case, Packing, PathFrom, Unit};
 use crate::damage::{Arrived, Effect, Kind, MTB_PACKET, Sound};
 use crate::opencsd::Subject;
 use tracewalk_generate::container::{self, SourceBytes};
-use tracewalk_generate::elf::{self, Elf};
+use tracewalk_generate::elf::Elf;
+use tracewalk_generate::firmware::{Firmware, ReadFile};
 use tracewalk_generate::found::{Difference, Found, first_difference};
 use tracewalk_generate::path::{Path, Step};
-use tracewalk_generate::record::{Profile, Record};
+use tracewalk_generate::record::Profile;
 use tracewalk_generate::trace::Trace;
 use tracewalk_generate::wander::Wander;
 use tracewalk_generate::{etmv3, mtb, pft};
-
-/// Reads a file whole: who checks cases has the file system, the cases themselves do not.
-pub type ReadFile = fn(&FilePath) -> io::Result<Vec<u8>>;
 
 /// The example programs, read as they are needed.
 #[derive(Debug)]
 pub struct Programs {
     folder: PathBuf,
     read_file: ReadFile,
-    read: BTreeMap<String, Known>,
-}
-
-struct Known {
-    elf: Elf,
-    path: Path,
-}
-
-impl fmt::Debug for Known {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{} steps", self.path.steps.len())
-    }
+    read: BTreeMap<String, Firmware>,
 }
 
 /// Why a case failed.
@@ -96,28 +82,18 @@ impl Programs {
         Self { folder: folder.to_owned(), read_file, read: BTreeMap::new() }
     }
 
-    fn get(&mut self, name: &str) -> Result<&Known, String> {
+    fn get(&mut self, name: &str) -> Result<&Firmware, String> {
         if !self.read.contains_key(name) {
-            let known = self.read(name).map_err(|error| format!("{name}: {error}"))?;
+            let known = Firmware::read(&self.folder, name, self.read_file)
+                .map_err(|error| format!("{name}: {error}"))?;
             self.read.insert(name.to_owned(), known);
         }
         self.read.get(name).ok_or_else(|| format!("{name} is missing"))
     }
 
-    fn read(&self, name: &str) -> Result<Known, Box<dyn std::error::Error>> {
-        let read = |end: &str| (self.read_file)(&self.folder.join(name).join(format!("{name}.{end}")));
-        let mut elf = elf::read(&read("elf")?)?;
-        if elf.profile == Profile::M {
-            elf.program.set_vector_table(Address(0));
-        }
-        let record = Record::parse(&String::from_utf8(read("record")?)?)?;
-        let path = Path::expand(&record, &elf.program)?;
-        Ok(Known { elf, path })
-    }
-
     /// Encodes and decodes a case; how many instructions were found where all is well.
     pub fn check(&mut self, case: &Case) -> Result<u64, Failure> {
-        let Known { elf, path } = self.get(&case.program).map_err(Failure::NotMade)?;
+        let Firmware { elf, path } = self.get(&case.program).map_err(Failure::NotMade)?;
         let wandered;
         let path = match case.path {
             PathFrom::Record => path,
@@ -157,7 +133,7 @@ impl Programs {
         times: u32,
         mut look: impl FnMut(&Sound<'_>, &Arrived),
     ) -> Result<(), String> {
-        let Known { elf, path } = self.get(&case.program)?;
+        let Firmware { elf, path } = self.get(&case.program)?;
         let (config, trace) = encode(case, &elf.program, path)?;
         let (framing, capture) = packed(case.packing, &trace.bytes)?;
         let sound = Sound::new(&config, &elf.program, taken_apart(framing, &capture)?);
@@ -180,7 +156,7 @@ impl Programs {
         damage: Option<(Kind, u32)>,
         read: impl FnOnce(&Subject<'_>) -> R,
     ) -> Result<R, String> {
-        let Known { elf, path } = self.get(&case.program)?;
+        let Firmware { elf, path } = self.get(&case.program)?;
         let wandered;
         let path = match case.path {
             PathFrom::Record => path,

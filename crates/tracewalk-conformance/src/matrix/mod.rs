@@ -14,7 +14,7 @@ use tracewalk_generate::etmv3::Cancel;
 use tracewalk_generate::trace::Pauses;
 
 pub use cases::cases;
-pub use check::{Failure, Programs, ReadFile};
+pub use check::{Failure, Programs};
 
 /// One combination.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,16 +98,6 @@ pub enum Packing {
     Frames,
     /// In the frames of a trace port, with synchronisation, beside another source.
     Port,
-}
-
-/// ETMCR's bits.
-pub(crate) mod etmcr {
-    pub(crate) const DATA_VALUES: u32 = 1 << 2;
-    pub(crate) const DATA_ADDRESSES: u32 = 1 << 3;
-    pub(crate) const BRANCH_BROADCAST: u32 = 1 << 8;
-    pub(crate) const CYCLE_ACCURATE: u32 = 1 << 12;
-    pub(crate) const CONTEXT_ID: u32 = 14;
-    pub(crate) const RETURN_STACK: u32 = 1 << 29;
 }
 
 impl Unit {

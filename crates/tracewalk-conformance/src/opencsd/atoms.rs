@@ -5,7 +5,7 @@
 
 use tracewalk::ids::{Address, Isa, Location};
 
-use super::reading::{Packet, Value};
+use super::model::{Packet, Value};
 
 /// The atoms of a trace of ETMv3, as they are used up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

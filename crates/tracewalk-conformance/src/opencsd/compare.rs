@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 
-use super::reading::{Packet, Reading, Step, Value, What};
+use super::model::{Packet, Reading, Step, Value, What};
 
 /// A place where two readings differ.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,9 +8,8 @@ use tracewalk::ids::Isa;
 use tracewalk::source::SourceConfig;
 
 use super::compare::{Difference, ar_name};
-use super::listing::UNSYNCHRONISED;
+use super::model::{Packet, Step, UNSYNCHRONISED, Value, What};
 use super::place::Place;
-use super::reading::{Packet, Step, Value, What};
 use super::recognise::{
     begins_malformed, differs_in, is_cancelled, is_data_with_address, is_etmv3, is_m_profile, is_malformed,
     one_each, only_theirs, resolve_gray, traces_data_addresses,

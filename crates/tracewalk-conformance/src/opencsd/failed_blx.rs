@@ -6,7 +6,8 @@ use tracewalk::protocol::Registers;
 use tracewalk::protocol::pft;
 use tracewalk::source::SourceConfig;
 
-use super::subject::{self, Subject};
+use super::model::Registers as TheirRegisters;
+use super::subject::Subject;
 
 const CPU: &str = "cortex-a9";
 const START: u32 = 0x8000;
@@ -31,7 +32,7 @@ pub fn program() -> Option<Program> {
 pub fn subject(program: &Program) -> Option<Subject<'_>> {
     let core = pft::Core::named(CPU)?;
     let usual = core.registers();
-    let registers = subject::Registers {
+    let registers = TheirRegisters {
         etmcr: 0,
         etmidr: usual.etmidr.unwrap_or_default(),
         etmccer: usual.etmccer.unwrap_or_default(),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use tracewalk::ids::{Address, Isa};
 
-use super::reading::{Packet, Step, Value, What};
+use super::model::{MALFORMED, Packet, Range, Step, UNSYNCHRONISED, Value, What};
 
 /// OpenCSD's reading of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Listing {
     fn element(&mut self, at: u64, element: &str) {
         let step = |what| Step { from: at, until: at, what };
         if let Some(range) = element.strip_prefix("INSTR_RANGE(exec range=0x") {
-            self.steps.extend(Range::parse(range).map(|range| step(What::Range(range))));
+            self.steps.extend(range_of(range).map(|range| step(What::Range(range))));
         } else if let Some((_, number)) = element.split_once("excep num (0x") {
             let number = number.split(')').next().and_then(|number| u16::from_str_radix(number, 16).ok());
             let address = |text: &str| u32::from_str_radix(text.split(';').next()?, 16).ok().map(Address);
@@ -78,39 +78,6 @@ impl Listing {
         } else if element.starts_with("NO_SYNC(") {
             self.steps.push(step(What::Lost));
         }
-    }
-}
-
-/// Instructions that follow one another, as OpenCSD prints them: only of the last it says whether it passed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Range {
-    /// The first instruction.
-    pub start: Address,
-    /// The address behind the last one.
-    pub end: Address,
-    /// The size of the last one.
-    pub last_bytes: u32,
-    /// Their instruction set.
-    pub isa: Isa,
-    /// Whether the last one passed.
-    pub passed: bool,
-}
-
-impl Range {
-    /// `60000034:[0x6000007c] num_i(18) last_sz(4) (ISA=A32) E BR   <cond>)`.
-    fn parse(text: &str) -> Option<Self> {
-        let (start, rest) = text.split_once(":[0x")?;
-        let (end, rest) = rest.split_once(']')?;
-        let (last_bytes, rest) = rest.split_once("last_sz(")?.1.split_once(')')?;
-        let (isa, rest) = rest.split_once("(ISA=")?.1.split_once(") ")?;
-        let address = |text| u32::from_str_radix(text, 16).ok().map(Address);
-        Some(Self {
-            start: address(start)?,
-            end: address(end)?,
-            last_bytes: last_bytes.parse().ok()?,
-            isa: isa_named(isa)?,
-            passed: rest.starts_with('E'),
-        })
     }
 }
 
@@ -158,10 +125,6 @@ const KINDS: [(&str, &str); 34] = [
     ("STORE_FAILED", "store_failed"),
 ];
 
-/// What stands for bytes that are no packet.
-pub const MALFORMED: &str = "malformed";
-/// What stands for bytes that were passed over in the search for synchronisation.
-pub const UNSYNCHRONISED: &str = "unsynchronised";
 /// What stands for words of OpenCSD's that are not in the table.
 pub const UNHEARD_OF: &str = "unheard_of";
 
@@ -221,6 +184,22 @@ fn isa_named(name: &str) -> Option<Isa> {
         "ThumbEE" | "TEE" => Isa::T32EE,
         "Jazelle" => Isa::Jazelle,
         _ => return None,
+    })
+}
+
+/// `60000034:[0x6000007c] num_i(18) last_sz(4) (ISA=A32) E BR   <cond>)`.
+fn range_of(text: &str) -> Option<Range> {
+    let (start, rest) = text.split_once(":[0x")?;
+    let (end, rest) = rest.split_once(']')?;
+    let (last_bytes, rest) = rest.split_once("last_sz(")?.1.split_once(')')?;
+    let (isa, rest) = rest.split_once("(ISA=")?.1.split_once(") ")?;
+    let address = |text| u32::from_str_radix(text, 16).ok().map(Address);
+    Some(Range {
+        start: address(start)?,
+        end: address(end)?,
+        last_bytes: last_bytes.parse().ok()?,
+        isa: isa_named(isa)?,
+        passed: rest.starts_with('E'),
     })
 }
 

@@ -7,8 +7,10 @@
 mod atoms;
 pub mod compare;
 pub mod deviations;
+mod explain;
 pub mod failed_blx;
 pub mod listing;
+pub mod model;
 pub mod place;
 pub mod reading;
 mod recognise;
@@ -16,4 +18,6 @@ mod subject;
 
 pub use compare::Difference;
 pub use deviations::{DEVIATIONS, Deviation};
-pub use subject::{Found, Registers, Subject, Unsuitable};
+pub use explain::Found;
+pub use model::Registers;
+pub use subject::{Subject, Unsuitable};

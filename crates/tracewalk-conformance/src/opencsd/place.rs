@@ -9,8 +9,8 @@ use tracewalk::program::Program;
 use tracewalk::source::SourceConfig;
 
 use super::listing::Listing;
-use super::reading::{Packet, Reading, Step, Value, What};
-use super::subject::{Registers, Subject};
+use super::model::{Packet, Reading, Registers, Step, Value, What};
+use super::subject::Subject;
 
 /// What is known about the place of a difference: everything from the last I-sync before it that both decoders read, up to the
 /// next one.

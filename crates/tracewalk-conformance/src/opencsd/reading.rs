@@ -1,9 +1,8 @@
-//! What both decoders say, in the same words.
+//! A trace → what each decoder reads in it.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Display, Formatter};
 
-use tracewalk::flow::{Block, BranchKind, Element, Ending, Event, EventKind, Gap};
+use tracewalk::flow::{Block, BranchKind, Element, Ending, Event, EventKind};
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::isa;
 use tracewalk::program::Program;
@@ -12,81 +11,7 @@ use tracewalk::source::{FlowStream, PacketItem, PacketStream, SourceConfig};
 use tracewalk::span::Span;
 
 use super::atoms::Atoms;
-use super::listing::{MALFORMED, Range, UNSYNCHRONISED};
-
-/// A packet, or bytes that are none.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Packet {
-    /// Where it starts.
-    pub at: u64,
-    /// Its name in the line formats of `tracewalk packets`.
-    pub kind: &'static str,
-    /// Its fields, as far as they were said.
-    pub fields: BTreeMap<&'static str, Value>,
-}
-
-/// The value of a field.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
-    /// A number or an address.
-    Number(u64),
-    /// A word.
-    Text(String),
-}
-
-/// A step of what the program did, and the bytes of trace that it came from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// The first byte.
-    pub from: u64,
-    /// The last byte.
-    pub until: u64,
-    /// The step.
-    pub what: What,
-}
-
-/// What happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
-    /// An instruction, and whether its condition passed or its branch was taken.
-    Instruction {
-        /// Where it stands.
-        at: Location,
-        /// Whether it passed.
-        passed: bool,
-    },
-    /// Several, not taken apart yet.
-    Range(Range),
-    /// An exception.
-    Exception {
-        /// Its number.
-        number: u16,
-        /// Where execution goes on behind it, if that was said.
-        preferred_return: Option<Address>,
-    },
-    /// The return from an exception.
-    ExceptionReturn,
-    /// Tracing began.
-    TraceOn,
-    /// Nobody knows where execution went.
-    Unknown,
-    /// Synchronisation was lost.
-    Lost,
-}
-
-/// The field of malformed bytes that says why they are.
-pub const WHY: &str = "why";
-
-/// One decoder's reading of a trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reading {
-    /// The packets, and what is none.
-    pub packets: Vec<Packet>,
-    /// What the program did: instructions and exceptions.
-    pub steps: Vec<Step>,
-    /// Where flow was lost or trace and image disagree.
-    pub gaps: Vec<Gap>,
-}
+use super::model::{MALFORMED, Packet, Reading, Step, UNSYNCHRONISED, Value, WHY, What};
 
 impl Reading {
     /// What tracewalk reads.
@@ -244,52 +169,4 @@ fn packets(config: &SourceConfig, bytes: &[u8]) -> Vec<Packet> {
     stream.push(bytes, &mut take);
     stream.finish(&mut take);
     all
-}
-
-impl Packet {
-    /// The number in a field.
-    #[must_use]
-    pub fn number(&self, field: &str) -> Option<u64> {
-        match self.fields.get(field) {
-            Some(Value::Number(number)) => Some(*number),
-            _ => None,
-        }
-    }
-
-    /// Whether it is one: not bytes that could not be read.
-    #[must_use]
-    pub fn is_packet(&self) -> bool {
-        self.kind != MALFORMED && self.kind != UNSYNCHRONISED
-    }
-}
-
-impl Display for Packet {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.at, self.kind)?;
-        for (name, value) in &self.fields {
-            match value {
-                Value::Number(number) => write!(f, " {name}={number:#x}")?,
-                Value::Text(text) => write!(f, " {name}={text}")?,
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Display for Step {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ", self.from)?;
-        match self.what {
-            What::Instruction { at, passed } => write!(f, "{at} {}", if passed { "E" } else { "N" }),
-            What::Exception { number, preferred_return: Some(address) } => {
-                write!(f, "exception {number} returns to {address}")
-            }
-            What::Exception { number, .. } => write!(f, "exception {number}"),
-            What::Range(range) => write!(f, "{range:?}"),
-            What::ExceptionReturn => f.write_str("exception return"),
-            What::TraceOn => f.write_str("trace on"),
-            What::Unknown => f.write_str("unknown"),
-            What::Lost => f.write_str("lost"),
-        }
-    }
 }

@@ -4,8 +4,8 @@ use tracewalk::protocol::etmv3::Profile;
 use tracewalk::source::SourceConfig;
 
 use super::compare::Difference;
+use super::model::{Packet, Step, Value, WHY};
 use super::place::Place;
-use super::reading::{Packet, Step, Value, WHY};
 
 /// What both say of the same thing.
 pub(super) fn one_each(difference: &Difference) -> Option<(&Step, &Step)> {

@@ -7,32 +7,18 @@ use std::path::PathBuf;
 
 use tracewalk::directive::{Directive, Rules};
 use tracewalk::flow::Walk;
-use tracewalk::ids::Address;
 use tracewalk::program::Program;
 use tracewalk::protocol::{Decode, Item, Lower, Packets};
 use tracewalk::span::Span;
-use tracewalk_generate::elf::{self, Elf};
+use tracewalk_generate::firmware::Firmware;
 use tracewalk_generate::found::{Found, first_difference};
 use tracewalk_generate::path::Path;
-use tracewalk_generate::record::{Profile, Record};
+use tracewalk_generate::record::Profile;
 
-/// A program, and what it executed.
-pub(crate) struct Firmware {
-    pub(crate) elf: Elf,
-    pub(crate) path: Path,
-}
-
-impl Firmware {
-    pub(crate) fn load(name: &str) -> Self {
-        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware").join(name);
-        let mut elf = elf::read(&std::fs::read(folder.join(format!("{name}.elf"))).unwrap()).unwrap();
-        if elf.profile == Profile::M {
-            elf.program.set_vector_table(Address(0));
-        }
-        let record = std::fs::read_to_string(folder.join(format!("{name}.record"))).unwrap();
-        let path = Path::expand(&Record::parse(&record).unwrap(), &elf.program).unwrap();
-        Self { elf, path }
-    }
+/// An example program, and what it executed.
+pub(crate) fn firmware(name: &str) -> Firmware {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware");
+    Firmware::read(&folder, name, |file| std::fs::read(file)).unwrap()
 }
 
 /// Decodes all of `bytes`, which have to be nothing but packets, by the parts of the core library.

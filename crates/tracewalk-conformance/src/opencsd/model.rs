@@ -1,0 +1,160 @@
+//! What both decoders say, in the same words.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
+
+use tracewalk::flow::Gap;
+use tracewalk::ids::{Address, Isa, Location};
+
+/// A packet, or bytes that are none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Where it starts.
+    pub at: u64,
+    /// Its name in the line formats of `tracewalk packets`.
+    pub kind: &'static str,
+    /// Its fields, as far as they were said.
+    pub fields: BTreeMap<&'static str, Value>,
+}
+
+/// The value of a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A number or an address.
+    Number(u64),
+    /// A word.
+    Text(String),
+}
+
+/// A step of what the program did, and the bytes of trace that it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The first byte.
+    pub from: u64,
+    /// The last byte.
+    pub until: u64,
+    /// The step.
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// An instruction, and whether its condition passed or its branch was taken.
+    Instruction {
+        /// Where it stands.
+        at: Location,
+        /// Whether it passed.
+        passed: bool,
+    },
+    /// Several, not taken apart yet.
+    Range(Range),
+    /// An exception.
+    Exception {
+        /// Its number.
+        number: u16,
+        /// Where execution goes on behind it, if that was said.
+        preferred_return: Option<Address>,
+    },
+    /// The return from an exception.
+    ExceptionReturn,
+    /// Tracing began.
+    TraceOn,
+    /// Nobody knows where execution went.
+    Unknown,
+    /// Synchronisation was lost.
+    Lost,
+}
+
+/// The field of malformed bytes that says why they are.
+pub const WHY: &str = "why";
+
+/// One decoder's reading of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// The packets, and what is none.
+    pub packets: Vec<Packet>,
+    /// What the program did: instructions and exceptions.
+    pub steps: Vec<Step>,
+    /// Where flow was lost or trace and image disagree.
+    pub gaps: Vec<Gap>,
+}
+
+/// Instructions that follow one another, as OpenCSD prints them: only of the last it says whether it passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The first instruction.
+    pub start: Address,
+    /// The address behind the last one.
+    pub end: Address,
+    /// The size of the last one.
+    pub last_bytes: u32,
+    /// Their instruction set.
+    pub isa: Isa,
+    /// Whether the last one passed.
+    pub passed: bool,
+}
+
+/// The registers of a trace unit, all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Registers {
+    /// ETMCR.
+    pub etmcr: u32,
+    /// ETMIDR.
+    pub etmidr: u32,
+    /// ETMCCER.
+    pub etmccer: u32,
+}
+
+/// What stands for bytes that are no packet.
+pub const MALFORMED: &str = "malformed";
+/// What stands for bytes that were passed over in the search for synchronisation.
+pub const UNSYNCHRONISED: &str = "unsynchronised";
+
+impl Packet {
+    /// The number in a field.
+    #[must_use]
+    pub fn number(&self, field: &str) -> Option<u64> {
+        match self.fields.get(field) {
+            Some(Value::Number(number)) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// Whether it is one: not bytes that could not be read.
+    #[must_use]
+    pub fn is_packet(&self) -> bool {
+        self.kind != MALFORMED && self.kind != UNSYNCHRONISED
+    }
+}
+
+impl Display for Packet {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.at, self.kind)?;
+        for (name, value) in &self.fields {
+            match value {
+                Value::Number(number) => write!(f, " {name}={number:#x}")?,
+                Value::Text(text) => write!(f, " {name}={text}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Display for Step {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.from)?;
+        match self.what {
+            What::Instruction { at, passed } => write!(f, "{at} {}", if passed { "E" } else { "N" }),
+            What::Exception { number, preferred_return: Some(address) } => {
+                write!(f, "exception {number} returns to {address}")
+            }
+            What::Exception { number, .. } => write!(f, "exception {number}"),
+            What::Range(range) => write!(f, "{range:?}"),
+            What::ExceptionReturn => f.write_str("exception return"),
+            What::TraceOn => f.write_str("trace on"),
+            What::Unknown => f.write_str("unknown"),
+            What::Lost => f.write_str("lost"),
+        }
+    }
+}

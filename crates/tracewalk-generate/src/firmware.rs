@@ -1,0 +1,43 @@
+//! The example programs and what the emulator recorded of them.
+
+use std::error::Error;
+use std::fmt::{self, Debug, Formatter};
+use std::io;
+use std::path::Path as FilePath;
+
+use tracewalk::ids::Address;
+
+use crate::elf::{self, Elf};
+use crate::path::Path;
+use crate::record::{Profile, Record};
+
+/// Reads a file whole: whoever asks for a program has the file system, this crate does not.
+pub type ReadFile = fn(&FilePath) -> io::Result<Vec<u8>>;
+
+/// A program, and what it executed.
+pub struct Firmware {
+    /// The program.
+    pub elf: Elf,
+    /// What it executed.
+    pub path: Path,
+}
+
+impl Firmware {
+    /// Reads `NAME/NAME.elf` and `NAME/NAME.record` of `folder`.
+    pub fn read(folder: &FilePath, name: &str, read_file: ReadFile) -> Result<Self, Box<dyn Error>> {
+        let read = |extension: &str| read_file(&folder.join(name).join(format!("{name}.{extension}")));
+        let mut elf = elf::read(&read("elf")?)?;
+        if elf.profile == Profile::M {
+            elf.program.set_vector_table(Address(0));
+        }
+        let record = Record::parse(&String::from_utf8(read("record")?)?)?;
+        let path = Path::expand(&record, &elf.program)?;
+        Ok(Self { elf, path })
+    }
+}
+
+impl Debug for Firmware {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} steps", self.path.steps.len())
+    }
+}
