@@ -25,6 +25,8 @@ pub enum ProgramId {
 pub struct Programs<T> {
     /// By program.
     pub programs: BTreeMap<ProgramId, OfProgram<T>>,
+    /// Whether every capture was decoded to its end.
+    pub complete: bool,
 }
 
 /// What was found of one program.
@@ -125,7 +127,7 @@ impl ProgramId {
 
 impl<T> Default for Programs<T> {
     fn default() -> Self {
-        Self { programs: BTreeMap::new() }
+        Self { programs: BTreeMap::new(), complete: true }
     }
 }
 
@@ -142,6 +144,7 @@ impl<T: Merge> Programs<T> {
         {
             return Err(MergeError::Measure { expected, found });
         }
+        self.complete &= other.complete;
         for (id, OfProgram { images, found }) in other.programs {
             self.add(id, images, found);
         }

@@ -40,11 +40,12 @@ fn main() -> ExitCode {
     let messages = Messages::new(cli.quiet, cli.provenance.is_some());
     let outcome = prepare(&cli).and_then(|provenance| {
         let outcome = run(&cli, &messages);
-        let Some(file) = provenance else { return outcome };
-        match (outcome, write_provenance(&cli, &file, &messages)) {
+        match (&outcome, provenance) {
             // A result that does not hold what was to be checked is one, too.
-            (Ok(()) | Err(Failure::Unmet(_) | Failure::Different), Err(failure)) => Err(failure),
-            (outcome, _) => outcome,
+            (Ok(()) | Err(Failure::Unmet(_) | Failure::Different), Some(file)) => {
+                write_provenance(&cli, &file, &messages).and(outcome)
+            }
+            _ => outcome,
         }
     });
     let status = match outcome {
@@ -131,11 +132,10 @@ fn write_provenance(cli: &Cli, file: &Path, messages: &Messages) -> Result<(), F
         for path in cli.command.named() {
             record.input("saved", path);
         }
-        let text = record.text(
-            cli.command.name(),
-            &provenance::arguments(std::env::args_os()),
-            &cli.command.results(),
-        )?;
-        output::write_to(Some(file), |out| out.write_all(text.as_bytes()))
+        let (command, results) = (&cli.command, cli.command.results());
+        let words = provenance::arguments(std::env::args_os());
+        output::write_to(Some(file), |out| {
+            record.write((command.name(), &words), messages.complete(), &results, out)
+        })
     })
 }

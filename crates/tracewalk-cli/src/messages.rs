@@ -24,6 +24,8 @@ pub(crate) struct Messages {
     muted: bool,
     /// Whether something was said that makes the exit status 2.
     failed: AtomicBool,
+    /// Whether decoding ended before the capture did.
+    cut: AtomicBool,
     /// What is recorded for `--provenance`.
     record: Option<Mutex<Record>>,
 }
@@ -31,7 +33,7 @@ pub(crate) struct Messages {
 impl Messages {
     pub(crate) fn new(quiet: bool, records: bool) -> Self {
         let record = records.then(Mutex::default);
-        Self { quiet, muted: false, failed: AtomicBool::new(false), record }
+        Self { quiet, record, ..Self::default() }
     }
 
     /// Adds to what is recorded for `--provenance`, where that was asked for.
@@ -55,8 +57,8 @@ impl Messages {
     }
 
     /// Says nothing: for a try.
-    pub(crate) const fn muted() -> Self {
-        Self { quiet: true, muted: true, failed: AtomicBool::new(false), record: None }
+    pub(crate) fn muted() -> Self {
+        Self { quiet: true, muted: true, ..Self::default() }
     }
 
     /// Something was found out.
@@ -84,6 +86,16 @@ impl Messages {
     pub(crate) fn error(&self, text: impl fmt::Display) {
         self.failed.store(true, Ordering::Relaxed);
         say("error", AnsiColor::Red.on_default().bold(), &text);
+    }
+
+    /// Decoding ended before the capture did: the result is of a part of it.
+    pub(crate) fn cut(&self) {
+        self.cut.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether everything was decoded that there is.
+    pub(crate) fn complete(&self) -> bool {
+        !self.cut.load(Ordering::Relaxed)
     }
 
     /// Whether notes and progress are unwanted.

@@ -18,8 +18,8 @@ pub(crate) struct Watch<'a> {
     most: Option<u64>,
     /// Up to this byte of the capture it cannot have come to that.
     enough_until: Cell<u64>,
-    /// Memory ran out, and it was told.
-    has_ended: Cell<bool>,
+    /// Memory ran out behind this byte, and it was told.
+    ended_at: Cell<Option<u64>>,
     messages: &'a Messages,
 }
 
@@ -49,7 +49,14 @@ impl<'a> Watch<'a> {
             ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
         );
         let most = limit.bytes().map(|limit| limit - limit / KEPT);
-        Self { bar, most, enough_until: Cell::default(), has_ended: Cell::default(), messages }
+        Self { bar, most, enough_until: Cell::default(), ended_at: Cell::default(), messages }
+    }
+}
+
+impl Watch<'_> {
+    /// Behind which byte of the capture the work ended, if not at its end.
+    pub(crate) const fn ended_at(&self) -> Option<u64> {
+        self.ended_at.get()
     }
 }
 
@@ -62,14 +69,16 @@ impl Progress for Watch<'_> {
         }
         let used = in_use().unwrap_or(0);
         self.enough_until.set(bytes.saturating_add(most.saturating_sub(used) / MOST_FOR_A_BYTE));
-        if used > most && !self.has_ended.replace(true) {
+        if used > most && self.ended_at.get().is_none() {
+            self.ended_at.set(Some(bytes));
+            self.messages.cut();
             self.messages.incomplete(format_args!(
                 "{} MiB of memory are in use; decoding ends behind byte {bytes} of the capture, and what was found up to \
                  there is printed; raise --memory, or decode less with --id or an option that limits the result",
                 used >> 20,
             ));
         }
-        !self.has_ended.get()
+        self.ended_at.get().is_none()
     }
 }
 

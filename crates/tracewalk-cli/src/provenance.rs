@@ -4,22 +4,21 @@
 //! The same inputs and options give the same bytes, whenever and wherever they are run and by however many threads: no
 //! times, no folders, nothing that depends on the machine.
 
-mod json;
-
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::parser::ValueSource;
 use clap::{CommandFactory as _, ValueHint};
 use sha2::{Digest, Sha256};
 use tracewalk::flow::Element;
+use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
 use tracewalk::source::PacketItem;
 use tracewalk::span::{CaptureOffset, StreamOffset};
-use tracewalk_analysis::drive::NoProgress;
+use tracewalk_analysis::drive::Progress;
 use tracewalk_analysis::itm::ItmCounts;
 use tracewalk_analysis::{DoubtfulChange, Doubting, Statistics};
 
@@ -27,10 +26,10 @@ use crate::args::Cli;
 use crate::failure::Failure;
 use crate::sources::as_option;
 use crate::work::{ItmJob, Job, Work};
-use json::{Object, array};
+use serde::Serialize;
 
-/// The version of the file's form (docs/provenance-1.schema.json).
-const VERSION: u64 = 1;
+/// The version of the file's form (docs/provenance-2.schema.json).
+const VERSION: u64 = 2;
 
 /// So many places are listed of each kind of loss; the rest is counted.
 const MOST_PLACES: usize = 1000;
@@ -40,36 +39,127 @@ const MOST_PLACES: usize = 1000;
 pub(crate) struct Record {
     /// The files that were read, by what they are and their path.
     inputs: Vec<(&'static str, PathBuf)>,
-    buffers: Vec<String>,
-    sources: Vec<String>,
+    buffers: Vec<BufferRecord>,
+    sources: Vec<SourceRecord>,
+}
+
+/// The whole file.
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    version: u64,
+    tool: Tool,
+    command: &'a str,
+    arguments: &'a [String],
+    complete: bool,
+    inputs: Vec<FileRecord>,
+    buffers: &'a [BufferRecord],
+    sources: &'a [SourceRecord],
+    results: Vec<FileRecord>,
+}
+
+#[derive(Debug, Serialize)]
+struct Tool {
+    name: &'static str,
+    version: &'static str,
+}
+
+/// What is said of a file: its name without folders, its size and its hash. Of a directory, such as a trace in CTF, and of
+/// what is no file any more, such as standard input, only the name.
+#[derive(Debug, Serialize)]
+struct FileRecord {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    name: String,
+    #[serde(flatten)]
+    contents: Option<Contents>,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Contents {
+    bytes: u64,
+    sha256: String,
+}
+
+/// The bytes of trace of a buffer, and what was lost of its frames.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct BufferRecord {
+    name: String,
+    #[serde(flatten)]
+    contents: Contents,
+    container: String,
+    #[serde(flatten)]
+    frames: Option<FramesRecord>,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct FramesRecord {
+    lost_bytes: u64,
+    lost_places: u64,
+    reserved_bytes: u64,
+    cut_frame_bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum SourceRecord {
+    Trace {
+        id: Option<u8>,
+        buffer: String,
+        protocol: &'static str,
+        source: String,
+        /// Behind how many bytes of the capture decoding ended before its end.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        decoded_bytes: Option<u64>,
+        bytes: u64,
+        packets: u64,
+        malformed: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        instructions: Option<u64>,
+        losses: BTreeMap<&'static str, Losses>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        unobserved: Option<BTreeMap<&'static str, Losses>>,
+    },
+    Itm {
+        id: Option<u8>,
+        protocol: &'static str,
+        malformed: u64,
+        overflows: u64,
+    },
 }
 
 /// Losses of one kind: how many, how many bytes of trace, and the first places.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 struct Losses {
     count: u64,
     bytes: u64,
-    places: Vec<String>,
+    places: Vec<Place>,
+}
+
+#[derive(Debug, Serialize)]
+struct Place {
+    offset: u64,
+    bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
 }
 
 impl Losses {
-    fn add(&mut self, at: u64, bytes: u64, about: Option<&str>) {
+    fn add(&mut self, offset: u64, bytes: u64, message: Option<String>) {
         self.count += 1;
         self.bytes += bytes;
         if self.places.len() < MOST_PLACES {
-            let mut place = Object::new();
-            place.number("offset", at).number("bytes", bytes);
-            if let Some(about) = about {
-                place.text("message", about);
-            }
-            self.places.push(place.end());
+            self.places.push(Place { offset, bytes, message });
         }
     }
+}
 
-    fn end(self) -> String {
-        let mut object = Object::new();
-        object.number("count", self.count).number("bytes", self.bytes).raw("places", &array(&self.places));
-        object.end()
+/// Ends the work where it ended before.
+#[derive(Debug)]
+struct UpTo(Option<u64>);
+
+impl Progress for UpTo {
+    fn done(&self, bytes: u64) -> bool {
+        self.0.is_none_or(|end| bytes < end)
     }
 }
 
@@ -99,18 +189,20 @@ impl Record {
         }
         for (buffer, contents) in capture.buffers.iter().zip(&work.contents) {
             self.input("capture", &buffer.file);
-            let mut object = Object::new();
-            object.text("name", &file_name(&buffer.file));
-            object.number("bytes", buffer.bytes.len() as u64);
-            object.text("sha256", &hex(Sha256::digest(&*buffer.bytes).as_slice()));
-            object.text("container", &contents.container.value.to_string());
-            if let Some(frames) = &contents.frames {
-                object.number("lost_bytes", frames.lost());
-                object.number("lost_places", frames.discontinuities);
-                object.number("reserved_bytes", frames.account.reserved);
-                object.number("cut_frame_bytes", frames.account.tail);
-            }
-            let told = object.end();
+            let told = BufferRecord {
+                name: file_name(&buffer.file),
+                contents: Contents {
+                    bytes: buffer.bytes.len() as u64,
+                    sha256: hex(Sha256::digest(&*buffer.bytes).as_slice()),
+                },
+                container: contents.container.value.to_string(),
+                frames: contents.frames.as_ref().map(|frames| FramesRecord {
+                    lost_bytes: frames.lost(),
+                    lost_places: frames.discontinuities,
+                    reserved_bytes: frames.account.reserved,
+                    cut_frame_bytes: frames.account.tail,
+                }),
+            };
             // It may be opened once to be looked at, and once to be followed.
             if !self.buffers.contains(&told) {
                 self.buffers.push(told);
@@ -121,149 +213,136 @@ impl Record {
         }
     }
 
-    /// Decodes a source once more, in order, and notes what of it was lost and what could not be observed.
+    /// Decodes a source once more, in order, as far as it was decoded, and notes what of it was lost and what could not be
+    /// observed.
     pub(crate) fn source(
         &mut self,
         work: &Work,
         job: &Job,
         statistics: &Statistics,
-        program: Option<&Program>,
+        (program, ended_at): (Option<&Program>, Option<u64>),
     ) -> Result<(), Failure> {
-        let buffer = work.buffer(job);
-        let in_file = |at| buffer.file_offset(at);
-        let mut losses = BTreeMap::<&str, Losses>::new();
-        work.input(job, &NoProgress).packets(&job.config, |record| {
-            let bytes = record.bytes.len() as u64;
-            match record.content {
-                PacketItem::Packet(_) => {}
-                PacketItem::Malformed(reason) => {
-                    losses.entry("malformed").or_default().add(
-                        in_file(record.at),
-                        bytes,
-                        Some(&reason.to_string()),
-                    );
-                }
-                PacketItem::Unsynchronised => {
-                    losses.entry("unsynchronised").or_default().add(in_file(record.at), bytes, None);
-                }
-            }
-            Ok(())
-        })?;
-        let mut unobserved = BTreeMap::<&str, Losses>::new();
-        if let Some(program) = program {
-            let (mut doubting, mut in_doubt) = (Doubting::default(), Losses::default());
-            work.input(job, &NoProgress).flow(&job.config, program, |record| {
-                if let Some(DoubtfulChange::Ends(stretch)) = doubting.element(&record.element, || record.at) {
-                    in_doubt.add(in_file(stretch.from), stretch.bytes, None);
-                }
-                if let Element::Gap(gap) = record.element {
-                    let message = gap.reason.to_string();
-                    let entry = unobserved.entry(gap.reason.name()).or_default();
-                    entry.add(in_file(CaptureOffset(record.at.0)), gap.span.bytes(), Some(&message));
-                }
-                Ok(())
-            })?;
-            let end = (StreamOffset(statistics.bytes), CaptureOffset(buffer.bytes.len() as u64));
-            if let Some(stretch) = doubting.at_end(end.0, end.1) {
-                in_doubt.add(in_file(stretch.from), stretch.bytes, None);
-            }
-            if in_doubt.count > 0 {
-                unobserved.insert("in_doubt", in_doubt);
-            }
-        }
-        let mut object = Object::new();
-        match job.id {
-            Some(id) => object.number("id", id.get().into()),
-            None => object.raw("id", "null"),
-        };
-        object.text("buffer", &file_name(&buffer.file));
-        object.text("protocol", job.config.protocol());
         let option = as_option(&job.description);
-        object.text("source", option.strip_prefix("--source ").unwrap_or(&option));
-        let Statistics { bytes, packets, malformed, instructions, .. } = statistics;
-        object.number("bytes", *bytes).number("packets", *packets).number("malformed", *malformed);
-        if program.is_some() {
-            object.number("instructions", *instructions);
-        }
-        object.raw("losses", &by_kind(losses));
-        if program.is_some() {
-            object.raw("unobserved", &by_kind(unobserved));
-        }
-        self.sources.push(object.end());
+        let Statistics { bytes, packets, malformed, instructions, .. } = *statistics;
+        let unobserved = program.map(|program| unobserved(work, job, statistics, (program, ended_at)));
+        self.sources.push(SourceRecord::Trace {
+            id: job.id.map(TraceId::get),
+            buffer: file_name(&work.buffer(job).file),
+            protocol: job.config.protocol(),
+            source: option.strip_prefix("--source ").unwrap_or(&option).to_owned(),
+            decoded_bytes: ended_at,
+            bytes,
+            packets,
+            malformed,
+            instructions: program.map(|_| instructions),
+            losses: losses(work, job, ended_at)?,
+            unobserved: unobserved.transpose()?,
+        });
         Ok(())
     }
 
     /// Notes what of an ITM was lost.
     pub(crate) fn itm(&mut self, itm: &ItmJob, counts: &ItmCounts) {
-        let mut object = Object::new();
-        match itm.id {
-            Some(id) => object.number("id", id.get().into()),
-            None => object.raw("id", "null"),
-        };
-        object.text("protocol", "itm");
-        object.number("malformed", counts.malformed);
-        object.number("overflows", counts.packets.get("overflow").copied().unwrap_or_default());
-        self.sources.push(object.end());
+        self.sources.push(SourceRecord::Itm {
+            id: itm.id.map(TraceId::get),
+            protocol: "itm",
+            malformed: counts.malformed,
+            overflows: counts.packets.get("overflow").copied().unwrap_or_default(),
+        });
     }
 
-    /// The file's text.
-    pub(crate) fn text(
+    /// Writes the file. The result is `complete` if everything was decoded that there is.
+    pub(crate) fn write(
         &self,
-        command: &str,
-        arguments: &[String],
+        (command, arguments): (&str, &[String]),
+        complete: bool,
         results: &[&Path],
-    ) -> Result<String, Failure> {
-        let mut tool = Object::new();
-        tool.text("name", "tracewalk").text("version", env!("CARGO_PKG_VERSION"));
-        let arguments = arguments.iter().map(|word| json::quoted(word)).collect::<Vec<_>>();
-        let inputs = self.inputs.iter().map(|(role, path)| file(Some(role), path));
-        let results = results.iter().map(|path| file(None, path));
-        let mut object = Object::new();
-        object.number("version", VERSION).raw("tool", &tool.end()).text("command", command);
-        object.raw("arguments", &array(&arguments));
-        object.raw("inputs", &array(&inputs.collect::<Result<Vec<_>, _>>()?));
-        object.raw("buffers", &array(&self.buffers));
-        object.raw("sources", &array(&self.sources));
-        object.raw("results", &array(&results.collect::<Result<Vec<_>, _>>()?));
-        Ok(object.end() + "\n")
+        out: &mut dyn Write,
+    ) -> Result<(), Failure> {
+        let inputs = self.inputs.iter().map(|(role, path)| FileRecord::of(Some(role), path));
+        let results = results.iter().map(|path| FileRecord::of(None, path));
+        let document = Document {
+            version: VERSION,
+            tool: Tool { name: "tracewalk", version: env!("CARGO_PKG_VERSION") },
+            command,
+            arguments,
+            complete,
+            inputs: inputs.collect::<Result<_, _>>()?,
+            buffers: &self.buffers,
+            sources: &self.sources,
+            results: results.collect::<Result<_, _>>()?,
+        };
+        serde_json::to_writer(&mut *out, &document).map_err(io::Error::from)?;
+        Ok(out.write_all(b"\n")?)
     }
 }
 
-fn by_kind(losses: BTreeMap<&str, Losses>) -> String {
-    let mut object = Object::new();
-    for (kind, losses) in losses {
-        object.raw(kind, &losses.end());
-    }
-    object.end()
+/// The bytes of trace that could not be read.
+fn losses(work: &Work, job: &Job, ended_at: Option<u64>) -> Result<BTreeMap<&'static str, Losses>, Failure> {
+    let mut losses = BTreeMap::<_, Losses>::new();
+    work.input(job, &UpTo(ended_at)).packets(&job.config, |record| {
+        let (kind, message) = match record.content {
+            PacketItem::Packet(_) => return Ok(()),
+            PacketItem::Malformed(reason) => ("malformed", Some(reason.to_string())),
+            PacketItem::Unsynchronised => ("unsynchronised", None),
+        };
+        let at = work.buffer(job).file_offset(record.at);
+        losses.entry(kind).or_default().add(at, record.bytes.len() as u64, message);
+        Ok(())
+    })?;
+    Ok(losses)
 }
 
-/// What is said of a file: its name without folders, its size and its hash. Of a directory, such as a trace in CTF, and of
-/// what is no file any more, such as standard input, only the name.
-fn file(role: Option<&str>, path: &Path) -> Result<String, Failure> {
-    let mut object = Object::new();
-    if let Some(role) = role {
-        object.text("role", role);
+/// Execution that could not be followed, and trace in doubt.
+fn unobserved(
+    work: &Work,
+    job: &Job,
+    statistics: &Statistics,
+    (program, ended_at): (&Program, Option<u64>),
+) -> Result<BTreeMap<&'static str, Losses>, Failure> {
+    let buffer = work.buffer(job);
+    let in_file = |at| buffer.file_offset(at);
+    let mut unobserved = BTreeMap::<_, Losses>::new();
+    let (mut doubting, mut in_doubt) = (Doubting::default(), Losses::default());
+    work.input(job, &UpTo(ended_at)).flow(&job.config, program, |record| {
+        if let Some(DoubtfulChange::Ends(stretch)) = doubting.element(&record.element, || record.at) {
+            in_doubt.add(in_file(stretch.from), stretch.bytes, None);
+        }
+        if let Element::Gap(gap) = record.element {
+            let entry = unobserved.entry(gap.reason.name()).or_default();
+            entry.add(in_file(record.at), gap.span.bytes(), Some(gap.reason.to_string()));
+        }
+        Ok(())
+    })?;
+    let end = (StreamOffset(statistics.bytes), CaptureOffset(buffer.bytes.len() as u64));
+    if let Some(stretch) = doubting.at_end(end.0, end.1) {
+        in_doubt.add(in_file(stretch.from), stretch.bytes, None);
     }
-    object.text("name", &file_name(path));
-    if path.is_file() {
-        let read = hash(path).map_err(|error| {
+    if in_doubt.count > 0 {
+        unobserved.insert("in_doubt", in_doubt);
+    }
+    Ok(unobserved)
+}
+
+impl FileRecord {
+    fn of(role: Option<&'static str>, path: &Path) -> Result<Self, Failure> {
+        let contents = path.is_file().then(|| hash(path)).transpose().map_err(|error| {
             Failure::input(
                 format!("{}: cannot be read again: {error}", path.display()),
                 "leave out --provenance",
             )
         })?;
-        object.number("bytes", read.0).text("sha256", &read.1);
+        Ok(Self { role, name: file_name(path), contents })
     }
-    Ok(object.end())
 }
 
 /// How long a file is, and its SHA-256.
-fn hash(path: &Path) -> std::io::Result<(u64, String)> {
+fn hash(path: &Path) -> io::Result<Contents> {
     let mut file = File::open(path)?;
     let (mut hasher, mut bytes, mut piece) = (Sha256::new(), 0, vec![0; 1 << 16]);
     loop {
         match file.read(&mut piece)? {
-            0 => return Ok((bytes, hex(hasher.finalize().as_slice()))),
+            0 => return Ok(Contents { bytes, sha256: hex(hasher.finalize().as_slice()) }),
             count => {
                 hasher.update(piece.get(..count).unwrap_or_default());
                 bytes += count as u64;

@@ -153,7 +153,7 @@ fn both_sides_of_a_comparison_stand_with_what_they_lost() {
 fn it_is_valid_by_its_schema() {
     let Some(python) = python::python() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/provenance-1.schema.json");
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/provenance-2.schema.json");
     let capture = example("m3-etmv3/capture.toml");
     let mut files = Vec::new();
     for (number, command) in
@@ -171,6 +171,74 @@ for file in sys.argv[2:]:
     jsonschema.validate(json.load(open(file)), schema)";
     let output = Command::new(python).args(["-c", script]).arg(schema).args(files).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_of_a_part_of_the_capture_is_not_complete() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("long.bin");
+    std::fs::write(&capture, std::fs::read(example("m3-etmv3/trace.bin")).unwrap().repeat(120)).unwrap();
+    let program = example("m3-etmv3/m3.elf");
+    let cut = |memory: &str| {
+        let arguments = ["flow", capture.to_str().unwrap(), "--image", program.to_str().unwrap(), "--stats"];
+        let last = ["--format", "runs", "--last", "100000000", "--memory", memory];
+        let file = folder.path().join("provenance.json");
+        let option = format!("--provenance={}", file.display());
+        let outcome = run(arguments.iter().chain(&last).copied().chain([option.as_str()]));
+        let statistics = outcome.stderr.lines().rfind(|line| line.starts_with('{')).unwrap();
+        let statistics: Value = serde_json::from_str(statistics).unwrap();
+        let told: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        assert_eq!(told["complete"], statistics["complete"], "{}", outcome.stderr);
+        (outcome.status, told)
+    };
+    let (status, whole) = cut("1G");
+    assert_eq!((status, whole["complete"].as_bool()), (0, Some(true)));
+    assert!(whole["sources"][0].get("decoded_bytes").is_none());
+    let (status, part) = cut("32M");
+    assert_eq!((status, part["complete"].as_bool()), (2, Some(false)));
+    let decoded = part["sources"][0]["decoded_bytes"].as_u64().unwrap();
+    assert!(decoded > 0 && decoded < part["buffers"][0]["bytes"].as_u64().unwrap(), "{part}");
+    let [part, whole] = [part, whole].map(|told| told["sources"][0]["bytes"].as_u64().unwrap());
+    assert!(part < whole);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_capture_that_was_interrupted_is_not_complete_wherever_the_result_goes() {
+    use std::io::Write as _;
+    use std::process::Stdio;
+
+    let folder = tempfile::tempdir().unwrap();
+    let trace = std::fs::read(example("m3-etmv3/trace.bin")).unwrap().repeat(40);
+    assert!(trace.len() > 1 << 17, "more than a pipe holds");
+    for (command, interrupt) in [("coverage", true), ("interrupts", true), ("coverage", false)] {
+        let result = folder.path().join("result.json");
+        let mut child = Command::new(assert_cmd::cargo::cargo_bin!("tracewalk"))
+            .args([command, "-", "--format", "json", "--provenance", "--image"])
+            .arg(example("m3-etmv3/m3.elf"))
+            .arg("-o")
+            .arg(&result)
+            .stdin(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(&trace).unwrap();
+        if interrupt {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            let id = child.id().to_string();
+            assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        } else {
+            drop(pipe);
+        }
+        child.wait().unwrap();
+        let read = |file: &Path| serde_json::from_slice::<Value>(&std::fs::read(file).unwrap()).unwrap();
+        let told = read(&folder.path().join("result.json.provenance.json"));
+        assert_eq!(told["complete"], !interrupt, "{command}: {told}");
+        // In a document of its own the field is there only if the result is not complete.
+        assert_eq!(read(&result).get("complete").is_some(), interrupt, "{command}");
+    }
 }
 
 #[test]

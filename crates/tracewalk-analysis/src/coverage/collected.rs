@@ -150,7 +150,7 @@ mod tests {
             let only_first = |coverage: &Coverage| {
                 let id = ProgramId::Code([0; 32]);
                 let programs = [(id.clone(), coverage.programs[&id].clone())];
-                Coverage { programs: programs.into_iter().collect() }
+                Coverage { programs: programs.into_iter().collect(), complete: true }
             };
             let (a, b, c) = (only_first(&a), only_first(&b), only_first(&c));
             let left = merged(&merged(&a, &b).unwrap(), &c);

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Calls, messages: &Messages) -> Result<(), Failure> {
         Fold::None | Fold::Repeats => tree(args, messages)?,
     };
     if args.work.stats {
-        print_statistics(&total, start.elapsed(), args.work.threads);
+        print_statistics(&total, start.elapsed(), args.work.threads, messages);
     }
     Ok(())
 }

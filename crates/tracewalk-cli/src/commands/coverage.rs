@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
         report(args, format, &gathered)?;
     }
     if args.work.stats {
-        print_statistics(&gathered.statistics, start.elapsed(), args.work.threads);
+        print_statistics(&gathered.statistics, start.elapsed(), args.work.threads, messages);
     }
     Ok(())
 }
@@ -48,7 +48,8 @@ fn report(
     gathered: &Gathered<'_, ProgramCoverage>,
 ) -> Result<(), Failure> {
     let inputs = gather::inputs(gathered)?;
-    let report = Report::of(&inputs, &Selection::of(args));
+    let complete = gathered.found.complete;
+    let report = Report { complete, ..Report::of(&inputs, &Selection::of(args)) };
     let source = |file: &str| source_file(&inputs, file);
     let difference = match &args.diff {
         Some(file) => Some(Difference::between(&read_tracefile(file)?, &Tracefile::of(&report, source))),

@@ -34,18 +34,20 @@ pub(crate) fn run(args: &Diff, messages: &Messages) -> Result<(), Failure> {
     let mut report = DiffReport {
         names: [&args.follow.capture.capture, &args.other].map(|path| Plain(path.display()).to_string()),
         sources: Vec::new(),
+        complete: true,
     };
     let mut total = Statistics::default();
     for jobs in pairs(&works)? {
         report.sources.push(compare(&mut works, &jobs, args, &mut total, messages)?);
     }
+    report.complete = messages.complete();
     let output = args.output.as_deref();
     write_to(output, |out| match args.format {
         DiffFormat::Text => write_diff_text(out, &report, &palette_for(output)),
         DiffFormat::Json => write_diff_json(out, &report),
     })?;
     if args.work.stats {
-        print_statistics(&total, start.elapsed(), args.work.threads);
+        print_statistics(&total, start.elapsed(), args.work.threads, messages);
     }
     if report.is_same() { Ok(()) } else { Err(Failure::Different) }
 }

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
     };
     out.flush()?;
     if args.work.stats {
-        print_statistics(&total, start.elapsed(), args.work.threads);
+        print_statistics(&total, start.elapsed(), args.work.threads, messages);
     }
     // The process ends, and with it goes all that it has. To free each name before takes a tenth of a short command's time.
     std::mem::forget(work);

@@ -113,10 +113,11 @@ pub(super) fn source_in_parts(
         exporter.join(part.part.part)
     })?;
     exporter.end_section()?;
+    let ended_at = watch.ended_at();
     drop(watch);
     let doubts = Found::at_end(doubts, doubting.placed(in_file), &statistics, buffer);
     following.tell(&statistics, (&gaps, &ran), &code.program, fits);
-    messages.record(|record| record.source(work, job, &statistics, Some(&code.program)))?;
+    messages.record(|record| record.source(work, job, &statistics, (Some(&code.program), ended_at)))?;
     Ok((statistics, doubts))
 }
 
@@ -183,13 +184,14 @@ fn in_order(
     exporter.left_out(trusted.left_out());
     exporter.end_section()?;
     beside.tell(messages);
+    let ended_at = watch.ended_at();
     drop(watch);
     let mut doubts = Found::at_end(doubts, doubting, &statistics, buffer);
     if doubtful == Doubtful::Drop {
         doubts.instructions = Some(InDoubt::of(trusted.left_out(), doubtful));
     }
     following.tell(&statistics, (&gaps, &ran), &code.program, fits);
-    messages.record(|record| record.source(work, job, &statistics, Some(&code.program)))?;
+    messages.record(|record| record.source(work, job, &statistics, (Some(&code.program), ended_at)))?;
     Ok((statistics, doubts))
 }
 

@@ -131,6 +131,7 @@ impl<'a, T: Save> Gathered<'a, T> {
 
     /// Adds what is in the saved files, now that all captures are followed.
     pub(super) fn finish(mut self, messages: &Messages) -> Result<Self, Failure> {
+        self.found.complete &= messages.complete();
         if self.captures.is_empty() {
             self.load_images(messages)?;
         }

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Interrupts, messages: &Messages) -> Result<(), Failure>
         })?;
     }
     if args.work.stats {
-        print_statistics(&gathered.statistics, start.elapsed(), args.work.threads);
+        print_statistics(&gathered.statistics, start.elapsed(), args.work.threads, messages);
     }
     Ok(())
 }
@@ -176,5 +176,5 @@ fn report(
     }
     sources.sort_by_key(|(section, _)| section.id);
     named.retain(|(_, name)| !name.is_empty());
-    Ok(InterruptReport { scale, sources, programs: named })
+    Ok(InterruptReport { scale, sources, programs: named, complete: gathered.found.complete })
 }

@@ -24,6 +24,7 @@ mod window;
 use std::io::Write as _;
 use std::time::Duration;
 
+use serde::Serialize;
 use tracewalk_analysis::Statistics;
 use tracewalk_analysis::clock::Unit;
 
@@ -32,15 +33,24 @@ use crate::messages::{Messages, counted};
 use crate::work::Job;
 
 /// `--stats`.
-fn print_statistics(statistics: &Statistics, time: Duration, threads: u16) {
-    let Statistics { bytes, packets, malformed, ranges, instructions, gaps } = statistics;
-    let seconds = time.as_secs_f64();
+fn print_statistics(statistics: &Statistics, time: Duration, threads: u16, messages: &Messages) {
+    #[derive(Serialize)]
+    struct Line {
+        bytes: u64,
+        packets: u64,
+        ranges: u64,
+        instructions: u64,
+        gaps: u64,
+        malformed: u64,
+        seconds: f64,
+        threads: u16,
+        complete: bool,
+    }
+    let Statistics { bytes, packets, malformed, ranges, instructions, gaps } = *statistics;
+    let (seconds, complete) = (time.as_secs_f64(), messages.complete());
+    let line = Line { bytes, packets, ranges, instructions, gaps, malformed, seconds, threads, complete };
     // Where standard error is closed there is nobody to tell.
-    let _ = writeln!(
-        std::io::stderr(),
-        "{{\"bytes\":{bytes},\"packets\":{packets},\"ranges\":{ranges},\"instructions\":{instructions},\
-         \"gaps\":{gaps},\"malformed\":{malformed},\"seconds\":{seconds:.6},\"threads\":{threads}}}"
-    );
+    let _ = serde_json::to_string(&line).map(|line| writeln!(std::io::stderr(), "{line}"));
 }
 
 /// Warns of a source in which not one packet was found.

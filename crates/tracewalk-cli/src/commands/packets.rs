@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
     drop(exporter);
     out.flush()?;
     if args.work.stats {
-        print_statistics(&total, start.elapsed(), args.work.threads);
+        print_statistics(&total, start.elapsed(), args.work.threads, messages);
     }
     Ok(())
 }
@@ -75,8 +75,9 @@ fn packets(
             statistics
         }
     };
+    let ended_at = watch.ended_at();
     drop(watch);
-    messages.record(|record| record.source(work, job, &statistics, None))?;
+    messages.record(|record| record.source(work, job, &statistics, (None, ended_at)))?;
     tell_if_nothing_decoded(job, &statistics, messages);
     if let Some((at, reason)) = first_malformed {
         work.reconsider(job, statistics.malformed, at, messages);

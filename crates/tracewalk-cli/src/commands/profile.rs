@@ -39,7 +39,7 @@ pub(crate) fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failu
         report(args, format, &gathered)?;
     }
     if args.work.stats {
-        print_statistics(&gathered.statistics, start.elapsed(), args.work.threads);
+        print_statistics(&gathered.statistics, start.elapsed(), args.work.threads, messages);
     }
     Ok(())
 }

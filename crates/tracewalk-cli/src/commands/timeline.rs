@@ -66,7 +66,7 @@ pub(crate) fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Fail
         }
     }?;
     if args.work.stats {
-        print_statistics(&total, start.elapsed(), args.work.threads);
+        print_statistics(&total, start.elapsed(), args.work.threads, messages);
     }
     Ok(())
 }

@@ -234,6 +234,9 @@ impl Work {
 /// Says why a capture ended. `cut` is how many of its bytes are the beginning of a frame.
 pub(super) fn tell_end(place: &Place, end: &End, received: u64, cut: u64, messages: &Messages) {
     let received = counted(received, "byte");
+    if matches!(end, End::Stopped | End::Failed(_)) {
+        messages.cut();
+    }
     match end {
         End::Closed if !matches!(place, Place::Server { .. }) => {}
         End::Closed if cut > 0 => messages.incomplete(format_args!(

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use tracewalk::ids::Address;
 
-use super::json::InDoubtJson;
+use super::json::{InDoubtJson, is_true};
 use tracewalk_analysis::coverage::{
     Copy, Counted, Difference, FileDifference, Line, LineCopy, Losses, Lost, Report, ReportedProgram,
     SourceSummary, Tally, Totals,
@@ -31,6 +31,8 @@ pub fn write_coverage_json(
 pub(super) struct Document<'a> {
     format: &'static str,
     version: u32,
+    #[serde(skip_serializing_if = "is_true")]
+    complete: bool,
     totals: TotalsJson,
     programs: Vec<ProgramJson<'a>>,
     files: Vec<FileJson<'a>>,
@@ -204,6 +206,7 @@ impl<'a> Document<'a> {
         Self {
             format: "tracewalk-coverage",
             version: VERSION,
+            complete: report.complete,
             totals: report.totals.into(),
             programs: report.programs.iter().map(ProgramJson::of).collect(),
             files: (report.files.iter())

@@ -186,6 +186,12 @@ impl Note {
 /// not traced, and only then what was not reached.
 pub(super) fn notes(report: &Report) -> Vec<Note> {
     let mut notes = Vec::new();
+    if !report.complete {
+        notes.push(Note::new(
+            "not decoded",
+            "the end of a capture: memory ran out, or it was interrupted".to_owned(),
+        ));
+    }
     notes.extend(not_observable(&report.totals));
     for program in &report.programs {
         notes.extend(program.losses.in_doubt.sentence().map(|text| Note::new("in doubt", text)));

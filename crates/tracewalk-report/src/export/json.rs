@@ -24,6 +24,12 @@ impl From<InDoubt> for InDoubtJson {
     }
 }
 
+/// For a field that is there only if it is false.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+pub(super) const fn is_true(value: &bool) -> bool {
+    *value
+}
+
 /// Builds lines, one object at a time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {

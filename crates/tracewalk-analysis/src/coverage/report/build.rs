@@ -54,7 +54,7 @@ impl Report {
         for program in programs {
             builder.program(program, filter);
         }
-        builder.finish()
+        Self { complete: true, ..builder.finish() }
     }
 }
 

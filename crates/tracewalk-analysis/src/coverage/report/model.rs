@@ -25,6 +25,8 @@ pub struct Report {
     pub files: Vec<File>,
     /// Everything together.
     pub totals: Totals,
+    /// Whether every capture was decoded to its end. What [`Report::of`] makes says yes.
+    pub complete: bool,
 }
 
 /// A program and what its traces say.

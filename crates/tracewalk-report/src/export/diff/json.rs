@@ -7,6 +7,7 @@ use serde::Serialize;
 use tracewalk::ids::{Exception, TraceId};
 use tracewalk::program::Scope;
 
+use super::super::json::is_true;
 use super::text::{line, next_text};
 use super::{DiffReport, FunctionDiff, SourceDiff};
 use tracewalk_analysis::clock::Cost;
@@ -21,6 +22,7 @@ pub fn write_diff_json(out: &mut dyn Write, report: &DiffReport) -> io::Result<(
     let document = Document {
         format: "tracewalk diff",
         version: VERSION,
+        complete: report.complete,
         a: &report.names[0],
         b: &report.names[1],
         same: report.is_same(),
@@ -34,6 +36,8 @@ pub fn write_diff_json(out: &mut dyn Write, report: &DiffReport) -> io::Result<(
 struct Document<'a> {
     format: &'static str,
     version: u32,
+    #[serde(skip_serializing_if = "is_true")]
+    complete: bool,
     a: &'a str,
     b: &'a str,
     same: bool,

@@ -25,6 +25,8 @@ pub struct DiffReport {
     pub names: [String; 2],
     /// By source.
     pub sources: Vec<SourceDiff>,
+    /// Whether both captures were decoded to their ends.
+    pub complete: bool,
 }
 
 /// What differs between one source's traces.

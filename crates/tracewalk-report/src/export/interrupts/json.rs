@@ -6,7 +6,7 @@ use std::rc::Rc;
 use serde::Serialize;
 use tracewalk::ids::{Exception, TraceId};
 
-use super::super::json::InDoubtJson;
+use super::super::json::{InDoubtJson, is_true};
 use super::{InterruptReport, Row, rows};
 use tracewalk_analysis::call_stack::FunctionId;
 use tracewalk_analysis::interrupts::{Activity, Lengths};
@@ -50,6 +50,7 @@ pub fn write_interrupts_json(out: &mut dyn Write, report: &InterruptReport) -> i
     let document = Document {
         format: "tracewalk interrupts",
         version: VERSION,
+        complete: report.complete,
         axis: AxisJson {
             unit: report.scale.unit.name(),
             title: report.scale.to_string(),
@@ -65,6 +66,8 @@ pub fn write_interrupts_json(out: &mut dyn Write, report: &InterruptReport) -> i
 struct Document<'a> {
     format: &'static str,
     version: u32,
+    #[serde(skip_serializing_if = "is_true")]
+    complete: bool,
     axis: AxisJson,
     sources: Vec<SourceJson<'a>>,
 }

@@ -30,6 +30,8 @@ pub struct InterruptReport {
     pub sources: Vec<(Section, Activities)>,
     /// What the sources' programs are called, where there are several.
     pub programs: Vec<(Rc<Code>, String)>,
+    /// Whether every capture was decoded to its end.
+    pub complete: bool,
 }
 
 impl InterruptReport {
@@ -54,7 +56,7 @@ impl InterruptRecording {
     #[must_use]
     pub fn new(scale: Scale, window: Window, functions: bool) -> Self {
         Self {
-            report: InterruptReport { scale, sources: Vec::new(), programs: Vec::new() },
+            report: InterruptReport { scale, sources: Vec::new(), programs: Vec::new(), complete: true },
             window,
             functions,
             running: None,
