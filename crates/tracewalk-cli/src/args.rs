@@ -1,6 +1,7 @@
 //! The command line: options in, plain values out. What they mean is decided elsewhere.
 
 mod arrival;
+mod built_in;
 mod coverage;
 mod diff;
 mod profile;
@@ -20,6 +21,7 @@ use tracewalk_input::capture::{Container, SourceDescription};
 use tracewalk_input::image::ImageRequest;
 
 pub(crate) use arrival::ArrivalArgs;
+pub(crate) use built_in::Pattern;
 pub(crate) use coverage::{Coverage, CoverageFormat, Limit, Merge};
 pub(crate) use diff::{Diff, DiffFormat};
 pub(crate) use profile::{

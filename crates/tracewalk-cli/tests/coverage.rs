@@ -208,6 +208,7 @@ fn a_dump_of_the_memory_over_the_elf_file_takes_no_lines_away() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "full"), ignore = "patterns need --features full")]
 fn files_and_functions_are_selected_by_patterns() {
     let m3 = capture("m3-etmv3");
     let files = |options: &[&str]| {
@@ -232,6 +233,7 @@ fn files_and_functions_are_selected_by_patterns() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "full"), ignore = "patterns need --features full")]
 fn limits_that_do_not_hold_give_status_1() {
     let (m3, pft) = (capture("m3-etmv3"), capture("a15-pft"));
     assert_eq!(coverage(&[&m3, "--fail-under", "lines=90,branches=80,functions=92"]).status, 0);

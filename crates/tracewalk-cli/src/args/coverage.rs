@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use globset::{GlobBuilder, GlobMatcher};
 use tracewalk_analysis::coverage::Metric;
 
+use super::built_in::{self, Pattern};
 use super::{FollowArgs, WorkArgs};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -38,20 +38,20 @@ pub(crate) struct Coverage {
 
     /// Only source files whose paths match, like `src/**`; can be given several times. A pattern may match at any folder,
     /// unless it starts with /.
-    #[arg(long, value_name = "GLOB", value_parser = path_glob, help_heading = "Selection")]
-    pub(crate) include: Vec<GlobMatcher>,
+    #[arg(long, value_name = "GLOB", value_parser = built_in::path, help_heading = "Selection")]
+    pub(crate) include: Vec<Pattern>,
 
     /// No source files whose paths match; can be given several times.
-    #[arg(long, value_name = "GLOB", value_parser = path_glob, help_heading = "Selection")]
-    pub(crate) exclude: Vec<GlobMatcher>,
+    #[arg(long, value_name = "GLOB", value_parser = built_in::path, help_heading = "Selection")]
+    pub(crate) exclude: Vec<Pattern>,
 
     /// Only functions whose names match, inlined ones as well; can be given several times.
-    #[arg(long, value_name = "GLOB", value_parser = name_glob, help_heading = "Selection")]
-    pub(crate) include_function: Vec<GlobMatcher>,
+    #[arg(long, value_name = "GLOB", value_parser = built_in::name, help_heading = "Selection")]
+    pub(crate) include_function: Vec<Pattern>,
 
     /// No functions whose names match, inlined ones as well; can be given several times.
-    #[arg(long, value_name = "GLOB", value_parser = name_glob, help_heading = "Selection")]
-    pub(crate) exclude_function: Vec<GlobMatcher>,
+    #[arg(long, value_name = "GLOB", value_parser = built_in::name, help_heading = "Selection")]
+    pub(crate) exclude_function: Vec<Pattern>,
 
     /// Exit with status 1 where less is covered, in percent: METRIC=PERCENT, like lines=80,branches=60. METRIC is `lines`,
     /// `branches`, `functions` or `instructions`.
@@ -67,7 +67,7 @@ pub(crate) struct Coverage {
     pub(crate) no_loss: bool,
 
     /// The output format; `text` without it, or nothing with --save.
-    #[arg(long, value_enum, help_heading = "Output")]
+    #[arg(long, value_parser = built_in::format::<CoverageFormat>(), help_heading = "Output")]
     pub(crate) format: Option<CoverageFormat>,
 
     /// Where to write the output; standard output without it.
@@ -127,19 +127,6 @@ fn limit(text: &str) -> Result<Limit, String> {
     Ok(Limit { metric, percent })
 }
 
-/// A pattern for paths: a star stays in its folder, and the pattern may begin at any folder.
-fn path_glob(text: &str) -> Result<GlobMatcher, String> {
-    let anywhere = if text.starts_with('/') || text.starts_with("**") { "" } else { "**/" };
-    let glob = GlobBuilder::new(&format!("{anywhere}{text}")).literal_separator(true).build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
-}
-
-/// A pattern for names of functions, where a slash is like any other character.
-fn name_glob(text: &str) -> Result<GlobMatcher, String> {
-    let glob = GlobBuilder::new(text).build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,17 +139,5 @@ mod tests {
         {
             assert!(limit(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn a_path_pattern_may_begin_at_any_folder() {
-        let matches = |pattern, path| path_glob(pattern).unwrap().is_match(path);
-        assert!(matches("src/*.c", "/home/me/project/src/main.c"));
-        assert!(matches("src/*.c", "src/main.c"));
-        assert!(!matches("src/*.c", "src/drivers/uart.c"));
-        assert!(matches("src/**", "src/drivers/uart.c"));
-        assert!(matches("*.{c,h}", "drivers/uart.h"));
-        assert!(!matches("/src/*.c", "/home/src/main.c"));
-        assert!(path_glob("src/[").is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 use tracewalk_analysis::Doubtful;
 
-use super::{CaptureArgs, WindowArgs, WorkArgs};
+use super::{CaptureArgs, WindowArgs, WorkArgs, built_in};
 
 pub(crate) const PROFILE_EXAMPLES: &str = "\
 Examples:
@@ -129,7 +129,7 @@ pub(crate) struct Profile {
     pub(crate) rows: Option<usize>,
 
     /// The output format; `text` without it, or nothing with --save.
-    #[arg(long, value_enum, help_heading = "Output")]
+    #[arg(long, value_parser = built_in::format::<ProfileFormat>(), help_heading = "Output")]
     pub(crate) format: Option<ProfileFormat>,
 
     /// Where to write the output; standard output without it.

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use tracewalk_analysis::clock::Unit;
 
 use super::profile::{FollowArgs, frequency};
-use super::{WindowArgs, WorkArgs};
+use super::{WindowArgs, WorkArgs, built_in};
 
 pub(crate) const TIMELINE_EXAMPLES: &str = "\
 Examples:
@@ -64,7 +64,7 @@ pub(crate) struct Timeline {
     pub(crate) axis: AxisArgs,
 
     /// The output format.
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    #[arg(long, value_parser = built_in::format::<TimelineFormat>(), default_value = "text", help_heading = "Output")]
     pub(crate) format: TimelineFormat,
 
     /// Where to write the output, for `ctf` a folder; standard output without it.

@@ -4,10 +4,12 @@
 
 mod callgrind;
 mod cobertura;
+#[cfg(feature = "full")]
 mod coverage_html;
 mod coverage_json;
 mod coverage_text;
 mod diff;
+#[cfg(feature = "full")]
 mod firefox;
 mod flamegraph;
 mod flow_jsonl;
@@ -17,7 +19,10 @@ mod itm;
 mod json;
 mod last;
 mod lcov;
+#[cfg(not(feature = "full"))]
+mod light;
 mod packets_jsonl;
+#[cfg(feature = "full")]
 mod pprof;
 mod profile;
 mod runs;
@@ -27,10 +32,12 @@ mod timeline;
 
 pub use callgrind::write_callgrind;
 pub use cobertura::write_cobertura;
+#[cfg(feature = "full")]
 pub use coverage_html::write_coverage_html;
 pub use coverage_json::write_coverage_json;
 pub use coverage_text::{CoverageTextOptions, write_coverage_text};
 pub use diff::{DiffReport, FunctionDiff, SourceDiff, write_diff_json, write_diff_text};
+#[cfg(feature = "full")]
 pub use firefox::write_firefox;
 pub use flamegraph::write_flamegraph;
 pub use flow_jsonl::FlowJsonl;
@@ -41,7 +48,10 @@ pub use interrupts::{
 pub use itm::{ExportItm, ItmJsonl, ItmText, StimulusBytes};
 pub use last::LastInstructions;
 pub use lcov::write_lcov;
+#[cfg(not(feature = "full"))]
+pub use light::{PerfettoTrace, write_coverage_html, write_firefox, write_pprof};
 pub use packets_jsonl::PacketsJsonl;
+#[cfg(feature = "full")]
 pub use pprof::write_pprof;
 pub use profile::{ProfileReport, best_unit};
 pub use runs::{Runs, RunsPart};
@@ -50,6 +60,10 @@ pub use text::{
     CallChainsOptions, CallTree, CallTreeOptions, Listing, ListingOptions, PacketsText, ProfileTable,
     ProfileTextOptions, write_call_chains, write_profile_text,
 };
-pub use timeline::{
-    ChromeTrace, CommonTraceFormat, Files, PerfettoTrace, TimelineExport, TimelineText, Timelines,
-};
+#[cfg(feature = "full")]
+pub use timeline::PerfettoTrace;
+pub use timeline::{ChromeTrace, CommonTraceFormat, Files, TimelineExport, TimelineText, Timelines};
+
+/// The formats that this build lacks because the feature `full` is off, by the names that the command has for them.
+pub const LACKING: &[&str] =
+    if cfg!(feature = "full") { &[] } else { &["firefox", "html", "perfetto", "pprof"] };

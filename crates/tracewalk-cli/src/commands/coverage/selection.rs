@@ -1,9 +1,8 @@
 //! Which code a report is about, by the names of files and functions.
 
-use globset::GlobMatcher;
 use tracewalk_analysis::coverage::Filter;
 
-use crate::args::Coverage;
+use crate::args::{Coverage, Pattern};
 
 /// What the options select.
 #[derive(Debug)]
@@ -14,8 +13,8 @@ pub(super) struct Selection<'a> {
 
 #[derive(Debug)]
 struct Names<'a> {
-    include: &'a [GlobMatcher],
-    exclude: &'a [GlobMatcher],
+    include: &'a [Pattern],
+    exclude: &'a [Pattern],
 }
 
 impl<'a> Selection<'a> {
@@ -30,7 +29,7 @@ impl<'a> Selection<'a> {
 impl Names<'_> {
     /// Whether something is selected that has all of these names.
     fn select(&self, names: &[&str]) -> bool {
-        let any = |patterns: &[GlobMatcher]| {
+        let any = |patterns: &[Pattern]| {
             patterns.iter().any(|pattern| names.iter().any(|name| pattern.is_match(name)))
         };
         (self.include.is_empty() || any(self.include)) && !any(self.exclude)

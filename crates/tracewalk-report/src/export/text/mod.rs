@@ -43,6 +43,7 @@ fn rule(text: &str) -> String {
 }
 
 /// The instruction at `at` with its operands and what they refer to; nothing where there is no code.
+#[cfg_attr(not(feature = "full"), expect(dead_code, reason = "the HTML page alone shows it"))]
 pub(super) fn instruction_text(code: &Code, at: Location) -> String {
     code::written(code, &Palette::PLAIN, at).map_or_else(String::new, |written| written.text)
 }

@@ -5,6 +5,7 @@
 mod chrome;
 mod ctf;
 mod names;
+#[cfg(feature = "full")]
 mod perfetto;
 mod text;
 
@@ -21,6 +22,7 @@ use tracewalk_analysis::sink::Sink;
 
 pub use chrome::ChromeTrace;
 pub use ctf::{CommonTraceFormat, Files};
+#[cfg(feature = "full")]
 pub use perfetto::PerfettoTrace;
 pub use text::TimelineText;
 
