@@ -8,6 +8,7 @@ mod disassembly;
 mod documents;
 mod matrix;
 mod no_std;
+mod packages;
 mod portable;
 mod process;
 mod rooms;
@@ -70,6 +71,11 @@ const TASKS: &[Task] = &[
         name: "opencsd",
         about: "compare with OpenCSD on generated traces, sound and damaged (--every N, --damage N, CASE)",
         run: matrix::opencsd,
+    },
+    Task {
+        name: "packages",
+        about: "check that each crate is whole when it is packaged",
+        run: packages::run,
     },
     Task {
         name: "portable",
