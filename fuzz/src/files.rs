@@ -54,16 +54,17 @@ pub fn elf(data: &[u8]) {
     let _ = VectorTable::of(&memory, symbols.profile());
     let mut lines = symbols.source_lines();
     for region in memory.program.regions().iter().take(4) {
-        let bytes = u32::try_from(region.bytes().len()).unwrap_or(u32::MAX);
+        let bytes = region.bytes().len() as u64;
+        let place = |offset| Address::new(region.start().get().wrapping_add(offset));
         for at in [0, 2, 4, bytes / 2, bytes.saturating_sub(2)] {
-            let at = region.start().plus(at);
+            let at = place(at);
             let _ = (symbols.isa_at(at), symbols.content_at(at));
             assert!(symbols.function_at(at).is_none_or(|function| is_plain(&function.name)));
             for frame in lines.lines_for(at).iter() {
                 assert!(is_plain(&frame.to_string()), "{frame:?}");
             }
         }
-        let _ = lines.rows(region.start()..region.start().plus(bytes.min(4096)));
+        let _ = lines.rows(region.start()..place(bytes.min(4096)));
     }
     lines.notes().iter().for_each(|note| is_sentence(&note.problem));
 }
@@ -155,7 +156,7 @@ pub fn dump(data: &[u8]) {
             // Every byte was written down in the file by at least one bit.
             assert!(dump.bytes() <= 8 * data.len() as u64, "{} bytes", dump.bytes());
             for piece in &dump.pieces {
-                let _ = piece.word(piece.address.unwrap_or(Address(0)));
+                let _ = piece.word(piece.address.unwrap_or(Address::new(0)));
             }
         }
         Ok(None) => {}

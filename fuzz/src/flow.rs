@@ -14,7 +14,7 @@ fn config(input: &mut Input<'_>) -> Option<SourceConfig> {
     Some(match input.byte() % 3 {
         0 => SourceConfig::Etmv3(input.etmv3()?),
         1 => SourceConfig::Pft(input.pft()?),
-        _ => SourceConfig::Mtb { halted_at: input.flag().then(|| Address(input.word())) },
+        _ => SourceConfig::Mtb { halted_at: input.flag().then(|| Address::from(input.word())) },
     })
 }
 
@@ -22,12 +22,12 @@ fn config(input: &mut Input<'_>) -> Option<SourceConfig> {
 pub(crate) fn program(input: &mut Input<'_>) -> Program {
     let mut program = Program::new();
     for _ in 0..input.byte() % 4 {
-        let start = Address(input.word());
+        let start = Address::from(input.word());
         let length = usize::from(input.byte());
         let _ = program.add(start, input.bytes(length));
     }
     if input.flag() {
-        program.set_vector_table(Address(input.word() & 0xffff_ff00));
+        program.set_vector_table(Address::from(input.word() & 0xffff_ff00));
     }
     program
 }

@@ -120,10 +120,10 @@ pub fn mtb(data: &[u8]) {
         flow: input.flag().then(|| input.word()),
         base: input.flag().then(|| input.word()),
     };
-    let address = input.flag().then(|| Address(input.word()));
+    let address = input.flag().then(|| Address::from(input.word()));
     let code = input.bytes(64);
     let mut program = Program::new();
-    let _ = program.add(Address(0x100), code);
+    let _ = program.add(Address::new(0x100), code);
     let items = tiled(|| Decoder, input.0, 3);
     let again = packets(&items).flat_map(|packet| packet.to_bytes()).collect::<Vec<_>>();
     assert!(input.0.starts_with(&again));

@@ -34,17 +34,17 @@ pub fn path(data: &[u8]) {
     let settings = Settings::of(&mut input);
     let mut program = Program::new();
     let length = 16 + usize::from(input.byte());
-    if program.add(Address(CODE), input.bytes(length)).is_err() {
+    if program.add(Address::from(CODE), input.bytes(length)).is_err() {
         return;
     }
-    let handler = |number: u8| Address(CODE + 8 * u32::from(number));
+    let handler = |number: u8| Address::from(CODE + 8 * u32::from(number));
     let handlers = match profile {
         // The deprecated codes of exceptions tell some by the address of their vectors, which these handlers are not at.
         Profile::Ar => [9, 10, 11, 12, 14, 15].map(|n| (Exception::Ar(n), handler(n))).to_vec(),
         Profile::M => [3, 11, 14, 15, 16, 40].map(|n| (Exception::M(n.into()), handler(n))).to_vec(),
     };
     let isa = if profile == Profile::M || input.flag() { Isa::T32 } else { Isa::A32 };
-    let start = Location::new(Address(CODE), isa);
+    let start = Location::new(Address::from(CODE), isa);
     let wander = Wander { program: &program, profile, start, handlers, steps: STEPS };
     let mut seed = 1_u32;
     // The bytes first, then a generator, so that short inputs are long paths.

@@ -120,7 +120,7 @@ impl<'a> Line<'a> {
         }
         let doubtful =
             DOUBT.iter().any(|mark| text.contains(mark)) || isa == Isa::T32 && misuses_pc(mnemonic, operands);
-        Some(Self { address: Address(address), code, isa, doubtful, mnemonic, operands })
+        Some(Self { address: Address::from(address), code, isa, doubtful, mnemonic, operands })
     }
 
     /// What the text says.
@@ -176,7 +176,7 @@ impl<'a> Line<'a> {
     fn target(&self) -> Option<Address> {
         let last = self.operands.rsplit(", ").next()?;
         let number = last.split(' ').next()?;
-        u32::from_str_radix(number.strip_prefix("0x").unwrap_or(number), 16).ok().map(Address)
+        u32::from_str_radix(number.strip_prefix("0x").unwrap_or(number), 16).ok().map(Address::from)
     }
 
     fn read_load_to_pc(&self, mnemonic: &str, reading: &mut Reading) {
@@ -391,7 +391,7 @@ mod tests {
 
     #[test]
     fn branches_are_told_from_their_conditions() {
-        let at = |address, isa| Class::Direct(Location::new(Address(address), isa));
+        let at = |address, isa| Class::Direct(Location::new(Address::from(address), isa));
         let ble = read("    8192:\tdd0c      \tble.n\t8c26 <x>");
         assert_eq!((ble.class, ble.link, ble.conditional_branch), (at(0x8c26, Isa::T32), false, true));
         let bleq = read("    80d0:\t0b00006f \tbleq\t8294 <x>");

@@ -230,7 +230,7 @@ mod tests {
     }
 
     fn no_code() -> Element {
-        gap(GapReason::NoCode(Location::new(Address(0x800), Isa::T32)))
+        gap(GapReason::NoCode(Location::new(Address::new(0x800), Isa::T32)))
     }
 
     #[test]

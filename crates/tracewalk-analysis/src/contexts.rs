@@ -114,7 +114,7 @@ mod tests {
             let context_id = Some(ContextId(number));
             event(EventKind::Context { context_id, vmid: None, security: SecurityState::default() })
         };
-        let nowhere = gap(GapReason::NoCode(Location::new(Address(0x8000), Isa::A32)));
+        let nowhere = gap(GapReason::NoCode(Location::new(Address::new(0x8000), Isa::A32)));
         let elements = [
             block(0x100, 0x104, taken()),
             context(7),

@@ -604,7 +604,7 @@ mod tests {
         let stretches = [0..SOURCE.len(), SOURCE.len()..twice.len()];
         let stretches = stretches.map(|bytes| Stretch { bytes, continues: false }).to_vec();
         let mut program = Program::new();
-        program.add(tracewalk::ids::Address(0x100), &[0; 16]).unwrap();
+        program.add(tracewalk::ids::Address::new(0x100), &[0; 16]).unwrap();
         for (capture, carrier) in [
             (framed, Carrier::Frames { framing: Framing::Buffer, id }),
             (twice, Carrier::Stretches(stretches)),

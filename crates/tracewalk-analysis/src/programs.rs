@@ -117,7 +117,7 @@ impl ProgramId {
                 word(&mut hash, scope.context_id.map_or(0, |id| u64::from(id.0) + 1));
                 word(&mut hash, scope.vmid.map_or(0, |vmid| u64::from(vmid.0) + 1));
             }
-            word(&mut hash, region.start().0.into());
+            word(&mut hash, region.start().get());
             word(&mut hash, region.bytes().len() as u64);
             hash.update(region.bytes());
         }
@@ -210,9 +210,9 @@ mod tests {
     #[test]
     fn a_program_is_known_by_its_build_ids_and_without_one_by_its_code() {
         let mut program = Program::new();
-        program.add(Address(0x100), &[1, 2, 3, 4]).unwrap();
+        program.add(Address::new(0x100), &[1, 2, 3, 4]).unwrap();
         let mut other = Program::new();
-        other.add(Address(0x102), &[1, 2, 3, 4]).unwrap();
+        other.add(Address::new(0x102), &[1, 2, 3, 4]).unwrap();
         let id = |build: &[Option<&[u8]>]| ProgramId::of(&program, build.iter().copied());
         assert_eq!(id(&[Some(&[0xab, 0x01])]).to_string(), "build ab01");
         assert_eq!(id(&[Some(&[2]), Some(&[1])]), id(&[Some(&[1]), Some(&[2])]));
@@ -229,8 +229,8 @@ mod tests {
     fn images_of_some_contexts_are_part_of_the_whole_program_alone() {
         let with = |context: u32| {
             let mut program = Program::new();
-            program.add(Address(0x100), &[1, 2, 3, 4]).unwrap();
-            program.add_in(Scope::context(ContextId(context)), Address(0x200), &[5, 6]).unwrap();
+            program.add(Address::new(0x100), &[1, 2, 3, 4]).unwrap();
+            program.add_in(Scope::context(ContextId(context)), Address::new(0x200), &[5, 6]).unwrap();
             program
         };
         let builds = [Some(&[1_u8][..]), Some(&[2][..])];

@@ -32,11 +32,11 @@ pub fn export(exporter: &mut impl Sink<FlowRecord>, id: Option<TraceId>, element
 /// A block of 16-bit Thumb instructions.
 pub fn block(start: u32, end: u32, ending: Ending) -> Element {
     Element::Block(Block {
-        start: Address(start),
-        end: Address(end),
+        start: Address::from(start),
+        end: Address::from(end),
         isa: Isa::T32,
         instructions: (end - start) / 2,
-        last: Address(end - 2),
+        last: Address::from(end - 2),
         ending,
         span: SPAN,
     })
@@ -70,7 +70,7 @@ pub fn gap(reason: GapReason) -> Element {
 /// A program of functions of 0x100 bytes each, from 0x100 on, that does nothing: `main`, `sort`, `swap`, `handler` …
 pub fn pages() -> Rc<Code> {
     let mut program = Program::new();
-    program.add(Address(0), &[0; 0x1400]).unwrap();
+    program.add(Address::new(0), &[0; 0x1400]).unwrap();
     Rc::new(Code { program: Arc::new(program), symbols: Box::new(Pages), ..Code::unknown() })
 }
 
@@ -101,8 +101,8 @@ const PAGES: [&str; 20] = [
 
 impl Symbols for Pages {
     fn function(&self, address: Address) -> Option<Function<'_>> {
-        let name = PAGES.get(usize::try_from(address.0 / 0x100).ok()?)?;
-        Some(Function { name, start: Address(address.0 & !0xff) })
+        let name = PAGES.get(usize::try_from(address.get() / 0x100).ok()?)?;
+        Some(Function { name, start: Address::new(address.get() & !0xff) })
     }
     fn frames(&self, _: Address) -> Vec<Frame> {
         Vec::new()
@@ -132,8 +132,8 @@ pub fn returns() -> Ending {
 pub fn exception(exception: Exception, preferred_return: Option<u32>, handler: u32) -> Element {
     event(EventKind::Exception {
         exception: Some(exception),
-        preferred_return: preferred_return.map(Address),
-        handler: Some(Location::new(Address(handler), Isa::T32)),
+        preferred_return: preferred_return.map(Address::from),
+        handler: Some(Location::new(Address::from(handler), Isa::T32)),
     })
 }
 
@@ -185,7 +185,7 @@ impl Describe for ISync {
 
     fn fields(&self, visit: &mut dyn FnMut(&'static str, Field<'_>)) {
         visit("reason", Field::Number(1));
-        visit("addr", Field::Address(Address(0x0800_0306)));
+        visit("addr", Field::Address(Address::new(0x0800_0306)));
         visit("isa", Field::Text("T32"));
     }
 }

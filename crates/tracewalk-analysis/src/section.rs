@@ -157,9 +157,9 @@ impl Code {
         let code = self.program.code(at.address).unwrap_or_default();
         let bytes = match isa::classify(code, at.address, at.isa) {
             Ok(instruction) => instruction.bytes.into(),
-            Err(_) => at.isa.alignment(),
+            Err(_) => at.isa.alignment().into(),
         };
-        at.address.plus(bytes)
+        at.after(bytes).address
     }
 }
 

@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_contradiction_does_not_stand_where_the_trace_goes_on_at_once() {
-        let at = tracewalk::ids::Location::new(tracewalk::ids::Address(0x100), tracewalk::ids::Isa::T32);
+        let at = tracewalk::ids::Location::new(tracewalk::ids::Address::new(0x100), tracewalk::ids::Isa::T32);
         let contradiction = GapReason::Contradiction(tracewalk::flow::Contradiction::NoBranchInReach(at));
         let contradiction = Element::Gap(Gap { reason: contradiction, span: span(15), doubt: true });
         let no_code = Element::Gap(Gap { reason: GapReason::NoCode(at), span: span(12), doubt: false });

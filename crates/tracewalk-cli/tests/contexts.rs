@@ -81,7 +81,7 @@ impl Machine {
         let scopes = [Scope::EVERYWHERE, Scope::context(ContextId(0x42)), Scope::context(ContextId(0x43))];
         let directory = tempfile::tempdir().unwrap();
         for (scope, (name, address, code)) in scopes.into_iter().zip([KERNEL, SPINNER, WANDERER]) {
-            program.add_in(scope, Address(address), &bytes(code)).unwrap();
+            program.add_in(scope, Address::from(address), &bytes(code)).unwrap();
             let mut elf = Elf::new();
             elf.section(".text", ALLOC | EXECUTE, address, &bytes(code));
             elf.symbol(name, address, 4 * u32::try_from(code.len()).unwrap(), FUNCTION, 1);

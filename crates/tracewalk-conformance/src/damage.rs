@@ -388,15 +388,14 @@ impl Reading {
                 self.proven = Some((proof.span.start.0, proof.at.map(|at| at.address)));
             }
             Element::Block(block) => {
-                let mut at = block.start;
+                let mut at = Location::new(block.start, block.isa);
                 let first = self.reported.len();
                 for _ in 0..block.instructions {
-                    let code = program.code(at).unwrap_or_default();
-                    let Ok(instruction) = isa::classify(code, at, block.isa) else { return };
+                    let code = program.code(at.address).unwrap_or_default();
+                    let Ok(instruction) = isa::classify(code, at.address, at.isa) else { return };
                     let (from, until) = (block.span.start.0, block.span.end.0);
-                    let at_here = Location::new(at, block.isa);
-                    self.reported.push(Reported { at: at_here, from, until, in_doubt: doubt.is_open() });
-                    at = at.plus(u32::from(instruction.bytes));
+                    self.reported.push(Reported { at, from, until, in_doubt: doubt.is_open() });
+                    at = at.after(instruction.bytes.into());
                 }
                 if let Some((place, address)) = self.proven.take() {
                     let here = self.reported.iter().skip(first);

@@ -20,20 +20,20 @@ use tracewalk_conformance::matrix::Programs;
 type Counts = BTreeMap<Location, u64>;
 
 /// Adds what a run of code from `start` up to `end` counts for each of its instructions.
-fn add(counts: &mut Counts, program: &Program, start: Location, end: u32, times: u64) {
+fn add(counts: &mut Counts, program: &Program, start: Location, end: u64, times: u64) {
     let mut at = start;
-    while at.address.0 < end {
+    while at.address.get() < end {
         *counts.entry(at).or_default() += times;
         let code = program.code(at.address).unwrap_or_default();
         let instruction = isa::classify(code, at.address, at.isa).expect("flow has been through this code");
-        at.address = at.address.plus(u32::from(instruction.bytes));
+        at = at.after(instruction.bytes.into());
     }
 }
 
 fn counts(covered: &Covered, program: &Program) -> Counts {
     let mut counts = Counts::new();
     for (block, times) in &covered.blocks {
-        add(&mut counts, program, Location::new(block.start, block.isa), block.end.0, *times);
+        add(&mut counts, program, Location::new(block.start, block.isa), block.end.get(), *times);
     }
     counts
 }

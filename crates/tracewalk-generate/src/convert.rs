@@ -1,6 +1,6 @@
 //! A path ↔ its record: the record leaves out what the program says of each instruction.
 
-use tracewalk::ids::Address;
+use tracewalk::ids::{Address, Location};
 use tracewalk::isa::{self, Unclassified};
 use tracewalk::program::Program;
 
@@ -147,9 +147,10 @@ fn expand_run(
     while at != run.end {
         let code = program.code(at).ok_or(ExpandError::NoCode { at })?;
         let instruction = isa::classify(code, at, run.isa).map_err(|why| match why {
-            Unclassified::Truncated | Unclassified::Jazelle => ExpandError::NoCode { at },
+            Unclassified::Truncated | Unclassified::Jazelle | Unclassified::A64 => ExpandError::NoCode { at },
         })?;
-        if u32::from(instruction.bytes) > run.end.bytes_since(at) {
+        let left = Location::new(run.end, run.isa).bytes_since(at);
+        if u64::from(instruction.bytes) > left {
             return Err(ExpandError::RunEndsInside { at });
         }
         let passed = failed.next_if_eq(&&at).is_none();
@@ -162,7 +163,7 @@ fn expand_run(
         while let Some((_, step)) = details.next_if(|(instruction, _)| *instruction == at) {
             steps.push(*step);
         }
-        at = at.plus(u32::from(instruction.bytes));
+        at = Location::new(at, run.isa).after(instruction.bytes.into()).address;
     }
     let left_over = failed.next().copied().or_else(|| details.next().map(|(at, _)| *at));
     left_over.map_or(Ok(()), |at| Err(ExpandError::NotInRun { at }))

@@ -26,7 +26,7 @@ pub fn read(bytes: &[u8]) -> Result<Elf, Box<dyn Error>> {
     for segment in file.elf_program_headers() {
         if segment.p_type(endian) == PT_LOAD {
             let data = segment.data(endian, bytes).map_err(|()| "a segment lies outside the file")?;
-            program.add(Address(segment.p_vaddr(endian)), data)?;
+            program.add(Address::from(segment.p_vaddr(endian)), data)?;
         }
     }
     let profile = profile(&file)?.ok_or("no build attribute says the architecture profile")?;

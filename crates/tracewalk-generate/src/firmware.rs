@@ -28,7 +28,7 @@ impl Firmware {
         let read = |extension: &str| read_file(&folder.join(name).join(format!("{name}.{extension}")));
         let mut elf = elf::read(&read("elf")?)?;
         if elf.profile == Profile::M {
-            elf.program.set_vector_table(Address(0));
+            elf.program.set_vector_table(Address::new(0));
         }
         let record = Record::parse(&String::from_utf8(read("record")?)?)?;
         let path = Path::expand(&record, &elf.program)?;

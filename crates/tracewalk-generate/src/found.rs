@@ -2,7 +2,7 @@
 
 use tracewalk::directive::TransferValue;
 use tracewalk::flow::{Block, BranchKind, Element, Ending, EventKind, Gap};
-use tracewalk::ids::{Address, ContextId};
+use tracewalk::ids::{Address, ContextId, Location};
 use tracewalk::isa;
 use tracewalk::program::Program;
 use tracewalk::source::{FlowStream, SourceConfig};
@@ -75,14 +75,14 @@ impl Found {
             };
             let bytes = instruction.bytes;
             self.path.steps.push(Step::Instruction(Executed { address: at, isa: block.isa, bytes, passed }));
-            at = at.plus(u32::from(bytes));
+            at = Location::new(at, block.isa).after(bytes.into()).address;
         }
     }
 
     fn event(&mut self, event: EventKind) {
         let step = match event {
             EventKind::Exception { exception: Some(exception), preferred_return, handler } => {
-                let handler = handler.map_or(Address(0), |handler| handler.address);
+                let handler = handler.map_or(Address::new(0), |handler| handler.address);
                 Step::Exception(Taken { exception, preferred_return, handler })
             }
             EventKind::ExceptionReturn => Step::ExceptionReturn,

@@ -138,7 +138,7 @@ fn mtb_files(input: &Input, keys: &Keys, mut arguments: Arguments) -> Result<Vec
     let bytes = arguments.number("--mtb-size")?.unwrap_or(USUAL_MTB_BYTES);
     let size = mtb_protocol::BufferSize::new(u64::from(bytes));
     let size = size.ok_or_else(|| format!("--mtb-size: {bytes} is not a power of two, or below 16"))?;
-    let base = Address(arguments.number("--mtb-base")?.unwrap_or(USUAL_MTB_BASE));
+    let base = Address::from(arguments.number("--mtb-base")?.unwrap_or(USUAL_MTB_BASE));
     let options = mtb::Options {
         writes_branches_to_next: arguments.flag("--branches-to-next"),
         process_stack: arguments.flag("--process-stack"),

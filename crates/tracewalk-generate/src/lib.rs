@@ -16,7 +16,7 @@
 //! use tracewalk_generate::record::Record;
 //!
 //! let mut program = Program::new();
-//! program.add(Address(0x100), &[0x01, 0x38, 0xfd, 0xd1, 0x70, 0x47])?; // 1: subs r0, #1; bne 1b; bx lr
+//! program.add(Address::new(0x100), &[0x01, 0x38, 0xfd, 0xd1, 0x70, 0x47])?; // 1: subs r0, #1; bne 1b; bx lr
 //! let record = "# tracewalk record 1\nP m\nR 100 104 t32\nR 100 104 t32 !102\n";
 //! let path = Path::expand(&Record::parse(record)?, &program)?;
 //!

@@ -57,7 +57,7 @@ impl Options {
         let bytes = usize::try_from(size.bytes()).unwrap_or(usize::MAX);
         Self {
             size,
-            position: base.0,
+            position: base.low_word(),
             memory: Memory { base, bytes, pointer_bits },
             watermark: None,
             untraced: Vec::new(),
@@ -75,7 +75,7 @@ impl Memory {
 
     /// Where in the memory the pointer points to.
     fn place(self, pointer: u64) -> Option<usize> {
-        let place = usize::try_from(pointer.wrapping_sub(u64::from(self.base.0)) % self.modulus()).ok()?;
+        let place = usize::try_from(pointer.wrapping_sub(self.base.get()) % self.modulus()).ok()?;
         (place < self.bytes).then_some(place)
     }
 }
@@ -93,9 +93,9 @@ pub struct Buffer {
 }
 
 /// EXC_RETURN (ARMv6-M Architecture Reference Manual, DDI 0419E, B1.5.8).
-const TO_HANDLER: Address = Address(0xffff_fff1);
-const TO_THREAD_MAIN_STACK: Address = Address(0xffff_fff9);
-const TO_THREAD_PROCESS_STACK: Address = Address(0xffff_fffd);
+const TO_HANDLER: Address = Address::new(0xffff_fff1);
+const TO_THREAD_MAIN_STACK: Address = Address::new(0xffff_fff9);
+const TO_THREAD_PROCESS_STACK: Address = Address::new(0xffff_fffd);
 
 /// Runs `path` past an MTB that was switched on before its first instruction.
 pub fn encode(path: &Path, program: &Program, options: &Options) -> Result<Buffer, EncodeError> {

@@ -77,7 +77,7 @@ impl Executed {
     /// The address behind it.
     #[must_use]
     pub const fn end(&self) -> Address {
-        self.address.plus(self.bytes as u32)
+        self.location().after(self.bytes as u64).address
     }
 
     /// What the program says about it; `None` where the program has no code there.

@@ -56,7 +56,7 @@ impl Default for Options {
 }
 
 /// How far a waypoint may lie behind the last one without a waypoint update (IHI 0035B, 4.6).
-const FARTHEST_WAYPOINT: u32 = 4096;
+const FARTHEST_WAYPOINT: u64 = 4096;
 
 /// Encodes `path` as a trace unit with this configuration would, and says what a decoder should make of it.
 pub fn encode(
@@ -132,7 +132,7 @@ impl<'a> Unit<'a> {
             cycles_sent: 0,
             atoms: None,
             behind_waypoint: None,
-            run_start: Location::new(Address(0), Isa::A32),
+            run_start: Location::new(Address::new(0), Isa::A32),
             return_stack: Vec::new(),
             context_id: ContextId(0),
             synchronised_at: None,
@@ -183,7 +183,7 @@ impl<'a> Unit<'a> {
             self.trace.told.steps.push(Step::Instruction(Executed { passed: true, ..*executed }));
             return Ok(true);
         }
-        if executed.address.bytes_since(self.run_start.address) > FARTHEST_WAYPOINT {
+        if executed.location().bytes_since(self.run_start.address) > FARTHEST_WAYPOINT {
             self.waypoint_update(in_front_of(executed))?;
         }
         let next = match (instruction.class, went) {
@@ -393,6 +393,6 @@ impl<'a> Unit<'a> {
 /// The address that a waypoint update names before a waypoint that is far away: the word or halfword in front of it,
 /// which may lie inside of the last instruction.
 const fn in_front_of(waypoint: &Executed) -> Location {
-    let bytes = if matches!(waypoint.isa, Isa::A32) { 4 } else { 2 };
-    Location::new(Address(waypoint.address.0.wrapping_sub(bytes)), waypoint.isa)
+    let bytes = if waypoint.isa.is_thumb() { 2 } else { 4 };
+    waypoint.location().moved(-bytes)
 }

@@ -238,6 +238,7 @@ const fn isa_word(isa: Isa) -> &'static str {
         Isa::T32 => "t32",
         Isa::T32EE => "t32ee",
         Isa::Jazelle => "jazelle",
+        Isa::A64 => "a64",
     }
 }
 
@@ -261,7 +262,7 @@ fn parse_line(line: &str, profile: Profile) -> Result<Line, ParseErrorKind> {
         },
         "C" => Line::ContextId {
             instruction: words.address("instruction")?,
-            context_id: ContextId(words.address("context ID")?.0),
+            context_id: ContextId(words.parse("context ID", |word| u32::from_str_radix(word, 16).ok())?),
         },
         "X" => Line::Exception(Taken {
             exception: words.parse("exception number", |word| match profile {
@@ -305,7 +306,9 @@ impl<'a> Words<'a> {
         let start = self.address("start")?;
         let end = self.address("end")?;
         let isa = self.parse("instruction set", |word| {
-            [Isa::A32, Isa::T32, Isa::T32EE, Isa::Jazelle].into_iter().find(|&isa| isa_word(isa) == word)
+            [Isa::A32, Isa::T32, Isa::T32EE, Isa::Jazelle, Isa::A64]
+                .into_iter()
+                .find(|&isa| isa_word(isa) == word)
         })?;
         let mut failed = Vec::new();
         for word in self.0.by_ref() {
@@ -320,7 +323,7 @@ impl<'a> Words<'a> {
 }
 
 fn hexadecimal(word: &str) -> Option<Address> {
-    u32::from_str_radix(word, 16).ok().map(Address)
+    u32::from_str_radix(word, 16).ok().map(Address::from)
 }
 
 /// Reads `-` as nothing.

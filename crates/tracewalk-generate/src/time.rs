@@ -31,7 +31,7 @@ impl Clock {
             let transfers = instruction.access.map_or(0, |access| u32::from(access.transfers));
             1 + transfers + if instruction.is_branch() { 2 } else { 0 }
         };
-        self.can_pair = simple && cycles == 1 && executed.address.0 & 0b100 == 0;
+        self.can_pair = simple && cycles == 1 && executed.address.get() & 0b100 == 0;
         let stall = if self.instructions.is_multiple_of(STALL_EVERY) { STALL_CYCLES } else { 0 };
         self.now += u64::from(cycles + stall);
         cycles + stall

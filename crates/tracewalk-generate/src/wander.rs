@@ -135,11 +135,11 @@ impl Walker<'_> {
     }
 
     fn raise(&mut self, raises: Raises, instruction: &Instruction, next: Location) {
-        let own = next.address.0.wrapping_sub(u32::from(instruction.bytes));
+        let own = next.moved(-i64::from(instruction.bytes)).address;
         let (exception, resumes) = match (raises, self.wander.profile) {
             (Raises::SupervisorCall, Profile::M) => (M_SUPERVISOR_CALL, next.address),
             (Raises::SupervisorCall, Profile::Ar) => (AR_SUPERVISOR_CALL, next.address),
-            (Raises::Undefined, Profile::Ar) => (AR_UNDEFINED, Address(own)),
+            (Raises::Undefined, Profile::Ar) => (AR_UNDEFINED, own),
             _ => return,
         };
         let handled = self.wander.handlers.iter().any(|(handled, _)| *handled == exception);
@@ -182,10 +182,10 @@ impl Walker<'_> {
         let Some(region) = regions.get((choice >> 24) as usize % regions.len().max(1)) else {
             return self.at;
         };
-        let bytes = u32::try_from(region.bytes().len()).unwrap_or(u32::MAX);
+        let bytes = region.bytes().len() as u64;
         let thumb = self.wander.profile == Profile::M || choice & 1 == 0;
         let isa = if thumb { Isa::T32 } else { Isa::A32 };
-        let at = region.start().plus((choice >> 1 & 0x7f_ffff) % bytes.max(1));
-        Location::new(at.aligned_for(isa), isa)
+        let at = Location::new(region.start(), isa).after(u64::from(choice >> 1 & 0x7f_ffff) % bytes.max(1));
+        Location::new(at.address.aligned_for(isa), isa)
     }
 }

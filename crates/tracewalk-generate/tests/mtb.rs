@@ -16,7 +16,7 @@ fn check(name: &str, bytes: u64, writes_branches_to_next: bool) -> Buffer {
     let options = Options {
         writes_branches_to_next,
         process_stack: name == "m3",
-        ..Options::new(size, Address(0x2000_0000))
+        ..Options::new(size, Address::new(0x2000_0000))
     };
     let buffer = encode(&firmware.path, program, &options).unwrap();
     let config = Config::from_registers(buffer.registers);
@@ -57,5 +57,5 @@ fn the_crash_is_the_last_thing_in_the_buffer() {
     };
     assert_eq!(*exception, Exception::M(3));
     // The text that overwrote the callback.
-    assert_eq!(preferred_return.unwrap().0.to_le_bytes(), *b"too ");
+    assert_eq!(preferred_return.unwrap().low_word().to_le_bytes(), *b"too ");
 }

@@ -47,19 +47,19 @@ impl Code {
             vectors[usize::from(number)] = (CODE + 2 * halfwords) | 1;
         }
         let vectors = vectors.into_iter().flat_map(u32::to_le_bytes).collect::<Vec<_>>();
-        code.program.add(Address(0), &vectors).unwrap();
-        code.program.add(Address(CODE), &bytes).unwrap();
-        code.program.set_vector_table(Address(0));
+        code.program.add(Address::new(0), &vectors).unwrap();
+        code.program.add(Address::from(CODE), &bytes).unwrap();
+        code.program.set_vector_table(Address::new(0));
         let mut at = CODE;
         for instruction in instructions {
-            code.starts.push(Address(at));
+            code.starts.push(Address::from(at));
             at += 2 * u32::try_from(instruction.len()).unwrap();
         }
         code
     }
 
     fn handler(&self, number: u16) -> Address {
-        Address(self.program.word(Address(4 * u32::from(number))).unwrap() & !1)
+        Address::from(self.program.word(Address::from(4 * u32::from(number))).unwrap() & !1)
     }
 
     fn instruction(&self, at: Address) -> Option<Instruction> {
@@ -75,7 +75,7 @@ impl Code {
     fn is_sound(&self) -> bool {
         self.starts.iter().all(|&at| match self.instruction(at) {
             Some(Instruction { class: Class::Direct(target), bytes, .. }) => {
-                self.starts.contains(&target.address) && target.address != at.plus(bytes.into())
+                self.starts.contains(&target.address) && target.address != after(at, bytes)
             }
             instruction => instruction.is_some(),
         })
@@ -97,6 +97,11 @@ fn any_instruction() -> impl Strategy<Value = Vec<u16>> {
 }
 
 /// Programs that end in a branch back, so that execution never runs out of them.
+/// The address after an instruction.
+fn after(at: Address, bytes: u8) -> Address {
+    Location::new(at, Isa::T32).after(bytes.into()).address
+}
+
 fn any_code() -> impl Strategy<Value = Code> {
     proptest::collection::vec(any_instruction(), 3..30)
         .prop_map(|mut instructions| {
@@ -107,7 +112,7 @@ fn any_code() -> impl Strategy<Value = Code> {
                 let starts = code.starts.clone();
                 let wrong = starts.iter().position(|&at| match code.instruction(at) {
                     Some(Instruction { class: Class::Direct(target), bytes, .. }) => {
-                        !starts.contains(&target.address) || target.address == at.plus(bytes.into())
+                        !starts.contains(&target.address) || target.address == after(at, bytes)
                     }
                     _ => false,
                 });
@@ -162,7 +167,7 @@ impl Walker<'_> {
 
     fn execute(&mut self, choice: u32) {
         let instruction = self.code.instruction(self.at).expect("execution stays in the code");
-        let next = self.at.plus(instruction.bytes.into());
+        let next = after(self.at, instruction.bytes);
         let passed = !instruction.conditional || choice & 1 == 1;
         let (address, bytes) = (self.at, instruction.bytes);
         let supervisor_call = instruction.raises.is_some();
@@ -195,7 +200,7 @@ impl Walker<'_> {
     /// A return from a handler: to what was interrupted, or into the next handler.
     fn leave(&mut self, choice: u32) {
         let Some((_, returns_to)) = self.active.pop() else {
-            self.at = self.elsewhere(choice, Address(0));
+            self.at = self.elsewhere(choice, Address::new(0));
             return;
         };
         self.steps.push(Step::ExceptionReturn);
@@ -266,7 +271,7 @@ fn any_memory(exponent: u8) -> impl Strategy<Value = (Memory, u32)> {
         let size = 1_u32 << exponent;
         let quarter = (1_u32 << bits) / 4;
         let base = if aligned { 0x2000_0000 } else { 0x2000_0000 - quarter.max(8) * (base % 4) };
-        let memory = Memory { base: Address(base), bytes: 1 << bits, pointer_bits: bits };
+        let memory = Memory { base: Address::from(base), bytes: 1 << bits, pointer_bits: bits };
         (memory, buffer * size)
     })
 }
@@ -307,7 +312,7 @@ proptest! {
         let options = Options {
             untraced: off.into_iter().map(|(start, length)| start..start + length).collect(),
             watermark: watermark.map(|place| Watermark { pointer: 8 * place, stops, halts: !stops }),
-            ..Options::new(size, Address(0x2000_0000))
+            ..Options::new(size, Address::new(0x2000_0000))
         };
         let buffer = encode(&path, &code.program, &options).expect("the path is in the program");
         let layout = layout_of(&buffer, options.memory);
@@ -326,7 +331,7 @@ proptest! {
     ) {
         let size = BufferSize::new(1 << exponent).expect("a size that there is");
         let path = path(&code, &choices, false);
-        let options = Options::new(size, Address(0x2000_0000));
+        let options = Options::new(size, Address::new(0x2000_0000));
         let buffer = encode(&path, &code.program, &options).expect("the path is in the program");
         let dump = Dump { data: &buffer.bytes, address: None };
         let reaches = |from, to| runs_straight(&code.program, Location::new(from, Isa::T32), to);

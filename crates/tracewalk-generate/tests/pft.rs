@@ -50,17 +50,17 @@ fn the_a9_program_is_found_whatever_the_options() {
 #[test]
 fn a_handler_that_is_interrupted_before_its_first_instruction_has_one_instruction_set() {
     let mut program = Program::new();
-    program.add(Address(0x8000), &[0; 0x80]).unwrap(); // MOVS r0, r0
+    program.add(Address::new(0x8000), &[0; 0x80]).unwrap(); // MOVS r0, r0
     let taken = |number, preferred_return, handler| {
         let exception = Exception::Ar(number);
         Step::Exception(Taken {
             exception,
-            preferred_return: Some(Address(preferred_return)),
-            handler: Address(handler),
+            preferred_return: Some(Address::from(preferred_return)),
+            handler: Address::from(handler),
         })
     };
     // Nothing in the path says the instruction set of the first handler, and the code before it was Thumb.
-    let executed = Executed { address: Address(0x8000), isa: Isa::T32, bytes: 2, passed: true };
+    let executed = Executed { address: Address::new(0x8000), isa: Isa::T32, bytes: 2, passed: true };
     let steps = vec![Step::Instruction(executed), taken(14, 0x8002, 0x8060), taken(15, 0x8060, 0x8078)];
     let config = config("cortex-a15", CYCLE_ACCURATE);
     let options = Options { synchronise_every: Some(1), ..Options::default() };
@@ -136,10 +136,11 @@ fn straight_code(isa: Isa, count: u32) -> (Program, Path) {
         Isa::A32 => ([0x00, 0x00, 0x00, 0xe3], [0xfe, 0xff, 0xff, 0xea].as_slice()),
         _ => ([0x40, 0xf2, 0x00, 0x00], [0xfe, 0xe7].as_slice()),
     };
-    let start = Address(0x8000);
+    let start = Address::new(0x8000);
     let mut program = Program::new();
     program.add(start, &[&load.repeat(count as usize), branch].concat()).unwrap();
-    let load = |index| Executed { address: start.plus(4 * index), isa, bytes: 4, passed: true };
+    let load =
+        |index: u32| Executed { address: Address::from(0x8000 + 4 * index), isa, bytes: 4, passed: true };
     let branch = Executed { bytes: branch.len().try_into().unwrap(), ..load(count) };
     let executed = (0..count).map(load).chain([branch, branch]);
     (program, Path { steps: executed.map(Step::Instruction).collect() })

@@ -54,6 +54,7 @@ impl Disassembler {
             },
             Isa::T32 | Isa::T32EE => self.thumb(program, code, at),
             Isa::Jazelle => data(code.get(..1).unwrap_or(code)),
+            Isa::A64 => data(code.get(..4).unwrap_or(code)),
         })
     }
 
@@ -66,7 +67,7 @@ impl Disassembler {
         {
             return text;
         }
-        written(t32::decode_bytes(code, it_state(program, at.address)), code, at, bytes)
+        written(t32::decode_bytes(code, it_state(program, at)), code, at, bytes)
     }
 }
 
@@ -74,15 +75,15 @@ impl Disassembler {
 ///
 /// It does not depend on how execution came here: the IT instruction is looked for in the code before. A block holds
 /// at most four instructions, so the IT stands at most three instructions of four bytes and itself before the last.
-fn it_state(program: &Program, at: Address) -> ItState {
+fn it_state(program: &Program, at: Location) -> ItState {
     (1..=7)
         .find_map(|halfwords| it_block_from(program, at.moved(-2 * halfwords), at))
         .unwrap_or(ItState::Outside)
 }
 
 /// The state at `at` if an IT instruction at `from` has `at` in its block.
-fn it_block_from(program: &Program, from: Address, at: Address) -> Option<ItState> {
-    let halfword = |at: Address| program.code(at)?.first_chunk().copied().map(u16::from_le_bytes);
+fn it_block_from(program: &Program, from: Location, at: Location) -> Option<ItState> {
+    let halfword = |at: Location| program.code(at.address)?.first_chunk().copied().map(u16::from_le_bytes);
     let it = halfword(from)?;
     if it & 0xff00 != 0xbf00 || it & 0x000f == 0 {
         return None;
@@ -92,17 +93,17 @@ fn it_block_from(program: &Program, from: Address, at: Address) -> Option<ItStat
         return None;
     }
     let (mut state, mut next) = (ItState::Outside, from);
-    while next.bytes_since(from) < at.bytes_since(from) {
-        let code = program.code(next)?;
+    while next.bytes_since(from.address) < at.bytes_since(from.address) {
+        let code = program.code(next.address)?;
         state = state.after(&t32::decode_bytes(code, state).ok()?);
-        next = next.plus(t32::length(halfword(next)?).into());
+        next = next.after(t32::length(halfword(next)?).into());
     }
     (next == at && state.in_block()).then_some(state)
 }
 
 fn written(decoded: Result<Decoded, DecodeError>, code: &[u8], at: Location, bytes: u8) -> Disassembled {
     let Ok(instruction) = decoded else { return data(code.get(..bytes.into()).unwrap_or(code)) };
-    let instruction = instruction.at(at.address.0.into());
+    let instruction = instruction.at(at.address.get());
     let mut text = Text::default();
     // The sink writes to strings, which cannot fail.
     let _ = instruction.write_tokens(&mut text);
@@ -166,7 +167,7 @@ impl TokenSink for Text {
                 write!(self.operands, "{number}")
             }
             TokenKind::Address(address) => {
-                self.address = u32::try_from(address).ok().map(Address);
+                self.address = u32::try_from(address).ok().map(Address::from);
                 write!(self.operands, "0x{address:x}")
             }
             TokenKind::Text => {
@@ -185,13 +186,13 @@ mod tests {
 
     fn lines(profile: ArmProfile, isa: Isa, code: &[u8]) -> Vec<String> {
         let mut program = Program::new();
-        program.add(Address(0x1000), code).unwrap();
+        program.add(Address::new(0x1000), code).unwrap();
         let disassembler = Disassembler::new(profile);
-        let mut at = Location::new(Address(0x1000), isa);
+        let mut at = Location::new(Address::new(0x1000), isa);
         let mut lines = Vec::new();
         while let Some(text) = disassembler.disassemble(&program, at) {
             lines.push(format!("{} {}", text.mnemonic, text.operands).trim_end().to_owned());
-            at.address = at.address.plus(text.bytes.into());
+            at = at.after(text.bytes.into());
         }
         lines
     }
@@ -212,12 +213,13 @@ mod tests {
     #[test]
     fn a_branch_has_its_target_and_a_literal_load_its_address() {
         let mut program = Program::new();
-        program.add(Address(0x1002), &[0x01, 0x4b, 0xfd, 0xd1]).unwrap();
+        program.add(Address::new(0x1002), &[0x01, 0x4b, 0xfd, 0xd1]).unwrap();
         let disassembler = Disassembler::new(ArmProfile::M);
-        let load = disassembler.disassemble(&program, Location::new(Address(0x1002), Isa::T32)).unwrap();
-        assert_eq!(load.literal, Some(Address(0x1008)));
-        let branch = disassembler.disassemble(&program, Location::new(Address(0x1004), Isa::T32)).unwrap();
-        assert_eq!(branch.target, Some(Address(0x1002)));
+        let load = disassembler.disassemble(&program, Location::new(Address::new(0x1002), Isa::T32)).unwrap();
+        assert_eq!(load.literal, Some(Address::new(0x1008)));
+        let branch =
+            disassembler.disassemble(&program, Location::new(Address::new(0x1004), Isa::T32)).unwrap();
+        assert_eq!(branch.target, Some(Address::new(0x1002)));
     }
 
     #[test]
@@ -233,8 +235,8 @@ mod tests {
             ["ite eq", "moveq r0, #1", "movne r0, #0", "movs r0, #0"]
         );
         let mut program = Program::new();
-        program.add(Address(0x1000), &code).unwrap();
-        let at = Location::new(Address(0x1006), Isa::T32);
+        program.add(Address::new(0x1000), &code).unwrap();
+        let at = Location::new(Address::new(0x1006), Isa::T32);
         let text = Disassembler::new(ArmProfile::M).disassemble(&program, at).unwrap();
         assert_eq!(text.mnemonic, "movne");
     }

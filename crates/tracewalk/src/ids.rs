@@ -34,46 +34,73 @@ impl fmt::Display for TraceId {
     }
 }
 
-/// A virtual address of a byte in the traced processor's memory.
+/// A virtual address of a byte in the traced processor's memory: 64 bits wide.
 ///
-/// Never carries an instruction set in bit 0: that is what [`Isa`] is for. Arithmetic wraps at 32 bits, as the
-/// processor's does.
+/// Bit 0 never carries an instruction set: that is what [`Isa`] is for. Addresses have no wrapping arithmetic, because
+/// where memory ends depends on the instruction set: see [`Location`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Address(pub u32);
+pub struct Address(u64);
 
 impl Address {
-    /// The address `bytes` further on, wrapping.
+    /// The address with this number.
     #[must_use]
     #[inline]
-    pub const fn plus(self, bytes: u32) -> Self {
-        Self(self.0.wrapping_add(bytes))
+    pub const fn new(address: u64) -> Self {
+        Self(address)
     }
 
-    /// The address moved by a signed number of bytes, wrapping.
+    /// The number.
     #[must_use]
     #[inline]
-    pub const fn moved(self, bytes: i32) -> Self {
-        Self(self.0.wrapping_add_signed(bytes))
+    pub const fn get(self) -> u64 {
+        self.0
     }
 
-    /// How many bytes this address lies after `earlier`, wrapping.
+    /// The low 32 bits: all that the protocols of 32-bit processors carry.
     #[must_use]
     #[inline]
-    pub const fn bytes_since(self, earlier: Self) -> u32 {
-        self.0.wrapping_sub(earlier.0)
+    #[expect(clippy::cast_possible_truncation, reason = "the high word is dropped, as the name says")]
+    pub const fn low_word(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// The address `bytes` further on; `None` past the end of memory.
+    #[must_use]
+    #[inline]
+    pub const fn checked_add(self, bytes: u64) -> Option<Self> {
+        match self.0.checked_add(bytes) {
+            Some(address) => Some(Self(address)),
+            None => None,
+        }
+    }
+
+    /// The number of bytes from `start` to this address; `None` if it lies before `start`.
+    #[must_use]
+    #[inline]
+    pub const fn offset_from(self, start: Self) -> Option<u64> {
+        self.0.checked_sub(start.0)
     }
 
     /// The address rounded down to a multiple of the instruction alignment of `isa`.
     #[must_use]
     #[inline]
     pub const fn aligned_for(self, isa: Isa) -> Self {
-        Self(self.0 & !(isa.alignment() - 1))
+        Self(self.0 & !(isa.alignment() as u64 - 1))
     }
 }
 
+impl From<u32> for Address {
+    #[inline]
+    fn from(address: u32) -> Self {
+        Self(u64::from(address))
+    }
+}
+
+/// With 8 digits below 2^32, with 16 from there on.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "0x{:08x}", self.0)
+        let digits = if self.0 > u64::from(u32::MAX) { 16 } else { 8 };
+        write!(f, "0x{:0digits$x}", self.0)
     }
 }
 
@@ -95,6 +122,8 @@ pub enum Isa {
     T32EE,
     /// Jazelle: Java bytecodes, whose flow cannot be followed.
     Jazelle,
+    /// The 64-bit instruction set: words, aligned to four bytes. Not followed yet.
+    A64,
 }
 
 impl Isa {
@@ -103,9 +132,26 @@ impl Isa {
     #[inline]
     pub const fn alignment(self) -> u32 {
         match self {
-            Self::A32 => 4,
+            Self::A32 | Self::A64 => 4,
             Self::T32 | Self::T32EE => 2,
             Self::Jazelle => 1,
+        }
+    }
+
+    /// Whether it is Thumb, with or without ThumbEE: 16- and 32-bit instructions, and IT blocks.
+    #[must_use]
+    #[inline]
+    pub const fn is_thumb(self) -> bool {
+        matches!(self, Self::T32 | Self::T32EE)
+    }
+
+    /// The last address of this set's memory: arithmetic on addresses wraps there.
+    #[must_use]
+    #[inline]
+    pub const fn last_address(self) -> Address {
+        match self {
+            Self::A32 | Self::T32 | Self::T32EE | Self::Jazelle => Address(0xffff_ffff),
+            Self::A64 => Address(u64::MAX),
         }
     }
 
@@ -117,6 +163,7 @@ impl Isa {
             Self::T32 => "T32",
             Self::T32EE => "T32EE",
             Self::Jazelle => "Jazelle",
+            Self::A64 => "A64",
         }
     }
 }
@@ -128,6 +175,8 @@ impl fmt::Display for Isa {
 }
 
 /// Where execution goes on: an address and the instruction set there.
+///
+/// Arithmetic wraps where the instruction set's memory ends, as the processor's does: A64 at 64 bits, all others at 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
     /// The instruction's address.
@@ -139,8 +188,41 @@ pub struct Location {
 impl Location {
     /// The location of the `isa` instruction at `address`.
     #[must_use]
+    #[inline]
     pub const fn new(address: Address, isa: Isa) -> Self {
         Self { address, isa }
+    }
+
+    /// The location `bytes` further on, wrapping.
+    #[must_use]
+    #[inline]
+    pub const fn after(self, bytes: u64) -> Self {
+        self.at_wrapped(self.address.0.wrapping_add(bytes))
+    }
+
+    /// The location moved by a signed number of bytes, wrapping.
+    #[must_use]
+    #[inline]
+    pub const fn moved(self, bytes: i64) -> Self {
+        self.at_wrapped(self.address.0.wrapping_add_signed(bytes))
+    }
+
+    /// The number of bytes from `earlier` up to this location, wrapping.
+    #[must_use]
+    #[inline]
+    pub const fn bytes_since(self, earlier: Address) -> u64 {
+        self.address.0.wrapping_sub(earlier.0) & self.isa.last_address().0
+    }
+
+    /// Whether an instruction can stand there: the address is aligned and lies in the instruction set's memory.
+    #[must_use]
+    pub const fn is_possible(self) -> bool {
+        let address = self.address.0;
+        address == self.address.aligned_for(self.isa).0 && address <= self.isa.last_address().0
+    }
+
+    const fn at_wrapped(self, address: u64) -> Self {
+        Self { address: Address(address & self.isa.last_address().0), isa: self.isa }
     }
 }
 
@@ -278,8 +360,11 @@ mod tests {
 
     #[test]
     fn addresses_are_written_with_all_their_digits() {
-        assert_eq!(Address(0x8000).to_string(), "0x00008000");
-        assert_eq!(std::format!("{:x}", Address(0x8000)), "8000");
+        assert_eq!(Address::new(0x8000).to_string(), "0x00008000");
+        assert_eq!(Address::new(0xffff_ffff).to_string(), "0xffffffff");
+        assert_eq!(Address::new(0xffff_8000_0008_0000).to_string(), "0xffff800000080000");
+        assert_eq!(Address::new(1 << 32).to_string(), "0x0000000100000000");
+        assert_eq!(std::format!("{:x}", Address::new(0x8000)), "8000");
     }
 
     #[test]
@@ -289,10 +374,35 @@ mod tests {
     }
 
     #[test]
-    fn addresses_wrap_like_the_processors_own() {
-        assert_eq!(Address(0xffff_fffe).plus(4), Address(2));
-        assert_eq!(Address(2).bytes_since(Address(0xffff_fffe)), 4);
-        assert_eq!(Address(0).moved(-4), Address(0xffff_fffc));
+    fn locations_wrap_where_the_memory_of_their_instruction_set_ends() {
+        for (isa, end) in [
+            (Isa::A32, 1 << 32),
+            (Isa::T32, 1 << 32),
+            (Isa::T32EE, 1 << 32),
+            (Isa::Jazelle, 1 << 32),
+            (Isa::A64, 1_u128 << 64),
+        ] {
+            let at = |address: u128| Location::new(Address::new(address.try_into().expect("64 bits")), isa);
+            assert_eq!(at(end - 2).after(4), at(2), "{isa}");
+            assert_eq!(at(2).bytes_since(at(end - 2).address), 4, "{isa}");
+            assert_eq!(at(0).moved(-4), at(end - 4), "{isa}");
+            assert_eq!(at(end - 4).moved(8), at(4), "{isa}");
+        }
+    }
+
+    #[test]
+    fn an_instruction_can_stand_where_its_set_aligns_it_and_has_memory() {
+        let at = |address, isa| Location::new(Address::new(address), isa);
+        assert!(at(0xffff_fffe, Isa::T32).is_possible() && !at(0xffff_fffe, Isa::A32).is_possible());
+        assert!(at(1 << 32, Isa::A64).is_possible() && !at(1 << 32, Isa::A32).is_possible());
+        assert!(!at(2, Isa::A64).is_possible() && at(3, Isa::Jazelle).is_possible());
+    }
+
+    #[test]
+    fn addresses_have_no_arithmetic_past_the_end_of_memory() {
+        let (last, first) = (Address::new(u64::MAX), Address::new(0));
+        assert_eq!((last.checked_add(0), last.checked_add(1)), (Some(last), None));
+        assert_eq!((last.offset_from(first), first.offset_from(last)), (Some(u64::MAX), None));
     }
 
     #[test]

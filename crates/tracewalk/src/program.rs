@@ -8,14 +8,14 @@
 //! use tracewalk::program::{Program, Scope};
 //!
 //! let mut program = Program::new();
-//! program.add(Address(0xc000_0000), &[1; 4])?; // the kernel
-//! program.add_in(Scope::context(ContextId(0x42)), Address(0x8000), &[2; 4])?; // a process
-//! program.add_in(Scope::context(ContextId(0x43)), Address(0x8000), &[3; 4])?; // another one
+//! program.add(Address::new(0xc000_0000), &[1; 4])?; // the kernel
+//! program.add_in(Scope::context(ContextId(0x42)), Address::new(0x8000), &[2; 4])?; // a process
+//! program.add_in(Scope::context(ContextId(0x43)), Address::new(0x8000), &[3; 4])?; // another one
 //!
 //! let view = program.view(program.view_in(Some(ContextId(0x43)), None));
-//! assert_eq!(view.code(Address(0x8000)), Some(&[3; 4][..]));
-//! assert_eq!(view.code(Address(0xc000_0000)), Some(&[1; 4][..]));
-//! assert_eq!(program.code(Address(0x8000)), None);
+//! assert_eq!(view.code(Address::new(0x8000)), Some(&[3; 4][..]));
+//! assert_eq!(view.code(Address::new(0xc000_0000)), Some(&[1; 4][..]));
+//! assert_eq!(program.code(Address::new(0x8000)), None);
 //! # Ok::<(), tracewalk::program::AddRegionError>(())
 //! ```
 
@@ -63,7 +63,7 @@ pub enum Vectors {
 /// Why a region cannot be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddRegionError {
-    /// It ends behind the last address of 32 bits.
+    /// It ends after the last address of 64 bits.
     PastEndOfMemory {
         /// Where it was to start.
         start: Address,
@@ -83,7 +83,7 @@ impl fmt::Display for AddRegionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PastEndOfMemory { start, bytes } => {
-                write!(f, "{bytes} bytes at {start} go past the end of the 32-bit address space")
+                write!(f, "{bytes} bytes at {start} go past the end of the 64-bit address space")
             }
             Self::Conflict { at } => write!(f, "the byte at {at} is already known as another one"),
             Self::TooManyViews => {

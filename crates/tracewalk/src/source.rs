@@ -12,7 +12,7 @@
 //! use tracewalk::source::{FlowStream, SourceConfig};
 //!
 //! let mut program = Program::new();
-//! program.add(Address(0x100), &[0x01, 0x20, 0x70, 0x47])?; // movs r0, #1; bx lr
+//! program.add(Address::new(0x100), &[0x01, 0x20, 0x70, 0x47])?; // movs r0, #1; bx lr
 //! let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").expect("a known core"));
 //! let mut flow = FlowStream::new(&config);
 //! let mut instructions = 0;

@@ -53,7 +53,7 @@ fn captures(corpus: &Path) -> Vec<Capture> {
             SourceConfig::Etmv3(etmv3::Config::from_registers(registers, None).expect("sound registers"))
         };
         let mut program = Program::new();
-        program.add(Address(at), &read(format!("{folder}/{code}"))).expect("one region");
+        program.add(Address::from(at), &read(format!("{folder}/{code}"))).expect("one region");
         Capture { name: folder, config, bytes: read(format!("{folder}/{trace}")), program }
     };
     CAPTURES.into_iter().map(capture).collect()

@@ -176,7 +176,7 @@ fn code(hex: &str) -> Vec<u8> {
 fn check(rows: &[Row], isa: Isa) {
     for &(hex, text, expected) in rows {
         let code = code(hex);
-        let instruction = classify(&code, Address(0x8000), isa).expect("the whole instruction is there");
+        let instruction = classify(&code, Address::new(0x8000), isa).expect("the whole instruction is there");
         assert_eq!(instruction.access, expected, "{hex} {text}");
         assert_eq!(usize::from(instruction.bytes), code.len(), "{hex} {text}");
     }
@@ -204,5 +204,5 @@ fn thumb_ee_has_loads_and_stores_in_the_place_of_ldm_and_stm() {
         ("6851", "ldr r1, [r2, #4]", load(4, 1)),
     ];
     check(&rows, Isa::T32EE);
-    assert_eq!(classify(&code("ce44"), Address(0), Isa::T32).expect("it is whole").access, load(4, 2));
+    assert_eq!(classify(&code("ce44"), Address::new(0), Isa::T32).expect("it is whole").access, load(4, 2));
 }

@@ -7,7 +7,7 @@ use tracewalk::ids::{Address, Isa};
 use tracewalk::isa::{Barrier, Class, Instruction, classify};
 
 /// The address that the table's targets are given for.
-const ADDRESS: Address = Address(0xc000_8000);
+const ADDRESS: Address = Address::new(0xc000_8000);
 
 /// The table's entries, or `None` where there is no corpus and none is demanded.
 fn instruction_classes() -> Option<Vec<Value>> {
@@ -48,7 +48,7 @@ fn class_name(instruction: &Instruction) -> &'static str {
 fn target_address(entry: &Value) -> Option<Address> {
     let text = entry["target_if_at_0xC0008000"].as_str()?;
     let number = u32::from_str_radix(text.trim_start_matches("0x"), 16).expect("a target is hexadecimal");
-    Some(Address(number))
+    Some(Address::from(number))
 }
 
 #[test]

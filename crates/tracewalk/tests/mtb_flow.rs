@@ -45,19 +45,19 @@ fn program(with_table: bool) -> Program {
     let mut vectors = [SHARED | 1; 16];
     vectors[0] = 0x2000_1000;
     (vectors[1], vectors[14], vectors[15]) = (MAIN | 1, PENDSV | 1, SYSTICK | 1);
-    program.add(Address(0), &vectors.map(u32::to_le_bytes).concat()).expect("nothing else is there");
+    program.add(Address::new(0), &vectors.map(u32::to_le_bytes).concat()).expect("nothing else is there");
     for (address, code) in CODE {
         let code = code.iter().flat_map(|halfword| halfword.to_le_bytes()).collect::<Vec<_>>();
-        program.add(Address(address), &code).expect("nothing else is there");
+        program.add(Address::from(address), &code).expect("nothing else is there");
     }
     if with_table {
-        program.set_vector_table(Address(0));
+        program.set_vector_table(Address::new(0));
     }
     program
 }
 
 fn jump(source: u32, destination: u32) -> Packet {
-    Packet::new(Address(source), Address(destination))
+    Packet::new(Address::from(source), Address::from(destination))
 }
 
 fn exception(source: u32, destination: u32) -> Packet {
@@ -270,11 +270,11 @@ fn a_run_must_end_where_an_instruction_starts_and_not_before_it_started() {
             _ => None,
         })
     };
-    let from = Location::new(Address(0x10c), Isa::T32);
+    let from = Location::new(Address::new(0x10c), Isa::T32);
     // Before the start, and inside the four bytes of the call.
-    let misses = Contradiction::RunMissesEnd { from, until: Address(0x104) };
+    let misses = Contradiction::RunMissesEnd { from, until: Address::new(0x104) };
     assert_eq!(found(0x104), Some((GapReason::Contradiction(misses), 8)));
-    let passes = Contradiction::RunPassesBranch { at: from, until: Address(0x10e) };
+    let passes = Contradiction::RunPassesBranch { at: from, until: Address::new(0x10e) };
     assert_eq!(found(0x10e), Some((GapReason::Contradiction(passes), 8)));
 }
 

@@ -15,7 +15,7 @@ use tracewalk::source::{FlowStream, SourceConfig};
 use support::{corpus, runs};
 
 /// The program ends by stopping the emulator, at this address.
-const HALTED_AT: Address = Address(0xc6);
+const HALTED_AT: Address = Address::new(0xc6);
 
 /// One capture of the corpus.
 struct Case {
@@ -84,12 +84,12 @@ fn program(elf: &[u8]) -> Program {
     let file = object::File::parse(elf).expect("an ELF file");
     let mut program = Program::new();
     for segment in file.segments() {
-        let at = Address(u32::try_from(segment.address()).expect("a 32-bit address"));
+        let at = Address::from(u32::try_from(segment.address()).expect("a 32-bit address"));
         program
             .add(at, segment.data().expect("the segment is in the file"))
             .expect("segments do not overlap");
     }
-    program.set_vector_table(Address(0));
+    program.set_vector_table(Address::new(0));
     program
 }
 

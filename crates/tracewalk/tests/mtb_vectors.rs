@@ -16,7 +16,7 @@ fn register(vector: &Value, name: &str) -> Option<u32> {
 }
 
 fn address(value: &Value) -> Address {
-    Address(number(value).and_then(|value| u32::try_from(value).ok()).expect("an address"))
+    Address::from(number(value).and_then(|value| u32::try_from(value).ok()).expect("an address"))
 }
 
 fn packet(expected: &Value) -> Packet {

@@ -31,7 +31,7 @@ fn config(etmcr: u32) -> SourceConfig {
 fn program(folder: &Path, images: &[(u32, &str)]) -> Program {
     let mut program = Program::new();
     for (at, name) in images {
-        program.add(Address(*at), &read(folder, name)).expect("images do not overlap");
+        program.add(Address::from(*at), &read(folder, name)).expect("images do not overlap");
     }
     program
 }

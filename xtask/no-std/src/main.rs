@@ -23,7 +23,7 @@ const CODE: &[u8] = &[0x01, 0x20, 0x70, 0x47];
 
 fn instructions() -> Option<u32> {
     let mut program = Program::new();
-    program.add(Address(0x100), CODE).ok()?;
+    program.add(Address::new(0x100), CODE).ok()?;
     let mut flow = FlowStream::new(&SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3")?));
     let mut instructions = 0;
     let mut count = |element| {

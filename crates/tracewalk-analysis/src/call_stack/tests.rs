@@ -148,7 +148,7 @@ fn an_exception_directly_behind_a_call_is_inside_it() {
 
 #[test]
 fn code_that_no_image_holds_may_return_to_its_caller() {
-    let missing = gap(GapReason::NoCode(Location::new(Address(0x700), Isa::T32)));
+    let missing = gap(GapReason::NoCode(Location::new(Address::new(0x700), Isa::T32)));
     let found = depths(&[block(0x100, 0x104, call()), missing, block(0x104, 0x106, taken())]);
     assert_eq!(found[1], (Arrival::Return, 0));
     let found = depths(&[block(0x100, 0x104, call()), missing, block(0x400, 0x406, taken())]);
@@ -320,7 +320,10 @@ fn a_gap_in_the_middle_loses_the_frames_until_a_return_finds_them_again() {
         event(EventKind::TraceOn(BeginReason::Overflow)),
         gap(GapReason::TraceLost),
         gap(GapReason::AddressUnknown),
-        gap(GapReason::Contradiction(Contradiction::NoBranchInReach(Location::new(Address(0), Isa::T32)))),
+        gap(GapReason::Contradiction(Contradiction::NoBranchInReach(Location::new(
+            Address::new(0),
+            Isa::T32,
+        )))),
     ] {
         let found = stacks(&[
             at("main", 0, call()),
@@ -391,7 +394,7 @@ fn an_exception_that_a_gap_began_in_returns_to_what_it_had_interrupted() {
 
 #[test]
 fn code_that_no_image_holds_may_call_back() {
-    let missing = |address| gap(GapReason::NoCode(Location::new(Address(address), Isa::T32)));
+    let missing = |address| gap(GapReason::NoCode(Location::new(Address::from(address), Isa::T32)));
     let found = stacks(&[
         at("main", 0, call()),
         missing(0x8000),

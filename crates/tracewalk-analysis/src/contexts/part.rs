@@ -116,7 +116,7 @@ mod tests {
             let context_id = Some(ContextId(number));
             event(EventKind::Context { context_id, vmid: None, security: SecurityState::default() })
         };
-        let at = |address| Location::new(Address(address), Isa::T32);
+        let at = |address| Location::new(Address::from(address), Isa::T32);
         let elements = [
             block(0x100, 0x104, taken()),
             context(1),

@@ -87,7 +87,7 @@ pub struct BlockCounter {
     rest: HashMap<Packed, u64>,
 }
 
-/// How many blocks the table holds: 24 KiB of them, which stay in a first-level cache.
+/// How many blocks the table holds: 32 KiB of them, which stay in a first-level cache.
 const SLOTS: usize = 1 << 10;
 
 #[derive(Clone, Copy, Debug)]
@@ -99,14 +99,14 @@ struct Slot {
 /// A block in as few words as possible; `tag` holds instruction set and outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Packed {
-    start: u32,
-    end: u32,
+    start: u64,
+    end: u64,
     tag: u32,
 }
 
 /// The tag of a slot that holds no block.
 const EMPTY: u32 = u32::MAX;
-const ISAS: [Isa; 4] = [Isa::A32, Isa::T32, Isa::T32EE, Isa::Jazelle];
+const ISAS: [Isa; 5] = [Isa::A32, Isa::T32, Isa::T32EE, Isa::Jazelle, Isa::A64];
 
 impl BlockCounter {
     /// Counts a block.
@@ -181,24 +181,30 @@ impl BlockCounter {
 impl Packed {
     #[inline]
     pub(super) const fn of(block: &Block) -> Self {
-        Self { start: block.start.0, end: block.end.0, tag: tag(block.isa, Outcome::of(block.ending)) }
+        Self {
+            start: block.start.get(),
+            end: block.end.get(),
+            tag: tag(block.isa, Outcome::of(block.ending)),
+        }
     }
 
     /// The block's place in the table: start, end and outcome stirred together. Blocks that begin at the same place
     /// and end differently, as loops do, have to have different ones.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "as many bits as a slot's number has")]
     const fn slot(self) -> usize {
-        let stirred = (self.start ^ self.tag).wrapping_mul(0x9e37_79b1) ^ self.end.wrapping_mul(0x85eb_ca6b);
-        (stirred >> (u32::BITS - SLOTS.trailing_zeros())) as usize
+        let stirred = (self.start ^ self.tag as u64).wrapping_mul(0x9e37_79b1_85eb_ca6b)
+            ^ self.end.wrapping_mul(0x85eb_ca6b_c2b2_ae35);
+        (stirred >> (u64::BITS - SLOTS.trailing_zeros())) as usize
     }
 
     fn key(self, conditions: Conditions) -> BlockKey {
-        let index = |shift: u32| (self.tag >> shift & 0b11) as usize;
+        let (outcome, isa) = (self.tag & 0b11, self.tag >> 2);
         BlockKey {
-            start: Address(self.start),
-            end: Address(self.end),
-            isa: ISAS[index(0)],
-            outcome: Outcome::ALL[index(2)],
+            start: Address::new(self.start),
+            end: Address::new(self.end),
+            isa: ISAS[isa as usize],
+            outcome: Outcome::ALL[outcome as usize],
             conditions,
         }
     }
@@ -211,6 +217,7 @@ const fn tag(isa: Isa, outcome: Outcome) -> u32 {
         Isa::T32 => 1,
         Isa::T32EE => 2,
         Isa::Jazelle => 3,
+        Isa::A64 => 4,
     };
     let outcome = match outcome {
         Outcome::Passed => 0,
@@ -218,7 +225,7 @@ const fn tag(isa: Isa, outcome: Outcome) -> u32 {
         Outcome::Taken => 2,
         Outcome::NotTaken => 3,
     };
-    outcome << 2 | isa
+    isa << 2 | outcome
 }
 
 #[cfg(test)]
@@ -247,7 +254,7 @@ mod tests {
             (0x100, 0x106, interrupted()),
             (0x102, 0x104, Ending::ConditionFailed),
         ]);
-        let found = counts.iter().map(|(key, count)| (key.start.0, key.end.0, key.outcome, *count));
+        let found = counts.iter().map(|(key, count)| (key.start.get(), key.end.get(), key.outcome, *count));
         let expected = [
             (0x100, 0x104, Outcome::Taken, 2),
             (0x100, 0x104, Outcome::NotTaken, 1),

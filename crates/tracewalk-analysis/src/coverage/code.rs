@@ -27,7 +27,7 @@ pub(super) fn instructions(program: &Program, symbols: &dyn Symbols) -> Vec<(Loc
         }
     }
     for function in &functions {
-        if overlapping(&stretches, function.start.0.into(), function.end).next().is_none() {
+        if overlapping(&stretches, function.start.get(), function.end).next().is_none() {
             descend(program, function, &mut found);
         }
     }
@@ -40,7 +40,7 @@ pub(super) fn instructions(program: &Program, symbols: &dyn Symbols) -> Vec<(Loc
 fn joined(functions: &[Extent]) -> Vec<(u64, u64)> {
     let mut joined: Vec<(u64, u64)> = Vec::new();
     for function in functions {
-        let start = u64::from(function.start.0);
+        let start = function.start.get();
         match joined.last_mut() {
             Some((_, end)) if start <= *end => *end = function.end.max(*end),
             _ => joined.push((start, function.end)),
@@ -52,7 +52,7 @@ fn joined(functions: &[Extent]) -> Vec<(u64, u64)> {
 fn overlapping(stretches: &[Stretch], start: u64, end: u64) -> impl Iterator<Item = &Stretch> {
     let first = stretches.partition_point(|stretch| stretch.end <= start);
     let rest = stretches.get(first..).unwrap_or_default();
-    rest.iter().take_while(move |stretch| u64::from(stretch.start.0) < end)
+    rest.iter().take_while(move |stretch| stretch.start.get() < end)
 }
 
 /// Reads a stretch of code inside functions from one instruction to the next.
@@ -64,13 +64,13 @@ fn sweep(
     found: &mut Vec<(Location, Instruction)>,
 ) {
     let Some(isa) = stretch.isa else { return };
-    let mut at = start.max(stretch.start.0.into());
+    let mut at = start.max(stretch.start.get());
     let end = end.min(stretch.end);
     while at < end {
         let Some((location, instruction)) = read(program, at, isa) else { break };
         let next = at + u64::from(instruction.bytes);
-        let later = functions.partition_point(|function| u64::from(function.start.0) <= at);
-        let next_function = functions.get(later).map(|function| u64::from(function.start.0));
+        let later = functions.partition_point(|function| function.start.get() <= at);
+        let next_function = functions.get(later).map(|function| function.start.get());
         // What a function's start cuts through is no instruction, but padding in front of it.
         at = match next_function {
             Some(function) if function < next => function,
@@ -87,12 +87,12 @@ fn sweep(
 /// Follows a function's code from its start, along branches that stay in it.
 fn descend(program: &Program, function: &Extent, found: &mut Vec<(Location, Instruction)>) {
     let Some(isa) = function.isa else { return };
-    let (start, end) = (u64::from(function.start.0), function.end);
+    let (start, end) = (function.start.get(), function.end);
     let mut seen = HashSet::new();
     let mut open = vec![Location::new(function.start, isa)];
     while let Some(mut at) = open.pop() {
-        while (start..end).contains(&at.address.0.into()) && seen.insert(at) {
-            let Some((_, instruction)) = read(program, at.address.0.into(), at.isa) else { break };
+        while (start..end).contains(&at.address.get()) && seen.insert(at) {
+            let Some((_, instruction)) = read(program, at.address.get(), at.isa) else { break };
             found.push((at, instruction));
             if let Class::Direct(target) = instruction.class {
                 open.push(target);
@@ -104,14 +104,14 @@ fn descend(program: &Program, function: &Extent, found: &mut Vec<(Location, Inst
             if leaves && !instruction.conditional && !instruction.link && !in_it_block() {
                 break;
             }
-            at.address = at.address.plus(instruction.bytes.into());
+            at = at.after(instruction.bytes.into());
         }
     }
 }
 
 /// The instruction at `at`, as far as there is one.
 pub(super) fn read(program: &Program, at: u64, isa: Isa) -> Option<(Location, Instruction)> {
-    let at = Location::new(Address(u32::try_from(at).ok()?), isa);
+    let at = Location::new(Address::new(at), isa);
     let instruction = isa::classify(program.code(at.address)?, at.address, isa).ok()?;
     Some((at, instruction))
 }
@@ -152,22 +152,22 @@ mod tests {
         Extent {
             name: format!("f{start:x}"),
             symbol: String::new(),
-            start: Address(start),
+            start: Address::from(start),
             end,
             isa: Some(Isa::T32),
         }
     }
 
     fn stretch(start: u32, end: u64, isa: Option<Isa>) -> Stretch {
-        Stretch { start: Address(start), end, isa }
+        Stretch { start: Address::from(start), end, isa }
     }
 
-    fn starts(code: &[u16], functions: Vec<Extent>, stretches: Vec<Stretch>) -> Vec<u32> {
+    fn starts(code: &[u16], functions: Vec<Extent>, stretches: Vec<Stretch>) -> Vec<u64> {
         let mut program = Program::new();
         let bytes = code.iter().flat_map(|halfword| halfword.to_le_bytes()).collect::<Vec<_>>();
-        program.add(Address(0x100), &bytes).unwrap();
+        program.add(Address::new(0x100), &bytes).unwrap();
         let found = instructions(&program, &Known { functions, stretches });
-        found.iter().map(|(at, _)| at.address.0).collect()
+        found.iter().map(|(at, _)| at.address.get()).collect()
     }
 
     #[test]

@@ -87,7 +87,7 @@ mod tests {
             |(start, length, outcome, every, count)| {
                 let outcome = [Outcome::Passed, Outcome::Failed, Outcome::Taken, Outcome::NotTaken][outcome];
                 let conditions = if every { Conditions::OfEvery } else { Conditions::OfBranches };
-                let (start, end) = (Address(start * 2), Address(start * 2 + length * 2));
+                let (start, end) = (Address::from(start * 2), Address::from(start * 2 + length * 2));
                 (BlockKey { start, end, isa: Isa::T32, outcome, conditions }, count)
             },
         )
@@ -97,7 +97,7 @@ mod tests {
         let pages = prop::collection::btree_map(0..3_u32, 1..5_u64, 0..3);
         (0..5_u64, pages).prop_map(|(begins, pages)| Losses {
             begins,
-            no_image: pages.into_iter().map(|(page, count)| (Address(page << 12), count)).collect(),
+            no_image: pages.into_iter().map(|(page, count)| (Address::from(page << 12), count)).collect(),
             ..Losses::default()
         })
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tracewalk::ids::{Address, Isa, Location};
+use tracewalk::ids::{Address, Location};
 use tracewalk::isa::{Class, Instruction as Classified, Return};
 use tracewalk::program::Program;
 
@@ -79,7 +79,7 @@ impl Instruction {
     #[must_use]
     pub fn effects(&self, function: std::ops::Range<u64>) -> u64 {
         match self.branching {
-            Branching::Direct { target, call: false } if function.contains(&target.address.0.into()) => {
+            Branching::Direct { target, call: false } if function.contains(&target.address.get()) => {
                 self.passes.executed.saturating_add(self.passes.skipped)
             }
             _ => self.passes.executed,
@@ -113,10 +113,10 @@ struct Raw {
 }
 
 fn count_block(program: &Program, block: &BlockKey, count: u64, raw: &mut HashMap<Location, Raw>) {
-    let mut at = u64::from(block.start.0);
-    let end = u64::from(block.end.0);
+    let mut at = block.start.get();
+    let end = block.end.get();
     while at < end {
-        let location = Location::new(Address(u32::try_from(at).unwrap_or(u32::MAX)), block.isa);
+        let location = Location::new(Address::new(at), block.isa);
         let found = match raw.get_mut(&location) {
             Some(found) => found,
             None => {
@@ -161,7 +161,7 @@ impl Raw {
 /// Puts instructions that did not run between those that did. Where they overlap, the program's symbols are wrong.
 fn add_what_did_not_run(all: &mut Vec<(Location, Raw)>, known: Vec<(Location, Classified)>) {
     let ran = std::mem::take(all);
-    let end = |at: Location, bytes: u8| u64::from(at.address.0) + u64::from(bytes);
+    let end = |at: Location, bytes: u8| at.address.get() + u64::from(bytes);
     let mut ran = ran.into_iter().peekable();
     let mut ran_to = 0;
     for (at, classified) in known {
@@ -170,8 +170,8 @@ fn add_what_did_not_run(all: &mut Vec<(Location, Raw)>, known: Vec<(Location, Cl
             all.push(earlier);
         }
         let behind = end(at, classified.bytes);
-        let overlaps = ran_to > at.address.0.into()
-            || ran.peek().is_some_and(|(next, _)| u64::from(next.address.0) < behind);
+        let overlaps =
+            ran_to > at.address.get() || ran.peek().is_some_and(|(next, _)| next.address.get() < behind);
         if !overlaps {
             all.push((at, Raw::new(classified)));
         }
@@ -191,12 +191,12 @@ struct ItBlock {
 impl ItBlock {
     /// Whether an IT instruction governs the instruction at `at`.
     fn governs(&mut self, program: &Program, at: Location, classified: &Classified) -> bool {
-        let address = u64::from(at.address.0);
+        let address = at.address.get();
         let governed = if address == self.next {
             self.left > 0
         } else {
             self.left = 0;
-            at.isa != Isa::A32 && in_it_block(program, at)
+            at.isa.is_thumb() && in_it_block(program, at)
         };
         self.left = match classified.it_block {
             0 => self.left.saturating_sub(1),
@@ -213,24 +213,24 @@ impl ItBlock {
 /// halfword before it is asked whether it begins one.
 pub(super) fn in_it_block(program: &Program, at: Location) -> bool {
     /// An IT instruction governs four instructions of four bytes at the most.
-    const FARTHEST_IT: i32 = 1 + 3 * 2;
-    if at.isa == Isa::A32 {
+    const FARTHEST_IT: i64 = 1 + 3 * 2;
+    if !at.isa.is_thumb() {
         return false;
     }
     (1..=FARTHEST_IT).any(|halfwords| {
-        let from = at.address.moved(-2 * halfwords);
-        let Some((_, it)) = read(program, from.0.into(), at.isa) else { return false };
-        let before = read(program, from.moved(-2).0.into(), at.isa);
+        let from = at.moved(-2 * halfwords);
+        let Some((_, it)) = read(program, from.address.get(), at.isa) else { return false };
+        let before = read(program, from.moved(-2).address.get(), at.isa);
         if it.it_block == 0 || before.is_some_and(|(_, before)| before.bytes == 4) {
             return false;
         }
-        let mut next = from.plus(it.bytes.into());
+        let mut next = from.after(it.bytes.into());
         for _ in 0..it.it_block {
-            if next == at.address {
+            if next == at {
                 return true;
             }
-            let Some((_, instruction)) = read(program, next.0.into(), at.isa) else { return false };
-            next = next.plus(instruction.bytes.into());
+            let Some((_, instruction)) = read(program, next.address.get(), at.isa) else { return false };
+            next = next.after(instruction.bytes.into());
         }
         false
     })
@@ -240,22 +240,23 @@ pub(super) fn in_it_block(program: &Program, at: Location) -> bool {
 mod tests {
     use super::*;
     use crate::symbols::NoSymbols;
+    use tracewalk::ids::Isa;
 
     fn key(start: u32, end: u32, outcome: Outcome, conditions: Conditions) -> BlockKey {
-        BlockKey { start: Address(start), end: Address(end), isa: Isa::T32, outcome, conditions }
+        BlockKey { start: Address::from(start), end: Address::from(end), isa: Isa::T32, outcome, conditions }
     }
 
     /// movs r0, #1; it ne; movne r0, #2; cmp r0, #0; beq 100; bx lr
     const CODE: [u16; 6] = [0x2001, 0xbf18, 0x2002, 0x2800, 0xd0fa, 0x4770];
 
-    fn passes(blocks: &[(BlockKey, u64)]) -> Vec<(u32, bool, [u64; 3])> {
+    fn passes(blocks: &[(BlockKey, u64)]) -> Vec<(u64, bool, [u64; 3])> {
         let mut program = Program::new();
         let bytes = CODE.iter().flat_map(|halfword| halfword.to_le_bytes()).collect::<Vec<_>>();
-        program.add(Address(0x100), &bytes).unwrap();
+        program.add(Address::new(0x100), &bytes).unwrap();
         let blocks = blocks.iter().copied().collect();
         let found = count(&program, &NoSymbols, &blocks);
         let passes = |passes: Passes| [passes.executed, passes.skipped, passes.untold];
-        found.iter().map(|found| (found.at.address.0, found.conditional, passes(found.passes))).collect()
+        found.iter().map(|found| (found.at.address.get(), found.conditional, passes(found.passes))).collect()
     }
 
     #[test]
@@ -306,11 +307,11 @@ mod tests {
 
     #[test]
     fn what_ran_wins_over_what_the_symbols_say() {
-        let nop = |at| (Location::new(Address(at), Isa::T32), Classified::other(4));
-        let ran = |at| (Location::new(Address(at), Isa::T32), Raw::new(Classified::other(2)));
+        let nop = |at| (Location::new(Address::from(at), Isa::T32), Classified::other(4));
+        let ran = |at| (Location::new(Address::from(at), Isa::T32), Raw::new(Classified::other(2)));
         let mut all = vec![ran(0x102), ran(0x108)];
         add_what_did_not_run(&mut all, vec![nop(0x100), nop(0x104), nop(0x108), nop(0x10c)]);
-        let starts = all.iter().map(|(at, _)| at.address.0).collect::<Vec<_>>();
+        let starts = all.iter().map(|(at, _)| at.address.get()).collect::<Vec<_>>();
         assert_eq!(starts, [0x102, 0x104, 0x108, 0x10c]);
     }
 }

@@ -249,7 +249,7 @@ impl RecordedPart {
     fn gap(&mut self, gap: &Gap) {
         let lost = if self.first_block.is_some() { &mut self.lost } else { &mut self.lost_at_first };
         if let GapReason::NoCode(at) = gap.reason {
-            let page = Address(at.address.0 & !(Losses::PAGE - 1));
+            let page = Address::new(at.address.get() & !(Losses::PAGE - 1));
             *self.losses.no_image.entry(page).or_default() += 1;
         } else {
             lost.get_or_insert((gap.span.start, gap.reason));
@@ -275,7 +275,7 @@ impl RecordedPart {
 
 impl Losses {
     /// The size of the pages by which [`Losses::no_image`] counts.
-    pub const PAGE: u32 = 1 << 12;
+    pub const PAGE: u64 = 1 << 12;
 
     /// Counts a stretch of trace, from where execution was lost to where it was found again.
     fn count(&mut self, (since, reason): Loss, found: StreamOffset) {
@@ -310,9 +310,9 @@ impl Losses {
     pub fn regions_without_image(&self) -> Vec<(Address, u64, u64)> {
         let mut regions: Vec<(Address, u64, u64)> = Vec::new();
         for (&page, &count) in &self.no_image {
-            let end = u64::from(page.0) + u64::from(Self::PAGE);
+            let end = page.get() + Self::PAGE;
             match regions.last_mut() {
-                Some(last) if last.1 == u64::from(page.0) => {
+                Some(last) if last.1 == page.get() => {
                     last.1 = end;
                     last.2 = last.2.saturating_add(count);
                 }
@@ -339,7 +339,7 @@ mod tests {
     use tracewalk::span::Span;
 
     fn elements() -> Vec<Element> {
-        let at = |address| Location::new(Address(address), Isa::T32);
+        let at = |address| Location::new(Address::from(address), Isa::T32);
         let nowhere = |address| gap(GapReason::NoCode(at(address)));
         let later = |element, start| {
             let Element::Block(mut block) = element else { unreachable!("block() makes a block") };
@@ -381,7 +381,7 @@ mod tests {
         assert_eq!(losses.address_unknown, Lost::default());
         assert_eq!(
             losses.regions_without_image(),
-            [(Address(0x2000_0000), 0x2000_2000, 2), (Address(0xffff_f000), 1 << 32, 1)]
+            [(Address::new(0x2000_0000), 0x2000_2000, 2), (Address::new(0xffff_f000), 1 << 32, 1)]
         );
         assert_eq!((part.source.instructions, part.source.bytes), (6, 99));
     }
@@ -476,7 +476,8 @@ mod tests {
             let mut recorder = Recorder::new(Conditions::OfEvery, doubtful);
             elements.iter().for_each(|element| recorder.element(element));
             let whole = recorder.finish("a capture", "-", "etmv3", Doubt::REACH + 300);
-            let blocks = whole.blocks.iter().map(|(key, count)| (key.start.0, *count)).collect::<Vec<_>>();
+            let blocks =
+                whole.blocks.iter().map(|(key, count)| (key.start.get(), *count)).collect::<Vec<_>>();
             assert_eq!((blocks, whole.source.losses.in_doubt), (expected, in_doubt));
             for first in 0..elements.len() {
                 for second in first..elements.len() {

@@ -9,7 +9,7 @@ use tracewalk::ids::Exception;
 use tracewalk::program::Scope;
 
 fn everywhere(address: u32) -> CodePlace {
-    CodePlace { address: Address(address), scope: Scope::EVERYWHERE }
+    CodePlace { address: Address::from(address), scope: Scope::EVERYWHERE }
 }
 
 fn steps(ignore_interrupts: bool, elements: &[Element]) -> Vec<Step> {
@@ -77,10 +77,10 @@ fn paths_part_in_the_middle_of_a_step() {
     let straight = [at("main", 0x10, 0x20, taken()), at("sort", 0, 4, taken())];
     let leaves = [at("main", 0x10, 0x14, taken()), at("swap", 0, 4, taken())];
     let found = parting(&straight, &leaves).unwrap();
-    assert_eq!(found, Parting { step: 0, inside: Some(Address(page("main") + 0x14)) });
+    assert_eq!(found, Parting { step: 0, inside: Some(Address::from(page("main") + 0x14)) });
     let (a, b) = (aftermath(&straight, found), aftermath(&leaves, found));
     assert_eq!((a.common, b.common), (2, 2));
-    assert_eq!((a.last, b.last.map(|last| last.address)), (b.last, Some(Address(page("main") + 0x12))));
+    assert_eq!((a.last, b.last.map(|last| last.address)), (b.last, Some(Address::from(page("main") + 0x12))));
     assert_eq!(a.next[0], Next::Ran { start: everywhere(page("main") + 0x14), instructions: 6 });
     assert_eq!(b.next, [Next::Ran { start: everywhere(page("swap")), instructions: 2 }, Next::End]);
     assert_eq!(a.stack, b.stack);
@@ -115,7 +115,7 @@ fn digests_name_the_stretch_in_which_paths_differ() {
         let mut digest = Digest::default();
         for index in 0..length {
             let changed = u32::from(differing == Some(index));
-            digest.add(Step::Missing(Address(index * 2 + changed)));
+            digest.add(Step::Missing(Address::from(index * 2 + changed)));
         }
         digest.finish();
         digest

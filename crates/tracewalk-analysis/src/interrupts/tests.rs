@@ -110,7 +110,7 @@ fn what_a_gap_cuts_is_counted_and_in_no_duration_and_no_interval_spans_it() {
     elements.extend([
         irq(15, Some(main + 0x24), "handler"),
         at("handler", 0, 2, call()),
-        gap(GapReason::NoCode(Location::new(Address(0x9000), Isa::T32))),
+        gap(GapReason::NoCode(Location::new(Address::new(0x9000), Isa::T32))),
         at("handler", 2, 4, returns()),
         event(EventKind::ExceptionReturn),
         at("main", 0x24, 0x26, taken()),
@@ -132,12 +132,12 @@ fn a_function_does_not_take_the_time_of_an_interrupt() {
         at("sort", 2, 4, returns()),
         at("main", 0x14, 0x16, taken()),
     ]);
-    let sort = &activities.functions[&FunctionId::Named(Address(page("sort")), Scope::EVERYWHERE)];
+    let sort = &activities.functions[&FunctionId::Named(Address::from(page("sort")), Scope::EVERYWHERE)];
     assert_eq!(
         (sort.count, sort.with_preemption.max(), sort.without_preemption.max()),
         (1, Some(4), Some(2))
     );
-    let main = &activities.functions[&FunctionId::Named(Address(page("main")), Scope::EVERYWHERE)];
+    let main = &activities.functions[&FunctionId::Named(Address::from(page("main")), Scope::EVERYWHERE)];
     assert_eq!((main.count, main.cut, main.with_preemption.max()), (0, 1, None));
 }
 

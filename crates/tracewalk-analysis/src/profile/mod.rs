@@ -293,7 +293,7 @@ impl Profile {
     fn anywhere_in(&self, node: NodeId) -> Piece {
         let start = match self.nodes.get(node.index()).map(|node| node.kind) {
             Some(NodeKind::Function { function, .. }) => function.address().unwrap_or_default(),
-            _ => Address(0),
+            _ => Address::new(0),
         };
         Piece { start, end: start, isa: Isa::T32, instructions: 0 }
     }

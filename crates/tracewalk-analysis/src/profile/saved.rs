@@ -24,7 +24,7 @@
 
 use std::io::{self, Write};
 
-use tracewalk::ids::{Address, Isa};
+use tracewalk::ids::Address;
 
 use super::{Measures, NodeId, NodeKind, Profile, ProgramProfiles};
 use crate::call_stack::{Evidence, Piece, Task};
@@ -250,14 +250,9 @@ fn piece(fields: &mut Fields<'_>, sum: &mut u64) -> Result<Piece, SavedErrorKind
     let start = fields.address("start")?;
     let end = fields.parsed("end", |word| address(word).filter(|end: &Address| *end >= start))?;
     let isa = fields.isa()?;
-    let shortest = match isa {
-        Isa::A32 => 4,
-        Isa::T32 | Isa::T32EE => 2,
-        Isa::Jazelle => 1,
-    };
-    let most = end.bytes_since(start) / shortest;
-    let instructions: u32 =
-        fields.parsed("number of instructions", |word| word.parse().ok().filter(|count| *count <= most))?;
+    let most = end.offset_from(start).unwrap_or(0) / u64::from(isa.alignment());
+    let fits = |count: &u32| u64::from(*count) <= most;
+    let instructions: u32 = fields.parsed("number of instructions", |word| word.parse().ok().filter(fits))?;
     *sum = sum.saturating_add(u64::from(instructions));
     within(*sum, MOST_INSTRUCTIONS, "number of instructions", instructions.into())?;
     Ok(Piece { start, end, isa, instructions })

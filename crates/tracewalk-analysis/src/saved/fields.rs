@@ -74,7 +74,7 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn isa(&mut self) -> Result<Isa, SavedErrorKind> {
-        self.one_of("isa", &[Isa::A32, Isa::T32, Isa::T32EE, Isa::Jazelle], isa_word)
+        self.one_of("isa", &[Isa::A32, Isa::T32, Isa::T32EE, Isa::Jazelle, Isa::A64], isa_word)
     }
 
     /// What [`source_words`] writes.
@@ -148,7 +148,7 @@ impl<'a> Fields<'a> {
 
 /// A number in hexadecimal.
 pub(crate) fn address(word: &str) -> Option<Address> {
-    u32::from_str_radix(word, 16).ok().map(Address)
+    u64::from_str_radix(word, 16).ok().map(Address::new)
 }
 
 fn from_hex(word: &str) -> Option<Vec<u8>> {
@@ -172,6 +172,7 @@ pub(crate) const fn isa_word(isa: Isa) -> &'static str {
         Isa::T32 => "t32",
         Isa::T32EE => "t32ee",
         Isa::Jazelle => "jazelle",
+        Isa::A64 => "a64",
     }
 }
 

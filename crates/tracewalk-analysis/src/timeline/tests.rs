@@ -260,7 +260,7 @@ fn spans_enclose_each_other_whatever_happens() {
                 security: SecurityState::default(),
             }),
             3 if random(4) == 0 => gap(GapReason::TraceLost),
-            4 if random(4) == 0 => gap(GapReason::NoCode(Location::new(Address(0x9000), Isa::T32))),
+            4 if random(4) == 0 => gap(GapReason::NoCode(Location::new(Address::new(0x9000), Isa::T32))),
             5 => event(EventKind::Timestamp(random(1 << 20))),
             6 => event(EventKind::Cycles(random(100))),
             _ => block(start, start + 4, ending),

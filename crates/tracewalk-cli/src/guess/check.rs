@@ -25,7 +25,7 @@ pub(super) struct Check<'a> {
     /// Values of data transfers, and those of them that are not 0.
     values: (u64, u64),
     /// The pages of memory that addresses are in.
-    places: BTreeSet<u32>,
+    places: BTreeSet<u64>,
 }
 
 /// What a configuration promises of its packets.
@@ -146,7 +146,7 @@ impl<'a> Check<'a> {
         let periodic = fields.reason == Some(0);
         if let Some(address) = fields.address {
             self.in_program += u64::from(self.program.holds(address));
-            self.places.insert(address.0 >> PAGE_BITS);
+            self.places.insert(address.get() >> PAGE_BITS);
         }
         // Behind an overflow nobody knows how long it was.
         let counted = fields.cycles.is_some() || matches!(fields.reason, Some(0 | 2));
@@ -158,7 +158,7 @@ impl<'a> Check<'a> {
 
     fn branch(&mut self, fields: &Fields) -> u64 {
         if let Some(address) = fields.address {
-            self.places.insert(address.0 >> PAGE_BITS);
+            self.places.insert(address.get() >> PAGE_BITS);
         }
         let reserved = match fields.exception {
             // IHI 0014Q, tables 7.11 and 7.12.
@@ -172,7 +172,7 @@ impl<'a> Check<'a> {
 
     fn location(&self, fields: &Fields) -> u64 {
         let misaligned =
-            fields.isa == Isa::A32 && fields.address.is_some_and(|address| address.0 & 0b11 != 0);
+            fields.isa == Isa::A32 && fields.address.is_some_and(|address| address.get() & 0b11 != 0);
         let wrong_isa = match fields.isa {
             Isa::Unsaid | Isa::T32 => false,
             Isa::A32 => self.traits.only_thumb,

@@ -78,7 +78,7 @@ pub(crate) fn place(
     let seams = u64::from(matches!(config, SourceConfig::Mtb { .. }));
     let anchor = anchor(&directives, others)?;
     let mut program = Program::new();
-    program.add(Address(0), image.bytes).ok()?;
+    program.add(Address::new(0), image.bytes).ok()?;
     let length = u32::try_from(image.bytes.len()).ok()?;
     let fit = |address| {
         let fit = follow(&program, &directives, config.rules(), address);
@@ -92,9 +92,9 @@ pub(crate) fn place(
             break;
         }
         // The anchor is an address in the image: the image starts at it, or before it by less than its length.
-        let last = anchor.0 & !(alignment - 1);
+        let last = anchor.low_word() & !(alignment - 1);
         for index in 0..=length / alignment {
-            let found = fit(Address(last.wrapping_sub(index * alignment)));
+            let found = fit(Address::from(last.wrapping_sub(index * alignment)));
             if found.address != image.address && found.is_better_than(&best) {
                 next = Some(best);
                 best = found;
@@ -217,7 +217,8 @@ fn follow(program: &Program, directives: &[Directive], rules: Rules, base: Addre
 
 /// The directive as seen from a program that stands at address 0 instead of at `base`.
 fn moved(directive: Directive, base: Address) -> Directive {
-    let address = |address: Address| Address(address.bytes_since(base));
+    // These are 32-bit programs: what lies before the image is seen at the other end of memory.
+    let address = |address: Address| Address::from(address.low_word().wrapping_sub(base.low_word()));
     let place = |at: Location| Location::new(address(at.address), at.isa);
     match directive {
         Directive::Begin { at, why } => Directive::Begin { at: at.map(place), why },

@@ -25,7 +25,7 @@ pub(super) struct ItmReading {
     /// Packets that an ITM hardly sends.
     odd: u64,
     /// The stretch of memory of the last sample of the program counter.
-    place: Option<u32>,
+    place: Option<u64>,
 }
 
 /// A source that was found to be an ITM.
@@ -91,10 +91,12 @@ impl ItmReading {
             Packet::PcSample(Some(at)) | Packet::DataPc { address: at, .. } if program.holds(at) => {
                 self.telling += ENOUGH / 2;
             }
-            Packet::PcSample(Some(at)) | Packet::DataPc { address: at, .. } if at.0 & 1 == 1 => self.odd += 1,
+            Packet::PcSample(Some(at)) | Packet::DataPc { address: at, .. } if at.get() & 1 == 1 => {
+                self.odd += 1;
+            }
             Packet::PcSample(Some(at)) | Packet::DataPc { address: at, .. } => {
                 // Programs stay where they are most of the time.
-                let place = at.0 >> PLACE_BITS;
+                let place = at.get() >> PLACE_BITS;
                 self.telling += u64::from(self.place.replace(place) == Some(place));
             }
             Packet::Exception { .. } | Packet::Extension { .. } => self.odd += 1,

@@ -147,7 +147,7 @@ impl Work {
         for note in &capture.notes {
             messages.warning(format_args!("{note}; it is left out"));
         }
-        let memory = memory::read(&capture, args.dump_address.map(Address))?;
+        let memory = memory::read(&capture, args.dump_address.map(Address::from))?;
         tell::refuse_wrong_files(&capture, &memory)?;
         for buffer in &capture.buffers {
             if args.strict {
@@ -177,7 +177,7 @@ impl Work {
             interrupts: interrupts(args, messages)?,
             vector_table: vector_table(args, &dumps, messages),
             dumps,
-            halted_at: args.mtb_pc.map(Address),
+            halted_at: args.mtb_pc.map(Address::from),
             known: Known::default(),
             arriving,
             live: None,
@@ -472,7 +472,7 @@ pub(crate) fn interrupts(args: &CaptureArgs, messages: &Messages) -> Result<Inte
 
 /// Where M profile's table of vectors is, as far as somebody says it.
 fn vector_table(args: &CaptureArgs, dumps: &[Option<Dumped>], messages: &Messages) -> Option<Address> {
-    let stated = args.vtor.map(Address);
+    let stated = args.vtor.map(Address::from);
     stated.or_else(|| {
         let found = dumps.iter().flatten().find_map(|dump| dump.dump.vector_table())?;
         messages.note(format_args!("found out: --vtor {found}"));

@@ -52,7 +52,7 @@ impl Fields {
     fn exception(&self) -> Result<Option<u64>, Impossible> {
         let Some(code) = self.deprecated else { return Ok(self.exception) };
         // IHI 0014Q, table 7.7.
-        Ok(Some(match (code, self.address.map(|address| address.0 & 0x1f)) {
+        Ok(Some(match (code, self.address.map(|address| address.get() & 0x1f)) {
             (0, Some(0x00)) => 8,
             (0, Some(0x04)) => 9,
             (0, Some(0x08)) => 10,
@@ -211,10 +211,10 @@ impl<'a> Possible<'a> {
                 14 => 0x18,
                 15 => 0x1c,
                 3 => 0x14,
-                5 | 13 => target.address.0 & 0x1f,
+                5 | 13 => target.address.get() & 0x1f,
                 _ => return Err(format!("exception {exception}")),
             };
-            if target.address.0 & 0x1f != vector {
+            if target.address.get() & 0x1f != vector {
                 return Err(format!("exception {exception} at {target}"));
             }
         }
@@ -377,8 +377,7 @@ impl<'a> Possible<'a> {
             if instruction.is_branch() {
                 return Err(format!("a branch at {at} in a run to {last}"));
             }
-            let bytes = u32::from(instruction.bytes);
-            if at.address.plus(bytes) > last && at.address != last {
+            if at.after(instruction.bytes.into()).address > last && at.address != last {
                 return Err(format!("a run to {last}, which is in the instruction at {at}"));
             }
             self.pass(at, &Instruction { class: Class::Other, ..instruction }, true)?;
@@ -400,7 +399,7 @@ impl<'a> Possible<'a> {
             (Some(left), 0) => Some(left.saturating_sub(1)),
             (None, 0) => None,
         };
-        let behind = Location::new(at.address.plus(u32::from(instruction.bytes)), at.isa);
+        let behind = at.after(instruction.bytes.into());
         self.place = match instruction.class {
             Class::Direct(target) if executed => {
                 self.it_block = Some(0);
@@ -420,17 +419,17 @@ impl<'a> Possible<'a> {
 
     /// Whether some IT instruction in front reaches it.
     fn may_be_in_it_block(&self, at: Location) -> bool {
-        let reaches = |halfwords: i32| {
-            let mut place = Location::new(at.address.moved(-2 * halfwords), at.isa);
+        let reaches = |halfwords: i64| {
+            let mut place = at.moved(-2 * halfwords);
             let block = self.fetch(place).map_or(0, |instruction| instruction.it_block);
-            place.address = place.address.plus(2);
+            place = place.after(2);
             (0..block).any(|_| {
                 let found = place == at;
                 let bytes = self.fetch(place).map_or(2, |instruction| instruction.bytes);
-                place.address = place.address.plus(u32::from(bytes));
+                place = place.after(bytes.into());
                 found
             })
         };
-        at.isa != Isa::A32 && (1..=7).any(reaches)
+        at.isa.is_thumb() && (1..=7).any(reaches)
     }
 }

@@ -172,7 +172,7 @@ impl Programs {
         let options = mtb::Options {
             process_stack,
             writes_branches_to_next: true,
-            ..mtb::Options::new(BufferSize::new(size).unwrap(), Address(0x2000_0000))
+            ..mtb::Options::new(BufferSize::new(size).unwrap(), Address::new(0x2000_0000))
         };
         let mut buffer = mtb::encode(&path, &self.m0.elf.program, &options).unwrap();
         let registers = buffer.registers;
@@ -334,7 +334,7 @@ fn with_raw_image(case: Case, firmware: &Firmware, moved: u32) -> Case {
         std::fs::write(&file, region.bytes()).unwrap();
     }
     let image = |address: u32| format!("{address:#x}:{}", file.display());
-    let start = region.start().0;
+    let start = region.start().low_word();
     Case {
         name: format!("{} image moved by {moved:#x}", case.name),
         images: vec![image(start.wrapping_add(moved))],

@@ -198,7 +198,7 @@ fn wander(elf: &Elf, recorded: &Path, seed: u32) -> Path {
     let start = recorded
         .instructions()
         .next()
-        .map_or(Location::new(Address(0), Isa::T32), tracewalk_generate::path::Executed::location);
+        .map_or(Location::new(Address::new(0), Isa::T32), tracewalk_generate::path::Executed::location);
     let mut handlers = BTreeMap::new();
     for step in &recorded.steps {
         if let Step::Exception(taken) = step {
@@ -253,7 +253,7 @@ fn encode(case: &Case, program: &Program, path: &Path) -> Result<(SourceConfig, 
                 etmv3::encode(path, program, &config, &options).map_err(|error| error.to_string())?;
             for step in &mut trace.told.steps {
                 if let Step::Access(access) = step {
-                    access.address = if config.data.addresses { access.address } else { Address(0) };
+                    access.address = if config.data.addresses { access.address } else { Address::new(0) };
                     access.value = access.value.filter(|_| config.data.values);
                 }
             }
@@ -276,7 +276,7 @@ fn encode(case: &Case, program: &Program, path: &Path) -> Result<(SourceConfig, 
             let size = mtb_protocol::BufferSize::new(1 << exponent).ok_or("no such size")?;
             let options = mtb::Options {
                 writes_branches_to_next: *branches_to_next,
-                ..mtb::Options::new(size, Address(0x2000_0000))
+                ..mtb::Options::new(size, Address::new(0x2000_0000))
             };
             let buffer = mtb::encode(path, program, &options).map_err(|error| error.to_string())?;
             let config = mtb_protocol::Config::from_registers(buffer.registers);

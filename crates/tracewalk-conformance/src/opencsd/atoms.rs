@@ -54,7 +54,7 @@ impl Atoms {
     pub(super) fn take(&mut self, instructions: &[Location], behind: Address, last: u64) -> Vec<u64> {
         let ends = instructions.iter().skip(1).map(|next| next.address).chain([behind]);
         let is_pair = |at: &Location, end: Address| {
-            self.pairs && at.isa != Isa::A32 && end.0.wrapping_sub(at.address.0) == 4
+            self.pairs && at.isa != Isa::A32 && end.get().wrapping_sub(at.address.get()) == 4
         };
         let count = |(at, end)| if is_pair(at, end) { 2 } else { 1 };
         let counts = instructions.iter().zip(ends).map(count).collect::<Vec<_>>();

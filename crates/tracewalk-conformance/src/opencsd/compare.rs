@@ -348,7 +348,7 @@ mod tests {
         let step = |(from, &address): (u64, &u32)| Step {
             from,
             until: from,
-            what: What::Instruction { at: Location::new(Address(address), Isa::T32), passed: true },
+            what: What::Instruction { at: Location::new(Address::from(address), Isa::T32), passed: true },
         };
         Reading { steps: (0..).zip(addresses).map(step).collect(), ..Reading::default() }
     }

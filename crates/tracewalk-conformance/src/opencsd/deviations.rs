@@ -77,7 +77,7 @@ pub const DEVIATIONS: &[Deviation] = &[
             Some((
                 What::Exception { number: 9, preferred_return: Some(ours) },
                 What::Exception { number: 9, preferred_return: Some(theirs) },
-            )) => [2, 4].contains(&theirs.0.wrapping_sub(ours.0)),
+            )) => [2, 4].contains(&theirs.get().wrapping_sub(ours.get())),
             _ => false,
         },
     },

@@ -24,7 +24,7 @@ const TRACE: [u8; 14] = [0x00, 0x00, 0x00, 0x00, 0x00, 0x80, 0x08, 0x01, 0x80, 0
 pub fn program() -> Option<Program> {
     let mut program = Program::new();
     let bytes = CODE.iter().flat_map(|halfword| halfword.to_le_bytes()).collect::<Vec<_>>();
-    program.add(Address(START), &bytes).is_ok().then_some(program)
+    program.add(Address::from(START), &bytes).is_ok().then_some(program)
 }
 
 /// The trace of it.

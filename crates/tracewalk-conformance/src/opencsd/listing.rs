@@ -66,7 +66,8 @@ impl Listing {
             self.steps.extend(range_of(range).map(|range| step(What::Range(range))));
         } else if let Some((_, number)) = element.split_once("excep num (0x") {
             let number = number.split(')').next().and_then(|number| u16::from_str_radix(number, 16).ok());
-            let address = |text: &str| u32::from_str_radix(text.split(';').next()?, 16).ok().map(Address);
+            let address =
+                |text: &str| u32::from_str_radix(text.split(';').next()?, 16).ok().map(Address::from);
             let preferred_return = element.split_once("pref ret addr:0x").and_then(|(_, at)| address(at));
             self.steps.extend(number.map(|number| step(What::Exception { number, preferred_return })));
         } else if element.starts_with("EXCEPTION_RET(") {
@@ -193,7 +194,7 @@ fn range_of(text: &str) -> Option<Range> {
     let (end, rest) = rest.split_once(']')?;
     let (last_bytes, rest) = rest.split_once("last_sz(")?.1.split_once(')')?;
     let (isa, rest) = rest.split_once("(ISA=")?.1.split_once(") ")?;
-    let address = |text| u32::from_str_radix(text, 16).ok().map(Address);
+    let address = |text| u32::from_str_radix(text, 16).ok().map(Address::from);
     Some(Range {
         start: address(start)?,
         end: address(end)?,
@@ -225,9 +226,14 @@ mod tests {
         let kinds = listing.packets.iter().map(|packet| (packet.at, packet.kind)).collect::<Vec<_>>();
         assert_eq!(kinds, [(6, "i_sync"), (2692, MALFORMED)]);
         assert_eq!(listing.packets[0].fields, BTreeMap::from(fields));
-        let range =
-            Range { start: Address(0xc8), end: Address(0xca), last_bytes: 2, isa: Isa::T32, passed: false };
-        let exception = What::Exception { number: 14, preferred_return: Some(Address(0x6000_037c)) };
+        let range = Range {
+            start: Address::new(0xc8),
+            end: Address::new(0xca),
+            last_bytes: 2,
+            isa: Isa::T32,
+            passed: false,
+        };
+        let exception = What::Exception { number: 14, preferred_return: Some(Address::new(0x6000_037c)) };
         assert_eq!(
             listing.steps.iter().map(|step| step.what).collect::<Vec<_>>(),
             [What::Range(range), exception]

@@ -166,7 +166,7 @@ impl<'a> Place<'a> {
         updates.any(|update| {
             let last = self.steps().filter(|step| step.from == update.at).last();
             let last = last.and_then(|step| match step.what {
-                What::Instruction { at, .. } => Some(u64::from(at.address.0)),
+                What::Instruction { at, .. } => Some(at.address.get()),
                 _ => None,
             });
             last.is_some_and(|last| update.number("addr") == Some(last + 2))

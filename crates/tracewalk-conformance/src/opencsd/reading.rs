@@ -78,7 +78,7 @@ impl Reading {
         let Some((at, Some(last))) = update.map(|update| (update.at, update.number("addr"))) else { return };
         for step in steps {
             match step.what {
-                What::Instruction { at: place, .. } if u64::from(place.address.0) <= last => {
+                What::Instruction { at: place, .. } if place.address.get() <= last => {
                     (step.from, step.until) = (at, at);
                 }
                 _ => break,
@@ -95,10 +95,10 @@ impl Reading {
                 apart.push(step.clone());
                 continue;
             };
-            let last = range.end.0.wrapping_sub(range.last_bytes);
+            let last = range.end.get().wrapping_sub(range.last_bytes.into());
             apart.extend(instructions(program, range.start, range.end, range.isa).into_iter().map(|at| {
                 Step {
-                    what: What::Instruction { at, passed: range.passed || at.address.0 != last },
+                    what: What::Instruction { at, passed: range.passed || at.address.get() != last },
                     ..step.clone()
                 }
             }));
@@ -137,7 +137,7 @@ fn instructions(program: &Program, start: Address, end: Address, isa: Isa) -> Ve
         let code = program.code(at).unwrap_or_default();
         let Ok(instruction) = isa::classify(code, at, isa) else { break };
         places.push(Location::new(at, isa));
-        at = at.plus(u32::from(instruction.bytes));
+        at = Location::new(at, isa).after(instruction.bytes.into()).address;
     }
     places
 }
@@ -153,7 +153,7 @@ fn packets(config: &SourceConfig, bytes: &[u8]) -> Vec<Packet> {
                 described.fields(&mut |name, value| {
                     let value = match value {
                         Field::Number(number) => Value::Number(number),
-                        Field::Address(address) => Value::Number(u64::from(address.0)),
+                        Field::Address(address) => Value::Number(address.get()),
                         Field::Text(text) => Value::Text(text.to_owned()),
                     };
                     packet.fields.insert(name, value);

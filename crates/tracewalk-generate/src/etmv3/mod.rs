@@ -132,7 +132,7 @@ struct Unit<'a> {
     /// Why tracing begins again with the next instruction, and the load or store that is in progress then.
     restarts: Option<(ISyncReason, Option<Executed>)>,
     /// Where the next transfer of the last load or store lies if it is contiguous; `None` for its first transfer.
-    next_transfer: Option<u32>,
+    next_transfer: Option<Address>,
     /// Whether the next data address has to be sent whole.
     whole_data_address: bool,
     /// The instruction executed last.
@@ -270,7 +270,7 @@ impl<'a> Unit<'a> {
     /// before the branch packet.
     fn wait_for_target(&mut self, next: &Executed, instruction: &Instruction) -> Result<(), EncodeError> {
         let cycles = self.clock.clone().execute(next, instruction);
-        if !self.config.cycle_accurate || cycles == 0 || next.address.0 & 0b1000 == 0 {
+        if !self.config.cycle_accurate || cycles == 0 || next.address.get() & 0b1000 == 0 {
             return Ok(());
         }
         self.flush()?;
@@ -344,13 +344,14 @@ impl<'a> Unit<'a> {
         let Some(value) = access.value.filter(|_| self.config.data.any()) else { return Ok(true) };
         let words = if access.bytes == 8 { 2 } else { 1 };
         for word in 0..words {
-            let address = access.address.plus(4 * word);
+            let address = Address::from(access.address.low_word().wrapping_add(4 * word));
             let value = u32::try_from(value >> (32 * word) & 0xffff_ffff).unwrap_or_default();
-            let contiguous = self.next_transfer == Some(address.0);
+            let contiguous = self.next_transfer == Some(address);
             let told = self.config.data.addresses && !contiguous;
             self.flush()?;
             self.transfer(told.then_some(address), self.config.data.values.then_some(value))?;
-            self.next_transfer = Some(address.plus(u32::from(access.bytes.min(4))).0);
+            let next = address.low_word().wrapping_add(access.bytes.min(4).into());
+            self.next_transfer = Some(Address::from(next));
         }
         self.trace.told.steps.push(Step::Access(*access));
         Ok(true)

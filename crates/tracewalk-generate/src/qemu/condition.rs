@@ -14,6 +14,7 @@ pub(super) fn passed(entered: &Entered, code: &[u8]) -> bool {
             Some(condition) => holds(condition, entered.status),
             None => thumb_branch_passed(entered, word),
         },
+        Isa::A64 => true,
     }
 }
 
@@ -31,6 +32,7 @@ pub(super) fn word(isa: Isa, code: &[u8]) -> Option<u32> {
             let second = if first >> 11 >= 0b11101 { halfword(1)? } else { 0 };
             Some(first << 16 | second)
         }
+        Isa::A64 => None,
     }
 }
 

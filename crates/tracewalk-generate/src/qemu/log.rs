@@ -144,5 +144,5 @@ fn access(rest: &str) -> Option<Access> {
 
 fn hexadecimal(word: &str) -> Option<Address> {
     let digits = word.strip_prefix("0x").unwrap_or(word);
-    u32::from_str_radix(digits, 16).ok().map(Address)
+    u32::from_str_radix(digits, 16).ok().map(Address::from)
 }

@@ -16,7 +16,7 @@ mod log;
 
 use std::fmt::{self, Display, Formatter};
 
-use tracewalk::ids::{Address, ContextId, Exception, Isa};
+use tracewalk::ids::{Address, ContextId, Exception, Isa, Location};
 use tracewalk::isa::{self, Class, Return};
 use tracewalk::program::Program;
 
@@ -226,7 +226,7 @@ impl<'a> Reader<'a> {
         self.next = match instruction.class {
             Class::Direct(target) if passed => Some(target.address),
             Class::Indirect if passed => None,
-            _ => Some(at.plus(u32::from(bytes))),
+            _ => Some(Location::new(at, entered.isa).after(bytes.into()).address),
         };
         // What returns by a load has taken its words off the stack.
         let loaded = instruction.access.filter(|_| instruction.returns == Some(Return::Function));
@@ -334,7 +334,7 @@ impl<'a> Reader<'a> {
             12 => 8,
             _ => 4,
         };
-        let found = Address(entered.link().wrapping_sub(offset));
+        let found = Address::from(entered.link().wrapping_sub(offset));
         if let Some(expected) = expected.filter(|&expected| expected != found) {
             return Err(LogErrorKind::WrongLink { expected, found });
         }

@@ -353,7 +353,7 @@ fn read_image(document: &Document, table: &Table<'_, '_>) -> Result<ImageRequest
     let space = table.text("space")?;
     let kind = match address {
         Some(address) => ImageKind::Raw {
-            address: Address(u32::try_from(address.value).unwrap_or(u32::MAX)),
+            address: Address::from(u32::try_from(address.value).unwrap_or(u32::MAX)),
             offset: offset.map_or(0, |offset| offset.value),
             length: length.map(|length| length.value),
             space: space.map(|space| space.value),

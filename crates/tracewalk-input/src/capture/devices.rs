@@ -163,7 +163,7 @@ fn dump(
     };
     let number = |key| section.entry(key).map(|entry| entry_number(entry, place)).transpose();
     let kind = ImageKind::Raw {
-        address: Address(start),
+        address: Address::from(start),
         offset: number("offset")?.unwrap_or(0),
         // Some writers say 0 for the whole file, as if it were not said.
         length: number("length")?.filter(|&length| length != 0),

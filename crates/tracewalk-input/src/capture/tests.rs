@@ -79,7 +79,7 @@ fn a_description_says_everything() {
     let [elf, raw] = capture.images.as_slice() else { panic!("two images") };
     assert_eq!((&elf.kind, elf.origin.clone()), (&ImageKind::Elf, Origin::line(&path, 21)));
     let kind = ImageKind::Raw {
-        address: Address(0x2000_0000),
+        address: Address::new(0x2000_0000),
         offset: 1,
         length: Some(3),
         space: Some("S".to_owned()),

@@ -128,9 +128,9 @@ fn from_program_headers(
         }
         let all = file_range("a segment", program.p_offset(ENDIAN), program.p_filesz(ENDIAN), data)?;
         let (skipped, range) = without_headers(program, sections, all);
-        let address = Address(program.p_vaddr(ENDIAN));
+        let address = Address::from(program.p_vaddr(ENDIAN));
         check_address(address, program.p_filesz(ENDIAN))?;
-        let address = address.plus(skipped);
+        let address = Address::new(address.get() + u64::from(skipped));
         segments.push(Segment { name: format!("segment {index}"), address, executable, range });
         check_count(segments.len())?;
     }
@@ -188,7 +188,7 @@ fn from_sections(
             continue;
         }
         let range = file_range("a section", section.sh_offset(ENDIAN), section.sh_size(ENDIAN), data)?;
-        let address = Address(section.sh_addr(ENDIAN));
+        let address = Address::from(section.sh_addr(ENDIAN));
         check_address(address, section.sh_size(ENDIAN))?;
         let name = sections.section_name(ENDIAN, section).ok().filter(|name| !name.is_empty());
         let name = match name {
@@ -223,7 +223,7 @@ pub(crate) fn file_range(
 }
 
 fn check_address(start: Address, size: u32) -> Result<(), ImageErrorKind> {
-    if u64::from(start.0) + u64::from(size) > 1 << 32 {
+    if start.get() + u64::from(size) > 1 << 32 {
         return Err(ImageErrorKind::PastEndOfMemory { start, bytes: u64::from(size) });
     }
     Ok(())
@@ -249,7 +249,7 @@ fn check_size(segments: &[Segment], data: &[u8]) -> Result<(), ImageErrorKind> {
 fn entry(header: &FileHeader32<LittleEndian>) -> Option<Location> {
     let entry = header.e_entry(ENDIAN);
     let isa = if entry & 1 == 1 { Isa::T32 } else { Isa::A32 };
-    (entry != 0).then_some(Location::new(Address(entry & !1), isa))
+    (entry != 0).then_some(Location::new(Address::from(entry & !1), isa))
 }
 
 /// The contents of the note that identifies a build (`NT_GNU_BUILD_ID`).

@@ -164,7 +164,7 @@ impl Segment {
     /// Whether it has a byte at `address`.
     #[must_use]
     pub fn contains(&self, address: Address) -> bool {
-        (address.bytes_since(self.address) as usize) < self.range.len()
+        address.offset_from(self.address).is_some_and(|offset| offset < self.range.len() as u64)
     }
 }
 
@@ -315,7 +315,7 @@ fn raw_range(
     else {
         return Err(ImageErrorKind::OutsideFile { offset, length: length.max(1), bytes: all });
     };
-    if u64::from(address.0) + length > 1 << 32 {
+    if address.get() + length > 1 << 32 {
         return Err(ImageErrorKind::PastEndOfMemory { start: address, bytes: length });
     }
     Ok(start..end)

@@ -118,7 +118,7 @@ impl FromStr for ImageRequest {
             Some((address, file)) if address.starts_with(|first: char| first.is_ascii_digit()) => {
                 let number = number::parse_u32(address)
                     .ok_or_else(|| ParseImageError::Address { found: excerpt(address) })?;
-                (ImageKind::raw(Address(number)), file)
+                (ImageKind::raw(Address::from(number)), file)
             }
             _ => (ImageKind::Elf, argument),
         };
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(request("./0:x"), Ok((ImageKind::Elf, "./0:x".into())));
         assert_eq!(
             request("0x0800_0000:a:b.bin"),
-            Ok((ImageKind::raw(Address(0x0800_0000)), "a:b.bin".into()))
+            Ok((ImageKind::raw(Address::new(0x0800_0000)), "a:b.bin".into()))
         );
         assert_eq!(request(""), Err(ParseImageError::NoFile));
         assert_eq!(request("0x100:"), Err(ParseImageError::NoFile));

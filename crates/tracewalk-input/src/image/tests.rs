@@ -31,9 +31,9 @@ fn code_and_constants_are_loaded_at_their_virtual_addresses() {
     elf.section(".rodata", ALLOC, 0x0800_1000, b"constant");
     elf.section(".data", ALLOC | WRITE, 0x2000_0000, b"variable");
     let image = read(&elf.build()).unwrap();
-    let segments = image.segments.iter().map(|segment| (segment.address.0, image.segment_bytes(segment)));
+    let segments = image.segments.iter().map(|segment| (segment.address.get(), image.segment_bytes(segment)));
     assert!(segments.eq([(0x0800_0000, &b"code"[..]), (0x0800_1000, b"constant")]));
-    assert_eq!(image.entry, Some(Location::new(Address(0x0800_0000), tracewalk::ids::Isa::T32)));
+    assert_eq!(image.entry, Some(Location::new(Address::new(0x0800_0000), tracewalk::ids::Isa::T32)));
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn the_elf_header_in_a_segment_is_not_code() {
     file[52 + 8..52 + 12].copy_from_slice(&(0x0800_0000 - section).to_le_bytes());
     file[52 + 16..52 + 20].copy_from_slice(&(section + 4).to_le_bytes());
     let image = read(&file).unwrap();
-    assert_eq!(image.segments[0].address, Address(0x0800_0000));
+    assert_eq!(image.segments[0].address, Address::new(0x0800_0000));
     assert_eq!(image.segment_bytes(&image.segments[0]), b"code");
 }
 
@@ -179,16 +179,16 @@ fn claimed_sizes_are_bounded() {
 fn a_segment_cannot_pass_the_end_of_memory() {
     let mut elf = Elf::new();
     elf.section(".text", ALLOC | EXECUTE, 0xffff_fffe, b"code");
-    let expected = ImageErrorKind::PastEndOfMemory { start: Address(0xffff_fffe), bytes: 4 };
+    let expected = ImageErrorKind::PastEndOfMemory { start: Address::new(0xffff_fffe), bytes: 4 };
     assert_eq!(problem(&elf.build()), expected);
-    let raw = Image::from_bytes("x".as_ref(), &ImageKind::raw(Address(0xffff_fffe)), b"code".to_vec());
+    let raw = Image::from_bytes("x".as_ref(), &ImageKind::raw(Address::new(0xffff_fffe)), b"code".to_vec());
     assert_eq!(raw.unwrap_err().kind, expected);
 }
 
 #[test]
 fn a_part_of_a_raw_file_has_to_be_in_it() {
     let part = |offset, length| {
-        let kind = ImageKind::Raw { address: Address(0x100), offset, length, space: None };
+        let kind = ImageKind::Raw { address: Address::new(0x100), offset, length, space: None };
         let image = Image::from_bytes("x".as_ref(), &kind, b"0123456789".to_vec())?;
         Ok::<_, ImageError>(image.segment_bytes(&image.segments[0]).to_vec())
     };
@@ -205,7 +205,7 @@ fn images_that_disagree_are_named_with_the_address() {
     let request = |name: &str, address: u32, bytes: &[u8]| {
         ImageRequest::new(
             directory.write(name, bytes),
-            ImageKind::raw(Address(address)),
+            ImageKind::raw(Address::from(address)),
             Origin::Option("--image"),
         )
     };
@@ -214,14 +214,14 @@ fn images_that_disagree_are_named_with_the_address() {
     let differs = request("differs", 0x102, b"cdXf");
     let mut loader = ImageLoader::new();
     let memory = loader.memory([&first, &agrees]).unwrap();
-    assert_eq!(memory.program.code(Address(0x100)), Some(&b"abcdefgh"[..]));
-    assert_eq!(memory.given_by(Address(0x107), Scope::EVERYWHERE).unwrap().0.file, agrees.file);
-    assert!(memory.given_by(Address(0x108), Scope::EVERYWHERE).is_none());
+    assert_eq!(memory.program.code(Address::new(0x100)), Some(&b"abcdefgh"[..]));
+    assert_eq!(memory.given_by(Address::new(0x107), Scope::EVERYWHERE).unwrap().0.file, agrees.file);
+    assert!(memory.given_by(Address::new(0x108), Scope::EVERYWHERE).is_none());
 
     let error = loader.memory([&agrees, &first, &differs]).unwrap_err();
     assert_eq!(error.file, differs.file);
     let other = format!("the file of {}", agrees.file.display());
-    let expected = ImageErrorKind::Conflict { other, part: "the file".to_owned(), at: Address(0x104) };
+    let expected = ImageErrorKind::Conflict { other, part: "the file".to_owned(), at: Address::new(0x104) };
     assert_eq!(error.kind, expected);
 }
 
@@ -261,7 +261,7 @@ fn the_corpus_programs_are_loaded_as_readelf_shows_them() {
     for (file, address, size, profile, cpu) in cases {
         let Some(path) = corpus(file) else { return };
         let image = ImageLoader::new().load(&path.to_str().unwrap().parse().unwrap()).unwrap();
-        let segments = image.segments.iter().map(|segment| (segment.address.0, segment.len()));
+        let segments = image.segments.iter().map(|segment| (segment.address.get(), segment.len()));
         assert!(segments.eq([(address, size)]), "{file}");
         assert_eq!(image.attributes.profile, Some(profile), "{file}");
         assert_eq!(image.attributes.cpu_name.as_deref(), Some(cpu), "{file}");
@@ -324,7 +324,7 @@ fn sections_that_conflict_are_named_on_one_line_and_by_their_numbers_where_they_
 #[test]
 fn images_of_contexts_cover_what_is_visible_everywhere_and_conflict_only_with_their_own() {
     let raw = |address, bytes: &[u8]| {
-        let kind = ImageKind::raw(Address(address));
+        let kind = ImageKind::raw(Address::from(address));
         Arc::new(Image::from_bytes(Path::new("raw.bin"), &kind, bytes.to_vec()).unwrap())
     };
     let process = Scope::context(ContextId(0x42));
@@ -332,9 +332,9 @@ fn images_of_contexts_cover_what_is_visible_everywhere_and_conflict_only_with_th
     memory.add(raw(0x100, &[1, 1, 1, 1])).unwrap();
     memory.add_in(raw(0x102, &[2, 2, 2, 2]), process).unwrap();
     let conflict = memory.add_in(raw(0x104, &[3]), process).unwrap_err();
-    assert!(matches!(conflict.kind, ImageErrorKind::Conflict { at: Address(0x104), .. }));
+    assert!(matches!(conflict.kind, ImageErrorKind::Conflict { at, .. } if at == Address::new(0x104)));
     let seen = memory.seen_in(memory.program.view_in(process.context_id, None), process);
-    assert_eq!(seen.program.code(Address(0x100)), Some(&[1, 1, 2, 2, 2, 2][..]));
+    assert_eq!(seen.program.code(Address::new(0x100)), Some(&[1, 1, 2, 2, 2, 2][..]));
     assert_eq!(
         seen.images.iter().map(|visible| visible.scope).collect::<Vec<_>>(),
         [process, Scope::EVERYWHERE]

@@ -75,13 +75,13 @@ impl Contents {
     }
 
     pub(super) fn at(&self, address: Address) -> Option<Content> {
-        let behind = self.stretches.partition_point(|stretch| stretch.start <= address.0);
+        let behind = self.stretches.partition_point(|stretch| u64::from(stretch.start) <= address.get());
         let stretch = self.stretches.get(behind.checked_sub(1)?)?;
-        (u64::from(address.0) < stretch.end).then_some(stretch.content)
+        (address.get() < stretch.end).then_some(stretch.content)
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = (Address, u64, Content)> {
-        self.stretches.iter().map(|stretch| (Address(stretch.start), stretch.end, stretch.content))
+        self.stretches.iter().map(|stretch| (Address::from(stretch.start), stretch.end, stretch.content))
     }
 }
 

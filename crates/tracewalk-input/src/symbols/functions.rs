@@ -42,7 +42,7 @@ impl Function {
     /// The address behind the last byte, as a number that may be 2^32.
     #[must_use]
     pub fn end(&self) -> u64 {
-        u64::from(self.start.0) + u64::from(self.size)
+        self.start.get() + u64::from(self.size)
     }
 
     /// Whether this is one of its names.
@@ -93,7 +93,7 @@ impl Functions {
     }
 
     pub(super) fn at(&self, address: Address) -> Option<&Function> {
-        let address = u64::from(address.0);
+        let address = address.get();
         let behind = self.extents.partition_point(|extent| extent.start <= address);
         let extent = self.extents.get(behind.checked_sub(1)?).filter(|extent| address < extent.end)?;
         self.all.get(extent.function)
@@ -125,7 +125,7 @@ fn collect<'a>(
         Kind::Untyped
             if section.is_some_and(|section| section.code && u64::from(symbol.value) < section.end)
                 && !is_mapping_symbol(&symbol.name)
-                && contents.at(Address(symbol.value & !1)) != Some(Content::Data) =>
+                && contents.at(Address::from(symbol.value & !1)) != Some(Content::Data) =>
         {
             FunctionKind::Label
         }
@@ -180,7 +180,7 @@ impl Found<'_> {
         };
         let mut names = self.symbols.iter().map(|symbol| symbol.name.clone().into_owned());
         let symbol = names.next().unwrap_or_default();
-        let isa = match contents.at(Address(start)) {
+        let isa = match contents.at(Address::from(start)) {
             Some(Content::Code(isa)) => Some(isa),
             _ if self.kind == FunctionKind::Function => Some(if self.thumb { Isa::T32 } else { Isa::A32 }),
             _ => None,
@@ -189,7 +189,7 @@ impl Found<'_> {
             name: demangle(&symbol),
             aliases: names.collect(),
             symbol,
-            start: Address(start),
+            start: Address::from(start),
             size: u32::try_from(end - from).unwrap_or(u32::MAX),
             isa,
             kind: self.kind,
@@ -210,7 +210,7 @@ fn flatten(functions: &[Function]) -> Vec<Extent> {
         }
     };
     for (index, function) in functions.iter().enumerate() {
-        let start = u64::from(function.start.0);
+        let start = function.start.get();
         while let Some(&(outer, end)) = open.last() {
             give(&mut from, end.min(start), outer);
             if end > start {

@@ -103,8 +103,7 @@ impl SourceLines {
     pub fn rows(&mut self, addresses: Range<Address>) -> Vec<LineRow> {
         let mut rows = Vec::new();
         for debugging in self.images.iter().filter_map(|lines| lines.debugging.as_ref()) {
-            let found =
-                debugging.context.find_location_range(addresses.start.0.into(), addresses.end.0.into());
+            let found = debugging.context.find_location_range(addresses.start.get(), addresses.end.get());
             let Ok(found) = found else { continue };
             for (start, bytes, location) in found {
                 let file = location.file.and_then(|file| intern(&mut self.names, file));
@@ -112,7 +111,7 @@ impl SourceLines {
                     (u32::try_from(start), u32::try_from(bytes), file, location.line)
                 {
                     let column = location.column.filter(|&column| column != 0);
-                    rows.push(LineRow { start: Address(start), bytes, file, line, column });
+                    rows.push(LineRow { start: Address::from(start), bytes, file, line, column });
                 }
             }
         }
@@ -143,7 +142,7 @@ impl SourceLines {
         let lines = holders().find(|lines| lines.debugging.is_some()).or_else(|| holders().next())?;
         let mut frames = Vec::new();
         if let Some(debugging) = &lines.debugging
-            && let Ok(mut found) = debugging.context.find_frames(u64::from(address.0)).skip_all_loads()
+            && let Ok(mut found) = debugging.context.find_frames(address.get()).skip_all_loads()
         {
             while let Ok(Some(frame)) = found.next() {
                 let location = frame.location.as_ref();

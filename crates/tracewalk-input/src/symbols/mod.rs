@@ -13,11 +13,11 @@
 //!
 //! let memory = ImageLoader::new().memory(&["app.elf".parse()?])?;
 //! let symbols = Symbols::of(&memory);
-//! let main = symbols.function_at(Address(0x0800_02b4));
+//! let main = symbols.function_at(Address::new(0x0800_02b4));
 //! println!("{:?}", main.map(|function| &function.name));
 //!
 //! let mut lines = symbols.source_lines();
-//! for frame in lines.lines_for(Address(0x0800_02b4)).iter() {
+//! for frame in lines.lines_for(Address::new(0x0800_02b4)).iter() {
 //!     println!("{frame}"); // innermost first
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -136,7 +136,7 @@ impl Symbols {
     /// A finder of source lines, for one thread.
     #[must_use]
     pub fn source_lines(&self) -> SourceLines {
-        let zero = Address(0);
+        let zero = Address::new(0);
         let starts_at_zero = self.function_at(zero).is_some();
         let code_at_zero = starts_at_zero || matches!(self.content_at(zero), Some(Content::Code(_)));
         SourceLines::new(&self.images, Arc::clone(&self.functions), code_at_zero, self.limit)
@@ -160,7 +160,7 @@ fn tables<'memory>(
     for VisibleImage { image, scope } in &memory.images {
         match table::Table::read(image, room, &is_wanted) {
             Ok(mut table) => {
-                table.symbols.retain(|symbol| !is_covered(memory, Address(symbol.value & !1), *scope));
+                table.symbols.retain(|symbol| !is_covered(memory, Address::from(symbol.value & !1), *scope));
                 tables.push(table);
             }
             Err(problem) => notes.push(SymbolNote { file: image.file.clone(), problem }),

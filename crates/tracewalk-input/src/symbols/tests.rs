@@ -26,7 +26,7 @@ fn program() -> Elf {
 }
 
 fn name_at(symbols: &Symbols, address: u32) -> Option<&str> {
-    symbols.function_at(Address(address)).map(|function| function.name.as_str())
+    symbols.function_at(Address::from(address)).map(|function| function.name.as_str())
 }
 
 #[test]
@@ -42,8 +42,8 @@ fn functions_have_no_thumb_bit_and_end_at_their_size() {
     assert_eq!(name_at(&symbols, 0x7fff), None);
     let isas = symbols.functions().iter().map(|function| (function.isa, function.global));
     assert!(isas.eq([(Some(Isa::T32), true), (Some(Isa::A32), false)]));
-    assert_eq!(symbols.isa_at(Address(0x8002)), Some(Isa::T32));
-    assert_eq!(symbols.isa_at(Address(0x8020)), None);
+    assert_eq!(symbols.isa_at(Address::new(0x8002)), Some(Isa::T32));
+    assert_eq!(symbols.isa_at(Address::new(0x8020)), None);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn the_global_name_comes_before_the_weak_and_local_ones() {
         elf.symbol(name, 0x8001, 2, info, 1);
     }
     let symbols = symbols_of(&elf);
-    let function = symbols.function_at(Address(0x8000)).unwrap();
+    let function = symbols.function_at(Address::new(0x8000)).unwrap();
     assert_eq!(function.name, "Default_Handler");
     assert_eq!(function.aliases, ["BusFault_Handler", "NMI_Handler", "local"]);
     assert_eq!(symbols.function_named("NMI_Handler"), Some(function));
@@ -122,10 +122,10 @@ fn mapping_symbols_tell_instruction_sets_and_data_apart() {
     elf.symbol("$d", 0x8, 0, LABEL, 2);
     let symbols = symbols_of(&elf);
     let (arm, thumb) = (Content::Code(Isa::A32), Content::Code(Isa::T32));
-    let contents = symbols.contents().map(|(start, end, content)| (start.0, end, content));
+    let contents = symbols.contents().map(|(start, end, content)| (start.get(), end, content));
     assert!(contents.eq([(0x8000, 0x8010, arm), (0x8010, 0x8020, thumb), (0x8020, 0x8040, Content::Data)]));
-    assert_eq!(symbols.isa_at(Address(0x800c)), Some(Isa::A32));
-    assert_eq!(symbols.isa_at(Address(0x8030)), None);
+    assert_eq!(symbols.isa_at(Address::new(0x800c)), Some(Isa::A32));
+    assert_eq!(symbols.isa_at(Address::new(0x8030)), None);
 }
 
 #[test]
@@ -150,7 +150,8 @@ fn with_vectors(address: u32) -> Elf {
 
 #[test]
 fn the_vector_table_is_found_by_name_or_place() {
-    let find = |elf: &Elf| VectorTable::of(&memory_of(elf), None).map(|table| (table.address.0, table.from));
+    let find =
+        |elf: &Elf| VectorTable::of(&memory_of(elf), None).map(|table| (table.address.get(), table.from));
     let mut elf = with_vectors(0x0800_0000);
     assert_eq!(find(&elf), Some((0x0800_0000, VectorTableFrom::LowestAddress)));
     elf.sections[0].name = ".isr_vector";
@@ -238,7 +239,7 @@ fn functions_that_the_linker_removed_do_not_lie_over_the_code_at_zero() {
         elf.symbol("used", 9, 8, GLOBAL_FUNCTION, 1);
         let mut lines = symbols_of(&elf).source_lines();
         assert_eq!(lines.notes(), []);
-        let frames = lines.lines_for(Address(8));
+        let frames = lines.lines_for(Address::new(8));
         let frame = Frame {
             function: Some("used".into()),
             file: Some("/src/a.c".into()),
@@ -246,15 +247,15 @@ fn functions_that_the_linker_removed_do_not_lie_over_the_code_at_zero() {
             column: None,
         };
         assert_eq!(*frames, [frame], "DWARF {version}");
-        assert!(lines.lines_for(Address(0x18)).is_empty(), "DWARF {version}");
-        let rows = lines.rows(Address(0)..Address(0x20));
+        assert!(lines.lines_for(Address::new(0x18)).is_empty(), "DWARF {version}");
+        let rows = lines.rows(Address::new(0)..Address::new(0x20));
         assert_eq!(rows.len(), 1, "DWARF {version}");
-        assert_eq!((rows[0].start.0, rows[0].bytes, rows[0].line), (8, 8, 3));
+        assert_eq!((rows[0].start.get(), rows[0].bytes, rows[0].line), (8, 8, 3));
 
         // Where code does start at 0, the information about it is believed.
         elf.symbols.clear();
         elf.symbol("removed", 1, 8, GLOBAL_FUNCTION, 1);
-        let frames = symbols_of(&elf).source_lines().lines_for(Address(2));
+        let frames = symbols_of(&elf).source_lines().lines_for(Address::new(2));
         assert_eq!(frames.first().and_then(|frame| frame.function.as_deref()), Some("removed"));
     }
 }
@@ -267,7 +268,7 @@ fn unreadable_debugging_information_is_a_note() {
     let mut lines = symbols_of(&elf).source_lines();
     assert_eq!(lines.notes().len(), 1);
     assert!(lines.notes()[0].to_string().starts_with("app.elf: its source lines cannot be read: "));
-    assert_eq!(lines.lines_for(Address(0x8002))[0].to_string(), "main");
+    assert_eq!(lines.lines_for(Address::new(0x8002))[0].to_string(), "main");
 }
 
 #[test]
@@ -292,7 +293,7 @@ fn symbols_and_finders_can_be_sent_to_threads() {
 
 /// Functions and places of an address as `addr2line -i` of GNU binutils prints them, the directories cut off.
 fn places(lines: &mut SourceLines, address: u32) -> Vec<String> {
-    let frames = lines.lines_for(Address(address));
+    let frames = lines.lines_for(Address::from(address));
     let place = |frame: &Frame| {
         let file = frame.file.as_deref().unwrap_or("?").rsplit('/').next().unwrap_or("?").to_owned();
         format!("{} {file}:{}", frame.function.as_deref().unwrap_or("?"), frame.line.unwrap_or(0))
@@ -313,8 +314,8 @@ fn lines_and_inlined_functions_are_those_of_binutils() {
         "assembly code, named by its symbol"
     );
     assert_eq!(name_at(&symbols, 0x134), Some("Default_Handler"));
-    assert_eq!(VectorTable::of(&memory, None).map(|table| table.address), Some(Address(0)));
-    assert_eq!(symbols.content_at(Address(0xbc)), Some(Content::Data));
+    assert_eq!(VectorTable::of(&memory, None).map(|table| table.address), Some(Address::new(0)));
+    assert_eq!(symbols.content_at(Address::new(0xbc)), Some(Content::Data));
 
     let Some(path) = corpus("real/stm32f105/trace_example.elf") else { return };
     let memory = ImageLoader::new().memory(&[path.to_str().unwrap().parse().unwrap()]).unwrap();
@@ -324,7 +325,7 @@ fn lines_and_inlined_functions_are_those_of_binutils() {
     assert_eq!(places(&mut lines, 0x0800_0306), ["TIM2_IRQ trace_example.c:155"]);
     assert_eq!(places(&mut lines, 0x0800_0310), ["TIM2_IRQ trace_example.c:156"]);
     let table = VectorTable::of(&memory, None);
-    assert_eq!(table.map(|table| table.address), Some(Address(0x0800_0000)));
+    assert_eq!(table.map(|table| table.address), Some(Address::new(0x0800_0000)));
 }
 
 /// Every instruction's lines and frames, of programs with much that is inlined.
@@ -336,11 +337,12 @@ fn what_compilers_write_is_never_read_too_often() {
         let memory = ImageLoader::new().memory(&[file.to_str().unwrap().parse().unwrap()]).unwrap();
         let mut lines = Symbols::of(&memory).source_lines();
         for segment in memory.images.iter().flat_map(|visible| &visible.image.segments) {
-            let bytes = u32::try_from(segment.len()).unwrap();
+            let at = |offset| segment.address.checked_add(offset).unwrap();
+            let bytes = segment.len() as u64;
             for offset in (0..bytes).step_by(2) {
-                lines.lines_for(segment.address.plus(offset));
+                lines.lines_for(at(offset));
             }
-            lines.rows(segment.address..segment.address.plus(bytes));
+            lines.rows(segment.address..at(bytes));
         }
         assert_eq!(lines.notes(), [], "{name}");
     }

@@ -114,14 +114,14 @@ fn candidates(tables: &[Table<'_>]) -> Vec<VectorTable> {
     }
     symbols.sort_by_key(|(rank, _)| *rank);
     let symbols = symbols.into_iter().map(|(_, symbol)| VectorTable {
-        address: Address(symbol.value & !1),
+        address: Address::from(symbol.value & !1),
         from: VectorTableFrom::Symbol(symbol.name.to_string()),
     });
     let mut found = symbols.collect::<Vec<_>>();
     for name in SECTIONS {
         let sections = tables.iter().flat_map(|table| &table.sections).filter(|section| section.name == name);
         found.extend(sections.map(|section| VectorTable {
-            address: Address(section.start),
+            address: Address::from(section.start),
             from: VectorTableFrom::Section(name.to_owned()),
         }));
     }
@@ -130,7 +130,7 @@ fn candidates(tables: &[Table<'_>]) -> Vec<VectorTable> {
 
 /// The first table that looks like one.
 fn choose(candidates: &[VectorTable], program: &Program) -> Option<VectorTable> {
-    let reset = VectorTable { address: Address(0), from: VectorTableFrom::Reset };
+    let reset = VectorTable { address: Address::new(0), from: VectorTableFrom::Reset };
     let lowest = program
         .regions()
         .first()
@@ -143,13 +143,13 @@ fn choose(candidates: &[VectorTable], program: &Program) -> Option<VectorTable> 
 /// Whether there is an aligned stack pointer and a reset handler in the program.
 fn is_plausible(table: Address, program: &Program) -> bool {
     // The low bits of VTOR are not implemented (DDI 0403E, B3.2.5).
-    const ALIGNMENT: u32 = 128;
+    const ALIGNMENT: u64 = 128;
     let stack = program.word(table);
-    let reset = program.word(table.plus(4));
+    let reset = table.checked_add(4).and_then(|second| program.word(second));
     let (Some(stack), Some(reset)) = (stack, reset) else { return false };
-    table.0.is_multiple_of(ALIGNMENT)
+    table.get().is_multiple_of(ALIGNMENT)
         && stack != 0
         && stack.is_multiple_of(4)
         && reset & 1 == 1
-        && program.code(Address(reset & !1)).is_some_and(|code| code.len() >= 2)
+        && program.code(Address::from(reset & !1)).is_some_and(|code| code.len() >= 2)
 }

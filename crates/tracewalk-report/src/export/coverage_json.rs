@@ -194,7 +194,7 @@ const fn is_zero(number: &u64) -> bool {
 }
 
 fn address(address: Address) -> String {
-    hex(address.0.into())
+    hex(address.get())
 }
 
 fn hex(number: u64) -> String {

@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_gap_has_its_reason_and_size() {
-        let at = Location::new(Address(0xc005_8100), Isa::T32);
+        let at = Location::new(Address::new(0xc005_8100), Isa::T32);
         let found = objects(&[samples::gap(GapReason::NoCode(at))]);
         assert_eq!(found[0]["reason"], "no_code");
         assert_eq!(found[0]["bytes"], SPAN.bytes());

@@ -93,7 +93,7 @@ impl<'a> Object<'a> {
     pub(super) fn address(&mut self, name: &str, value: Address) {
         self.name(name);
         self.text.extend_from_slice(b"\"0x");
-        push_hex(self.text, value.0, 8);
+        push_address(self.text, value, 8);
         self.text.push(b'"');
     }
 
@@ -134,6 +134,18 @@ pub(super) fn push_hex(text: &mut Vec<u8>, value: u32, digits: u32) {
     let from_the_first = hex(value) << (u64::BITS - 8 * needed);
     text.extend_from_slice(&from_the_first.to_be_bytes());
     text.truncate(text.len() - (8 - needed as usize));
+}
+
+/// Appends an address with at least `digits` digits; behind 2^32 with all 16.
+#[inline]
+pub(super) fn push_address(text: &mut Vec<u8>, address: Address, digits: u32) {
+    let high = u32::try_from(address.get() >> 32).expect("32 bits are left");
+    if high == 0 {
+        push_hex(text, address.low_word(), digits);
+    } else {
+        push_hex(text, high, 8);
+        push_hex(text, address.low_word(), 8);
+    }
 }
 
 /// All eight digits, the first one in the highest byte, without a loop: these are most of what is in an output.
@@ -188,7 +200,7 @@ mod tests {
         let mut line = Line::default();
         let mut object = line.start(1, CaptureOffset(u64::MAX), TraceId::new(0x10));
         object.text("name", "a \"quoted\" \\ name\nwith\u{1}control and ü");
-        object.address("addr", Address(0x306));
+        object.address("addr", Address::new(0x306));
         object.bytes("bytes", &[0x00, 0xa5]);
         object.flag("yes", true);
         let mut inner = object.object("inner");

@@ -157,7 +157,7 @@ fn skip_instructions(block: &mut Block, count: u64, code: &Code) {
         let bytes = code.program.code(at.address).unwrap_or_default();
         // Flow has been through this code, so it can be classified.
         let Ok(instruction) = classify(bytes, at.address, at.isa) else { return };
-        block.start = block.start.plus(instruction.bytes.into());
+        block.start = at.after(instruction.bytes.into()).address;
         block.instructions -= 1;
     }
 }
@@ -175,7 +175,7 @@ mod tests {
 
     fn last(count: u64, elements: &[Element]) -> String {
         let mut program = Program::new();
-        program.add(Address(0x100), &[0; 0x400]).unwrap();
+        program.add(Address::new(0x100), &[0; 0x400]).unwrap();
         let code = Code { program: Arc::new(program), ..Code::unknown() };
         let section = Section { id: None, protocol: "mtb", number: 1, code: Rc::new(code) };
         let mut out = Vec::new();

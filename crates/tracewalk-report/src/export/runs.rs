@@ -7,7 +7,7 @@ use tracewalk::ids::{Address, Isa};
 use tracewalk::isa::Unclassified;
 use tracewalk::span::CaptureOffset;
 
-use super::json::{push_decimal, push_hex};
+use super::json::{push_address, push_decimal};
 use tracewalk_analysis::Section;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::{Join, Part, Sink};
@@ -119,7 +119,7 @@ impl Lines {
                 }
                 self.text.push(b' ');
                 match preferred_return {
-                    Some(address) => push_hex(&mut self.text, address.0, 1),
+                    Some(address) => push_address(&mut self.text, address, 1),
                     None => self.text.push(b'-'),
                 }
                 self.text.push(b'\n');
@@ -141,10 +141,10 @@ impl Lines {
             GapReason::NoCode(at) | GapReason::Undecodable(at, Unclassified::Truncated) => {
                 self.close_run();
                 self.text.extend_from_slice(b"N ");
-                push_hex(&mut self.text, at.address.0, 1);
+                push_address(&mut self.text, at.address, 1);
                 self.text.push(b'\n');
             }
-            GapReason::Undecodable(_, Unclassified::Jazelle)
+            GapReason::Undecodable(_, Unclassified::Jazelle | Unclassified::A64)
             | GapReason::AddressUnknown
             | GapReason::Contradiction(_)
             | GapReason::TraceLost => self.line(b"U"),
@@ -160,14 +160,15 @@ impl Lines {
     fn close_run(&mut self) {
         let Some(run) = self.open.take() else { return };
         self.text.extend_from_slice(b"R ");
-        push_hex(&mut self.text, run.start.0, 1);
+        push_address(&mut self.text, run.start, 1);
         self.text.push(b' ');
-        push_hex(&mut self.text, run.end.0, 1);
+        push_address(&mut self.text, run.end, 1);
         self.text.extend_from_slice(match run.isa {
             Isa::A32 => b" a32\n",
             Isa::T32 => b" t32\n",
             Isa::T32EE => b" t32ee\n",
             Isa::Jazelle => b" jazelle\n",
+            Isa::A64 => b" a64\n",
         });
     }
 }
@@ -291,10 +292,10 @@ mod tests {
         let exception = |exception, preferred_return| {
             event(EventKind::Exception { exception, preferred_return, handler: None })
         };
-        let at = Location::new(Address(0xc005_8100), Isa::T32);
+        let at = Location::new(Address::new(0xc005_8100), Isa::T32);
         let text = runs(&[
             block(0x100, 0x102, interrupted()),
-            exception(Some(Exception::M(15)), Some(Address(0x102))),
+            exception(Some(Exception::M(15)), Some(Address::new(0x102))),
             block(0x102, 0x104, taken()),
             event(EventKind::ExceptionReturn),
             block(0x104, 0x106, interrupted()),

@@ -38,7 +38,8 @@ impl DataState {
         let address = transfer.address.or(follows);
         let bytes = access.map(|access| access.bytes);
         if let (Some(at), Some(address)) = (instruction, address) {
-            self.last = Some((at, address.plus(u32::from(bytes.unwrap_or(4)))));
+            let behind = Location::new(address, at.isa).after(bytes.unwrap_or(4).into());
+            self.last = Some((at, behind.address));
         }
         let transfer = DataTransfer {
             instruction,

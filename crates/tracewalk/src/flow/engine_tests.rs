@@ -57,7 +57,8 @@ fn any_code() -> impl Strategy<Value = Vec<u8>> {
 
 fn any_location() -> impl Strategy<Value = Location> {
     let isa = prop_oneof![4 => Just(Isa::T32), 3 => Just(Isa::A32), 1 => Just(Isa::T32EE)];
-    (0_u32..200, isa).prop_map(|(offset, isa)| Location::new(Address(BASE + offset).aligned_for(isa), isa))
+    (0_u32..200, isa)
+        .prop_map(|(offset, isa)| Location::new(Address::from(BASE + offset).aligned_for(isa), isa))
 }
 
 fn any_directive(counts: Counts) -> BoxedStrategy<Directive> {
@@ -72,7 +73,8 @@ fn any_directive(counts: Counts) -> BoxedStrategy<Directive> {
         ]
         .boxed(),
     };
-    let transfer = Transfer { address: Some(Address(4)), value: TransferValue::Value(1), big_endian: false };
+    let transfer =
+        Transfer { address: Some(Address::new(4)), value: TransferValue::Value(1), big_endian: false };
     prop_oneof![
         12 => passing,
         5 => any_location().prop_map(Directive::Continue),
@@ -102,10 +104,10 @@ fn any_program() -> impl Strategy<Value = Program> {
     let part = (scope, 1_u32..100, any_code());
     (any_code(), proptest::collection::vec(part, 0..5)).prop_map(|(code, parts)| {
         let mut program = Program::new();
-        program.add(Address(BASE), &code).expect("one region");
+        program.add(Address::from(BASE), &code).expect("one region");
         for (scope, halfwords, code) in parts {
             // Two parts of one scope may disagree: the first one stays.
-            let _ = program.add_in(scope, Address(BASE + 2 * halfwords), &code);
+            let _ = program.add_in(scope, Address::from(BASE + 2 * halfwords), &code);
         }
         program
     })
@@ -140,7 +142,7 @@ proptest! {
     #[test]
     fn the_graph_gives_what_the_walk_gives((rules, program, directives) in any_case()) {
         let begin = Directive::Begin {
-            at: Some(Location::new(Address(BASE), Isa::T32)),
+            at: Some(Location::new(Address::from(BASE), Isa::T32)),
             why: BeginReason::Enabled,
         };
         let directives: Vec<Directive> = std::iter::once(begin).chain(directives).collect();
@@ -162,12 +164,14 @@ proptest! {
 fn code_is_looked_up_in_the_context_that_the_trace_names() {
     let mut program = Program::new();
     // b 1000, which is all there is of one process; nop; b 1000 of the other
-    program.add_in(Scope::context(ContextId(1)), Address(BASE), &[0xfe, 0xe7]).expect("one region");
+    program.add_in(Scope::context(ContextId(1)), Address::from(BASE), &[0xfe, 0xe7]).expect("one region");
     program
-        .add_in(Scope::context(ContextId(2)), Address(BASE), &[0x00, 0xbf, 0xfd, 0xe7])
+        .add_in(Scope::context(ContextId(2)), Address::from(BASE), &[0x00, 0xbf, 0xfd, 0xe7])
         .expect("one region");
-    let begin =
-        Directive::Begin { at: Some(Location::new(Address(BASE), Isa::T32)), why: BeginReason::Enabled };
+    let begin = Directive::Begin {
+        at: Some(Location::new(Address::from(BASE), Isa::T32)),
+        why: BeginReason::Enabled,
+    };
     let two = Directive::Instructions { executed: 2, then_failed: false };
     let context = |number| Directive::ContextId(ContextId(number));
     let directives = [context(1), begin, two, context(2), two, two, context(1), two, context(3), two];
@@ -175,7 +179,7 @@ fn code_is_looked_up_in_the_context_that_the_trace_names() {
     let mut ends = Vec::new();
     for directive in directives {
         flow.follow(&program, directive, Span::default(), &mut |element| match element {
-            Element::Block(block) => ends.push(block.end.0 - BASE),
+            Element::Block(block) => ends.push(block.end.get() - u64::from(BASE)),
             Element::Gap(gap) => ends.push(if gap.reason.name() == "no_code" { 99 } else { 100 }),
             Element::Event(_) | Element::Proof(_) => {}
         });
@@ -222,13 +226,15 @@ fn more_contexts_than_graphs_are_kept_are_followed_all_the_same() {
     let mut program = Program::new();
     for number in 0..20 {
         let code = [0x00, 0xbf].repeat(number as usize).into_iter().chain([0xfe, 0xe7]).collect::<Vec<_>>();
-        program.add_in(Scope::context(ContextId(number)), Address(BASE), &code).expect("one region");
+        program.add_in(Scope::context(ContextId(number)), Address::from(BASE), &code).expect("one region");
     }
     let mut flow = Flow::new(Rules { counts: Counts::Waypoints, ..Rules::default() });
     for number in (0..20).chain(0..20) {
         let mut instructions = 0;
-        let begin =
-            Directive::Begin { at: Some(Location::new(Address(BASE), Isa::T32)), why: BeginReason::Enabled };
+        let begin = Directive::Begin {
+            at: Some(Location::new(Address::from(BASE), Isa::T32)),
+            why: BeginReason::Enabled,
+        };
         let directives =
             [Directive::ContextId(ContextId(number)), begin, Directive::Waypoint { executed: true }];
         for directive in directives {

@@ -70,7 +70,7 @@ pub(super) struct Graph {
 #[derive(Clone, Debug)]
 struct RegionIndex {
     start: Address,
-    bytes: u32,
+    bytes: u64,
     /// Made when the first block of the instruction set is looked up.
     words: Vec<u32>,
     halfwords: Vec<u32>,
@@ -79,16 +79,16 @@ struct RegionIndex {
 impl Node {
     /// What fills the place of `UNKNOWN`.
     const NONE: Self = Self {
-        start: Address(0),
-        end: Address(0),
-        last: Address(0),
+        start: Address::new(0),
+        end: Address::new(0),
+        last: Address::new(0),
         instructions: 0,
         isa: Isa::A32,
         kind: BranchKind::Direct,
         link: false,
         returns: None,
         may_fail: false,
-        target: Location::new(Address(0), Isa::A32),
+        target: Location::new(Address::new(0), Isa::A32),
         next: [UNKNOWN; 2],
     };
 
@@ -146,10 +146,9 @@ impl Node {
     /// is visible of it.
     pub(super) fn instructions_through(&self, program: &Program, until: Address) -> u32 {
         let code = program.code(self.start).unwrap_or_default();
-        let (mut count, mut at) = (0, self.start);
-        while at <= until && count < self.instructions {
-            let rest = code.get(at.bytes_since(self.start) as usize..).unwrap_or_default();
-            at = at.plus(isa::size(rest, self.isa));
+        let (mut count, mut at) = (0, Location::new(self.start, self.isa));
+        while at.address <= until && count < self.instructions {
+            at = at.after(self.size_at(code, at));
             count += 1;
         }
         count
@@ -158,13 +157,18 @@ impl Node {
     /// Where the block's instruction number `index` stands, and the one before it. `program` is what is visible of it.
     pub(super) fn instruction(&self, program: &Program, index: u32) -> (Option<Address>, Address) {
         let code = program.code(self.start).unwrap_or_default();
-        let (mut before, mut at) = (None, self.start);
+        let (mut before, mut at) = (None, Location::new(self.start, self.isa));
         for _ in 0..index {
-            let rest = code.get(at.bytes_since(self.start) as usize..).unwrap_or_default();
-            before = Some(at);
-            at = at.plus(isa::size(rest, self.isa));
+            before = Some(at.address);
+            at = at.after(self.size_at(code, at));
         }
-        (before, at)
+        (before, at.address)
+    }
+
+    /// The size of the block's instruction at `at`; `code` is the block's.
+    fn size_at(&self, code: &[u8], at: Location) -> u64 {
+        let offset = usize::try_from(at.bytes_since(self.start)).unwrap_or(usize::MAX);
+        isa::size(code.get(offset..).unwrap_or_default(), self.isa)
     }
 }
 
@@ -173,7 +177,7 @@ impl Graph {
     pub(super) fn new(rules: Rules, program: &Program, view: ViewId) -> Self {
         let regions = program.view(view).regions().iter().map(|region| RegionIndex {
             start: region.start(),
-            bytes: u32::try_from(region.bytes().len()).unwrap_or(u32::MAX),
+            bytes: region.bytes().len() as u64,
             words: Vec::new(),
             halfwords: Vec::new(),
         });
@@ -234,7 +238,7 @@ impl Graph {
     /// The index entry for `at`.
     #[inline]
     fn slot(&mut self, at: Location) -> Option<&mut u32> {
-        let inside = |region: &RegionIndex| at.address.bytes_since(region.start) < region.bytes;
+        let inside = |region: &RegionIndex| at.address.get().wrapping_sub(region.start.get()) < region.bytes;
         if !self.regions.get(self.last_region).is_some_and(inside) {
             let behind = self.regions.partition_point(|region| region.start <= at.address);
             self.last_region = behind.checked_sub(1)?;
@@ -243,12 +247,13 @@ impl Graph {
         let (index, shift) = match at.isa {
             Isa::A32 => (&mut region.words, 2),
             Isa::T32 => (&mut region.halfwords, 1),
-            Isa::T32EE | Isa::Jazelle => return None,
+            Isa::T32EE | Isa::Jazelle | Isa::A64 => return None,
         };
         if index.is_empty() {
-            index.resize((region.bytes as usize >> shift) + 2, UNKNOWN);
+            index.resize(usize::try_from(region.bytes >> shift).ok()? + 2, UNKNOWN);
         }
-        index.get_mut(((at.address.0 >> shift) - (region.start.0 >> shift)) as usize)
+        let entry = (at.address.get() >> shift) - (region.start.get() >> shift);
+        index.get_mut(usize::try_from(entry).ok()?)
     }
 
     /// Finds the block that starts at `at`.
@@ -269,16 +274,15 @@ impl Graph {
         let code = program.code(start.address)?;
         let (mut offset, mut instructions) = (0, 0);
         loop {
-            let last = start.address.plus(offset);
-            let instruction = isa::classify(code.get(offset as usize..)?, last, start.isa).ok()?;
+            let at = start.after(offset as u64);
+            let instruction = isa::classify(code.get(offset..)?, at.address, at.isa).ok()?;
             instructions += 1;
-            let end = last.plus(u32::from(instruction.bytes));
-            if let Some((kind, target)) = self.ends_block(&instruction, Location::new(end, start.isa)) {
-                let at = Location::new(last, start.isa);
+            let end = at.after(instruction.bytes.into());
+            if let Some((kind, target)) = self.ends_block(&instruction, end) {
                 return Some(Node {
                     start: start.address,
-                    end,
-                    last,
+                    end: end.address,
+                    last: at.address,
                     instructions,
                     isa: start.isa,
                     kind,
@@ -291,10 +295,10 @@ impl Graph {
                     next: [UNKNOWN; 2],
                 });
             }
-            if offset > FARTHEST_WAYPOINT {
+            if offset as u64 > FARTHEST_WAYPOINT {
                 return None;
             }
-            offset += u32::from(instruction.bytes);
+            offset += usize::from(instruction.bytes);
         }
     }
 

@@ -64,7 +64,7 @@ struct Few {
 /// How many entries an exchange has at most.
 const MOST: usize = 4;
 
-const NOWHERE: Location = Location::new(Address(0), Isa::A32);
+const NOWHERE: Location = Location::new(Address::new(0), Isa::A32);
 
 impl LocationStack {
     pub(super) const fn new() -> Self {
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     fn at(index: u32) -> Location {
-        Location::new(Address(index), Isa::T32)
+        Location::new(Address::from(index), Isa::T32)
     }
 
     fn contents(mut stack: LocationStack) -> Vec<Location> {

@@ -5,7 +5,7 @@ use crate::isa::{self, Class};
 use crate::program::Program;
 
 /// How far to look. Code seldom runs so far without a jump, and this question is asked of many pairs of addresses.
-const FARTHEST: u32 = 4096;
+const FARTHEST: usize = 4096;
 
 /// Whether execution at `from` can come to the instruction at `to` without any branch taken on the way, apart from
 /// branches to the next instruction.
@@ -14,14 +14,15 @@ const FARTHEST: u32 = 4096;
 /// `from`, is in the way.
 #[must_use]
 pub fn runs_straight(program: &Program, from: Location, to: Address) -> bool {
-    let distance = to.bytes_since(from.address);
+    let distance =
+        usize::try_from(Location::new(to, from.isa).bytes_since(from.address)).unwrap_or(usize::MAX);
     let Some(code) = program.code(from.address).filter(|_| distance <= FARTHEST) else { return false };
     let (mut passed, mut it_block) = (0, 0_u8);
     while passed < distance {
-        let rest = code.get(passed as usize..).unwrap_or_default();
-        let at = from.address.plus(passed);
-        let Ok(instruction) = isa::classify(rest, at, from.isa) else { return false };
-        let behind = Location::new(at.plus(u32::from(instruction.bytes)), from.isa);
+        let rest = code.get(passed..).unwrap_or_default();
+        let at = from.after(passed as u64);
+        let Ok(instruction) = isa::classify(rest, at.address, at.isa) else { return false };
+        let behind = at.after(instruction.bytes.into());
         let leaves = match instruction.class {
             Class::Direct(target) => target != behind,
             Class::Indirect => true,
@@ -31,9 +32,9 @@ pub fn runs_straight(program: &Program, from: Location, to: Address) -> bool {
             return false;
         }
         it_block = if instruction.it_block > 0 { instruction.it_block } else { it_block.saturating_sub(1) };
-        passed += u32::from(instruction.bytes);
+        passed += usize::from(instruction.bytes);
     }
-    passed == distance && code.len() > distance as usize
+    passed == distance && code.len() > distance
 }
 
 #[cfg(test)]
@@ -44,8 +45,10 @@ mod tests {
     fn reaches(halfwords: &[u16], from: u32, to: u32) -> bool {
         let code = halfwords.iter().flat_map(|halfword| halfword.to_le_bytes());
         let mut program = Program::new();
-        program.add(Address(0x100), &code.collect::<alloc::vec::Vec<_>>()).expect("nothing else is there");
-        runs_straight(&program, Location::new(Address(from), Isa::T32), Address(to))
+        program
+            .add(Address::new(0x100), &code.collect::<alloc::vec::Vec<_>>())
+            .expect("nothing else is there");
+        runs_straight(&program, Location::new(Address::from(from), Isa::T32), Address::from(to))
     }
 
     #[test]

@@ -9,18 +9,18 @@ use crate::program::Program;
 use crate::span::Span;
 
 fn t32(address: u32) -> Location {
-    Location::new(Address(address), Isa::T32)
+    Location::new(Address::from(address), Isa::T32)
 }
 
 fn a32(address: u32) -> Location {
-    Location::new(Address(address), Isa::A32)
+    Location::new(Address::from(address), Isa::A32)
 }
 
 /// Thumb code, halfword by halfword.
 fn thumb(at: u32, halfwords: &[u16]) -> Program {
     let bytes: Vec<u8> = halfwords.iter().flat_map(|halfword| halfword.to_le_bytes()).collect();
     let mut program = Program::new();
-    program.add(Address(at), &bytes).expect("one region");
+    program.add(Address::from(at), &bytes).expect("one region");
     program
 }
 
@@ -59,9 +59,9 @@ fn follow_by_graph(rules: Rules, program: &Program, directives: &[Directive]) ->
 }
 
 /// Start, end and instructions of each block, and the reasons of gaps.
-fn outline(elements: &[Element]) -> (Vec<(u32, u32, u32)>, Vec<GapReason>) {
+fn outline(elements: &[Element]) -> (Vec<(u64, u64, u32)>, Vec<GapReason>) {
     let blocks = elements.iter().filter_map(|element| match element {
-        Element::Block(block) => Some((block.start.0, block.end.0, block.instructions)),
+        Element::Block(block) => Some((block.start.get(), block.end.get(), block.instructions)),
         _ => None,
     });
     let gaps = elements.iter().filter_map(|element| match element {
@@ -210,7 +210,7 @@ fn a_16_bit_instruction_that_ends_a_region_is_executed() {
 fn a_direct_blx_changes_the_instruction_set_for_good() {
     // blx to 0x108 in ARM state; there: mov r0, r0 twice.
     let mut program = thumb(0x100, &[0xf000, 0xe802, NOP, NOP]);
-    program.add(Address(0x108), &[0, 0, 0xa0, 0xe1, 0, 0, 0xa0, 0xe1]).expect("a region of its own");
+    program.add(Address::new(0x108), &[0, 0, 0xa0, 0xe1, 0, 0, 0xa0, 0xe1]).expect("a region of its own");
     let found =
         follow(Rules::default(), &program, &[begin(t32(0x100)), executed(1), executed(1), executed(1)]);
     let isas: Vec<Isa> = found
@@ -264,21 +264,21 @@ fn exceptions_name_where_execution_resumes() {
         })
     };
     let two = [begin(t32(0x100)), executed(2)];
-    assert_eq!(resumes_at(&two, PreferredReturn::Next), Some(Some(Address(0x104))));
-    assert_eq!(resumes_at(&two, PreferredReturn::Last), Some(Some(Address(0x102))));
+    assert_eq!(resumes_at(&two, PreferredReturn::Next), Some(Some(Address::new(0x104))));
+    assert_eq!(resumes_at(&two, PreferredReturn::Last), Some(Some(Address::new(0x102))));
     assert_eq!(
         resumes_at(&two, PreferredReturn::AtFault),
-        Some(Some(Address(0x104))),
+        Some(Some(Address::new(0x104))),
         "a nop does not fault"
     );
     assert_eq!(resumes_at(&two, PreferredReturn::Unknown), Some(None));
     let undefined = [begin(t32(0x106)), executed(1)];
-    assert_eq!(resumes_at(&undefined, PreferredReturn::AtFault), Some(Some(Address(0x106))));
+    assert_eq!(resumes_at(&undefined, PreferredReturn::AtFault), Some(Some(Address::new(0x106))));
     let behind_indirect = [begin(t32(0x104)), executed(1)];
     assert_eq!(resumes_at(&behind_indirect, PreferredReturn::Next), Some(None), "its target is unknown");
     assert_eq!(resumes_at(&behind_indirect, PreferredReturn::Last), Some(None), "a branch is not undefined");
     let behind_return = [begin(t32(0x104)), executed(1), Directive::Continue(t32(0x106))];
-    let target = Some(Some(Address(0x106)));
+    let target = Some(Some(Address::new(0x106)));
     assert_eq!(
         resumes_at(&behind_return, PreferredReturn::Last),
         target,
@@ -352,7 +352,7 @@ fn tracing_that_begins_anew_empties_the_return_stack() {
 fn a_call_that_failed_its_condition_is_not_on_the_return_stack() {
     // 0x200: bleq 0x210; bx lr.
     let mut program = Program::new();
-    program.add(Address(0x200), &[0x02, 0, 0, 0x0b, 0x1e, 0xff, 0x2f, 0xe1]).expect("one region");
+    program.add(Address::new(0x200), &[0x02, 0, 0, 0x0b, 0x1e, 0xff, 0x2f, 0xe1]).expect("one region");
     let rules = Rules { counts: Counts::Waypoints, return_stack: true, ..Rules::default() };
     let directives =
         [begin(a32(0x200)), Directive::Waypoint { executed: false }, Directive::Waypoint { executed: true }];
@@ -364,12 +364,12 @@ fn a_call_that_failed_its_condition_is_not_on_the_return_stack() {
 #[test]
 fn a_waypoint_update_that_passes_a_branch_proves_nothing() {
     let program = thumb(0x100, &[NOP, BX_LR, NOP, NOP]);
-    let update = Directive::RunTo { address: Address(0x104), end: RunEnd::Through };
+    let update = Directive::RunTo { address: Address::new(0x104), end: RunEnd::Through };
     for found in [
         follow(Rules::default(), &program, &[begin(t32(0x100)), update]),
         follow_by_graph(Rules::default(), &program, &[begin(t32(0x100)), update]),
     ] {
-        let passed = Contradiction::RunPassesBranch { at: t32(0x102), until: Address(0x104) };
+        let passed = Contradiction::RunPassesBranch { at: t32(0x102), until: Address::new(0x104) };
         assert_eq!(contradictions(&found), [passed]);
         assert_eq!(outline(&found).0, []);
     }
@@ -378,13 +378,13 @@ fn a_waypoint_update_that_passes_a_branch_proves_nothing() {
 #[test]
 fn code_without_any_branch_is_not_walked_for_ever() {
     let mut program = Program::new();
-    program.add(Address(0), &std::vec![0; 1 << 20]).expect("one region");
+    program.add(Address::new(0), &std::vec![0; 1 << 20]).expect("one region");
     for isa in [Isa::A32, Isa::T32] {
-        let at = Location::new(Address(0x40), isa);
+        let at = Location::new(Address::new(0x40), isa);
         let found = follow(Rules::default(), &program, &[begin(at), Directive::Waypoint { executed: true }]);
         assert_eq!(contradictions(&found), [Contradiction::NoBranchInReach(at)]);
         assert_eq!(outline(&found).0, [], "what no branch follows was not executed");
-        let run = Directive::RunTo { address: Address(0xff_0000), end: RunEnd::Before };
+        let run = Directive::RunTo { address: Address::new(0xff_0000), end: RunEnd::Before };
         let found = follow(Rules::default(), &program, &[begin(at), run]);
         assert_eq!(contradictions(&found).len(), 1);
     }
@@ -394,16 +394,16 @@ fn code_without_any_branch_is_not_walked_for_ever() {
 fn a_run_that_passes_a_branch_or_misses_its_end_is_a_contradiction() {
     let program = thumb(0x100, &[NOP, B_PLUS_8, NOP, 0xf000, 0xf802, NOP]);
     let run = |from, address, end| {
-        let directives = [begin(t32(from)), Directive::RunTo { address: Address(address), end }];
+        let directives = [begin(t32(from)), Directive::RunTo { address: Address::from(address), end }];
         contradictions(&follow(Rules::default(), &program, &directives))
     };
-    let passes = Contradiction::RunPassesBranch { at: t32(0x102), until: Address(0x104) };
+    let passes = Contradiction::RunPassesBranch { at: t32(0x102), until: Address::new(0x104) };
     assert_eq!(run(0x100, 0x104, RunEnd::Before), [passes]);
-    let misses = |from| Contradiction::RunMissesEnd { from: t32(from), until: Address(0x102) };
+    let misses = |from| Contradiction::RunMissesEnd { from: t32(from), until: Address::new(0x102) };
     assert_eq!(run(0x104, 0x102, RunEnd::Before), [misses(0x104)]);
     assert_eq!(run(0x100, 0x102, RunEnd::Jumps), []);
     assert_eq!(run(0x104, 0x106, RunEnd::Before), []);
-    let inside = Contradiction::RunPassesBranch { at: t32(0x106), until: Address(0x108) };
+    let inside = Contradiction::RunPassesBranch { at: t32(0x106), until: Address::new(0x108) };
     assert_eq!(run(0x104, 0x108, RunEnd::Before), [inside], "0x108 is the second half of a BL");
 }
 
@@ -413,12 +413,12 @@ fn a_run_may_pass_a_branch_to_the_next_address() {
     let branch_to_next = 0xe7ff;
     let program = thumb(0x100, &[NOP, branch_to_next, NOP, NOP]);
     let run = |end| {
-        let directives = [begin(t32(0x100)), Directive::RunTo { address: Address(0x106), end }];
+        let directives = [begin(t32(0x100)), Directive::RunTo { address: Address::new(0x106), end }];
         outline(&follow(Rules::default(), &program, &directives))
     };
     let blocks = std::vec![(0x100, 0x104, 2), (0x104, 0x106, 1)];
     assert_eq!(run(RunEnd::Before), (blocks, std::vec![]));
-    let passes = Contradiction::RunPassesBranch { at: t32(0x102), until: Address(0x106) };
+    let passes = Contradiction::RunPassesBranch { at: t32(0x102), until: Address::new(0x106) };
     assert_eq!(run(RunEnd::Through).1, [GapReason::Contradiction(passes)], "PFT has an atom for it");
 }
 
@@ -427,8 +427,8 @@ fn only_m_profile_has_vectors_that_tell_the_exception() {
     // A table of vectors at 0, whose word 2 says that NMI is handled at 0x100; nothing starts at 0x102.
     let mut program = thumb(0x100, &[NOP, NOP, NOP, NOP]);
     let table = [0x2000_4000_u32, 0x107, 0x101].map(u32::to_le_bytes);
-    program.add(Address(0), table.as_flattened()).expect("a region of its own");
-    program.set_vector_table(Address(0));
+    program.add(Address::new(0), table.as_flattened()).expect("a region of its own");
+    program.set_vector_table(Address::new(0));
     let kinds = |vectors_hold_addresses, handler| {
         let rules = Rules { vectors_hold_addresses, ..Rules::default() };
         let entry = Directive::Exception {
@@ -446,7 +446,7 @@ fn only_m_profile_has_vectors_that_tell_the_exception() {
     let entered = |exception, handler| EventKind::Exception {
         exception,
         handler: Some(t32(handler)),
-        preferred_return: Some(Address(0x104)),
+        preferred_return: Some(Address::new(0x104)),
     };
     assert_eq!(kinds(true, 0x100), entered(Some(Exception::M(2)), 0x100));
     assert_eq!(kinds(true, 0x102), EventKind::TraceOn(BeginReason::DebugExit));
@@ -458,7 +458,7 @@ fn only_m_profile_has_vectors_that_tell_the_exception() {
 fn a_return_into_the_interrupted_word_goes_where_the_exception_came_from() {
     // 0x100: nop; nop in Thumb. The handler at 0x200 in ARM state: subs pc, lr, #4.
     let mut program = thumb(0x100, &[NOP, NOP, NOP, NOP]);
-    program.add(Address(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
+    program.add(Address::new(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
     let exception = Directive::Exception {
         exception: Some(Exception::Ar(14)),
         handler: Some(a32(0x200)),
@@ -479,7 +479,7 @@ fn a_return_into_the_interrupted_word_goes_where_the_exception_came_from() {
             _ => None,
         })
         .collect();
-    assert_eq!(returns, [Address(0x102), Address(0x102)]);
+    assert_eq!(returns, [Address::new(0x102), Address::new(0x102)]);
 }
 
 #[test]
@@ -487,7 +487,7 @@ fn an_exception_that_was_returned_from_corrects_no_later_return() {
     // The handler at 0x200 in ARM state: subs pc, lr, #4. Behind it the graph follows only code that ends in a branch.
     let [no_blocks, blocks] = [NOP, BX_LR].map(|last| {
         let mut program = thumb(0x100, &[NOP, NOP, NOP, last]);
-        program.add(Address(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
+        program.add(Address::new(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
         program
     });
     let exception = Directive::Exception {
@@ -508,7 +508,7 @@ fn an_exception_that_was_returned_from_corrects_no_later_return() {
     ];
     let by_waypoints = [
         begin(t32(0x100)),
-        Directive::RunTo { address: Address(0x100), end: RunEnd::Through },
+        Directive::RunTo { address: Address::new(0x100), end: RunEnd::Through },
         exception,
         Directive::WaypointTo(t32(0x102)),
         begin(a32(0x200)),
@@ -530,7 +530,7 @@ fn an_exception_that_was_returned_from_corrects_no_later_return() {
             }
             _ => None,
         });
-        assert_eq!(last, Some(Address(0x100)));
+        assert_eq!(last, Some(Address::new(0x100)));
     }
 }
 
@@ -539,7 +539,7 @@ fn a_return_to_an_undefined_instruction_goes_to_it_and_not_behind_it() {
     // 0x100: nop; udf; udf in Thumb. The handler at 0x200 in ARM state: subs pc, lr, #4.
     const UDF: u16 = 0xde01;
     let mut program = thumb(0x100, &[NOP, UDF, UDF, NOP]);
-    program.add(Address(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
+    program.add(Address::new(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
     let exception = |preferred_return| Directive::Exception {
         exception: Some(Exception::Ar(9)),
         handler: Some(a32(0x200)),
@@ -564,7 +564,7 @@ fn a_return_to_an_undefined_instruction_goes_to_it_and_not_behind_it() {
             }
             _ => None,
         });
-        assert_eq!(returns.collect::<Vec<_>>(), [Address(undefined); 2]);
+        assert_eq!(returns.collect::<Vec<_>>(), [Address::from(undefined); 2]);
     }
 }
 
@@ -572,7 +572,7 @@ fn a_return_to_an_undefined_instruction_goes_to_it_and_not_behind_it() {
 fn a_return_from_an_exception_that_was_predicted_is_one() {
     // 0x100: bl 0x108. The handler at 0x200 in ARM state: subs pc, lr, #4, which returns to where the bl does.
     let mut program = thumb(0x100, &[0xf000, 0xf802, NOP, NOP, NOP, NOP, BX_LR]);
-    program.add(Address(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
+    program.add(Address::new(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
     let exception = Directive::Exception {
         exception: Some(Exception::Ar(14)),
         handler: Some(a32(0x200)),
@@ -582,7 +582,7 @@ fn a_return_from_an_exception_that_was_predicted_is_one() {
     let directives = [
         begin(t32(0x100)),
         waypoint,
-        Directive::RunTo { address: Address(0x108), end: RunEnd::Through },
+        Directive::RunTo { address: Address::new(0x108), end: RunEnd::Through },
         exception,
         waypoint,
         begin(a32(0x200)),
@@ -599,7 +599,7 @@ fn a_return_from_an_exception_that_was_predicted_is_one() {
             }
             _ => None,
         });
-        assert_eq!(returns.collect::<Vec<_>>(), [Address(0x10a), Address(0x108)]);
+        assert_eq!(returns.collect::<Vec<_>>(), [Address::new(0x10a), Address::new(0x108)]);
     }
 }
 
@@ -607,7 +607,7 @@ fn a_return_from_an_exception_that_was_predicted_is_one() {
 fn a_return_to_elsewhere_goes_there() {
     // As where an operating system goes on with another task. 0x100 in Thumb; the handler at 0x200: subs pc, lr, #4.
     let mut program = thumb(0x100, &[NOP, NOP, NOP, BX_LR]);
-    program.add(Address(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
+    program.add(Address::new(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
     let exception = Directive::Exception {
         exception: Some(Exception::Ar(14)),
         handler: Some(a32(0x200)),
@@ -640,7 +640,7 @@ fn transfers(elements: &[Element]) -> Vec<DataTransfer> {
 }
 
 fn data(address: Option<u32>, value: TransferValue) -> Directive {
-    Directive::Data(Transfer { address: address.map(Address), value, big_endian: false })
+    Directive::Data(Transfer { address: address.map(Address::from), value, big_endian: false })
 }
 
 #[test]
@@ -663,8 +663,8 @@ fn transfers_belong_to_the_last_load_or_store_and_multiple_ones_go_upwards() {
         .iter()
         .map(|transfer| (transfer.instruction, transfer.address, transfer.bytes, transfer.store))
         .collect();
-    let load = |address| (Some(t32(0x100)), Some(Address(address)), Some(4), Some(false));
-    let store = |address| (Some(t32(0x104)), Some(Address(address)), Some(1), Some(true));
+    let load = |address| (Some(t32(0x100)), Some(Address::from(address)), Some(4), Some(false));
+    let store = |address| (Some(t32(0x104)), Some(Address::from(address)), Some(1), Some(true));
     assert_eq!(outline, [load(0x2000), load(0x2004), load(0x2008), store(0x3000), store(0x3001)]);
 }
 
@@ -682,6 +682,6 @@ fn a_late_value_belongs_to_the_access_that_waited_for_it() {
     let found = transfers(&follow(Rules::default(), &program, &directives));
     let [transfer] = found[..] else { panic!("{found:?}") };
     assert_eq!(transfer.instruction, Some(t32(0x100)));
-    assert_eq!(transfer.address, Some(Address(0x2000)));
+    assert_eq!(transfer.address, Some(Address::new(0x2000)));
     assert_eq!(transfer.value, TransferValue::Value(7));
 }

@@ -179,13 +179,14 @@ const fn block_transfer(word: u32) -> Instruction {
 
 /// A5.5, with bit 25 set: B and BL.
 const fn branch(word: u32, address: Address) -> Instruction {
-    let instruction = Instruction::direct(4, Location::new(branch_target(word, address), Isa::A32));
+    let instruction = Instruction::direct(4, branch_target(word, address));
     if bit::<24>(word) { instruction.linking() } else { instruction }
 }
 
 /// The address that imm24 leads to; the PC reads as the instruction's address and 8 (A2.3).
-const fn branch_target(word: u32, address: Address) -> Address {
-    address.aligned_for(Isa::A32).plus(8).moved(sign_extend::<24>(field::<23, 0>(word)) << 2)
+const fn branch_target(word: u32, address: Address) -> Location {
+    let pc = Location::new(address.aligned_for(Isa::A32), Isa::A32).after(8);
+    pc.moved((sign_extend::<24>(field::<23, 0>(word)) << 2) as i64)
 }
 
 /// A5.6.
@@ -211,8 +212,8 @@ const fn unconditional(word: u32, address: Address) -> Instruction {
             .accessing(Access::of(Direction::Load, 4).times(2)),
         // BLX (immediate): bit 24 is H, bit 1 of the offset.
         0b1010_0000..=0b1011_1111 => {
-            let target = branch_target(word, address).plus(field::<24, 24>(word) << 1);
-            Instruction::direct(4, Location::new(target, Isa::T32)).linking()
+            let target = branch_target(word, address).after((field::<24, 24>(word) << 1) as u64);
+            Instruction::direct(4, Location::new(target.address, Isa::T32)).linking()
         }
         0b1100_0000..=0b1110_1111 => coprocessor::classify(word),
         // Undefined.

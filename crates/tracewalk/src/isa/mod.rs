@@ -16,8 +16,8 @@
 //! use tracewalk::isa::{Class, classify};
 //!
 //! // At 0x8000306: `bl 0x8000408`
-//! let call = classify(&[0x00, 0xf0, 0x7f, 0xf8], Address(0x0800_0306), Isa::T32).unwrap();
-//! assert_eq!(call.class, Class::Direct(Location::new(Address(0x0800_0408), Isa::T32)));
+//! let call = classify(&[0x00, 0xf0, 0x7f, 0xf8], Address::new(0x0800_0306), Isa::T32).unwrap();
+//! assert_eq!(call.class, Class::Direct(Location::new(Address::new(0x0800_0408), Isa::T32)));
 //! assert!(call.link && !call.conditional);
 //! ```
 
@@ -128,6 +128,8 @@ pub enum Unclassified {
     Truncated,
     /// Jazelle bytecodes are not decoded.
     Jazelle,
+    /// A64 instructions are not decoded yet.
+    A64,
 }
 
 impl Instruction {
@@ -206,7 +208,7 @@ impl Direction {
 /// The size in bytes of the instruction at the start of `code`, which is known to be one that can be classified.
 #[inline]
 #[must_use]
-pub(crate) const fn size(code: &[u8], isa: Isa) -> u32 {
+pub(crate) const fn size(code: &[u8], isa: Isa) -> u64 {
     match (isa, code) {
         (Isa::T32 | Isa::T32EE, [a, b, ..]) if !t32::is_32_bit(u16::from_le_bytes([*a, *b])) => 2,
         _ => 4,
@@ -235,6 +237,7 @@ pub fn classify(code: &[u8], address: Address, isa: Isa) -> Result<Instruction, 
             }
         }
         Isa::Jazelle => Err(Unclassified::Jazelle),
+        Isa::A64 => Err(Unclassified::A64),
     }
 }
 

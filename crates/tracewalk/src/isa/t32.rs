@@ -16,28 +16,15 @@ pub(super) const fn is_32_bit(first: u16) -> bool {
     matches!(first >> 11, 0b11101..=0b11111)
 }
 
-/// Where an instruction stands.
-#[derive(Clone, Copy)]
-struct Place {
-    address: Address,
-    isa: Isa,
-}
-
-impl Place {
-    const fn new(address: Address, isa: Isa) -> Self {
-        Self { address: address.aligned_for(isa), isa }
-    }
-
-    /// The location `offset` bytes from the PC, which reads as the instruction's address and 4 (A2.3).
-    const fn relative(self, offset: i32) -> Location {
-        Location::new(self.address.plus(4).moved(offset), self.isa)
-    }
+/// The location `offset` bytes from the PC, which reads as the instruction's address and 4 (A2.3).
+const fn relative(at: Location, offset: i32) -> Location {
+    at.after(4).moved(offset as i64)
 }
 
 /// A6.2.
 #[inline]
 pub(super) fn classify_16_bit(code: u16, address: Address, isa: Isa) -> Instruction {
-    let place = Place::new(address, isa);
+    let place = Location::new(address.aligned_for(isa), isa);
     let code = u32::from(code);
     match field::<15, 10>(code) {
         // Shift, add, subtract, move, compare; data processing.
@@ -58,7 +45,7 @@ pub(super) fn classify_16_bit(code: u16, address: Address, isa: Isa) -> Instruct
         0b11_0100..=0b11_0111 => conditional_branch_and_supervisor_call(code, place),
         // B, encoding T2.
         0b11_1000 | 0b11_1001 => {
-            Instruction::direct(2, place.relative(sign_extend::<11>(field::<10, 0>(code)) << 1))
+            Instruction::direct(2, relative(place, sign_extend::<11>(field::<10, 0>(code)) << 1))
         }
         // The first halves of 32-bit instructions.
         _ => Instruction::other(2),
@@ -108,14 +95,14 @@ const fn load_store_single(code: u32) -> Instruction {
 }
 
 /// A6.2.5.
-const fn miscellaneous_16_bit(code: u32, place: Place) -> Instruction {
+const fn miscellaneous_16_bit(code: u32, place: Location) -> Instruction {
     // PUSH stores LR and POP loads PC by bit 8, beside the list of low registers.
     let stacked = registers_in_list(code & 0x1ff);
     match (field::<11, 8>(code), bit::<8>(code)) {
         // CBZ, CBNZ: x0x1, forward only.
         (0b0001 | 0b0011 | 0b1001 | 0b1011, _) => {
             let offset = field::<9, 9>(code) << 6 | field::<7, 3>(code) << 1;
-            Instruction::direct(2, place.relative(offset.cast_signed())).conditional()
+            Instruction::direct(2, relative(place, offset.cast_signed())).conditional()
         }
         (0b0100 | 0b0101, _) => {
             Instruction::other(2).accessing(Access::of(Direction::Store, 4).times(stacked))
@@ -149,12 +136,14 @@ const fn if_then_and_hints(code: u32) -> Instruction {
 }
 
 /// A6.2.7.
-const fn conditional_branch_and_supervisor_call(code: u32, place: Place) -> Instruction {
+const fn conditional_branch_and_supervisor_call(code: u32, place: Location) -> Instruction {
     match field::<11, 8>(code) {
         0b1110 => Instruction::exception(2, Raises::Undefined),
         0b1111 => Instruction::exception(2, Raises::SupervisorCall),
         // B, encoding T1.
-        _ => Instruction::direct(2, place.relative(sign_extend::<8>(field::<7, 0>(code)) << 1)).conditional(),
+        _ => {
+            Instruction::direct(2, relative(place, sign_extend::<8>(field::<7, 0>(code)) << 1)).conditional()
+        }
     }
 }
 
@@ -183,7 +172,7 @@ const fn thumb_ee(code: u32) -> Instruction {
 /// A6.3.
 #[inline]
 pub(super) fn classify_32_bit(first: u16, second: u16, address: Address, isa: Isa) -> Instruction {
-    let place = Place::new(address, isa);
+    let place = Location::new(address.aligned_for(isa), isa);
     let word = u32::from(first) << 16 | u32::from(second);
     let (first, second) = (u32::from(first), u32::from(second));
     match (field::<12, 11>(first), field::<10, 4>(first), bit::<15>(second)) {
@@ -210,11 +199,11 @@ pub(super) fn classify_32_bit(first: u16, second: u16, address: Address, isa: Is
 }
 
 /// A6.3.4.
-const fn branches_and_miscellaneous_control(first: u32, second: u32, place: Place) -> Instruction {
+const fn branches_and_miscellaneous_control(first: u32, second: u32, place: Location) -> Instruction {
     let is_conditional_branch = field::<9, 7>(first) != 0b111;
     match (field::<14, 12>(second), field::<10, 4>(first)) {
         (0b000 | 0b010, _) if is_conditional_branch => {
-            Instruction::direct(4, place.relative(conditional_branch_offset(first, second))).conditional()
+            Instruction::direct(4, relative(place, conditional_branch_offset(first, second))).conditional()
         }
         // MSR, hints, CPS; 0b011_1011 has the barriers.
         (0b000 | 0b010, 0b011_1011) => miscellaneous_control(second, place),
@@ -226,15 +215,14 @@ const fn branches_and_miscellaneous_control(first: u32, second: u32, place: Plac
         (0b000, 0b111_1111) => Instruction::exception(4, Raises::SecureMonitorCall),
         (0b010, 0b111_1111) => Instruction::exception(4, Raises::Undefined),
         // B, encoding T4.
-        (0b001 | 0b011, _) => Instruction::direct(4, place.relative(branch_offset(first, second))),
+        (0b001 | 0b011, _) => Instruction::direct(4, relative(place, branch_offset(first, second))),
         // BLX (immediate), from the PC rounded down to a word. The lowest bit, H, is undefined when set.
         (0b100 | 0b110, _) if !bit::<0>(second) => {
-            let pc = place.address.plus(4).aligned_for(Isa::A32);
-            let target = pc.moved(branch_offset(first, second));
-            Instruction::direct(4, Location::new(target, Isa::A32)).linking()
+            let pc = Location::new(place.after(4).address.aligned_for(Isa::A32), Isa::A32);
+            Instruction::direct(4, pc.moved(branch_offset(first, second) as i64)).linking()
         }
         // BL.
-        (0b101 | 0b111, _) => Instruction::direct(4, place.relative(branch_offset(first, second))).linking(),
+        (0b101 | 0b111, _) => Instruction::direct(4, relative(place, branch_offset(first, second))).linking(),
         // MRS, MSR, hints, CPS; undefined.
         _ => Instruction::other(4),
     }
@@ -260,8 +248,8 @@ const fn branch_offset(first: u32, second: u32) -> i32 {
 }
 
 /// A6.3.4, miscellaneous control instructions.
-const fn miscellaneous_control(second: u32, place: Place) -> Instruction {
-    let next = place.address.plus(4);
+const fn miscellaneous_control(second: u32, place: Location) -> Instruction {
+    let next = place.after(4).address;
     match field::<7, 4>(second) {
         // LEAVEX and ENTERX (A9.3.1) go on behind themselves, in the named instruction set.
         0b0000 => Instruction::direct(4, Location::new(next, Isa::T32)),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const ADDRESS: Address = Address(0x8000);
+const ADDRESS: Address = Address::new(0x8000);
 
 fn a32(word: u32) -> Instruction {
     classify(&word.to_le_bytes(), ADDRESS, Isa::A32).expect("a word is a whole instruction")
@@ -42,7 +42,7 @@ proptest! {
     #[test]
     fn any_four_bytes_are_an_instruction_in_every_instruction_set(code: [u8; 4], address: u32) {
         for isa in [Isa::A32, Isa::T32, Isa::T32EE] {
-            assert_plausible(&code, Address(address), isa);
+            assert_plausible(&code, Address::from(address), isa);
         }
     }
 }
@@ -117,16 +117,17 @@ fn it_blocks_end_at_the_lowest_bit_of_the_mask() {
 
 #[test]
 fn targets_wrap_at_the_end_of_memory() {
-    let branch = classify(&0xea00_0000_u32.to_le_bytes(), Address(0xffff_fffc), Isa::A32);
-    let target = Class::Direct(Location::new(Address(4), Isa::A32));
+    let branch = classify(&0xea00_0000_u32.to_le_bytes(), Address::new(0xffff_fffc), Isa::A32);
+    let target = Class::Direct(Location::new(Address::new(4), Isa::A32));
     assert_eq!(branch.map(|instruction| instruction.class), Ok(target));
 }
 
 #[test]
 fn t32_blx_starts_from_a_word_and_needs_an_even_offset() {
-    let to = |address| Class::Direct(Location::new(Address(address), Isa::A32));
-    let blx =
-        |address| classify(&[0x00, 0xf0, 0x02, 0xe8], Address(address), Isa::T32).map(|found| found.class);
+    let to = |address| Class::Direct(Location::new(Address::from(address), Isa::A32));
+    let blx = |address| {
+        classify(&[0x00, 0xf0, 0x02, 0xe8], Address::from(address), Isa::T32).map(|found| found.class)
+    };
     assert_eq!(blx(0x8000), Ok(to(0x8008)));
     assert_eq!(blx(0x8002), Ok(to(0x8008)));
     assert_eq!(t32(0xf000_e803, Isa::T32), Instruction::other(4));
@@ -134,7 +135,7 @@ fn t32_blx_starts_from_a_word_and_needs_an_even_offset() {
 
 #[test]
 fn enterx_and_leavex_go_on_behind_themselves() {
-    let next = |isa| Class::Direct(Location::new(Address(0x8004), isa));
+    let next = |isa| Class::Direct(Location::new(Address::new(0x8004), isa));
     assert_eq!(t32(0xf3bf_8f1f, Isa::T32).class, next(Isa::T32EE));
     assert_eq!(t32(0xf3bf_8f0f, Isa::T32EE).class, next(Isa::T32));
 }

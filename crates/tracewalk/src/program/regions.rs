@@ -31,10 +31,22 @@ impl Region {
         &self.bytes
     }
 
-    /// The address behind the last byte, as a number that may be 2^32.
-    fn end(&self) -> u64 {
-        u64::from(self.start.0) + self.bytes.len() as u64
+    /// The address behind the last byte, as a number that may be 2^64.
+    fn end(&self) -> u128 {
+        number(self.start) + self.bytes.len() as u128
     }
+
+    /// The bytes from `address` on; `None` outside the region.
+    #[inline]
+    fn code(&self, address: Address) -> Option<&[u8]> {
+        let offset = usize::try_from(address.offset_from(self.start)?).ok()?;
+        self.bytes.get(offset..).filter(|code| !code.is_empty())
+    }
+}
+
+/// An address in the arithmetic of regions' ends.
+fn number(address: Address) -> u128 {
+    address.get().into()
 }
 
 impl Regions {
@@ -50,8 +62,7 @@ impl Regions {
     #[inline]
     pub(super) fn code(&self, address: Address) -> Option<&[u8]> {
         let behind = self.0.partition_point(|region| region.start <= address);
-        let region = &self.0[behind.checked_sub(1)?];
-        region.bytes.get(address.bytes_since(region.start) as usize..).filter(|code| !code.is_empty())
+        self.0.get(behind.checked_sub(1)?)?.code(address)
     }
 
     /// Adds bytes, which have to be the same where memory is already known.
@@ -59,11 +70,11 @@ impl Regions {
         if bytes.is_empty() {
             return Ok(());
         }
-        let end = u64::from(start.0) + bytes.len() as u64;
-        if end > 1 << 32 {
+        let end = number(start) + bytes.len() as u128;
+        if end > 1 << 64 {
             return Err(AddRegionError::PastEndOfMemory { start, bytes: bytes.len() });
         }
-        for region in &self.0[self.touching(u64::from(start.0), end)] {
+        for region in &self.0[self.touching(number(start), end)] {
             if let Some(at) = first_difference(region, start, bytes) {
                 return Err(AddRegionError::Conflict { at });
             }
@@ -75,7 +86,7 @@ impl Regions {
     /// Puts a region over what is already known.
     pub(super) fn cover(&mut self, region: &Region) {
         let end = region.end();
-        let touching = self.touching(u64::from(region.start.0), end);
+        let touching = self.touching(number(region.start), end);
         if touching.is_empty() {
             self.0.insert(touching.start, region.clone());
         } else {
@@ -84,22 +95,22 @@ impl Regions {
     }
 
     /// Which regions touch the memory between two addresses.
-    fn touching(&self, start: u64, end: u64) -> core::ops::Range<usize> {
+    fn touching(&self, start: u128, end: u128) -> core::ops::Range<usize> {
         let first = self.0.partition_point(|region| region.end() < start);
-        first..self.0.partition_point(|region| u64::from(region.start.0) <= end)
+        first..self.0.partition_point(|region| number(region.start) <= end)
     }
 
     /// Makes one region of the bytes from `start` to `end` and those that touch them.
-    fn insert(&mut self, start: Address, bytes: &[u8], end: u64) {
-        let touching = self.touching(u64::from(start.0), end);
+    fn insert(&mut self, start: Address, bytes: &[u8], end: u128) {
+        let touching = self.touching(number(start), end);
         let first = touching.start;
         let touched = self.0.drain(touching).collect::<Vec<_>>();
         let merged_start = touched.first().map_or(start, |region| region.start.min(start));
         let merged_end = touched.last().map_or(end, |region| region.end().max(end));
-        let mut merged = alloc::vec![0; usize::try_from(merged_end - u64::from(merged_start.0)).unwrap_or(0)];
+        let mut merged = alloc::vec![0; usize::try_from(merged_end - number(merged_start)).unwrap_or(0)];
         let parts = touched.iter().map(|region| (region.start, region.bytes()));
         for (at, part) in parts.chain([(start, bytes)]) {
-            let from = at.bytes_since(merged_start) as usize;
+            let from = usize::try_from(number(at) - number(merged_start)).unwrap_or(usize::MAX);
             merged[from..from + part.len()].copy_from_slice(part);
         }
         self.0.insert(first, Region { start: merged_start, bytes: merged.into() });
@@ -109,8 +120,8 @@ impl Regions {
 /// The first address at which `region` and the `bytes` at `start` both say something, and not the same.
 fn first_difference(region: &Region, start: Address, bytes: &[u8]) -> Option<Address> {
     let from = region.start.max(start);
-    let known = region.bytes.get(from.bytes_since(region.start) as usize..)?;
-    let new = bytes.get(from.bytes_since(start) as usize..)?;
+    let known = region.code(from)?;
+    let new = bytes.get(usize::try_from(from.offset_from(start)?).ok()?..)?;
     let index = known.iter().zip(new).position(|(known, new)| known != new)?;
-    Some(from.plus(u32::try_from(index).ok()?))
+    from.checked_add(index as u64)
 }

@@ -14,16 +14,16 @@ const MOST_VECTORS: u16 = SYSTEM_VECTORS + 480;
 /// The numbers and handlers of the exceptions in the table.
 pub(super) fn handlers(program: &Program, table: Address) -> impl Iterator<Item = (u16, Address)> {
     // The table ends where the first handler behind it starts.
-    let mut bytes = 4 * u32::from(MOST_VECTORS);
+    let mut bytes = 4 * u64::from(MOST_VECTORS);
     let mut numbers = 1..MOST_VECTORS;
     core::iter::from_fn(move || {
         loop {
             let number = numbers.next()?;
-            let offset = 4 * u32::from(number);
-            let word = program.word(table.plus(offset)).filter(|_| offset < bytes)?;
-            let handler = Address(word & !1);
+            let offset = 4 * u64::from(number);
+            let word = program.word(table.checked_add(offset)?).filter(|_| offset < bytes)?;
+            let handler = Address::from(word & !1);
             if word & 1 == 1 && program.code(handler).is_some() {
-                bytes = bytes.min(handler.bytes_since(table));
+                bytes = bytes.min(handler.offset_from(table).unwrap_or(bytes));
                 return Some((number, handler));
             }
             // Vectors that are not used are 0 or erased flash; a handler may also lie in code that no image holds. The
@@ -47,8 +47,8 @@ mod tests {
     fn program(vectors: &[u32], code: &[u32]) -> Program {
         let words = [0x2000_4000].iter().chain(vectors).chain(code).flat_map(|word| word.to_le_bytes());
         let mut program = Program::new();
-        program.add(Address(0x1000), &words.collect::<Vec<_>>()).expect("nothing else is there");
-        program.set_vector_table(Address(0x1000));
+        program.add(Address::new(0x1000), &words.collect::<Vec<_>>()).expect("nothing else is there");
+        program.set_vector_table(Address::new(0x1000));
         program
     }
 
@@ -62,11 +62,11 @@ mod tests {
     #[test]
     fn a_handler_that_one_vector_names_tells_its_exception() {
         let program = program(&table(&[0x1105, 0x110d, 0x1105]), &[0xbf00_bf00; 60]);
-        assert_eq!(program.vectors_to(Address(0x110a)), Vectors::One(Exception::M(15)));
-        assert_eq!(program.vectors_to(Address(0x110c)), Vectors::One(Exception::M(17)));
-        assert_eq!(program.vectors_to(Address(0x1104)), Vectors::Several);
-        assert_eq!(program.vectors_to(Address(0x1120)), Vectors::None);
-        assert_eq!(Program::new().vectors_to(Address(0x1120)), Vectors::Unknown);
+        assert_eq!(program.vectors_to(Address::new(0x110a)), Vectors::One(Exception::M(15)));
+        assert_eq!(program.vectors_to(Address::new(0x110c)), Vectors::One(Exception::M(17)));
+        assert_eq!(program.vectors_to(Address::new(0x1104)), Vectors::Several);
+        assert_eq!(program.vectors_to(Address::new(0x1120)), Vectors::None);
+        assert_eq!(Program::new().vectors_to(Address::new(0x1120)), Vectors::Unknown);
     }
 
     #[test]
@@ -75,9 +75,12 @@ mod tests {
         let mut vectors = table(&[0x1105]);
         vectors[0] = 0x1045;
         let code = [0xbf00_bf00, 0x1109].repeat(40);
-        assert_eq!(program(&vectors, &code).vectors_to(Address(0x1108)), Vectors::One(Exception::M(14)));
+        assert_eq!(program(&vectors, &code).vectors_to(Address::new(0x1108)), Vectors::One(Exception::M(14)));
         // An even word ends it as well.
         let code = [0x4770_4770, 0x1109].repeat(40);
-        assert_eq!(program(&table(&[]), &code).vectors_to(Address(0x1108)), Vectors::One(Exception::M(14)));
+        assert_eq!(
+            program(&table(&[]), &code).vectors_to(Address::new(0x1108)),
+            Vectors::One(Exception::M(14))
+        );
     }
 }

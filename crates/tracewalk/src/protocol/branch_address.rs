@@ -17,7 +17,7 @@
 use alloc::vec::Vec;
 
 use crate::cursor::{Cursor, NeedInput};
-use crate::ids::{Address, Isa};
+use crate::ids::{Address, Isa, Location};
 
 /// Which of the two encodings a trace unit uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -87,13 +87,14 @@ impl From<NeedInput> for ReadError {
 }
 
 impl Alignment {
-    /// The alignment of an instruction set.
+    /// The alignment of an instruction set; `None` for A64, which these address fields cannot name.
     #[must_use]
-    pub const fn of(isa: Isa) -> Self {
+    pub const fn of(isa: Isa) -> Option<Self> {
         match isa {
-            Isa::A32 => Self::Word,
-            Isa::T32 | Isa::T32EE => Self::Halfword,
-            Isa::Jazelle => Self::Byte,
+            Isa::A32 => Some(Self::Word),
+            Isa::T32 | Isa::T32EE => Some(Self::Halfword),
+            Isa::Jazelle => Some(Self::Byte),
+            Isa::A64 => None,
         }
     }
 
@@ -156,6 +157,13 @@ pub const MOST_BYTES: usize = 5;
 /// Address bits in bytes 1 to 4 together.
 const BITS_IN_FOUR_BYTES: u32 = 27;
 
+/// The address and alignment that a field behind `last` is compressed against, where `last` is the last address sent. Without
+/// one they stand for nothing: a reader then only learns how long the field is.
+pub(super) fn base(last: Option<Location>) -> (Address, Alignment) {
+    let known = last.and_then(|last| Some((last.address, Alignment::of(last.isa)?)));
+    known.unwrap_or((Address::new(0), Alignment::Word))
+}
+
 /// Reads an address field. `base` is the last address that was sent, `alignment` that of the instruction set there.
 pub fn read(
     cursor: &mut Cursor<'_>,
@@ -192,7 +200,7 @@ pub fn read(
 fn short(base: Address, alignment: Alignment, value: u32, bits: u32, after: After) -> BranchAddress {
     let bits_sent = bits + alignment.shift();
     let mask = (1 << bits_sent) - 1;
-    let address = Address(base.0 & !mask | value << alignment.shift());
+    let address = Address::from(base.low_word() & !mask | value << alignment.shift());
     BranchAddress { address, bits_sent, alignment: None, after }
 }
 
@@ -211,7 +219,7 @@ fn full(byte: u8, encoding: AddressEncoding, value: u32) -> Result<BranchAddress
         }
     };
     let top = u32::from(byte & alignment.top_bits());
-    let address = Address((value | top << BITS_IN_FOUR_BYTES) << alignment.shift());
+    let address = Address::from((value | top << BITS_IN_FOUR_BYTES) << alignment.shift());
     Ok(BranchAddress { address, bits_sent: 32, alignment: Some(alignment), after })
 }
 
@@ -241,7 +249,7 @@ pub fn read_short(
     let bits = 6 + 7 * index - u32::from(alternative);
     let mask = (1_u32 << (bits + alignment.shift())) - 1;
     let value = u32::try_from(gathered & u64::from(u32::MAX)).unwrap_or_default() << alignment.shift();
-    Some((Address(base.0 & !mask | value & mask), index as usize + 1))
+    Some((Address::from(base.low_word() & !mask | value & mask), index as usize + 1))
 }
 
 /// What an address field is to say.
@@ -265,8 +273,8 @@ pub fn write(
     base_alignment: Alignment,
     target: Target,
 ) {
-    let value = target.address.0 >> target.alignment.shift();
-    let changed = (base.0 ^ target.address.0) >> target.alignment.shift();
+    let value = target.address.low_word() >> target.alignment.shift();
+    let changed = (base.low_word() ^ target.address.low_word()) >> target.alignment.shift();
     let exception = target.after == After::ExceptionInformation;
     let deprecated = matches!(target.after, After::Deprecated { .. });
     let full = target.all_bytes
@@ -333,8 +341,8 @@ mod tests {
         ) {
             // Addresses near the base, so that every length occurs.
             let aligned = |address: u32, alignment: Alignment| address >> alignment.shift() << alignment.shift();
-            let base = Address(aligned(base, base_alignment));
-            let address = Address(aligned(base.0 ^ noise >> distance, alignment));
+            let base = Address::from(aligned(base, base_alignment));
+            let address = Address::from(aligned(base.low_word() ^ noise >> distance, alignment));
             let after = if exception { After::ExceptionInformation } else { After::Nothing };
             let mut bytes = Vec::new();
             write(&mut bytes, encoding, base, base_alignment, Target { address, alignment, all_bytes, after });
@@ -361,7 +369,7 @@ mod tests {
             let mut bytes = bytes;
             bytes[few] &= !CONTINUES;
             let mut cursor = Cursor::new(&bytes);
-            let base = Address(base);
+            let base = Address::from(base);
             let any = read(&mut cursor, encoding, base, alignment);
             let short = read_short(bytes, encoding, base, alignment);
             match (any, short) {
@@ -377,18 +385,18 @@ mod tests {
 
     #[test]
     fn the_two_encodings_read_the_same_bytes_differently() {
-        let base = Address(0xc000_7000);
+        let base = Address::new(0xc000_7000);
         let read_as =
             |encoding| read(&mut Cursor::new(&[0x95, 0x02]), encoding, base, Alignment::Halfword).unwrap();
-        assert_eq!(read_as(AddressEncoding::Original).address, Address(0xc000_4114));
-        assert_eq!(read_as(AddressEncoding::Alternative).address, Address(0xc000_6114));
+        assert_eq!(read_as(AddressEncoding::Original).address, Address::new(0xc000_4114));
+        assert_eq!(read_as(AddressEncoding::Alternative).address, Address::new(0xc000_6114));
     }
 
     #[test]
     fn reserved_fifth_bytes_are_refused() {
         let with_byte_5 = |encoding, byte| {
             let bytes = [0x81, 0x80, 0x80, 0x80, byte];
-            read(&mut Cursor::new(&bytes), encoding, Address(0), Alignment::Word)
+            read(&mut Cursor::new(&bytes), encoding, Address::new(0), Alignment::Word)
         };
         assert_eq!(with_byte_5(AddressEncoding::Original, 0x07), Err(ReadError::Reserved { found: 0x07 }));
         assert_eq!(with_byte_5(AddressEncoding::Alternative, 0x88), Err(ReadError::Reserved { found: 0x88 }));

@@ -170,7 +170,7 @@ pub enum Malformation {
         /// The field.
         field: &'static str,
         /// What it holds.
-        found: u32,
+        found: u64,
         /// What it may hold.
         expected: &'static str,
     },

@@ -19,7 +19,7 @@ const CODE: [u16; 12] =
 fn program(order: &[usize]) -> Program {
     let code = order.iter().flat_map(|&index| CODE[index % CODE.len()].to_le_bytes());
     let mut program = Program::new();
-    program.add(Address(BASE), &code.collect::<Vec<_>>()).expect("nothing else is there");
+    program.add(Address::from(BASE), &code.collect::<Vec<_>>()).expect("nothing else is there");
     program
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 use tracewalk::directive::TransferValue;
 use tracewalk::flow::{Block, Element, Ending, Engine, EventKind, GapReason};
-use tracewalk::ids::Address;
+use tracewalk::ids::{Address, Location};
 use tracewalk::isa;
 use tracewalk::program::Program;
 use tracewalk::protocol::Field;
@@ -48,7 +48,7 @@ pub(crate) fn images(file: &Value) -> Program {
     let mut program = Program::new();
     for image in file["images"].as_array().expect("a list of images") {
         let at = number(&image["addr"]).and_then(|at| u32::try_from(at).ok()).expect("an address");
-        program.add(Address(at), &hex(&image["hex"])).expect("images do not overlap");
+        program.add(Address::from(at), &hex(&image["hex"])).expect("images do not overlap");
     }
     program
 }
@@ -67,7 +67,7 @@ pub(crate) fn packets(config: &SourceConfig, bytes: &[u8], size: usize) -> Vec<M
                 packet.fields(&mut |name, field| {
                     let value = match field {
                         Field::Number(number) => json!(number),
-                        Field::Address(address) => json!(address.0),
+                        Field::Address(address) => json!(address.get()),
                         Field::Text(text) => json!(text),
                     };
                     object.insert(name.into(), value);
@@ -118,7 +118,7 @@ pub(crate) fn flow(config: &SourceConfig, bytes: &[u8], program: &Program, size:
             EventKind::Timestamp(_) => listing.push("timestamp".into()),
             EventKind::Exception { exception, preferred_return, .. } => {
                 let number = exception.map_or(0, tracewalk::ids::Exception::number);
-                let returns = preferred_return.map_or("-".into(), |at| format!("{:08X}", at.0));
+                let returns = preferred_return.map_or("-".into(), |at| format!("{:08X}", at.get()));
                 listing.push(format!("exception {number} ret {returns}"));
             }
             EventKind::Data(transfer) => {
@@ -132,7 +132,7 @@ pub(crate) fn flow(config: &SourceConfig, bytes: &[u8], program: &Program, size:
         },
         Element::Gap(gap) => listing.push(match gap.reason {
             GapReason::AddressUnknown => "address_unknown".into(),
-            GapReason::NoCode(at) => format!("no_memory {:08X}", at.address.0),
+            GapReason::NoCode(at) => format!("no_memory {:08X}", at.address.get()),
             other => other.to_string(),
         }),
         Element::Proof(_) => {}
@@ -154,7 +154,7 @@ fn instructions(block: &Block, config: &SourceConfig, program: &Program, listing
             Ending::Branch { taken: true, .. } => 'E',
             Ending::Interrupted => inside,
         };
-        listing.push(format!("{:08X} {result}", at.0));
-        at = at.plus(u32::from(instruction.bytes));
+        listing.push(format!("{:08X} {result}", at.get()));
+        at = Location::new(at, block.isa).after(instruction.bytes.into()).address;
     }
 }

@@ -6,14 +6,14 @@ use tracewalk::flow::{Element, EventKind, GapReason};
 pub(crate) fn line(element: &Element) -> Option<String> {
     Some(match element {
         Element::Block(block) => {
-            format!("R {:x} {:x} {}", block.start.0, block.end.0, block.isa.name().to_lowercase())
+            format!("R {:x} {:x} {}", block.start.get(), block.end.get(), block.isa.name().to_lowercase())
         }
         Element::Event(event) => match event.kind {
             EventKind::TraceOn(_) => "O".into(),
             EventKind::ExceptionReturn => "T".into(),
             EventKind::Exception { exception, preferred_return, .. } => {
                 let number = exception.map_or("-".into(), |exception| exception.number().to_string());
-                let returns = preferred_return.map_or("-".into(), |at| format!("{:x}", at.0));
+                let returns = preferred_return.map_or("-".into(), |at| format!("{:x}", at.get()));
                 format!("X {number} {returns}")
             }
             EventKind::Context { .. }
@@ -23,7 +23,7 @@ pub(crate) fn line(element: &Element) -> Option<String> {
             | EventKind::Data(_) => return None,
         },
         Element::Gap(gap) => match gap.reason {
-            GapReason::NoCode(at) => format!("N {:x}", at.address.0),
+            GapReason::NoCode(at) => format!("N {:x}", at.address.get()),
             GapReason::AddressUnknown => "U".into(),
             other => format!("gap: {other}"),
         },

@@ -101,7 +101,7 @@ impl Builder {
                 self.enter(function, &instruction, &frames);
             }
             let copy = self.copy(function, &frames);
-            let (start, end) = extent.map_or((0, 0), |extent| (extent.start.0.into(), extent.end));
+            let (start, end) = extent.map_or((0, 0), |extent| (extent.start.get(), extent.end));
             let effects = instruction.effects(start..end);
             let branch = branch(&instruction, conditions_told);
             self.add(Counted { instruction, effects, copy, branch }, function, place);

@@ -30,10 +30,10 @@ struct Known;
 
 impl symbols::Symbols for Known {
     fn function(&self, address: Address) -> Option<symbols::Function<'_>> {
-        Some(if address.0 < 0x10c {
-            symbols::Function { name: "main", start: Address(0x100) }
+        Some(if address.get() < 0x10c {
+            symbols::Function { name: "main", start: Address::new(0x100) }
         } else {
-            symbols::Function { name: "twice", start: Address(0x10c) }
+            symbols::Function { name: "twice", start: Address::new(0x10c) }
         })
     }
 
@@ -45,7 +45,7 @@ impl symbols::Symbols for Known {
         };
         let main = |line| frame("main", "./main.c", line);
         let twice = |line| frame("twice", "include/../util.h", line);
-        match address.0 {
+        match address.get() {
             0x100 => vec![main(10)],
             0x102 | 0x104 => vec![main(11)],
             0x106 => vec![twice(5), main(12)],
@@ -66,7 +66,7 @@ impl symbols::Symbols for Known {
         let extent = |name: &str, start, end| Extent {
             name: name.to_owned(),
             symbol: name.to_owned(),
-            start: Address(start),
+            start: Address::from(start),
             end,
             isa: Some(Isa::T32),
         };
@@ -74,20 +74,20 @@ impl symbols::Symbols for Known {
     }
 
     fn stretches(&self) -> Vec<Stretch> {
-        vec![Stretch { start: Address(0x100), end: 0x114, isa: Some(Isa::T32) }]
+        vec![Stretch { start: Address::new(0x100), end: 0x114, isa: Some(Isa::T32) }]
     }
 }
 
 fn code() -> Code {
     let mut program = Program::new();
     let bytes = CODE.iter().flat_map(|halfword| halfword.to_le_bytes()).collect::<Vec<_>>();
-    program.add(Address(0x100), &bytes).unwrap();
+    program.add(Address::new(0x100), &bytes).unwrap();
     Code { program: Arc::new(program), symbols: Box::new(Known), ..Code::unknown() }
 }
 
 fn report(conditions: Conditions, blocks: &[(u32, u32, Outcome, u64)], filter: &dyn Filter) -> Report {
     let blocks = blocks.iter().map(|&(start, end, outcome, count)| {
-        let (start, end) = (Address(start), Address(end));
+        let (start, end) = (Address::from(start), Address::from(end));
         (BlockKey { start, end, isa: Isa::T32, outcome, conditions }, count)
     });
     let source = Recorder::new(conditions, Doubtful::Drop).finish("a capture", "-", "etmv3", 0).source;

@@ -34,7 +34,7 @@ impl Assembly {
         if bytes.is_empty() {
             return Ok(());
         }
-        let address = Address(u32::try_from(address).map_err(|_| past_end())?);
+        let address = Address::from(u32::try_from(address).map_err(|_| past_end())?);
         self.parts.push(Part { address, start: self.bytes.len(), length: bytes.len(), line });
         self.bytes.extend_from_slice(bytes);
         Ok(())
@@ -51,9 +51,9 @@ impl Assembly {
                 pieces.push((part.address, bytes.to_vec()));
                 continue;
             };
-            // In order of the addresses, so this never wraps.
-            let offset = part.address.bytes_since(*start) as usize;
-            let Some(known) = piece.get(offset..) else {
+            // In order of the addresses, so this is always known.
+            let offset = part.address.offset_from(*start).and_then(|offset| usize::try_from(offset).ok());
+            let Some(known) = offset.and_then(|offset| piece.get(offset..)) else {
                 pieces.push((part.address, bytes.to_vec()));
                 continue;
             };
@@ -78,11 +78,13 @@ impl Assembly {
 
     /// The part at `index` says something else than an earlier one, `offset` bytes from its start.
     fn conflict(&self, index: usize, offset: usize) -> Located {
-        let at = |part: &Part| part.address.plus(u32::try_from(offset).unwrap_or(0));
         let (earlier, rest) = self.parts.split_at(index);
         let Some(part) = rest.first() else { return (None, DumpProblem::NoMemory) };
-        let at = at(part);
-        let byte = |part: &Part| self.bytes_of(part).get(at.bytes_since(part.address) as usize).copied();
+        let at = part.address.checked_add(offset as u64).unwrap_or(part.address);
+        let byte = |part: &Part| {
+            let offset = usize::try_from(at.offset_from(part.address)?).ok()?;
+            self.bytes_of(part).get(offset).copied()
+        };
         let found = byte(part).unwrap_or(0);
         let other = earlier.iter().find_map(|other| Some((byte(other)?, other.line)));
         let (other, other_line) = other.unwrap_or((0, None));

@@ -47,10 +47,9 @@ fn segments(bytes: &[u8]) -> Result<Assembly, ImageErrorKind> {
         }
         let range = file_range("a segment", program.p_offset(ENDIAN), size, bytes)?;
         let contents = bytes.get(range).unwrap_or_default();
-        memory.add(address.into(), contents, None).map_err(|_| ImageErrorKind::PastEndOfMemory {
-            start: tracewalk::ids::Address(address),
-            bytes: size.into(),
-        })?;
+        memory
+            .add(address.into(), contents, None)
+            .map_err(|_| ImageErrorKind::PastEndOfMemory { start: address.into(), bytes: size.into() })?;
     }
     Ok(memory)
 }

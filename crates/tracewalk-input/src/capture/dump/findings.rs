@@ -7,7 +7,7 @@ use tracewalk::protocol::mtb::{Config, Registers};
 use super::{MemoryDump, MemoryPiece};
 
 /// VTOR, the register that says where the table of vectors is (ARMv6-M Architecture Reference Manual, DDI 0419E, B3.2.5).
-const VTOR: Address = Address(0xe000_ed08);
+const VTOR: Address = Address::new(0xe000_ed08);
 
 /// MASTER bits 29:10 are reserved and read as 0 (CoreSight MTB-M0+ TRM, DDI 0486B, 3.2.2; bit 30 is NSEN in Cortex-M33);
 /// so are POSITION bits 1:0 and FLOW bit 2.
@@ -16,7 +16,7 @@ const POSITION_RESERVED: u32 = 0b11;
 const FLOW_RESERVED: u32 = 0b100;
 
 /// CoreSight components have 4 KiB of addresses each.
-const COMPONENT_BYTES: u32 = 4096;
+const COMPONENT_BYTES: u64 = 4096;
 
 impl MemoryDump {
     /// The registers of the Micro Trace Buffer and where they were, if they are in the dump beyond doubt: there is just
@@ -38,7 +38,7 @@ impl MemoryDump {
     pub fn vector_table(&self) -> Option<Address> {
         let word = self.pieces.iter().find_map(|piece| piece.word(VTOR))?;
         // Bits 6:0 are reserved in every M profile architecture.
-        (word & 0x7f == 0).then_some(Address(word))
+        (word & 0x7f == 0).then_some(Address::from(word))
     }
 }
 
@@ -47,18 +47,19 @@ impl MemoryPiece {
     /// while it runs (ARMv6-M Architecture Reference Manual, DDI 0419E, B3.1).
     #[must_use]
     pub fn may_be_code(&self) -> bool {
-        self.address.is_some_and(|address| matches!(address.0, 0..=0x1fff_ffff | 0x6000_0000..=0x9fff_ffff))
+        self.address
+            .is_some_and(|address| matches!(address.get(), 0..=0x1fff_ffff | 0x6000_0000..=0x9fff_ffff))
     }
 }
 
 /// What this piece would be as the registers.
 fn registers(piece: &MemoryPiece) -> Option<Registers> {
     let start = piece.address?;
-    let is_device = matches!(start.0, 0x4000_0000..=0x5fff_ffff | 0xa000_0000..);
-    if !is_device || start.0 % COMPONENT_BYTES != 0 || piece.bytes.len() > COMPONENT_BYTES as usize {
+    let is_device = matches!(start.get(), 0x4000_0000..=0x5fff_ffff | 0xa000_0000..=0xffff_ffff);
+    if !is_device || start.get() % COMPONENT_BYTES != 0 || piece.bytes.len() as u64 > COMPONENT_BYTES {
         return None;
     }
-    let word = |offset| piece.word(start.plus(offset));
+    let word = |offset| piece.word(start.checked_add(offset)?);
     let (position, master, flow, base) = (word(0)?, word(4)?, word(8)?, word(12)?);
     let reserved = position & POSITION_RESERVED | master & MASTER_RESERVED | flow & FLOW_RESERVED;
     // Where BASE is not implemented it reads as 0, and nothing but the other registers would speak for them.

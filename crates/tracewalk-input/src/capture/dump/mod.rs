@@ -117,9 +117,8 @@ impl MemoryDump {
 
     /// Memory as it is, from this address on.
     pub fn binary(file: &Path, address: Address, bytes: &Bytes) -> Result<Self, CaptureError> {
-        if u64::from(address.0) + bytes.len() as u64 > 1 << 32 {
-            let problem =
-                DumpProblem::PastEndOfMemory { address: address.0.into(), bytes: bytes.len() as u64 };
+        if address.get() + bytes.len() as u64 > 1 << 32 {
+            let problem = DumpProblem::PastEndOfMemory { address: address.get(), bytes: bytes.len() as u64 };
             let kind = CaptureErrorKind::Dump(problem);
             return Err(CaptureError { file: file.to_owned(), line: None, kind });
         }
@@ -142,7 +141,7 @@ impl MemoryPiece {
     /// The word at `address`, little-endian.
     #[must_use]
     pub fn word(&self, address: Address) -> Option<u32> {
-        let offset = address.bytes_since(self.address?) as usize;
+        let offset = usize::try_from(address.offset_from(self.address?)?).ok()?;
         self.bytes.get(offset..)?.first_chunk().copied().map(u32::from_le_bytes)
     }
 }

@@ -23,7 +23,7 @@ fn message(bytes: impl Into<Vec<u8>>) -> String {
 fn pieces(dump: &MemoryDump) -> Vec<(u32, &[u8])> {
     dump.pieces
         .iter()
-        .map(|piece| (piece.address.map_or(u32::MAX, |address| address.0), &piece.bytes[..]))
+        .map(|piece| (piece.address.map_or(u32::MAX, Address::low_word), &piece.bytes[..]))
         .collect()
 }
 
@@ -39,7 +39,7 @@ fn trace() -> Vec<u8> {
 
 /// The piece at 0x20001000.
 fn buffer(dump: &MemoryDump) -> &[u8] {
-    let at = Some(Address(0x2000_1000));
+    let at = Some(Address::new(0x2000_1000));
     &dump.pieces.iter().find(|piece| piece.address == at).expect("the buffer").bytes
 }
 
@@ -270,7 +270,7 @@ fn s_records_have_addresses_of_three_lengths() {
                 S107003000144ED492\n\
                 S9030000FC\n";
     let dump = dump(text);
-    assert_eq!((dump.pieces.len(), dump.pieces[0].address, dump.bytes()), (1, Some(Address(0)), 52));
+    assert_eq!((dump.pieces.len(), dump.pieces[0].address, dump.bytes()), (1, Some(Address::new(0)), 52));
     assert_eq!(dump.pieces[0].bytes[48..], [0x00, 0x14, 0x4e, 0xd4]);
     let text = "S0030000FC\nS205123456AAB4\nS30620000000AA2F\nS5030002FA\nS70500000000FA\n";
     assert_eq!(pieces(&self::dump(text)), [(0x12_3456, &[0xaa][..]), (0x2000_0000, &[0xaa])]);
@@ -310,8 +310,10 @@ fn broken_s_records_are_told_with_their_line() {
 fn a_core_file_holds_memory_and_code() {
     let dump = dump(file("dumps/gdb.core"));
     // From readelf -l: two segments that touch at 0x7a8, two that touch at 0x20000048, the buffer, and one without bytes.
-    let found =
-        dump.pieces.iter().map(|piece| (piece.address.unwrap().0, piece.bytes.len(), piece.may_be_code()));
+    let found = dump
+        .pieces
+        .iter()
+        .map(|piece| (piece.address.unwrap().get(), piece.bytes.len(), piece.may_be_code()));
     assert!(found.eq([(0, 0x7cc, true), (0x2000_0000, 0x50, false), (0x2000_1000, 0x400, false)]));
 }
 
@@ -376,7 +378,8 @@ fn many_segments_that_name_the_same_bytes_are_refused() {
 
 #[test]
 fn memory_as_it_is_has_to_fit_its_address() {
-    let binary = |address| MemoryDump::binary("ram.bin".as_ref(), Address(address), &Bytes::from(vec![1, 2]));
+    let binary =
+        |address| MemoryDump::binary("ram.bin".as_ref(), Address::from(address), &Bytes::from(vec![1, 2]));
     assert_eq!(pieces(&binary(0xffff_fffe).unwrap()), [(0xffff_fffe, &[1, 2][..])]);
     let error = binary(0xffff_ffff).unwrap_err().to_string();
     assert_eq!(error, "ram.bin: 2 bytes at 0xffffffff go past the end of the 32-bit address space");
@@ -398,7 +401,7 @@ fn the_registers_are_recognised_where_nothing_else_can_be_meant() {
     for address in [0xf000_0000, 0x4100_6000, 0xe004_3000] {
         assert_eq!(
             with_device(address, words).mtb_registers(),
-            Some((Address(address), expected)),
+            Some((Address::from(address), expected)),
             "{address:x}"
         );
     }
@@ -424,7 +427,7 @@ fn the_registers_are_recognised_where_nothing_else_can_be_meant() {
 
 #[test]
 fn the_vector_table_is_where_its_register_says() {
-    assert_eq!(dump("0xe000ed00: 410cc601 00000000 00000800 \n").vector_table(), Some(Address(0x800)));
+    assert_eq!(dump("0xe000ed00: 410cc601 00000000 00000800 \n").vector_table(), Some(Address::new(0x800)));
     assert_eq!(dump("0xe000ed00: 410cc601 00000000 \n").vector_table(), None);
     assert_eq!(dump("0xe000ed08: 00000801 \n").vector_table(), None);
 }
@@ -478,9 +481,8 @@ fn check(bytes: &[u8]) {
             assert!(!dump.pieces.is_empty());
             assert!(dump.bytes() <= 4 * bytes.len() as u64);
             assert!(dump.pieces.iter().all(|piece| !piece.bytes.is_empty()));
-            let bounds = |piece: &MemoryPiece| {
-                piece.address.map(|start| (u64::from(start.0), piece.bytes.len() as u64))
-            };
+            let bounds =
+                |piece: &MemoryPiece| piece.address.map(|start| (start.get(), piece.bytes.len() as u64));
             for pair in dump.pieces.windows(2) {
                 let (Some((start, length)), Some((next, _))) = (bounds(&pair[0]), bounds(&pair[1])) else {
                     panic!("several pieces without addresses");

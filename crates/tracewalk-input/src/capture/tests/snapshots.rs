@@ -133,11 +133,15 @@ fn a_source_may_be_in_several_buffers_and_a_buffer_hold_several_sources() {
     // The dump that both cores have is one image.
     let cores = capture.images.iter().map(|image| image.cores.as_slice()).collect::<Vec<_>>();
     assert_eq!(cores, [vec!["cpu_0".to_owned(), "cpu_1".to_owned()], vec!["cpu_1".to_owned()]]);
-    let kind =
-        ImageKind::Raw { address: Address(0x200), offset: 1, length: Some(2), space: Some("N".to_owned()) };
+    let kind = ImageKind::Raw {
+        address: Address::new(0x200),
+        offset: 1,
+        length: Some(2),
+        space: Some("N".to_owned()),
+    };
     assert_eq!(capture.images[1].kind, kind);
     let memory = ImageLoader::new().memory(capture.images_for(&capture.other_sources[0])).unwrap();
-    assert_eq!(memory.program.code(Address(0x200)), Some(&b"em"[..]));
+    assert_eq!(memory.program.code(Address::new(0x200)), Some(&b"em"[..]));
 }
 
 #[test]
@@ -318,7 +322,7 @@ fn a_snapshot_is_read_as_it_was_written() {
         cores: vec![SnapshotCore {
             name: "cpu_a".to_owned(),
             cpu: "cortex-a7".to_owned(),
-            memory: vec![(Address(0x100), b"memory"), (Address(0x2000), b"more")],
+            memory: vec![(Address::new(0x100), b"memory"), (Address::new(0x2000), b"more")],
         }],
         sources: vec![source("ETM_0", Protocol::EtmV3, Some("cpu_a")), source("ITM_0", Protocol::Itm, None)],
         buffers: vec![
@@ -361,7 +365,7 @@ fn a_snapshot_is_read_as_it_was_written() {
     assert_eq!(etm.cpu.as_ref().map(|cpu| cpu.value.as_str()), Some("Cortex-A7"));
     assert_eq!(read.buffers[0].sources[1].protocol, Protocol::Itm);
     let memory = ImageLoader::new().memory(read.images_for(etm)).unwrap();
-    assert_eq!(memory.program.code(Address(0x2000)), Some(&b"more"[..]));
+    assert_eq!(memory.program.code(Address::new(0x2000)), Some(&b"more"[..]));
     assert_eq!(read.timestamp_frequency.as_ref().map(|stated| stated.value), Some(25_000_000));
 }
 
@@ -425,7 +429,7 @@ fn the_tc2_snapshot_is_five_cores_and_an_itm_in_one_buffer() {
     let mut images = ImageLoader::new();
     for source in buffer.sources.iter().filter(|source| source.core.is_some()) {
         let memory = images.memory(capture.images_for(source)).unwrap();
-        assert_eq!(memory.program.code(Address(0xc000_8000)).map(<[u8]>::len), Some(0x5_0000));
+        assert_eq!(memory.program.code(Address::new(0xc000_8000)).map(<[u8]>::len), Some(0x5_0000));
     }
 }
 
@@ -445,7 +449,10 @@ fn the_return_stack_snapshot_is_one_source_with_nine_dumps() {
     let memory = ImageLoader::new().memory(capture.images_for(source)).unwrap();
     // VECTORS, RO_CODE, RO_DATA, RW_DATA and ZI_DATA touch.
     let first = &memory.program.regions()[0];
-    assert_eq!((first.start(), first.bytes().len()), (Address(0x8000_0000), 632 + 6576 + 304 + 16 + 576));
+    assert_eq!(
+        (first.start(), first.bytes().len()),
+        (Address::new(0x8000_0000), 632 + 6576 + 304 + 16 + 576)
+    );
     // Its cores Cortex-A7_0 to _2 have no device files, but their trace sources do.
     assert_eq!(capture.notes, []);
     assert_eq!(capture.other_sources.len(), 4);

@@ -161,7 +161,7 @@ impl<W: Write> Printer<W> {
         };
         let mut line = format!("{:margin$}{function}{name}{function:#}", "");
         let entry = frame.mark.entry.or(frame.function.address());
-        let offset = entry.zip(frame.function.address()).map(|(entry, start)| entry.bytes_since(start));
+        let offset = entry.zip(frame.function.address()).and_then(|(entry, start)| entry.offset_from(start));
         if let Some(offset) = offset.filter(|offset| *offset != 0) {
             line.push_str(&format!("+0x{offset:x}"));
         }

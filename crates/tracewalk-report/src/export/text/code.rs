@@ -88,7 +88,7 @@ impl Rows {
 
 fn row(code: &Code, palette: &Palette, at: Location) -> Option<Row> {
     let Written { text, width, bytes } = written(code, palette, at)?;
-    let next = at.address.plus(bytes.into());
+    let next = at.after(bytes.into()).address;
     let bytes = code.program.code(at.address)?.get(..bytes.into())?;
     let place = place(code, at.address);
     let Palette { quiet, .. } = *palette;
@@ -161,8 +161,11 @@ fn place(code: &Code, address: Address) -> Place {
 fn scope_name(place: &Place, address: Address, palette: &Palette) -> String {
     let style = palette.function;
     let mut text = match &place.function {
-        Some((name, start)) if *start == address => format!("{style}{name}{style:#}"),
-        Some((name, start)) => format!("{style}{name}{style:#}+0x{:x}", address.bytes_since(*start)),
+        Some((name, start)) => match address.offset_from(*start) {
+            Some(0) => format!("{style}{name}{style:#}"),
+            Some(offset) => format!("{style}{name}{style:#}+0x{offset:x}"),
+            None => format!("{style}{address}{style:#}"),
+        },
         None => format!("{style}{address}{style:#}"),
     };
     for inlined in &place.inlined {

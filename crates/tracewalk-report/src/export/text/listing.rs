@@ -347,16 +347,18 @@ mod tests {
 
     impl Symbols for OneFunction {
         fn function(&self, address: Address) -> Option<Function<'_>> {
-            (0x100..0x200).contains(&address.0).then_some(Function { name: "main", start: Address(0x100) })
+            (0x100..0x200)
+                .contains(&address.get())
+                .then_some(Function { name: "main", start: Address::new(0x100) })
         }
 
         fn frames(&self, address: Address) -> Vec<Frame> {
             let frame = |function: &str| Frame {
                 function: Some(function.to_owned()),
                 file: Some("/src/main.c".to_owned()),
-                line: Some((address.0 - 0x100) / 4 + 1),
+                line: Some((address.low_word() - 0x100) / 4 + 1),
             };
-            if address.0 < 0x108 { vec![frame("main")] } else { vec![frame("tiny"), frame("main")] }
+            if address.get() < 0x108 { vec![frame("main")] } else { vec![frame("tiny"), frame("main")] }
         }
 
         fn source_line(&self, file: &str, line: u32) -> Option<String> {
@@ -368,7 +370,7 @@ mod tests {
         let mut program = Program::new();
         // movs r0, #1; nop; bne 0x100; nop; ldr r1, [pc, #0]; bx lr; .word 0x12345678
         let code = [1, 0x20, 0, 0xbf, 0xfc, 0xd1, 0, 0xbf, 0, 0x49, 0x70, 0x47, 0x78, 0x56, 0x34, 0x12];
-        program.add(Address(0x100), &code).unwrap();
+        program.add(Address::new(0x100), &code).unwrap();
         let code = Code {
             program: Arc::new(program),
             symbols: Box::new(symbols),
@@ -435,7 +437,7 @@ one source without trace ID, mtb
     fn what_happens_between_instructions_has_lines_of_its_own() {
         let exception = EventKind::Exception {
             exception: Some(Exception::M(3)),
-            preferred_return: Some(Address(0x206f_6f74)),
+            preferred_return: Some(Address::new(0x206f_6f74)),
             handler: None,
         };
         let text = listing(
@@ -446,7 +448,7 @@ one source without trace ID, mtb
                 block(0x106, 0x108, interrupted()),
                 event(EventKind::Timestamp(17)),
                 event(exception),
-                gap(GapReason::NoCode(Location::new(Address(0x800), Isa::T32))),
+                gap(GapReason::NoCode(Location::new(Address::new(0x800), Isa::T32))),
             ],
         );
         let expected = "\
@@ -465,7 +467,7 @@ one source without trace ID, mtb
     fn without_any_image_the_places_that_the_trace_names_are_no_defects() {
         let section = Section { id: None, protocol: "mtb", number: 1, code: Rc::new(Code::unknown()) };
         let text =
-            listing(PLAIN, &section, &[gap(GapReason::NoCode(Location::new(Address(0x800), Isa::A32)))]);
+            listing(PLAIN, &section, &[gap(GapReason::NoCode(Location::new(Address::new(0x800), Isa::A32)))]);
         assert_eq!(text, "one source without trace ID, mtb\n00000800  … A32\n");
     }
 }

@@ -51,9 +51,10 @@ pub(super) fn instruction_text(code: &Code, at: Location) -> String {
 /// `main+0x16`, or the address where no function is known.
 fn place_name(symbols: &dyn Symbols, address: Address) -> String {
     match symbols.function(address) {
-        Some(function) => match address.bytes_since(function.start) {
-            0 => function.name.to_owned(),
-            offset => format!("{}+0x{offset:x}", function.name),
+        Some(function) => match address.offset_from(function.start) {
+            Some(0) => function.name.to_owned(),
+            Some(offset) => format!("{}+0x{offset:x}", function.name),
+            None => address.to_string(),
         },
         None => address.to_string(),
     }

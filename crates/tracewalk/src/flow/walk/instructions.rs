@@ -1,6 +1,6 @@
 //! Passing one instruction.
 
-use crate::ids::{Address, Isa, Location};
+use crate::ids::{Isa, Location};
 use crate::isa::{self, Class, Instruction, Unclassified};
 use crate::program::Program;
 use crate::span::Span;
@@ -33,7 +33,7 @@ impl Walk {
         sink: &mut impl FnMut(Element),
     ) -> Result<(), Stop> {
         let (at, instruction) = self.next_instruction(program)?;
-        if self.rules.halfwords_count && at.isa != Isa::A32 && instruction.bytes == 4 && !self.half_passed {
+        if self.rules.halfwords_count && at.isa.is_thumb() && instruction.bytes == 4 && !self.half_passed {
             self.half_passed = true;
             return Ok(());
         }
@@ -52,7 +52,8 @@ impl Walk {
         let Some(code) = program.code(at.address) else {
             return Err(Stop::Gap(match at.isa {
                 Isa::Jazelle => GapReason::Undecodable(at, Unclassified::Jazelle),
-                _ => GapReason::NoCode(at),
+                Isa::A64 => GapReason::Undecodable(at, Unclassified::A64),
+                Isa::A32 | Isa::T32 | Isa::T32EE => GapReason::NoCode(at),
             }));
         };
         match isa::classify(code, at.address, at.isa) {
@@ -83,7 +84,7 @@ impl Walk {
         if !executed && !barrier && !instruction.conditional && !may_be_in_it_block(program, at) {
             return Err(Contradiction::UnconditionalFailed(at).into());
         }
-        let behind = Location::new(at.address.plus(u32::from(instruction.bytes)), at.isa);
+        let behind = at.after(instruction.bytes.into());
         let open = self.open.get_or_insert(OpenBlock {
             start: at.address,
             end: at.address,
@@ -133,11 +134,10 @@ impl Walk {
 /// contradiction goes unnoticed there.
 pub(in crate::flow) fn may_be_in_it_block(program: &Program, at: Location) -> bool {
     /// An IT instruction governs four instructions of four bytes at the most.
-    const FARTHEST_IT: u32 = 1 + 3 * 2;
-    let is_it = |halfwords: u32| {
-        let address = Address(at.address.0.wrapping_sub(2 * halfwords));
-        let code = program.code(address).and_then(<[u8]>::first_chunk::<2>);
+    const FARTHEST_IT: i64 = 1 + 3 * 2;
+    let is_it = |halfwords: i64| {
+        let code = program.code(at.moved(-2 * halfwords).address).and_then(<[u8]>::first_chunk::<2>);
         code.is_some_and(|code| code[1] == 0b1011_1111 && code[0] & 0b1111 != 0)
     };
-    at.isa != Isa::A32 && (1..=FARTHEST_IT).any(is_it)
+    at.isa.is_thumb() && (1..=FARTHEST_IT).any(is_it)
 }

@@ -36,7 +36,7 @@ use super::location_stack::LocationStack;
 /// use tracewalk::span::Span;
 ///
 /// let mut program = Program::new();
-/// program.add(Address(0x100), &[0x01, 0x20, 0x70, 0x47])?; // movs r0, #1; bx lr
+/// program.add(Address::new(0x100), &[0x01, 0x20, 0x70, 0x47])?; // movs r0, #1; bx lr
 /// let mut walk = Walk::new(Rules::default());
 /// let mut blocks = Vec::new();
 /// let mut note = |element| {
@@ -44,11 +44,11 @@ use super::location_stack::LocationStack;
 ///         blocks.push((block.start, block.end));
 ///     }
 /// };
-/// let at = Some(Location::new(Address(0x100), Isa::T32));
+/// let at = Some(Location::new(Address::new(0x100), Isa::T32));
 /// walk.follow(&program, Directive::Begin { at, why: BeginReason::Enabled }, Span::default(), &mut note);
 /// walk.follow(&program, Directive::Instructions { executed: 2, then_failed: false }, Span::default(), &mut note);
 /// walk.finish(&mut note);
-/// assert_eq!(blocks, [(Address(0x100), Address(0x104))]);
+/// assert_eq!(blocks, [(Address::new(0x100), Address::new(0x104))]);
 /// # Ok::<(), tracewalk::program::AddRegionError>(())
 /// ```
 #[derive(Clone, Debug)]

@@ -12,10 +12,10 @@ use super::{Position, Stop, Walk};
 
 /// How far the code may go on without a waypoint. A trace unit sends a waypoint update where more than 4096 bytes lie
 /// between waypoints (IHI 0035B, 4.6).
-pub(in crate::flow) const FARTHEST_WAYPOINT: u32 = 4096 + 8;
+pub(in crate::flow) const FARTHEST_WAYPOINT: u64 = 4096 + 8;
 /// How far a run that names its end may go. Straight code of this length is not a program, and every eight bytes of a
 /// damaged MTB buffer may ask for a run.
-const LONGEST_RUN: u32 = 1 << 16;
+const LONGEST_RUN: u64 = 1 << 16;
 
 impl Walk {
     /// Everything up to and including the next waypoint.
@@ -89,7 +89,7 @@ impl Walk {
                 return Ok((at, instruction));
             }
             let start = *start.get_or_insert(at);
-            if at.address.bytes_since(start.address) > FARTHEST_WAYPOINT {
+            if at.bytes_since(start.address) > FARTHEST_WAYPOINT {
                 return Err(Contradiction::NoBranchInReach(start).into());
             }
             let plain = Instruction { class: Class::Other, ..instruction };
@@ -132,7 +132,7 @@ impl Walk {
     ) -> Result<(), Stop> {
         let Position::At(from) = self.position else { return self.not_at_an_instruction() };
         let misses = Contradiction::RunMissesEnd { from, until };
-        if until < from.address || until.bytes_since(from.address) > LONGEST_RUN {
+        if until.offset_from(from.address).is_none_or(|bytes| bytes > LONGEST_RUN) {
             return Err(misses.into());
         }
         loop {
@@ -171,7 +171,7 @@ impl Walk {
             return self.pass(program, at, &plain, true, span, sink);
         }
         // A branch to the next address changes nothing that an MTB must write a packet for (DDI 0486B, 2.3.1).
-        let next = Location::new(at.address.plus(u32::from(instruction.bytes)), at.isa);
+        let next = at.after(instruction.bytes.into());
         if end != RunEnd::Through && instruction.class == Class::Direct(next) && !instruction.conditional {
             return self.pass(program, at, &instruction, true, span, sink);
         }

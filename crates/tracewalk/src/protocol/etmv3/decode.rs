@@ -64,7 +64,7 @@ impl Decode for Decoder {
             return 0;
         }
         let Some(mut base) = self.compression.base else { return 0 };
-        let alignment = Alignment::of(base.isa);
+        let Some(alignment) = Alignment::of(base.isa) else { return 0 };
         let mut at = 0;
         while let Some(bytes) = input.get(at..).and_then(<[u8]>::first_chunk::<8>) {
             let byte = bytes[0];
@@ -259,8 +259,8 @@ impl Decoder {
         let mut in_progress = None;
         if self.config.instructions {
             let at = i_sync_location(byte, cursor.little_endian(4)?);
-            if at.address.aligned_for(at.isa) != at.address {
-                let found = at.address.0;
+            if !at.is_possible() {
+                let found = at.address.get();
                 let expected = "a multiple of 4 in ARM state";
                 return Err(Malformation::ReservedValue {
                     packet: "i_sync",
@@ -293,7 +293,7 @@ impl Decoder {
 
     /// The second address of an I-sync with a load or store in progress, compressed against the first.
     fn next_instruction(&self, cursor: &mut Cursor<'_>, first: Location) -> Result<Location, Unread> {
-        let alignment = Alignment::of(first.isa);
+        let (address, alignment) = branch_address::base(Some(first));
         if let Some(byte) = cursor.peek().filter(|byte| byte & header::BRANCH == 0) {
             return Err(reserved_value(
                 "i_sync",
@@ -302,7 +302,7 @@ impl Decoder {
                 "bit 0 of the first byte to be set",
             ));
         }
-        let field = branch_address::read(cursor, self.config.address_encoding, first.address, alignment)
+        let field = branch_address::read(cursor, self.config.address_encoding, address, alignment)
             .map_err(|error| address_failure("i_sync", error))?;
         if field.after != After::Nothing {
             return Err(reserved_value("i_sync", "second address", 0, "no exception information"));
@@ -392,7 +392,7 @@ impl Decoder {
         if present == 0 || !self.config.data.addresses {
             return Ok(None);
         }
-        let mut address = self.compression.data_address.0;
+        let mut address = self.compression.data_address.low_word();
         let mut big_endian = None;
         for index in 0..4 {
             let byte = cursor.byte()?;
@@ -407,8 +407,8 @@ impl Decoder {
                 big_endian = Some(last & 0b0001_0000 != 0);
             }
         }
-        self.compression.data_address = Address(address);
-        Ok(Some(DataAddress { address: Address(address), big_endian }))
+        self.compression.data_address = Address::from(address);
+        Ok(Some(DataAddress { address: Address::from(address), big_endian }))
     }
 
     /// SS in bits 3:2 of the header: 0, 1, 2 or 4 bytes.
@@ -448,12 +448,12 @@ impl Decoder {
 /// IHI 0014Q does not say whether bit 0 is part of a Jazelle address. Bytecodes are byte-aligned, so here it is.
 fn i_sync_location(information: u8, address: u32) -> Location {
     if information & information::JAZELLE != 0 {
-        return Location::new(Address(address), Isa::Jazelle);
+        return Location::new(Address::from(address), Isa::Jazelle);
     }
     match (address & 1 != 0, information & information::ALTERNATIVE_ISA != 0) {
-        (false, _) => Location::new(Address(address), Isa::A32),
-        (true, false) => Location::new(Address(address & !1), Isa::T32),
-        (true, true) => Location::new(Address(address & !1), Isa::T32EE),
+        (false, _) => Location::new(Address::from(address), Isa::A32),
+        (true, false) => Location::new(Address::from(address & !1), Isa::T32),
+        (true, true) => Location::new(Address::from(address & !1), Isa::T32EE),
     }
 }
 
@@ -462,7 +462,7 @@ fn reserved(found: u8) -> Unread {
 }
 
 fn reserved_value(packet: &'static str, field: &'static str, found: u8, expected: &'static str) -> Unread {
-    Unread::Malformed(Malformation::ReservedValue { packet, field, found: u32::from(found), expected })
+    Unread::Malformed(Malformation::ReservedValue { packet, field, found: u64::from(found), expected })
 }
 
 fn address_failure(packet: &'static str, error: ReadError) -> Unread {

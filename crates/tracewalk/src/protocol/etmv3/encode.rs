@@ -175,22 +175,18 @@ impl Encoder {
         let first = i_sync.in_progress.or(i_sync.location);
         bytes.push(information_byte(i_sync, first.map(|first| first.isa)));
         if let Some(first) = first {
-            let thumb = matches!(first.isa, Isa::T32 | Isa::T32EE);
-            fits(first.address.aligned_for(first.isa) == first.address, "address")?;
-            bytes.extend_from_slice(&(first.address.0 | u32::from(thumb)).to_le_bytes());
+            let thumb = first.isa.is_thumb();
+            fits(first.is_possible(), "address")?;
+            bytes.extend_from_slice(&(first.address.low_word() | u32::from(thumb)).to_le_bytes());
         }
         if let (Some(first), Some(next)) = (i_sync.in_progress, i_sync.location) {
             let encoding = self.config.address_encoding;
             // The instruction set of both is the information byte's, but for what alignment says.
             let alternative = first.isa == Isa::T32EE;
-            fits(Alignment::of(next.isa).isa(alternative) == next.isa, "instruction set")?;
-            let target = Target {
-                address: next.address,
-                alignment: Alignment::of(next.isa),
-                all_bytes: false,
-                after: After::Nothing,
-            };
-            branch_address::write(bytes, encoding, first.address, Alignment::of(first.isa), target);
+            let alignment = alignment_of(next)?;
+            fits(alignment.isa(alternative) == next.isa, "instruction set")?;
+            let target = Target { address: next.address, alignment, all_bytes: false, after: After::Nothing };
+            branch_address::write(bytes, encoding, first.address, alignment_of(first)?, target);
         }
         self.compression.after_i_sync(i_sync);
         Ok(())
@@ -198,8 +194,8 @@ impl Encoder {
 
     fn branch(&mut self, branch: &Branch, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
         let target = branch.target.ok_or(EncodeError::Unaddressable)?;
-        fits(target.address.aligned_for(target.isa) == target.address, "address")?;
-        let alignment = Alignment::of(target.isa);
+        fits(target.is_possible(), "address")?;
+        let alignment = alignment_of(target)?;
         let alternative = match branch.exception {
             Some(BranchException::Information(information)) => information.alternative_isa,
             _ => self.compression.alternative_isa,
@@ -273,8 +269,10 @@ impl Encoder {
     }
 
     fn data_address(&mut self, address: Option<DataAddress>, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
-        let Some(DataAddress { address: Address(address), big_endian }) = address else { return Ok(()) };
-        let changed = address ^ self.compression.data_address.0;
+        let Some(DataAddress { address, big_endian }) = address else { return Ok(()) };
+        let address =
+            u32::try_from(address.get()).map_err(|_| EncodeError::OutOfRange { field: "address" })?;
+        let changed = address ^ self.compression.data_address.low_word();
         let group = |index: u32| u8::try_from(address >> (7 * index) & 0b0111_1111).unwrap_or_default();
         // The byte that holds A[31:28] holds the byte order as well.
         let all = big_endian.is_some();
@@ -287,7 +285,7 @@ impl Encoder {
             let top = u8::try_from(address >> 28).unwrap_or_default();
             bytes.push(top | u8::from(big_endian == Some(true)) << 4);
         }
-        self.compression.data_address = Address(address);
+        self.compression.data_address = Address::from(address);
         Ok(())
     }
 }
@@ -341,6 +339,11 @@ fn little_endian(value: u32, size: u8, field: &'static str, bytes: &mut Vec<u8>)
 
 fn allow(allowed: bool, packet: &'static str) -> Result<(), EncodeError> {
     if allowed { Ok(()) } else { Err(EncodeError::Configuration { packet }) }
+}
+
+/// The alignment that address bytes state; A64 has none.
+fn alignment_of(location: Location) -> Result<Alignment, EncodeError> {
+    Alignment::of(location.isa).ok_or(EncodeError::OutOfRange { field: "instruction set" })
 }
 
 fn fits(fits: bool, field: &'static str) -> Result<(), EncodeError> {

@@ -108,7 +108,7 @@ pub(super) const fn m_profile_code(number: u16) -> Option<u16> {
 /// Table 7.7: the deprecated code EEE as the code of table 7.12. Code 0 stands for five exceptions, which the vector's
 /// offset in the table of vectors tells apart; an address that is no vector's stays a generic exception (13).
 fn deprecated_code(code: u8, cancel: bool, handler: Option<Address>) -> u8 {
-    match (code, handler.map(|handler| handler.0 & 0x1f)) {
+    match (code, handler.map(|handler| handler.get() & 0x1f)) {
         (0, Some(0x04)) => 9,
         (0, Some(0x08)) => 10,
         (0, Some(0x0c)) => 11,

@@ -1,7 +1,7 @@
 //! What both ends of the wire remember from packet to packet, so that the next one can be short.
 
 use crate::ids::{Address, Location, SecurityState};
-use crate::protocol::branch_address::Alignment;
+use crate::protocol::branch_address::{self, Alignment};
 use crate::protocol::timestamp::RawTimestamp;
 
 use super::exception::BranchException;
@@ -30,7 +30,7 @@ impl Compression {
     /// The address and alignment that a branch packet is compressed against. Before the first address their values do
     /// not matter: they are only asked for how long a field is.
     pub(super) fn branch_base(&self) -> (Address, Alignment) {
-        self.base.map_or((Address(0), Alignment::Word), |base| (base.address, Alignment::of(base.isa)))
+        branch_address::base(self.base)
     }
 
     /// What a branch packet leaves behind.
@@ -57,6 +57,6 @@ impl Compression {
     /// next one's, until the unit sends a whole one.
     pub(super) fn forget_addresses(&mut self) {
         self.base = None;
-        self.data_address = Address(0);
+        self.data_address = Address::new(0);
     }
 }

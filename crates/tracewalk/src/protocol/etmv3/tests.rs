@@ -64,7 +64,7 @@ fn any_location() -> impl Strategy<Value = Location> {
     let isa = prop_oneof![Just(Isa::A32), Just(Isa::T32), Just(Isa::T32EE), Just(Isa::Jazelle)];
     // Few distinct high bits, so that short addresses are frequent.
     let address = prop_oneof![any::<u32>(), 0x8000_0000_u32..0x8000_1000, 0x8000_0000_u32..0x8001_0000];
-    (address, isa).prop_map(|(address, isa)| Location::new(Address(address).aligned_for(isa), isa))
+    (address, isa).prop_map(|(address, isa)| Location::new(Address::from(address).aligned_for(isa), isa))
 }
 
 fn any_security() -> impl Strategy<Value = SecurityState> {
@@ -113,7 +113,7 @@ fn any_data() -> impl Strategy<Value = Packet> {
     let tag = (1_u8..=3).prop_map(|number| Tag::new(number).expect("1 to 3"));
     let address = proptest::option::of(
         (any::<u32>(), any::<Option<bool>>())
-            .prop_map(|(address, big_endian)| DataAddress { address: Address(address), big_endian }),
+            .prop_map(|(address, big_endian)| DataAddress { address: Address::from(address), big_endian }),
     );
     let value = proptest::option::of(prop_oneof![Just(0_u32), 0_u32..256, 0_u32..65536, any::<u32>()]);
     prop_oneof![
@@ -314,7 +314,7 @@ fn the_next_byte_stands_behind_those_of_a_packet_that_has_begun() {
 
 #[test]
 fn what_does_not_fit_its_field_is_not_encoded() {
-    let target = Some(Location::new(Address(0x8000), Isa::A32));
+    let target = Some(Location::new(Address::new(0x8000), Isa::A32));
     let encoded = |packet: Packet| Encoder::new(&everything()).encode(&packet, &mut Vec::new());
     let branch =
         |exception| encoded(Packet::Branch(Branch { target, states_isa: true, exception: Some(exception) }));
@@ -335,7 +335,7 @@ fn what_does_not_fit_its_field_is_not_encoded() {
     assert_eq!((deprecated(0), deprecated(7), deprecated(8)), (Ok(()), Ok(()), out_of_range("exception")));
     // Without its top byte an address keeps the highest four bits of the one before, here 0.
     let data = |address, big_endian| {
-        let address = Some(DataAddress { address: Address(address), big_endian });
+        let address = Some(DataAddress { address: Address::from(address), big_endian });
         encoded(Packet::ValueNotTraced { address })
     };
     assert_eq!((data(0x0fff_ffff, None), data(0x1000_0000, None)), (Ok(()), out_of_range("address")));
@@ -352,7 +352,7 @@ fn data_addresses_take_their_shortest_form() {
     let mut encoder = Encoder::new(&everything());
     let mut bytes_of = |address: u32, big_endian| {
         let mut bytes = Vec::new();
-        let address = Some(DataAddress { address: Address(address), big_endian });
+        let address = Some(DataAddress { address: Address::from(address), big_endian });
         encoder.encode(&Packet::ValueNotTraced { address }, &mut bytes).expect("the configuration has it");
         bytes
     };
@@ -384,7 +384,7 @@ fn cortex_a7() -> Config {
 fn missing_fields_are_interpreted_as_table_7_5_says() {
     // Address: the bits of the last one. Everything else is missing.
     let [branch] = branches(&cortex_a7(), &[0b0001_0101])[..] else { panic!("one branch") };
-    assert_eq!(branch.target, Some(Location::new(Address(0x8028), Isa::A32)));
+    assert_eq!(branch.target, Some(Location::new(Address::new(0x8028), Isa::A32)));
     assert_eq!(branch.exception, None);
 
     // Byte 0 only: Excp[8:4] and Resume are 0, Hyp stays what it was.
@@ -466,7 +466,7 @@ fn other_exception_codes_are_those_of_table_7_12() {
 #[test]
 fn deprecated_exception_codes_are_those_of_table_7_7() {
     let exception = |code, cancel, handler| {
-        BranchException::Deprecated { code, cancel }.exception(Profile::Ar, Some(Address(handler)))
+        BranchException::Deprecated { code, cancel }.exception(Profile::Ar, Some(Address::from(handler)))
     };
     let code_0 = [(0x00, 8), (0x04, 9), (0x08, 10), (0x0c, 11), (0x10, 12)];
     for (vector, expected) in code_0 {
@@ -481,7 +481,7 @@ fn deprecated_exception_codes_are_those_of_table_7_7() {
 fn a_direct_branch_to_thumb_does_not_change_the_state_of_compression() {
     // Table 7.15: I-sync in ARM state, BLX #immed (no packet), a return to ARM state: a short packet of ARM alignment.
     let [branch] = branches(&cortex_a7(), &[0b0000_0101])[..] else { panic!("one branch") };
-    assert_eq!(branch.target, Some(Location::new(Address(0x8008), Isa::A32)));
+    assert_eq!(branch.target, Some(Location::new(Address::new(0x8008), Isa::A32)));
 }
 
 #[test]
@@ -498,7 +498,7 @@ fn leavex_does_not_change_the_state_of_compression() {
 fn directives(config: &Config, packets: &[Packet]) -> Vec<Directive> {
     let i_sync = Packet::ISync(ISync {
         reason: ISyncReason::Enabled,
-        location: Some(Location::new(Address(0x100), Isa::T32)),
+        location: Some(Location::new(Address::new(0x100), Isa::T32)),
         in_progress: None,
         security: SecurityState::default(),
         context_id: None,
@@ -523,7 +523,7 @@ fn branch_to(address: u32, exception: Option<(u16, bool)>) -> Packet {
     let information = |(code, cancel)| {
         BranchException::Information(ExceptionInformation { code, cancel, ..ExceptionInformation::default() })
     };
-    let target = Some(Location::new(Address(address), Isa::T32));
+    let target = Some(Location::new(Address::from(address), Isa::T32));
     Packet::Branch(Branch { target, states_isa: false, exception: exception.map(information) })
 }
 
@@ -534,7 +534,7 @@ fn passed(executed: u8) -> Directive {
 fn taken(exception: Exception, handler: u32) -> Directive {
     Directive::Exception {
         exception: Some(exception),
-        handler: Some(Location::new(Address(handler), Isa::T32)),
+        handler: Some(Location::new(Address::from(handler), Isa::T32)),
         preferred_return: PreferredReturn::Next,
     }
 }
@@ -552,7 +552,7 @@ fn atom_then_timestamp_periodic_i_sync_and_target_then_cancel_leave_only_the_tim
     let time = Packet::Timestamp { value: 7, clock_changed: false };
     let i_sync = Packet::ISync(ISync {
         reason: ISyncReason::Periodic,
-        location: Some(Location::new(Address(0x104), Isa::T32)),
+        location: Some(Location::new(Address::new(0x104), Isa::T32)),
         in_progress: None,
         security: SecurityState::default(),
         context_id: None,
@@ -579,7 +579,7 @@ fn target_then_cancel_leave_neither_the_branch_nor_its_target() {
 #[test]
 fn target_then_irq_keep_the_first_address_as_the_one_interrupted() {
     let packets = [p_header(0x84, false), branch_to(0x200, None), branch_to(0x18, Some((14, false)))];
-    let target = Directive::Continue(Location::new(Address(0x200), Isa::T32));
+    let target = Directive::Continue(Location::new(Address::new(0x200), Isa::T32));
     assert_eq!(directives(&cortex_a7(), &packets), [passed(1), target, taken(Exception::Ar(14), 0x18)]);
 }
 
@@ -633,7 +633,7 @@ fn trace_behind_a_loss_counts_only_from_the_next_a_sync_and_i_sync() {
     let i_sync = |reason| {
         Packet::ISync(ISync {
             reason,
-            location: Some(Location::new(Address(0x100), Isa::T32)),
+            location: Some(Location::new(Address::new(0x100), Isa::T32)),
             in_progress: None,
             security: SecurityState::default(),
             context_id: None,
@@ -664,8 +664,8 @@ fn trace_behind_a_loss_counts_only_from_the_next_a_sync_and_i_sync() {
 fn a_load_in_progress_is_one_instruction_and_then_trace_begins() {
     let i_sync = Packet::ISync(ISync {
         reason: ISyncReason::Enabled,
-        location: Some(Location::new(Address(0x110), Isa::T32)),
-        in_progress: Some(Location::new(Address(0x104), Isa::T32)),
+        location: Some(Location::new(Address::new(0x110), Isa::T32)),
+        in_progress: Some(Location::new(Address::new(0x104), Isa::T32)),
         security: SecurityState::default(),
         context_id: None,
         cycles: None,

@@ -185,7 +185,7 @@ fn global_high(rest: &[u8]) -> Read {
             Read::Packet(Packet::GlobalTimestampHigh { value, long }, 1 + bytes)
         }
         Continued::Value { bytes, .. } => {
-            let found = u32::try_from(bytes).unwrap_or(u32::MAX);
+            let found = bytes as u64;
             let (packet, field) = ("global_timestamp_high", "length");
             let expected = "4 or 6 bytes";
             Read::Wrong(Malformation::ReservedValue { packet, field, found, expected }, 1 + bytes)
@@ -268,12 +268,18 @@ fn source(header: u8, rest: &[u8]) -> Read {
             };
             Packet::Exception { number: u16::from_le_bytes([low, high & 1]), action }
         }
-        (2, Size::Word) => Packet::PcSample(Some(Address(value))),
+        (2, Size::Word) => Packet::PcSample(Some(Address::from(value))),
         (2, _) if low == 0 => Packet::PcSample(None),
         (2, _) => {
-            return reserved_value("pc_sample", "payload", value, "0 for a processor that sleeps", bytes);
+            return reserved_value(
+                "pc_sample",
+                "payload",
+                value.into(),
+                "0 for a processor that sleeps",
+                bytes,
+            );
         }
-        (8..=15, Size::Word) => Packet::DataPc { comparator, address: Address(value) },
+        (8..=15, Size::Word) => Packet::DataPc { comparator, address: Address::from(value) },
         (8..=15, _) => Packet::DataAddress { comparator, low_half: u16::from_le_bytes([low, high]) },
         _ => Packet::DataValue { comparator, write: id & 1 == 1, size, value },
     };
@@ -283,7 +289,7 @@ fn source(header: u8, rest: &[u8]) -> Read {
 const fn reserved_value(
     packet: &'static str,
     field: &'static str,
-    found: u32,
+    found: u64,
     expected: &'static str,
     bytes: usize,
 ) -> Read {

@@ -59,9 +59,9 @@ pub fn encode(packet: &Packet, output: &mut Vec<u8>) {
             source(1, true, Size::Halfword, u32::from(number & 0x1ff) | action << 12, output);
         }
         Packet::PcSample(None) => source(2, true, Size::Byte, 0, output),
-        Packet::PcSample(Some(address)) => source(2, true, Size::Word, address.0, output),
+        Packet::PcSample(Some(address)) => source(2, true, Size::Word, address.low_word(), output),
         Packet::DataPc { comparator, address } => {
-            source(8 | comparator << 1, true, Size::Word, address.0, output);
+            source(8 | comparator << 1, true, Size::Word, address.low_word(), output);
         }
         Packet::DataAddress { comparator, low_half } => {
             source(9 | comparator << 1, true, Size::Halfword, low_half.into(), output);

@@ -73,9 +73,9 @@ fn each_packet_of_the_specification_is_read() {
             &[0b00001_1_10, 0x02, 0b0011_0001],
             Packet::Exception { number: 0x102, action: ExceptionAction::Returned },
         ),
-        (&[0b00010_1_11, 0x06, 3, 0, 8], Packet::PcSample(Some(Address(0x0800_0306)))),
+        (&[0b00010_1_11, 0x06, 3, 0, 8], Packet::PcSample(Some(Address::new(0x0800_0306)))),
         (&[0b00010_1_01, 0], Packet::PcSample(None)),
-        (&[0b01010_1_11, 6, 3, 0, 8], Packet::DataPc { comparator: 1, address: Address(0x0800_0306) }),
+        (&[0b01010_1_11, 6, 3, 0, 8], Packet::DataPc { comparator: 1, address: Address::new(0x0800_0306) }),
         (&[0b01111_1_10, 0x34, 0x12], Packet::DataAddress { comparator: 3, low_half: 0x1234 }),
     ];
     for (bytes, packet) in table {
@@ -183,9 +183,9 @@ fn any_packet() -> impl Strategy<Value = Packet> {
         }),
         (0_u8..64).prop_map(|bits| Packet::EventCounters(Counters::new(bits))),
         (0_u16..512, action).prop_map(|(number, action)| Packet::Exception { number, action }),
-        any::<Option<u32>>().prop_map(|address| Packet::PcSample(address.map(Address))),
+        any::<Option<u32>>().prop_map(|address| Packet::PcSample(address.map(Address::from))),
         (0_u8..4, any::<u32>())
-            .prop_map(|(comparator, address)| Packet::DataPc { comparator, address: Address(address) }),
+            .prop_map(|(comparator, address)| Packet::DataPc { comparator, address: Address::from(address) }),
         (0_u8..4, any::<u16>())
             .prop_map(|(comparator, low_half)| Packet::DataAddress { comparator, low_half }),
         (0_u8..4, any::<bool>(), size(), any::<u32>()).prop_map(move |(comparator, write, size, value)| {

@@ -97,7 +97,7 @@ impl Config {
             // The memory never lies at 0, where the vector table has its place at reset.
             base: match base {
                 Some(0) | None => None,
-                Some(base) => Some(Address(base)),
+                Some(base) => Some(Address::new(base as u64)),
             },
             pointer_bits: None,
         }
@@ -123,7 +123,7 @@ impl Config {
                 None => None,
             },
             base: match self.base {
-                Some(base) => Some(base.0),
+                Some(base) => Some(base.low_word()),
                 None => None,
             },
         }

@@ -22,7 +22,7 @@ use crate::ids::Address;
 const SMALLEST_BUFFER: usize = 2;
 /// How far code runs without a taken branch, where no image tells. Long stretches are rare, and the shorter the limit,
 /// the fewer pairs fit by chance.
-const USUAL_REACH: u32 = 2048;
+const USUAL_REACH: u64 = 2048;
 
 /// What a search without registers found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +111,7 @@ pub fn by_evidence(dump: Dump<'_>, reaches: impl Fn(Address, Address) -> bool) -
 /// Whether straight code from `from` may come to `to`, judged by the distance alone.
 #[must_use]
 pub fn within_reach(from: Address, to: Address) -> bool {
-    to.bytes_since(from) <= USUAL_REACH
+    to.offset_from(from).is_some_and(|bytes| bytes <= USUAL_REACH)
 }
 
 /// What an entry of eight bytes holds.
@@ -182,7 +182,7 @@ impl Entry {
 /// Whether the M profile's memory map lets code be executed at an address: not in the peripherals, the devices and the
 /// system (ARMv6-M Architecture Reference Manual, DDI 0419E, B3.1).
 fn may_hold_code(address: Address) -> bool {
-    matches!(address.0, 0x0000_0000..=0x3fff_ffff | 0x6000_0000..=0x9fff_ffff)
+    matches!(address.get(), 0x0000_0000..=0x3fff_ffff | 0x6000_0000..=0x9fff_ffff)
 }
 
 /// Where the packets stand, before it is written out.
@@ -290,10 +290,10 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
     fn blocks(&self, address: Option<Address>) -> impl Iterator<Item = Range<usize>> + use<F> {
         let count = self.entries.len();
         // An unaligned dump is rare enough to be taken as aligned to packets.
-        let before = address.map_or(0, |address| address.0 as usize / PACKET_BYTES);
+        let before = address.map_or(0, |address| address.get() / PACKET_BYTES as u64);
         let sizes = core::iter::successors(Some(SMALLEST_BUFFER), |size| size.checked_mul(2));
         sizes.take_while(move |&size| size <= count).flat_map(move |size| {
-            let first = before.next_multiple_of(size) - before;
+            let first = usize::try_from(before.wrapping_neg() & (size as u64 - 1)).unwrap_or(count);
             (first..count).step_by(size).map(move |start| start..start + size).filter(move |b| b.end <= count)
         })
     }

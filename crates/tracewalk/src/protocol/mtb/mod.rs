@@ -23,7 +23,7 @@
 //! for piece in layout.pieces {
 //!     packets.push(&dump.data[piece.bytes], &mut |item, _span, _bytes: &[u8]| {
 //!         if let Item::Packet(packet) = item {
-//!             sources.push(mtb::Packet::source(packet).0);
+//!             sources.push(packet.source().get());
 //!         }
 //!     });
 //! }

@@ -143,8 +143,8 @@ struct Memory {
 impl Memory {
     /// The possible answers, the most likely one first.
     fn candidates(dump: Dump<'_>, config: &Config) -> impl Iterator<Item = Self> {
-        let dump_end = dump.address.map(|address| u64::from(address.0) + dump.data.len() as u64);
-        let base = config.base.map(|base| u64::from(base.0));
+        let dump_end = dump.address.map(|address| address.get() + dump.data.len() as u64);
+        let base = config.base.map(Address::get);
         // The memory reaches at least as far as the dump, and the pointer at least through the buffer.
         let behind_base = match (dump_end, base) {
             (Some(end), Some(base)) => end.saturating_sub(base),
@@ -169,8 +169,8 @@ impl Memory {
         let pointer = u64::from(config.pointer) % modulus;
         let (offset, buffer_start) = (pointer % size, pointer - pointer % size);
         let dump_bytes = dump.data.len() as u64;
-        let base = config.base.map(|base| u64::from(base.0));
-        let (base, dump) = match dump.address.map(|address| u64::from(address.0)) {
+        let base = config.base.map(Address::get);
+        let (base, dump) = match dump.address.map(Address::get) {
             Some(dump) => (base.unwrap_or(dump), dump),
             None if dump_bytes <= config.size.bytes() => (buffer_start, buffer_start),
             None => (base.unwrap_or(0), base.unwrap_or(0)),

@@ -26,7 +26,7 @@ impl Packet {
     /// The packet for a change from `source` to `destination`, with A and S clear. Bit 0 of an address is not kept.
     #[must_use]
     pub const fn new(source: Address, destination: Address) -> Self {
-        Self { first: source.0 & !ATOMIC, second: destination.0 & !START }
+        Self { first: source.low_word() & !ATOMIC, second: destination.low_word() & !START }
     }
 
     /// The same packet with this A bit.
@@ -57,13 +57,13 @@ impl Packet {
     /// address at which execution should resume.
     #[must_use]
     pub const fn source(self) -> Address {
-        Address(self.first & !ATOMIC)
+        Address::new((self.first & !ATOMIC) as u64)
     }
 
     /// Where execution went on.
     #[must_use]
     pub const fn destination(self) -> Address {
-        Address(self.second & !START)
+        Address::new((self.second & !START) as u64)
     }
 
     /// A: no instruction made the change, but an exception, the end of one, or a debugger.
@@ -120,10 +120,10 @@ impl Magic {
     /// FNC_RETURN, `0xFEFFFFFE` and `0xFEFFFFFF`. No code can be executed there in any of them.
     #[must_use]
     pub const fn at(address: Address) -> Option<Self> {
-        match address.0 {
+        match address.get() {
             0xfeff_fffe..=0xfeff_ffff => Some(Self::FunctionReturn),
             // The packet does not hold bit 0, which is always set.
-            value @ 0xf000_0000.. => Some(Self::ExceptionReturn(ExceptionReturn(value | 1))),
+            0xf000_0000..=0xffff_ffff => Some(Self::ExceptionReturn(ExceptionReturn(address.low_word() | 1))),
             _ => None,
         }
     }

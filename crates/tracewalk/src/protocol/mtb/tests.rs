@@ -26,21 +26,21 @@ fn items(input: &[u8], size: usize) -> Vec<(Item<Packet>, Span, Vec<u8>)> {
 
 fn any_packet() -> impl Strategy<Value = Packet> {
     (any::<u32>(), any::<u32>(), any::<bool>(), any::<bool>()).prop_map(|(source, destination, a, s)| {
-        Packet::new(Address(source), Address(destination)).with_atomic(a).with_start(s)
+        Packet::new(Address::from(source), Address::from(destination)).with_atomic(a).with_start(s)
     })
 }
 
 #[test]
 fn the_flag_bits_are_no_part_of_the_addresses() {
     let packet = Packet::from_words(0x0000_010d, 0x0000_0117);
-    assert_eq!((packet.source(), packet.destination()), (Address(0x10c), Address(0x116)));
+    assert_eq!((packet.source(), packet.destination()), (Address::new(0x10c), Address::new(0x116)));
     assert!(packet.atomic() && packet.start());
-    assert_eq!(Packet::new(Address(0x10d), Address(0x117)).words(), [0x10c, 0x116]);
+    assert_eq!(Packet::new(Address::new(0x10d), Address::new(0x117)).words(), [0x10c, 0x116]);
 }
 
 #[test]
 fn a_packet_describes_itself_by_its_fields() {
-    let packet = Packet::new(Address(0x10c), Address(0x116)).with_atomic(true);
+    let packet = Packet::new(Address::new(0x10c), Address::new(0x116)).with_atomic(true);
     let mut fields = Vec::new();
     packet.fields(&mut |name, field| {
         let field = match field {
@@ -54,8 +54,8 @@ fn a_packet_describes_itself_by_its_fields() {
     assert_eq!(
         fields,
         [
-            ("source", Field::Address(Address(0x10c))),
-            ("destination", Field::Address(Address(0x116))),
+            ("source", Field::Address(Address::new(0x10c))),
+            ("destination", Field::Address(Address::new(0x116))),
             ("a", Field::Number(1)),
             ("s", Field::Number(0)),
         ]
@@ -77,12 +77,12 @@ fn the_return_values_of_every_architecture_version_are_no_addresses() {
     for value in
         [0xffff_fff1_u32, 0xffff_fff9, 0xffff_fffd, 0xffff_ffe1, 0xffff_ffe9, 0xffff_ffed, 0xffff_ffb0]
     {
-        let in_packet = Address(value & !1);
+        let in_packet = Address::from(value & !1);
         assert_eq!(Magic::at(in_packet), Some(Magic::ExceptionReturn(ExceptionReturn(value | 1))));
     }
-    assert_eq!(Magic::at(Address(0xfeff_fffe)), Some(Magic::FunctionReturn));
-    assert_eq!(Magic::at(Address(0xefff_fffe)), None);
-    assert_eq!(Magic::at(Address(0x0800_0000)), None);
+    assert_eq!(Magic::at(Address::new(0xfeff_fffe)), Some(Magic::FunctionReturn));
+    assert_eq!(Magic::at(Address::new(0xefff_fffe)), None);
+    assert_eq!(Magic::at(Address::new(0x0800_0000)), None);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn registers_keep_their_fields_both_ways() {
     assert_eq!((config.pointer, config.wrapped, config.size.bytes()), (0x10, true, 32));
     assert!(config.enabled && config.halt_request && config.starts_by_signal && config.stops_by_signal);
     assert_eq!(config.watermark, Some(Watermark { pointer: 0x1fe0, halts: true, stops: true }));
-    assert_eq!(config.base, Some(Address(0x2000_0000)));
+    assert_eq!(config.base, Some(Address::new(0x2000_0000)));
     assert_eq!(config.to_registers(), registers);
     let nothing = Config::from_registers(Registers { position: 0, master: 0, flow: Some(0), base: None });
     assert_eq!((nothing.pointer, nothing.wrapped, nothing.size.bytes()), (0, false, 16));

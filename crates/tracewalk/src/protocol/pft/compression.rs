@@ -1,7 +1,7 @@
 //! What compressed fields are restored from. Decoder and encoder hold the same.
 
 use crate::cursor::Cursor;
-use crate::ids::{Address, Isa, Location, SecurityState};
+use crate::ids::{Location, SecurityState};
 use crate::protocol::branch_address::{self, AddressEncoding, Alignment, BranchAddress, ReadError};
 use crate::protocol::timestamp::RawTimestamp;
 
@@ -22,20 +22,15 @@ pub(super) struct Compression {
 }
 
 impl Compression {
-    /// The base to compress against, whether it is known or not.
-    pub(super) fn base_or_zero(self) -> Location {
-        self.base.unwrap_or(Location::new(Address(0), Isa::A32))
-    }
-
     /// Reads an address field.
     pub(super) fn read_address(self, cursor: &mut Cursor<'_>) -> Result<BranchAddress, ReadError> {
-        let base = self.base_or_zero();
-        branch_address::read(cursor, AddressEncoding::Alternative, base.address, Alignment::of(base.isa))
+        let (address, alignment) = branch_address::base(self.base);
+        branch_address::read(cursor, AddressEncoding::Alternative, address, alignment)
     }
 
     /// Where the field points; `None` where that takes a base and there is none.
     pub(super) fn locate(self, field: BranchAddress) -> Option<Location> {
-        let alignment = field.alignment.or_else(|| self.base.map(|base| Alignment::of(base.isa)))?;
+        let alignment = field.alignment.or_else(|| self.base.and_then(|base| Alignment::of(base.isa)))?;
         Some(Location::new(field.address, alignment.isa(self.alternative_isa)))
     }
 

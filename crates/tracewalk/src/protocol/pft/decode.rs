@@ -86,7 +86,7 @@ impl Decoder {
             Unread::Malformed(Malformation::ReservedValue { packet: "i_sync", field, found, expected })
         };
         if information & bits::FIXED_MASK != bits::FIXED {
-            return Err(reserved("information", u32::from(information), "bits 7 and 4 clear and bit 0 set"));
+            return Err(reserved("information", u64::from(information), "bits 7 and 4 clear and bit 0 set"));
         }
         let thumb = address & u32::from(bits::THUMB) != 0;
         let alternative_isa = information & bits::ALTERNATIVE_ISA != 0;
@@ -95,13 +95,13 @@ impl Decoder {
             (true, false) => Isa::T32,
             (false, false) => Isa::A32,
             (false, true) => {
-                return Err(reserved("information", u32::from(information), "AltISA only with Thumb"));
+                return Err(reserved("information", u64::from(information), "AltISA only with Thumb"));
             }
         };
         if !thumb && address & u32::from(bits::HALFWORD) != 0 {
-            return Err(reserved("address", address, "a multiple of 4 with A32"));
+            return Err(reserved("address", u64::from(address), "a multiple of 4 with A32"));
         }
-        let location = Location::new(Address(address & !u32::from(bits::THUMB)), isa);
+        let location = Location::new(Address::from(address & !u32::from(bits::THUMB)), isa);
         let security = SecurityState {
             non_secure: information & bits::NON_SECURE != 0,
             hypervisor: information & bits::HYPERVISOR != 0,
@@ -156,11 +156,11 @@ impl Decoder {
             // packet, a seventh address bit (ptm2human), or nothing (OpenCSD). A guess could go wrong unnoticed.
             if field.alignment.is_none() {
                 let expected = "bit 6 clear in the last of fewer than five bytes";
-                return Err(reserved("address", field.address.0, expected));
+                return Err(reserved("address", field.address.get(), expected));
             }
             let information = cursor.byte()?;
             if information & waypoint_information::RESERVED != 0 {
-                return Err(reserved("information", u32::from(information), "bit 7 clear"));
+                return Err(reserved("information", u64::from(information), "bit 7 clear"));
             }
             next.alternative_isa = information & waypoint_information::ALTERNATIVE_ISA != 0;
         }
@@ -198,7 +198,7 @@ impl Decoder {
             return Err(Unread::Malformed(Malformation::ReservedValue {
                 packet,
                 field: "cycle count",
-                found: u32::from(first),
+                found: u64::from(first),
                 expected: "bits 1 and 0 clear in its first byte",
             }));
         }
@@ -232,7 +232,7 @@ impl Decode for Decoder {
             return 0;
         }
         let Some(mut base) = self.compression.base else { return 0 };
-        let alignment = Alignment::of(base.isa);
+        let Some(alignment) = Alignment::of(base.isa) else { return 0 };
         let mut at = 0;
         while let Some(bytes) = input.get(at..).and_then(<[u8]>::first_chunk::<8>) {
             let byte = bytes[0];
@@ -459,7 +459,7 @@ fn exception_information(
     next: &mut Compression,
 ) -> Result<ExceptionInformation, Unread> {
     let reserved = |field, byte: u8, expected| {
-        let found = u32::from(byte);
+        let found = u64::from(byte);
         Unread::Malformed(Malformation::ReservedValue { packet: "branch", field, found, expected })
     };
     let byte_0 = cursor.byte()?;
@@ -486,7 +486,7 @@ fn address_error(packet: &'static str, error: ReadError) -> Unread {
         ReadError::Reserved { found } => Unread::Malformed(Malformation::ReservedValue {
             packet,
             field: "address byte 5",
-            found: u32::from(found),
+            found: u64::from(found),
             expected: "bit 7 clear and an instruction set",
         }),
     }

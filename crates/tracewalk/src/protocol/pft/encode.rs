@@ -167,11 +167,12 @@ impl Encoder {
             Isa::Jazelle => {
                 return Err(EncodeError::NotEnabled { what: "an I-sync packet in Jazelle state" });
             }
+            Isa::A64 => return Err(A64_NOT_ENABLED),
         };
         let alternative_isa = location.isa == Isa::T32EE;
         aligned(location)?;
         bytes.push(header::I_SYNC);
-        bytes.extend((location.address.0 | u32::from(flag(thumb, bits::THUMB))).to_le_bytes());
+        bytes.extend((location.address.low_word() | u32::from(flag(thumb, bits::THUMB))).to_le_bytes());
         bytes.push(
             bits::FIXED
                 | reason.bits() << bits::REASON_SHIFT
@@ -216,7 +217,7 @@ impl Encoder {
     fn branch(&mut self, packet: &Branch, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
         let Branch { target, states_isa, exception, cycles } = *packet;
         let mut next = self.compression;
-        if let Some(target) = target.filter(|target| Alignment::of(target.isa) == Alignment::Halfword) {
+        if let Some(target) = target.filter(|target| target.isa.is_thumb()) {
             next.alternative_isa = target.isa == Isa::T32EE;
         }
         if next.alternative_isa != self.compression.alternative_isa
@@ -290,11 +291,10 @@ impl Encoder {
                 }
                 location
             }
-            (None, None) if !all_bytes => self.compression.base_or_zero(),
+            (None, None) if !all_bytes => Location::new(Address::new(0), Isa::A32),
             (None, _) => return Err(EncodeError::UnknownAddress),
         };
-        self.write_address(location, all_bytes, information_follows, bytes);
-        Ok(())
+        self.write_address(location, all_bytes, information_follows, bytes)
     }
 
     fn write_address(
@@ -303,21 +303,16 @@ impl Encoder {
         all_bytes: bool,
         information_follows: bool,
         bytes: &mut Vec<u8>,
-    ) {
-        let base = self.compression.base_or_zero();
+    ) -> Result<(), EncodeError> {
+        let (base, base_alignment) = branch_address::base(self.compression.base);
         let target = Target {
             address: location.address,
-            alignment: Alignment::of(location.isa),
+            alignment: Alignment::of(location.isa).ok_or(A64_NOT_ENABLED)?,
             all_bytes,
             after: if information_follows { After::ExceptionInformation } else { After::Nothing },
         };
-        branch_address::write(
-            bytes,
-            AddressEncoding::Alternative,
-            base.address,
-            Alignment::of(base.isa),
-            target,
-        );
+        branch_address::write(bytes, AddressEncoding::Alternative, base, base_alignment, target);
+        Ok(())
     }
 
     /// 4.7.3: byte 1 only where byte 0 does not say it all.
@@ -383,24 +378,25 @@ impl Encoder {
     /// Whether the address of `location` takes all five bytes; without a base it does.
     fn takes_all_bytes(&self, location: Location, information_follows: bool) -> bool {
         let mut bytes = Vec::new();
-        self.write_address(location, self.compression.base.is_none(), information_follows, &mut bytes);
-        bytes.len() == branch_address::MOST_BYTES
+        let all_bytes = self.compression.base.is_none();
+        self.write_address(location, all_bytes, information_follows, &mut bytes).is_ok()
+            && bytes.len() == branch_address::MOST_BYTES
     }
 
     /// Whether `isa` tells Thumb from ThumbEE otherwise than the last AltISA.
     fn changes_alternative_isa(&self, isa: Isa) -> bool {
-        Alignment::of(isa) == Alignment::Halfword && (isa == Isa::T32EE) != self.compression.alternative_isa
+        isa.is_thumb() && (isa == Isa::T32EE) != self.compression.alternative_isa
     }
 }
 
+const A64_NOT_ENABLED: EncodeError = EncodeError::NotEnabled { what: "an A64 address" };
 const CYCLES_NOT_ENABLED: EncodeError = EncodeError::NotEnabled { what: "a cycle count" };
 const CYCLES_MISSING: EncodeError = EncodeError::FieldMissing { field: "cycle count" };
 
 fn aligned(location: Location) -> Result<(), EncodeError> {
-    let Location { address: Address(value), isa } = location;
-    if location.address == location.address.aligned_for(isa) {
+    if location.is_possible() {
         Ok(())
     } else {
-        Err(EncodeError::ValueOutOfRange { field: "address", value: u64::from(value) })
+        Err(EncodeError::ValueOutOfRange { field: "address", value: location.address.get() })
     }
 }

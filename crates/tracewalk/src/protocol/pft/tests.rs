@@ -92,11 +92,11 @@ fn described(packet: &Packet) -> String {
 }
 
 fn a32(address: u32) -> Location {
-    Location::new(Address(address), Isa::A32)
+    Location::new(Address::from(address), Isa::A32)
 }
 
 fn t32(address: u32) -> Location {
-    Location::new(Address(address), Isa::T32)
+    Location::new(Address::from(address), Isa::T32)
 }
 
 const SECURE: SecurityState = SecurityState { non_secure: false, hypervisor: false };
@@ -509,7 +509,7 @@ mod lowering {
     fn a_waypoint_update_runs_up_to_and_through_its_address() {
         let all = lowered(&[&I_SYNC[..], &[0x72, 0x03, 0x8d, 0x80, 0xfe, 0xff, 0x4f, 0x1d]].concat());
         let expected = [
-            Directive::RunTo { address: Address(0xc000_8004), end: RunEnd::Through },
+            Directive::RunTo { address: Address::new(0xc000_8004), end: RunEnd::Through },
             Directive::Exception {
                 exception: Some(Exception::Ar(14)),
                 handler: Some(a32(0xffff_0018)),
@@ -616,7 +616,7 @@ mod encoding {
 
     #[test]
     fn alt_isa_is_sent_where_it_changes_and_nowhere_else() {
-        let at = |isa| Location::new(Address(0xc000_8000), isa);
+        let at = |isa| Location::new(Address::new(0xc000_8000), isa);
         let behind = |from: Location, to: Location| {
             let mut encoder = Encoder::new(&plain());
             let mut bytes = Vec::new();
@@ -678,7 +678,7 @@ mod encoding {
             |target, exception| Packet::Branch(Branch { target, states_isa: false, exception, cycles: None });
         let far = t32(0x1000_0000);
         let information = ExceptionInformation { number: 0x200, security: SECURE };
-        let ee = Location::new(Address(0xc000_8000), Isa::T32EE);
+        let ee = Location::new(Address::new(0xc000_8000), Isa::T32EE);
         for (packet, expected) in [
             (branch(Some(far), None), EncodeError::NotCompressible { location: far }),
             (branch(Some(ee), None), EncodeError::NeedsExceptionInformation { location: ee }),
@@ -747,7 +747,7 @@ mod properties {
             u32::from(jazelle) => Just(Isa::Jazelle),
         ];
         (any::<u32>(), 0_u32..32, isa).prop_map(|(noise, distance, isa)| {
-            let address = Address(0x8000_1234 ^ noise >> distance);
+            let address = Address::from(0x8000_1234 ^ noise >> distance);
             Location::new(address.aligned_for(isa), isa)
         })
     }

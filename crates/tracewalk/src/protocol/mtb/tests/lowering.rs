@@ -21,7 +21,7 @@ const TO_HANDLER: u32 = 0xffff_fff0;
 const TO_SECURE: u32 = 0xfeff_fffe;
 
 fn jump(source: u32, destination: u32) -> Packet {
-    Packet::new(Address(source), Address(destination))
+    Packet::new(Address::from(source), Address::from(destination))
 }
 
 fn exception(source: u32, destination: u32) -> Packet {
@@ -49,7 +49,7 @@ fn lowered(packets: &[Packet]) -> Vec<Directive> {
 }
 
 fn at(address: u32) -> Location {
-    Location::new(Address(address), Isa::T32)
+    Location::new(Address::from(address), Isa::T32)
 }
 
 fn begin(address: u32, why: BeginReason) -> Directive {
@@ -57,15 +57,15 @@ fn begin(address: u32, why: BeginReason) -> Directive {
 }
 
 fn jumps(address: u32) -> Directive {
-    RunTo { address: Address(address), end: RunEnd::Jumps }
+    RunTo { address: Address::from(address), end: RunEnd::Jumps }
 }
 
 fn before(address: u32) -> Directive {
-    RunTo { address: Address(address), end: RunEnd::Before }
+    RunTo { address: Address::from(address), end: RunEnd::Before }
 }
 
 fn taken(source: u32, handler: u32) -> Directive {
-    let preferred_return = PreferredReturn::At(Address(source));
+    let preferred_return = PreferredReturn::At(Address::from(source));
     Exception { exception: None, handler: Some(at(handler)), preferred_return }
 }
 
@@ -251,7 +251,7 @@ fn nothing_is_known_behind_lost_trace() {
 
 #[test]
 fn a_known_halt_ends_the_run_behind_the_last_packet() {
-    let halted = || Lowering::new().halted_at(Some(Address(0x204)));
+    let halted = || Lowering::new().halted_at(Some(Address::new(0x204)));
     assert_eq!(lowered_with(halted(), &[jump(0x100, 0x200)]).pop(), Some((0, before(0x204))));
     assert_eq!(lowered_with(halted(), &[exception(0x100, 0x200)]).pop(), Some((0, before(0x204))));
     assert_eq!(lowered_with(halted(), &[jump(0x100, TO_THREAD)]).pop(), Some((0, ExceptionReturn)));
@@ -264,7 +264,7 @@ proptest! {
         packets in proptest::collection::vec(any_packet(), 0..40),
     ) {
         let mut counts = vec![0; packets.len()];
-        for (index, _) in lowered_with(Lowering::new().halted_at(Some(Address(0))), &packets) {
+        for (index, _) in lowered_with(Lowering::new().halted_at(Some(Address::new(0))), &packets) {
             counts[index] += 1;
         }
         prop_assert!(counts.iter().all(|&count| count <= 5));

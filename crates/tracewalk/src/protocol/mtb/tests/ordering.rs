@@ -24,7 +24,7 @@ fn config(size: u64, pointer: u32, wrapped: bool, base: Option<u32>) -> Config {
 }
 
 fn layout(bytes: usize, address: Option<u32>, config: &Config) -> Result<Layout, LayoutError> {
-    by_registers(Dump { data: &vec![0; bytes], address: address.map(Address) }, config)
+    by_registers(Dump { data: &vec![0; bytes], address: address.map(Address::from) }, config)
 }
 
 /// The ranges of a layout in which everything is there and continues.
@@ -299,7 +299,7 @@ proptest! {
     #[test]
     fn any_dump_can_be_searched(data in proptest::collection::vec(any::<u8>(), 0..600), address in any::<u32>()) {
         for reaches in [true, false] {
-            let guess = by_evidence(Dump { data: &data, address: Some(Address(address)) }, |_, _| reaches);
+            let guess = by_evidence(Dump { data: &data, address: Some(Address::from(address)) }, |_, _| reaches);
             for piece in guess.into_iter().flat_map(|guess| guess.best.layout.pieces) {
                 prop_assert!(piece.bytes.end <= data.len() && piece.bytes.start % 8 == 0);
             }
