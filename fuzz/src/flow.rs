@@ -3,6 +3,7 @@
 use tracewalk::flow::{Element, Engine};
 use tracewalk::ids::Address;
 use tracewalk::program::Program;
+use tracewalk::protocol::mtb;
 use tracewalk::source::{FlowStream, SourceConfig};
 
 use crate::input::Input;
@@ -14,7 +15,7 @@ fn config(input: &mut Input<'_>) -> Option<SourceConfig> {
     Some(match input.byte() % 3 {
         0 => SourceConfig::Etmv3(input.etmv3()?),
         1 => SourceConfig::Pft(input.pft()?),
-        _ => SourceConfig::Mtb { halted_at: input.flag().then(|| Address::from(input.word())) },
+        _ => SourceConfig::Mtb(mtb::Source { halted_at: input.flag().then(|| Address::from(input.word())) }),
     })
 }
 

@@ -112,7 +112,7 @@ impl Settings {
                 };
                 pft::encode(path, program, config, &options).ok()
             }
-            SourceConfig::Mtb { .. } => None,
+            SourceConfig::Mtb(_) => None,
         }
     }
 }

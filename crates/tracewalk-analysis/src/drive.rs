@@ -3,7 +3,6 @@
 //! The one place that decides how work is spread over threads: `parallel` cuts a source into segments and puts together
 //! what workers found in them. What comes out does not depend on it.
 
-mod count;
 mod follower;
 mod itm;
 mod parallel;

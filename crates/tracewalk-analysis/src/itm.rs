@@ -106,12 +106,12 @@ impl Reader {
     pub(crate) fn push(&mut self, bytes: &[u8], tell: &mut impl FnMut(Span, ItmEvent)) {
         let Self { packets, told } = self;
         told.counts.bytes += bytes.len() as u64;
-        packets.push(bytes, &mut |item, span, _| told.item(item, span, tell));
+        packets.push(bytes, &mut |item, span, _: &[u8]| told.item(item, span, tell));
     }
 
     pub(crate) fn lose_sync(&mut self, tell: &mut impl FnMut(Span, ItmEvent)) {
         let Self { packets, told } = self;
-        packets.lose_sync(&mut |item, span, _| told.item(item, span, tell));
+        packets.lose_sync(&mut |item, span, _: &[u8]| told.item(item, span, tell));
         told.end_text(tell);
     }
 
@@ -122,7 +122,7 @@ impl Reader {
 
     pub(crate) fn finish(&mut self, tell: &mut impl FnMut(Span, ItmEvent)) {
         let Self { packets, told } = self;
-        packets.finish(&mut |item, span, _| told.item(item, span, tell));
+        packets.finish(&mut |item, span, _: &[u8]| told.item(item, span, tell));
         told.end_text(tell);
     }
 }

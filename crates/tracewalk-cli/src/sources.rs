@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use tracewalk::protocol::{etmv3, pft};
+use tracewalk::protocol::{etmv3, mtb, pft};
 use tracewalk::source::SourceConfig;
 use tracewalk_input::capture::{Protocol, SourceDescription};
 
@@ -47,7 +47,7 @@ pub(crate) fn config(description: &SourceDescription) -> Result<SourceConfig, No
                 .map(SourceConfig::Pft)
                 .map_err(|error| without_registers(description, named, &error))
         }
-        Protocol::Mtb => Ok(SourceConfig::Mtb { halted_at: None }),
+        Protocol::Mtb => Ok(SourceConfig::Mtb(mtb::Source::default())),
         Protocol::Itm | Protocol::Unknown(_) => Err(NoConfig::NotDecoded),
     }
 }

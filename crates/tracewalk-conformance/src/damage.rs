@@ -272,7 +272,7 @@ impl<'a> Sound<'a> {
     /// Where evidence against what is told at `place` of the damaged trace may lie: from the last synchronisation that is
     /// sound and before the damage up to the first one behind it and behind the place.
     fn around(&self, damage: &Damage, place: u64) -> Range<u64> {
-        if matches!(self.config, SourceConfig::Mtb { .. }) {
+        if matches!(self.config, SourceConfig::Mtb(_)) {
             // Each packet stands for itself, and the runs to it and from it.
             let packet = MTB_PACKET as u64;
             return place.saturating_sub(packet)..place + packet + 1;

@@ -68,12 +68,12 @@ fn covered(
     let mut stream = FlowStream::new(config);
     let mut from = 0;
     for &loss in &arrived.losses {
-        stream.push_to(arrived.bytes.get(from..loss).unwrap_or_default(), program, &mut taking);
-        stream.lose_sync_to(program, &mut taking);
+        stream.push(arrived.bytes.get(from..loss).unwrap_or_default(), program, &mut taking);
+        stream.lose_sync(program, &mut taking);
         from = loss;
     }
-    stream.push_to(arrived.bytes.get(from..).unwrap_or_default(), program, &mut taking);
-    stream.finish_to(program, &mut taking);
+    stream.push(arrived.bytes.get(from..).unwrap_or_default(), program, &mut taking);
+    stream.finish(program, &mut taking);
     recorder.join(taking.part);
     (recorder.finish("", "-", config.protocol(), arrived.bytes.len() as u64), elements)
 }

@@ -8,7 +8,7 @@ use tracewalk::flow::{Element, GapReason, Passage};
 use tracewalk::frame::{Discontinuity, FrameSink, Framing, Indexer, Owner, Piece, RecoveringDeframer};
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
-use tracewalk::protocol::{etmv3, pft};
+use tracewalk::protocol::{etmv3, mtb, pft};
 use tracewalk::source::SourceConfig;
 use tracewalk::span::{CaptureOffset, StreamOffset};
 use tracewalk_analysis::coverage::{Conditions, Part as CoveragePart, RecordedPart, Recorder};
@@ -225,7 +225,7 @@ fn config(source: &SourceDescription) -> Option<SourceConfig> {
             let core = pft::Core::named(cpu).filter(|_| etmidr.is_none());
             pft::Config::from_registers(registers, core).map(SourceConfig::Pft).ok()
         }
-        Protocol::Mtb => Some(SourceConfig::Mtb { halted_at: None }),
+        Protocol::Mtb => Some(SourceConfig::Mtb(mtb::Source::default())),
         Protocol::Itm | Protocol::Unknown(_) => None,
     }
 }

@@ -54,6 +54,28 @@ impl Span {
     }
 }
 
+impl Span {
+    /// The span, told from `origin` on; it may lie in front of it.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn relative_to(self, origin: StreamOffset) -> Self {
+        Self {
+            start: StreamOffset(self.start.0.wrapping_sub(origin.0)),
+            end: StreamOffset(self.end.0.wrapping_sub(origin.0)),
+        }
+    }
+
+    /// The way back.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn placed_behind(self, origin: StreamOffset) -> Self {
+        Self {
+            start: StreamOffset(self.start.0.wrapping_add(origin.0)),
+            end: StreamOffset(self.end.0.wrapping_add(origin.0)),
+        }
+    }
+}
+
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "stream bytes {}..{}", self.start.0, self.end.0)

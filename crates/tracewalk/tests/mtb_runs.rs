@@ -9,7 +9,7 @@ use tracewalk::flow::runs_straight;
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::program::Program;
 use tracewalk::protocol::mtb::order::{Dump, Layout, by_evidence, by_registers, within_reach};
-use tracewalk::protocol::mtb::{Config, Registers};
+use tracewalk::protocol::mtb::{self, Config, Registers};
 use tracewalk::source::{FlowStream, SourceConfig};
 
 use support::{corpus, runs};
@@ -58,7 +58,7 @@ impl Case {
     fn runs(&self, layout: &Layout, halted_at: Option<Address>) -> Vec<String> {
         let mut lines = Vec::new();
         let mut note = |element| lines.extend(runs::line(&element));
-        let mut flow = FlowStream::new(&SourceConfig::Mtb { halted_at });
+        let mut flow = FlowStream::new(&SourceConfig::Mtb(mtb::Source { halted_at }));
         for piece in &layout.pieces {
             flow.push(&self.data[piece.bytes.clone()], &self.program, &mut note);
         }

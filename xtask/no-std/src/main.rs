@@ -26,7 +26,7 @@ fn instructions() -> Option<u32> {
     program.add(Address::new(0x100), CODE).ok()?;
     let mut flow = FlowStream::new(&SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3")?));
     let mut instructions = 0;
-    let mut count = |element| {
+    let mut count = |element: Element| {
         if let Element::Block(block) = element {
             instructions += block.instructions;
         }

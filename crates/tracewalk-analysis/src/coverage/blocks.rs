@@ -50,7 +50,7 @@ pub type BlockCounts = BTreeMap<BlockKey, u64>;
 impl Conditions {
     /// What a source of this configuration tells.
     #[must_use]
-    pub const fn told_by(config: &SourceConfig) -> Self {
+    pub fn told_by(config: &SourceConfig) -> Self {
         match config.rules().counts {
             Counts::Instructions => Self::OfEvery,
             Counts::Waypoints | Counts::Runs => Self::OfBranches,

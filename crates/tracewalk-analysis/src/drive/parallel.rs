@@ -376,7 +376,7 @@ impl<'p, P: Part> Join<'p, P> {
         let mut gathered = Gathered::behind(self.doubting, self.empty.clone());
         let before = self.stream.counts();
         let Self { stream, program, places, last, take, .. } = &mut self;
-        stream.finish_to(program, &mut Gathering { gathered: &mut gathered, places, last });
+        stream.finish(program, &mut Gathering { gathered: &mut gathered, places, last });
         gathered.count(before, stream.counts());
         take(gathered)
     }

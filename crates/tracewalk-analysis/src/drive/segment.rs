@@ -77,14 +77,14 @@ impl Segment<'_> {
         let mut from = range.start;
         let is_in = |at: usize| range.contains(&at) || (at == range.end && range.end == self.bytes.len());
         for &(at, why) in self.interruptions.iter().filter(|(at, _)| is_in(*at)) {
-            stream.push_to(self.bytes.get(from..at).unwrap_or_default(), program, sink);
+            stream.push(self.bytes.get(from..at).unwrap_or_default(), program, sink);
             match why {
-                Interruption::Cut => stream.cut_to(program, sink),
-                Interruption::Loss => stream.lose_sync_to(program, sink),
+                Interruption::Cut => stream.cut(program, sink),
+                Interruption::Loss => stream.lose_sync(program, sink),
             }
             from = at;
         }
-        stream.push_to(self.bytes.get(from..range.end).unwrap_or_default(), program, sink);
+        stream.push(self.bytes.get(from..range.end).unwrap_or_default(), program, sink);
     }
 
     /// Where its bytes stood, given away.

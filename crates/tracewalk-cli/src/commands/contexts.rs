@@ -24,7 +24,7 @@ pub(super) fn tell(job: &Job, ran: &Contexts, program: &Program, messages: &Mess
         messages.incomplete(format_args!(
             "{name}: an image is for a context ID, and the trace carries none, so that it is never visible; {}",
             match &job.config {
-                SourceConfig::Mtb { .. } => "an MTB has none: leave out @context",
+                SourceConfig::Mtb(_) => "an MTB has none: leave out @context",
                 _ if has_context_ids(&job.config) => "leave out @context",
                 _ => "set ContextIDSize (bits 15:14 of ETMCR) when tracing, or check etmcr of --source, or leave out \
                       @context",
@@ -56,7 +56,7 @@ const fn has_context_ids(config: &SourceConfig) -> bool {
     match config {
         SourceConfig::Etmv3(config) => config.context_id_bytes > 0,
         SourceConfig::Pft(config) => config.context_id_bytes > 0,
-        SourceConfig::Mtb { .. } => false,
+        SourceConfig::Mtb(_) => false,
     }
 }
 

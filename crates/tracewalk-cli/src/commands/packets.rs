@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
 fn packets(
     work: &Work,
     job: &Job,
-    exporter: Option<&mut (dyn for<'a> Sink<PacketRecord<'a>> + '_)>,
+    mut exporter: Option<&mut (dyn for<'a> Sink<PacketRecord<'a>> + '_)>,
     messages: &Messages,
 ) -> Result<Statistics, Failure> {
     let watch = work.watch(job, messages);
@@ -58,23 +58,19 @@ fn packets(
     let mut first_malformed = None::<(CaptureOffset, Malformation)>;
     let input = work.input(job, &watch);
     let in_file = |at| CaptureOffset(buffer.file_offset(at));
-    let statistics = match exporter {
-        None => input.count_packets(&job.config, |at, reason| {
-            first_malformed.get_or_insert((in_file(at), reason));
-        })?,
-        Some(exporter) => {
-            exporter.section(&work.section(job, Code::unknown().into()))?;
-            let statistics = input.packets(&job.config, |mut record| {
-                record.at = in_file(record.at);
-                if let PacketItem::Malformed(reason) = record.content {
-                    first_malformed.get_or_insert((record.at, reason));
-                }
-                exporter.record(record)
-            })?;
-            exporter.end_section()?;
-            statistics
+    if let Some(exporter) = &mut exporter {
+        exporter.section(&work.section(job, Code::unknown().into()))?;
+    }
+    let statistics = input.packets(&job.config, |mut record| {
+        record.at = in_file(record.at);
+        if let PacketItem::Malformed(reason) = record.content {
+            first_malformed.get_or_insert((record.at, reason));
         }
-    };
+        exporter.as_mut().map_or(Ok(()), |exporter| exporter.record(record))
+    })?;
+    if let Some(exporter) = &mut exporter {
+        exporter.end_section()?;
+    }
     let ended_at = watch.ended_at();
     drop(watch);
     messages.record(|record| record.source(work, job, &statistics, (None, ended_at)))?;

@@ -15,7 +15,7 @@ use tracewalk::flow::{Element, GapReason, Walk};
 use tracewalk::ids::{Address, Location};
 use tracewalk::program::Program;
 use tracewalk::protocol::mtb::order;
-use tracewalk::protocol::{Decode, Item, Lower, Packets, etmv3, mtb, pft};
+use tracewalk::protocol::{Decode, Item, Loss, Lower, Packets, etmv3, mtb, pft};
 use tracewalk::source::SourceConfig;
 use tracewalk::span::Span;
 
@@ -75,7 +75,7 @@ pub(crate) fn place(
 ) -> Option<Place> {
     let directives = directives(sample, config);
     // Where a Micro Trace Buffer's newest packet meets its oldest one may not show without the program.
-    let seams = u64::from(matches!(config, SourceConfig::Mtb { .. }));
+    let seams = u64::from(matches!(config, SourceConfig::Mtb(_)));
     let anchor = anchor(&directives, others)?;
     let mut program = Program::new();
     program.add(Address::new(0), image.bytes).ok()?;
@@ -150,7 +150,7 @@ fn directives(sample: &Sample, config: &SourceConfig) -> Vec<Directive> {
             lowered(sample.bytes(), etmv3::Decoder::new(config), etmv3::Lowering::new(config))
         }
         SourceConfig::Pft(config) => lowered(sample.bytes(), pft::Decoder::new(config), pft::Lowering::new()),
-        SourceConfig::Mtb { .. } => lowered(&mtb_packets(sample), mtb::Decoder, mtb::Lowering::new()),
+        SourceConfig::Mtb(_) => lowered(&mtb_packets(sample), mtb::Decoder, mtb::Lowering::new()),
     }
 }
 
@@ -170,11 +170,11 @@ where
     let mut directives = Vec::new();
     let mut packets = Packets::new(decoder);
     for piece in bytes.chunks(1 << 10) {
-        packets.push(piece, &mut |item, span, _| {
+        packets.push(piece, &mut |item, span, _: &[u8]| {
             let emit = &mut |directive, _: Span| directives.push(directive);
             match item {
                 Item::Packet(packet) => lowering.lower(&packet, span, emit),
-                Item::Malformed(_) => lowering.lost(span, emit),
+                Item::Malformed(_) => lowering.lost(span, Loss::Lost, emit),
                 Item::Unsynchronised => {}
             }
         });

@@ -45,7 +45,7 @@ pub(super) fn check_found(args: &CaptureArgs, work: &Work, messages: &Messages) 
     if work.jobs.is_empty() {
         return Ok(());
     }
-    let is_mtb = |job: &Job| matches!(job.config, SourceConfig::Mtb { .. });
+    let is_mtb = |job: &Job| matches!(job.config, SourceConfig::Mtb(_));
     let any_mtb = work.jobs.iter().any(is_mtb);
     let all_mtb = work.jobs.iter().all(is_mtb);
     // What may be of M profile, as far as anybody knows.

@@ -1,7 +1,7 @@
 //! One source to be decoded.
 
 use tracewalk::ids::TraceId;
-use tracewalk::protocol::mtb::order::Dump;
+use tracewalk::protocol::mtb::{Source as MtbSource, order::Dump};
 use tracewalk::source::SourceConfig;
 use tracewalk_analysis::drive::{Carrier, Input, ItmRecords, NoProgress, Stretch};
 use tracewalk_input::capture::{Protocol, SourceDescription};
@@ -59,7 +59,7 @@ impl Job {
     /// The processor's profile, as far as it is known.
     pub(super) fn profile(&self) -> Option<Profile> {
         // No other profile has an MTB.
-        let m_profile = matches!(self.config, SourceConfig::Mtb { .. }).then_some(Profile::M);
+        let m_profile = matches!(self.config, SourceConfig::Mtb(_)).then_some(Profile::M);
         self.description.profile().or(m_profile)
     }
 }
@@ -76,7 +76,7 @@ impl Work {
         let source = &identified.source;
         let name = source.id.map_or_else(|| "the source".to_owned(), |id| format!("trace ID {id}"));
         let config = match config(source) {
-            Ok(SourceConfig::Mtb { .. }) => SourceConfig::Mtb { halted_at: self.halted_at },
+            Ok(SourceConfig::Mtb(_)) => SourceConfig::Mtb(MtbSource { halted_at: self.halted_at }),
             Ok(config) => config,
             Err(NoConfig::NotDecoded) if source.protocol == Protocol::Itm => {
                 return Ok(None);

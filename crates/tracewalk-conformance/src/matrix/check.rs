@@ -287,7 +287,7 @@ fn encode(case: &Case, program: &Program, path: &Path) -> Result<(SourceConfig, 
             let bytes = pieces.flatten().copied().collect();
             let starts = usize::from(!buffer.told.steps.is_empty());
             let trace = Trace { bytes, told: buffer.told, starts, ..Trace::default() };
-            Ok((SourceConfig::Mtb { halted_at: None }, trace))
+            Ok((SourceConfig::Mtb(mtb_protocol::Source::default()), trace))
         }
     }
 }
@@ -397,13 +397,13 @@ fn compare(
         false => Err(Failure::Count { what, told, found }),
     };
     count("triggers", trace.triggers as u64, found.triggers as u64)?;
-    if !matches!(config, SourceConfig::Mtb { .. }) {
+    if !matches!(config, SourceConfig::Mtb(_)) {
         count("starts", trace.starts as u64, found.starts as u64)?;
     }
     let cycle_accurate = match config {
         SourceConfig::Etmv3(config) => config.cycle_accurate,
         SourceConfig::Pft(config) => config.cycle_accurate,
-        SourceConfig::Mtb { .. } => false,
+        SourceConfig::Mtb(_) => false,
     };
     if cycle_accurate && case.beside.pauses.is_none() {
         count("cycles", trace.cycles, found.cycles)?;

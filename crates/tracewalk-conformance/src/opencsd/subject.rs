@@ -36,7 +36,7 @@ impl Subject<'_> {
         let (protocol, minor_version) = match &self.config {
             SourceConfig::Etmv3(config) => ("etmv3", config.minor_version),
             SourceConfig::Pft(config) => ("pft", u8::from(config.version == pft::Version::V1_1)),
-            SourceConfig::Mtb { .. } => return Err(Unsuitable("it reads no MTB")),
+            SourceConfig::Mtb(_) => return Err(Unsuitable("it reads no MTB")),
         };
         let Registers { etmcr, etmidr, etmccer } = self.registers;
         let registers =

@@ -1,13 +1,16 @@
-//! A-sync: five or more zero bytes and 0x80, in ETMv3 and PFT alike.
+//! A-sync: a run of zero bytes and 0x80. ETMv3, PFT and ITM send at least five zero bytes.
 
-use super::{Malformation, Step};
+use super::decode::Step;
+use super::malformation::Malformation;
 
-/// An A-sync as trace units send it.
-pub(super) const SHORTEST: [u8; FEWEST_ZEROS + 1] = [0, 0, 0, 0, 0, END];
+/// A protocol's A-sync.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ASync {
+    /// The fewest zero bytes; at most [`MOST_ZEROS`].
+    fewest_zeros: usize,
+}
 
-/// The fewest zero bytes of an A-sync.
-const FEWEST_ZEROS: usize = 5;
-/// The most zero bytes that are taken as part of one A-sync. Trace units send five; a bound keeps what a decoder has
+/// The most zero bytes that are taken as part of one A-sync. Trace units send the fewest; a bound keeps what a decoder has
 /// to carry from one piece of input to the next small, whatever the input holds.
 const MOST_ZEROS: usize = 64;
 /// The last byte of an A-sync.
@@ -25,65 +28,11 @@ pub(super) enum ZeroRun {
     Other {
         /// How many zero bytes.
         zeros: u32,
-        /// The byte behind them.
+        /// The byte after them.
         found: u8,
     },
     /// The input ends before that is certain.
     Unfinished,
-}
-
-/// Looks at the zero bytes at the start of `input`, where a packet is expected.
-pub(super) fn zero_run(input: &[u8]) -> ZeroRun {
-    let bounded = input.get(..=MOST_ZEROS).unwrap_or(input);
-    let zeros = bounded.iter().take_while(|&&byte| byte == 0).count();
-    match bounded.get(zeros) {
-        Some(&END) if zeros >= FEWEST_ZEROS => ZeroRun::ASync { bytes: zeros + 1 },
-        Some(&found) => ZeroRun::Other { zeros: u32::try_from(zeros).unwrap_or(u32::MAX), found },
-        None if zeros > MOST_ZEROS => {
-            ZeroRun::Other { zeros: u32::try_from(zeros).unwrap_or(u32::MAX), found: 0 }
-        }
-        None => ZeroRun::Unfinished,
-    }
-}
-
-/// Where an A-sync ends that was too short for one, where `in_front` zero bytes stand in front of it: a packet that was read
-/// out of step took its first zeros for its own last bytes. It counts from the first of the zeros that are left.
-///
-/// In step a packet that ends in zeros has five more behind it where an A-sync comes.
-pub(super) fn completed(reason: Malformation, in_front: usize) -> Option<usize> {
-    match reason {
-        Malformation::NotASync { zeros, found: END } => {
-            let zeros = zeros as usize;
-            (in_front + zeros >= FEWEST_ZEROS).then_some(zeros + 1)
-        }
-        _ => None,
-    }
-}
-
-/// How many zero bytes stand at the end of `bytes`, in front of which there are `in_front`; counted up to what [`completed`]
-/// has to know.
-pub(super) fn zeros_behind(in_front: usize, bytes: &[u8]) -> usize {
-    let zeros = bytes.iter().rev().take(FEWEST_ZEROS).take_while(|&&byte| byte == 0).count();
-    if zeros == bytes.len() { (in_front + zeros).min(FEWEST_ZEROS) } else { zeros }
-}
-
-/// Searches for an A-sync: [`Step::Searched`] for what stands before it, [`Step::Packet`] where it is at the start.
-pub(super) fn search(input: &[u8]) -> Step<()> {
-    for end in memchr::memchr_iter(END, input) {
-        let zeros = trailing_zeros(input.get(..end).unwrap_or_default());
-        if zeros >= FEWEST_ZEROS {
-            let start = end - zeros;
-            return if start == 0 {
-                Step::Packet { packet: (), bytes: end + 1 }
-            } else {
-                Step::Searched { bytes: start }
-            };
-        }
-    }
-    match input.len() - trailing_zeros(input) {
-        0 => Step::NeedInput,
-        bytes => Step::Searched { bytes },
-    }
 }
 
 /// Where an A-sync may hide in a packet that is not certain to be one.
@@ -91,26 +40,101 @@ pub(super) fn search(input: &[u8]) -> Step<()> {
 pub(super) enum Overlap {
     /// None begins inside the packet.
     None,
-    /// One begins here, behind the packet's first byte.
+    /// One begins here, after the packet's first byte.
     At(usize),
     /// The input ends before that is certain.
     Unfinished,
 }
 
-/// Looks for an A-sync that begins inside the packet of `bytes` bytes at the start of `input`.
-///
-/// In step this is never asked: a field of zeros is no A-sync. Behind a reserved header packets are read on trial, and
-/// an A-sync is better evidence than they are.
-pub(super) fn overlap(input: &[u8], bytes: usize) -> Overlap {
-    let mut start = 1;
-    while start < bytes {
-        match zero_run(input.get(start..).unwrap_or_default()) {
-            ZeroRun::ASync { .. } => return Overlap::At(start),
-            ZeroRun::Other { zeros, .. } => start += zeros as usize + 1,
-            ZeroRun::Unfinished => return Overlap::Unfinished,
+impl ASync {
+    /// Five zero bytes or more.
+    pub(super) const FIVE_ZEROS: Self = Self { fewest_zeros: 5 };
+
+    /// An A-sync as trace units send it.
+    pub(super) fn shortest(self) -> &'static [u8] {
+        const LONGEST: [u8; MOST_ZEROS + 1] = {
+            let mut bytes = [0; MOST_ZEROS + 1];
+            bytes[MOST_ZEROS] = END;
+            bytes
+        };
+        LONGEST.get(MOST_ZEROS - self.fewest_zeros..).unwrap_or(&LONGEST)
+    }
+
+    /// Looks at the zero bytes at the start of `input`, where a packet is expected.
+    pub(super) fn zero_run(self, input: &[u8]) -> ZeroRun {
+        let bounded = input.get(..=MOST_ZEROS).unwrap_or(input);
+        let zeros = bounded.iter().take_while(|&&byte| byte == 0).count();
+        match bounded.get(zeros) {
+            Some(&END) if zeros >= self.fewest_zeros => ZeroRun::ASync { bytes: zeros + 1 },
+            Some(&found) => ZeroRun::Other { zeros: u32::try_from(zeros).unwrap_or(u32::MAX), found },
+            None if zeros > MOST_ZEROS => {
+                ZeroRun::Other { zeros: u32::try_from(zeros).unwrap_or(u32::MAX), found: 0 }
+            }
+            None => ZeroRun::Unfinished,
         }
     }
-    Overlap::None
+
+    /// Why a run of zero bytes is malformed.
+    pub(super) fn not_a_sync(self, zeros: u32, found: u8) -> Malformation {
+        let fewest = u32::try_from(self.fewest_zeros).unwrap_or(u32::MAX);
+        Malformation::NotASync { zeros, found, fewest }
+    }
+
+    /// Where an A-sync ends that was too short for one, if `zeros_before` zero bytes stand before it: a packet that was read
+    /// out of step took its first zeros for its own last bytes. It counts from the first of the zeros that are left.
+    ///
+    /// In step a packet that ends in zeros has all of an A-sync's zeros after it where one comes.
+    pub(super) fn completed(self, reason: Malformation, zeros_before: usize) -> Option<usize> {
+        match reason {
+            Malformation::NotASync { zeros, found: END, .. } => {
+                let zeros = zeros as usize;
+                (zeros_before + zeros >= self.fewest_zeros).then_some(zeros + 1)
+            }
+            _ => None,
+        }
+    }
+
+    /// How many zero bytes stand at the end of `bytes`, before which there are `zeros_before`; counted up to what
+    /// [`ASync::completed`] has to know.
+    pub(super) fn zeros_after(self, zeros_before: usize, bytes: &[u8]) -> usize {
+        let zeros = bytes.iter().rev().take(self.fewest_zeros).take_while(|&&byte| byte == 0).count();
+        if zeros == bytes.len() { (zeros_before + zeros).min(self.fewest_zeros) } else { zeros }
+    }
+
+    /// Searches for an A-sync: [`Step::Searched`] for what stands before it, [`Step::Packet`] if it is at the start.
+    pub(super) fn search(self, input: &[u8]) -> Step<()> {
+        for end in memchr::memchr_iter(END, input) {
+            let zeros = trailing_zeros(input.get(..end).unwrap_or_default());
+            if zeros >= self.fewest_zeros {
+                let start = end - zeros;
+                return if start == 0 {
+                    Step::Packet { packet: (), bytes: end + 1 }
+                } else {
+                    Step::Searched { bytes: start }
+                };
+            }
+        }
+        match input.len() - trailing_zeros(input) {
+            0 => Step::NeedInput,
+            bytes => Step::Searched { bytes },
+        }
+    }
+
+    /// Looks for an A-sync that begins inside the packet of `bytes` bytes at the start of `input`.
+    ///
+    /// In step this is never asked: a field of zeros is no A-sync. After a reserved header packets are read on trial, and
+    /// an A-sync is better evidence than they are.
+    pub(super) fn overlap(self, input: &[u8], bytes: usize) -> Overlap {
+        let mut start = 1;
+        while start < bytes {
+            match self.zero_run(input.get(start..).unwrap_or_default()) {
+                ZeroRun::ASync { .. } => return Overlap::At(start),
+                ZeroRun::Other { zeros, .. } => start += zeros as usize + 1,
+                ZeroRun::Unfinished => return Overlap::Unfinished,
+            }
+        }
+        Overlap::None
+    }
 }
 
 /// How many zero bytes end `bytes`, counted up to what an A-sync can hold.
@@ -122,30 +146,48 @@ fn trailing_zeros(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
+    const FIVE: ASync = ASync::FIVE_ZEROS;
+
     #[test]
     fn surplus_zeros_belong_to_the_a_sync() {
-        assert_eq!(zero_run(&[0, 0, 0, 0, 0, 0x80]), ZeroRun::ASync { bytes: 6 });
-        assert_eq!(zero_run(&[0, 0, 0, 0, 0, 0, 0, 0x80, 1]), ZeroRun::ASync { bytes: 8 });
-        assert_eq!(zero_run(&[0, 0, 0, 0, 0x80]), ZeroRun::Other { zeros: 4, found: 0x80 });
-        assert_eq!(zero_run(&[0, 0, 0, 0, 0, 0]), ZeroRun::Unfinished);
-        assert_eq!(zero_run(&[0; 100]), ZeroRun::Other { zeros: 65, found: 0 });
+        assert_eq!(FIVE.zero_run(&[0, 0, 0, 0, 0, 0x80]), ZeroRun::ASync { bytes: 6 });
+        assert_eq!(FIVE.zero_run(&[0, 0, 0, 0, 0, 0, 0, 0x80, 1]), ZeroRun::ASync { bytes: 8 });
+        assert_eq!(FIVE.zero_run(&[0, 0, 0, 0, 0x80]), ZeroRun::Other { zeros: 4, found: 0x80 });
+        assert_eq!(FIVE.zero_run(&[0, 0, 0, 0, 0, 0]), ZeroRun::Unfinished);
+        assert_eq!(FIVE.zero_run(&[0; 100]), ZeroRun::Other { zeros: 65, found: 0 });
     }
 
     #[test]
     fn an_a_sync_that_begins_in_a_packet_is_found_there() {
-        assert_eq!(overlap(&[0x6e, 1, 0, 0, 0, 0, 0, 0x80], 5), Overlap::At(2));
-        assert_eq!(overlap(&[0x6e, 1, 0, 0, 0, 0, 0, 7], 5), Overlap::None);
-        assert_eq!(overlap(&[0x6e, 1, 0, 0, 0], 5), Overlap::Unfinished);
-        assert_eq!(overlap(&[0x6e, 0, 0, 0, 1], 5), Overlap::None);
-        assert_eq!(overlap(&[0x84, 0, 0, 0, 0, 0, 0x80], 1), Overlap::None);
+        assert_eq!(FIVE.overlap(&[0x6e, 1, 0, 0, 0, 0, 0, 0x80], 5), Overlap::At(2));
+        assert_eq!(FIVE.overlap(&[0x6e, 1, 0, 0, 0, 0, 0, 7], 5), Overlap::None);
+        assert_eq!(FIVE.overlap(&[0x6e, 1, 0, 0, 0], 5), Overlap::Unfinished);
+        assert_eq!(FIVE.overlap(&[0x6e, 0, 0, 0, 1], 5), Overlap::None);
+        assert_eq!(FIVE.overlap(&[0x84, 0, 0, 0, 0, 0, 0x80], 1), Overlap::None);
     }
 
     #[test]
     fn a_search_stops_before_the_zeros_that_may_begin_an_a_sync() {
-        assert_eq!(search(&[1, 2, 0x80, 0, 0]), Step::Searched { bytes: 3 });
-        assert_eq!(search(&[0, 0]), Step::NeedInput);
-        assert_eq!(search(&[1, 0, 0, 0, 0, 0, 0, 0x80]), Step::Searched { bytes: 1 });
-        assert_eq!(search(&[0, 0, 0, 0, 0, 0, 0x80]), Step::Packet { packet: (), bytes: 7 });
-        assert_eq!(search(&[0; 100]), Step::Searched { bytes: 36 });
+        assert_eq!(FIVE.search(&[1, 2, 0x80, 0, 0]), Step::Searched { bytes: 3 });
+        assert_eq!(FIVE.search(&[0, 0]), Step::NeedInput);
+        assert_eq!(FIVE.search(&[1, 0, 0, 0, 0, 0, 0, 0x80]), Step::Searched { bytes: 1 });
+        assert_eq!(FIVE.search(&[0, 0, 0, 0, 0, 0, 0x80]), Step::Packet { packet: (), bytes: 7 });
+        assert_eq!(FIVE.search(&[0; 100]), Step::Searched { bytes: 36 });
+    }
+
+    #[test]
+    fn a_protocol_says_how_many_zeros_its_a_sync_has() {
+        let eleven = ASync { fewest_zeros: 11 };
+        let zeros_and_end = |zeros: usize| [&[0; 20][..zeros], &[END]].concat();
+        assert_eq!(FIVE.shortest(), zeros_and_end(5));
+        assert_eq!(eleven.shortest(), zeros_and_end(11));
+        assert_eq!(eleven.zero_run(&zeros_and_end(11)), ZeroRun::ASync { bytes: 12 });
+        assert_eq!(eleven.zero_run(&zeros_and_end(10)), ZeroRun::Other { zeros: 10, found: END });
+        assert_eq!(eleven.search(&zeros_and_end(10)), Step::Searched { bytes: 11 });
+        assert_eq!(eleven.search(&zeros_and_end(11)), Step::Packet { packet: (), bytes: 12 });
+        let reason = eleven.not_a_sync(8, END);
+        assert_eq!(reason, Malformation::NotASync { zeros: 8, found: END, fewest: 11 });
+        assert_eq!((eleven.completed(reason, 2), eleven.completed(reason, 3)), (None, Some(9)));
+        assert_eq!(eleven.zeros_after(9, &[0, 0, 0]), 11);
     }
 }

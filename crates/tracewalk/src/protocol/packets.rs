@@ -2,63 +2,14 @@
 
 use alloc::vec::Vec;
 
-use super::{Decode, Malformation, Step, TakeFrequent, a_sync};
+use super::decode::{Decode, Step};
+use super::item::{Item, TakeItem};
+use super::malformation::Malformation;
 use crate::span::{Span, StreamOffset};
 
 /// The longest malformed or unsynchronised stretch in one item. Longer ones come as several, so that memory stays
 /// bounded whatever the input holds.
 const LONGEST_GAP: usize = 4096;
-
-/// One item of a packet stream. Together the items cover every byte of the source exactly once, in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Item<P> {
-    /// A packet.
-    Packet(P),
-    /// Bytes that are no packet, up to where decoding goes on.
-    Malformed(Malformation),
-    /// Bytes passed over before the first synchronisation, or going on behind a long malformed stretch.
-    Unsynchronised,
-}
-
-/// Takes the items of a packet stream.
-pub trait TakeItem<P> {
-    /// Whether it only counts packets, and takes most of them several at once by [`TakeItem::skimmed`].
-    const COUNTS: bool = false;
-
-    /// Takes the next item, where it stands and its bytes.
-    fn take(&mut self, item: Item<P>, span: Span, bytes: &[u8]);
-
-    /// So many packets came next.
-    fn skimmed(&mut self, packets: u64) {
-        let _ = packets;
-    }
-}
-
-/// A closure that takes items.
-struct Call<F>(F);
-
-impl<P, F: FnMut(Item<P>, Span, &[u8])> TakeItem<P> for Call<F> {
-    #[inline(always)]
-    fn take(&mut self, item: Item<P>, span: Span, bytes: &[u8]) {
-        (self.0)(item, span, bytes);
-    }
-}
-
-/// Gives frequent packets on as items.
-struct Frequent<'a, T> {
-    taker: &'a mut T,
-    /// Where the decoder's input starts.
-    start: StreamOffset,
-    input: &'a [u8],
-}
-
-impl<P, T: TakeItem<P>> TakeFrequent<P> for Frequent<'_, T> {
-    #[inline(always)]
-    fn take(&mut self, packet: P, at: usize, bytes: usize) {
-        let span = Span::new(StreamOffset(self.start.0 + at as u64), bytes as u64);
-        self.taker.take(Item::Packet(packet), span, self.input.get(at..at + bytes).unwrap_or_default());
-    }
-}
 
 /// A source's bytes, in pieces of any size, to packets.
 ///
@@ -112,30 +63,15 @@ impl<D: Decode> Packets<D> {
         Self { position, ..Self::new(decoder) }
     }
 
-    /// Takes the next bytes of the source and calls `sink` with each item, where it stands and its bytes.
-    pub fn push(&mut self, input: &[u8], sink: &mut impl FnMut(Item<D::Packet>, Span, &[u8])) {
-        self.push_to(input, &mut Call(sink));
-    }
-
-    /// The source ends here: gives the last items.
-    pub fn finish(&mut self, sink: &mut impl FnMut(Item<D::Packet>, Span, &[u8])) {
-        self.finish_to(&mut Call(sink));
-    }
-
-    /// Bytes of the source were lost before the next ones: gives what is complete and searches for synchronisation.
-    pub fn lose_sync(&mut self, sink: &mut impl FnMut(Item<D::Packet>, Span, &[u8])) {
-        self.lose_sync_to(&mut Call(sink));
-    }
-
-    /// [`Packets::push`] for a taker whose method can be inlined.
-    pub fn push_to(&mut self, input: &[u8], taker: &mut impl TakeItem<D::Packet>) {
+    /// Takes the next bytes of the source and gives `taker` each item, its place and its bytes.
+    pub fn push(&mut self, input: &[u8], taker: &mut impl TakeItem<D::Packet>) {
         let input = self.push_carried(input, taker);
         let consumed = self.decode_some(input, usize::MAX, taker);
         self.carried.extend_from_slice(input.get(consumed..).unwrap_or_default());
     }
 
-    /// [`Packets::finish`] for a taker whose method can be inlined.
-    pub fn finish_to(&mut self, taker: &mut impl TakeItem<D::Packet>) {
+    /// The source ends here: gives the last items.
+    pub fn finish(&mut self, taker: &mut impl TakeItem<D::Packet>) {
         let rest = core::mem::take(&mut self.carried);
         if !rest.is_empty() {
             self.close_gap(taker);
@@ -145,15 +81,15 @@ impl<D: Decode> Packets<D> {
         self.close_gap(taker);
     }
 
-    /// [`Packets::lose_sync`] for a taker whose method can be inlined.
-    pub fn lose_sync_to(&mut self, taker: &mut impl TakeItem<D::Packet>) {
-        self.finish_to(taker);
+    /// Bytes of the source were lost before the next ones: gives what is complete and searches for synchronisation.
+    pub fn lose_sync(&mut self, taker: &mut impl TakeItem<D::Packet>) {
+        self.finish(taker);
         self.decoder.desynchronise();
         self.zeros = 0;
     }
 
-    /// Nobody waits for the rest of a packet that has begun: forgets the bytes of it that came, instead of calling them
-    /// malformed. Nothing but [`Packets::finish`] may follow. Tells how many bytes they are.
+    /// Discards an incomplete packet at the end of the input, which [`Packets::finish`] would report as malformed; returns
+    /// the number of bytes discarded. Only [`Packets::finish`] may follow.
     pub fn forget_incomplete(&mut self) -> usize {
         core::mem::take(&mut self.carried).len()
     }
@@ -198,15 +134,15 @@ impl<D: Decode> Packets<D> {
     #[inline]
     pub(crate) fn step_over(&mut self, bytes: &[u8]) {
         self.position.0 += bytes.len() as u64;
-        self.zeros = self.zeros_behind(bytes);
+        self.zeros = self.zeros_after(bytes);
     }
 
     /// How many zero bytes stand directly in front of what comes behind `passed`, the bytes at [`Self::position`].
     #[inline]
-    fn zeros_behind(&self, passed: &[u8]) -> usize {
+    fn zeros_after(&self, passed: &[u8]) -> usize {
         match passed {
             [.., last] if *last != 0 => 0,
-            passed => a_sync::zeros_behind(self.zeros, passed),
+            passed => D::A_SYNC.map_or(0, |a_sync| a_sync.zeros_after(self.zeros, passed)),
         }
     }
 
@@ -231,29 +167,20 @@ impl<D: Decode> Packets<D> {
     }
 
     /// Decodes at least so many bytes of `input`, or until it ends or is incomplete; returns how many were consumed.
-    pub(crate) fn decode_some<T: TakeItem<D::Packet>>(
+    pub(crate) fn decode_some(
         &mut self,
         input: &[u8],
         at_least: usize,
-        taker: &mut T,
+        taker: &mut impl TakeItem<D::Packet>,
     ) -> usize {
         /// How far frequent packets are looked at beyond the byte where the last one may begin.
         const BEYOND: usize = 7;
         let mut consumed = 0;
         while let Some(rest) = input.get(consumed..).filter(|rest| !rest.is_empty() && consumed < at_least) {
-            if T::COUNTS && self.gap.is_empty() {
-                let (bytes, packets) = self.decoder.skim(rest);
-                taker.skimmed(packets);
-                self.position.0 += bytes as u64;
-                consumed += bytes;
-                if bytes > 0 {
-                    continue;
-                }
-            } else if self.gap.is_empty() {
+            if self.gap.is_empty() {
                 let most = (at_least - consumed).saturating_add(BEYOND);
                 let most = rest.get(..most).unwrap_or(rest);
-                let mut frequent = Frequent { taker, start: self.position, input: most };
-                let frequent = self.decoder.decode_frequent(most, &mut frequent);
+                let frequent = self.decoder.decode_frequent(most, self.position, taker);
                 if frequent > 0 {
                     self.position.0 += frequent as u64;
                     consumed += frequent;
@@ -272,8 +199,9 @@ impl<D: Decode> Packets<D> {
                     self.close_gap(taker);
                     self.gap_reason = Some(reason);
                     self.take_into_gap(rest.get(..bytes).unwrap_or(rest), taker);
-                    let in_front = self.zeros_behind(input.get(..consumed).unwrap_or_default());
-                    let a_sync = a_sync::completed(reason, in_front).and_then(|end| rest.get(bytes..end));
+                    let in_front = self.zeros_after(input.get(..consumed).unwrap_or_default());
+                    let end = D::A_SYNC.and_then(|a_sync| a_sync.completed(reason, in_front));
+                    let a_sync = end.and_then(|end| rest.get(bytes..end));
                     consumed += bytes + a_sync.map_or(0, |a_sync| self.complete_a_sync(a_sync, taker));
                 }
                 Step::Searched { bytes } => {
@@ -283,13 +211,14 @@ impl<D: Decode> Packets<D> {
                 Step::NeedInput => break,
             }
         }
-        self.zeros = self.zeros_behind(input.get(..consumed).unwrap_or_default());
+        self.zeros = self.zeros_after(input.get(..consumed).unwrap_or_default());
         consumed
     }
 
     /// Gives an A-sync of which the first zero bytes were taken for something else; returns how many bytes are left of it.
     fn complete_a_sync(&mut self, rest: &[u8], taker: &mut impl TakeItem<D::Packet>) -> usize {
-        let Step::Packet { packet, .. } = self.decoder.decode(&a_sync::SHORTEST) else { return 0 };
+        let Some(a_sync) = D::A_SYNC else { return 0 };
+        let Step::Packet { packet, .. } = self.decoder.decode(a_sync.shortest()) else { return 0 };
         self.close_gap(taker);
         let span = Span::new(self.position, rest.len() as u64);
         taker.take(Item::Packet(packet), span, rest);

@@ -39,11 +39,6 @@ pub(super) mod etmcr {
 
 /// ETMIDR.
 pub(super) mod etmidr {
-    /// The major version of ETMv3.
-    pub(crate) const MAJOR_ETMV3: u32 = 2;
-    /// The major version of PFT.
-    pub(crate) const MAJOR_PFT: u32 = 3;
-
     /// Bits 11:8.
     pub(crate) const fn major(register: u32) -> u32 {
         register >> 8 & 0b1111

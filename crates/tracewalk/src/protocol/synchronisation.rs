@@ -1,13 +1,29 @@
 //! Being in step with a stream that has A-syncs: what ETMv3 and PFT share.
 //!
-//! Behind a reserved header the next byte may be a header: packets are read on trial up to the next A-sync, and listed,
-//! but nothing is made of them. Behind anything else that is malformed no packet boundary is known, and bytes are passed
+//! After a reserved header the next byte may be a header: packets are read on trial up to the next A-sync, and listed,
+//! but nothing is made of them. After anything else that is malformed no packet boundary is known, and bytes are passed
 //! over up to the next A-sync.
 
-use crate::cursor::NeedInput;
+use crate::cursor::{Cursor, NeedInput};
 
-use super::a_sync::{self, Overlap};
-use super::{Malformation, Step};
+use super::a_sync::{ASync, Overlap, ZeroRun};
+use super::decode::Step;
+use super::malformation::Malformation;
+
+/// The A-sync of ETMv3 and PFT.
+pub(super) const A_SYNC: ASync = ASync::FIVE_ZEROS;
+
+/// Reads an A-sync at the start of `input`, whose first zero byte `cursor` has read.
+pub(super) fn read_a_sync(input: &[u8], cursor: &mut Cursor<'_>) -> Result<(), Unread> {
+    match A_SYNC.zero_run(input) {
+        ZeroRun::ASync { bytes } => {
+            (1..bytes).try_for_each(|_| cursor.byte().map(|_| ()))?;
+            Ok(())
+        }
+        ZeroRun::Other { zeros, found } => Err(A_SYNC.not_a_sync(zeros, found).into()),
+        ZeroRun::Unfinished => Err(Unread::NeedInput),
+    }
+}
 
 /// Whether a decoder is in step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,13 +38,37 @@ pub(super) enum Synchronisation {
 
 /// Whether a lowering can place what packets say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Position {
+pub(super) enum Tracking {
+    /// Not yet: no A-sync came so far.
+    Unsynchronised,
     /// Not before the next A-sync, and then an I-sync: packets in between were read on trial.
     Lost,
     /// Not before the next I-sync.
     InStep,
     /// Yes.
     Known,
+}
+
+impl Tracking {
+    /// Whether packets may have been read on trial, and mean nothing.
+    #[inline]
+    pub(super) const fn is_on_trial(self) -> bool {
+        matches!(self, Self::Unsynchronised | Self::Lost)
+    }
+
+    /// An A-sync came.
+    pub(super) const fn synchronise(&mut self) {
+        if self.is_on_trial() {
+            *self = Self::InStep;
+        }
+    }
+
+    /// Trace was lost. Returns whether that is a new loss: what is lost after a loss belongs to it.
+    pub(super) const fn lose(&mut self) -> bool {
+        let is_new = !matches!(self, Self::Lost);
+        *self = Self::Lost;
+        is_new
+    }
 }
 
 /// Why a packet could not be read.
@@ -55,7 +95,7 @@ impl From<Malformation> for Unread {
 impl Synchronisation {
     /// Searches for an A-sync.
     fn search<P>(&mut self, input: &[u8], a_sync: P) -> Step<P> {
-        match a_sync::search(input) {
+        match A_SYNC.search(input) {
             Step::Packet { bytes, .. } => {
                 *self = Self::InStep;
                 Step::Packet { packet: a_sync, bytes }
@@ -93,7 +133,7 @@ impl Synchronisation {
     fn judge<P: PartialEq>(&mut self, input: &[u8], read: Result<(P, usize), Unread>, a_sync: &P) -> Step<P> {
         match read {
             Ok((packet, bytes)) if *self == Self::InStep => Step::Packet { packet, bytes },
-            Ok((packet, bytes)) => match a_sync::overlap(input, bytes) {
+            Ok((packet, bytes)) => match A_SYNC.overlap(input, bytes) {
                 Overlap::None => {
                     if packet == *a_sync {
                         *self = Self::InStep;

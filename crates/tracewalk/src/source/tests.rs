@@ -6,9 +6,11 @@ use std::vec::Vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::flow::{Passage, PassageId};
-use crate::protocol::{Malformation, Registers};
-use crate::span::StreamOffset;
+use crate::flow::{Element, Engine, Passage, PassageId, TakeElements};
+use crate::ids::{Address, TraceId};
+use crate::program::Program;
+use crate::protocol::{Registers, etmv3, mtb, pft};
+use crate::span::{Span, StreamOffset};
 
 const BASE: u32 = 0x1000;
 
@@ -100,7 +102,7 @@ fn elements(
 ) -> (Vec<Element>, PacketCounts) {
     let mut elements = Vec::new();
     let mut stream = FlowStream::with_engine(config, engine);
-    let mut note = |element| elements.push(element);
+    let mut note = |element: Element| elements.push(element);
     bytes.chunks(size).for_each(|piece| stream.push(piece, program, &mut note));
     stream.finish(program, &mut note);
     let counts = stream.counts();
@@ -116,7 +118,7 @@ fn parts(
 ) -> Vec<(Vec<Element>, Checkpoint)> {
     let part = |piece: &[u8]| {
         let mut elements = Vec::new();
-        stream.push(piece, program, &mut |element| elements.push(element));
+        stream.push(piece, program, &mut |element: Element| elements.push(element));
         (elements, stream.checkpoint(program))
     };
     bytes.chunks(size).map(part).collect()
@@ -167,7 +169,7 @@ proptest! {
         let program = program(&order);
         let (before, behind) = bytes.split_at(cut.min(bytes.len()));
         let mut stream = FlowStream::new(&config);
-        stream.push(before, &program, &mut |_| ());
+        stream.push(before, &program, &mut |_: Element| ());
         let real = parts(&mut stream, behind, &program, size);
         let unknown = Checkpoint::in_the_middle(&config, StreamOffset(before.len() as u64));
         stream.go_on_from(&unknown.expect("it synchronises"), &program);
@@ -186,51 +188,6 @@ proptest! {
                 prop_assert!(continued.proves(real_there) && real_there.proves(&continued));
             }
         }
-    }
-
-    #[test]
-    fn counting_packets_gives_as_many_as_there_are(
-        config in any_config(),
-        packets in proptest::collection::vec(any_packet(), 1..400),
-        noise in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
-        size in 8_usize..1000,
-    ) {
-        let mut bytes = start(&config, 0);
-        let packets = packets.concat();
-        bytes.extend(&packets);
-        let length = bytes.len();
-        noise.into_iter().for_each(|(at, byte)| bytes[at.index(length)] = byte);
-        // Whatever came, the decoder finds back into step.
-        bytes.extend(start(&config, 1));
-        bytes.extend(&packets);
-        let mut expected = (PacketCounts::default(), Vec::new());
-        let mut stream = PacketStream::new(&config);
-        let mut count = |item: PacketItem<'_>, span, _: &[u8]| match item {
-            PacketItem::Packet(_) => expected.0.packets += 1,
-            PacketItem::Malformed(reason) => {
-                expected.0.malformed += 1;
-                expected.1.push((without_value(reason), span));
-            }
-            PacketItem::Unsynchronised => {}
-        };
-        stream.push(&bytes, &mut count);
-        stream.finish(&mut count);
-        let mut counter = PacketCounter::new(&config);
-        let mut malformed = Vec::new();
-        let mut note = |reason, span| malformed.push((without_value(reason), span));
-        bytes.chunks(size).for_each(|piece| counter.push(piece, &mut note));
-        counter.finish(&mut note);
-        prop_assert_eq!((counter.counts(), malformed), expected);
-    }
-}
-
-/// An address depends on packets in front of it, which are passed over where packets are only counted.
-fn without_value(reason: Malformation) -> Malformation {
-    match reason {
-        Malformation::ReservedValue { packet, field, expected, .. } => {
-            Malformation::ReservedValue { packet, field, found: 0, expected }
-        }
-        other => other,
     }
 }
 
@@ -269,50 +226,9 @@ fn a_passages_number_names_its_elements_even_where_the_memo_forgets() {
     }
     let mut stream = FlowStream::new(&config);
     let mut seen = ByNumber::default();
-    stream.push_to(&bytes, &program, &mut seen);
+    stream.push(&bytes, &program, &mut seen);
     let generations = seen.known.keys().map(|id| id.number() >> 32).max();
     assert!(generations > Some(3) && seen.repeated > 100, "{generations:?} {}", seen.repeated);
-}
-
-#[test]
-fn words_of_an_mtb_are_counted_as_what_they_are() {
-    // Two packets, and the first word of a third one: DDI 0486B, 2.1.
-    let bytes = [0x100_u32, 0x201, 0x300, 0x100, 0x200].map(u32::to_le_bytes);
-    let mut counter = PacketCounter::new(&SourceConfig::Mtb { halted_at: None });
-    let mut malformed = Vec::new();
-    let mut note = |reason, span| malformed.push((reason, span));
-    counter.push(bytes.as_flattened(), &mut note);
-    assert_eq!(counter.counts(), PacketCounts { packets: 2, malformed: 0 });
-    counter.finish(&mut note);
-    assert_eq!(counter.counts(), PacketCounts { packets: 2, malformed: 1 });
-    assert_eq!(malformed.len(), 1);
-}
-
-/// Behind a loss, what looks like packets counts no more up to the next A-sync.
-#[test]
-fn who_counts_packets_loses_synchronisation_as_who_reads_them() {
-    let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").expect("a known core"));
-    let atoms = [0x84; 200];
-    let mut counter = PacketCounter::new(&config);
-    let mut stream = PacketStream::new(&config);
-    let mut read = 0;
-    let mut note =
-        |item: PacketItem<'_>, _, _: &[u8]| read += u64::from(matches!(item, PacketItem::Packet(_)));
-    // A branch packet's first byte is left alone at the end.
-    for part in [&start(&config, 0)[..], &atoms, &[0x81]] {
-        counter.push(part, &mut |_, _| {});
-        stream.push(part, &mut note);
-    }
-    let mut lost = Vec::new();
-    counter.lose_sync(&mut |reason, _| lost.push(reason));
-    stream.lose_sync(&mut note);
-    for part in [&atoms[..], &start(&config, 0), &atoms] {
-        counter.push(part, &mut |_, _| {});
-        stream.push(part, &mut note);
-    }
-    // A-sync, I-sync and the atoms, twice.
-    assert_eq!((counter.counts().packets, read), (2 * 202, 2 * 202));
-    assert!(matches!(lost[..], [Malformation::Truncated { .. }]), "{lost:?}");
 }
 
 #[test]
@@ -323,20 +239,16 @@ fn the_beginning_of_a_packet_can_be_forgotten() {
         let bytes = [&start(&config, 0), &[0x84; 3][..], behind].concat();
         let mut flow = FlowStream::new(&config);
         let mut packets = PacketStream::new(&config);
-        let mut counter = PacketCounter::new(&config);
         let mut malformed = Vec::new();
-        flow.push(&bytes, &program, &mut |_| {});
+        flow.push(&bytes, &program, &mut |_: Element| {});
         packets.push(&bytes, &mut |_, _, _| {});
-        counter.push(&bytes, &mut |_, _| {});
         assert_eq!((flow.forget_incomplete(), packets.forget_incomplete()), (forgotten, forgotten));
-        counter.forget_incomplete();
-        flow.finish(&program, &mut |_| {});
+        flow.finish(&program, &mut |_: Element| {});
         packets.finish(&mut |item, _, _| {
             if let PacketItem::Malformed(reason) = item {
                 malformed.push(reason);
             }
         });
-        counter.finish(&mut |reason, _| malformed.push(reason));
         assert_eq!(malformed, []);
         assert_eq!(flow.counts(), PacketCounts { packets: 5, malformed: 0 });
     }
@@ -344,7 +256,7 @@ fn the_beginning_of_a_packet_can_be_forgotten() {
 
 #[test]
 fn a_passages_last_place_is_that_of_the_last_element_with_bytes() {
-    use super::memo::{Key, Meaning, Memo};
+    use super::memo::table::{Key, Meaning, Memo};
     use crate::flow::state::Exchanges;
     use crate::flow::{Event, EventKind};
     let event = |at, bytes| {
@@ -369,7 +281,7 @@ fn a_passages_last_place_is_that_of_the_last_element_with_bytes() {
 
 #[test]
 fn what_came_behind_a_window_comes_again_only_with_the_same_bytes_and_state() {
-    use super::memo::{Key, Meaning, Memo};
+    use super::memo::table::{Key, Meaning, Memo};
     use crate::flow::state::Exchanges;
     let mut memo = Memo::new();
     let states = [memo.number(1), memo.number(2), memo.number(3)];
@@ -447,7 +359,7 @@ fn checkpoints_behind_a_synchronisation_are_proven_and_certain() {
         let bytes = synchronised.repeat(4);
         let cut = synchronised.len() - 1;
         let mut stream = FlowStream::new(&config);
-        stream.push(&bytes[..cut], &program, &mut |_| ());
+        stream.push(&bytes[..cut], &program, &mut |_: Element| ());
         let real = parts(&mut stream, &bytes[cut..], &program, synchronised.len());
         let unknown = Checkpoint::in_the_middle(&config, StreamOffset(cut as u64)).expect("it synchronises");
         stream.go_on_from(&unknown, &program);
@@ -474,7 +386,7 @@ fn bytes_that_were_lost_or_cut_are_searched_for_synchronisation_behind() {
     for (is_cut, lost) in [(false, true), (true, false)] {
         let mut stream = FlowStream::new(&config);
         let mut elements = Vec::new();
-        let mut note = |element| elements.push(element);
+        let mut note = |element: Element| elements.push(element);
         stream.push(&source, &program, &mut note);
         if is_cut {
             stream.cut(&program, &mut note);
@@ -505,6 +417,72 @@ fn bytes_that_were_lost_or_cut_are_searched_for_synchronisation_behind() {
     assert_eq!(unsynchronised, 2);
 }
 
+/// One of each protocol with A-syncs, as [`start`] begins them.
+fn synchronising() -> [SourceConfig; 2] {
+    let registers = Registers { etmcr: Some(0x4400), etmidr: Some(0x411c_f312), ..Registers::default() };
+    let etmv3 = etmv3::Config::for_core("cortex-m3").expect("a known core");
+    let pft = pft::Config::from_registers(registers, None).expect("sound registers");
+    [SourceConfig::Etmv3(etmv3), SourceConfig::Pft(pft)]
+}
+
+/// Where trace was lost: whether it casts doubt, the first byte and how many bytes.
+fn losses(elements: &[Element]) -> Vec<(bool, u64, u64)> {
+    use crate::flow::{Gap, GapReason};
+    let loss = |element: &Element| match element {
+        Element::Gap(Gap { reason: GapReason::TraceLost, doubt, span, .. }) => {
+            Some((*doubt, span.start.0, span.bytes()))
+        }
+        _ => None,
+    };
+    elements.iter().filter_map(loss).collect()
+}
+
+#[test]
+fn a_loss_inside_a_packet_is_one_gap() {
+    let program = program(&[0; 12]);
+    let mtb = SourceConfig::Mtb(mtb::Source::default());
+    let jump = [0x1000_u32, 0x1002].map(u32::to_le_bytes).concat();
+    let parts = |config: &SourceConfig| match config {
+        // The first byte of a branch packet.
+        SourceConfig::Etmv3(_) | SourceConfig::Pft(_) => ([start(config, 0), vec![0x84]].concat(), 0x81),
+        SourceConfig::Mtb(_) => (jump.clone(), 0),
+    };
+    for config in synchronising().into_iter().chain([mtb]) {
+        let (whole, begun) = parts(&config);
+        for is_cut in [false, true] {
+            let mut stream = FlowStream::new(&config);
+            let mut elements = Vec::new();
+            let mut note = |element: Element| elements.push(element);
+            stream.push(&whole, &program, &mut note);
+            stream.push(&[begun], &program, &mut note);
+            if is_cut {
+                stream.cut(&program, &mut note);
+            } else {
+                stream.lose_sync(&program, &mut note);
+            }
+            stream.finish(&program, &mut note);
+            let lost = [(!is_cut, whole.len() as u64, 1)];
+            assert_eq!(losses(&elements), lost, "{}, cut: {is_cut}", config.protocol());
+        }
+    }
+}
+
+#[test]
+fn malformed_bytes_on_trial_belong_to_the_loss_before_them() {
+    let program = program(&[0; 12]);
+    for config in synchronising() {
+        // Reserved headers between atoms; then a packet that is cut off, and one loss more after synchronisation.
+        let damage = [0x10, 0x84, 0x10, 0x84, 0x10];
+        let bytes =
+            [&start(&config, 0)[..], &[0x84], &damage, &start(&config, 0), &[0x84, 0x10, 0x81]].concat();
+        let (elements, counts) = elements(&config, Engine::Graph, &bytes, &program, bytes.len());
+        assert_eq!(counts.malformed, 5, "the last one is truncated");
+        let at = start(&config, 0).len() as u64 + 1;
+        let again = at + at + damage.len() as u64;
+        assert_eq!(losses(&elements), [(true, at, 1), (true, again, 1)]);
+    }
+}
+
 #[test]
 fn a_configuration_tells_its_protocol_and_its_trace_id() {
     let id = TraceId::new(0x10);
@@ -512,4 +490,56 @@ fn a_configuration_tells_its_protocol_and_its_trace_id() {
     let pft = pft::Config { trace_id: id, ..pft::Config::for_core("cortex-a9").expect("a known core") };
     let told = [SourceConfig::Etmv3(etmv3), SourceConfig::Pft(pft)];
     assert_eq!(told.map(|config| (config.protocol(), config.trace_id())), [("etmv3", id), ("pft", id)]);
+}
+
+/// The files under `folder` with Rust code, by their path from `root`.
+fn sources(root: &std::path::Path, folder: &std::path::Path) -> Vec<std::string::String> {
+    let entries = std::fs::read_dir(folder).expect("the crate's sources");
+    let paths = entries.map(|entry| entry.expect("the crate's sources").path());
+    let mut found = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            found.extend(sources(root, &path));
+        } else {
+            let path = path.strip_prefix(root).expect("a file of the folder");
+            found.push(path.to_str().expect("names are ASCII").replace('\\', "/"));
+        }
+    }
+    found
+}
+
+/// `docs/dev/adding-a-protocol.md` promises it: a protocol is its folder and two lines.
+#[test]
+fn outside_the_protocols_folders_two_files_name_a_protocol() {
+    use std::path::Path;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let folders = std::fs::read_dir(root.join("protocol")).expect("the protocols");
+    let folders = folders.map(|entry| entry.expect("the protocols").path()).filter(|path| path.is_dir());
+    let protocols: Vec<_> =
+        folders.filter_map(|path| Some(path.file_name()?.to_str()?.to_ascii_lowercase())).collect();
+    assert!(["etmv3", "itm", "mtb", "pft"].iter().all(|name| protocols.iter().any(|found| found == name)));
+    for protocol in &protocols {
+        let mut naming = Vec::new();
+        for file in sources(&root, &root) {
+            let in_a_protocol = file.starts_with("protocol/") && file.matches('/').count() > 1;
+            if in_a_protocol || file.ends_with("tests.rs") || file.contains("/tests/") {
+                continue;
+            }
+            let text = std::fs::read_to_string(root.join(&file)).expect("a source");
+            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+            let code = code.lines().map(|line| line.split("//").next().unwrap_or_default());
+            let mut words =
+                code.flat_map(|line| line.split(|character: char| !character.is_ascii_alphanumeric()));
+            if words.any(|word| word.to_ascii_lowercase().starts_with(protocol.as_str())) {
+                naming.push(file);
+            }
+        }
+        naming.sort();
+        let listed: &[&str] = match protocol.as_str() {
+            // It has nothing to follow.
+            "itm" => &["protocol/mod.rs"],
+            _ => &["protocol/mod.rs", "source/dispatch.rs"],
+        };
+        assert_eq!(naming, listed, "files that name {protocol}");
+    }
 }

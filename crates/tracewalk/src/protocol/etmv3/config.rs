@@ -130,6 +130,11 @@ impl Core {
     }
 }
 
+/// ETMIDR's major version of ETMv3.
+const MAJOR_VERSION: u32 = 2;
+/// That of the other architecture with these registers, which is worth a hint.
+const MAJOR_PFT: u32 = 3;
+
 /// Why registers do not make a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigError {
@@ -174,7 +179,7 @@ impl fmt::Display for ConfigError {
             }
             Self::NotEtmv3 { etmidr } => {
                 let major = etmidr::major(etmidr);
-                let hint = if major == etmidr::MAJOR_PFT { "; a PFT source has this value" } else { "" };
+                let hint = if major == MAJOR_PFT { "; a PFT source has this value" } else { "" };
                 write!(
                     f,
                     "found major architecture version {major} in ETMIDR 0x{etmidr:08x}, expected 2 for ETMv3{hint}"
@@ -226,7 +231,7 @@ impl Config {
         let etmcr = registers.etmcr.map_or_else(|| usual("ETMCR", |_| 0), Ok)?;
         // Only timestamps depend on ETMCCER, and not every source has them.
         let etmccer = registers.etmccer.or(core.map(|core| core.etmccer)).unwrap_or(NO_TIMESTAMPS);
-        if etmidr::major(etmidr) != etmidr::MAJOR_ETMV3 {
+        if etmidr::major(etmidr) != MAJOR_VERSION {
             return Err(ConfigError::NotEtmv3 { etmidr });
         }
         let minor_version = u8::try_from(etmidr::minor(etmidr)).unwrap_or_default();

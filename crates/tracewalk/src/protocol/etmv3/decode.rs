@@ -1,28 +1,29 @@
 //! ETMv3 bytes → packets.
 
-mod windows;
+mod memo;
 
 use crate::cursor::{Cursor, NeedInput};
 use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
-use crate::protocol::a_sync::{self, ZeroRun};
-use crate::protocol::branch_address::{self, AddressEncoding, After, Alignment, ReadError};
-use crate::protocol::resume::Announces;
-use crate::protocol::skim::{self, Plain};
-use crate::protocol::synchronisation::{Synchronisation, Unread};
-use crate::protocol::{Decode, ISyncReason, Malformation, Step, TakeFrequent};
+use crate::protocol::branch_address::{self, After, Alignment, ReadError};
+use crate::protocol::compression::Compression;
+use crate::protocol::synchronisation::{A_SYNC, Synchronisation, Unread, read_a_sync};
+use crate::protocol::{ASync, Decode, ISyncReason, Malformation, Step, TakeItem};
+use crate::span::StreamOffset;
 
+use super::compression::{after_branch, after_i_sync};
 use super::config::Config;
 use super::exception::{BranchException, ExceptionInformation};
 use super::packet::{
     Branch, DataAddress, ISync, PHeader, Packet, Tag, header, information, information_bytes,
 };
-use super::state::Compression;
 
 /// The packet decoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoder {
     config: Config,
     compression: Compression,
+    /// The last data address sent, which is compressed apart from instruction addresses.
+    data_address: Address,
     synchronisation: Synchronisation,
 }
 
@@ -33,6 +34,7 @@ impl Decoder {
         Self {
             config: *config,
             compression: Compression::default(),
+            data_address: Address::new(0),
             synchronisation: Synchronisation::Searching,
         }
     }
@@ -40,6 +42,8 @@ impl Decoder {
 
 impl Decode for Decoder {
     type Packet = Packet;
+
+    const A_SYNC: Option<ASync> = Some(A_SYNC);
 
     #[inline]
     fn decode(&mut self, input: &[u8]) -> Step<Packet> {
@@ -53,13 +57,18 @@ impl Decode for Decoder {
                 let packet = decoder.packet(input, &mut cursor)?;
                 Ok((packet, cursor.position()))
             },
-            |decoder| decoder.compression.forget_addresses(),
+            Self::forget_addresses,
         )
     }
 
     /// P-headers, and branch packets of one to four address bytes and nothing else: nearly all of a trace.
     #[inline]
-    fn decode_frequent(&mut self, input: &[u8], taker: &mut impl TakeFrequent<Packet>) -> usize {
+    fn decode_frequent(
+        &mut self,
+        input: &[u8],
+        start: StreamOffset,
+        taker: &mut impl TakeItem<Packet>,
+    ) -> usize {
         if self.synchronisation != Synchronisation::InStep {
             return 0;
         }
@@ -70,18 +79,15 @@ impl Decode for Decoder {
             let byte = bytes[0];
             if byte & (header::P_HEADER | header::BRANCH) == header::P_HEADER {
                 let Some(p_header) = PHeader::new(byte, self.config.cycle_accurate) else { break };
-                taker.take(Packet::PHeader(p_header), at, 1);
+                taker.take_packet(Packet::PHeader(p_header), input, start, at..at + 1);
                 at += 1;
             } else if byte & header::BRANCH != 0 {
                 let short =
                     branch_address::read_short(*bytes, self.config.address_encoding, base.address, alignment);
                 let Some((address, length)) = short else { break };
                 base.address = address;
-                taker.take(
-                    Packet::Branch(Branch { target: Some(base), states_isa: false, exception: None }),
-                    at,
-                    length,
-                );
+                let branch = Branch { target: Some(base), states_isa: false, exception: None };
+                taker.take_packet(Packet::Branch(branch), input, start, at..at + length);
                 at += length;
             } else {
                 break;
@@ -89,27 +95,6 @@ impl Decode for Decoder {
         }
         self.compression.base = Some(base);
         at
-    }
-
-    fn skim(&mut self, input: &[u8]) -> (usize, u64) {
-        if self.synchronisation != Synchronisation::InStep {
-            return (0, 0);
-        }
-        let has_exits = self.config.minor_version >= self.config.exception_exit_since();
-        let plain = Plain {
-            single: has_exits.then_some(header::EXCEPTION_EXIT),
-            prefix: None,
-            announces: self.announces(),
-            reserved_information: None,
-        };
-        // Format 2 has bit 1, and bits 6 to 4 clear; with cycle accuracy so has format 4, but bit 4, and bit 3 clear.
-        if self.config.cycle_accurate {
-            return skim::skim(input, plain, |bytes| {
-                let others = bytes.any(0b0110_0000) | bytes.any(0b0001_0000) & bytes.any(0b0000_1000);
-                bytes.any(0b0000_0010) & others
-            });
-        }
-        skim::skim(input, plain, |bytes| bytes.any(0b0000_0010) & bytes.any(0b0111_0000))
     }
 
     fn truncated(&self, input: &[u8]) -> Malformation {
@@ -121,18 +106,15 @@ impl Decode for Decoder {
 
     fn desynchronise(&mut self) {
         self.synchronisation = Synchronisation::Searching;
-        self.compression.forget_addresses();
+        self.forget_addresses();
     }
 }
 
 impl Decoder {
-    /// Which address bytes say that exception information follows.
-    #[inline]
-    const fn announces(&self) -> Announces {
-        match self.config.address_encoding {
-            AddressEncoding::Original => Announces::AsTheFifth,
-            AddressEncoding::Alternative => Announces::BehindTheFirst,
-        }
+    /// Packets were lost: what they sent is unknown.
+    fn forget_addresses(&mut self) {
+        self.compression.forget_base();
+        self.data_address = Address::new(0);
     }
 
     /// Table 7.1 of IHI 0014Q.
@@ -146,7 +128,7 @@ impl Decoder {
             return Ok(Packet::PHeader(p_header.ok_or(Malformation::ReservedHeader { found: byte })?));
         }
         match byte {
-            header::A_SYNC => Self::a_sync(input, cursor),
+            header::A_SYNC => read_a_sync(input, cursor).map(|()| Packet::ASync),
             header::CYCLE_COUNT => {
                 self.require(self.config.cycle_accurate, "cycle_count", "ETMCR[12]")?;
                 Ok(Packet::CycleCount(Self::cycle_count(cursor)?))
@@ -218,20 +200,6 @@ impl Decoder {
         }
     }
 
-    /// Five or more zero bytes and 0x80.
-    fn a_sync(input: &[u8], cursor: &mut Cursor<'_>) -> Result<Packet, Unread> {
-        match a_sync::zero_run(input) {
-            ZeroRun::ASync { bytes } => {
-                for _ in 1..bytes {
-                    cursor.byte()?;
-                }
-                Ok(Packet::ASync)
-            }
-            ZeroRun::Other { zeros, found } => Err(Malformation::NotASync { zeros, found }.into()),
-            ZeroRun::Unfinished => Err(Unread::NeedInput),
-        }
-    }
-
     /// One to five bytes of seven bits, least significant first.
     fn cycle_count(cursor: &mut Cursor<'_>) -> Result<u32, NeedInput> {
         let mut cycles = 0;
@@ -287,7 +255,7 @@ impl Decoder {
             context_id,
             cycles,
         };
-        self.compression.after_i_sync(&i_sync);
+        after_i_sync(&mut self.compression, &i_sync);
         Ok(Packet::ISync(i_sync))
     }
 
@@ -302,10 +270,16 @@ impl Decoder {
                 "bit 0 of the first byte to be set",
             ));
         }
+        let mut unread = *cursor;
         let field = branch_address::read(cursor, self.config.address_encoding, address, alignment)
             .map_err(|error| address_failure("i_sync", error))?;
         if field.after != After::Nothing {
-            return Err(reserved_value("i_sync", "second address", 0, "no exception information"));
+            // The address's last byte announces it.
+            let mut last = 0;
+            while unread.position() < cursor.position() {
+                last = unread.byte()?;
+            }
+            return Err(reserved_value("i_sync", "second address", last, "no exception information"));
         }
         let alternative = first.isa == Isa::T32EE;
         Ok(Location::new(field.address, field.alignment.unwrap_or(alignment).isa(alternative)))
@@ -314,8 +288,10 @@ impl Decoder {
     fn branch<'a>(&mut self, input: &'a [u8], cursor: &mut Cursor<'a>) -> Result<Packet, Unread> {
         // The header is the first address byte.
         *cursor = Cursor::new(input);
-        let (base, base_alignment) = self.compression.branch_base();
-        let field = branch_address::read(cursor, self.config.address_encoding, base, base_alignment)
+        let (_, base_alignment) = branch_address::base(self.compression.base);
+        let field = self
+            .compression
+            .read_address(cursor, self.config.address_encoding)
             .map_err(|error| address_failure("branch", error))?;
         let exception = match field.after {
             After::Nothing => None,
@@ -335,7 +311,7 @@ impl Decoder {
             states_isa: field.alignment.is_some(),
             exception,
         };
-        self.compression.after_branch(&branch);
+        after_branch(&mut self.compression, &branch);
         Ok(Packet::Branch(branch))
     }
 
@@ -392,7 +368,7 @@ impl Decoder {
         if present == 0 || !self.config.data.addresses {
             return Ok(None);
         }
-        let mut address = self.compression.data_address.low_word();
+        let mut address = self.data_address.low_word();
         let mut big_endian = None;
         for index in 0..4 {
             let byte = cursor.byte()?;
@@ -407,7 +383,7 @@ impl Decoder {
                 big_endian = Some(last & 0b0001_0000 != 0);
             }
         }
-        self.compression.data_address = Address::from(address);
+        self.data_address = Address::from(address);
         Ok(Some(DataAddress { address: Address::from(address), big_endian }))
     }
 

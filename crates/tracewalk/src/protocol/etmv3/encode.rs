@@ -5,11 +5,13 @@ use core::fmt;
 
 use crate::ids::{Address, Isa, Location};
 use crate::protocol::branch_address::{self, After, Alignment, Target};
+use crate::protocol::compression::Compression;
+use crate::protocol::synchronisation::A_SYNC;
 
+use super::compression::{after_branch, after_i_sync};
 use super::config::Config;
 use super::exception::{BranchException, ExceptionInformation};
 use super::packet::{Branch, DataAddress, ISync, Packet, header, information, information_bytes};
-use super::state::Compression;
 
 /// The packet encoder: what a trace unit with this configuration would send.
 ///
@@ -18,6 +20,8 @@ use super::state::Compression;
 pub struct Encoder {
     config: Config,
     compression: Compression,
+    /// The last data address sent.
+    data_address: Address,
 }
 
 /// Why a packet cannot be sent with this configuration.
@@ -53,14 +57,11 @@ impl fmt::Display for EncodeError {
 
 impl core::error::Error for EncodeError {}
 
-/// An A-sync of the usual length.
-const A_SYNC: [u8; 6] = [0, 0, 0, 0, 0, 0x80];
-
 impl Encoder {
     /// An encoder that has sent nothing yet.
     #[must_use]
     pub fn new(config: &Config) -> Self {
-        Self { config: *config, compression: Compression::default() }
+        Self { config: *config, compression: Compression::default(), data_address: Address::new(0) }
     }
 
     /// The last address sent, in a branch or I-sync packet: what the next branch is compressed against.
@@ -71,11 +72,11 @@ impl Encoder {
 
     /// Appends the packet's bytes. After an error nothing was appended and nothing changed.
     pub fn encode(&mut self, packet: &Packet, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
-        let before = (bytes.len(), self.compression);
+        let before = (bytes.len(), self.compression, self.data_address);
         let result = self.packet(packet, bytes);
         if result.is_err() {
             bytes.truncate(before.0);
-            self.compression = before.1;
+            (self.compression, self.data_address) = (before.1, before.2);
         }
         result
     }
@@ -84,7 +85,7 @@ impl Encoder {
         let config = self.config;
         match packet {
             Packet::Branch(branch) => self.branch(branch, bytes)?,
-            Packet::ASync => bytes.extend_from_slice(&A_SYNC),
+            Packet::ASync => bytes.extend_from_slice(A_SYNC.shortest()),
             Packet::CycleCount(cycles) => {
                 allow(config.cycle_accurate, "cycle_count")?;
                 bytes.push(header::CYCLE_COUNT);
@@ -188,7 +189,7 @@ impl Encoder {
             let target = Target { address: next.address, alignment, all_bytes: false, after: After::Nothing };
             branch_address::write(bytes, encoding, first.address, alignment_of(first)?, target);
         }
-        self.compression.after_i_sync(i_sync);
+        after_i_sync(&mut self.compression, i_sync);
         Ok(())
     }
 
@@ -215,10 +216,11 @@ impl Encoder {
                 After::Deprecated { code, cancel }
             }
         };
-        let (base, base_alignment) = self.compression.branch_base();
+        let (base, base_alignment) = branch_address::base(self.compression.base);
         let start = bytes.len();
         let field = Target { address: target.address, alignment, all_bytes: branch.states_isa, after };
-        branch_address::write(bytes, self.config.address_encoding, base, base_alignment, field);
+        let encoding = self.config.address_encoding;
+        branch_address::write(bytes, encoding, base, base_alignment, field);
         let sent_all = bytes.len() - start == 5;
         if sent_all != branch.states_isa || self.compression.base.is_none() && !sent_all {
             return Err(EncodeError::Unaddressable);
@@ -226,7 +228,7 @@ impl Encoder {
         if let Some(BranchException::Information(information)) = branch.exception {
             self.exception_information(&information, bytes)?;
         }
-        self.compression.after_branch(branch);
+        after_branch(&mut self.compression, branch);
         Ok(())
     }
 
@@ -272,7 +274,7 @@ impl Encoder {
         let Some(DataAddress { address, big_endian }) = address else { return Ok(()) };
         let address =
             u32::try_from(address.get()).map_err(|_| EncodeError::OutOfRange { field: "address" })?;
-        let changed = address ^ self.compression.data_address.low_word();
+        let changed = address ^ self.data_address.low_word();
         let group = |index: u32| u8::try_from(address >> (7 * index) & 0b0111_1111).unwrap_or_default();
         // The byte that holds A[31:28] holds the byte order as well.
         let all = big_endian.is_some();
@@ -285,7 +287,7 @@ impl Encoder {
             let top = u8::try_from(address >> 28).unwrap_or_default();
             bytes.push(top | u8::from(big_endian == Some(true)) << 4);
         }
-        self.compression.data_address = Address::from(address);
+        self.data_address = Address::from(address);
         Ok(())
     }
 }

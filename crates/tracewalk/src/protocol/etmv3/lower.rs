@@ -10,14 +10,15 @@
 //! others    queue them
 //! ```
 
+mod memo;
+
 use alloc::vec::Vec;
 
 use crate::directive::{Directive, PreferredReturn, Transfer, TransferValue};
 use crate::ids::{ContextId, Exception, Location, SecurityState};
-use crate::protocol::resume::{Resume, Waits};
-use crate::protocol::synchronisation::Position;
-use crate::protocol::{Emit, Lower};
-use crate::span::{Span, StreamOffset};
+use crate::protocol::synchronisation::Tracking;
+use crate::protocol::{Emit, Loss, Lower};
+use crate::span::Span;
 
 use super::config::{Config, Profile};
 use super::exception::BranchException;
@@ -27,7 +28,7 @@ use super::packet::{Atom, Branch, DataAddress, ISync, PHeader, Packet};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lowering {
     profile: Profile,
-    position: Position,
+    tracking: Tracking,
     /// What the next exception may cancel.
     held: Option<(Held, Span)>,
     /// Where the held instruction went, if that came next; none without `held`.
@@ -62,7 +63,7 @@ impl Lowering {
     pub fn new(config: &Config) -> Self {
         Self {
             profile: config.profile,
-            position: Position::Lost,
+            tracking: Tracking::Unsynchronised,
             held: None,
             target: None,
             queue: Vec::new(),
@@ -163,7 +164,7 @@ impl Lowering {
     }
 
     fn i_sync(&mut self, i_sync: &ISync, span: Span, emit: &mut impl Emit) {
-        let Some(why) = i_sync.reason.begins(self.position == Position::Known) else {
+        let Some(why) = i_sync.reason.begins(self.tracking == Tracking::Known) else {
             if let Some(location) = i_sync.location {
                 self.queue(Directive::Confirm(location), span, emit);
                 self.proven(span, emit);
@@ -183,7 +184,7 @@ impl Lowering {
             emit.emit(Directive::Instructions { executed: 1, then_failed: false }, span);
         }
         emit.emit(Directive::Begin { at: i_sync.location, why }, span);
-        self.position = Position::Known;
+        self.tracking = Tracking::Known;
         self.proven(span, emit);
         self.state(i_sync, span, emit);
     }
@@ -310,15 +311,12 @@ impl Lowering {
     /// The packets that are not nearly all of a trace.
     #[inline(never)]
     fn infrequent(&mut self, packet: &Packet, span: Span, emit: &mut impl Emit) {
-        match (packet, self.position) {
-            (Packet::ASync, position) => {
-                if position == Position::Lost {
-                    self.position = Position::InStep;
-                }
+        match (packet, self.tracking) {
+            (Packet::ASync, _) => {
+                self.tracking.synchronise();
                 self.behind_a_sync = true;
             }
-            // Packets behind a reserved header were read on trial.
-            (_, Position::Lost) => {}
+            (_, Tracking::Unsynchronised | Tracking::Lost) => {}
             (Packet::ISync(i_sync), _) => self.i_sync(i_sync, span, emit),
             (Packet::Trigger, _) => self.queue(Directive::Trigger, span, emit),
             (Packet::Vmid(vmid), _) => self.queue(Directive::Vmid(*vmid), span, emit),
@@ -327,11 +325,11 @@ impl Lowering {
             // The data packets behind an exception entry are the automatic push: no instruction's.
             (Packet::Ignore | Packet::ExceptionEntry, _) => {}
             // Before the first I-sync instructions cannot be placed; cycles passed all the same.
-            (Packet::PHeader(p_header), Position::InStep) => {
+            (Packet::PHeader(p_header), Tracking::InStep) => {
                 let cycles = p_header.atoms().filter(|&atom| atom == Atom::W).count();
                 self.count_cycles(cycles as u64, span);
             }
-            (_, Position::InStep) => {}
+            (_, Tracking::InStep) => {}
             (Packet::PHeader(p_header), _) => self.p_header(*p_header, span, emit),
             (Packet::Branch(branch), _) => self.branch(branch, span, emit),
             (Packet::CycleCount(cycles), _) => self.queue(Directive::Cycles(u64::from(*cycles)), span, emit),
@@ -375,60 +373,14 @@ fn preferred_return(exception: Exception, cancel: bool) -> PreferredReturn {
     }
 }
 
-/// What P-headers, branch packets and exception exits depend on and change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct State {
-    held: Option<(Held, Span)>,
-    target: Option<(Location, Span)>,
-    security: SecurityState,
-}
-
-impl Resume for Lowering {
-    type State = State;
-
-    fn state(&self, at: StreamOffset) -> Option<State> {
-        let Self {
-            profile: _,
-            position,
-            held,
-            target,
-            queue,
-            cycles: _,
-            security,
-            context_id: _,
-            behind_a_sync: _,
-        } = self;
-        let plain = *position == Position::Known && queue.is_empty();
-        plain.then(|| State {
-            held: held.map(|(held, span)| (held, span.relative_to(at))),
-            target: target.map(|(target, span)| (target, span.relative_to(at))),
-            security: *security,
-        })
-    }
-
-    fn resume(&mut self, state: &State, at: StreamOffset) {
-        self.held = state.held.map(|(held, span)| (held, span.placed_behind(at)));
-        self.target = state.target.map(|(target, span)| (target, span.placed_behind(at)));
-        self.security = state.security;
-    }
-
-    fn take_waits(&mut self) -> Option<Waits> {
-        self.cycles.take().map(|(cycles, span)| Waits { cycles, span })
-    }
-
-    fn put_waits(&mut self, waits: Option<Waits>) {
-        self.cycles = waits.map(|Waits { cycles, span }| (cycles, span));
-    }
-}
-
 impl Lower for Lowering {
     type Packet = Packet;
 
     #[inline(always)]
     fn lower(&mut self, packet: &Packet, span: Span, emit: &mut impl Emit) {
-        match (packet, self.position) {
-            (Packet::PHeader(p_header), Position::Known) => self.p_header(*p_header, span, emit),
-            (Packet::Branch(branch), Position::Known) if branch.exception.is_none() => {
+        match (packet, self.tracking) {
+            (Packet::PHeader(p_header), Tracking::Known) => self.p_header(*p_header, span, emit),
+            (Packet::Branch(branch), Tracking::Known) if branch.exception.is_none() => {
                 if let Some(target) = branch.target {
                     self.target(target, span, emit);
                 }
@@ -437,11 +389,12 @@ impl Lower for Lowering {
         }
     }
 
-    fn lost(&mut self, span: Span, emit: &mut impl Emit) {
+    fn lost(&mut self, span: Span, loss: Loss, emit: &mut impl Emit) {
         self.finish(emit);
-        self.position = Position::Lost;
         self.behind_a_sync = false;
-        emit.emit(Directive::Lost, span);
+        if self.tracking.lose() {
+            emit.emit(loss.directive(), span);
+        }
     }
 
     fn finish(&mut self, emit: &mut impl Emit) {

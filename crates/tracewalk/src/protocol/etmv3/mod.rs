@@ -5,16 +5,19 @@
 //!
 //! One E or N atom passes one instruction; branch packets name the targets of indirect branches.
 
+mod compression;
 mod config;
 mod decode;
 mod encode;
 mod exception;
 mod lower;
 mod packet;
-mod state;
 #[cfg(test)]
 mod tests;
 
+use crate::directive::Rules;
+use crate::ids::TraceId;
+use crate::protocol::Protocol;
 pub use crate::protocol::{ISyncReason, Registers};
 pub use config::{Config, ConfigError, Core, DataTrace, Profile};
 pub use decode::Decoder;
@@ -22,3 +25,26 @@ pub use encode::{EncodeError, Encoder};
 pub use exception::{BranchException, ExceptionInformation};
 pub use lower::Lowering;
 pub use packet::{Atom, Branch, DataAddress, ISync, PHeader, Packet, Tag};
+
+impl Protocol for Config {
+    const NAME: &'static str = "etmv3";
+
+    type Decoder = Decoder;
+    type Lowering = Lowering;
+
+    fn decoder(&self) -> Decoder {
+        Decoder::new(self)
+    }
+
+    fn lowering(&self) -> Lowering {
+        Lowering::new(self)
+    }
+
+    fn rules(&self) -> Rules {
+        Self::rules(self)
+    }
+
+    fn trace_id(&self) -> Option<TraceId> {
+        self.trace_id
+    }
+}

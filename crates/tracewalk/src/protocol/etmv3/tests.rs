@@ -151,8 +151,8 @@ fn decode(config: &Config, bytes: &[u8], piece: usize) -> Vec<(Item<Packet>, Spa
     let mut packets = Packets::new(Decoder::new(config));
     bytes
         .chunks(piece.max(1))
-        .for_each(|piece| packets.push(piece, &mut |item, span, _| items.push((item, span))));
-    packets.finish(&mut |item, span, _| items.push((item, span)));
+        .for_each(|piece| packets.push(piece, &mut |item, span, _: &[u8]| items.push((item, span))));
+    packets.finish(&mut |item, span, _: &[u8]| items.push((item, span)));
     items
 }
 
@@ -288,9 +288,22 @@ fn an_a_sync_is_one_though_a_packet_took_its_first_zeros() {
         let items = decode(&everything(), &short, piece);
         assert!(matches!(
             items[..],
-            [_, _, _, (Item::Malformed(Malformation::NotASync { zeros: 4, found: 0x80 }), _)]
+            [_, _, _, (Item::Malformed(Malformation::NotASync { zeros: 4, found: 0x80, .. }), _)]
         ));
     }
+}
+
+#[test]
+fn a_second_address_that_announces_an_exception_is_reported_with_its_last_byte() {
+    let config = Config { cycle_accurate: false, context_id_bytes: 0, ..everything() };
+    // I-sync of a load in progress at 0x1000 in Thumb; five address bytes, the last of which has bit 6.
+    let bytes = [0, 0, 0, 0, 0, 0x80, 0x08, 0xa1, 0x01, 0x10, 0, 0, 0x81, 0x80, 0x80, 0x80, 0x50];
+    let items = decode(&config, &bytes, 100);
+    let Some((Item::Malformed(Malformation::ReservedValue { packet, field, found, .. }), _)) = items.get(1)
+    else {
+        panic!("{items:?}");
+    };
+    assert_eq!((*packet, *field, *found), ("i_sync", "second address", 0x50));
 }
 
 #[test]
@@ -308,7 +321,7 @@ fn zeros_in_front_of_a_loss_begin_no_a_sync() {
 #[test]
 fn the_next_byte_stands_behind_those_of_a_packet_that_has_begun() {
     let mut packets = Packets::new(Decoder::new(&everything()));
-    packets.push(&[0, 0, 0, 0, 0, 0x80, 0x08, 0x11], &mut |_, _, _| {});
+    packets.push(&[0, 0, 0, 0, 0, 0x80, 0x08, 0x11], &mut |_, _, _: &[u8]| {});
     assert_eq!(packets.position(), StreamOffset(8));
 }
 
@@ -643,7 +656,7 @@ fn trace_behind_a_loss_counts_only_from_the_next_a_sync_and_i_sync() {
     for packet in [Packet::ASync, i_sync(ISyncReason::Enabled)] {
         lowering.lower(&packet, Span::default(), &mut emit);
     }
-    lowering.lost(Span::default(), &mut emit);
+    lowering.lost(Span::default(), crate::protocol::Loss::Lost, &mut emit);
     for packet in [i_sync(ISyncReason::Enabled), p_header(0x84, false), Packet::ASync, p_header(0x84, false)]
     {
         lowering.lower(&packet, Span::default(), &mut emit);

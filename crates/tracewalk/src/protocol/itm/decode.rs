@@ -3,7 +3,7 @@
 //! An ITM may never send a synchronisation packet, so that decoding begins at once. Behind bytes that are no packet it
 //! goes on at the next synchronisation packet where there has been one before, and at the next byte where not.
 
-use super::super::a_sync::{self, ZeroRun};
+use super::super::a_sync::{ASync, ZeroRun};
 use super::super::{Decode, Malformation, Step};
 use super::packet::{Counters, ExceptionAction, Packet, Size, TimestampDelay};
 use crate::ids::Address;
@@ -15,6 +15,9 @@ pub struct Decoder {
     /// Whether the ITM was seen to send synchronisation packets.
     synchronises: bool,
 }
+
+/// The synchronisation packet.
+const A_SYNC: ASync = ASync::FIVE_ZEROS;
 
 /// The lowest four bits of a header say what it is; where the lowest two are not zero it is a source's.
 const SIZE: u8 = 0b0000_0011;
@@ -41,9 +44,11 @@ impl Decoder {
 impl Decode for Decoder {
     type Packet = Packet;
 
+    const A_SYNC: Option<ASync> = Some(A_SYNC);
+
     fn decode(&mut self, input: &[u8]) -> Step<Packet> {
         if self.searching {
-            return match a_sync::search(input) {
+            return match A_SYNC.search(input) {
                 Step::Packet { bytes, .. } => {
                     self.searching = false;
                     Step::Packet { packet: Packet::Sync, bytes }
@@ -88,10 +93,10 @@ fn read(input: &[u8]) -> Read {
     let rest = input.get(1..).unwrap_or_default();
     let reserved = Read::Wrong(Malformation::ReservedHeader { found: header }, 1);
     match header {
-        0b0000_0000 => match a_sync::zero_run(input) {
+        0b0000_0000 => match A_SYNC.zero_run(input) {
             ZeroRun::ASync { bytes } => Read::Packet(Packet::Sync, bytes),
             ZeroRun::Other { zeros, found } => {
-                Read::Wrong(Malformation::NotASync { zeros, found }, (zeros as usize).max(1))
+                Read::Wrong(A_SYNC.not_a_sync(zeros, found), (zeros as usize).max(1))
             }
             ZeroRun::Unfinished => Read::Unfinished,
         },

@@ -2,13 +2,13 @@
 
 use alloc::vec::Vec;
 
-use super::super::a_sync;
+use super::super::a_sync::ASync;
 use super::packet::{ExceptionAction, Packet, Size, TimestampDelay};
 
 /// Appends the bytes of a packet, as short as an ITM sends it. Bits that the packet has no room for are left out.
 pub fn encode(packet: &Packet, output: &mut Vec<u8>) {
     match *packet {
-        Packet::Sync => output.extend(a_sync::SHORTEST),
+        Packet::Sync => output.extend(ASync::FIVE_ZEROS.shortest()),
         Packet::Overflow => output.push(0b0111_0000),
         Packet::LocalTimestamp { delay: TimestampDelay::None, ticks: ticks @ 1..=6 } => {
             output.extend(u8::try_from(ticks << 4));

@@ -9,7 +9,7 @@
 //!
 //! let mut text = String::new();
 //! let mut packets = Packets::new(itm::Decoder::new());
-//! packets.push(&[0x01, b'h', 0x01, b'i', 0x70], &mut |item, _span, _bytes| {
+//! packets.push(&[0x01, b'h', 0x01, b'i', 0x70], &mut |item, _span, _bytes: &[u8]| {
 //!     if let Item::Packet(itm::Packet::Stimulus { port: 0, value, .. }) = item {
 //!         text.extend(char::from_u32(value));
 //!     }

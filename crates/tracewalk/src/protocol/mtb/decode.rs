@@ -1,11 +1,7 @@
 //! Bytes → packets.
 
-use core::convert::Infallible;
-
 use super::packet::{PACKET_BYTES, Packet};
-use crate::protocol::resume::{Resume, Windows};
 use crate::protocol::{Decode, Malformation, Step};
-use crate::span::StreamOffset;
 
 /// Reads packets from the buffer's bytes, oldest first.
 ///
@@ -30,27 +26,4 @@ impl Decode for Decoder {
     }
 
     fn desynchronise(&mut self) {}
-}
-
-/// A buffer is small, and a packet is a jump already: nothing is looked up.
-impl Resume for Decoder {
-    type State = Infallible;
-
-    fn state(&self, _at: StreamOffset) -> Option<Infallible> {
-        None
-    }
-
-    fn resume(&mut self, state: &Infallible, _at: StreamOffset) {
-        match *state {}
-    }
-}
-
-impl Windows for Decoder {
-    fn window(&self, _word: u64) -> u64 {
-        0
-    }
-
-    fn is_plain(_packet: &Packet) -> bool {
-        false
-    }
 }

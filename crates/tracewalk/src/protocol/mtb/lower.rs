@@ -11,14 +11,12 @@
 //! ```
 
 use alloc::vec::Vec;
-use core::convert::Infallible;
 
 use super::packet::{Magic, Packet};
 use crate::directive::{BeginReason, Counts, Directive, PreferredReturn, Rules, RunEnd};
 use crate::ids::{Address, Isa, Location};
-use crate::protocol::resume::Resume;
-use crate::protocol::{Emit, Lower};
-use crate::span::{Span, StreamOffset};
+use crate::protocol::{Emit, Loss, Lower};
+use crate::span::Span;
 
 /// What flow has to know of an MTB beside its directives: it exists in M profile only.
 pub const RULES: Rules = Rules {
@@ -37,7 +35,7 @@ const NESTED_HANDLERS: usize = 16;
 /// The meaning of a packet stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lowering {
-    position: Position,
+    arrival: Arrival,
     /// An exception, or the end of one, that a more urgent exception may still overtake before its first instruction.
     held: Option<(Directive, Span)>,
     /// Handlers that were interrupted before their first instruction and still have to run. A return to one of these
@@ -51,10 +49,12 @@ pub struct Lowering {
 
 /// What the packet before says of where execution stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Position {
-    /// Nothing is known.
+enum Arrival {
+    /// Nothing is known yet.
     #[default]
     Unknown,
+    /// Trace was lost: nothing is known any more.
+    Lost,
     /// An instruction branched here.
     Branched { to: Address },
     /// An exception came at `source` (a return address, or EXC_RETURN where an exception ended), and led here.
@@ -80,6 +80,7 @@ impl Lowering {
     /// A packet behind which nothing is known.
     fn begin(&mut self, packet: Packet, why: BeginReason, span: Span, emit: &mut impl Emit) {
         self.not_begun.clear();
+        self.arrival = Arrival::Unknown;
         let source = packet.source();
         if let Some(command) = Magic::at(source) {
             emit.emit(Directive::Begin { at: None, why }, span);
@@ -99,7 +100,7 @@ impl Lowering {
     /// Execution runs on from `from` to the source of `packet`, and leaves from there.
     fn run(&mut self, from: Address, packet: Packet, span: Span, emit: &mut impl Emit) {
         let end = if packet.atomic() { RunEnd::Before } else { RunEnd::Jumps };
-        let handler_begins = matches!(self.position, Position::Excepted { .. });
+        let handler_begins = matches!(self.arrival, Arrival::Excepted { .. });
         if packet.atomic() && handler_begins && packet.source() == from {
             if self.not_begun.len() == NESTED_HANDLERS {
                 self.not_begun.remove(0);
@@ -118,13 +119,13 @@ impl Lowering {
         match (packet.atomic(), Magic::at(to)) {
             (false, None) => {
                 emit.emit(Directive::Continue(code(to)), span);
-                self.position = Position::Branched { to };
+                self.arrival = Arrival::Branched { to };
             }
             (false, Some(command)) => {
                 if let Magic::ExceptionReturn(_) = command {
                     emit.emit(Directive::ExceptionReturn, span);
                 }
-                self.position = Position::Commanded(command);
+                self.arrival = Arrival::Commanded(command);
             }
             (true, None) => {
                 let exception = Directive::Exception {
@@ -133,10 +134,10 @@ impl Lowering {
                     preferred_return: PreferredReturn::At(source),
                 };
                 self.held = Some((exception, span));
-                self.position = Position::Excepted { source, to };
+                self.arrival = Arrival::Excepted { source, to };
             }
             // No handler stands there, and no debugger can start anything there.
-            (true, Some(_)) => self.lost(span, emit),
+            (true, Some(_)) => self.lost(span, Loss::Lost, emit),
         }
     }
 
@@ -144,23 +145,23 @@ impl Lowering {
     fn second_half(&mut self, command: Magic, packet: Packet, span: Span, emit: &mut impl Emit) {
         let (source, to) = (packet.source(), packet.destination());
         if Magic::at(to).is_some() {
-            self.lost(span, emit);
+            self.lost(span, Loss::Lost, emit);
             return;
         }
         let not_begun = self.not_begun.iter().rposition(|&handler| handler == to);
         match (command, not_begun) {
             (Magic::ExceptionReturn(_), None) => {
                 self.held = Some((Directive::Resume(code(to)), span));
-                self.position = Position::Excepted { source, to };
+                self.arrival = Arrival::Excepted { source, to };
             }
             (Magic::ExceptionReturn(_), Some(index)) => {
                 self.not_begun.remove(index);
                 emit.emit(Directive::Continue(code(to)), span);
-                self.position = Position::Excepted { source, to };
+                self.arrival = Arrival::Excepted { source, to };
             }
             (Magic::FunctionReturn, _) => {
                 emit.emit(Directive::Continue(code(to)), span);
-                self.position = Position::Branched { to };
+                self.arrival = Arrival::Branched { to };
             }
         }
     }
@@ -169,18 +170,6 @@ impl Lowering {
         if let Some((directive, span)) = self.held.take() {
             emit.emit(directive, span);
         }
-    }
-}
-
-impl Resume for Lowering {
-    type State = Infallible;
-
-    fn state(&self, _at: StreamOffset) -> Option<Infallible> {
-        None
-    }
-
-    fn resume(&mut self, state: &Infallible, _at: StreamOffset) {
-        match *state {}
     }
 }
 
@@ -193,7 +182,7 @@ impl Lower for Lowering {
         let source = packet.source();
         let overtakes = !packet.start()
             && packet.atomic()
-            && matches!(self.position, Position::Excepted { source: before, to } if before == source && to != source);
+            && matches!(self.arrival, Arrival::Excepted { source: before, to } if before == source && to != source);
         if overtakes {
             // A more urgent exception arrived while this one was being entered, whose handler has not begun.
             self.held = None;
@@ -203,40 +192,43 @@ impl Lower for Lowering {
             self.begin(packet, BeginReason::Enabled, span, emit);
             return;
         }
-        match (self.position, Magic::at(source)) {
-            (Position::Unknown, _) => self.begin(packet, BeginReason::Synchronised, span, emit),
-            (Position::Excepted { .. }, Some(command)) if overtakes => {
+        match (self.arrival, Magic::at(source)) {
+            (Arrival::Unknown | Arrival::Lost, _) => {
+                self.begin(packet, BeginReason::Synchronised, span, emit);
+            }
+            (Arrival::Excepted { .. }, Some(command)) if overtakes => {
                 self.second_half(command, packet, span, emit);
             }
-            (Position::Excepted { .. }, None) if overtakes => self.leave(packet, span, emit),
-            (Position::Branched { to } | Position::Excepted { to, .. }, None) => {
+            (Arrival::Excepted { .. }, None) if overtakes => self.leave(packet, span, emit),
+            (Arrival::Branched { to } | Arrival::Excepted { to, .. }, None) => {
                 self.run(to, packet, span, emit);
             }
-            (Position::Commanded(command), Some(done)) if command == done => {
+            (Arrival::Commanded(command), Some(done)) if command == done => {
                 self.second_half(command, packet, span, emit);
             }
             // An exception took the place of the return (its packet shows where the return would have gone).
-            (Position::Commanded(Magic::ExceptionReturn(_)), None) if packet.atomic() => {
+            (Arrival::Commanded(Magic::ExceptionReturn(_)), None) if packet.atomic() => {
                 self.leave(packet, span, emit);
             }
             // Halves that do not belong together: what lies between is not in the buffer.
-            (Position::Branched { .. } | Position::Excepted { .. }, Some(_))
-            | (Position::Commanded(_), _) => {
+            (Arrival::Branched { .. } | Arrival::Excepted { .. }, Some(_)) | (Arrival::Commanded(_), _) => {
                 emit.emit(Directive::Lost, span);
                 self.begin(packet, BeginReason::Synchronised, span, emit);
             }
         }
     }
 
-    fn lost(&mut self, span: Span, emit: &mut impl Emit) {
+    fn lost(&mut self, span: Span, loss: Loss, emit: &mut impl Emit) {
         self.flush(emit);
-        emit.emit(Directive::Lost, span);
-        self.position = Position::Unknown;
+        if self.arrival != Arrival::Lost {
+            emit.emit(loss.directive(), span);
+        }
+        self.arrival = Arrival::Lost;
     }
 
     fn finish(&mut self, emit: &mut impl Emit) {
         self.flush(emit);
-        let known = matches!(self.position, Position::Branched { .. } | Position::Excepted { .. });
+        let known = matches!(self.arrival, Arrival::Branched { .. } | Arrival::Excepted { .. });
         if let Some(address) = self.halted_at.filter(|_| known) {
             emit.emit(Directive::RunTo { address, end: RunEnd::Before }, self.last);
         }

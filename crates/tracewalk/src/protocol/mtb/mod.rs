@@ -40,7 +40,40 @@ mod packet;
 #[cfg(test)]
 mod tests;
 
+use crate::directive::Rules;
+use crate::ids::{Address, TraceId};
+use crate::protocol::Protocol;
 pub use config::{BufferSize, Config, Registers, Watermark};
 pub use decode::Decoder;
 pub use lower::{Lowering, RULES};
 pub use packet::{ExceptionReturn, Magic, Packet};
+
+/// A source of packets in order, as [`order`] finds them. Nothing else of the buffer's configuration matters to them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// Where the processor was found halted, if tracing went on up to there.
+    pub halted_at: Option<Address>,
+}
+
+impl Protocol for Source {
+    const NAME: &'static str = "mtb";
+
+    type Decoder = Decoder;
+    type Lowering = Lowering;
+
+    fn decoder(&self) -> Decoder {
+        Decoder
+    }
+
+    fn lowering(&self) -> Lowering {
+        Lowering::new().halted_at(self.halted_at)
+    }
+
+    fn rules(&self) -> Rules {
+        RULES
+    }
+
+    fn trace_id(&self) -> Option<TraceId> {
+        None
+    }
+}

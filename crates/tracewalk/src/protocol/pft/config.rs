@@ -92,6 +92,11 @@ impl Core {
     }
 }
 
+/// ETMIDR's major version of PFT.
+const MAJOR_VERSION: u32 = 3;
+/// That of the other architecture with these registers, which is worth a hint.
+const MAJOR_ETMV3: u32 = 2;
+
 /// Why registers do not make a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigError {
@@ -142,7 +147,7 @@ impl fmt::Display for ConfigError {
             }
             Self::NotPft { etmidr } => {
                 let major = etmidr::major(etmidr);
-                let hint = if major == etmidr::MAJOR_ETMV3 { "; an ETMv3 source has this value" } else { "" };
+                let hint = if major == MAJOR_ETMV3 { "; an ETMv3 source has this value" } else { "" };
                 write!(
                     f,
                     "found major architecture version {major} in ETMIDR 0x{etmidr:08x}, expected 3 for PFT{hint}"
@@ -249,9 +254,9 @@ impl Version {
     /// ETMIDR: bits 11:8 are 3 for PFT, bits 7:4 the minor version.
     const fn from_etmidr(etmidr: u32) -> Result<Self, ConfigError> {
         match (etmidr::major(etmidr), etmidr::minor(etmidr)) {
-            (etmidr::MAJOR_PFT, 0) => Ok(Self::V1_0),
-            (etmidr::MAJOR_PFT, 1) => Ok(Self::V1_1),
-            (etmidr::MAJOR_PFT, _) => Err(ConfigError::UnknownVersion { etmidr }),
+            (MAJOR_VERSION, 0) => Ok(Self::V1_0),
+            (MAJOR_VERSION, 1) => Ok(Self::V1_1),
+            (MAJOR_VERSION, _) => Err(ConfigError::UnknownVersion { etmidr }),
             (_, _) => Err(ConfigError::NotPft { etmidr }),
         }
     }

@@ -1,16 +1,15 @@
 //! Bytes → packets.
 
+mod memo;
+
 use crate::cursor::{Cursor, NeedInput};
 use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
-use crate::protocol::a_sync::{self, ZeroRun};
 use crate::protocol::branch_address::{self, AddressEncoding, After, Alignment, ReadError};
-use crate::protocol::resume::{self, Announces, Resume, Windows};
-use crate::protocol::skim::{self, Plain};
-use crate::protocol::synchronisation::{Synchronisation, Unread};
-use crate::protocol::{Decode, ISyncReason, Malformation, Step, TakeFrequent};
+use crate::protocol::compression::Compression;
+use crate::protocol::synchronisation::{A_SYNC, Synchronisation, Unread, read_a_sync};
+use crate::protocol::{ASync, Decode, ISyncReason, Malformation, Step, TakeItem};
 use crate::span::StreamOffset;
 
-use super::compression::Compression;
 use super::config::{Config, Version};
 use super::cycle_count;
 use super::packet::{
@@ -50,7 +49,10 @@ impl Decoder {
                 *cursor = start;
                 Packet::Branch(self.branch(cursor)?)
             }
-            header::A_SYNC => read_a_sync(input, cursor)?,
+            header::A_SYNC => {
+                read_a_sync(input, cursor)?;
+                Packet::ASync
+            }
             header::I_SYNC => Packet::ISync(self.i_sync(cursor)?),
             header::TRIGGER => Packet::Trigger,
             header::VMID if self.config.version >= Version::V1_1 => Packet::Vmid(Vmid(cursor.byte()?)),
@@ -127,7 +129,9 @@ impl Decoder {
     /// 4.7: address bytes, of which the header is the first, exception information, cycle count.
     fn branch(&mut self, cursor: &mut Cursor<'_>) -> Result<Branch, Unread> {
         let mut next = self.compression;
-        let field = next.read_address(cursor).map_err(|error| address_error("branch", error))?;
+        let field = next
+            .read_address(cursor, AddressEncoding::Alternative)
+            .map_err(|error| address_error("branch", error))?;
         let exception = match field.after {
             After::ExceptionInformation => Some(exception_information(cursor, &mut next)?),
             After::Nothing | After::Deprecated { .. } => None,
@@ -150,7 +154,9 @@ impl Decoder {
             })
         };
         let mut next = self.compression;
-        let field = next.read_address(cursor).map_err(|error| address_error("waypoint_update", error))?;
+        let field = next
+            .read_address(cursor, AddressEncoding::Alternative)
+            .map_err(|error| address_error("waypoint_update", error))?;
         if field.after == After::ExceptionInformation {
             // Behind fewer than five bytes nobody knows what bit 6 says: that an information byte follows as in a branch
             // packet, a seventh address bit (ptm2human), or nothing (OpenCSD). A guess could go wrong unnoticed.
@@ -209,6 +215,8 @@ impl Decoder {
 impl Decode for Decoder {
     type Packet = Packet;
 
+    const A_SYNC: Option<ASync> = Some(A_SYNC);
+
     #[inline]
     fn decode(&mut self, input: &[u8]) -> Step<Packet> {
         Synchronisation::step(
@@ -227,7 +235,12 @@ impl Decode for Decoder {
 
     /// Atoms, and branch packets of one to four address bytes and nothing else: nearly all of a trace without cycle counts.
     #[inline]
-    fn decode_frequent(&mut self, input: &[u8], taker: &mut impl TakeFrequent<Packet>) -> usize {
+    fn decode_frequent(
+        &mut self,
+        input: &[u8],
+        start: StreamOffset,
+        taker: &mut impl TakeItem<Packet>,
+    ) -> usize {
         if self.synchronisation != Synchronisation::InStep || self.config.cycle_accurate {
             return 0;
         }
@@ -238,7 +251,8 @@ impl Decode for Decoder {
             let byte = bytes[0];
             if byte & (header::ATOM | header::BRANCH) == header::ATOM {
                 let Some(atoms) = Atoms::from_header(byte) else { break };
-                taker.take(Packet::Atom(Atom { atoms, cycles: None }), at, 1);
+                let atom = Atom { atoms, cycles: None };
+                taker.take_packet(Packet::Atom(atom), input, start, at..at + 1);
                 at += 1;
             } else if byte & header::BRANCH != 0 {
                 let encoding = AddressEncoding::Alternative;
@@ -246,7 +260,7 @@ impl Decode for Decoder {
                 let Some((address, length)) = short else { break };
                 base.address = address;
                 let branch = Branch { target: Some(base), states_isa: false, exception: None, cycles: None };
-                taker.take(Packet::Branch(branch), at, length);
+                taker.take_packet(Packet::Branch(branch), input, start, at..at + length);
                 at += length;
             } else {
                 break;
@@ -254,23 +268,6 @@ impl Decode for Decoder {
         }
         self.compression.base = Some(base);
         at
-    }
-
-    fn skim(&mut self, input: &[u8]) -> (usize, u64) {
-        const PLAIN: Plain = Plain {
-            single: Some(header::EXCEPTION_RETURN),
-            prefix: Some(header::WAYPOINT_UPDATE),
-            announces: Announces::BehindTheFirst,
-            reserved_information: Some(exception_byte_0::RESERVED),
-        };
-        if self.synchronisation != Synchronisation::InStep {
-            return (0, 0);
-        }
-        if self.config.cycle_accurate {
-            return skim_with_cycles(input);
-        }
-        // 1000000x: the bit that says how many atoms there are is nowhere.
-        skim::skim(input, PLAIN, |bytes| !bytes.any(0b0111_1100))
     }
 
     fn truncated(&self, input: &[u8]) -> Malformation {
@@ -297,161 +294,11 @@ impl Decode for Decoder {
     }
 }
 
-/// What plain packets depend on and change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct State {
-    base: Option<Location>,
-    alternative_isa: bool,
-    security: SecurityState,
-}
-
-impl Resume for Decoder {
-    type State = State;
-
-    fn state(&self, _at: StreamOffset) -> Option<State> {
-        let Compression { base, alternative_isa, security, timestamp: _ } = self.compression;
-        (self.synchronisation == Synchronisation::InStep).then_some(State { base, alternative_isa, security })
-    }
-
-    fn resume(&mut self, state: &State, _at: StreamOffset) {
-        let State { base, alternative_isa, security } = *state;
-        self.synchronisation = Synchronisation::InStep;
-        self.compression = Compression { base, alternative_isa, security, ..self.compression };
-    }
-}
-
-impl Windows for Decoder {
-    /// A waypoint update's address looks like a branch packet behind the header.
-    #[inline]
-    fn window(&self, word: u64) -> u64 {
-        const SINGLES: [u8; 2] = [header::WAYPOINT_UPDATE, header::EXCEPTION_RETURN];
-        if self.config.cycle_accurate {
-            cycle_accurate_window(word)
-        } else {
-            resume::window(word, SINGLES, Announces::BehindTheFirst)
-        }
-    }
-
-    #[inline]
-    fn is_plain(packet: &Packet) -> bool {
-        matches!(
-            packet,
-            Packet::Atom(_) | Packet::Branch(_) | Packet::WaypointUpdate(_) | Packet::ExceptionReturn
-        )
-    }
-}
-
-/// How many bytes at the start of `input` are atoms and short branch packets, each with a cycle count, and how many packets
-/// they are.
-fn skim_with_cycles(input: &[u8]) -> (usize, u64) {
-    /// Behind the bytes with bit 7 from `from` on, and one without: at most `most`.
-    fn run(input: &[u8], from: usize, most: usize) -> Option<usize> {
-        let bytes = input.get(from..)?.iter().take(most);
-        let more = { bytes }.take_while(|byte| **byte & 0b1000_0000 != 0).count();
-        Some(from + (more + 1).min(most)).filter(|end| *end <= input.len())
-    }
-    let count = |at: usize, header: u8| {
-        if header & 0b0100_0000 == 0 { Some(at + 1) } else { run(input, at + 1, 4) }
-    };
-    let packet = |at: usize| {
-        let &header = input.get(at)?;
-        if header & header::BRANCH == 0 {
-            return if header & header::ATOM == 0 { None } else { count(at, header) };
-        }
-        let end = run(input, at, 4)?;
-        let last = *input.get(end - 1)?;
-        // Five bytes, or exception information.
-        if last & 0b1000_0000 != 0 || end > at + 1 && last & 0b0100_0000 != 0 {
-            return None;
-        }
-        let first = *input.get(end)?;
-        if first & cycle_count::FIRST_RESERVED != 0 { None } else { count(end, first) }
-    };
-    let (mut bytes, mut packets) = (0, 0);
-    while let Some(end) = packet(bytes) {
-        (bytes, packets) = (end, packets + 1);
-    }
-    (bytes, packets)
-}
-
-/// The window of plain packets in the next eight bytes where cycle counts are in them: see [`resume::window`].
-#[inline]
-fn cycle_accurate_window(word: u64) -> u64 {
-    /// The bytes up to one without bit 7, from `from` on, at most `most`; and that byte.
-    const fn run(word: u64, from: u32, most: u32) -> Option<(u32, u8)> {
-        let mut end = from;
-        while end < 8 && end < from + most {
-            let byte = byte(word, end);
-            end += 1;
-            if byte & 0b1000_0000 == 0 || end == from + most {
-                return Some((end, byte));
-            }
-        }
-        None
-    }
-    const fn byte(word: u64, index: u32) -> u8 {
-        let [byte, ..] = (word >> (8 * index)).to_le_bytes();
-        byte
-    }
-    /// The end of a cycle count whose first byte, at `at`, is the packet's as well.
-    fn count(word: u64, at: u32) -> Option<u32> {
-        if at >= 8 {
-            None
-        } else if byte(word, at) & 0b0100_0000 == 0 {
-            Some(at + 1)
-        } else {
-            run(word, at + 1, 4).map(|(end, _)| end)
-        }
-    }
-    /// The end of an address and its exception information.
-    fn address(word: u64, from: u32) -> Option<u32> {
-        let (end, last) = run(word, from, 5)?;
-        let announces = end > from + 1 && last & 0b0100_0000 != 0;
-        if announces { run(word, end, 2).map(|(end, _)| end) } else { Some(end) }
-    }
-    let mut end = 0;
-    while end < 8 {
-        let header = byte(word, end);
-        let (next, is_last) = if header & header::BRANCH != 0 {
-            (address(word, end).and_then(|end| count(word, end)), true)
-        } else if header & header::ATOM != 0 {
-            (count(word, end), false)
-        } else if header == header::WAYPOINT_UPDATE {
-            (address(word, end + 1), true)
-        } else {
-            (Some(end + 1).filter(|_| header == header::EXCEPTION_RETURN), false)
-        };
-        match next {
-            Some(next) => end = next,
-            None => break,
-        }
-        if is_last {
-            break;
-        }
-    }
-    match end {
-        0 => 0,
-        bytes => u64::MAX >> (64 - 8 * bytes),
-    }
-}
-
 /// F of a cycle-accurate atom: set for N.
 pub(super) const CYCLE_ACCURATE_N: u8 = 0b0000_0010;
 
 const CONTEXT_ID_NOT_ENABLED: Malformation =
     Malformation::NotEnabled { packet: "context_id", setting: "ETMCR[15:14]" };
-
-/// 4.3: five zero bytes or more, and 0x80. The first zero byte was the header.
-fn read_a_sync(input: &[u8], cursor: &mut Cursor<'_>) -> Result<Packet, Unread> {
-    match a_sync::zero_run(input) {
-        ZeroRun::ASync { bytes } => {
-            (1..bytes).try_for_each(|_| cursor.byte().map(|_| ()))?;
-            Ok(Packet::ASync)
-        }
-        ZeroRun::Other { zeros, found } => Err(Malformation::NotASync { zeros, found }.into()),
-        ZeroRun::Unfinished => Err(Unread::NeedInput),
-    }
-}
 
 /// 4.7.3: exception information bytes 0 and 1. What they do not say stays as it is.
 fn exception_information(

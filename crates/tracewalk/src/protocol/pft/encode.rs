@@ -4,12 +4,12 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::ids::{Address, Isa, Location, SecurityState};
-use crate::protocol::a_sync;
 use crate::protocol::branch_address::{self, AddressEncoding, After, Alignment, Target};
 
 use crate::protocol::ISyncReason;
+use crate::protocol::compression::Compression;
+use crate::protocol::synchronisation::A_SYNC;
 
-use super::compression::Compression;
 use super::config::{Config, Version};
 use super::cycle_count;
 use super::decode::CYCLE_ACCURATE_N;
@@ -134,7 +134,7 @@ impl Encoder {
 
     fn write(&mut self, packet: &Packet, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
         match packet {
-            Packet::ASync => bytes.extend(a_sync::SHORTEST),
+            Packet::ASync => bytes.extend(A_SYNC.shortest()),
             Packet::ISync(i_sync) => self.i_sync(i_sync, bytes)?,
             Packet::Atom(atom) => self.atom(atom, bytes)?,
             Packet::Branch(branch) => self.branch(branch, bytes)?,

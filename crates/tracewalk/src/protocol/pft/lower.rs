@@ -1,11 +1,12 @@
 //! Packets → directives.
 
+mod memo;
+
 use crate::directive::{Directive, PreferredReturn, RunEnd};
 use crate::ids::{ContextId, Exception, Location, SecurityState, Vmid};
-use crate::protocol::resume::Resume;
-use crate::protocol::synchronisation::Position;
-use crate::protocol::{Emit, Lower};
-use crate::span::{Span, StreamOffset};
+use crate::protocol::synchronisation::Tracking;
+use crate::protocol::{Emit, Loss, Lower};
+use crate::span::Span;
 
 use super::packet::{Atom, Branch, ExceptionInformation, ISync, Packet, Timestamp, WaypointUpdate};
 
@@ -15,7 +16,7 @@ use super::packet::{Atom, Branch, ExceptionInformation, ISync, Packet, Timestamp
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lowering {
     /// Until it is known, only what needs no position is passed on: times, context and triggers.
-    position: Position,
+    tracking: Tracking,
     /// The context that was last passed on; `None` for what was never traced.
     context_id: Option<ContextId>,
     vmid: Option<Vmid>,
@@ -34,7 +35,13 @@ impl Lowering {
     /// For the start of a source's trace.
     #[must_use]
     pub const fn new() -> Self {
-        Self { position: Position::Lost, context_id: None, vmid: None, security: None, behind_a_sync: false }
+        Self {
+            tracking: Tracking::Unsynchronised,
+            context_id: None,
+            vmid: None,
+            security: None,
+            behind_a_sync: false,
+        }
     }
 
     fn i_sync(&mut self, packet: &ISync, emit: &mut impl FnMut(Directive)) {
@@ -42,12 +49,12 @@ impl Lowering {
             emit(Directive::Cycles(u64::from(cycles)));
         }
         // A periodic one is of no consequence where the position is known.
-        let began = packet.reason.begins(self.position == Position::Known);
+        let began = packet.reason.begins(self.tracking == Tracking::Known);
         emit(match began {
             Some(why) => Directive::Begin { at: Some(packet.location), why },
             None => Directive::Confirm(packet.location),
         });
-        self.position = Position::Known;
+        self.tracking = Tracking::Known;
         if core::mem::take(&mut self.behind_a_sync) {
             emit(Directive::Proven);
         }
@@ -61,7 +68,7 @@ impl Lowering {
         if let Some(cycles) = packet.cycles {
             emit(Directive::Cycles(u64::from(cycles)));
         }
-        if self.position == Position::Known {
+        if self.tracking == Tracking::Known {
             packet.atoms.iter().for_each(|executed| emit(Directive::Waypoint { executed }));
         }
     }
@@ -71,7 +78,7 @@ impl Lowering {
             emit(Directive::Cycles(u64::from(cycles)));
         }
         // An I-sync gives a base, so that there is a target wherever there is a position.
-        let (true, Some(target)) = (self.position == Position::Known, packet.target) else { return };
+        let (true, Some(target)) = (self.tracking == Tracking::Known, packet.target) else { return };
         match packet.exception {
             Some(exception) if exception.was_taken() => self.exception(exception, target, emit),
             Some(exception) => {
@@ -121,19 +128,6 @@ impl Lowering {
     }
 }
 
-impl Resume for Lowering {
-    /// The security state that was last passed on.
-    type State = Option<SecurityState>;
-
-    fn state(&self, _at: StreamOffset) -> Option<Self::State> {
-        (self.position == Position::Known).then_some(self.security)
-    }
-
-    fn resume(&mut self, state: &Self::State, _at: StreamOffset) {
-        self.security = *state;
-    }
-}
-
 impl Lower for Lowering {
     type Packet = Packet;
 
@@ -141,26 +135,23 @@ impl Lower for Lowering {
         let emit = &mut |directive| emit.emit(directive, span);
         match packet {
             Packet::ASync => {
-                if self.position == Position::Lost {
-                    self.position = Position::InStep;
-                }
+                self.tracking.synchronise();
                 self.behind_a_sync = true;
             }
-            // Packets behind a reserved header were read on trial.
-            _ if self.position == Position::Lost => {}
+            _ if self.tracking.is_on_trial() => {}
             Packet::Ignore => {}
             Packet::ISync(i_sync) => self.i_sync(i_sync, emit),
             Packet::Atom(atom) => self.atom(atom, emit),
             Packet::Branch(branch) => self.branch(branch, emit),
             Packet::WaypointUpdate(WaypointUpdate { reached, .. }) => {
-                if let (true, Some(reached)) = (self.position == Position::Known, reached) {
+                if let (true, Some(reached)) = (self.tracking == Tracking::Known, reached) {
                     emit(Directive::RunTo { address: reached.address, end: RunEnd::Through });
                 }
             }
             Packet::ContextId(context_id) => self.context_id(*context_id, emit),
             Packet::Trigger => emit(Directive::Trigger),
             Packet::ExceptionReturn => {
-                if self.position == Position::Known {
+                if self.tracking == Tracking::Known {
                     emit(Directive::ExceptionReturn);
                 }
             }
@@ -173,10 +164,11 @@ impl Lower for Lowering {
         }
     }
 
-    fn lost(&mut self, span: Span, emit: &mut impl Emit) {
-        self.position = Position::Lost;
+    fn lost(&mut self, span: Span, loss: Loss, emit: &mut impl Emit) {
         self.behind_a_sync = false;
-        emit.emit(Directive::Lost, span);
+        if self.tracking.lose() {
+            emit.emit(loss.directive(), span);
+        }
     }
 
     fn finish(&mut self, _emit: &mut impl Emit) {}

@@ -23,7 +23,6 @@
 //! assert_eq!(names, ["a_sync", "i_sync", "atom", "branch"]);
 //! ```
 
-mod compression;
 mod config;
 mod cycle_count;
 mod decode;
@@ -33,9 +32,35 @@ mod packet;
 #[cfg(test)]
 mod tests;
 
+use crate::directive::Rules;
+use crate::ids::TraceId;
+use crate::protocol::Protocol;
 pub use crate::protocol::{ISyncReason, Registers};
 pub use config::{Config, ConfigError, Core, Version};
 pub use decode::Decoder;
 pub use encode::{EncodeError, Encoder};
 pub use lower::Lowering;
 pub use packet::{Atom, Atoms, Branch, ExceptionInformation, ISync, Packet, Timestamp, WaypointUpdate};
+
+impl Protocol for Config {
+    const NAME: &'static str = "pft";
+
+    type Decoder = Decoder;
+    type Lowering = Lowering;
+
+    fn decoder(&self) -> Decoder {
+        Decoder::new(self)
+    }
+
+    fn lowering(&self) -> Lowering {
+        Lowering::new()
+    }
+
+    fn rules(&self) -> Rules {
+        Self::rules(self)
+    }
+
+    fn trace_id(&self) -> Option<TraceId> {
+        self.trace_id
+    }
+}

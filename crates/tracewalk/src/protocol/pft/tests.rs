@@ -196,24 +196,6 @@ mod decoding {
     }
 
     #[test]
-    fn a_reserved_header_is_no_packet_for_one_who_counts_whatever_stands_behind_it() {
-        use crate::source::{PacketCounter, SourceConfig};
-        for reserved in [0x80, 0x82, 0x10, 0x50] {
-            for behind in [0x84, 0x86, 0x94, 0xfe, 0x76, 0x15, 0x7f] {
-                let mut bytes = [&A_SYNC[..], &I_SYNC, &[0x84; 200]].concat();
-                bytes[100] = reserved;
-                bytes[101] = behind;
-                let mut counter = PacketCounter::new(&SourceConfig::Pft(plain()));
-                let mut malformed = Vec::new();
-                counter.push(&bytes, &mut |reason, span: Span| malformed.push((reason, span.start.0)));
-                let expected = Malformation::ReservedHeader { found: reserved };
-                assert_eq!(malformed, [(expected, 100)], "0x{behind:02x} behind 0x{reserved:02x}");
-                assert_eq!(counter.counts().packets, 201);
-            }
-        }
-    }
-
-    #[test]
     fn an_a_sync_may_start_inside_a_packet_that_is_read_on_trial() {
         // Behind the I-sync on trial, a branch packet's last byte may be the first of the A-sync's zeros.
         let bytes = [&[0x10][..], &I_SYNC, &[0x84, 0x81, 0, 0, 0, 0, 0, 0x80, 0x84, 0x84]].concat();
@@ -460,7 +442,7 @@ mod lowering {
         let packets = packets_of(&plain(), &[&A_SYNC[..], &PERIODIC, &[0x84], &A_SYNC, &[0x84]].concat());
         for (index, packet) in packets.iter().chain(&packets).enumerate() {
             if index == packets.len() {
-                lowering.lost(Span::default(), &mut emit);
+                lowering.lost(Span::default(), crate::protocol::Loss::Lost, &mut emit);
                 lowering.lower(&packets[2], Span::default(), &mut emit);
             }
             lowering.lower(packet, Span::default(), &mut emit);
@@ -913,7 +895,7 @@ mod properties {
                 };
                 match item {
                     Item::Packet(packet) => lowering.lower(&packet, span, &mut check),
-                    _ => lowering.lost(span, &mut check),
+                    _ => lowering.lost(span, crate::protocol::Loss::Lost, &mut check),
                 }
             }
         }

@@ -241,7 +241,7 @@ fn nothing_is_known_behind_lost_trace() {
     let mut directives = Vec::new();
     let mut note = |directive, _: Span| directives.push(directive);
     lowering.lower(&exception(0x100, 0x200), span(0), &mut note);
-    lowering.lost(span(1), &mut note);
+    lowering.lost(span(1), crate::protocol::Loss::Lost, &mut note);
     lowering.lower(&jump(0x204, 0x300), span(2), &mut note);
     assert_eq!(
         directives[1..],

@@ -1,46 +1,47 @@
 //! Which packets the memo may look up together, and what decoding them depends on.
 
-use crate::ids::{Location, SecurityState};
-use crate::protocol::resume::{self, Resume, Windows};
+use crate::protocol::branch_address::AddressEncoding;
+use crate::protocol::compression::BranchCompression;
+use crate::protocol::memoised::{self, Announces, MemoDecode, MemoState};
 use crate::protocol::synchronisation::Synchronisation;
 use crate::span::StreamOffset;
 
 use super::super::packet::{PHeader, Packet, header};
-use super::super::state::Compression;
 use super::Decoder;
 
-/// What P-headers and branch packets depend on and change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct State {
-    base: Option<Location>,
-    alternative_isa: bool,
-    security: SecurityState,
-}
+impl MemoState for Decoder {
+    type State = BranchCompression;
 
-impl Resume for Decoder {
-    type State = State;
-
-    fn state(&self, _at: StreamOffset) -> Option<State> {
-        let Compression { base, alternative_isa, security, timestamp: _, data_address: _ } = self.compression;
-        (self.synchronisation == Synchronisation::InStep).then_some(State { base, alternative_isa, security })
+    fn state(&self, _at: StreamOffset) -> Option<BranchCompression> {
+        (self.synchronisation == Synchronisation::InStep).then(|| self.compression.branches())
     }
 
-    fn resume(&mut self, state: &State, _at: StreamOffset) {
-        let State { base, alternative_isa, security } = *state;
+    fn resume(&mut self, state: &BranchCompression, _at: StreamOffset) {
         self.synchronisation = Synchronisation::InStep;
-        self.compression = Compression { base, alternative_isa, security, ..self.compression };
+        self.compression.resume_branches(*state);
     }
 }
 
-impl Windows for Decoder {
+impl Decoder {
+    /// Which address bytes say that exception information follows.
+    #[inline]
+    const fn announces(&self) -> Announces {
+        match self.config.address_encoding {
+            AddressEncoding::Original => Announces::AsTheFifth,
+            AddressEncoding::Alternative => Announces::AfterTheFirst,
+        }
+    }
+}
+
+impl MemoDecode for Decoder {
     #[inline]
     fn window(&self, word: u64) -> u64 {
-        let window = resume::window(word, [header::EXCEPTION_EXIT], self.announces());
+        let window = memoised::window(word, [header::EXCEPTION_EXIT], self.announces());
         if self.config.cycle_accurate { without_long_waits(window, word) } else { window }
     }
 
     #[inline]
-    fn waits(&self, input: &[u8]) -> (usize, u64) {
+    fn wait_cycles(&self, input: &[u8]) -> (usize, u64) {
         if !self.config.cycle_accurate || self.synchronisation != Synchronisation::InStep {
             return (0, 0);
         }
@@ -57,12 +58,12 @@ impl Windows for Decoder {
     }
 
     #[inline]
-    fn is_plain(packet: &Packet) -> bool {
+    fn is_repeatable(packet: &Packet) -> bool {
         matches!(packet, Packet::PHeader(_) | Packet::Branch(_) | Packet::ExceptionExit)
     }
 }
 
-/// A window of plain packets without what is different each time: it ends in front of a long wait, of which the first
+/// A window of repeatable packets without what is different each time: it ends in front of a long wait, of which the first
 /// P-header counts eight cycles, and not with cycles that no instruction follows.
 #[inline]
 const fn without_long_waits(window: u64, word: u64) -> u64 {

@@ -1,22 +1,4 @@
-//! What bytes meant the last time.
-//!
-//! ```text
-//! state:  what the next plain packets depend on, without what they leave alone: the decoder's base for addresses, what
-//!         the lowering holds back, the place in the graph; spans in it are relative to the next byte. Numbered.
-//! window: the next bytes up to and including the next address, at most eight
-//! (state, window) → the elements that came, the next state, and what was done to the stacks of places to return to
-//! ```
-//!
-//! A window whose pair is known costs one look-up, however many packets and blocks it holds. One that is not is decoded
-//! packet by packet, and remembered if all of its packets were plain: then the same state and bytes always give the same
-//! again, because nothing else went into it. What is done to the stacks is no part of the state, or a handler would be
-//! known only for each place that it was entered from: an entry says which places it takes from the top, and counts only
-//! where they lie there.
-//!
-//! A window that came behind another one comes behind it again, more often than not. So an entry names the one that followed
-//! it the last time, which is tried before it is known where the window ends: the right one has the state and the bytes.
-//!
-//! Memory is bounded: a memo that is full starts anew.
+//! Windows by situation, and their meanings.
 
 use alloc::vec::Vec;
 use core::hash::Hash;
@@ -30,22 +12,22 @@ use super::intern::Interned;
 
 /// The number of a state, valid up to the next [`Memo::forget`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StateId(u32);
+pub(in crate::source) struct StateId(u32);
 
 impl StateId {
-    /// The state with cycles that the next instruction waits for, or without. An entry with them says nothing of how many they
-    /// are and where they stood: see [`Passage::waited`](crate::flow::Passage).
+    /// The state with W atoms before the next instruction, or without. An entry with them says nothing of how many they are
+    /// and where they stood: see [`Passage::waited`](crate::flow::Passage).
     #[inline]
-    pub(super) const fn with_waits(self, waits: bool) -> Self {
-        Self(self.0 & !Self::WAITS | if waits { Self::WAITS } else { 0 })
+    pub(in crate::source) const fn with_wait_cycles(self, waits: bool) -> Self {
+        Self(self.0 & !Self::WAIT_CYCLES | if waits { Self::WAIT_CYCLES } else { 0 })
     }
 
-    const WAITS: u32 = 1 << 31;
+    const WAIT_CYCLES: u32 = 1 << 31;
 }
 
 /// A state and the window in front of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+pub(in crate::source) struct Key {
     /// The window's bytes; those behind it are zero.
     word: u64,
     state: StateId,
@@ -54,10 +36,10 @@ pub(super) struct Key {
 
 /// What a window meant. Two of them fill a line of the cache.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(in crate::source) struct Entry {
     word: u64,
     state: StateId,
-    pub(super) next: StateId,
+    pub(in crate::source) next: StateId,
     instructions: u32,
     first_element: u16,
     /// The number of its [`Exchanges`]; 0 for none at all.
@@ -67,7 +49,7 @@ pub(super) struct Entry {
     elements: u8,
     blocks: u8,
     gaps: u8,
-    pub(super) packets: u8,
+    pub(in crate::source) packets: u8,
     /// The bits of a word that are not the window's.
     others: u8,
     /// How far behind the window's start the last element with bytes of its own begins; `NOWHERE` without one. Whoever
@@ -77,21 +59,21 @@ pub(super) struct Entry {
 
 /// The number of an entry, valid up to the next [`Memo::forget`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct EntryId(u16);
+pub(in crate::source) struct EntryId(u16);
 
 /// What a window was found to mean.
 #[derive(Clone, Debug)]
-pub(super) struct Meaning<'a> {
-    pub(super) next: StateId,
-    pub(super) exchanges: Exchanges,
+pub(in crate::source) struct Meaning<'a> {
+    pub(in crate::source) next: StateId,
+    pub(in crate::source) exchanges: Exchanges,
     /// Their spans are relative to the window's start.
-    pub(super) elements: &'a [Element],
-    pub(super) packets: u8,
+    pub(in crate::source) elements: &'a [Element],
+    pub(in crate::source) packets: u8,
 }
 
 /// The memo of one source.
 #[derive(Clone, Debug)]
-pub(super) struct Memo<S> {
+pub(in crate::source) struct Memo<S> {
     states: Interned<S>,
     /// Number 0 is no exchange.
     exchanges: Interned<Exchanges>,
@@ -123,7 +105,7 @@ const FREE: u16 = u16::MAX;
 const FIRST_TABLE: usize = if cfg!(test) { 4 } else { 1 << 10 };
 
 impl<S: Eq + Hash> Memo<S> {
-    pub(super) fn new() -> Self {
+    pub(in crate::source) fn new() -> Self {
         Self {
             states: Interned::new(),
             exchanges: Interned::new(),
@@ -136,14 +118,14 @@ impl<S: Eq + Hash> Memo<S> {
     }
 
     /// Whether it has to [forget](Memo::forget) before it can remember more.
-    pub(super) fn is_full(&self) -> bool {
+    pub(in crate::source) fn is_full(&self) -> bool {
         self.entries.len() >= MOST_ENTRIES
             || self.elements.len() >= MOST_ELEMENTS
             || self.states.len() >= 2 * MOST_ENTRIES
     }
 
     /// Forgets all.
-    pub(super) fn forget(&mut self) {
+    pub(in crate::source) fn forget(&mut self) {
         self.states.clear();
         self.exchanges.clear();
         self.elements.clear();
@@ -154,19 +136,19 @@ impl<S: Eq + Hash> Memo<S> {
     }
 
     /// The number of a state.
-    pub(super) fn number(&mut self, state: S) -> StateId {
+    pub(in crate::source) fn number(&mut self, state: S) -> StateId {
         StateId(self.states.number(state))
     }
 
     /// The state with this number.
-    pub(super) fn state(&self, id: StateId) -> Option<&S> {
-        self.states.get(id.with_waits(false).0)
+    pub(in crate::source) fn state(&self, id: StateId) -> Option<&S> {
+        self.states.get(id.with_wait_cycles(false).0)
     }
 
     /// What came behind the entry found last, if it comes again: in this state, with a window that these bytes begin with, and
     /// with stacks that allow what it does to them. The window may be a shorter one than the bytes have, which means the same.
     #[inline(always)]
-    pub(super) fn follower(
+    pub(in crate::source) fn follower(
         &self,
         word: u64,
         state: StateId,
@@ -180,7 +162,11 @@ impl<S: Eq + Hash> Memo<S> {
 
     /// What is known of a window; `allows` says whether the stacks allow what it does to them.
     #[inline(always)]
-    pub(super) fn find(&self, key: Key, allows: impl Fn(&Exchanges) -> bool) -> Option<(EntryId, &Entry)> {
+    pub(in crate::source) fn find(
+        &self,
+        key: Key,
+        allows: impl Fn(&Exchanges) -> bool,
+    ) -> Option<(EntryId, &Entry)> {
         let number = *self.table.get(key.slot(self.table.len()))?;
         let first = self.entries.get(usize::from(number))?;
         if first.key() == key && self.exchanges_of(first).is_none_or(&allows) {
@@ -202,7 +188,7 @@ impl<S: Eq + Hash> Memo<S> {
 
     /// Notes that this entry came behind the one that came last.
     #[inline(always)]
-    pub(super) fn came(&mut self, id: EntryId) {
+    pub(in crate::source) fn came(&mut self, id: EntryId) {
         if let Some(previous) = self.entries.get_mut(usize::from(self.previous.0)) {
             previous.follower = id;
         }
@@ -211,13 +197,18 @@ impl<S: Eq + Hash> Memo<S> {
 
     /// What it does to the stacks; `None` for nothing.
     #[inline]
-    pub(super) fn exchanges_of(&self, entry: &Entry) -> Option<&Exchanges> {
+    pub(in crate::source) fn exchanges_of(&self, entry: &Entry) -> Option<&Exchanges> {
         if entry.exchanges == 0 { None } else { self.exchanges.get(u32::from(entry.exchanges)) }
     }
 
     /// The elements that came, for a window that starts at `origin`.
     #[inline]
-    pub(super) fn passage(&self, entry: &Entry, origin: StreamOffset, waited: Option<Waited>) -> Passage<'_> {
+    pub(in crate::source) fn passage(
+        &self,
+        entry: &Entry,
+        origin: StreamOffset,
+        waited: Option<Waited>,
+    ) -> Passage<'_> {
         Passage {
             // No others are kept where they are before all is forgotten.
             id: PassageId(u64::from(self.generation) << 32 | u64::from(entry.first_element)),
@@ -232,7 +223,7 @@ impl<S: Eq + Hash> Memo<S> {
     }
 
     /// Remembers what a window means. Nothing is done where there is no room.
-    pub(super) fn insert(&mut self, key: Key, meaning: &Meaning<'_>) {
+    pub(in crate::source) fn insert(&mut self, key: Key, meaning: &Meaning<'_>) {
         if self.is_full() {
             return;
         }
@@ -305,7 +296,7 @@ impl Entry {
 
     /// How many bytes its window has.
     #[inline]
-    pub(super) const fn bytes(&self) -> usize {
+    pub(in crate::source) const fn bytes(&self) -> usize {
         self.key().bytes()
     }
 
@@ -325,14 +316,14 @@ impl Entry {
 impl Key {
     /// That of the first bytes of a word, those that are set in `mask`; `None` without any.
     #[inline]
-    pub(super) fn new(word: u64, mask: u64, state: StateId) -> Option<Self> {
+    pub(in crate::source) fn new(word: u64, mask: u64, state: StateId) -> Option<Self> {
         let others = u8::try_from(mask.leading_zeros()).ok().filter(|&others| others < 64)?;
         Some(Self { word: word & mask, state, others })
     }
 
     /// How many bytes the window has.
     #[inline]
-    pub(super) const fn bytes(self) -> usize {
+    pub(in crate::source) const fn bytes(self) -> usize {
         8 - self.others as usize / 8
     }
 

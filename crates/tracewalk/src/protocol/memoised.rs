@@ -3,90 +3,76 @@
 //! Programs loop, and so do their traces: the same bytes come in the same state again and again. What they meant the
 //! first time they mean the next time. `source` remembers it; here is what it has to ask for that.
 
+use core::fmt::Debug;
 use core::hash::Hash;
 
 use crate::span::{Span, StreamOffset};
 
-/// Something whose state can be put aside.
-pub(crate) trait Resume {
-    /// What plain packets depend on and change. Spans in it are [`relative`](Span::relative_to).
-    type State: Clone + core::fmt::Debug + Eq + Hash;
+use super::decode::Decode;
+use super::lower::Lower;
 
-    /// The state in front of the byte at `at`; `None` while it is one that few packets leave behind.
+/// Something whose state can be put aside.
+pub(crate) trait MemoState {
+    /// What repeatable packets depend on and change. Spans in it are [`relative`](Span::relative_to).
+    type State: Clone + Debug + Eq + Hash;
+
+    /// The state before the byte at `at`; `None` while it is one that few packets leave behind.
     fn state(&self, at: StreamOffset) -> Option<Self::State>;
 
-    /// Goes on in this state in front of the byte at `at`. What is no part of it is as plain packets left it: unchanged.
+    /// Goes on in this state before the byte at `at`. What is no part of it is as repeatable packets left it: unchanged.
     fn resume(&mut self, state: &Self::State, at: StreamOffset);
-
-    /// Takes the cycles away that the next instruction had to wait for. They are no part of the state: no two times are alike.
-    fn take_waits(&mut self) -> Option<Waits> {
-        None
-    }
-
-    /// Puts them back.
-    fn put_waits(&mut self, waits: Option<Waits>) {
-        let _ = waits;
-    }
 }
 
-/// Cycles that the next instruction waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Waits {
-    /// How many.
-    pub(crate) cycles: u64,
-    /// Where the last of them stands.
-    pub(crate) span: Span,
-}
-
-/// A decoder of a protocol that has plain packets: short, frequent, and without a meaning that differs from one time to
-/// the next, as that of a timestamp does.
-pub(crate) trait Windows: Resume + super::Decode {
-    /// Which of the next bytes to look up together: a mask of the first few, of packets that seem to be plain; 0 where the
-    /// next one does not. In step only. It is a guess, and the decoder itself says what they are.
+/// A decoder of a protocol that has repeatable packets: short, frequent, and without a meaning that differs from one time
+/// to the next, as a timestamp's does.
+pub(crate) trait MemoDecode: Decode + MemoState {
+    /// Which of the next bytes to look up together: a mask of the first few, of packets that seem to be repeatable; 0 if the
+    /// next one does not. In step only. It is a guess; [`MemoDecode::is_repeatable`] decides.
     fn window(&self, word: u64) -> u64;
 
-    /// Whether the packet is plain.
-    fn is_plain(packet: &Self::Packet) -> bool;
+    /// Whether the packet is repeatable.
+    fn is_repeatable(packet: &Self::Packet) -> bool;
 
-    /// How many of the next packets, of one byte each, say nothing but that so many cycles passed. In step only.
-    fn waits(&self, input: &[u8]) -> (usize, u64) {
+    /// How many of the next packets, of one byte each, are W atoms alone, and the number of cycles they count. In step only.
+    fn wait_cycles(&self, input: &[u8]) -> (usize, u64) {
         let _ = input;
         (0, 0)
     }
 }
 
-impl Span {
-    /// The span, told from `origin` on; it may lie in front of it.
-    #[inline]
-    #[must_use]
-    pub(crate) const fn relative_to(self, origin: StreamOffset) -> Self {
-        Self {
-            start: StreamOffset(self.start.0.wrapping_sub(origin.0)),
-            end: StreamOffset(self.end.0.wrapping_sub(origin.0)),
-        }
+/// A lowering of a protocol that has repeatable packets.
+pub(crate) trait MemoLower: Lower + MemoState {
+    /// Takes away the cycles of W atoms that the next instruction will report. They are no part of the state: no two times
+    /// are alike.
+    fn take_wait_cycles(&mut self) -> Option<WaitCycles> {
+        None
     }
 
-    /// The way back.
-    #[inline]
-    #[must_use]
-    pub(crate) const fn placed_behind(self, origin: StreamOffset) -> Self {
-        Self {
-            start: StreamOffset(self.start.0.wrapping_add(origin.0)),
-            end: StreamOffset(self.end.0.wrapping_add(origin.0)),
-        }
+    /// Puts them back.
+    fn put_wait_cycles(&mut self, waited: Option<WaitCycles>) {
+        let _ = waited;
     }
+}
+
+/// Cycles of W atoms before an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WaitCycles {
+    /// How many.
+    pub(crate) cycles: u64,
+    /// Where the last of the atoms stands.
+    pub(crate) span: Span,
 }
 
 /// When the last byte of a branch address, in its bit 6, says that exception information follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Announces {
     /// When it is not the first one.
-    BehindTheFirst,
+    AfterTheFirst,
     /// When it is the fifth.
     AsTheFifth,
 }
 
-/// The window of plain packets in the next eight bytes: one-byte packets, which are even and have bit 7 set or are in
+/// The window of repeatable packets in the next eight bytes: one-byte packets, which are even and have bit 7 set or are in
 /// `singles`, and a branch address with its exception information, which ends the window because what comes behind it
 /// depends on it.
 #[inline(always)]
@@ -110,7 +96,7 @@ pub(super) fn window<const N: usize>(word: u64, singles: [u8; N], announces: Ann
     let ends = !word & HIGH_BITS & !in_front;
     let end = first_of(ends);
     let announced = match announces {
-        Announces::BehindTheFirst => end != branch << 7,
+        Announces::AfterTheFirst => end != branch << 7,
         Announces::AsTheFifth => end == branch << 39,
     };
     let last = if announced && word & end >> 1 != 0 { first_of(ends & ends.wrapping_sub(1)) } else { end };
@@ -123,10 +109,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_ends_with_a_branch_or_in_front_of_what_is_not_plain() {
+    fn a_window_ends_with_a_branch_or_before_what_is_not_repeatable() {
         let bytes = |mask: u64| mask.trailing_ones() / 8;
         let read_as = |announces, word| bytes(window(u64::from_le_bytes(word), [0x76], announces));
-        let alternative = |word| read_as(Announces::BehindTheFirst, word);
+        let alternative = |word| read_as(Announces::AfterTheFirst, word);
         let original = |word| read_as(Announces::AsTheFifth, word);
         // P-headers, then a branch of two bytes.
         assert_eq!(alternative([0x84, 0x88, 0xad, 0x02, 0x84, 0x84, 0x84, 0x84]), 4);

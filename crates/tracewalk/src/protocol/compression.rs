@@ -1,0 +1,67 @@
+//! What compressed fields of ETMv3 and PFT are restored from. Decoder and encoder hold the same.
+
+use crate::cursor::Cursor;
+use crate::ids::{Location, SecurityState};
+
+use super::branch_address::{self, AddressEncoding, Alignment, BranchAddress, ReadError};
+use super::timestamp::RawTimestamp;
+
+/// The values that fields missing from a packet keep (IHI 0014Q, table 7.5; IHI 0035B, 4.5).
+///
+/// The instruction set here is that of the last address that was sent, which a direct branch changes for flow but not for
+/// compression (IHI 0014Q, table 7.15). A packet changes all of it at once, when it is complete.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Compression {
+    /// The last address sent, and the instruction set there. `None` before the first whole address.
+    pub(super) base: Option<Location>,
+    /// AltISA: whether Thumb means ThumbEE.
+    pub(super) alternative_isa: bool,
+    /// NS and Hyp.
+    pub(super) security: SecurityState,
+    /// The last timestamp. Zero before the first one: a trace unit starts from there.
+    pub(super) timestamp: RawTimestamp,
+}
+
+/// The part that atoms and branch packets depend on and change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct BranchCompression {
+    base: Option<Location>,
+    alternative_isa: bool,
+    security: SecurityState,
+}
+
+impl Compression {
+    /// Reads an address field.
+    pub(super) fn read_address(
+        self,
+        cursor: &mut Cursor<'_>,
+        encoding: AddressEncoding,
+    ) -> Result<BranchAddress, ReadError> {
+        let (address, alignment) = branch_address::base(self.base);
+        branch_address::read(cursor, encoding, address, alignment)
+    }
+
+    /// Where the field points; `None` if that takes a base and there is none.
+    pub(super) fn locate(self, field: BranchAddress) -> Option<Location> {
+        let alignment = field.alignment.or_else(|| self.base.and_then(|base| Alignment::of(base.isa)))?;
+        Some(Location::new(field.address, alignment.isa(self.alternative_isa)))
+    }
+
+    /// Packets were lost: what they sent is unknown. The last timestamp's high bits are still the best guess for the
+    /// next one's, until the unit sends a whole one.
+    pub(super) const fn forget_base(&mut self) {
+        self.base = None;
+    }
+
+    /// What atoms and branch packets depend on.
+    pub(super) const fn branches(self) -> BranchCompression {
+        let Self { base, alternative_isa, security, timestamp: _ } = self;
+        BranchCompression { base, alternative_isa, security }
+    }
+
+    /// Goes back to what atoms and branch packets depended on.
+    pub(super) const fn resume_branches(&mut self, state: BranchCompression) {
+        let BranchCompression { base, alternative_isa, security } = state;
+        *self = Self { base, alternative_isa, security, timestamp: self.timestamp };
+    }
+}

@@ -1,0 +1,70 @@
+//! The shape of a packet decoder.
+
+use crate::span::StreamOffset;
+
+use super::a_sync::ASync;
+use super::describe::Describe;
+use super::item::TakeItem;
+use super::malformation::Malformation;
+
+/// A protocol's packet decoder: a state machine without I/O.
+pub trait Decode {
+    /// The protocol's packet.
+    type Packet: Describe;
+
+    /// The protocol's synchronisation packet, if it is a run of zero bytes and 0x80.
+    const A_SYNC: Option<ASync> = None;
+
+    /// Reads what stands at the start of `input`, which is never empty.
+    ///
+    /// `input` may be a part of what is to come. Where it ends inside a packet the answer is [`Step::NeedInput`], the
+    /// state is unchanged, and the caller asks again with the same bytes and more behind them. The answers do not
+    /// depend on how the input was cut.
+    fn decode(&mut self, input: &[u8]) -> Step<Self::Packet>;
+
+    /// Reads the short and frequent packets at the start of `input`, which starts at `start`, and gives each to `taker`;
+    /// returns the number of bytes read, 0 if another packet comes first.
+    ///
+    /// This is an optimisation: [`Decode::decode`] gives the same answers to the same bytes, one call for each.
+    fn decode_frequent(
+        &mut self,
+        input: &[u8],
+        start: StreamOffset,
+        taker: &mut impl TakeItem<Self::Packet>,
+    ) -> usize {
+        let _ = (input, start, taker);
+        0
+    }
+
+    /// What `input` is when nothing comes behind it, where [`Decode::decode`] asked for more.
+    fn truncated(&self, input: &[u8]) -> Malformation;
+
+    /// Bytes were lost before the next input: search for synchronisation.
+    fn desynchronise(&mut self);
+}
+
+/// What a decoder found at the start of its input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<P> {
+    /// A packet of `bytes` bytes, at least one.
+    Packet {
+        /// The packet.
+        packet: P,
+        /// How many bytes it takes.
+        bytes: usize,
+    },
+    /// `bytes` bytes, at least one, that are no packet. The decoder searches for synchronisation behind them.
+    Malformed {
+        /// What is wrong with them.
+        reason: Malformation,
+        /// How many bytes are certain to belong to it.
+        bytes: usize,
+    },
+    /// `bytes` bytes, at least one, passed over in the search for synchronisation.
+    Searched {
+        /// How many.
+        bytes: usize,
+    },
+    /// The input ends inside a packet.
+    NeedInput,
+}

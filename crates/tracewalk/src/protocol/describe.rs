@@ -1,0 +1,23 @@
+//! Packets as names and fields, so that exporters need to know no protocol.
+
+use crate::ids::Address;
+
+/// A packet that can tell its name and fields, so that exporters need to know no protocol.
+pub trait Describe {
+    /// The packet's name in the line formats, like `i_sync`.
+    fn name(&self) -> &'static str;
+
+    /// Calls `visit` with each field's name and value, in a fixed order. Absent fields are not visited.
+    fn fields(&self, visit: &mut dyn FnMut(&'static str, Field<'_>));
+}
+
+/// The value of a packet's field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field<'a> {
+    /// A number; flags are 0 and 1.
+    Number(u64),
+    /// An address in the traced processor's memory.
+    Address(Address),
+    /// A word from a fixed set, or a string of atoms.
+    Text(&'a str),
+}

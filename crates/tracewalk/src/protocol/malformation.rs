@@ -1,0 +1,138 @@
+//! Why bytes are not a packet, and who is at fault.
+
+use core::fmt;
+
+/// Why bytes are not a packet.
+///
+/// [`Malformation::at_fault`] says where to look: at the trace, or at the configuration it is read with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Malformation {
+    /// The protocol defines no packet with this header.
+    ReservedHeader {
+        /// The header byte.
+        found: u8,
+    },
+    /// The packet exists, but the trace unit was configured not to make it.
+    NotEnabled {
+        /// The packet's name.
+        packet: &'static str,
+        /// The setting that would allow it, by Arm's register name.
+        setting: &'static str,
+    },
+    /// A field has a value that the protocol reserves.
+    ReservedValue {
+        /// The packet's name.
+        packet: &'static str,
+        /// The field.
+        field: &'static str,
+        /// What it holds.
+        found: u64,
+        /// What it may hold.
+        expected: &'static str,
+    },
+    /// A run of zero bytes that is not an A-sync.
+    NotASync {
+        /// How many zero bytes.
+        zeros: u32,
+        /// The byte after them.
+        found: u8,
+        /// The fewest zero bytes of the protocol's A-sync.
+        fewest: u32,
+    },
+    /// The trace ends inside a packet.
+    Truncated {
+        /// The packet's name.
+        packet: &'static str,
+    },
+}
+
+/// Who is to blame for something that could not be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// The bytes themselves: damaged, cut, or not this protocol.
+    Trace,
+    /// The configuration that they are read with.
+    Configuration,
+}
+
+impl Malformation {
+    /// A short name for line formats.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ReservedHeader { .. } => "reserved_header",
+            Self::NotEnabled { .. } => "not_enabled",
+            Self::ReservedValue { .. } => "reserved_value",
+            Self::NotASync { .. } => "not_a_sync",
+            Self::Truncated { .. } => "truncated",
+        }
+    }
+
+    /// Who is to blame.
+    #[must_use]
+    pub const fn at_fault(self) -> Fault {
+        match self {
+            Self::NotEnabled { .. } => Fault::Configuration,
+            _ => Fault::Trace,
+        }
+    }
+}
+
+impl fmt::Display for Malformation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::ReservedHeader { found } => {
+                write!(f, "found reserved header 0x{found:02x}, expected a packet header")
+            }
+            Self::NotEnabled { packet, setting } => {
+                write!(f, "found a {packet} packet, which the configuration excludes ({setting})")
+            }
+            Self::ReservedValue { packet, field, found, expected } => {
+                write!(f, "found {field} 0x{found:02x} in a {packet} packet, expected {expected}")
+            }
+            Self::NotASync { zeros, found, fewest } => write!(
+                f,
+                "found {zeros} zero bytes and then 0x{found:02x}, expected an A-sync of at least {fewest} zero bytes and 0x80"
+            ),
+            Self::Truncated { packet } => write!(f, "found the end of the trace inside a {packet} packet"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn a_malformation_says_what_was_found_and_what_was_expected() {
+        let texts = [
+            (
+                Malformation::ReservedHeader { found: 0x1a },
+                "found reserved header 0x1a, expected a packet header",
+            ),
+            (
+                Malformation::NotEnabled { packet: "vmid", setting: "ETMCR[30]" },
+                "found a vmid packet, which the configuration excludes (ETMCR[30])",
+            ),
+            (
+                Malformation::ReservedValue {
+                    packet: "branch",
+                    field: "byte 5",
+                    found: 0x80,
+                    expected: "bit 7 clear",
+                },
+                "found byte 5 0x80 in a branch packet, expected bit 7 clear",
+            ),
+            (
+                Malformation::NotASync { zeros: 4, found: 0x80, fewest: 5 },
+                "found 4 zero bytes and then 0x80, expected an A-sync of at least 5 zero bytes and 0x80",
+            ),
+            (Malformation::Truncated { packet: "atom" }, "found the end of the trace inside a atom packet"),
+        ];
+        for (malformation, text) in texts {
+            assert_eq!(malformation.to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The protocols that streams can read: the one place outside their folders that lists them.
+
+use crate::directive::Rules;
+use crate::flow::{Engine, Flow};
+use crate::ids::TraceId;
+use crate::protocol::{Packets, Protocol, etmv3, mtb, pft};
+
+use super::chain::{Chain, ChainState};
+use super::memo::MemoChain;
+
+/// One protocol's part of an enum that has a variant for each.
+pub(super) trait VariantOf<Any> {
+    /// The part, if it is this protocol's.
+    fn of(any: &Any) -> Option<&Self>;
+}
+
+/// Makes the enums with a variant for each protocol, and `each!`, which runs the same code whatever the protocol is.
+macro_rules! protocols {
+    ($dollar:tt $($(#[$doc:meta])+ $name:ident($config:ty) by $chain:ident;)+) => {
+        /// A source's protocol and its configuration.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum SourceConfig { $($(#[$doc])+ $name($config),)+ }
+
+        /// Bytes to packets.
+        #[derive(Clone, Debug)]
+        pub(super) enum PacketChain { $($name(Packets<<$config as Protocol>::Decoder>),)+ }
+
+        /// Bytes to program flow.
+        #[derive(Clone, Debug)]
+        pub(super) enum FlowChain { $($name($chain<$config>),)+ }
+
+        /// The state of a [`FlowChain`].
+        #[derive(Clone, Debug)]
+        pub(super) enum FlowState { $($name(ChainState<$config>),)+ }
+
+        impl PacketChain {
+            pub(super) fn new(config: &SourceConfig) -> Self {
+                match config {
+                    $(SourceConfig::$name(config) => Self::$name(Packets::new(config.decoder())),)+
+                }
+            }
+        }
+
+        impl FlowChain {
+            pub(super) fn new(config: &SourceConfig, engine: Engine) -> Self {
+                let flow = Flow::with_engine(config.rules(), engine);
+                match config {
+                    $(SourceConfig::$name(config) => Self::$name($chain::new(config, flow)),)+
+                }
+            }
+        }
+
+        $(
+            impl VariantOf<SourceConfig> for $config {
+                fn of(any: &SourceConfig) -> Option<&Self> {
+                    match any {
+                        SourceConfig::$name(config) => Some(config),
+                        _ => None,
+                    }
+                }
+            }
+
+            impl VariantOf<FlowState> for ChainState<$config> {
+                fn of(any: &FlowState) -> Option<&Self> {
+                    match any {
+                        FlowState::$name(state) => Some(state),
+                        _ => None,
+                    }
+                }
+            }
+
+            impl From<ChainState<$config>> for FlowState {
+                fn from(state: ChainState<$config>) -> Self {
+                    Self::$name(state)
+                }
+            }
+        )+
+
+        macro_rules! each {
+            ($dollar any:ident, $dollar value:expr, $dollar one:ident => $dollar body:expr) => {
+                match $dollar value {
+                    $($crate::source::dispatch::$dollar any::$name($dollar one) => $dollar body,)+
+                }
+            };
+        }
+    };
+}
+
+protocols! { $
+    /// ETMv3.
+    Etmv3(etmv3::Config) by MemoChain;
+    /// A micro trace buffer, its packets in order.
+    Mtb(mtb::Source) by Chain;
+    /// PFT.
+    Pft(pft::Config) by MemoChain;
+}
+pub(super) use each;
+
+impl SourceConfig {
+    /// The protocol's name on the command line and in the line formats.
+    #[must_use]
+    pub const fn protocol(&self) -> &'static str {
+        const fn name<P: Protocol>(_: &P) -> &'static str {
+            P::NAME
+        }
+        each!(SourceConfig, self, config => name(config))
+    }
+
+    /// The source's ID in formatted trace, if its registers hold one.
+    #[must_use]
+    pub fn trace_id(&self) -> Option<TraceId> {
+        each!(SourceConfig, self, config => Protocol::trace_id(config))
+    }
+
+    /// What flow has to know of the source.
+    #[must_use]
+    pub fn rules(&self) -> Rules {
+        each!(SourceConfig, self, config => Protocol::rules(config))
+    }
+}

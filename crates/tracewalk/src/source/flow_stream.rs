@@ -1,0 +1,91 @@
+//! A source's bytes to program flow.
+
+use crate::flow::{Engine, TakeElements};
+use crate::program::Program;
+use crate::protocol::Loss;
+
+use super::chain::{ChainState, PacketCounts};
+use super::checkpoint::Checkpoint;
+use super::dispatch::{FlowChain, SourceConfig, VariantOf, each};
+
+/// A source's bytes to program flow.
+#[derive(Clone, Debug)]
+pub struct FlowStream(FlowChain);
+
+impl FlowStream {
+    /// A stream from the source's first byte.
+    #[must_use]
+    pub fn new(config: &SourceConfig) -> Self {
+        Self::with_engine(config, Engine::default())
+    }
+
+    /// A stream from the source's first byte, followed in this way.
+    #[must_use]
+    pub fn with_engine(config: &SourceConfig, engine: Engine) -> Self {
+        Self(FlowChain::new(config, engine))
+    }
+
+    /// Goes back before the source's first byte, and counts from 0. What was learned of the program is kept: program and
+    /// configuration have to be those from before.
+    pub fn begin_again(&mut self, config: &SourceConfig) {
+        each!(FlowChain, &mut self.0, chain => {
+            if let Some(config) = VariantOf::of(config) {
+                chain.begin_again(config);
+                return;
+            }
+        });
+        *self = Self::new(config);
+    }
+
+    /// Takes the next bytes; gives `sink` what they prove.
+    pub fn push(&mut self, bytes: &[u8], program: &Program, sink: &mut impl TakeElements) {
+        each!(FlowChain, &mut self.0, chain => chain.push(bytes, program, sink));
+    }
+
+    /// Bytes were lost before the next ones.
+    pub fn lose_sync(&mut self, program: &Program, sink: &mut impl TakeElements) {
+        self.interrupt(Loss::Lost, program, sink);
+    }
+
+    /// The trace was cut here on purpose, and what comes next belongs to another time: as [`FlowStream::lose_sync`], but
+    /// nothing is wrong with what came before, and it is not in [doubt](crate::flow::Doubt).
+    pub fn cut(&mut self, program: &Program, sink: &mut impl TakeElements) {
+        self.interrupt(Loss::Cut, program, sink);
+    }
+
+    /// The source ends here.
+    pub fn finish(&mut self, program: &Program, sink: &mut impl TakeElements) {
+        each!(FlowChain, &mut self.0, chain => chain.plain_mut().finish(program, sink));
+    }
+
+    /// Discards an incomplete packet at the end of the input: see
+    /// [`Packets::forget_incomplete`](crate::protocol::Packets::forget_incomplete).
+    pub fn forget_incomplete(&mut self) -> usize {
+        each!(FlowChain, &mut self.0, chain => chain.plain_mut().packets.forget_incomplete())
+    }
+
+    /// The numbers of items that the source's packet stream had so far.
+    #[must_use]
+    pub const fn counts(&self) -> PacketCounts {
+        each!(FlowChain, &self.0, chain => chain.plain().interpreter.counts)
+    }
+
+    /// Notes the state, which [`FlowStream::go_on_from`] takes up again.
+    pub fn checkpoint(&mut self, program: &Program) -> Checkpoint {
+        Checkpoint(each!(FlowChain, &mut self.0, chain => chain.plain_mut().state(program).into()))
+    }
+
+    /// Goes on in a state that a stream with the same configuration noted, whatever was decoded before: the next byte is the
+    /// one at [`Checkpoint::position`]. What was learned of the program is kept, and counts go on.
+    pub fn go_on_from(&mut self, checkpoint: &Checkpoint, program: &Program) {
+        each!(FlowChain, &mut self.0, chain => {
+            if let Some(state) = ChainState::of(&checkpoint.0) {
+                chain.plain_mut().resume(state, program);
+            }
+        });
+    }
+
+    fn interrupt(&mut self, loss: Loss, program: &Program, sink: &mut impl TakeElements) {
+        each!(FlowChain, &mut self.0, chain => chain.plain_mut().interrupt(loss, program, sink));
+    }
+}

@@ -1,0 +1,103 @@
+//! The chain that looks up first, and decodes what is not known.
+
+use crate::flow::{Flow, TakeElements};
+use crate::program::Program;
+use crate::protocol::memoised::MemoDecode;
+use crate::source::chain::Chain;
+use crate::span::StreamOffset;
+
+use super::learn::Learner;
+use super::patience::Patience;
+use super::replay::replay;
+use super::situation::{Memoised, Situation, SituationOf, window};
+use super::table::Memo;
+
+/// A plain chain with a memo around it: it reports what the plain chain would.
+#[derive(Clone, Debug)]
+pub(in crate::source) struct MemoChain<P: Memoised> {
+    chain: Chain<P>,
+    memo: Memo<SituationOf<P>>,
+    learner: Learner,
+    patience: Patience,
+}
+
+impl<P: Memoised> MemoChain<P> {
+    pub(in crate::source) fn new(config: &P, flow: Flow) -> Self {
+        let chain = Chain::new(config, flow);
+        Self { chain, memo: Memo::new(), learner: Learner::default(), patience: Patience::NEW }
+    }
+
+    pub(in crate::source) const fn plain(&self) -> &Chain<P> {
+        &self.chain
+    }
+
+    pub(in crate::source) const fn plain_mut(&mut self) -> &mut Chain<P> {
+        &mut self.chain
+    }
+
+    pub(in crate::source) fn begin_again(&mut self, config: &P) {
+        self.chain.begin_again(config);
+        self.patience = Patience::NEW;
+    }
+
+    pub(in crate::source) fn push(&mut self, bytes: &[u8], program: &Program, sink: &mut impl TakeElements) {
+        let Chain { packets, interpreter } = &mut self.chain;
+        let mut input = packets.push_carried(bytes, &mut interpreter.interpreting(program, sink));
+        while let Some(next) = input.first_chunk() {
+            let Chain { packets, .. } = &self.chain;
+            let asleep = self.patience.asleep(packets.position());
+            let is_repeatable = |decoder: &P::Decoder| {
+                decoder.window(u64::from_le_bytes(*next)) > 0 || decoder.wait_cycles(next).0 > 0
+            };
+            if asleep == 0 && is_repeatable(packets.decoder()) {
+                let known = self.push_repeatable(input, program, sink);
+                input = input.get(known..).unwrap_or_default();
+            }
+            // The next packet is not repeatable, or the situation is not.
+            let Chain { packets, interpreter } = &mut self.chain;
+            let taker = &mut interpreter.interpreting(program, sink);
+            let decoded = packets.decode_some(input, asleep.max(1), taker);
+            if decoded == 0 {
+                break;
+            }
+            input = input.get(decoded..).unwrap_or_default();
+        }
+        self.chain.push(input, program, sink);
+    }
+
+    /// Follows windows of repeatable packets as long as situations are known; returns how many bytes that were.
+    fn push_repeatable(&mut self, input: &[u8], program: &Program, sink: &mut impl TakeElements) -> usize {
+        let Self { chain, memo, learner, patience } = self;
+        let mut done = 0;
+        let mut state = None;
+        loop {
+            if memo.is_full() || learner.forgotten != chain.interpreter.flow.forgotten() {
+                memo.forget();
+                learner.forgotten = chain.interpreter.flow.forgotten();
+                state = None;
+            }
+            let known = state.or_else(|| Situation::of(chain).map(|state| memo.number(state)));
+            let Some(first) = known else { return done };
+            let replayed = replay(chain, memo, first, input.get(done..).unwrap_or_default(), sink);
+            patience.found(replayed.windows);
+            let (last, skipped) = (replayed.last(), replayed.skipped());
+            if replayed.bytes > 0 {
+                let at = StreamOffset(chain.packets.position().0 - skipped);
+                memo.state(last).into_iter().for_each(|situation| situation.resume(chain, at));
+            }
+            done += replayed.bytes;
+            let rest = input.get(done..).unwrap_or_default();
+            let Some(key) = window(chain.packets.decoder(), rest, last) else { return done };
+            let start = chain.packets.position();
+            let learned = learner.learn((&mut *chain, &mut *memo), (key, skipped), rest, program, sink);
+            if !learned.waits {
+                patience.missed(start);
+            }
+            done += learned.bytes;
+            state = learned.next;
+            if learned.bytes == 0 || patience.asleep(chain.packets.position()) > 0 {
+                return done;
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Decoding a window that is not known, and remembering what it means.
+
+use alloc::vec::Vec;
+
+use crate::flow::{Element, Event, EventKind, TakeElements};
+use crate::program::Program;
+use crate::protocol::memoised::{MemoDecode, MemoLower, WaitCycles};
+use crate::protocol::{Item, Lower, TakeItem};
+use crate::source::chain::{Chain, Interpreting};
+use crate::span::{Span, StreamOffset};
+
+use super::situation::{Memoised, Situation, SituationOf};
+use super::table::{Key, Meaning, Memo, StateId};
+
+/// What became of a window.
+pub(super) struct Learned {
+    /// How many bytes were decoded.
+    pub(super) bytes: usize,
+    /// The state after them, if it is known.
+    pub(super) next: Option<StateId>,
+    /// Whether W atoms wait for the next window.
+    pub(super) waits: bool,
+}
+
+/// Decodes windows, and remembers them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Learner {
+    /// The elements of the window that is being decoded. Empty in between.
+    elements: Vec<Element>,
+    /// [`Flow::forgotten`](crate::flow::Flow) when the memo was empty.
+    pub(super) forgotten: u64,
+}
+
+impl Learner {
+    /// Decodes the window of `key` at the start of `input`. The key's state is that of `skipped` bytes before it.
+    pub(super) fn learn<P: Memoised>(
+        &mut self,
+        (chain, memo): (&mut Chain<P>, &mut Memo<SituationOf<P>>),
+        (key, skipped): (Key, u64),
+        input: &[u8],
+        program: &Program,
+        sink: &mut impl TakeElements,
+    ) -> Learned {
+        let start = chain.packets.position();
+        let stacks = chain.interpreter.flow.watch_stacks();
+        let waited = wait_cycles(chain);
+        let elements = &mut self.elements;
+        let mut note = |element| elements.push(element);
+        let mut noting = Noting {
+            interpreting: chain.interpreter.interpreting(program, &mut note),
+            packets: 0,
+            repeatable: true,
+            is_repeatable: <P::Decoder as MemoDecode>::is_repeatable,
+        };
+        let bytes = chain.packets.decode_some(input, key.bytes(), &mut noting);
+        let (packets, repeatable) = (noting.packets, noting.repeatable);
+        self.elements.iter().for_each(|element| sink.element(*element));
+        let waits = wait_cycles(chain).is_some();
+        let valid = repeatable
+            && bytes == key.bytes()
+            && self.forgotten == chain.interpreter.flow.forgotten()
+            // Cycles have to be reported in the window, or where they stood would still count after it.
+            && !waits;
+        let exchanges = chain.interpreter.flow.exchanges_since(&stacks).filter(|_| valid);
+        let next = Situation::of(chain).filter(|_| exchanges.is_some()).map(|state| memo.number(state));
+        if let (Some(exchanges), Some(next)) = (exchanges, next) {
+            relate(&mut self.elements, start, waited.map(|waited| (waited, skipped)));
+            memo.insert(key, &Meaning { next, exchanges, elements: &self.elements, packets });
+        }
+        self.elements.clear();
+        Learned { bytes, next, waits }
+    }
+}
+
+/// The cycles of W atoms that the next instruction will report.
+fn wait_cycles<P: Memoised>(chain: &mut Chain<P>) -> Option<WaitCycles> {
+    let waited = chain.interpreter.lowering.take_wait_cycles();
+    chain.interpreter.lowering.put_wait_cycles(waited);
+    waited
+}
+
+/// Places the elements of a window as a [`Passage`](crate::flow::Passage) has them: from its start on, and without the
+/// cycles of W atoms in `skipped` bytes directly before it.
+fn relate(elements: &mut [Element], start: StreamOffset, waited: Option<(WaitCycles, u64)>) {
+    let mut unreported = waited.map(|(waited, _)| waited);
+    let before = StreamOffset(start.0 - waited.map_or(0, |(_, skipped)| skipped));
+    for element in elements {
+        let is_before = element.span().start < start;
+        let mut related = element.relative_to(if is_before { before } else { start });
+        if let (Element::Event(Event { kind: EventKind::Cycles(cycles), span }), Some(waited)) =
+            (&mut related, unreported)
+        {
+            *cycles -= waited.cycles.min(*cycles);
+            if element.span() == waited.span {
+                *span = Span::default();
+            }
+            unreported = None;
+        }
+        *element = related;
+    }
+}
+
+/// Interprets packets, and notes which they were.
+struct Noting<'a, L: Lower, S> {
+    interpreting: Interpreting<'a, L, S>,
+    packets: u8,
+    repeatable: bool,
+    is_repeatable: fn(&L::Packet) -> bool,
+}
+
+impl<L: Lower, S: TakeElements> TakeItem<L::Packet> for Noting<'_, L, S> {
+    #[inline(always)]
+    fn take(&mut self, item: Item<L::Packet>, span: Span, bytes: &[u8]) {
+        self.repeatable &= matches!(&item, Item::Packet(packet) if (self.is_repeatable)(packet));
+        self.packets = self.packets.saturating_add(1);
+        self.interpreting.take(item, span, bytes);
+    }
+}

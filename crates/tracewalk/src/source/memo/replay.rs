@@ -1,0 +1,165 @@
+//! Repeating windows that are known.
+
+use crate::flow::TakeElements;
+use crate::flow::passage::Waited;
+use crate::flow::state::Exchanges;
+use crate::protocol::memoised::{MemoDecode, MemoLower, WaitCycles};
+use crate::source::chain::Chain;
+use crate::span::{Span, StreamOffset};
+
+use super::situation::{Memoised, SituationOf, window};
+use super::table::{Entry, Key, Memo, StateId};
+
+/// What was repeated so far.
+pub(super) struct Replayed {
+    /// The state after the last window.
+    state: StateId,
+    /// How many bytes, those of W atoms after the last window included.
+    pub(super) bytes: usize,
+    /// How many windows.
+    pub(super) windows: i32,
+    packets: u64,
+    /// The W atoms after the last window.
+    pub(super) waited: Option<Waited>,
+}
+
+/// Why repeating ended.
+#[derive(PartialEq, Eq)]
+enum ReplayEnd {
+    /// The next packet is not repeatable.
+    NoWindow,
+    /// The next window is not known.
+    Unknown,
+}
+
+impl Replayed {
+    /// The state before the next byte.
+    pub(super) const fn last(&self) -> StateId {
+        self.state.with_wait_cycles(self.waited.is_some())
+    }
+
+    /// How many bytes of W atoms the last window is away.
+    pub(super) fn skipped(&self) -> u64 {
+        self.waited.map_or(0, |waited| waited.bytes)
+    }
+
+    /// A window more.
+    #[inline(always)]
+    fn window(&mut self, entry: &Entry) {
+        self.state = entry.next;
+        self.bytes += entry.bytes();
+        self.windows += 1;
+        self.packets += u64::from(entry.packets);
+    }
+}
+
+/// Repeats what is known at the start of `input`, from the state `first` on.
+pub(super) fn replay<P: Memoised>(
+    chain: &mut Chain<P>,
+    memo: &mut Memo<SituationOf<P>>,
+    first: StateId,
+    input: &[u8],
+    sink: &mut impl TakeElements,
+) -> Replayed {
+    let before = chain.interpreter.lowering.take_wait_cycles();
+    let waited = before.map(|WaitCycles { cycles, span }| Waited { cycles, span, bytes: 0 });
+    let state = first.with_wait_cycles(false);
+    let mut replayed = Replayed { state, bytes: 0, windows: 0, packets: 0, waited };
+    loop {
+        let end = match replayed.waited.take() {
+            None => windows(chain, memo, input, &mut replayed, sink),
+            Some(waited) => match window_after(waited, chain, memo, input, &mut replayed, sink) {
+                Ok(()) => continue,
+                Err(end) => {
+                    replayed.waited = Some(waited);
+                    end
+                }
+            },
+        };
+        if end == ReplayEnd::Unknown || !wait(chain, input, &mut replayed) {
+            break;
+        }
+    }
+    chain.packets.step_over(input.get(..replayed.bytes).unwrap_or(input));
+    chain.interpreter.counts.packets += replayed.packets;
+    let after = replayed.waited.map(|Waited { cycles, span, .. }| WaitCycles { cycles, span });
+    chain.interpreter.lowering.put_wait_cycles(after);
+    replayed
+}
+
+/// Repeats windows with no W atoms before them.
+///
+/// Mostly one comes after another that came after it the last time. Then nothing here waits for anything but for the
+/// number of the next entry: neither for where the next window begins nor for which bytes belong to it.
+#[inline(always)]
+fn windows<P: Memoised>(
+    chain: &mut Chain<P>,
+    memo: &mut Memo<SituationOf<P>>,
+    input: &[u8],
+    replayed: &mut Replayed,
+    sink: &mut impl TakeElements,
+) -> ReplayEnd {
+    let start = chain.packets.position();
+    loop {
+        let Some(&next) = input.get(replayed.bytes..).and_then(<[u8]>::first_chunk) else {
+            return ReplayEnd::NoWindow;
+        };
+        let word = u64::from_le_bytes(next);
+        let flow = &mut chain.interpreter.flow;
+        let allows = |exchanges: &Exchanges| flow.allows(exchanges);
+        let (id, entry) = if let Some(follower) = memo.follower(word, replayed.state, allows) {
+            follower
+        } else {
+            let mask = chain.packets.decoder().window(word);
+            let Some(key) = Key::new(word, mask, replayed.state) else { return ReplayEnd::NoWindow };
+            let Some(found) = memo.find(key, allows) else { return ReplayEnd::Unknown };
+            found
+        };
+        if let Some(exchanges) = memo.exchanges_of(entry) {
+            flow.apply(exchanges);
+        }
+        sink.passage(memo.passage(entry, StreamOffset(start.0 + replayed.bytes as u64), None));
+        replayed.window(entry);
+        memo.came(id);
+    }
+}
+
+/// Repeats the window after some W atoms.
+fn window_after<P: Memoised>(
+    waited: Waited,
+    chain: &mut Chain<P>,
+    memo: &mut Memo<SituationOf<P>>,
+    input: &[u8],
+    replayed: &mut Replayed,
+    sink: &mut impl TakeElements,
+) -> Result<(), ReplayEnd> {
+    let rest = input.get(replayed.bytes..).unwrap_or_default();
+    let key = window(chain.packets.decoder(), rest, replayed.state.with_wait_cycles(true));
+    let flow = &mut chain.interpreter.flow;
+    let found = memo.find(key.ok_or(ReplayEnd::NoWindow)?, |exchanges| flow.allows(exchanges));
+    let (id, entry) = found.ok_or(ReplayEnd::Unknown)?;
+    if let Some(exchanges) = memo.exchanges_of(entry) {
+        flow.apply(exchanges);
+    }
+    let position = StreamOffset(chain.packets.position().0 + replayed.bytes as u64);
+    sink.passage(memo.passage(entry, position, Some(waited)));
+    replayed.window(entry);
+    memo.came(id);
+    Ok(())
+}
+
+/// Passes over W atoms; `false` if there are none.
+fn wait<P: Memoised>(chain: &Chain<P>, input: &[u8], replayed: &mut Replayed) -> bool {
+    let rest = input.get(replayed.bytes..).unwrap_or_default();
+    let (bytes, cycles) = chain.packets.decoder().wait_cycles(rest);
+    if bytes == 0 {
+        return false;
+    }
+    replayed.bytes += bytes;
+    replayed.packets += bytes as u64;
+    let last = StreamOffset(chain.packets.position().0 + replayed.bytes as u64 - 1);
+    let (before, skipped) = replayed.waited.map_or((0, 0), |waited| (waited.cycles, waited.bytes));
+    let span = Span::new(last, 1);
+    replayed.waited = Some(Waited { cycles: before + cycles, span, bytes: skipped + bytes as u64 });
+    true
+}

@@ -1,0 +1,61 @@
+//! A source's bytes to packets.
+
+use crate::protocol::{Describe, Item, Malformation};
+use crate::span::Span;
+
+use super::dispatch::{PacketChain, SourceConfig, each};
+
+/// One item of a packet stream, its packet seen only through what it says of itself.
+#[derive(Clone, Copy)]
+pub enum PacketItem<'a> {
+    /// A packet.
+    Packet(&'a dyn Describe),
+    /// Bytes that are no packet, up to where decoding goes on.
+    Malformed(Malformation),
+    /// Bytes passed over in the search for synchronisation.
+    Unsynchronised,
+}
+
+/// A source's bytes to packets.
+#[derive(Clone, Debug)]
+pub struct PacketStream(PacketChain);
+
+impl PacketStream {
+    /// A stream from the source's first byte.
+    #[must_use]
+    pub fn new(config: &SourceConfig) -> Self {
+        Self(PacketChain::new(config))
+    }
+
+    /// Takes the next bytes; calls `sink` with each item, its place and its bytes.
+    pub fn push(&mut self, bytes: &[u8], sink: &mut impl FnMut(PacketItem<'_>, Span, &[u8])) {
+        each!(PacketChain, &mut self.0, packets => packets.push(bytes, &mut described(sink)));
+    }
+
+    /// Bytes were lost before the next ones.
+    pub fn lose_sync(&mut self, sink: &mut impl FnMut(PacketItem<'_>, Span, &[u8])) {
+        each!(PacketChain, &mut self.0, packets => packets.lose_sync(&mut described(sink)));
+    }
+
+    /// The source ends here.
+    pub fn finish(&mut self, sink: &mut impl FnMut(PacketItem<'_>, Span, &[u8])) {
+        each!(PacketChain, &mut self.0, packets => packets.finish(&mut described(sink)));
+    }
+
+    /// Discards an incomplete packet at the end of the input: see
+    /// [`Packets::forget_incomplete`](crate::protocol::Packets::forget_incomplete).
+    pub fn forget_incomplete(&mut self) -> usize {
+        each!(PacketChain, &mut self.0, packets => packets.forget_incomplete())
+    }
+}
+
+/// A sink for any protocol's items.
+fn described<P: Describe>(
+    sink: &mut impl FnMut(PacketItem<'_>, Span, &[u8]),
+) -> impl FnMut(Item<P>, Span, &[u8]) {
+    |item, span, bytes| match item {
+        Item::Packet(packet) => sink(PacketItem::Packet(&packet), span, bytes),
+        Item::Malformed(reason) => sink(PacketItem::Malformed(reason), span, bytes),
+        Item::Unsynchronised => sink(PacketItem::Unsynchronised, span, bytes),
+    }
+}
