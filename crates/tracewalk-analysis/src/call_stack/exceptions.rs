@@ -2,9 +2,9 @@
 
 use tracewalk::ids::{Address, Exception};
 
+use super::CallStack;
 use super::frame::{Entry, Evidence, FrameKind, FunctionId, Interruption, Left, Observer};
-use super::tasks::Origin;
-use super::{CallStack, Finished, Next};
+use super::stack::{Finished, Next, Origin};
 
 impl<M> CallStack<M> {
     pub(super) fn exception<O: Observer<Mark = M>>(

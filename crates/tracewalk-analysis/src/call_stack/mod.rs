@@ -20,19 +20,20 @@
 mod exceptions;
 mod frame;
 mod functions;
+mod stack;
 mod tasks;
 
 use std::collections::VecDeque;
 use std::rc::Rc;
 
 use tracewalk::flow::{Block, BranchKind, Element, Ending, EventKind, GapReason};
-use tracewalk::ids::{Address, Exception};
+use tracewalk::ids::Address;
 use tracewalk::isa::Return;
 use tracewalk::program::Scope;
 
 use crate::{Code, CodeInContext};
 use functions::{Functions, Pieces, Special};
-use tasks::{Parked, Stack};
+use stack::{Next, Parked, Stack};
 
 pub use frame::{
     Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece, Task, Unobserved,
@@ -72,37 +73,6 @@ pub enum Arrival {
     Exception,
     /// By returning from an exception.
     ExceptionReturn,
-}
-
-/// What has to happen before the next block begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
-    Unknown,
-    Straight,
-    Jump,
-    /// An indirect branch, which may be a return by another means.
-    IndirectJump,
-    Call {
-        site: Address,
-        returns_to: Address,
-    },
-    Return,
-    /// Applied already.
-    Exception,
-    /// The handler is left already.
-    ExceptionReturn(Finished),
-    /// Code that no image holds ran; it may come back by returning.
-    Elsewhere,
-}
-
-/// What is known of an exception that was returned from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Finished {
-    /// Where it had been taken.
-    from: Option<Address>,
-    exception: Option<Exception>,
-    /// Whether a function ran in it that chooses the next task.
-    scheduled: bool,
 }
 
 /// Recursion deeper than this loses its outermost frames, so that memory stays bounded.

@@ -6,6 +6,7 @@ use tracewalk::ids::{ContextId, Isa, Location, SecurityState};
 
 use super::*;
 use crate::samples::{self, block, call, event, gap, interrupted, page, pages, returns, taken};
+use tracewalk::ids::Exception;
 
 fn indirect() -> Ending {
     Ending::Branch { kind: BranchKind::Indirect, taken: true, link: false, returns: None }

@@ -100,8 +100,8 @@ fn descend(program: &Program, function: &Extent, found: &mut Vec<(Location, Inst
             // An IT instruction may make a branch conditional. Going on behind one that is not costs little: what
             // stands there is code of the function, or the next branch's target.
             let leaves = matches!(instruction.class, Class::Direct(_) | Class::Indirect);
-            let in_it_block = || super::instructions::in_it_block(program, at);
-            if leaves && !instruction.conditional && !instruction.link && !in_it_block() {
+            let is_in_it_block = || in_it_block(program, at);
+            if leaves && !instruction.conditional && !instruction.link && !is_in_it_block() {
                 break;
             }
             at = at.after(instruction.bytes.into());
@@ -114,6 +114,35 @@ pub(super) fn read(program: &Program, at: u64, isa: Isa) -> Option<(Location, In
     let at = Location::new(Address::new(at), isa);
     let instruction = isa::classify(program.code(at.address)?, at.address, isa).ok()?;
     Some((at, instruction))
+}
+
+/// Whether an IT instruction in the code before governs the instruction at `at`.
+///
+/// For where that code is not known as instructions: what looks like an IT may be half of a 32-bit instruction, so the
+/// halfword before it is asked whether it begins one.
+pub(super) fn in_it_block(program: &Program, at: Location) -> bool {
+    /// An IT instruction governs four instructions of four bytes at the most.
+    const FARTHEST_IT: i64 = 1 + 3 * 2;
+    if !at.isa.is_thumb() {
+        return false;
+    }
+    (1..=FARTHEST_IT).any(|halfwords| {
+        let from = at.moved(-2 * halfwords);
+        let Some((_, it)) = read(program, from.address.get(), at.isa) else { return false };
+        let before = read(program, from.moved(-2).address.get(), at.isa);
+        if it.it_block == 0 || before.is_some_and(|(_, before)| before.bytes == 4) {
+            return false;
+        }
+        let mut next = from.after(it.bytes.into());
+        for _ in 0..it.it_block {
+            if next == at {
+                return true;
+            }
+            let Some((_, instruction)) = read(program, next.address.get(), at.isa) else { return false };
+            next = next.after(instruction.bytes.into());
+        }
+        false
+    })
 }
 
 #[cfg(test)]

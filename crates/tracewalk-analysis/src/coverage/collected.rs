@@ -1,7 +1,7 @@
 //! Coverage collected from several sources, captures and runs.
 
 use super::blocks::{BlockCounts, Conditions};
-use super::recorder::Losses;
+use super::losses::Losses;
 use crate::programs::{Merge, Programs};
 
 /// What one source of one capture says.

@@ -7,7 +7,7 @@ use tracewalk::isa::{Class, Instruction as Classified, Return};
 use tracewalk::program::Program;
 
 use super::blocks::{BlockCounts, BlockKey, Conditions, Outcome};
-use super::code::{self, read};
+use super::code::{self, in_it_block, read};
 use crate::symbols::Symbols;
 
 /// An instruction and how often it ran.
@@ -205,35 +205,6 @@ impl ItBlock {
         self.next = address + u64::from(classified.bytes);
         governed
     }
-}
-
-/// Whether an IT instruction in the code before governs the instruction at `at`.
-///
-/// For where that code is not known as instructions: what looks like an IT may be half of a 32-bit instruction, so the
-/// halfword before it is asked whether it begins one.
-pub(super) fn in_it_block(program: &Program, at: Location) -> bool {
-    /// An IT instruction governs four instructions of four bytes at the most.
-    const FARTHEST_IT: i64 = 1 + 3 * 2;
-    if !at.isa.is_thumb() {
-        return false;
-    }
-    (1..=FARTHEST_IT).any(|halfwords| {
-        let from = at.moved(-2 * halfwords);
-        let Some((_, it)) = read(program, from.address.get(), at.isa) else { return false };
-        let before = read(program, from.moved(-2).address.get(), at.isa);
-        if it.it_block == 0 || before.is_some_and(|(_, before)| before.bytes == 4) {
-            return false;
-        }
-        let mut next = from.after(it.bytes.into());
-        for _ in 0..it.it_block {
-            if next == at {
-                return true;
-            }
-            let Some((_, instruction)) = read(program, next.address.get(), at.isa) else { return false };
-            next = next.after(instruction.bytes.into());
-        }
-        false
-    })
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ mod code;
 mod collected;
 mod difference;
 mod instructions;
+mod losses;
+mod once;
 mod passages;
 mod paths;
 mod recorder;
@@ -31,8 +33,9 @@ pub use blocks::{BlockCounter, BlockCounts, BlockKey, Conditions, Outcome};
 pub use collected::{Coverage, Part, ProgramCoverage, SourceSummary};
 pub use difference::{Difference, FileDifference};
 pub use instructions::{Branching, Instruction, Passes};
+pub use losses::{Losses, Lost};
 pub use paths::common_folder;
-pub use recorder::{Losses, Lost, RecordedPart, Recorder};
+pub use recorder::{RecordedPart, Recorder};
 pub use report::{
     Branch, Copy, Counted, Every, File, Filter, Function, InlinedCall, Line, LineCopy, LineState,
     OutcomeCount, ProgramInput, Report, ReportedProgram,

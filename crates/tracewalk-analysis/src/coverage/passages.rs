@@ -6,7 +6,7 @@ use tracewalk::flow::{Element, EventKind, Passage};
 use tracewalk::span::StreamOffset;
 
 use super::blocks::{BlockCounter, Packed};
-use super::undo::{Once, PassageOnce};
+use super::once::{Once, PassageNumber, PassageOnce};
 
 /// Counts passages, and at the end the blocks in them.
 ///
@@ -38,10 +38,6 @@ struct Slot {
     number: PassageNumber,
     blocks: u32,
 }
-
-/// A passage's number among those that are counted: that of its first block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct PassageNumber(u32);
 
 /// Passages by their numbers.
 pub(super) struct ByNumber<'a> {

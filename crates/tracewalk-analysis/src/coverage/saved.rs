@@ -18,7 +18,7 @@ use tracewalk::plain::plain;
 
 use super::blocks::{BlockKey, Conditions, Outcome};
 use super::collected::{ProgramCoverage, SourceSummary};
-use super::recorder::{Losses, Lost};
+use super::losses::{Losses, Lost};
 use crate::saved::{Fields, Format, ReadItems, Save, SavedErrorKind, address, isa_word, save_in_doubt};
 
 impl Save for ProgramCoverage {

@@ -3,8 +3,9 @@
 use tracewalk::flow::{Doubt, Passage};
 use tracewalk::span::StreamOffset;
 
-use super::blocks::{BlockCounter, Packed};
-use super::passages::{PassageCounter, PassageNumber};
+use super::blocks::BlockCounter;
+use super::once::{Once, PassageOnce};
+use super::passages::PassageCounter;
 use crate::Doubtful;
 
 /// Counts blocks, alone and in passages.
@@ -28,21 +29,6 @@ pub(super) struct UndoLog {
 /// oldest are looked at.
 #[derive(Clone, Debug)]
 struct Log<T>(Vec<(StreamOffset, T)>);
-
-/// A block that was counted once, and its instructions.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Once {
-    pub(super) block: Packed,
-    pub(super) instructions: u32,
-}
-
-/// A passage that was counted once.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PassageOnce {
-    pub(super) number: PassageNumber,
-    /// See [`Passage::waited`]. Doubt does not reach as far as the greatest number.
-    pub(super) waited: u32,
-}
 
 impl Counts {
     pub(super) fn count(&mut self, at: StreamOffset, once: Once, log: &mut UndoLog) {

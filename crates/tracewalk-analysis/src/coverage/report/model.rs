@@ -6,7 +6,7 @@ use tracewalk::ids::Address;
 
 use super::super::collected::SourceSummary;
 use super::super::instructions::Instruction;
-use super::super::recorder::Losses;
+use super::super::losses::Losses;
 use super::super::tally::Totals;
 use crate::programs::ProgramId;
 

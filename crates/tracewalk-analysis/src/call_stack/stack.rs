@@ -1,0 +1,153 @@
+//! One task's frames, and what is known of where execution goes on in them.
+
+use std::collections::VecDeque;
+
+use tracewalk::ids::{Address, Exception};
+
+use super::frame::{Frame, FunctionId, Left, Observer, Task};
+
+/// One task's frames.
+#[derive(Debug)]
+pub(super) struct Stack<M> {
+    pub(super) task: Task,
+    /// The innermost last.
+    pub(super) frames: VecDeque<Frame<M>>,
+    /// Where `longjmp` may go to, the newest last.
+    pub(super) jumps: Vec<Jump>,
+    pub(super) origin: Origin,
+    /// Where the last call would have returned to, if the trace was lost before it was seen where it went.
+    pub(super) called: Option<Address>,
+}
+
+/// A call of `setjmp` that returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Jump {
+    /// How many frames there are when execution goes on there.
+    pub(super) depth: usize,
+    to: Address,
+}
+
+/// What is known of where a stack's outermost frame comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// It was found running.
+    Found,
+    /// It is one of the other tasks': the one that went on at the first of these addresses, and returned to the others.
+    Unresolved(Vec<Address>),
+    /// It was taken for the task that waited at `resume`, with `depth` frames; no return has confirmed it yet.
+    Taken { depth: usize, resume: Address },
+}
+
+/// A task that is not running.
+#[derive(Debug)]
+pub(super) struct Parked<M> {
+    pub(super) stack: Stack<M>,
+    /// Where it will go on; `None` where only its context ID tells.
+    pub(super) resume: Option<Address>,
+}
+
+/// What has to happen before the next block begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    Unknown,
+    Straight,
+    Jump,
+    /// An indirect branch, which may be a return by another means.
+    IndirectJump,
+    Call {
+        site: Address,
+        returns_to: Address,
+    },
+    Return,
+    /// Applied already.
+    Exception,
+    /// The handler is left already.
+    ExceptionReturn(Finished),
+    /// Code that no image holds ran; it may come back by returning.
+    Elsewhere,
+}
+
+/// What is known of an exception that was returned from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Finished {
+    /// Where it had been taken.
+    pub(super) from: Option<Address>,
+    pub(super) exception: Option<Exception>,
+    /// Whether a function ran in it that chooses the next task.
+    pub(super) scheduled: bool,
+}
+
+/// Calls of `setjmp` that are remembered.
+const MOST_JUMPS: usize = 256;
+
+impl<M> Stack<M> {
+    pub(super) const fn new(task: Task) -> Self {
+        Self { task, frames: VecDeque::new(), jumps: Vec::new(), origin: Origin::Found, called: None }
+    }
+
+    /// Leaves all frames but the outermost `depth`. The innermost one is left as `how` says; where it returned past
+    /// others, those are unwound.
+    pub(super) fn leave_to<O: Observer<Mark = M>>(&mut self, depth: usize, how: Left, observer: &mut O) {
+        while self.frames.len() > depth
+            && let Some(mut frame) = self.frames.pop_back()
+        {
+            let last = self.frames.len() == depth;
+            let how = if how == Left::Returned && !last { Left::Unwound } else { how };
+            observer.leave(&mut frame, self.frames.back_mut(), how);
+        }
+        self.jumps.retain(|jump| jump.depth <= depth);
+        if matches!(self.origin, Origin::Taken { depth: taken, .. } if depth < taken) {
+            self.origin = Origin::Found;
+        }
+    }
+
+    pub(super) fn drop_outermost<O: Observer<Mark = M>>(&mut self, observer: &mut O) {
+        if let Some(mut outermost) = self.frames.pop_front() {
+            observer.leave(&mut outermost, None, Left::Lost);
+        }
+        self.jumps.clear();
+        self.origin = Origin::Found;
+    }
+
+    /// The innermost frame of a function since the last exception.
+    pub(super) fn innermost(&self, function: FunctionId) -> Option<usize> {
+        if !matches!(function, FunctionId::Named(..)) {
+            return None;
+        }
+        let handler = self.frames.iter().rposition(|frame| frame.kind.is_exception()).unwrap_or(0);
+        let found = self.frames.iter().skip(handler).rposition(|frame| frame.function == function);
+        found.map(|index| handler + index)
+    }
+
+    /// The innermost frame called `setjmp`, which will return to `to`.
+    pub(super) fn remember_jump(&mut self, to: Address) {
+        let jump = Jump { depth: self.frames.len(), to };
+        self.jumps.retain(|known| *known != jump);
+        if self.jumps.len() == MOST_JUMPS {
+            self.jumps.remove(0);
+        }
+        self.jumps.push(jump);
+    }
+
+    /// How many frames are left when `longjmp` goes to `at`.
+    pub(super) fn jump_to(&self, at: Address) -> Option<usize> {
+        self.jumps
+            .iter()
+            .rev()
+            .find(|jump| jump.to == at && jump.depth < self.frames.len())
+            .map(|jump| jump.depth)
+    }
+
+    /// Where the frames would return to, innermost first.
+    fn returns(&self) -> impl Iterator<Item = Option<Address>> {
+        self.frames.iter().rev().map(|frame| frame.kind.returns_to())
+    }
+}
+
+impl<M> Parked<M> {
+    /// Whether the task would go on at the first address of `path`, and return to the others.
+    pub(super) fn is_on(&self, path: &[Address]) -> bool {
+        let places = std::iter::once(self.resume).chain(self.stack.returns());
+        path.len() <= self.stack.frames.len() && path.iter().zip(places).all(|(at, place)| place == Some(*at))
+    }
+}

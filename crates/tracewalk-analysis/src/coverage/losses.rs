@@ -1,0 +1,100 @@
+//! What a trace cannot tell of what ran.
+
+use std::collections::BTreeMap;
+
+use tracewalk::flow::GapReason;
+use tracewalk::ids::Address;
+use tracewalk::span::StreamOffset;
+
+use crate::InDoubt;
+
+/// What a trace cannot tell: code that seems not to have run may have run here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Losses {
+    /// How often tracing began; everything before and between was not traced.
+    pub begins: u64,
+    /// How often of these tracing began again because the trace unit could not send fast enough.
+    pub overflows: u64,
+    /// Trace was malformed or lost.
+    pub trace_lost: Lost,
+    /// The trace does not say where execution went.
+    pub address_unknown: Lost,
+    /// Trace and image disagree.
+    pub contradictions: Lost,
+    /// Code that cannot be decoded.
+    pub undecodable: Lost,
+    /// How often execution reached code that no image holds, by pages of [`Losses::PAGE`] bytes, each named by its first
+    /// address. Pages, because a damaged trace may name any number of addresses.
+    pub no_image: BTreeMap<Address, u64>,
+    /// What was told and is in doubt.
+    pub in_doubt: InDoubt,
+}
+
+/// Stretches of a trace: each from where execution was lost to where it was found again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lost {
+    /// How many.
+    pub stretches: u64,
+    /// How many bytes of trace they have together.
+    pub bytes: u64,
+}
+
+/// Where execution was lost, and for which reason.
+pub(super) type Loss = (StreamOffset, GapReason);
+
+impl Losses {
+    /// The size of the pages by which [`Losses::no_image`] counts.
+    pub const PAGE: u64 = 1 << 12;
+
+    /// Counts a stretch of trace, from where execution was lost to where it was found again.
+    pub(super) fn count(&mut self, (since, reason): Loss, found: StreamOffset) {
+        let lost = match reason {
+            GapReason::AddressUnknown => &mut self.address_unknown,
+            GapReason::Contradiction(_) => &mut self.contradictions,
+            GapReason::Undecodable(..) => &mut self.undecodable,
+            GapReason::TraceLost | GapReason::NoCode(_) => &mut self.trace_lost,
+        };
+        lost.stretches += 1;
+        lost.bytes += found.0.saturating_sub(since.0);
+    }
+
+    /// Adds what another trace cannot tell.
+    pub fn add(&mut self, other: &Self) {
+        self.begins = self.begins.saturating_add(other.begins);
+        self.overflows = self.overflows.saturating_add(other.overflows);
+        self.trace_lost.add(other.trace_lost);
+        self.address_unknown.add(other.address_unknown);
+        self.contradictions.add(other.contradictions);
+        self.undecodable.add(other.undecodable);
+        self.in_doubt.add(other.in_doubt);
+        for (&page, &count) in &other.no_image {
+            let sum = self.no_image.entry(page).or_default();
+            *sum = sum.saturating_add(count);
+        }
+    }
+
+    /// The pages that no image holds, those that touch joined: first address, the address behind as a number that may be
+    /// 2^32, and how often execution went there.
+    #[must_use]
+    pub fn regions_without_image(&self) -> Vec<(Address, u64, u64)> {
+        let mut regions: Vec<(Address, u64, u64)> = Vec::new();
+        for (&page, &count) in &self.no_image {
+            let end = page.get() + Self::PAGE;
+            match regions.last_mut() {
+                Some(last) if last.1 == page.get() => {
+                    last.1 = end;
+                    last.2 = last.2.saturating_add(count);
+                }
+                _ => regions.push((page, end, count)),
+            }
+        }
+        regions
+    }
+}
+
+impl Lost {
+    const fn add(&mut self, other: Self) {
+        self.stretches = self.stretches.saturating_add(other.stretches);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
