@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tracewalk_conformance::damage::Kind;
 use tracewalk_conformance::matrix::{Case, Programs, cases};
-use tracewalk_conformance::opencsd::{DEVIATIONS, Deviation, Found, Subject, failed_blx};
+use tracewalk_conformance::opencsd::{DEVIATIONS, Deviation, Found, Subject, Untrue, failed_blx};
 
 use tracewalk_generate::arguments::Arguments;
 
@@ -44,12 +44,12 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     if samples {
         let program = failed_blx::program().ok_or("a program of a few instructions")?;
         let subject = failed_blx::subject(&program).ok_or("a trace of a few bytes")?;
-        tally.add(&"--every N, a BLX that fails", lister.compare(&subject)?);
+        tally.add(&"--every N, a BLX that fails", lister.compare(&subject)?, subject.untrue());
     }
     for chosen in &chosen {
-        let found =
-            programs.for_opencsd(&chosen.case, chosen.damage, |subject| lister.compare(subject))??;
-        tally.add(chosen, found);
+        let compare = |subject: &Subject<'_>| (lister.compare(subject), subject.untrue());
+        let (found, untrue) = programs.for_opencsd(&chosen.case, chosen.damage, compare)?;
+        tally.add(chosen, found?, untrue);
         if tally.failures >= MOST_FAILURES {
             return Err(format!("stopped after {} differences", tally.failures).into());
         }
@@ -68,8 +68,11 @@ struct Tally {
 
 impl Tally {
     /// What was found in a trace.
-    fn add(&mut self, name: &impl std::fmt::Display, found: Vec<Found>) {
+    fn add(&mut self, name: &impl std::fmt::Display, found: Vec<Found>, untrue: Option<Untrue>) {
         self.compared += 1;
+        if let Some(untrue) = untrue {
+            self.fail(name, &untrue);
+        }
         for Found { difference, deviation } in found {
             match deviation {
                 Some(deviation) => {

@@ -326,6 +326,18 @@ impl Damage {
     }
 }
 
+/// Which bytes of a damaged trace need not say what was traced: from the packet in which the damage begins to behind the first
+/// I-sync behind an A-sync that the damage does not reach.
+#[must_use]
+pub fn broken(config: &SourceConfig, sound: &[u8], damaged: &[u8]) -> Range<u64> {
+    let arrived = |bytes: &[u8]| Arrived { bytes: bytes.to_vec(), losses: Vec::new() };
+    let damage = Damage::between(&arrived(sound), &arrived(damaged));
+    let synchronisations = synchronisations(config, sound);
+    let behind = synchronisations.iter().find(|sync| sync.start >= damage.end + LONGEST_PACKET);
+    let end = behind.map_or(u64::MAX, |sync| sync.end.saturating_add_signed(damage.grown));
+    damage.start.saturating_sub(LONGEST_PACKET)..end
+}
+
 /// What each packet proves, by its place.
 fn groups(reported: impl Iterator<Item = (u64, Reported)>) -> BTreeMap<u64, Vec<Reported>> {
     let mut groups = BTreeMap::<_, Vec<_>>::new();

@@ -14,13 +14,13 @@ use tracewalk::protocol::mtb as mtb_protocol;
 use tracewalk::source::SourceConfig;
 
 use super::{Case, Packing, PathFrom, Unit};
-use crate::damage::{Arrived, Effect, Kind, MTB_PACKET, Sound};
+use crate::damage::{self, Arrived, Effect, Kind, MTB_PACKET, Sound};
 use crate::opencsd::Subject;
 use tracewalk_generate::container::{self, SourceBytes};
 use tracewalk_generate::elf::Elf;
 use tracewalk_generate::firmware::{Firmware, ReadFile};
 use tracewalk_generate::found::{Difference, Found, first_difference};
-use tracewalk_generate::path::{Path, Step};
+use tracewalk_generate::path::{Executed, Path, Step};
 use tracewalk_generate::record::Profile;
 use tracewalk_generate::trace::Trace;
 use tracewalk_generate::wander::Wander;
@@ -153,7 +153,7 @@ impl Programs {
     pub fn for_opencsd<R>(
         &mut self,
         case: &Case,
-        damage: Option<(Kind, u32)>,
+        harm: Option<(Kind, u32)>,
         read: impl FnOnce(&Subject<'_>) -> R,
     ) -> Result<R, String> {
         let Firmware { elf, path } = self.get(&case.program)?;
@@ -166,14 +166,19 @@ impl Programs {
             }
         };
         let (config, trace) = encode(case, &elf.program, path)?;
-        let mut bytes = trace.bytes;
-        if let Some((kind, seed)) = damage {
+        let mut bytes = trace.bytes.clone();
+        let mut broken = 0..0;
+        if let Some((kind, seed)) = harm {
             let mut random = Random::new(seed);
             kind.damage(&mut bytes, 1, |below| random.next() as usize % below.max(1));
+            if bytes != trace.bytes {
+                broken = damage::broken(&config, &trace.bytes, &bytes);
+            }
         }
+        let told = trace.told.instructions().map(Executed::location).collect();
         let (cpu, registers) = case.unit.registers().ok_or("OpenCSD reads no MTB")?;
         let cpu = cpu.to_owned();
-        Ok(read(&Subject { config, registers, cpu, bytes, program: &elf.program }))
+        Ok(read(&Subject { config, registers, cpu, bytes, program: &elf.program, told, broken }))
     }
 }
 
@@ -195,10 +200,8 @@ impl Random {
 
 /// A path that nobody executed.
 fn wander(elf: &Elf, recorded: &Path, seed: u32) -> Path {
-    let start = recorded
-        .instructions()
-        .next()
-        .map_or(Location::new(Address::new(0), Isa::T32), tracewalk_generate::path::Executed::location);
+    let start =
+        recorded.instructions().next().map_or(Location::new(Address::new(0), Isa::T32), Executed::location);
     let mut handlers = BTreeMap::new();
     for step in &recorded.steps {
         if let Step::Exception(taken) = step {
@@ -355,7 +358,7 @@ fn taken_apart(framing: Option<Framing>, capture: &[u8]) -> Result<Arrived, Stri
 
 /// The places that were executed, in order.
 fn places(path: &Path) -> impl Iterator<Item = Location> + '_ {
-    path.instructions().map(tracewalk_generate::path::Executed::location)
+    path.instructions().map(Executed::location)
 }
 
 /// Whether what was told is the path, without what cannot be: a pause, the end behind the last proof, and, in a buffer

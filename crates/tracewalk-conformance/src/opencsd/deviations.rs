@@ -26,8 +26,19 @@ pub struct Deviation {
     pub specification: &'static str,
     /// How it is told from others.
     pub recognised_by: &'static str,
+    /// What shows that it is OpenCSD's doing and not ours.
+    pub evidence: Evidence,
     /// Whether a difference is this one.
     pub recognises: fn(&Difference, &Place<'_>) -> bool,
+}
+
+/// What a deviation rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// The bytes, and what OpenCSD says of them.
+    Readings,
+    /// Our reading says that bytes are wrong or do not count: believed only of those that were damaged.
+    Damage,
 }
 
 /// All of them; the first that recognises a difference explains it.
@@ -37,6 +48,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "tells the code of the packet where the exception's number is asked for",
         specification: "IHI 0014Q, table 7.11: of ARMv7-M the codes 1 to 9 and from 0x10 on stand for other numbers: 8 for IRQ0, which is 16",
         recognised_by: "M profile; one exception each, and OpenCSD's number is the code of our packet there",
+        evidence: Evidence::Readings,
         recognises: |difference, place| {
             let number = |step: &Step| match step.what {
                 What::Exception { number, .. } => Some(u64::from(number)),
@@ -52,6 +64,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "takes the three bits of the deprecated form for the four of the other one, and 0 for no exception",
         specification: "IHI 0014Q, table 7.7: codes of their own; 0 stands for the exceptions that the vector's address tells apart",
         recognised_by: "our packet has such a code, and OpenCSD's number is the code, or it has none where the code is 0",
+        evidence: Evidence::Readings,
         recognises: |difference, place| {
             let code = |step: &Step| place.packet(step.from).and_then(|packet| packet.number("eee"));
             match difference {
@@ -72,6 +85,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "says that execution goes on behind an undefined instruction",
         specification: "DDI 0406C, B1.8.1: the preferred return address of an Undefined Instruction exception is that of the instruction",
         recognised_by: "exception 9 each, and our return address lies one instruction in front of OpenCSD's",
+        evidence: Evidence::Readings,
         recognises: |difference, _| match one_each(difference).map(|(ours, theirs)| (ours.what, theirs.what))
         {
             Some((
@@ -86,6 +100,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "takes Gray codes for numbers",
         specification: "IHI 0035B, 4.3 (timestamps): PFTv1.0 sends Gray codes, later units where ETMCCER[28] is clear",
         recognised_by: "the timestamps alone differ, and OpenCSD's, resolved, is ours",
+        evidence: Evidence::Readings,
         recognises: |difference, _| match difference {
             Difference::Packet { ours, theirs } => {
                 let resolved = theirs.number("timestamp").map(|code| resolve_gray(code & ((1 << 48) - 1)));
@@ -101,6 +116,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "begins every P-header with the instruction set of the last address packet",
         specification: "IHI 0014Q, 7.4 (direct branches): the target's instruction set follows from the instruction",
         recognised_by: "ETMv3; both name an address in other instruction sets, and the last change of ours has no packet",
+        evidence: Evidence::Readings,
         recognises: |difference, place| {
             let Difference::Flow { ours, theirs, between } = difference else { return false };
             let firsts = || ours.first().into_iter().chain(theirs.first()).map(|step| step.from);
@@ -113,6 +129,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "changes the instruction set behind a BLX that was not executed",
         specification: "IHI 0035B, 4.3.3 (atoms): behind N execution goes on with the next instruction",
         recognised_by: "PFT; both name an address in other instruction sets, behind an instruction of ours that failed",
+        evidence: Evidence::Readings,
         recognises: |difference, place| {
             let Difference::Flow { ours, theirs, .. } = difference else { return false };
             let (Some(first), Some(their)) = (ours.first(), theirs.first()) else { return false };
@@ -133,6 +150,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "does not take AltISA from an I-sync packet: Thumb stays Thumb behind the next short address",
         specification: "IHI 0014Q, 7.5, and IHI 0035B, 4.3.2: AltISA holds until a packet says something else",
         recognised_by: "one has ThumbEE where the other has Thumb, in the packet, or in one before it up to the last I-sync",
+        evidence: Evidence::Readings,
         recognises: |difference, place| {
             let is_ee = |packet: &Packet| {
                 packet.fields.get("isa") == Some(&Value::Text(Isa::T32EE.name().to_owned()))
@@ -154,6 +172,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "clears bit 0 of an I-sync's address in Jazelle state",
         specification: "DDI 0406C, A2.10: bytecodes are aligned to bytes; IHI 0014Q, 7.5, does not say that bit 0 is not part of the address",
         recognised_by: "an I-sync of ETMv3 in Jazelle state each, and nothing but bit 0 of the address differs, which OpenCSD has clear",
+        evidence: Evidence::Readings,
         recognises: |difference, place| match difference {
             Difference::Packet { ours, theirs } => {
                 let jazelle = Value::Text(Isa::Jazelle.name().to_owned());
@@ -171,6 +190,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "reads Hyp of I-sync packets only where ETMCCER has the Virtualization Extensions, and keeps that of an older branch packet",
         specification: "IHI 0014Q, 7.5 and table 7.9: the bit is Hyp in both, and what an I-sync says holds until a branch packet says something else",
         recognised_by: "ETMv3; ETMCCER[26] is clear, nothing but Hyp differs, and ours is that of the I-sync packet, or of the last one",
+        evidence: Evidence::Readings,
         recognises: |difference, place| match difference {
             Difference::Packet { ours, theirs } => {
                 const VIRTUALIZATION: u32 = 1 << 26;
@@ -189,6 +209,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "takes the second address of an I-sync packet with LSiP for a branch packet",
         specification: "IHI 0014Q, 7.5 (I-sync, LSiP): the second address is part of the packet; the first is that of an instruction that was executed",
         recognised_by: "our I-sync packet has LSiP; its first address is OpenCSD's, and its second one that of OpenCSD's branch packet",
+        evidence: Evidence::Readings,
         recognises: |difference, place| {
             let in_progress = |packet: &&Packet| packet.number("lsip_addr").is_some();
             match difference {
@@ -214,6 +235,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "loses bits of data addresses, and with them the place where the value begins",
         specification: "IHI 0014Q, 7.8 (data addresses): 1 to 5 bytes, whose bit 7 says that another one follows",
         recognised_by: "data addresses are traced, and the first of the packets that differ is one of data",
+        evidence: Evidence::Readings,
         recognises: |difference, place| match difference {
             Difference::Packet { ours, .. } => {
                 traces_data_addresses(place.config) && is_data_with_address(ours)
@@ -232,6 +254,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "tells the return from an exception although another exception took its place",
         specification: "IHI 0014Q, 7.4 (Can behind an exception return packet, ARMv7-M): the return is cancelled, not the instruction",
         recognised_by: "only OpenCSD has exception returns, and the next exception behind each cancels, with no atom between",
+        evidence: Evidence::Readings,
         recognises: |difference, place| {
             only_theirs(difference).is_some_and(|steps| {
                 steps.iter().all(|step| step.what == What::ExceptionReturn && is_cancelled(step, place))
@@ -243,6 +266,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "cancels an instruction only where its atom is alone in its P-header and nothing stands before the branch packet",
         specification: "IHI 0014Q, 7.4 (Can): the most recently traced instruction was not completed, whatever packets came since",
         recognised_by: "ETMv3; only OpenCSD has the instruction, and the next exception behind it cancels, with no atom between",
+        evidence: Evidence::Readings,
         recognises: |difference, place| {
             only_theirs(difference).is_some_and(|steps| {
                 matches!(steps, [step] if matches!(step.what, What::Instruction { .. }) && is_cancelled(step, place))
@@ -254,6 +278,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "reads four bytes where a 16-bit instruction ends the region, and finds no code there",
         specification: "DDI 0406C, A6.1: the first halfword says whether there is a second one",
         recognised_by: "only we have instructions, and in front of the first, or with it, the image ends behind a halfword",
+        evidence: Evidence::Readings,
         recognises: |difference, place| {
             let Difference::Flow { ours, theirs, between } = difference else { return false };
             let nowhere =
@@ -269,6 +294,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "prints a range of no instructions, with addresses of an earlier one, for a P-header without atoms",
         specification: "IHI 0014Q, table 7.2: 0b10000000 has no E and no N atom",
         recognised_by: "only OpenCSD has instructions, and our packets there are P-headers without atoms",
+        evidence: Evidence::Readings,
         recognises: |difference, place| {
             let empty = |at: u64| {
                 let atoms = place.packet(at).and_then(|packet| packet.fields.get("atoms"));
@@ -282,6 +308,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "takes each atom for an instruction, whatever ETMIDR says",
         specification: "IHI 0014Q, ETMIDR[18]: where it is clear, a 32-bit Thumb instruction is traced as two instructions of 16 bits",
         recognised_by: "ETMIDR[18] is clear, and the program executed a 32-bit Thumb instruction here",
+        evidence: Evidence::Readings,
         recognises: |difference, place| {
             matches!(difference, Difference::Flow { .. })
                 && matches!(place.config, SourceConfig::Etmv3(config) if config.two_atoms_per_thumb_pair)
@@ -293,6 +320,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "takes exception bytes whose number is 0 for an exception, and drops the branch",
         specification: "IHI 0035B, 4.3.4 (branch address packets): exception 0 is no exception: the packet is a branch that changes the security state",
         recognised_by: "PFT; OpenCSD has an exception of number 0, or the instruction that it dropped for it",
+        evidence: Evidence::Readings,
         recognises: |difference, place| {
             let Difference::Flow { ours, theirs, .. } = difference else { return false };
             let zero = |at: u64| place.packet(at).is_some_and(|packet| packet.number("exception") == Some(0));
@@ -304,6 +332,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "reads packets whose fixed bits are wrong or whose values are reserved, and goes on behind them",
         specification: "IHI 0014Q, 7.4 and 7.5; IHI 0035B, 4.3: bits that are always set or clear, values that are reserved",
         recognised_by: "where the packets begin to differ, ours is malformed for that reason, and OpenCSD has one",
+        evidence: Evidence::Damage,
         recognises: |difference, _| begins_malformed(difference, "reserved_value"),
     },
     Deviation {
@@ -311,6 +340,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "reads packets that the configuration excludes",
         specification: "IHI 0014Q, 3.5.1 (ETMCR): what is not enabled is not sent",
         recognised_by: "where the packets begin to differ, ours is malformed for that reason, and OpenCSD has one",
+        evidence: Evidence::Damage,
         recognises: |difference, _| begins_malformed(difference, "not_enabled"),
     },
     Deviation {
@@ -318,6 +348,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "reads P-headers and atoms that are reserved",
         specification: "IHI 0014Q, tables 7.2 and 7.3; IHI 0035B, table 4-3: these headers are reserved",
         recognised_by: "where the packets begin to differ, ours is a reserved header, and OpenCSD has a packet",
+        evidence: Evidence::Damage,
         recognises: |difference, _| begins_malformed(difference, "reserved_header"),
     },
     Deviation {
@@ -325,6 +356,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "takes every zero byte more than five in front of an A-sync's end for a packet of its own",
         specification: "IHI 0014Q, 7.6: an A-sync is five zero bytes or more, and 0x80",
         recognised_by: "ours is one A-sync, and OpenCSD's end in one, with malformed bytes in front",
+        evidence: Evidence::Readings,
         recognises: |difference, _| match difference {
             Difference::Cut { ours, theirs, .. } => match (&ours[..], theirs.split_last()) {
                 ([ours], Some((last, before))) => {
@@ -342,6 +374,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "lists the packet in which the trace ends as if it were whole",
         specification: "IHI 0014Q and IHI 0035B: each packet has its bytes",
         recognised_by: "the last of our packets is malformed because the trace ends",
+        evidence: Evidence::Damage,
         recognises: |difference, _| begins_malformed(difference, "truncated"),
     },
     Deviation {
@@ -349,6 +382,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "does not know an A-sync whose first zeros it read as the end of a packet",
         specification: "IHI 0014Q, 7.6; IHI 0035B, 4.3.1: five zero bytes or more, and 0x80; no other packet begins with zero",
         recognised_by: "we have an A-sync directly behind bytes that are malformed because they are none",
+        evidence: Evidence::Damage,
         recognises: |difference, place| match difference {
             Difference::Cut { ours, .. } => ours.first().is_some_and(|first| {
                 let before = place.item_before(first.at);
@@ -362,6 +396,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "reads on where a packet was not what it should be, though nobody knows where the next one begins",
         specification: "IHI 0014Q, 7.6; IHI 0035B, 4.3.1: the A-sync is what tells where packets begin",
         recognised_by: "only OpenCSD has packets here, and we search for an A-sync, or pass bytes over in front of one",
+        evidence: Evidence::Damage,
         recognises: |difference, place| match difference {
             Difference::Cut { ours, theirs, .. } => {
                 ours.first().is_some_and(|first| first.kind == UNSYNCHRONISED)
@@ -378,6 +413,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "reads timestamps of ETMv3 on for as long as bit 7 is set",
         specification: "IHI 0014Q, 7.9: at most 7 bytes, or 9; bit 7 of the ninth is data",
         recognised_by: "ETMv3; a timestamp in front is longer in OpenCSD's reading, and what differs are packets behind it or timestamps",
+        evidence: Evidence::Readings,
         recognises: |difference, place| {
             let (first, _) = difference.places();
             let timestamps = match difference {
@@ -395,6 +431,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "refuses out-of-order data and failed stores where only addresses are traced",
         specification: "IHI 0014Q, 7.8: the value is absent where values are not traced; no word that the packet is, too",
         recognised_by: "where the packets begin to differ, ours is such a packet, and OpenCSD's is malformed",
+        evidence: Evidence::Readings,
         recognises: |difference, place| match difference {
             Difference::Cut { ours, theirs, .. } => {
                 let ours =
@@ -410,6 +447,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "says that an ISB was not executed where its atom is N",
         specification: "IHI 0035B, 4.3.3: from PFTv1.1 on; PFTv1.0 does not say whether it was, and we say that it was passed",
         recognised_by: "PFT; both have the same instruction, OpenCSD as failed",
+        evidence: Evidence::Readings,
         recognises: |difference, place| {
             let both = one_each(difference).map(|(ours, theirs)| (ours.what, theirs.what));
             !is_etmv3(place.config)
@@ -425,6 +463,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "does not print Resume of A and R profile, nor where the packet cancels",
         specification: "IHI 0014Q, table 7.9: exception information byte 2",
         recognised_by: "ETMv3 of A or R profile, or our packet cancels; only Resume differs",
+        evidence: Evidence::Readings,
         recognises: |difference, place| match difference {
             Difference::Packet { ours, theirs } => {
                 ours.number("resume").is_some()
@@ -440,6 +479,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "takes the lowest four bits of an exception's code for all of it, for A and R profile",
         specification: "IHI 0014Q, table 7.9: the code has nine bits; table 7.12: those from 16 on are reserved",
         recognised_by: "our code is greater than 15, its lowest four bits are OpenCSD's, and nothing else differs",
+        evidence: Evidence::Readings,
         recognises: |difference, place| match difference {
             Difference::Packet { ours, theirs } => {
                 let code = ours.number("exception").unwrap_or(0);
@@ -458,6 +498,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         specification: "IHI 0035B, 5.2: the packets in front of a reset do not say how far execution came; table 4-5: 6, 7 and \
                         everything from 16 on are reserved",
         recognised_by: "PFT; the same exception each, a reset or a reserved one, without a return address in ours",
+        evidence: Evidence::Readings,
         recognises: |difference, place| {
             let both = one_each(difference).map(|(ours, theirs)| (ours.what, theirs.what));
             !is_etmv3(place.config)
@@ -475,6 +516,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "passes over the end of a waypoint update that names the second half of an instruction, and goes on to where no code is",
         specification: "IHI 0035B, 4.3.5 (waypoint update): the address may be that of the instruction less 2 or 4; everything up to it was executed",
         recognised_by: "PFT; there is such an update where the readings part, and our flow ends with the instruction that it is in",
+        evidence: Evidence::Readings,
         recognises: |difference, place| {
             matches!(difference, Difference::Flow { .. })
                 && !is_etmv3(place.config)
@@ -486,6 +528,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         opencsd: "stops decoding at the first packet of ETMv3 that it cannot use",
         specification: "IHI 0014Q, 7.6: the next A-sync and I-sync are there to go on",
         recognised_by: "OpenCSD ended with a fatal error; only we have what comes behind, or what it held back",
+        evidence: Evidence::Readings,
         recognises: |difference, place| match difference {
             Difference::Flow { ours, theirs, between } => {
                 theirs.is_empty() && place.gave_up_before(ours.last().map_or(between.1, |step| step.until))
@@ -499,6 +542,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         specification: "IHI 0014Q, 7.6; IHI 0035B, 4.3.1: behind an A-sync it is known where packets begin, behind an I-sync where execution is",
         recognised_by: "only OpenCSD has flow, or another address, and our reading has no A-sync and I-sync between the malformed \
                         bytes and it; or OpenCSD says that trace begins with the I-sync that is the first one behind them",
+        evidence: Evidence::Damage,
         recognises: |difference, place| match difference {
             Difference::Packet { ours, .. } => place.is_out_of_step(ours.at),
             _ => only_theirs(difference).is_some_and(|steps| {
@@ -513,9 +557,10 @@ pub const DEVIATIONS: &[Deviation] = &[
         id: "contradictions",
         opencsd: "goes on where trace and image disagree, or where it does not know where execution is",
         specification: "DDI 0406C, A8.3: an instruction without a condition is executed; only branches branch",
-        recognised_by: "between the last I-sync before the difference and its end we found trace and image to disagree",
+        recognised_by: "OpenCSD executes there what cannot be: it fails without a condition, goes where no branch or another one than its packet leads, or where no code is",
+        evidence: Evidence::Damage,
         recognises: |difference, place| {
-            matches!(difference, Difference::Flow { .. }) && place.is_contradicted(difference.places().1)
+            matches!(difference, Difference::Flow { .. }) && place.is_impossible(difference.places())
         },
     },
 ];

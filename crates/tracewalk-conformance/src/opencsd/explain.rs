@@ -1,11 +1,31 @@
 //! The differences of two readings, each with the deviation that explains it.
 
+use std::fmt::{self, Display, Formatter};
+
+use tracewalk::ids::Location;
+
 use super::compare::{self, Difference};
-use super::deviations::{DEVIATIONS, Deviation};
+use super::deviations::{DEVIATIONS, Deviation, Evidence};
 use super::listing::Listing;
-use super::model::Reading;
+use super::model::{Reading, What};
 use super::place::Place;
 use super::subject::Subject;
+
+/// An instruction that is not the one that was traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Untrue {
+    /// What we read.
+    pub found: Option<Location>,
+    /// What was traced.
+    pub told: Option<Location>,
+}
+
+impl Display for Untrue {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let name = |at: Option<Location>| at.map_or_else(|| "nothing".to_owned(), |at| at.to_string());
+        write!(f, "read {}, traced {}", name(self.found), name(self.told))
+    }
+}
 
 /// A difference, and the deviation that explains it, if there is one.
 #[derive(Debug)]
@@ -17,6 +37,45 @@ pub struct Found {
 }
 
 impl Subject<'_> {
+    /// The first instruction that we read otherwise than it was traced, where the bytes are what was sent.
+    ///
+    /// Without this, a difference could be excused as a deviation of OpenCSD's that is one of ours.
+    #[must_use]
+    pub fn untrue(&self) -> Option<Untrue> {
+        if !self.has_flow() {
+            return None;
+        }
+        let reading = Reading::ours(&self.config, &self.bytes, self.program);
+        let found = reading.steps.iter().filter_map(|step| match step.what {
+            What::Instruction { at, .. } => Some((step, at)),
+            _ => None,
+        });
+        let found = found.collect::<Vec<_>>();
+        let differs = |found: &[Location], told: &[Location]| {
+            let same = found.iter().zip(told).take_while(|(found, told)| found == told).count();
+            (same < found.len())
+                .then(|| Untrue { found: found.get(same).copied(), told: told.get(same).copied() })
+        };
+        let all = found.iter().map(|(_, at)| *at).collect::<Vec<_>>();
+        if self.broken.is_empty() {
+            return differs(&all, &self.told)
+                .or_else(|| self.told.get(all.len()).map(|told| Untrue { found: None, told: Some(*told) }));
+        }
+        // Of the last one in front, the damaged packet may say that it did not complete.
+        let front =
+            found.iter().take_while(|(step, _)| step.until < self.broken.start).count().saturating_sub(1);
+        let back = found.iter().rev().take_while(|(step, _)| step.from >= self.broken.end).count();
+        let told_back = self.told.len().saturating_sub(back);
+        differs(all.get(..front)?, &self.told)
+            .or_else(|| differs(all.get(all.len() - back..)?, self.told.get(told_back..)?))
+    }
+
+    /// Whether a difference lies where the bytes need not say what was traced.
+    fn is_broken(&self, difference: &Difference) -> bool {
+        let (first, last) = difference.places();
+        first < self.broken.end && last >= self.broken.start
+    }
+
     /// Where the readings differ: OpenCSD's of packets alone, and its decoding.
     #[must_use]
     pub fn differences(&self, packets: &str, decoding: &str) -> Vec<Found> {
@@ -29,7 +88,10 @@ impl Subject<'_> {
         let explained = |difference: Difference| {
             let place = place(&difference);
             let deviation = |difference: &Difference| {
-                DEVIATIONS.iter().find(|deviation| (deviation.recognises)(difference, &place))
+                let is_broken = self.is_broken(difference);
+                let mut possible =
+                    DEVIATIONS.iter().filter(|known| known.evidence == Evidence::Readings || is_broken);
+                possible.find(|known| (known.recognises)(difference, &place))
             };
             let whole = deviation(&difference);
             if whole.is_none()
@@ -69,5 +131,51 @@ impl Subject<'_> {
             found.deviation = cause(place(&found.difference).from, found.difference.places().1);
         }
         packets.into_iter().chain(flow).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::failed_blx;
+
+    /// OpenCSD's packets of the trace, and an I-sync behind them.
+    const LISTING: &str = "\
+Idx:0; ID:10;\tASYNC : a
+Idx:6; ID:10;\tI_SYNC : b
+Idx:12; ID:10;\tATOM : c
+Idx:13; ID:10;\tATOM : d
+Idx:14; ID:10;\tI_SYNC : e
+";
+
+    #[test]
+    fn what_we_call_malformed_excuses_nothing_but_where_the_trace_was_damaged() {
+        let program = failed_blx::program().unwrap();
+        let mut subject = failed_blx::subject(&program).unwrap();
+        subject.bytes.push(0x08);
+        let deviations = |subject: &super::Subject<'_>| {
+            let found = subject.differences(LISTING, "");
+            let cuts = found.into_iter().filter(|found| found.difference.places().0 == 14);
+            cuts.map(|found| found.deviation.map(|deviation| deviation.id)).collect::<Vec<_>>()
+        };
+        assert_eq!(deviations(&subject), [None]);
+        subject.broken = 10..u64::MAX;
+        assert_eq!(deviations(&subject), [Some("cut-packets")]);
+    }
+
+    #[test]
+    fn an_instruction_that_was_not_traced_is_found_outside_the_damage_alone() {
+        let program = failed_blx::program().unwrap();
+        let mut subject = failed_blx::subject(&program).unwrap();
+        assert_eq!(subject.untrue(), None);
+        let another = subject.told[0];
+        let told = std::mem::replace(&mut subject.told[1], another);
+        let untrue = subject.untrue().unwrap();
+        assert_eq!((untrue.found, untrue.told), (Some(told), Some(another)));
+        subject.broken = 0..u64::MAX;
+        assert_eq!(subject.untrue(), None);
+        subject.broken = 0..0;
+        subject.told[1] = told;
+        subject.told.pop();
+        assert!(subject.untrue().is_some_and(|untrue| untrue.told.is_none()));
     }
 }

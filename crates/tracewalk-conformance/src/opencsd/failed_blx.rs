@@ -1,6 +1,6 @@
 //! A trace with a BLX that was not executed, which no firmware of the matrix has.
 
-use tracewalk::ids::Address;
+use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::program::Program;
 use tracewalk::protocol::Registers;
 use tracewalk::protocol::pft;
@@ -40,5 +40,18 @@ pub fn subject(program: &Program) -> Option<Subject<'_>> {
     let config =
         pft::Config::from_registers(Registers { etmcr: Some(0), ..Registers::default() }, Some(core));
     let config = SourceConfig::Pft(config.ok()?);
-    Some(Subject { config, registers, cpu: CPU.to_owned(), bytes: TRACE.to_vec(), program })
+    Some(Subject {
+        config,
+        registers,
+        cpu: CPU.to_owned(),
+        bytes: TRACE.to_vec(),
+        program,
+        told: told(),
+        broken: 0..0,
+    })
+}
+
+/// What it tells: everything up to the `b .`, which is executed once.
+fn told() -> Vec<Location> {
+    [0, 2, 4, 8, 10].map(|offset| Location::new(Address::from(START + offset), Isa::T32)).to_vec()
 }

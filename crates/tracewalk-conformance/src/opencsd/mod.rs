@@ -17,7 +17,7 @@ mod recognise;
 mod subject;
 
 pub use compare::Difference;
-pub use deviations::{DEVIATIONS, Deviation};
-pub use explain::Found;
+pub use deviations::{DEVIATIONS, Deviation, Evidence};
+pub use explain::{Found, Untrue};
 pub use model::Registers;
 pub use subject::{Subject, Unsuitable};

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use tracewalk::flow::{Gap, GapReason};
-use tracewalk::ids::Isa;
-use tracewalk::isa;
+use tracewalk::ids::{Isa, Location};
+use tracewalk::isa::{self, Class, Instruction};
 use tracewalk::program::Program;
 use tracewalk::source::SourceConfig;
+use tracewalk_generate::etmcr::RETURN_STACK;
 
 use super::listing::Listing;
 use super::model::{Packet, Reading, Registers, Step, Value, What};
@@ -127,11 +127,78 @@ impl<'a> Place<'a> {
         self.listing.gave_up && self.theirs.steps.last().is_none_or(|last| last.from <= at)
     }
 
-    /// Whether we found, up to `last`, that trace and image disagree or that there is no code.
+    /// Whether OpenCSD reads, in these bytes, what no processor executes: an instruction that fails and has no condition, one
+    /// that the one before does not lead to, or one where there is no code; or goes elsewhere than its own packet says.
+    ///
+    /// With a return stack an address that was wrong once comes back with each return, so that all bytes since the last I-sync
+    /// count.
     #[must_use]
-    pub fn is_contradicted(&self, last: u64) -> bool {
-        let mut reasons = self.gaps().filter(|gap| gap.span.start.0 <= last).map(|gap| gap.reason);
-        reasons.any(|reason| reason != GapReason::TraceLost)
+    pub fn is_impossible(&self, (from, until): (u64, u64)) -> bool {
+        let from = if self.registers.etmcr & RETURN_STACK == 0 { from } else { self.from };
+        let mut before = None;
+        if self.ignores_an_address((from, until)) {
+            return true;
+        }
+        self.their_steps().take_while(|step| step.from <= until).any(|step| {
+            let follows = before.replace(step);
+            step.from >= from
+                && (self.cannot_be(step) || follows.is_some_and(|follows| self.cannot_follow(follows, step)))
+        })
+    }
+
+    /// Whether OpenCSD goes on elsewhere than one of its branch packets of PFT says.
+    fn ignores_an_address(&self, (from, until): (u64, u64)) -> bool {
+        let addressed = |packet: &&Packet| {
+            packet.kind == "branch"
+                && (from..=until).contains(&packet.at)
+                && packet.number("exception").is_none()
+        };
+        matches!(self.config, SourceConfig::Pft(_))
+            && self.their_packets().filter(addressed).any(|packet| {
+                let mut steps = self.their_steps().skip_while(|step| step.from < packet.at);
+                let mut behind = steps.by_ref().skip_while(|step| step.from == packet.at);
+                match behind.next().map(|step| step.what) {
+                    Some(What::Instruction { at, .. }) => packet.number("addr") != Some(at.address.get()),
+                    _ => false,
+                }
+            })
+    }
+
+    fn cannot_be(&self, step: &Step) -> bool {
+        match step.what {
+            What::Unknown => true,
+            What::Instruction { at, passed: false } => {
+                self.classified(at).is_some_and(|known| !known.conditional) && !self.may_be_in_it_block(at)
+            }
+            _ => false,
+        }
+    }
+
+    fn cannot_follow(&self, before: &Step, step: &Step) -> bool {
+        let (What::Instruction { at, passed }, What::Instruction { at: next, .. }) = (before.what, step.what)
+        else {
+            return false;
+        };
+        let Some(known) = self.classified(at) else { return true };
+        let end = at.after(known.bytes.into()).address;
+        match known.class {
+            Class::Indirect if passed => false,
+            Class::Direct(target) if passed => next.address != target.address,
+            _ => next.address != end,
+        }
+    }
+
+    /// Whether an IT instruction stands close enough before; what looks like one may be half of another instruction.
+    fn may_be_in_it_block(&self, at: Location) -> bool {
+        at.isa.is_thumb()
+            && (1..=7).any(|halfwords| {
+                let from = at.moved(-2 * halfwords);
+                self.classified(from).is_some_and(|known| known.it_block > 0)
+            })
+    }
+
+    fn classified(&self, at: Location) -> Option<Instruction> {
+        isa::classify(self.program.code(at.address)?, at.address, at.isa).ok()
     }
 
     /// The next branch packet behind `at` with an exception, where no atoms stand between: branch packets in a row say where
@@ -197,11 +264,6 @@ impl<'a> Place<'a> {
     /// OpenCSD's steps here.
     pub fn their_steps(&self) -> impl Iterator<Item = &'a Step> {
         self.theirs.steps.iter().filter(|step| self.holds(step.from))
-    }
-
-    /// What we could not follow here.
-    pub fn gaps(&self) -> impl Iterator<Item = &'a Gap> {
-        self.ours.gaps.iter().filter(|gap| self.holds(gap.span.start.0))
     }
 }
 

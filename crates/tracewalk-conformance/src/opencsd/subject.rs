@@ -1,6 +1,8 @@
 //! A trace that both decoders are to read.
 
-use tracewalk::ids::TraceId;
+use std::ops::Range;
+
+use tracewalk::ids::{Location, TraceId};
 use tracewalk::program::Program;
 use tracewalk::protocol::{etmv3, pft};
 use tracewalk::source::SourceConfig;
@@ -21,6 +23,10 @@ pub struct Subject<'a> {
     pub bytes: Vec<u8>,
     /// What ran.
     pub program: &'a Program,
+    /// The instructions that the trace tells of, as the generator knows them.
+    pub told: Vec<Location>,
+    /// Which bytes need not say what was traced, as whoever damaged them knows; none of a sound trace.
+    pub broken: Range<u64>,
 }
 
 /// Why OpenCSD cannot read a trace.
