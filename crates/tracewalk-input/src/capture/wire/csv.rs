@@ -17,6 +17,8 @@
 
 use std::io::{BufRead, BufReader, Read};
 
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
+
 use super::changes::{Change, Levels, Tick};
 use super::error::RecordingProblem as Problem;
 use super::recording::{Header, Place, ReadSeek};
@@ -66,11 +68,12 @@ pub(super) fn is_table(head: &[u8]) -> bool {
     };
     let mut lines = text.trim_start_matches('\u{feff}').lines().filter(|line| !is_comment(line));
     let (Some(first), second) = (lines.next(), lines.next()) else { return false };
-    let separator = separator(first);
+    let mut cells = Cells::new(separator(first));
     let is_level = |cell: &str| matches!(cell, "0" | "1");
-    let first = cells(first, separator).collect::<Vec<_>>();
-    let second = second.map(|line| cells(line, separator).collect::<Vec<_>>()).unwrap_or_default();
-    let has_levels = |row: &[&str]| row.len() > 1 && row.iter().skip(1).all(|cell| is_level(cell));
+    let mut row = |line| cells.of(line).map(str::to_owned).collect::<Vec<_>>();
+    let first = row(first);
+    let second = second.map(row).unwrap_or_default();
+    let has_levels = |row: &[String]| row.len() > 1 && row.iter().skip(1).all(|cell| is_level(cell));
     let starts_with_time = first.first().and_then(|label| time_unit(label)).is_some();
     has_levels(&first) || has_levels(&second) && (starts_with_time || first.len() == second.len())
 }
@@ -81,13 +84,57 @@ fn is_comment(line: &str) -> bool {
     line.is_empty() || line.starts_with([';', '#'])
 }
 
+/// What separates the cells of a line: the first of these characters that stands outside of quotes.
 fn separator(line: &str) -> u8 {
-    [b',', b'\t', b';'].into_iter().find(|&separator| line.as_bytes().contains(&separator)).unwrap_or(b',')
+    let mut is_quoted = false;
+    let outside = line.bytes().filter(move |&byte| {
+        is_quoted ^= byte == b'"';
+        !is_quoted
+    });
+    let outside = outside.collect::<Vec<_>>();
+    [b',', b'\t', b';'].into_iter().find(|separator| outside.contains(separator)).unwrap_or(b',')
 }
 
-/// The cells of a line, without blanks and quotes around them.
-fn cells(line: &str, separator: u8) -> impl Iterator<Item = &str> {
-    line.split(char::from(separator)).map(|cell| cell.trim().trim_matches('"').trim())
+/// Splits lines into cells. In quotes, a separator belongs to the cell and two quotes are one (RFC 4180).
+///
+/// The lines are cut beforehand, because their length is bounded; so a cell cannot have a line break in it.
+struct Cells {
+    reader: Reader,
+    /// The cells' text, one after the other, and where each ends.
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Cells {
+    fn new(separator: u8) -> Self {
+        let reader = ReaderBuilder::new().delimiter(separator).build();
+        Self { reader, text: Vec::new(), ends: Vec::new() }
+    }
+
+    /// The cells of a line, without blanks around them, and without quotes that a blank before them made part of the text.
+    fn of(&mut self, line: &str) -> impl Iterator<Item = &str> {
+        let Self { reader, text, ends } = self;
+        reader.reset();
+        // Cells are no longer than in the line, and each but the last one takes a byte of it; a byte more is never full.
+        text.resize(line.len() + 1, 0);
+        ends.resize(line.len() + 2, 0);
+        let (result, _, written, found) = reader.read_record(line.as_bytes(), text, ends);
+        // The end of the input ends the last cell.
+        let found = match result {
+            ReadRecordResult::InputEmpty => {
+                let (text, ends) = (text.get_mut(written..), ends.get_mut(found..));
+                let (.., more) = reader.read_record(&[], text.unwrap_or_default(), ends.unwrap_or_default());
+                found + more
+            }
+            _ => found,
+        };
+        let (text, ends) = (text.as_slice(), ends.get(..found).unwrap_or_default());
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        starts.zip(ends).map(move |(start, &end)| {
+            let cell = text.get(start..end).and_then(|cell| std::str::from_utf8(cell).ok());
+            cell.unwrap_or_default().trim().trim_matches('"').trim()
+        })
+    }
 }
 
 /// The column label of a time, as the power of ten that a second has of its unit; `None` for another label. The unit
@@ -151,7 +198,7 @@ pub(super) fn read(place: &Place) -> Result<Header<Table>, CaptureError> {
             continue;
         }
         let separator = separator(text);
-        let row = cells(text, separator).map(str::to_owned).collect::<Vec<_>>();
+        let row = Cells::new(separator).of(text).map(str::to_owned).collect::<Vec<_>>();
         if row.len() > MOST_COLUMNS {
             return Err(lines.error(Problem::TooMuch { what: "columns", limit: MOST_COLUMNS as u64 }));
         }
@@ -303,6 +350,7 @@ impl Table {
         Ok(TableChanges {
             table: self,
             lines: Lines::open(place, self.offset, self.line)?,
+            cells: Cells::new(self.separator),
             channels: channels.to_vec(),
             rows: 0,
             origin: None,
@@ -316,6 +364,7 @@ impl Table {
 pub(super) struct TableChanges<'a> {
     table: &'a Table,
     lines: Lines<'a>,
+    cells: Cells,
     channels: Vec<usize>,
     rows: u64,
     /// What is subtracted from every time: times before a trigger are negative.
@@ -340,7 +389,8 @@ impl TableChanges<'_> {
             if row.is_empty() {
                 continue;
             }
-            let read = read_row(row, self.table, &self.channels, self.rows);
+            let cells = self.cells.of(row);
+            let read = read_row(row, cells, self.table.clock, &self.channels, self.rows);
             let (time, levels) = read.map_err(|problem| self.lines.error(problem))?;
             let origin = *self.origin.get_or_insert(time.min(0));
             let at = Tick(u64::try_from(time - origin).unwrap_or(0));
@@ -356,15 +406,21 @@ impl TableChanges<'_> {
     }
 }
 
-/// The time and the levels of a row.
-fn read_row(row: &str, table: &Table, channels: &[usize], number: u64) -> Result<(i128, Levels), Problem> {
-    let first = usize::from(table.clock != Clock::Rows);
+/// The time and the levels of a row with these cells.
+fn read_row<'a>(
+    row: &str,
+    cells: impl Iterator<Item = &'a str>,
+    clock: Clock,
+    channels: &[usize],
+    number: u64,
+) -> Result<(i128, Levels), Problem> {
+    let first = usize::from(clock != Clock::Rows);
     let mut levels = Levels::default();
     let mut found = 0;
     let mut time = i128::from(number);
-    for (column, cell) in cells(row, table.separator).enumerate() {
+    for (column, cell) in cells.enumerate() {
         if column < first {
-            time = row_time(cell, table.clock)?;
+            time = row_time(cell, clock)?;
         }
         let Some(channel) = column.checked_sub(first) else { continue };
         for (index, _) in channels.iter().enumerate().filter(|(_, wanted)| **wanted == channel) {

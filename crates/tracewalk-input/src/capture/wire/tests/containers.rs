@@ -252,6 +252,25 @@ fn tables_are_read_in_the_forms_that_programs_write() {
 }
 
 #[test]
+fn separators_in_quotes_belong_to_the_cell() {
+    let cases: [(&str, &[&str]); 5] = [
+        ("\"GND, left\",\"SWO\"\n0,1\n0,0\n", &["GND, left", "SWO"]),
+        ("\"Time [s]\",\"GND, left\",\"SWO\"\n0.1,0,1\n0.2,0,0\n", &["GND, left", "SWO"]),
+        // Not the comma in the quotes, but the semicolon separates.
+        ("\"GND, left\";\"SWO\"\n0;1\n0;0\n", &["GND, left", "SWO"]),
+        ("\"a \"\"loud\"\" one\",SWO\n0,1\n0,0\n", &["a \"loud\" one", "SWO"]),
+        ("A, SWO\n\"0\",\"1\"\n\"0\",\"0\"\n", &["A", "SWO"]),
+    ];
+    for (text, channels) in cases {
+        let recording = open("a", text.as_bytes().to_vec()).unwrap().unwrap();
+        assert_eq!(recording.channels(), channels, "{text}");
+        let changes = recording.changes(&[1, 0]).unwrap().collect::<Result<Vec<_>, _>>().unwrap();
+        let levels = changes.iter().map(|change| change.levels.0).collect::<Vec<_>>();
+        assert_eq!(levels[..2], [0b01, 0b00], "{text}");
+    }
+}
+
+#[test]
 fn mistakes_in_tables_are_told_with_their_line() {
     let cases = [
         ("SWO,B\n1,0\n0,0\n1,x\n", "1 bytes"),
