@@ -4,7 +4,6 @@ use std::fmt;
 
 use tracewalk::span::CaptureOffset;
 
-use super::Buffer;
 use crate::origin::Stated;
 
 /// How a buffer's memory was written to its file.
@@ -95,23 +94,6 @@ impl Arrangement {
     fn swapped(&self, place: u64, bytes: u64) -> u64 {
         let in_whole_word = place / WORD < bytes / WORD;
         if self.is_swapped() && in_whole_word { place ^ (WORD - 1) } else { place }
-    }
-}
-
-impl Buffer {
-    /// Puts the bytes in the order in which they were traced. They have to be as in the file.
-    pub fn arrange(&mut self, arrangement: Arrangement) -> Result<(), ReadPointerOutside> {
-        let bytes = self.bytes.len() as u64;
-        if let Some(found) = arrangement.read_pointer.as_ref().map(|pointer| pointer.value)
-            && found >= bytes
-        {
-            return Err(ReadPointerOutside { found, bytes });
-        }
-        if !arrangement.is_usual() {
-            self.bytes = arrangement.arranged(&self.bytes).into();
-        }
-        self.arrangement = arrangement;
-        Ok(())
     }
 }
 

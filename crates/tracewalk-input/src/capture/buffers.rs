@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::arrangement::Arrangement;
 use super::container::{Blocks, Container};
-use super::devices::entry_number;
+use super::contents::Buffer;
 use super::error::{CaptureError, CaptureErrorKind as Kind};
 use super::ini::{Entry, Ini, Section};
-use super::snapshot::{Frequency, Place};
+use super::place::{Place, entry_number};
 use super::unused::Unused;
-use super::{Arrangement, Buffer};
 use crate::excerpt::excerpt;
 use crate::file::{self, FileProblem};
 use crate::nearest::nearest;
@@ -31,7 +31,7 @@ pub(super) struct Metadata {
     pub(super) source_buffers: Vec<Entry>,
     /// Core = source. A core with two sources has two entries.
     pub(super) core_sources: Vec<Entry>,
-    pub(super) timestamp_frequency: Frequency,
+    pub(super) timestamp_frequency: Option<Stated<u64>>,
 }
 
 /// A buffer's section.

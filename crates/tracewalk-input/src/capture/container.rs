@@ -7,10 +7,12 @@ use std::str::FromStr;
 use tracewalk::span::CaptureOffset;
 
 use super::error::CaptureErrorKind;
+use super::wire::{Reading, Wire};
 use crate::bytes::Bytes;
 use crate::excerpt::excerpt;
 use crate::file::FileProblem;
 use crate::nearest::nearest;
+use crate::origin::{Origin, Stated};
 use crate::spool::Spool;
 
 /// How the bytes of a buffer are packed.
@@ -131,6 +133,11 @@ impl Blocks {
             Self::Dstream => offset.0 / BLOCK_PAYLOAD as u64 * BLOCK as u64 + offset.0 % BLOCK_PAYLOAD as u64,
         }
     }
+}
+
+/// How the bytes of a trace port are packed: a port always sends frames. SWO may send a source's bytes as they are.
+pub(super) fn of_wires(reading: &Reading) -> Option<Stated<Container>> {
+    (reading.wire == Wire::Port).then(|| Stated::new(Container::TracePort, Origin::Detected))
 }
 
 #[cfg(test)]

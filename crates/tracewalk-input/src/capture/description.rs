@@ -49,14 +49,15 @@ use tracewalk::ids::{Address, ContextId, Vmid};
 use tracewalk::plain::plain;
 use tracewalk::program::Scope;
 
+use super::arrangement::{Arrangement, ReadPointerOutside};
 use super::buffers::MOST_BUFFERS;
-use super::container::{Blocks, Container};
+use super::container::{self, Blocks, Container};
+use super::contents::{Buffer, Capture};
 use super::document::{Document, Table};
 use super::error::{CaptureError, CaptureErrorKind as Kind};
 use super::registers::{DECODING, Registers, known};
 use super::source::{Protocol, SourceDescription, known_cpu, trace_id};
 use super::wire::{self, Recording, RecordingProblem, Role, Wire, WireOptions};
-use super::{Arrangement, Buffer, Capture, ReadPointerOutside, usual_container};
 use crate::bytes::Bytes;
 use crate::excerpt::excerpt;
 use crate::file;
@@ -194,7 +195,7 @@ fn read_buffer(
             (bytes.map_err(name_problem)?, None)
         }
     };
-    let container = container.or_else(|| usual_container(wires.as_ref()?));
+    let container = container.or_else(|| container::of_wires(wires.as_ref()?));
     let name = match table.text("name")? {
         Some(name) => name.value,
         None => plain(file.value.file_name().unwrap_or_default().to_string_lossy()).into_owned(),

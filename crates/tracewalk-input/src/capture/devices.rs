@@ -5,9 +5,9 @@ use std::path::Path;
 use tracewalk::ids::Address;
 
 use super::error::{CaptureError, CaptureErrorKind as Kind};
-use super::ini::{Entry, Ini, Section};
+use super::ini::{Ini, Section};
+use super::place::{Place, entry_number};
 use super::registers::{DECODING, meant_by, named_by, parse_value};
-use super::snapshot::Place;
 use super::source::{Protocol, SourceDescription};
 use super::unused::Unused;
 use crate::excerpt::excerpt;
@@ -171,12 +171,4 @@ fn dump(
     };
     let request = ImageRequest::new(file, kind, Origin::line(place.path, section.line));
     Ok(Some(ImageRequest { named_by: Some(place.naming(section, named)), ..request }))
-}
-
-/// The number that an entry says.
-pub(super) fn entry_number(entry: &Entry, place: &Place<'_>) -> Result<u64, CaptureError> {
-    number::parse(&entry.value).ok_or_else(|| {
-        let found = format!("`{}`", excerpt(&entry.value));
-        place.error(Some(entry.line), Kind::Type { key: excerpt(&entry.key), expected: "a number", found })
-    })
 }

@@ -1,7 +1,7 @@
 //! What can be wrong with a capture's description.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tracewalk::plain::Plain;
 
@@ -21,6 +21,13 @@ pub struct CaptureError {
     pub line: Option<u32>,
     /// What is wrong.
     pub kind: CaptureErrorKind,
+}
+
+impl CaptureError {
+    /// A file that cannot be read.
+    pub(super) fn of_file(path: &Path, problem: FileProblem) -> Self {
+        Self { file: path.to_owned(), line: None, kind: CaptureErrorKind::File(problem) }
+    }
 }
 
 /// What is wrong with a capture's description.

@@ -18,19 +18,19 @@
 //! together, but leaves the rest usable, becomes a note of the capture.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::buffers::{self, Metadata};
+use super::contents::{Buffer, Capture};
 use super::devices::{self, Class, Device};
 use super::error::{CaptureError, CaptureErrorKind as Kind};
-use super::ini::{Entry, Ini, Section};
+use super::ini::Ini;
+use super::place::Place;
 use super::source::SourceDescription;
 use super::unused::Unused;
-use super::{Buffer, Capture};
 use crate::excerpt::excerpt;
 use crate::image::{ImageKind, ImageRequest};
 use crate::nearest::nearest;
-use crate::origin::{Naming, Stated};
 use crate::paths::Confinement;
 
 /// A system has some dozens of devices. The bound is for a file that names one file a million times.
@@ -67,53 +67,6 @@ pub(super) fn read(path: &Path) -> Result<Capture, CaptureError> {
         notes,
         unused,
     })
-}
-
-/// The file that is being read, and the directory that its names are confined to.
-pub(super) struct Place<'a> {
-    pub(super) path: &'a Path,
-    pub(super) confinement: &'a Confinement,
-}
-
-impl Place<'_> {
-    pub(super) fn error(&self, line: Option<u32>, kind: Kind) -> CaptureError {
-        CaptureError { file: self.path.to_owned(), line, kind }
-    }
-
-    /// The path of the file that an entry names.
-    pub(super) fn file(&self, section: &Section, entry: &Entry) -> Result<PathBuf, CaptureError> {
-        self.confinement.resolve(&entry.value).map_err(|problem| {
-            let by = Some(Box::new(self.naming(section, entry)));
-            self.error(Some(entry.line), Kind::Path { name: excerpt(&entry.value), problem, by })
-        })
-    }
-
-    /// The place where a file is named.
-    pub(super) fn naming(&self, section: &Section, entry: &Entry) -> Naming {
-        let (key, section) = (excerpt(&entry.key), format!("[{}]", excerpt(&section.name)));
-        Naming { key, section, file: self.path.to_owned(), line: entry.line }
-    }
-
-    /// An error of the file that an entry names: better the line that names it than the file that is not there.
-    pub(super) fn named(&self, section: &Section, entry: &Entry, error: CaptureError) -> CaptureError {
-        match error {
-            CaptureError { file, line: None, kind: Kind::File(problem) } => {
-                let by = Box::new(self.naming(section, entry));
-                self.error(Some(entry.line), Kind::NamedFile { file, problem, by })
-            }
-            error => error,
-        }
-    }
-
-    /// The entry that a section has to have.
-    pub(super) fn required<'s>(
-        &self,
-        section: &'s Section,
-        key: &'static str,
-    ) -> Result<&'s Entry, CaptureError> {
-        let missing = || Kind::MissingKey { place: format!("[{}]", excerpt(&section.name)), key };
-        section.entry(key).ok_or_else(|| self.error(Some(section.line), missing()))
-    }
 }
 
 fn check_version(list: &Ini, place: &Place<'_>) -> Result<(), CaptureError> {
@@ -230,6 +183,3 @@ fn undefined(what: &'static str, name: &str, known: &[String]) -> Kind {
     let nearest = nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
     Kind::Undefined { what, name: excerpt(name), nearest }
 }
-
-/// The frequency that `[timestamp]` says.
-pub(super) type Frequency = Option<Stated<u64>>;

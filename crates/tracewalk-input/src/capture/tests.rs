@@ -5,8 +5,10 @@ use tracewalk::ids::{Address, TraceId};
 
 use super::*;
 use crate::cpu::Profile;
+use crate::file::FileProblem;
 use crate::fixtures::{TemporaryDirectory, corpus};
-use crate::image::{ImageKind, ImageLoader};
+use crate::image::{ImageKind, ImageLoader, ImageRequest};
+use crate::origin::{Origin, Stated};
 
 /// A directory with a `capture.toml` and the files that it may name.
 fn described(text: &str) -> (TemporaryDirectory, Result<Capture, CaptureError>) {

@@ -10,8 +10,8 @@ use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::plain::plain;
 
 use super::attributes::Attributes;
+use super::contents::{Image, Segment};
 use super::error::{ImageErrorKind, Looks};
-use super::{Image, Segment};
 use crate::bytes::Bytes;
 
 /// Programs have a few segments. Without a bound, a small file could name the same bytes 65,535 times.

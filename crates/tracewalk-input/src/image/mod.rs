@@ -21,6 +21,7 @@
 //! ```
 
 mod attributes;
+mod contents;
 pub(crate) mod elf;
 mod error;
 mod request;
@@ -30,7 +31,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tracewalk::ids::{Address, Location};
+use tracewalk::ids::Address;
 use tracewalk::plain::Plain;
 use tracewalk::program::{AddRegionError, Program, Scope, ViewId};
 
@@ -39,40 +40,9 @@ use crate::file;
 use crate::limit::MemoryLimit;
 
 pub use attributes::Attributes;
+pub use contents::{Image, Segment};
 pub use error::{ImageError, ImageErrorKind, Looks};
 pub use request::{ImageKind, ImageRequest, ParseImageError};
-
-/// A program image: what one file says about memory.
-#[derive(Clone, Debug)]
-pub struct Image {
-    /// The file.
-    pub file: PathBuf,
-    /// The stretches of memory that it fills, in the file's order.
-    pub segments: Vec<Segment>,
-    /// The build's own ID; `None` where there is none.
-    pub build_id: Option<Vec<u8>>,
-    /// What the ELF file says about the processor that it was built for; nothing for raw bytes.
-    pub attributes: Attributes,
-    /// Where the program starts. `None` for raw bytes.
-    pub entry: Option<Location>,
-    /// The whole file.
-    bytes: Bytes,
-    /// Whether the file is ELF.
-    elf: bool,
-}
-
-/// A stretch of memory that an image fills.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Segment {
-    /// What it is called in messages: a section's name, or `segment` or `section` and its number.
-    pub name: String,
-    /// The address of its first byte.
-    pub address: Address,
-    /// Whether the file says that it holds code. Raw bytes may.
-    pub executable: bool,
-    /// Where its bytes are in the file; checked to be inside it.
-    range: Range<usize>,
-}
 
 /// The memory of a core: the images that belong to it, put together.
 #[derive(Clone, Debug, Default)]
@@ -103,24 +73,6 @@ pub struct ImageLoader {
 }
 
 impl Image {
-    /// The bytes of one of its segments.
-    #[must_use]
-    pub fn segment_bytes(&self, segment: &Segment) -> &[u8] {
-        self.bytes.get(segment.range.clone()).unwrap_or(&[])
-    }
-
-    /// The ELF file's bytes; `None` for raw bytes, which have no symbols.
-    #[must_use]
-    pub fn elf_bytes(&self) -> Option<&Bytes> {
-        self.elf.then_some(&self.bytes)
-    }
-
-    /// The segment that has a byte at `address`.
-    #[must_use]
-    pub fn segment_at(&self, address: Address) -> Option<&Segment> {
-        self.segments.iter().find(|segment| segment.contains(address))
-    }
-
     /// Reads an image from a file's bytes. `file` is used in messages.
     pub fn from_bytes(file: &Path, kind: &ImageKind, bytes: impl Into<Bytes>) -> Result<Self, ImageError> {
         let bytes = bytes.into();
@@ -145,26 +97,6 @@ impl Image {
                 })
             }
         }
-    }
-}
-
-impl Segment {
-    /// How many bytes it has.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.range.len()
-    }
-
-    /// Whether it has no bytes. An image's segments have some.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.range.is_empty()
-    }
-
-    /// Whether it has a byte at `address`.
-    #[must_use]
-    pub fn contains(&self, address: Address) -> bool {
-        address.offset_from(self.address).is_some_and(|offset| offset < self.range.len() as u64)
     }
 }
 

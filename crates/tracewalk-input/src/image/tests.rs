@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tracewalk::ids::ContextId;
+use tracewalk::ids::{ContextId, Location};
 
 use super::*;
 use crate::cpu::Profile;

@@ -9,9 +9,9 @@ use tracewalk::ids::Address;
 use tracewalk::plain::plain;
 use tracewalk::program::Scope;
 
-use super::SymbolNote;
 use super::dwarf::{self, Debugging};
 use super::functions::{Functions, demangle};
+use super::note::SymbolNote;
 use crate::image::{Image, VisibleImage};
 use crate::limit::MemoryLimit;
 

@@ -27,15 +27,13 @@ mod contents;
 mod dwarf;
 mod functions;
 mod lines;
+mod note;
 mod table;
 mod vectors;
 
-use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tracewalk::ids::{Address, Isa};
-use tracewalk::plain::Plain;
 use tracewalk::program::Scope;
 
 use crate::cpu::Profile;
@@ -45,6 +43,7 @@ use crate::limit::MemoryLimit;
 pub use contents::Content;
 pub use functions::{Function, FunctionKind};
 pub use lines::{Frame, LineRow, SourceLines};
+pub use note::SymbolNote;
 pub use vectors::{VectorTable, VectorTableFrom};
 
 /// What the addresses of a program are called.
@@ -56,15 +55,6 @@ pub struct Symbols {
     profile: Option<Profile>,
     limit: MemoryLimit,
     notes: Vec<SymbolNote>,
-}
-
-/// Something in an image that keeps symbols or lines from being found. Following execution does not depend on it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SymbolNote {
-    /// The image's file.
-    pub file: PathBuf,
-    /// What is wrong, in one clause.
-    pub problem: String,
 }
 
 impl Symbols {
@@ -172,12 +162,6 @@ fn tables<'memory>(
 /// Whether an image of another scope is visible at `address` instead of those of `scope`.
 fn is_covered(memory: &Memory, address: Address, scope: Scope) -> bool {
     memory.images.iter().any(|other| other.scope.covers(scope) && other.image.segment_at(address).is_some())
-}
-
-impl fmt::Display for SymbolNote {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", Plain(self.file.display()), Plain(&self.problem))
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use tracewalk::ids::Address;
 
-use super::MemoryPiece;
+use super::memory::MemoryPiece;
 use super::problem::DumpProblem;
 
 /// A problem, and the line where it is seen.

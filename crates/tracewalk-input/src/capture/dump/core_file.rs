@@ -4,8 +4,8 @@ use object::LittleEndian;
 use object::elf::{self, FileHeader32};
 use object::read::elf::{FileHeader, ProgramHeader};
 
-use super::MemoryPiece;
 use super::assembly::{Assembly, Located};
+use super::memory::MemoryPiece;
 use super::problem::DumpProblem;
 use crate::image::ImageErrorKind;
 use crate::image::elf::{

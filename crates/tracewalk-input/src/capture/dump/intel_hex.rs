@@ -4,8 +4,8 @@
 
 use ihex::{ReaderError, Record};
 
-use super::MemoryPiece;
 use super::assembly::{Assembly, Located};
+use super::memory::MemoryPiece;
 use super::problem::DumpProblem;
 use crate::excerpt::excerpt;
 

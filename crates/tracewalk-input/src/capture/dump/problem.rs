@@ -4,7 +4,7 @@ use std::fmt;
 
 use tracewalk::ids::Address;
 
-use super::text::Tool;
+use super::tool::Tool;
 use crate::image::ImageErrorKind;
 
 /// What is wrong with a file that says what memory held.

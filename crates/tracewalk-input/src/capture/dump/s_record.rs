@@ -6,8 +6,8 @@
 //! Read here and not by a library: the crate `srec` 0.2.0 panics on a header that is not UTF-8, as tools write it, and on
 //! one that is cut off.
 
-use super::MemoryPiece;
 use super::assembly::{Assembly, Located};
+use super::memory::MemoryPiece;
 use super::problem::DumpProblem;
 use crate::excerpt::excerpt;
 

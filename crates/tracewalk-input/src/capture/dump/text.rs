@@ -13,56 +13,16 @@
 //! where the others print numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::path::Path;
 
 use super::assembly::{Assembly, Located};
+use super::memory::{Form, MemoryDump, MemoryPiece, OtherLines};
 use super::problem::DumpProblem;
-use super::{Form, MemoryDump, MemoryPiece, OtherLines};
+use super::tool::Tool;
 use crate::capture::error::{CaptureError, CaptureErrorKind};
 use crate::capture::ini;
 use crate::capture::registers::Registers;
 use crate::excerpt::excerpt;
-
-/// Whose way of printing memory a line follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Tool {
-    /// GDB's `x` command with the format `x`, of any size.
-    Gdb,
-    /// OpenOCD's `mdb`, `mdh`, `mdw` and `mdd`.
-    OpenOcd,
-    /// J-Link Commander's `mem8`, `mem16` and `mem32`.
-    JLink,
-    /// pyOCD's `read8`, `read16`, `read32` and `read64`.
-    PyOcd,
-    /// `probe-rs read`.
-    ProbeRs,
-}
-
-impl Tool {
-    /// A line of it.
-    pub(super) const fn example(self) -> &'static str {
-        match self {
-            Self::Gdb => "`0x20000000:` and values like `0x0000010c`",
-            Self::OpenOcd => "`0x20000000: 0000010c …`",
-            Self::JLink => "`20000000 = 0000010C …`",
-            Self::PyOcd => "`20000000:  0000010c …   |…|`",
-            Self::ProbeRs => "`20000000: 0000010c …`",
-        }
-    }
-}
-
-impl fmt::Display for Tool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Gdb => "GDB",
-            Self::OpenOcd => "OpenOCD",
-            Self::JLink => "J-Link Commander",
-            Self::PyOcd => "pyOCD",
-            Self::ProbeRs => "probe-rs",
-        })
-    }
-}
 
 /// Reads a text. `Ok(None)` where nothing in it looks like memory.
 pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, CaptureError> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::StreamProblem;
+use super::problem::StreamProblem;
 use super::source::{Arrived, ByteSource, PIECE, broken, read_once};
 use crate::file::FileProblem;
 

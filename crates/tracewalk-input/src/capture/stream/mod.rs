@@ -25,6 +25,7 @@
 //! ```
 
 mod growing;
+mod problem;
 mod source;
 
 use std::fmt;
@@ -37,11 +38,11 @@ use std::time::{Duration, Instant};
 use tracewalk::plain::Plain;
 
 use super::error::{CaptureError, CaptureErrorKind};
-use super::file_error;
 use crate::excerpt::excerpt;
 use crate::file::FileProblem;
 
 pub use growing::Growing;
+pub use problem::StreamProblem;
 pub use source::{Arrived, ByteSource, Server, Threaded};
 
 /// Where a capture comes from over time.
@@ -93,7 +94,7 @@ impl Place {
         Ok(match self {
             Self::StandardInput => Stream::new(Threaded::new(io::stdin()), idle, stop),
             Self::Growing(path) => {
-                let file = Growing::open(path).map_err(|problem| file_error(path, problem))?;
+                let file = Growing::open(path).map_err(|problem| CaptureError::of_file(path, problem))?;
                 Stream::new(file, idle, stop)
             }
             Self::Server { host, port } => {
@@ -111,70 +112,6 @@ impl fmt::Display for Place {
             Self::Growing(path) => Plain(path.display()).fmt(f),
             Self::Server { host, port } if host.contains(':') => write!(f, "{TCP}[{}]:{port}", Plain(host)),
             Self::Server { host, port } => write!(f, "{TCP}{}:{port}", Plain(host)),
-        }
-    }
-}
-
-/// What is wrong with a stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StreamProblem {
-    /// The name is none of a server.
-    Address {
-        /// The name.
-        found: String,
-    },
-    /// There is no connection, in the operating system's words.
-    Connect(String),
-    /// The connection or the file broke off, in the operating system's words.
-    Broken(String),
-    /// The file became shorter while it was followed.
-    Shortened {
-        /// How many bytes of it had been read.
-        read: u64,
-        /// How many it has.
-        found: u64,
-    },
-    /// The file has other bytes where some had been read while it was followed.
-    Overwritten {
-        /// How many bytes of it had been read.
-        read: u64,
-    },
-    /// The file lost its name while it was followed, and no other one has it.
-    Deleted,
-    /// Another file got the name of the one that is followed.
-    Replaced,
-}
-
-impl StreamProblem {
-    /// What to try.
-    pub(crate) const fn hint(&self) -> &'static str {
-        match self {
-            Self::Address { .. } => "write tcp:localhost:3443",
-            Self::Connect(_) => "check that the server runs, and its host and port",
-            Self::Broken(_) => "check the connection, and start again",
-            Self::Shortened { .. } | Self::Overwritten { .. } | Self::Replaced => {
-                "follow the new file from its start"
-            }
-            Self::Deleted => "follow it again where it is now",
-        }
-    }
-}
-
-impl fmt::Display for StreamProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Address { found } => write!(f, "expected tcp:HOST:PORT, found `{found}`"),
-            Self::Connect(words) => write!(f, "cannot connect: {words}"),
-            Self::Broken(words) => write!(f, "broke off: {words}"),
-            Self::Shortened { read, found } => {
-                write!(f, "was cut to {found} bytes while it was followed, {read} had been read")
-            }
-            Self::Overwritten { read } => {
-                write!(f, "was written anew while it was followed, {read} bytes had been read")
-            }
-            Self::Deleted => f.write_str("was deleted or renamed while it was followed"),
-            Self::Replaced => f.write_str("was replaced by another file while it was followed"),
         }
     }
 }
@@ -346,7 +283,7 @@ impl Stream {
                 Event::End(end) => return Ok((bytes, end)),
             }
             if bytes.len() as u64 > limit {
-                return Err(file_error(name, FileProblem::TooLong { limit }));
+                return Err(CaptureError::of_file(name, FileProblem::TooLong { limit }));
             }
         }
     }

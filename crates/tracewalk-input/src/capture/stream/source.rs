@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use super::StreamProblem;
+use super::problem::StreamProblem;
 
 /// Reads bytes that come over time.
 pub trait ByteSource: fmt::Debug {

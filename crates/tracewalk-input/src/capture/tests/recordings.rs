@@ -1,6 +1,9 @@
 //! Captures that are recordings of a logic analyser.
 
+use tracewalk::span::CaptureOffset;
+
 use super::*;
+use crate::capture::wire::Wire;
 
 /// A value change dump in microseconds, of one channel that sends these bytes as a UART with 4 µs a bit.
 fn dump(channel: &str, bytes: &[u8]) -> Vec<u8> {

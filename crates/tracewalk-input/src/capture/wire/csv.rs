@@ -21,7 +21,7 @@ use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
 use super::changes::{Change, Levels, Tick};
 use super::error::RecordingProblem as Problem;
-use super::recording::{Header, Place, ReadSeek};
+use super::place::{Header, Place, ReadSeek};
 use super::sigrok::parse_rate;
 use crate::capture::error::CaptureError;
 use crate::excerpt::excerpt;

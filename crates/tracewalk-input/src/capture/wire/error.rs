@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::roles::Role;
-use super::survey::{ChannelSeen, Listed};
+use super::role::Role;
+use super::seen::{ChannelSeen, Listed};
 
 /// Why a recording cannot be read, or the bytes in it not be found.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -34,23 +34,29 @@ mod changes;
 mod csv;
 mod error;
 mod manchester;
+mod place;
 mod port;
 mod reading;
 mod recording;
+mod role;
 mod roles;
+mod seen;
 mod sigrok;
 mod survey;
 mod times;
 mod uart;
 mod unit;
 mod vcd;
+mod ways;
 
 pub use changes::Tick;
 pub use error::RecordingProblem;
 pub use reading::{Reading, WireError, read};
 pub use recording::Recording;
-pub use roles::{ParseWireError, Role, Wire};
-pub use survey::{ChannelSeen, Signal, seen_in};
+pub use role::{Role, Wire};
+pub use roles::ParseWireError;
+pub use seen::{ChannelSeen, Signal};
+pub use survey::seen_in;
 pub use times::ByteTimes;
 
 /// What is said of a recording. What is not said is found out.

@@ -1,14 +1,14 @@
 //! A recording of a logic analyser, whatever wrote it.
 
-use std::fs::File;
-use std::io::{self, Cursor, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::io::Read;
+use std::path::Path;
 
 use super::changes::{Changes, MOST_CHANNELS};
 use super::error::RecordingProblem;
+use super::place::{Header, Place};
 use super::{csv, sigrok, vcd};
 use crate::bytes::Bytes;
-use crate::capture::error::{CaptureError, CaptureErrorKind};
+use crate::capture::error::CaptureError;
 
 /// A recording: named channels, and what they did over time.
 #[derive(Clone, Debug)]
@@ -24,21 +24,6 @@ enum Layout {
     Sigrok(sigrok::Session),
     Vcd(vcd::Dump),
     Csv(csv::Table),
-}
-
-/// Where a recording is, and what it is called in messages.
-#[derive(Clone, Debug)]
-pub(super) struct Place {
-    file: PathBuf,
-    /// Its bytes, where they do not come from the file.
-    bytes: Option<Bytes>,
-}
-
-/// What a container says of a recording.
-pub(super) struct Header<L> {
-    pub(super) layout: L,
-    pub(super) channels: Vec<String>,
-    pub(super) ticks_per_second: Option<f64>,
 }
 
 /// How much is looked at to tell what a file is.
@@ -108,32 +93,5 @@ impl Recording {
     /// An error that concerns all of it.
     pub(super) fn error(&self, problem: RecordingProblem) -> CaptureError {
         self.place.error(None, problem)
-    }
-}
-
-/// Something that can be read from any place.
-pub(super) trait ReadSeek: Read + Seek {}
-
-impl<T: Read + Seek> ReadSeek for T {}
-
-impl Place {
-    /// The recording's bytes from this offset on.
-    pub(super) fn open(&self, offset: u64) -> Result<Box<dyn ReadSeek>, CaptureError> {
-        let mut reader: Box<dyn ReadSeek> = match &self.bytes {
-            Some(bytes) => Box::new(Cursor::new(bytes.clone())),
-            None => Box::new(File::open(&self.file).map_err(|error| self.io_error(error))?),
-        };
-        if offset > 0 {
-            reader.seek(SeekFrom::Start(offset)).map_err(|error| self.io_error(error))?;
-        }
-        Ok(reader)
-    }
-
-    pub(super) fn error(&self, line: Option<u32>, problem: RecordingProblem) -> CaptureError {
-        CaptureError { file: self.file.clone(), line, kind: CaptureErrorKind::Recording(problem) }
-    }
-
-    pub(super) fn io_error(&self, error: io::Error) -> CaptureError {
-        CaptureError { file: self.file.clone(), line: None, kind: CaptureErrorKind::File(error.into()) }
     }
 }

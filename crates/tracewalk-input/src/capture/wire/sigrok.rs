@@ -22,7 +22,7 @@ use zip::{CompressionMethod, ZipArchive};
 
 use super::changes::{Change, Levels, Tick};
 use super::error::RecordingProblem as Problem;
-use super::recording::{Header, Place, ReadSeek};
+use super::place::{Header, Place, ReadSeek};
 use crate::capture::error::{CaptureError, CaptureErrorKind};
 use crate::capture::ini::{Ini, Section};
 use crate::excerpt::excerpt;

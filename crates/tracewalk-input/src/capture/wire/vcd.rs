@@ -23,7 +23,7 @@ use std::rc::Rc;
 
 use super::changes::{Change, Levels, Tick};
 use super::error::RecordingProblem as Problem;
-use super::recording::{Header, Place, ReadSeek};
+use super::place::{Header, Place, ReadSeek};
 use crate::capture::error::CaptureError;
 use crate::excerpt::excerpt;
 

@@ -1,0 +1,106 @@
+//! Memory as somebody wrote it down.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use tracewalk::ids::Address;
+
+use super::super::registers::Registers;
+use super::tool::Tool;
+use crate::bytes::Bytes;
+
+/// Memory as it was when it was written down.
+#[derive(Clone, Debug)]
+pub struct MemoryDump {
+    /// How it was written down.
+    pub form: Form,
+    /// The memory: at least one piece, by address, with bytes that nobody wrote down between each two.
+    pub pieces: Vec<MemoryPiece>,
+    /// Registers of a Micro Trace Buffer that the same text names (`MTB_POSITION=0x1bc`).
+    pub registers: Registers,
+    /// Lines of the text that are neither.
+    pub other_lines: OtherLines,
+}
+
+/// A stretch of memory.
+#[derive(Clone, Debug)]
+pub struct MemoryPiece {
+    /// The address of the first byte; `None` where nobody said it.
+    pub address: Option<Address>,
+    /// The bytes; at least one.
+    pub bytes: Bytes,
+}
+
+/// How memory was written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Intel HEX records.
+    IntelHex,
+    /// Motorola S-records.
+    SRecords,
+    /// An ELF core file.
+    CoreFile,
+    /// Text in the words of these tools.
+    Text(BTreeSet<Tool>),
+    /// Text that is nothing but numbers, without addresses.
+    Numbers,
+    /// The bytes as they were, at an address that somebody else says.
+    Binary,
+}
+
+/// Lines of a text that are no memory: prompts, commands, messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OtherLines {
+    /// How many there are.
+    pub count: u32,
+    /// The first one, from 1, and what it says.
+    pub first: Option<(u32, String)>,
+}
+
+impl MemoryDump {
+    /// Memory without anything else beside it.
+    pub(super) fn of(form: Form, pieces: Vec<MemoryPiece>) -> Self {
+        Self { form, pieces, registers: Registers::new(), other_lines: OtherLines::default() }
+    }
+
+    /// How many bytes all pieces have together.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.bytes.len() as u64).sum()
+    }
+}
+
+impl MemoryPiece {
+    /// The word at `address`, little-endian.
+    #[must_use]
+    pub fn word(&self, address: Address) -> Option<u32> {
+        let offset = usize::try_from(address.offset_from(self.address?)?).ok()?;
+        self.bytes.get(offset..)?.first_chunk().copied().map(u32::from_le_bytes)
+    }
+}
+
+impl fmt::Display for MemoryPiece {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.address {
+            Some(address) => write!(f, "{} bytes at {address}", self.bytes.len()),
+            None => write!(f, "{} bytes", self.bytes.len()),
+        }
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::IntelHex => f.write_str("Intel HEX"),
+            Self::SRecords => f.write_str("Motorola S-records"),
+            Self::CoreFile => f.write_str("an ELF core file"),
+            Self::Text(tools) => {
+                let tools = tools.iter().map(ToString::to_string).collect::<Vec<_>>();
+                let verb = if tools.len() > 1 { "print" } else { "prints" };
+                write!(f, "memory as {} {verb} it", tools.join(" and "))
+            }
+            Self::Numbers => f.write_str("little-endian numbers without addresses, as probe-rs prints them"),
+            Self::Binary => f.write_str("memory as it is"),
+        }
+    }
+}

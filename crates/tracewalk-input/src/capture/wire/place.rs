@@ -1,0 +1,51 @@
+//! Where a recording's bytes come from, and what every container says of them.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+
+use super::error::RecordingProblem;
+use crate::bytes::Bytes;
+use crate::capture::error::{CaptureError, CaptureErrorKind};
+
+/// Where a recording is, and what it is called in messages.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) file: PathBuf,
+    /// Its bytes, where they do not come from the file.
+    pub(super) bytes: Option<Bytes>,
+}
+
+/// What a container says of a recording.
+pub(super) struct Header<L> {
+    pub(super) layout: L,
+    pub(super) channels: Vec<String>,
+    pub(super) ticks_per_second: Option<f64>,
+}
+
+/// Something that can be read from any place.
+pub(super) trait ReadSeek: Read + Seek {}
+
+impl<T: Read + Seek> ReadSeek for T {}
+
+impl Place {
+    /// The recording's bytes from this offset on.
+    pub(super) fn open(&self, offset: u64) -> Result<Box<dyn ReadSeek>, CaptureError> {
+        let mut reader: Box<dyn ReadSeek> = match &self.bytes {
+            Some(bytes) => Box::new(Cursor::new(bytes.clone())),
+            None => Box::new(File::open(&self.file).map_err(|error| self.io_error(error))?),
+        };
+        if offset > 0 {
+            reader.seek(SeekFrom::Start(offset)).map_err(|error| self.io_error(error))?;
+        }
+        Ok(reader)
+    }
+
+    pub(super) fn error(&self, line: Option<u32>, problem: RecordingProblem) -> CaptureError {
+        CaptureError { file: self.file.clone(), line, kind: CaptureErrorKind::Recording(problem) }
+    }
+
+    pub(super) fn io_error(&self, error: io::Error) -> CaptureError {
+        CaptureError { file: self.file.clone(), line: None, kind: CaptureErrorKind::File(error.into()) }
+    }
+}

@@ -1,0 +1,81 @@
+//! What is in an image.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use tracewalk::ids::{Address, Location};
+
+use super::attributes::Attributes;
+use crate::bytes::Bytes;
+
+/// A program image: what one file says about memory.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// The file.
+    pub file: PathBuf,
+    /// The stretches of memory that it fills, in the file's order.
+    pub segments: Vec<Segment>,
+    /// The build's own ID; `None` where there is none.
+    pub build_id: Option<Vec<u8>>,
+    /// What the ELF file says about the processor that it was built for; nothing for raw bytes.
+    pub attributes: Attributes,
+    /// Where the program starts. `None` for raw bytes.
+    pub entry: Option<Location>,
+    /// The whole file.
+    pub(super) bytes: Bytes,
+    /// Whether the file is ELF.
+    pub(super) elf: bool,
+}
+
+/// A stretch of memory that an image fills.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// What it is called in messages: a section's name, or `segment` or `section` and its number.
+    pub name: String,
+    /// The address of its first byte.
+    pub address: Address,
+    /// Whether the file says that it holds code. Raw bytes may.
+    pub executable: bool,
+    /// Where its bytes are in the file; checked to be inside it.
+    pub(super) range: Range<usize>,
+}
+
+impl Image {
+    /// The bytes of one of its segments.
+    #[must_use]
+    pub fn segment_bytes(&self, segment: &Segment) -> &[u8] {
+        self.bytes.get(segment.range.clone()).unwrap_or(&[])
+    }
+
+    /// The ELF file's bytes; `None` for raw bytes, which have no symbols.
+    #[must_use]
+    pub fn elf_bytes(&self) -> Option<&Bytes> {
+        self.elf.then_some(&self.bytes)
+    }
+
+    /// The segment that has a byte at `address`.
+    #[must_use]
+    pub fn segment_at(&self, address: Address) -> Option<&Segment> {
+        self.segments.iter().find(|segment| segment.contains(address))
+    }
+}
+
+impl Segment {
+    /// How many bytes it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    /// Whether it has no bytes. An image's segments have some.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.range.is_empty()
+    }
+
+    /// Whether it has a byte at `address`.
+    #[must_use]
+    pub fn contains(&self, address: Address) -> bool {
+        address.offset_from(self.address).is_some_and(|offset| offset < self.range.len() as u64)
+    }
+}

@@ -1,0 +1,21 @@
+//! What keeps symbols from being found.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use tracewalk::plain::Plain;
+
+/// Something in an image that keeps symbols or lines from being found. Following execution does not depend on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SymbolNote {
+    /// The image's file.
+    pub file: PathBuf,
+    /// What is wrong, in one clause.
+    pub problem: String,
+}
+
+impl fmt::Display for SymbolNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", Plain(self.file.display()), Plain(&self.problem))
+    }
+}
