@@ -31,6 +31,7 @@ mod paths;
 mod spool;
 pub mod svd;
 pub mod symbols;
+mod text;
 
 pub use bytes::Bytes;
 pub use file::{FileProblem, read_text};

@@ -158,6 +158,11 @@ impl<'a> Name<'a> {
     }
 }
 
+/// Whether a file's name ends so, in any case.
+pub(crate) fn has_extension(path: &Path, wanted: &str) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

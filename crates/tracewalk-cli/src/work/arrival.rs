@@ -9,7 +9,7 @@ use std::time::Duration;
 use tracewalk::ids::TraceId;
 use tracewalk_input::capture::stream::{End, Event, Growing, Place, Stop, Stream};
 use tracewalk_input::capture::{
-    Capture, CaptureError, CaptureErrorKind, Container, Protocol, SourceDescription,
+    Capture, CaptureError, CaptureErrorKind, Container, Holds, Protocol, SourceDescription,
 };
 
 use super::live::Live;
@@ -41,10 +41,12 @@ pub(super) struct Arrival {
 pub(super) fn place(args: &CaptureArgs) -> Result<Option<Place>, Failure> {
     let capture = &args.capture;
     match Place::of(capture)? {
-        None if args.arrival.follow && Capture::is_description(capture) => Err(Failure::input(
-            format!("{}: is a description, which does not grow", capture.display()),
-            "leave out --follow, or give the file of trace bytes",
-        )),
+        None if args.arrival.follow && Capture::format(capture).holds == Holds::Description => {
+            Err(Failure::input(
+                format!("{}: is a description, which does not grow", capture.display()),
+                "leave out --follow, or give the file of trace bytes",
+            ))
+        }
         None if args.arrival.follow => Ok(Some(Place::Growing(capture.clone()))),
         None if args.arrival.idle.is_some() => Err(Failure::input(
             format!("{}: is all there, and --idle is for what comes over time", capture.display()),
@@ -211,8 +213,7 @@ fn may_come_in_pieces(head: &[u8], args: &CaptureArgs) -> bool {
         || args.read_pointer.is_some()
         || args.swap_words
         || matches!(args.container, Some(ContainerChoice::Is(Container::Mtb)));
-    let is_file = tell::is_text(head) || head.starts_with(b"PK\x03\x04") || head.starts_with(b"\x7fELF");
-    !is_memory && !is_file && args.recording.options().is_empty()
+    !is_memory && Capture::format_of(head).streams && args.recording.options().is_empty()
 }
 
 impl Work {

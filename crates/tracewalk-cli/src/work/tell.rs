@@ -6,7 +6,7 @@ use tracewalk::span::CaptureOffset;
 use tracewalk_input::Origin;
 use tracewalk_input::capture::dump::MemoryDump;
 use tracewalk_input::capture::wire;
-use tracewalk_input::capture::{Arrangement, Buffer, Capture, Protocol, SourceDescription};
+use tracewalk_input::capture::{Arrangement, Buffer, Capture, Holds, Protocol, SourceDescription};
 use tracewalk_input::image::ImageRequest;
 
 use super::arrange::OLDEST_BYTE;
@@ -24,23 +24,17 @@ pub(super) fn refuse_wrong_files(capture: &Capture, memory: &[Option<MemoryDump>
     let others = capture.buffers.iter().zip(memory).filter(|(_, memory)| memory.is_none());
     for (buffer, _) in others {
         let file = buffer.file.display();
-        let head = buffer.bytes.get(..4096).unwrap_or(&buffer.bytes);
-        if head.starts_with(b"\x7fELF") {
-            let hint = format!("give the trace's file first, and the program with --image {file}");
-            return Err(Failure::input(format!("{file}: is an ELF file, expected trace bytes"), hint));
-        }
-        if is_text(head) {
-            let hint = "give the file of trace bytes, a capture.toml or a snapshot directory, or memory as GDB (x/256wx), \
-                        OpenOCD, J-Link, pyOCD or probe-rs print it";
-            return Err(Failure::input(format!("{file}: is text, expected trace bytes"), hint));
-        }
+        let format = Capture::format_of(&buffer.bytes);
+        let hint = match format.holds {
+            Holds::Elf => format!("give the trace's file first, and the program with --image {file}"),
+            Holds::Text | Holds::Recording => "give the file of trace bytes, a capture.toml or a snapshot directory, or memory as GDB (x/256wx), \
+                            OpenOCD, J-Link, pyOCD or probe-rs print it"
+                .to_owned(),
+            Holds::Description | Holds::Trace => continue,
+        };
+        return Err(Failure::input(format!("{file}: is {}, expected trace bytes", format.name), hint));
     }
     Ok(())
-}
-
-/// Whether bytes are text. Trace has zeros soon.
-pub(super) fn is_text(bytes: &[u8]) -> bool {
-    bytes.iter().all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~'))
 }
 
 impl Work {

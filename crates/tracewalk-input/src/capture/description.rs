@@ -43,7 +43,7 @@
 //!
 //! A capture with several buffers has `[[capture]]` in the place of `[capture]`, once for each.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tracewalk::ids::{Address, ContextId, Vmid};
 use tracewalk::plain::plain;
@@ -55,6 +55,7 @@ use super::container::{self, Blocks, Container};
 use super::contents::{Buffer, Capture};
 use super::document::{Document, Table};
 use super::error::{CaptureError, CaptureErrorKind as Kind};
+use super::format::{Format, Holds, description_at, names_of};
 use super::registers::{DECODING, Registers, known};
 use super::source::{Protocol, SourceDescription, known_cpu, trace_id};
 use super::wire::{self, Recording, RecordingProblem, Role, Wire, WireOptions};
@@ -64,10 +65,30 @@ use crate::file;
 use crate::image::{ImageKind, ImageRequest};
 use crate::nearest::nearest;
 use crate::origin::Stated;
+use crate::paths::has_extension;
+
+/// A `capture.toml`, or the directory with one.
+pub(super) const FORMAT: Format = Format {
+    name: "a capture.toml",
+    holds: Holds::Description,
+    streams: false,
+    sniff: |given| match given.path.is_dir() {
+        true => description_at(&given.path, FILE).is_some(),
+        false => has_extension(&given.path, "toml"),
+    },
+    open: |given, wires| match description_at(&given.path, FILE) {
+        Some(path) => read(&path?, wires),
+        None => Err(CaptureError { file: given.path.clone(), line: None, kind: Kind::NoDescription }),
+    },
+    names: |path| names_of(path, FILE, |path| named_by(path).unwrap_or_default()),
+};
+
+/// The name of the description in a directory.
+const FILE: &str = "capture.toml";
 
 /// Reads the description at `path` and the trace that it names. What `wires` says of a recording stands above what the
 /// description says.
-pub(super) fn read(path: &Path, wires: &WireOptions) -> Result<Capture, CaptureError> {
+fn read(path: &Path, wires: &WireOptions) -> Result<Capture, CaptureError> {
     let document = Document::read(path)?;
     let root = document.parse()?;
     root.check_keys("the file", &["capture", "source", "image"])?;
@@ -375,4 +396,23 @@ fn read_image(document: &Document, table: &Table<'_, '_>) -> Result<ImageRequest
         vmid: vmid.and_then(|vmid| u8::try_from(vmid.value).ok()).map(Vmid),
     };
     Ok(request)
+}
+
+/// The files that the description at `path` names.
+fn named_by(path: &Path) -> Result<Vec<PathBuf>, CaptureError> {
+    let document = Document::read(path)?;
+    let root = document.parse()?;
+    let mut files = Vec::new();
+    for (name, key) in [("capture", "file"), ("image", "file"), ("source", "registers")] {
+        let tables = match root.is_list(name) {
+            true => root.tables(name)?,
+            false => root.table(name)?.into_iter().collect(),
+        };
+        let named = tables.iter().filter(|table| table.is_text(key)).filter_map(|table| {
+            // A wrong name is refused when the capture is opened.
+            table.file(name, key).ok().flatten()
+        });
+        files.extend(named.map(|file| file.value));
+    }
+    Ok(files)
 }

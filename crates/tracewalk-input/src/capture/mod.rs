@@ -30,7 +30,8 @@ mod devices;
 mod document;
 pub mod dump;
 mod error;
-mod files;
+mod format;
+mod formats;
 mod ini;
 mod place;
 mod registers;
@@ -47,17 +48,18 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use crate::file;
-use crate::paths::Confinement;
 
 pub use arrangement::{Arrangement, ReadPointerOutside};
 pub use container::{Blocks, Container, UnknownContainer};
 pub use contents::{Buffer, Capture};
 pub use error::{CaptureError, CaptureErrorKind};
-pub use files::files;
+use format::Given;
+pub use format::{Format, Holds};
+pub use formats::files;
 pub use registers::Registers;
 pub use source::{ParseSourceError, Protocol, SourceDescription};
 pub use unused::Unused;
-use wire::{Recording, RecordingProblem, WireOptions};
+use wire::WireOptions;
 pub use write::DescribeError;
 pub use write_snapshot::{Snapshot, SnapshotBuffer, SnapshotCore, SnapshotFile, SnapshotSource, TraceBytes};
 
@@ -73,85 +75,34 @@ impl Capture {
         if path.as_os_str() == "-" {
             return Self::read_from(path, io::stdin().lock(), wires);
         }
-        if path.is_dir() {
-            return Self::open_directory(path, wires);
-        }
-        if has_extension(path, "toml") {
-            return description::read(path, wires);
-        }
-        if has_extension(path, "ini") {
-            return snapshot::read(path).and_then(|capture| refuse_options(capture, wires));
-        }
-        if !path.is_file() && path.exists() {
+        if !path.is_file() && !path.is_dir() && path.exists() {
             // A pipe cannot be looked at and then read from its start.
             let file = File::open(path).map_err(|error| CaptureError::of_file(path, error.into()))?;
             return Self::read_from(path, file, wires);
         }
-        if let Some(recording) = Recording::open(path)? {
-            return Self::from_recording(path, &recording, wires);
-        }
-        let bytes =
-            file::map(path, file::LONGEST_CAPTURE).map_err(|problem| CaptureError::of_file(path, problem))?;
-        Self::from_bytes(path, bytes).and_then(|capture| refuse_options(capture, wires))
+        let given = Given::at(path);
+        (formats::format_of(&given).open)(&given, wires)
     }
 
-    /// Whether `path` names a description of a capture, and not the trace itself.
+    /// What the file at `path` is, as far as its name and its beginning show.
     #[must_use]
-    pub fn is_description(path: &Path) -> bool {
-        path.is_dir() || has_extension(path, "toml") || has_extension(path, "ini")
+    pub fn format(path: &Path) -> &'static Format {
+        formats::format_of(&Given::at(path))
     }
 
-    fn open_directory(path: &Path, wires: &WireOptions) -> Result<Self, CaptureError> {
-        let inside = Confinement::new(path);
-        let named = |name: &str| {
-            inside.resolve(name).map_err(|problem| {
-                let kind = CaptureErrorKind::Path { name: name.to_owned(), problem, by: None };
-                CaptureError { file: path.to_owned(), line: None, kind }
-            })
-        };
-        let (snapshot, description) = (named("snapshot.ini")?, named("capture.toml")?);
-        if snapshot.exists() {
-            snapshot::read(&snapshot).and_then(|capture| refuse_options(capture, wires))
-        } else if description.exists() {
-            description::read(&description, wires)
-        } else {
-            Err(CaptureError { file: path.to_owned(), line: None, kind: CaptureErrorKind::NoDescription })
-        }
+    /// What something is that starts like this and has no name.
+    #[must_use]
+    pub fn format_of(head: &[u8]) -> &'static Format {
+        formats::format_of(&Given::starting(head))
     }
 
     /// A capture of what `reader` gives until its end: trace bytes, or a recording. `name` is used in messages.
     pub fn read_from(name: &Path, reader: impl Read, wires: &WireOptions) -> Result<Self, CaptureError> {
         let bytes = file::read_from(reader, file::LONGEST_CAPTURE)
             .map_err(|problem| CaptureError::of_file(name, problem))?;
-        if let Some(recording) = Recording::from_bytes(name, bytes.clone())? {
-            return Self::from_recording(name, &recording, wires);
-        }
-        Self::from_bytes(name, bytes).and_then(|capture| refuse_options(capture, wires))
+        let given = Given::read(name, bytes);
+        (formats::format_of(&given).open)(&given, wires)
     }
-
-    fn from_recording(name: &Path, recording: &Recording, wires: &WireOptions) -> Result<Self, CaptureError> {
-        let (bytes, reading) = wire::read(recording, wires)?;
-        let mut capture = Self::from_bytes(name, bytes)?;
-        for buffer in &mut capture.buffers {
-            buffer.container = container::of_wires(&reading);
-            buffer.wires = Some(reading.clone());
-        }
-        Ok(capture)
-    }
-}
-
-/// Whether a file's name ends so, in any case.
-fn has_extension(path: &Path, wanted: &str) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
-}
-
-/// A capture that is no recording, which options for one do not fit.
-fn refuse_options(capture: Capture, wires: &WireOptions) -> Result<Capture, CaptureError> {
-    if wires.is_empty() {
-        return Ok(capture);
-    }
-    let kind = CaptureErrorKind::Recording(RecordingProblem::NotARecording);
-    Err(CaptureError { file: capture.path, line: None, kind })
 }
 
 #[cfg(test)]

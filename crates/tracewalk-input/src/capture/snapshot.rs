@@ -18,12 +18,13 @@
 //! together, but leaves the rest usable, becomes a note of the capture.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::buffers::{self, Metadata};
 use super::contents::{Buffer, Capture};
 use super::devices::{self, Class, Device};
 use super::error::{CaptureError, CaptureErrorKind as Kind};
+use super::format::{Format, Holds, description_at, names_of, refuse_options};
 use super::ini::Ini;
 use super::place::Place;
 use super::source::SourceDescription;
@@ -31,13 +32,32 @@ use super::unused::Unused;
 use crate::excerpt::excerpt;
 use crate::image::{ImageKind, ImageRequest};
 use crate::nearest::nearest;
-use crate::paths::Confinement;
+use crate::paths::{Confinement, has_extension};
 
 /// A system has some dozens of devices. The bound is for a file that names one file a million times.
 const MOST_DEVICES: usize = 4096;
 
+/// A `snapshot.ini`, or the directory with one.
+pub(super) const FORMAT: Format = Format {
+    name: "a snapshot",
+    holds: Holds::Description,
+    streams: false,
+    sniff: |given| match given.path.is_dir() {
+        true => description_at(&given.path, FILE).is_some(),
+        false => has_extension(&given.path, "ini"),
+    },
+    open: |given, wires| match description_at(&given.path, FILE) {
+        Some(path) => refuse_options(read(&path?)?, wires),
+        None => Err(CaptureError { file: given.path.clone(), line: None, kind: Kind::NoDescription }),
+    },
+    names: |path| names_of(path, FILE, named_by),
+};
+
+/// The name of the list of devices in a directory.
+const FILE: &str = "snapshot.ini";
+
 /// Reads the snapshot whose list of devices is at `path`.
-pub(super) fn read(path: &Path) -> Result<Capture, CaptureError> {
+fn read(path: &Path) -> Result<Capture, CaptureError> {
     let confinement = Confinement::new(path.parent().unwrap_or(Path::new("")));
     let list = Ini::read(path)?;
     let place = Place { path, confinement: &confinement };
@@ -182,4 +202,20 @@ fn distribute(
 fn undefined(what: &'static str, name: &str, known: &[String]) -> Kind {
     let nearest = nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
     Kind::Undefined { what, name: excerpt(name), nearest }
+}
+
+/// The list of devices, the files of devices and of the trace, and what they name: each as `file`.
+fn named_by(path: &Path) -> Vec<PathBuf> {
+    let inside = Confinement::new(path.parent().unwrap_or(Path::new("")));
+    let Ok(list) = Ini::read(path) else { return Vec::new() };
+    let sections = list.sections.iter().filter(|section| section.is("device_list") || section.is("trace"));
+    let values = sections.flat_map(|section| &section.entries).map(|entry| &entry.value);
+    let mut files = values.filter_map(|name| inside.resolve(name).ok()).collect::<Vec<_>>();
+    for description in files.clone() {
+        let Ok(ini) = Ini::read(&description) else { continue };
+        let entries = ini.sections.iter().flat_map(|section| &section.entries);
+        let named = entries.filter(|entry| entry.is("file"));
+        files.extend(named.filter_map(|entry| inside.resolve(&entry.value).ok()));
+    }
+    files
 }

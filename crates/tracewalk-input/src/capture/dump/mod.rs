@@ -36,6 +36,7 @@ use tracewalk::ids::Address;
 
 use super::error::{CaptureError, CaptureErrorKind};
 use crate::bytes::Bytes;
+use crate::text::letters;
 
 pub use memory::{Form, MemoryDump, MemoryPiece, OtherLines};
 pub use problem::DumpProblem;
@@ -85,7 +86,7 @@ fn decode(bytes: &[u8]) -> Option<String> {
     if let Some(wide) = bytes.strip_prefix(b"\xff\xfe") {
         let units = wide.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
         let text = char::decode_utf16(units).collect::<Result<String, _>>().ok()?;
-        return is_text(text.as_bytes()).then_some(text);
+        return letters(text.as_bytes()).map(|_| text);
     }
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
     // The copy is checked, not the file, which somebody may be writing.
@@ -93,15 +94,7 @@ fn decode(bytes: &[u8]) -> Option<String> {
         Ok(text) => text,
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
     };
-    is_text(bytes).then(|| lossy(bytes.to_vec()))
-}
-
-/// Whether the beginning has none of the bytes that texts do not have. All but the shortest traces have some.
-fn is_text(bytes: &[u8]) -> bool {
-    let beginning = bytes.get(..4096).unwrap_or(bytes);
-    beginning
-        .iter()
-        .all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | b'\x0c' | b'\x1b' | b' '..=b'~' | 0x80..))
+    letters(bytes).map(|_| lossy(bytes.to_vec()))
 }
 
 #[cfg(test)]

@@ -16,19 +16,25 @@
 //! ```
 
 use std::io::{BufRead, BufReader, Read};
+use std::sync::Arc;
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
-use super::changes::{Change, Levels, Tick};
+use super::changes::{Change, Changes, Levels, Tick};
 use super::error::RecordingProblem as Problem;
-use super::place::{Header, Place, ReadSeek};
+use super::place::{Header, Layout, Place, ReadSeek, RecordingFormat};
 use super::sigrok::parse_rate;
 use crate::capture::error::CaptureError;
 use crate::excerpt::excerpt;
+use crate::paths::has_extension;
+
+/// A table is known by its content, or by its name and read whatever it holds.
+pub(super) const FORMAT: RecordingFormat =
+    RecordingFormat { sniff: |name, head| is_table(head) || has_extension(name, "csv"), read };
 
 /// How the rows are to be read.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
+struct Table {
     /// Where the first row with levels is.
     offset: u64,
     line: u32,
@@ -57,7 +63,7 @@ const LONGEST_LINE: u64 = 1 << 16;
 const MOST_COLUMNS: usize = 1024;
 
 /// Whether a file that starts like this is a table of levels.
-pub(super) fn is_table(head: &[u8]) -> bool {
+fn is_table(head: &[u8]) -> bool {
     // The end of what is looked at may cut a letter.
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
@@ -184,7 +190,7 @@ impl Preamble {
     }
 }
 
-pub(super) fn read(place: &Place) -> Result<Header<Table>, CaptureError> {
+fn read(place: &Place) -> Result<Header, CaptureError> {
     let mut lines = Lines::open(place, 0, 1)?;
     let mut preamble = Preamble::default();
     let (offset, line, row, separator) = loop {
@@ -224,7 +230,7 @@ pub(super) fn read(place: &Place) -> Result<Header<Table>, CaptureError> {
     if channels.is_empty() {
         return Err(place.error(None, Problem::NoChannels));
     }
-    let layout = Table { offset, line, separator, clock };
+    let layout = Arc::new(Table { offset, line, separator, clock });
     Ok(Header { layout, channels, ticks_per_second })
 }
 
@@ -340,14 +346,13 @@ impl<'a> Lines<'a> {
     }
 }
 
-impl Table {
-    /// What the channels with these indices did.
-    pub(super) fn changes<'a>(
+impl Layout for Table {
+    fn changes<'a>(
         &'a self,
         place: &'a Place,
         channels: &[usize],
-    ) -> Result<TableChanges<'a>, CaptureError> {
-        Ok(TableChanges {
+    ) -> Result<Box<dyn Changes + 'a>, CaptureError> {
+        Ok(Box::new(TableChanges {
             table: self,
             lines: Lines::open(place, self.offset, self.line)?,
             cells: Cells::new(self.separator),
@@ -356,12 +361,12 @@ impl Table {
             origin: None,
             last: None,
             is_done: false,
-        })
+        }))
     }
 }
 
 /// The changes in a table.
-pub(super) struct TableChanges<'a> {
+struct TableChanges<'a> {
     table: &'a Table,
     lines: Lines<'a>,
     cells: Cells,

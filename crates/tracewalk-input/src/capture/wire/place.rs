@@ -1,9 +1,12 @@
 //! Where a recording's bytes come from, and what every container says of them.
 
+use std::fmt::Debug;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::changes::Changes;
 use super::error::RecordingProblem;
 use crate::bytes::Bytes;
 use crate::capture::error::{CaptureError, CaptureErrorKind};
@@ -16,9 +19,28 @@ pub(super) struct Place {
     pub(super) bytes: Option<Bytes>,
 }
 
+/// A format of recordings.
+pub(super) struct RecordingFormat {
+    /// Whether a file with this name and this beginning is one.
+    pub(super) sniff: fn(&Path, &[u8]) -> bool,
+    /// Reads what comes before the samples.
+    pub(super) read: fn(&Place) -> Result<Header, CaptureError>,
+}
+
+/// Where the samples of a recording are, and how they are to be read.
+pub(super) trait Layout: Debug + Send + Sync {
+    /// What the channels with these indices did. The n-th of them is the n-th level of each change.
+    fn changes<'a>(
+        &'a self,
+        place: &'a Place,
+        channels: &[usize],
+    ) -> Result<Box<dyn Changes + 'a>, CaptureError>;
+}
+
 /// What a container says of a recording.
-pub(super) struct Header<L> {
-    pub(super) layout: L,
+#[derive(Clone, Debug)]
+pub(super) struct Header {
+    pub(super) layout: Arc<dyn Layout>,
     pub(super) channels: Vec<String>,
     pub(super) ticks_per_second: Option<f64>,
 }

@@ -5,31 +5,31 @@ use std::path::Path;
 
 use super::changes::{Changes, MOST_CHANNELS};
 use super::error::RecordingProblem;
-use super::place::{Header, Place};
+use super::place::{Header, Place, RecordingFormat};
 use super::{csv, sigrok, vcd};
 use crate::bytes::Bytes;
 use crate::capture::error::CaptureError;
+
+/// The formats of recordings. The first one that knows a file reads it.
+const FORMATS: &[RecordingFormat] = &[sigrok::FORMAT, vcd::FORMAT, csv::FORMAT];
 
 /// A recording: named channels, and what they did over time.
 #[derive(Clone, Debug)]
 pub struct Recording {
     place: Place,
-    layout: Layout,
-    channels: Vec<String>,
-    ticks_per_second: Option<f64>,
-}
-
-#[derive(Clone, Debug)]
-enum Layout {
-    Sigrok(sigrok::Session),
-    Vcd(vcd::Dump),
-    Csv(csv::Table),
+    header: Header,
 }
 
 /// How much is looked at to tell what a file is.
 const HEAD: u64 = 4096;
 
 impl Recording {
+    /// Whether a file with this name and this beginning is a recording.
+    #[must_use]
+    pub(in crate::capture) fn is_one(name: &Path, head: &[u8]) -> bool {
+        FORMATS.iter().any(|format| (format.sniff)(name, head))
+    }
+
     /// The recording in the file at `path`; `None` if it is something else.
     pub fn open(path: &Path) -> Result<Option<Self>, CaptureError> {
         Self::read(Place { file: path.to_owned(), bytes: None })
@@ -44,37 +44,20 @@ impl Recording {
         let mut head = Vec::new();
         let file = place.open(0)?;
         file.take(HEAD).read_to_end(&mut head).map_err(|error| place.io_error(error))?;
-        let has_extension =
-            |wanted| place.file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(wanted));
-        if sigrok::is_session(&head) {
-            let header = sigrok::read(&place)?;
-            Ok(Some(Self::new(place, header, Layout::Sigrok)))
-        } else if vcd::is_dump(&head) {
-            let header = vcd::read(&place)?;
-            Ok(Some(Self::new(place, header, Layout::Vcd)))
-        } else if csv::is_table(&head) || has_extension("csv") {
-            let header = csv::read(&place)?;
-            Ok(Some(Self::new(place, header, Layout::Csv)))
-        } else {
-            Ok(None)
-        }
-    }
-
-    fn new<L>(place: Place, header: Header<L>, layout: fn(L) -> Layout) -> Self {
-        let Header { layout: inner, channels, ticks_per_second } = header;
-        Self { place, layout: layout(inner), channels, ticks_per_second }
+        let format = FORMATS.iter().find(|format| (format.sniff)(&place.file, &head));
+        format.map(|format| Ok(Self { header: (format.read)(&place)?, place })).transpose()
     }
 
     /// The names of its channels.
     #[must_use]
     pub fn channels(&self) -> &[String] {
-        &self.channels
+        &self.header.channels
     }
 
     /// How many ticks a second has, where the recording says it.
     #[must_use]
     pub const fn ticks_per_second(&self) -> Option<f64> {
-        self.ticks_per_second
+        self.header.ticks_per_second
     }
 
     /// What the channels with these indices did. The n-th of them is the n-th level of each change.
@@ -83,11 +66,7 @@ impl Recording {
             let limit = MOST_CHANNELS as u64;
             return Err(self.error(RecordingProblem::TooMuch { what: "channels that may be meant", limit }));
         }
-        Ok(match &self.layout {
-            Layout::Sigrok(session) => Box::new(session.changes(&self.place, channels)),
-            Layout::Vcd(dump) => Box::new(dump.changes(&self.place, channels)?),
-            Layout::Csv(table) => Box::new(table.changes(&self.place, channels)?),
-        })
+        self.header.layout.changes(&self.place, channels)
     }
 
     /// An error that concerns all of it.

@@ -15,23 +15,28 @@
 //! and both by a limit.
 
 use std::io::{self, BufReader, Read};
+use std::sync::Arc;
 
 use flate2::Crc;
 use flate2::bufread::DeflateDecoder;
 use zip::{CompressionMethod, ZipArchive};
 
-use super::changes::{Change, Levels, Tick};
+use super::changes::{Change, Changes, Levels, Tick};
 use super::error::RecordingProblem as Problem;
-use super::place::{Header, Place, ReadSeek};
+use super::place::{Header, Layout, Place, ReadSeek, RecordingFormat};
 use crate::capture::error::{CaptureError, CaptureErrorKind};
 use crate::capture::ini::{Ini, Section};
 use crate::excerpt::excerpt;
 use crate::file::{LONGEST_CAPTURE, LONGEST_TEXT};
 use crate::number;
 
+/// A session is a zip file.
+pub(super) const FORMAT: RecordingFormat =
+    RecordingFormat { sniff: |_, head| head.starts_with(b"PK\x03\x04"), read };
+
 /// How the samples lie in the archive.
 #[derive(Clone, Debug)]
-pub(super) struct Session {
+struct Session {
     chunks: Vec<Entry>,
     /// The bytes of a sample, 1 to 8.
     unit: usize,
@@ -50,12 +55,7 @@ struct Entry {
     crc: u32,
 }
 
-/// Whether a file that starts like this is a zip file.
-pub(super) fn is_session(head: &[u8]) -> bool {
-    head.starts_with(b"PK\x03\x04")
-}
-
-pub(super) fn read(place: &Place) -> Result<Header<Session>, CaptureError> {
+fn read(place: &Place) -> Result<Header, CaptureError> {
     let zip_error =
         |error: zip::result::ZipError| place.error(None, Problem::Zip(excerpt(&error.to_string())));
     let mut archive = ZipArchive::new(BufReader::new(place.open(0)?)).map_err(zip_error)?;
@@ -68,7 +68,7 @@ pub(super) fn read(place: &Place) -> Result<Header<Session>, CaptureError> {
     let chunks = chunks(place, &mut archive, &description.file)?;
     let (bits, channels) = description.probes.into_iter().unzip();
     Ok(Header {
-        layout: Session { chunks, unit: description.unit, bits },
+        layout: Arc::new(Session { chunks, unit: description.unit, bits }),
         channels,
         ticks_per_second: description.rate,
     })
@@ -244,12 +244,15 @@ impl Read for Unpacked {
     }
 }
 
-impl Session {
-    /// What the channels with these indices did, in samples.
-    pub(super) fn changes<'a>(&'a self, place: &'a Place, channels: &[usize]) -> SessionChanges<'a> {
+impl Layout for Session {
+    fn changes<'a>(
+        &'a self,
+        place: &'a Place,
+        channels: &[usize],
+    ) -> Result<Box<dyn Changes + 'a>, CaptureError> {
         let bits = channels.iter().map(|&channel| self.bits.get(channel).copied()).collect::<Vec<_>>();
         let mask = bits.iter().flatten().fold(0, |mask, &bit| mask | 1_u64.unbounded_shl(bit));
-        SessionChanges {
+        Ok(Box::new(SessionChanges {
             session: self,
             place,
             bits,
@@ -261,7 +264,7 @@ impl Session {
             sample: 0,
             last: None,
             is_done: false,
-        }
+        }))
     }
 }
 
@@ -269,7 +272,7 @@ impl Session {
 const PIECE: usize = 1 << 16;
 
 /// The changes in a session.
-pub(super) struct SessionChanges<'a> {
+struct SessionChanges<'a> {
     session: &'a Session,
     place: &'a Place,
     /// The bit of each channel.

@@ -19,17 +19,20 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
-use std::rc::Rc;
+use std::sync::Arc;
 
-use super::changes::{Change, Levels, Tick};
+use super::changes::{Change, Changes, Levels, Tick};
 use super::error::RecordingProblem as Problem;
-use super::place::{Header, Place, ReadSeek};
+use super::place::{Header, Layout, Place, ReadSeek, RecordingFormat};
 use crate::capture::error::CaptureError;
 use crate::excerpt::excerpt;
 
+/// A value change dump starts with one of its words.
+pub(super) const FORMAT: RecordingFormat = RecordingFormat { sniff: |_, head| is_dump(head), read };
+
 /// Where the values begin, and which words stand for which channels.
 #[derive(Clone, Debug)]
-pub(super) struct Dump {
+struct Dump {
     body: Position,
     variables: Vec<Variable>,
 }
@@ -37,7 +40,7 @@ pub(super) struct Dump {
 /// A channel: one bit of what the file calls a variable.
 #[derive(Clone, Debug)]
 struct Variable {
-    code: Rc<[u8]>,
+    code: Arc<[u8]>,
     bit: usize,
 }
 
@@ -55,14 +58,13 @@ const LONGEST_WORD: usize = 1 << 16;
 const MOST_CHANNELS: usize = 1 << 16;
 const MOST_BITS: u32 = 64;
 
-/// Whether a file that starts like this is a value change dump: it starts with one of these words.
-pub(super) fn is_dump(head: &[u8]) -> bool {
+fn is_dump(head: &[u8]) -> bool {
     const WORDS: [&[u8]; 6] = [b"$date", b"$version", b"$comment", b"$timescale", b"$scope", b"$var"];
     let start = head.trim_ascii_start();
     WORDS.iter().any(|word| start.starts_with(word))
 }
 
-pub(super) fn read(place: &Place) -> Result<Header<Dump>, CaptureError> {
+fn read(place: &Place) -> Result<Header, CaptureError> {
     let mut words = Words::open(place, Position { offset: 0, line: 1 })?;
     let mut ticks_per_second = None;
     let mut scopes = Vec::new();
@@ -84,7 +86,7 @@ pub(super) fn read(place: &Place) -> Result<Header<Dump>, CaptureError> {
             }
             "$scope" => {
                 let section = words.section()?;
-                scopes.push(Rc::<str>::from(section.get(1).map_or("", String::as_str)));
+                scopes.push(Arc::<str>::from(section.get(1).map_or("", String::as_str)));
             }
             "$upscope" => {
                 words.section()?;
@@ -106,7 +108,7 @@ pub(super) fn read(place: &Place) -> Result<Header<Dump>, CaptureError> {
     if variables.is_empty() {
         return Err(place.error(None, Problem::NoChannels));
     }
-    let layout = Dump { body: words.position, variables };
+    let layout = Arc::new(Dump { body: words.position, variables });
     Ok(Header { layout, channels: distinct(names), ticks_per_second })
 }
 
@@ -128,12 +130,12 @@ fn parse_timescale(text: &str) -> Option<f64> {
 }
 
 /// A channel's name in its scope.
-type Named = (String, Option<Rc<str>>);
+type Named = (String, Option<Arc<str>>);
 
 /// Adds the channels of `$var TYPE WIDTH CODE NAME [RANGE] $end`.
 fn add_variable(
     section: &[String],
-    scope: Option<&Rc<str>>,
+    scope: Option<&Arc<str>>,
     names: &mut Vec<Named>,
     variables: &mut Vec<Variable>,
 ) -> Result<(), Problem> {
@@ -149,7 +151,7 @@ fn add_variable(
     if width > MOST_BITS {
         return Ok(());
     }
-    let code = Rc::<[u8]>::from(code.as_bytes());
+    let code = Arc::<[u8]>::from(code.as_bytes());
     // `name[3:0]` and `name [3:0]` are both in use; of one bit a range is a part of its name.
     let range = range.concat();
     let base = if range.is_empty() && width > 1 { name.split('[').next().unwrap_or(name) } else { name };
@@ -159,7 +161,7 @@ fn add_variable(
             _ => format!("{base}[{bit}]"),
         };
         names.push((name, scope.cloned()));
-        variables.push(Variable { code: Rc::clone(&code), bit: bit as usize });
+        variables.push(Variable { code: Arc::clone(&code), bit: bit as usize });
     }
     if variables.len() > MOST_CHANNELS {
         return Err(Problem::TooMuch { what: "channels", limit: MOST_CHANNELS as u64 });
@@ -276,37 +278,36 @@ impl<'a> Words<'a> {
     }
 }
 
-impl Dump {
-    /// What the channels with these indices did, in units of `$timescale`.
-    pub(super) fn changes<'a>(
-        &self,
+impl Layout for Dump {
+    fn changes<'a>(
+        &'a self,
         place: &'a Place,
         channels: &[usize],
-    ) -> Result<DumpChanges<'a>, CaptureError> {
-        let mut wanted = HashMap::<Rc<[u8]>, Vec<(usize, usize)>>::new();
+    ) -> Result<Box<dyn Changes + 'a>, CaptureError> {
+        let mut wanted = HashMap::<Arc<[u8]>, Vec<(usize, usize)>>::new();
         for (index, variable) in channels
             .iter()
             .enumerate()
             .filter_map(|(index, &channel)| Some((index, self.variables.get(channel)?)))
         {
-            wanted.entry(Rc::clone(&variable.code)).or_default().push((variable.bit, index));
+            wanted.entry(Arc::clone(&variable.code)).or_default().push((variable.bit, index));
         }
-        Ok(DumpChanges {
+        Ok(Box::new(DumpChanges {
             words: Words::open(place, self.body)?,
             wanted,
             now: None,
             levels: Levels::default(),
             told: None,
             is_done: false,
-        })
+        }))
     }
 }
 
 /// The changes in a dump.
-pub(super) struct DumpChanges<'a> {
+struct DumpChanges<'a> {
     words: Words<'a>,
     /// Which bits of a variable are which of the channels.
-    wanted: HashMap<Rc<[u8]>, Vec<(usize, usize)>>,
+    wanted: HashMap<Arc<[u8]>, Vec<(usize, usize)>>,
     now: Option<Tick>,
     levels: Levels,
     /// The levels of the last change that was told.

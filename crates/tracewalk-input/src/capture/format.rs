@@ -1,0 +1,111 @@
+//! What a file that holds a capture can be.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::contents::Capture;
+use super::error::{CaptureError, CaptureErrorKind};
+use super::wire::{RecordingProblem, WireOptions};
+use crate::bytes::Bytes;
+use crate::paths::Confinement;
+
+/// A kind of file that a capture can be, or that is given by mistake for one.
+pub struct Format {
+    /// What such a file is, in messages.
+    pub name: &'static str,
+    /// What is in it.
+    pub holds: Holds,
+    /// Whether it can be decoded while it arrives.
+    pub streams: bool,
+    /// Whether a file is one.
+    pub(super) sniff: fn(&Given) -> bool,
+    /// Opens it.
+    pub(super) open: fn(&Given, &WireOptions) -> Result<Capture, CaptureError>,
+    /// The files that it names.
+    pub(super) names: fn(&Path) -> Vec<PathBuf>,
+}
+
+/// What is in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// What is said of a capture, and where its trace is.
+    Description,
+    /// What went over wires.
+    Recording,
+    /// A program, or memory as a core file has it.
+    Elf,
+    /// Text: memory as a tool prints it, or a mistake.
+    Text,
+    /// Trace, as far as anybody knows.
+    Trace,
+}
+
+/// A file that was given, and its beginning.
+pub(super) struct Given {
+    pub(super) path: PathBuf,
+    /// All of it, where it cannot be read twice.
+    pub(super) bytes: Option<Bytes>,
+    pub(super) head: Vec<u8>,
+}
+
+impl Given {
+    /// How much of a file shows what it is.
+    const HEAD: usize = 4096;
+
+    /// The file or directory at `path`. What cannot be read is left to whoever opens it.
+    pub(super) fn at(path: &Path) -> Self {
+        let mut head = Vec::new();
+        if path.is_file()
+            && let Ok(file) = File::open(path)
+        {
+            // Of a file that cannot be read the beginning is not known.
+            let _ = file.take(Self::HEAD as u64).read_to_end(&mut head);
+        }
+        Self { path: path.to_owned(), bytes: None, head }
+    }
+
+    /// What was read until its end. `name` is used in messages.
+    pub(super) fn read(name: &Path, bytes: Bytes) -> Self {
+        let head = bytes.get(..Self::HEAD).unwrap_or(&bytes).to_vec();
+        Self { path: name.to_owned(), bytes: Some(bytes), head }
+    }
+
+    /// Something without a name that starts like this.
+    pub(super) fn starting(head: &[u8]) -> Self {
+        let head = head.get(..Self::HEAD).unwrap_or(head).to_vec();
+        Self { path: PathBuf::new(), bytes: None, head }
+    }
+}
+
+/// The description with this name at `path`: the file itself, or that of a directory. An error if the directory may not name it;
+/// `None` if there is none.
+pub(super) fn description_at(path: &Path, name: &str) -> Option<Result<PathBuf, CaptureError>> {
+    if !path.is_dir() {
+        return Some(Ok(path.to_owned()));
+    }
+    match Confinement::new(path).resolve(name) {
+        Ok(description) => description.exists().then_some(Ok(description)),
+        Err(problem) => {
+            let kind = CaptureErrorKind::Path { name: name.to_owned(), problem, by: None };
+            Some(Err(CaptureError { file: path.to_owned(), line: None, kind }))
+        }
+    }
+}
+
+/// The files that a description with this name names at `path`, and itself if `path` is its directory.
+pub(super) fn names_of(path: &Path, name: &str, named_by: fn(&Path) -> Vec<PathBuf>) -> Vec<PathBuf> {
+    let Some(Ok(description)) = description_at(path, name) else { return Vec::new() };
+    let named = named_by(&description);
+    let itself = path.is_dir().then_some(description);
+    itself.into_iter().chain(named).collect()
+}
+
+/// A capture that is no recording, which options for one do not fit.
+pub(super) fn refuse_options(capture: Capture, wires: &WireOptions) -> Result<Capture, CaptureError> {
+    if wires.is_empty() {
+        return Ok(capture);
+    }
+    let kind = CaptureErrorKind::Recording(RecordingProblem::NotARecording);
+    Err(CaptureError { file: capture.path, line: None, kind })
+}

@@ -1,0 +1,107 @@
+//! Every kind of file that a capture can be: nothing else tells them apart.
+
+use std::path::{Path, PathBuf};
+
+use super::container;
+use super::contents::Capture;
+use super::error::{CaptureError, CaptureErrorKind};
+use super::format::{Format, Given, Holds, refuse_options};
+use super::wire::{self, Recording, WireOptions};
+use super::{description, snapshot};
+use crate::file;
+use crate::text::{Letters, letters};
+
+/// The formats. The first one that knows a file opens it; the last one knows every file.
+pub(super) const FORMATS: &[Format] =
+    &[snapshot::FORMAT, description::FORMAT, DIRECTORY, RECORDING, ELF, TEXT, TRACE];
+
+/// The format of what was given.
+pub(super) fn format_of(given: &Given) -> &'static Format {
+    FORMATS.iter().find(|format| (format.sniff)(given)).unwrap_or(&TRACE)
+}
+
+/// A directory without a description.
+const DIRECTORY: Format = Format {
+    name: "a directory",
+    holds: Holds::Description,
+    streams: false,
+    sniff: |given| given.path.is_dir(),
+    open: |given, _| {
+        Err(CaptureError { file: given.path.clone(), line: None, kind: CaptureErrorKind::NoDescription })
+    },
+    names: nothing,
+};
+
+/// A recording of a logic analyser: see [`wire`] for its formats.
+const RECORDING: Format = Format {
+    name: "a recording",
+    holds: Holds::Recording,
+    streams: false,
+    sniff: |given| Recording::is_one(&given.path, &given.head),
+    open: open_recording,
+    names: nothing,
+};
+
+/// What holds a program or memory is opened like trace: whoever knows what is meant looks for a dump in it.
+const ELF: Format = Format {
+    name: "an ELF file",
+    holds: Holds::Elf,
+    streams: false,
+    sniff: |given| given.head.starts_with(b"\x7fELF"),
+    ..TRACE
+};
+
+const TEXT: Format = Format {
+    name: "text",
+    holds: Holds::Text,
+    streams: false,
+    sniff: |given| !given.head.is_empty() && letters(&given.head) == Some(Letters::Utf8),
+    ..TRACE
+};
+
+const TRACE: Format = Format {
+    name: "trace bytes",
+    holds: Holds::Trace,
+    streams: true,
+    sniff: |_| true,
+    open: open_trace,
+    names: nothing,
+};
+
+fn nothing(_: &Path) -> Vec<PathBuf> {
+    Vec::new()
+}
+
+fn open_recording(given: &Given, wires: &WireOptions) -> Result<Capture, CaptureError> {
+    let recording = match &given.bytes {
+        Some(bytes) => Recording::from_bytes(&given.path, bytes.clone())?,
+        None => Recording::open(&given.path)?,
+    };
+    // A file may become another one between two looks at it.
+    let Some(recording) = recording else { return open_trace(given, wires) };
+    let (bytes, reading) = wire::read(&recording, wires)?;
+    let mut capture = Capture::from_bytes(&given.path, bytes)?;
+    for buffer in &mut capture.buffers {
+        buffer.container = container::of_wires(&reading);
+        buffer.wires = Some(reading.clone());
+    }
+    Ok(capture)
+}
+
+fn open_trace(given: &Given, wires: &WireOptions) -> Result<Capture, CaptureError> {
+    let bytes = match &given.bytes {
+        Some(bytes) => bytes.clone(),
+        None => file::map(&given.path, file::LONGEST_CAPTURE)
+            .map_err(|problem| CaptureError::of_file(&given.path, problem))?,
+    };
+    refuse_options(Capture::from_bytes(&given.path, bytes)?, wires)
+}
+
+/// The files that opening the capture at `path` reads: itself, and what it names if it is a description. Of a description
+/// that is not as it should be those are left out that cannot be found in it.
+#[must_use]
+pub fn files(path: &Path) -> Vec<PathBuf> {
+    let mut files = vec![path.to_owned()];
+    files.extend((format_of(&Given::at(path)).names)(path));
+    files
+}

@@ -1,0 +1,43 @@
+//! Whether bytes are text.
+
+/// How the letters of a text are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Letters {
+    /// UTF-8, ASCII included. Hardly any trace is.
+    Utf8,
+    /// One byte each, some of them outside of ASCII: a text of an old system, or a short trace.
+    Bytes,
+}
+
+/// How the text is written that starts like this; `None` if it is none, because it has control characters that texts do not
+/// have. All but the shortest traces have some.
+pub(crate) fn letters(bytes: &[u8]) -> Option<Letters> {
+    let beginning = bytes.get(..4096).unwrap_or(bytes);
+    let is_letter =
+        |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b'\x0c' | b'\x1b' | b' '..=b'~' | 0x80..);
+    let is_utf8 = match std::str::from_utf8(beginning) {
+        Ok(_) => true,
+        // The end of what is looked at may cut a letter.
+        Err(error) => error.error_len().is_none(),
+    };
+    beginning.iter().all(is_letter).then_some(if is_utf8 { Letters::Utf8 } else { Letters::Bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_told_from_trace_by_control_characters_and_by_utf_8() {
+        for text in ["", "0x20000000:\t0x0000010c\r\n", "10 \u{b5}s", "\x1b[1m(gdb)\x1b[0m\x0c"] {
+            assert_eq!(letters(text.as_bytes()), Some(Letters::Utf8), "{text:?}");
+        }
+        let cut = [vec![b'a'; 4095], "\u{b5}".as_bytes().to_vec()].concat();
+        assert_eq!(letters(&cut), Some(Letters::Utf8));
+        assert_eq!(letters(b"10 \xb5s"), Some(Letters::Bytes));
+        assert_eq!(letters(&[0x84, 0x88, 0x90]), Some(Letters::Bytes));
+        for trace in [&[0, 0, 0, 0, 0, 0x80][..], &[0x08, 0x21], &[0x84, 0x7f]] {
+            assert_eq!(letters(trace), None, "{trace:x?}");
+        }
+    }
+}
