@@ -38,3 +38,25 @@ pub use file::{FileProblem, read_text};
 pub use limit::{MemoryLimit, ParseMemoryLimitError};
 pub use origin::{Naming, Origin, Stated};
 pub use paths::PathProblem;
+
+#[cfg(test)]
+mod tests {
+    //! What several threads may share, and what each needs a copy of.
+
+    const fn is_shared<T: Send + Sync>() {}
+    const fn is_moved<T: Send>() {}
+
+    const _: () = {
+        is_shared::<crate::Bytes>();
+        is_shared::<crate::capture::Capture>();
+        is_shared::<crate::capture::CaptureError>();
+        is_shared::<crate::capture::dump::MemoryDump>();
+        is_shared::<crate::capture::wire::Recording>();
+        is_shared::<crate::image::Image>();
+        is_shared::<crate::image::Memory>();
+        is_shared::<crate::svd::InterruptNames>();
+        is_shared::<crate::symbols::Symbols>();
+        is_shared::<crate::symbols::VectorTable>();
+        is_moved::<crate::symbols::SourceLines>();
+    };
+}

@@ -12,8 +12,8 @@ use tracewalk_input::capture::{
     Capture, CaptureError, CaptureErrorKind, Container, Holds, Protocol, SourceDescription,
 };
 
+use super::Work;
 use super::live::Live;
-use super::{Work, tell};
 use crate::args::{CaptureArgs, ContainerChoice};
 use crate::failure::Failure;
 use crate::guess::Certainty;

@@ -326,6 +326,7 @@ core = \"cpu_0\"
     assert!(matches!(described(&many).1.unwrap_err().kind, CaptureErrorKind::TooMany { found: 300, .. }));
 }
 
+mod formats;
 mod recordings;
 mod snapshots;
 
