@@ -24,9 +24,12 @@ pub(crate) fn damage() -> Answer {
 }
 
 fn conformance(name: &str) -> Result<(), String> {
+    let words = std::env::args().skip(2).collect::<Vec<_>>();
+    // What every submission runs is soon done by what the tests have built; whoever asks for more gets it fast.
+    let profile = if words.is_empty() { "test" } else { "release" };
     let mut command = Command::new(env!("CARGO"));
-    command.args(["run", "--quiet", "--release", "--package", "tracewalk-conformance", "--", name]);
-    command.args(std::env::args().skip(2)).current_dir(workspace());
+    command.args(["run", "--quiet", "--profile", profile, "--package", "tracewalk-conformance", "--", name]);
+    command.args(words).current_dir(workspace());
     let status = command.status().map_err(|error| format!("cargo: {error}"))?;
     if status.success() { Ok(()) } else { Err(status.to_string()) }
 }

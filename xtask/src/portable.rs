@@ -1,9 +1,9 @@
 //! `portable`: the core's tests as a processor of 32 bits, and one that is big-endian, run them.
 //!
-//! No library of Rust is installed for either. Debian has the compiler together with the library's sources
-//! (`rust-web-src`), from which `cargo -Zbuild-std` builds it for any target whose linker is there. The packages are
-//! unpacked under the target folder and not installed: they would stand beside the toolchain that is in use. Programs
-//! are linked statically, so that they run without the target's C library.
+//! Where the toolchain has the target's library (`rustup target add`), it is used. Where it has not, Debian has a compiler
+//! together with the library's sources (`rust-web-src`), from which `cargo -Zbuild-std` builds it for any target whose linker
+//! is there, which takes minutes. Those packages are unpacked under the target folder and not installed: they would stand
+//! beside the toolchain that is in use. Programs are linked statically, so that they run without the target's C library.
 
 use std::ffi::OsString;
 use std::fs;
@@ -57,14 +57,14 @@ pub(crate) fn run() -> Answer {
         Ok(tools) => tools,
         Err(missing) => return Ok(Outcome::Skipped(missing)),
     };
-    let root = match unpacked().and_then(|root| new_enough(&root).map(|()| root)) {
-        Ok(root) => root,
-        Err(missing) => return Ok(Outcome::Skipped(missing)),
-    };
     let mut done = Vec::new();
     for tools in &tools {
         let Target { triple, about, .. } = tools.target;
-        tools.test(&root).map_err(|error| format!("{triple}: {error}"))?;
+        let library = match Library::find(triple) {
+            Ok(library) => library,
+            Err(missing) => return Ok(Outcome::Skipped(missing)),
+        };
+        tools.test(&library).map_err(|error| format!("{triple}: {error}"))?;
         done.push(format!("the core's tests pass on {triple} ({about})"));
     }
     Ok(Outcome::Done(done.join("\n")))
@@ -89,7 +89,7 @@ impl Tools {
     }
 
     /// Builds the core's tests with all that they need, and runs them.
-    fn test(&self, root: &Path) -> Result<(), String> {
+    fn test(&self, library: &Library) -> Result<(), String> {
         let variable = |name: &str| {
             let triple = self.target.triple.replace('-', "_").to_uppercase();
             format!("CARGO_TARGET_{triple}_{name}")
@@ -97,25 +97,49 @@ impl Tools {
         let mut command = Command::new(env!("CARGO"));
         command
             .args(["test", "--quiet", "--package", "tracewalk", "--lib", "--tests", "--no-fail-fast"])
-            .args(["-Zbuild-std", "--target", self.target.triple])
-            // The emulator takes a minute where it runs unoptimised code, and optimising the rest takes longer still.
-            .args(["--config", "profile.dev.package.tracewalk.opt-level=1"])
-            .args(["--config", "profile.dev.debug=false", "--config", "profile.dev.incremental=false"])
-            .arg("--target-dir")
-            .arg(target_folder().join("portable"))
+            .args(["--target", self.target.triple])
             .env_remove("RUSTFLAGS")
-            // Debian's compiler is a release, and building the library is not stable yet.
-            .env("RUSTC_BOOTSTRAP", "1")
-            .env("RUSTC", root.join("usr/bin/rustc"))
-            .env("LD_LIBRARY_PATH", libraries(root))
             .env(variable("LINKER"), self.target.linker)
             .env(variable("RUSTFLAGS"), "-Ctarget-feature=+crt-static")
             .current_dir(workspace());
+        library.bring_into(&mut command);
         if let Some(runner) = self.runner {
             command.env(variable("RUNNER"), runner);
         }
         let status = command.status().map_err(|error| format!("cargo: {error}"))?;
         if status.success() { Ok(()) } else { Err(status.to_string()) }
+    }
+}
+
+/// Where the target's standard library comes from.
+enum Library {
+    /// The toolchain in use has it.
+    Installed,
+    /// Debian's compiler builds it; the folder has both.
+    Debian(PathBuf),
+}
+
+impl Library {
+    fn find(triple: &str) -> Result<Self, String> {
+        let folder = output(Command::new("rustc").args(["--print", "target-libdir", "--target", triple]));
+        if folder.is_ok_and(|folder| Path::new(folder.trim()).is_dir()) {
+            return Ok(Self::Installed);
+        }
+        let root = unpacked()?;
+        new_enough(&root).map(|()| Self::Debian(root))
+    }
+
+    fn bring_into(&self, command: &mut Command) {
+        let Self::Debian(root) = self else { return };
+        command
+            .arg("-Zbuild-std")
+            .args(["--config", "profile.dev.debug=false", "--config", "profile.dev.incremental=false"])
+            .arg("--target-dir")
+            .arg(target_folder().join("portable"))
+            // Debian's compiler is a release, and building the library is not stable yet.
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env("RUSTC", root.join("usr/bin/rustc"))
+            .env("LD_LIBRARY_PATH", libraries(root));
     }
 }
 

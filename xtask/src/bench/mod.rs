@@ -81,7 +81,7 @@ pub(crate) fn run() -> Answer {
     }
     let folder = target_folder().join("bench");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let tools = Tools::build(&folder, options.built)?;
+    let tools = Tools::build(&folder, options)?;
     let captures = Captures::make(&corpus, &folder, options)?;
     let mut rows = Vec::new();
     for measure in rows::MEASURES {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::Options;
 use crate::process::output;
 use crate::{target_folder, workspace};
 
@@ -21,20 +22,22 @@ pub(super) struct Tools {
 
 impl Tools {
     /// Builds what is ours, unless it is `built`, and finds the rest.
-    pub(super) fn build(folder: &Path, built: bool) -> Result<Self, String> {
+    pub(super) fn build(folder: &Path, options: Options) -> Result<Self, String> {
         let root = workspace();
+        // Where no time counts, what the tests have built is enough.
+        let (profile, built_in) = if options.short { ("test", "debug") } else { ("release", "release") };
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let build = |arguments: &[&str]| {
             output(
                 Command::new(&cargo)
                     .current_dir(&root)
-                    .args(["build", "--quiet", "--release"])
+                    .args(["build", "--quiet", "--features", "full", "--profile", profile])
                     .args(arguments),
             )
         };
-        if !built {
+        if !options.built {
             build(&["--package", "tracewalk-cli"])?;
-            build(&["--package", "tracewalk", "--example", "deframe_speed"])?;
+            build(&["--package", "tracewalk", "--package", "tracewalk-cli", "--example", "deframe_speed"])?;
         }
         let harness = folder.join("harness");
         output(
@@ -45,12 +48,12 @@ impl Tools {
                 .args(["-lopencsd_c_api", "-lopencsd"]),
         )
         .map_err(|error| format!("{error}\nDebian's libopencsd-dev has what it needs"))?;
-        let release = target_folder().join("release");
+        let built = target_folder().join(built_in);
         Ok(Self {
             folder: folder.to_owned(),
-            tracewalk: release.join("tracewalk"),
+            tracewalk: built.join("tracewalk"),
             harness,
-            deframe_speed: release.join("examples/deframe_speed"),
+            deframe_speed: built.join("examples/deframe_speed"),
             trc_pkt_lister: "trc_pkt_lister".into(),
             addr2line: "arm-none-eabi-addr2line".into(),
         })
