@@ -6,6 +6,7 @@ mod coverage;
 mod diff;
 mod profile;
 mod recording;
+mod request;
 mod results;
 mod timeline;
 mod window;
@@ -19,13 +20,14 @@ use tracewalk::ids::TraceId;
 use tracewalk_input::MemoryLimit;
 use tracewalk_input::capture::{Container, SourceDescription};
 use tracewalk_input::image::ImageRequest;
+use tracewalk_session::Trust;
 
 pub(crate) use arrival::ArrivalArgs;
 pub(crate) use built_in::Pattern;
 pub(crate) use coverage::{Coverage, CoverageFormat, Limit, Merge};
 pub(crate) use diff::{Diff, DiffFormat};
 pub(crate) use profile::{
-    Calls, CostChoice, DoubtfulChoice, Fold, FollowArgs, Profile, ProfileFormat, ProfileRows, Trust,
+    Calls, CostChoice, DoubtfulChoice, Fold, FollowArgs, Profile, ProfileFormat, ProfileRows,
 };
 pub(crate) use recording::RecordingArgs;
 pub(crate) use timeline::{Interrupts, InterruptsFormat, Timeline, TimelineFormat};

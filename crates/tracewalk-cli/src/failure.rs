@@ -4,8 +4,10 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tracewalk_input::capture::CaptureError;
 use tracewalk_input::image::ImageError;
+use tracewalk_session::{OpenError, RunError};
+
+use crate::sentences::remedy;
 
 /// What went wrong, as one sentence that ends in what to try.
 #[derive(Debug)]
@@ -15,9 +17,7 @@ pub(crate) enum Failure {
     /// The output cannot be written.
     Output(io::Error),
     /// The capture cannot be opened.
-    Capture(CaptureError),
-    /// An image cannot be used.
-    Image(ImageError),
+    Open(OpenError),
     /// A file cannot be written.
     Write { file: PathBuf, error: io::Error },
     /// What was to be compared differs.
@@ -51,8 +51,7 @@ impl fmt::Display for Failure {
         match self {
             Self::ClosedPipe => f.write_str("nobody reads the output"),
             Self::Output(error) => write!(f, "cannot write the output: {error}"),
-            Self::Capture(error) => with_hint(f, error, error.hint()),
-            Self::Image(error) => with_hint(f, error, error.hint()),
+            Self::Open(error) => with_hint(f, error, remedy(error)),
             Self::Write { file, error } => write!(f, "{}: cannot be written: {error}", file.display()),
             Self::Different => f.write_str("the captures differ"),
             Self::Unmet(what) => f.write_str(what),
@@ -61,15 +60,26 @@ impl fmt::Display for Failure {
     }
 }
 
-impl From<CaptureError> for Failure {
-    fn from(error: CaptureError) -> Self {
-        Self::Capture(error)
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        Self::Open(error)
     }
 }
 
 impl From<ImageError> for Failure {
     fn from(error: ImageError) -> Self {
-        Self::Image(error)
+        Self::Open(error.into())
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Sink(error) => error.into(),
+            RunError::Image(error) => error.into(),
+            RunError::Open(error) => error.into(),
+            other => Self::input(other.to_string(), "give the ELF file that was running with --image"),
+        }
     }
 }
 

@@ -2,19 +2,16 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod code;
 mod commands;
+mod counted;
 mod failure;
-mod frames;
-mod guess;
 mod messages;
-mod mtb;
+mod open;
 mod output;
 mod progress;
 mod provenance;
+mod sentences;
 mod signals;
-mod sources;
-mod work;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -40,6 +37,7 @@ fn main() -> ExitCode {
     let messages = Messages::new(cli.quiet, cli.provenance.is_some());
     let outcome = prepare(&cli).and_then(|provenance| {
         let outcome = run(&cli, &messages);
+        messages.say_late();
         match (&outcome, provenance) {
             // A result that does not hold what was to be checked is one, too.
             (Ok(()) | Err(Failure::Unmet(_) | Failure::Different), Some(file)) => {

@@ -4,30 +4,32 @@
 //! to try, a note tells what was found out.
 
 use std::fmt;
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
 use tracewalk::plain::Plain;
-use tracewalk_analysis::itm::ItmCounts;
+use tracewalk_analysis::drive::Progress;
+use tracewalk_session::{Late, Notice, Observer, Severity};
 
 use crate::failure::Failure;
+use crate::progress::Bar;
 use crate::provenance::Record;
-use crate::work::ItmJob;
+use crate::sentences::sentence;
 
 /// Says things on standard error.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
     quiet: bool,
-    /// Whether nothing is said at all.
-    muted: bool,
     /// Whether something was said that makes the exit status 2.
     failed: AtomicBool,
     /// Whether decoding ended before the capture did.
     cut: AtomicBool,
     /// What is recorded for `--provenance`.
     record: Option<Mutex<Record>>,
+    /// What arises when names are looked up, said at the end.
+    late: Late,
 }
 
 impl Messages {
@@ -36,7 +38,7 @@ impl Messages {
         Self { quiet, record, ..Self::default() }
     }
 
-    /// Adds to what is recorded for `--provenance`, where that was asked for.
+    /// Adds to what is recorded for `--provenance`, if that was asked for.
     pub(crate) fn record(&self, add: impl FnOnce(&mut Record) -> Result<(), Failure>) -> Result<(), Failure> {
         match &self.record {
             Some(record) => add(&mut record.lock().unwrap_or_else(PoisonError::into_inner)),
@@ -44,21 +46,9 @@ impl Messages {
         }
     }
 
-    /// Records what of an ITM was lost.
-    pub(crate) fn note_itm(&self, itm: &ItmJob, counts: &ItmCounts) {
-        if let Some(record) = &self.record {
-            record.lock().unwrap_or_else(PoisonError::into_inner).itm(itm, counts);
-        }
-    }
-
     /// Whether `--provenance` was asked for.
     pub(crate) const fn records(&self) -> bool {
         self.record.is_some()
-    }
-
-    /// Says nothing: for a try.
-    pub(crate) fn muted() -> Self {
-        Self { quiet: true, muted: true, ..Self::default() }
     }
 
     /// Something was found out.
@@ -69,11 +59,9 @@ impl Messages {
     }
 
     /// Something is not as it should be; the work goes on.
+    #[allow(clippy::unused_self, reason = "warnings are said like the other messages")]
     pub(crate) fn warning(&self, text: impl fmt::Display) {
-        if self.muted {
-            return;
-        }
-        warn(text);
+        say("warning", AnsiColor::Yellow.on_default().bold(), &text);
     }
 
     /// As a warning, of something that could not be read: the exit status will be 2.
@@ -88,19 +76,14 @@ impl Messages {
         say("error", AnsiColor::Red.on_default().bold(), &text);
     }
 
-    /// Decoding ended before the capture did: the result is of a part of it.
-    pub(crate) fn cut(&self) {
-        self.cut.store(true, Ordering::Relaxed);
+    /// Says what arose when names were looked up.
+    pub(crate) fn say_late(&self) {
+        self.late.take().into_iter().for_each(|notice| self.notice(notice));
     }
 
     /// Whether everything was decoded that there is.
     pub(crate) fn complete(&self) -> bool {
         !self.cut.load(Ordering::Relaxed)
-    }
-
-    /// Whether notes and progress are unwanted.
-    pub(crate) const fn quiet(&self) -> bool {
-        self.quiet
     }
 
     /// Whether something could not be read.
@@ -109,19 +92,32 @@ impl Messages {
     }
 }
 
-/// A warning of what is found out where nobody has the messages at hand. The work goes on.
-pub(crate) fn warn(text: impl fmt::Display) {
-    say("warning", AnsiColor::Yellow.on_default().bold(), &text);
+impl Observer for Messages {
+    fn notice(&self, notice: Notice) {
+        self.cut.fetch_or(notice.kind.is_cut(), Ordering::Relaxed);
+        match notice.severity() {
+            Severity::Note if self.quiet => {}
+            Severity::Note => self.note(sentence(&notice)),
+            Severity::Warning => self.warning(sentence(&notice)),
+            Severity::Incomplete => self.incomplete(sentence(&notice)),
+        }
+        if let Some(record) = &self.record {
+            record.lock().unwrap_or_else(PoisonError::into_inner).notice(&notice);
+        }
+    }
+
+    fn work(&self, bytes: u64) -> Box<dyn Progress + '_> {
+        let watched = std::io::stderr().is_terminal() && !std::io::stdout().is_terminal();
+        Box::new(Bar::new(bytes, watched && !self.quiet))
+    }
+
+    fn late(&self) -> Late {
+        self.late.clone()
+    }
 }
 
 fn say(kind: &str, style: Style, text: &dyn fmt::Display) {
     // Whatever a message quotes, it is one line and nothing that the terminal obeys.
     // Where standard error is closed there is nobody to tell.
     let _ = writeln!(anstream::stderr(), "{style}{kind}:{style:#} {}", Plain(text));
-}
-
-/// `1 packet`, `2 packets`.
-pub(crate) fn counted(count: u64, thing: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {thing}{plural}")
 }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use clap::parser::ValueSource;
 use clap::{CommandFactory as _, ValueHint};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tracewalk::flow::Element;
 use tracewalk::ids::TraceId;
@@ -22,11 +23,11 @@ use tracewalk_analysis::drive::Progress;
 use tracewalk_analysis::itm::ItmCounts;
 use tracewalk_analysis::{DoubtfulChange, Doubting, Statistics};
 
+use tracewalk_session::{Itm, Notice, Session, Severity, Source};
+
 use crate::args::Cli;
 use crate::failure::Failure;
-use crate::sources::as_option;
-use crate::work::{ItmJob, Job, Work};
-use serde::Serialize;
+use crate::sentences::as_option;
 
 /// The version of the file's form (docs/provenance-2.schema.json).
 const VERSION: u64 = 2;
@@ -41,6 +42,16 @@ pub(crate) struct Record {
     inputs: Vec<(&'static str, PathBuf)>,
     buffers: Vec<BufferRecord>,
     sources: Vec<SourceRecord>,
+    notices: Vec<NoticeRecord>,
+}
+
+/// A notice without its words, which may change.
+#[derive(Debug, Serialize)]
+struct NoticeRecord {
+    kind: &'static str,
+    severity: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
 }
 
 /// The whole file.
@@ -54,6 +65,7 @@ struct Document<'a> {
     inputs: Vec<FileRecord>,
     buffers: &'a [BufferRecord],
     sources: &'a [SourceRecord],
+    notices: &'a [NoticeRecord],
     results: Vec<FileRecord>,
 }
 
@@ -172,8 +184,8 @@ impl Record {
     }
 
     /// Notes what was opened: its files, how its bytes are packed, and what was lost of that.
-    pub(crate) fn capture(&mut self, work: &Work) {
-        let capture = &work.capture;
+    pub(crate) fn capture(&mut self, session: &Session) {
+        let capture = session.capture();
         if capture.path.is_file() {
             let named = capture.buffers.iter().all(|buffer| buffer.file != capture.path);
             self.input(if named { "description" } else { "capture" }, &capture.path);
@@ -187,7 +199,7 @@ impl Record {
             described.sort();
             described.iter().for_each(|file| self.input("description", file));
         }
-        for (buffer, contents) in capture.buffers.iter().zip(&work.contents) {
+        for (buffer, contents) in capture.buffers.iter().zip(session.contents()) {
             self.input("capture", &buffer.file);
             let told = BufferRecord {
                 name: file_name(&buffer.file),
@@ -217,32 +229,43 @@ impl Record {
     /// observed.
     pub(crate) fn source(
         &mut self,
-        work: &Work,
-        job: &Job,
+        session: &Session,
+        source: &Source,
         statistics: &Statistics,
         (program, ended_at): (Option<&Program>, Option<u64>),
     ) -> Result<(), Failure> {
-        let option = as_option(&job.description);
+        let option = as_option(&source.description);
         let Statistics { bytes, packets, malformed, instructions, .. } = *statistics;
-        let unobserved = program.map(|program| unobserved(work, job, statistics, (program, ended_at)));
+        let unobserved = program.map(|program| unobserved(session, source, statistics, (program, ended_at)));
         self.sources.push(SourceRecord::Trace {
-            id: job.id.map(TraceId::get),
-            buffer: file_name(&work.buffer(job).file),
-            protocol: job.config.protocol(),
+            id: source.id.map(TraceId::get),
+            buffer: file_name(&session.buffer(source).file),
+            protocol: source.config.protocol(),
             source: option.strip_prefix("--source ").unwrap_or(&option).to_owned(),
             decoded_bytes: ended_at,
             bytes,
             packets,
             malformed,
             instructions: program.map(|_| instructions),
-            losses: losses(work, job, ended_at)?,
+            losses: losses(session, source, ended_at)?,
             unobserved: unobserved.transpose()?,
         });
         Ok(())
     }
 
+    /// Notes what the user was shown.
+    pub(crate) fn notice(&mut self, notice: &Notice) {
+        let severity = match notice.severity() {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Incomplete => "incomplete",
+        };
+        let offset = notice.at.map(|CaptureOffset(at)| at);
+        self.notices.push(NoticeRecord { kind: notice.kind.name(), severity, offset });
+    }
+
     /// Notes what of an ITM was lost.
-    pub(crate) fn itm(&mut self, itm: &ItmJob, counts: &ItmCounts) {
+    pub(crate) fn itm(&mut self, itm: &Itm, counts: &ItmCounts) {
         self.sources.push(SourceRecord::Itm {
             id: itm.id.map(TraceId::get),
             protocol: "itm",
@@ -270,6 +293,7 @@ impl Record {
             inputs: inputs.collect::<Result<_, _>>()?,
             buffers: &self.buffers,
             sources: &self.sources,
+            notices: &self.notices,
             results: results.collect::<Result<_, _>>()?,
         };
         serde_json::to_writer(&mut *out, &document).map_err(io::Error::from)?;
@@ -278,15 +302,19 @@ impl Record {
 }
 
 /// The bytes of trace that could not be read.
-fn losses(work: &Work, job: &Job, ended_at: Option<u64>) -> Result<BTreeMap<&'static str, Losses>, Failure> {
+fn losses(
+    session: &Session,
+    source: &Source,
+    ended_at: Option<u64>,
+) -> Result<BTreeMap<&'static str, Losses>, Failure> {
     let mut losses = BTreeMap::<_, Losses>::new();
-    work.input(job, &UpTo(ended_at)).packets(&job.config, |record| {
+    session.input(source, &UpTo(ended_at)).packets(&source.config, |record| {
         let (kind, message) = match record.content {
             PacketItem::Packet(_) => return Ok(()),
             PacketItem::Malformed(reason) => ("malformed", Some(reason.to_string())),
             PacketItem::Unsynchronised => ("unsynchronised", None),
         };
-        let at = work.buffer(job).file_offset(record.at);
+        let at = session.buffer(source).file_offset(record.at);
         losses.entry(kind).or_default().add(at, record.bytes.len() as u64, message);
         Ok(())
     })?;
@@ -295,16 +323,16 @@ fn losses(work: &Work, job: &Job, ended_at: Option<u64>) -> Result<BTreeMap<&'st
 
 /// Execution that could not be followed, and trace in doubt.
 fn unobserved(
-    work: &Work,
-    job: &Job,
+    session: &Session,
+    source: &Source,
     statistics: &Statistics,
     (program, ended_at): (&Program, Option<u64>),
 ) -> Result<BTreeMap<&'static str, Losses>, Failure> {
-    let buffer = work.buffer(job);
+    let buffer = session.buffer(source);
     let in_file = |at| buffer.file_offset(at);
     let mut unobserved = BTreeMap::<_, Losses>::new();
     let (mut doubting, mut in_doubt) = (Doubting::default(), Losses::default());
-    work.input(job, &UpTo(ended_at)).flow(&job.config, program, |record| {
+    session.input(source, &UpTo(ended_at)).flow(&source.config, program, |record| {
         if let Some(DoubtfulChange::Ends(stretch)) = doubting.element(&record.element, || record.at) {
             in_doubt.add(in_file(stretch.from), stretch.bytes, None);
         }

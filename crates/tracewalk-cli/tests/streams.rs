@@ -372,7 +372,9 @@ fn reports_of_a_stream_are_those_of_the_file_when_it_ends_or_is_stopped() {
             };
             assert_eq!(texts(&outcome), texts(&expected), "{}", outcome.stderr);
             if texts(&expected).is_empty() {
-                assert_same_lines(&outcome.stdout, &expected.stdout);
+                // Of a stream that was stopped there may have been more.
+                let stdout = outcome.stdout.replace("\"complete\":false,", "");
+                assert_same_lines(&stdout, &expected.stdout);
             } // Else a text stands where it had come to its end.
         }
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 use tracewalk_analysis::Doubtful;
+use tracewalk_session::Trust;
 
 use super::{CaptureArgs, WindowArgs, WorkArgs, built_in};
 
@@ -68,14 +69,6 @@ impl FollowArgs {
     pub(crate) fn trust(&self) -> Trust {
         Trust { image: self.trust_image, doubtful: self.doubtful.into() }
     }
-}
-
-/// What is believed of image and trace.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Trust {
-    /// Whether the image is followed even where the trace contradicts it.
-    pub(crate) image: bool,
-    pub(crate) doubtful: Doubtful,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -17,8 +17,8 @@ use super::{print_statistics, profile};
 use crate::args::{Calls, Fold};
 use crate::failure::Failure;
 use crate::messages::Messages;
+use crate::open;
 use crate::output::{palette, standard_output};
-use crate::work::Work;
 
 /// Prints each source's calls.
 pub(crate) fn run(args: &Calls, messages: &Messages) -> Result<(), Failure> {
@@ -36,16 +36,17 @@ pub(crate) fn run(args: &Calls, messages: &Messages) -> Result<(), Failure> {
 /// In the order in which they ran.
 fn tree(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
     let window = args.window.window()?;
-    let mut work = Work::open_live(&args.follow.capture, messages)?;
+    let mut session = open::live(&args.follow.capture, messages)?;
     let mut out = standard_output();
-    work.show_at_once(&out);
+    let shown = out.clone();
+    session.on_quiet(move || shown.clone().flush());
     let options =
         CallTreeOptions { palette: palette(), depth: args.depth, fold: args.fold != Fold::None, window };
     let mut tree = CallTree::new(&mut out, options);
     tree.begin()?;
     let trust = args.follow.trust();
-    let total = follow::all_sources(&mut work, &args.follow, messages, |work, job, code| {
-        in_window(window, Following::new(work, job, trust, messages), &code, &mut tree)
+    let total = follow::all_sources(&mut session, &args.follow, messages, |session, source, code| {
+        in_window(window, Following::new(session, source, trust, messages), &code, &mut tree)
     })?;
     drop(tree);
     out.flush()?;

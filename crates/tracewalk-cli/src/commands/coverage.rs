@@ -19,8 +19,9 @@ use tracewalk_report::export::{
 use super::gather::{Gathered, read_text};
 use super::print_statistics;
 use crate::args::{Coverage, CoverageFormat, Limit};
+use crate::counted::counted;
 use crate::failure::Failure;
-use crate::messages::{Messages, counted};
+use crate::messages::Messages;
 use crate::output::{self, palette, terminal_width, write_to};
 
 use selection::Selection;

@@ -7,16 +7,16 @@ use tracewalk_input::capture::DescribeError;
 use crate::args::{CaptureArgs, Describe};
 use crate::failure::Failure;
 use crate::messages::Messages;
+use crate::open;
 use crate::output::{self, write_to};
-use crate::work::Work;
 
 /// Writes a `capture.toml`.
 pub(crate) fn run(args: &Describe, messages: &Messages) -> Result<(), Failure> {
-    let work = Work::open(&args.capture, messages)?;
+    let session = open::whole(&args.capture, messages)?;
     let output = output::file(args.output.as_deref());
     let beside = output.unwrap_or(&args.capture.capture).parent();
     let directory = beside.filter(|beside| !beside.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let text = work.described().to_toml(directory).map_err(|error| {
+    let text = session.describe().to_toml(directory).map_err(|error| {
         let hint = match error {
             DescribeError::Outside { .. } => {
                 "write the description beside the files, with -o, or copy them to it"

@@ -15,30 +15,29 @@ use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Code, Doubtful, Section, Statistics, Trusted, Window};
 use tracewalk_report::export::{DiffReport, FunctionDiff, SourceDiff, write_diff_json, write_diff_text};
+use tracewalk_session::{Covered, Follow, FollowedProgram, Session, Source};
 
-use super::covered::Covered;
-use super::follow::{self, Following};
-use super::gather::Followed;
+use super::follow::Following;
 use super::print_statistics;
 use crate::args::{CaptureArgs, Diff, DiffFormat};
 use crate::failure::Failure;
 use crate::messages::Messages;
+use crate::open;
 use crate::output::{palette_for, write_to};
-use crate::work::{Job, Work};
 
 /// Compares two captures.
 pub(crate) fn run(args: &Diff, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let other = CaptureArgs { capture: args.other.clone(), ..args.follow.capture.clone() };
-    let mut works = [Work::open(&args.follow.capture, messages)?, Work::open(&other, messages)?];
+    let mut works = [open::whole(&args.follow.capture, messages)?, open::whole(&other, messages)?];
     let mut report = DiffReport {
         names: [&args.follow.capture.capture, &args.other].map(|path| Plain(path.display()).to_string()),
         sources: Vec::new(),
         complete: true,
     };
     let mut total = Statistics::default();
-    for jobs in pairs(&works)? {
-        report.sources.push(compare(&mut works, &jobs, args, &mut total, messages)?);
+    for sources in pairs(&works)? {
+        report.sources.push(compare(&mut works, &sources, args, &mut total, messages)?);
     }
     report.complete = messages.complete();
     let output = args.output.as_deref();
@@ -53,14 +52,14 @@ pub(crate) fn run(args: &Diff, messages: &Messages) -> Result<(), Failure> {
 }
 
 /// The sources that belong together: those with the same trace ID, or the only ones.
-fn pairs(works: &[Work; 2]) -> Result<Vec<[Job; 2]>, Failure> {
+fn pairs(works: &[Session; 2]) -> Result<Vec<[Source; 2]>, Failure> {
     let [a, b] = works;
-    if let ([only], [other]) = (a.jobs.as_slice(), b.jobs.as_slice()) {
+    if let ([only], [other]) = (a.sources(), b.sources()) {
         return Ok(vec![[only.clone(), other.clone()]]);
     }
-    let partner = |job: &Job| b.jobs.iter().find(|other| other.id == job.id).cloned();
-    let pairs = a.jobs.iter().map(|job| partner(job).map(|other| [job.clone(), other]));
-    match pairs.collect::<Option<Vec<_>>>().filter(|pairs| pairs.len() == b.jobs.len()) {
+    let partner = |source: &Source| b.sources().iter().find(|other| other.id == source.id).cloned();
+    let pairs = a.sources().iter().map(|source| partner(source).map(|other| [source.clone(), other]));
+    match pairs.collect::<Option<Vec<_>>>().filter(|pairs| pairs.len() == b.sources().len()) {
         Some(pairs) => Ok(pairs),
         None => Err(Failure::input(
             "the captures have different sources",
@@ -78,18 +77,18 @@ struct Done {
     /// The program; `None` where none was followed.
     program: Option<ProgramId>,
     /// What ran of it.
-    covered: Vec<(Followed, ProgramCoverage)>,
+    covered: Vec<(FollowedProgram, ProgramCoverage)>,
 }
 
 fn compare(
-    works: &mut [Work; 2],
-    jobs: &[Job; 2],
+    works: &mut [Session; 2],
+    sources: &[Source; 2],
     args: &Diff,
     total: &mut Statistics,
     messages: &Messages,
 ) -> Result<SourceDiff, Failure> {
     let [work_a, work_b] = works;
-    let [job_a, job_b] = jobs;
+    let [job_a, job_b] = sources;
     let done = [follow(work_a, job_a, args, messages)?, follow(work_b, job_b, args, messages)?];
     refuse_different_programs(&done)?;
     for done in &done {
@@ -97,8 +96,8 @@ fn compare(
     }
     let doubtful = args.follow.trust().doubtful;
     let sides = [
-        Side { work: work_a, job: job_a, done: &done[0], doubtful, messages },
-        Side { work: work_b, job: job_b, done: &done[1], doubtful, messages },
+        Side { session: work_a, source: job_a, done: &done[0], doubtful, messages },
+        Side { session: work_b, source: job_b, done: &done[1], doubtful, messages },
     ];
     let [a, b] = &done;
     Ok(SourceDiff {
@@ -111,13 +110,14 @@ fn compare(
     })
 }
 
-fn follow(work: &mut Work, job: &Job, args: &Diff, messages: &Messages) -> Result<Done, Failure> {
-    let code = work.code(job, Some(&args.follow.source_dirs), messages)?;
+fn follow(session: &mut Session, source: &Source, args: &Diff, messages: &Messages) -> Result<Done, Failure> {
+    let code = session.code(source, Some(&args.follow.source_dirs), messages)?;
     let trust = args.follow.trust();
-    let covered = Covered::of(work, job, &code, &args.follow.source_dirs, trust.doubtful, messages)?;
+    let how = Follow { trust, source_dirs: args.follow.source_dirs.clone(), ..Follow::default() };
+    let covered = Covered::of(session, source, &code, &how, messages)?;
     let mut listener = Listener { ignore_interrupts: args.ignore_interrupts, covered, seen: None };
-    let following = Following::new(work, job, trust, messages);
-    let statistics = follow::source(following, &code, &mut listener)?;
+    let following = Following::new(session, source, trust, messages);
+    let statistics = following.in_order(&code, &mut listener)?;
     let Some(Seen { code, mut walk, mut digest, profiler }) = listener.seen else {
         return Err(Failure::input("the source has no flow", "give the program with --image"));
     };
@@ -125,9 +125,9 @@ fn follow(work: &mut Work, job: &Job, args: &Diff, messages: &Messages) -> Resul
     digest.finish();
     let program = match code.program.is_empty() {
         true => None,
-        false => Some(Followed::of(work, job, &code)?.id),
+        false => Some(session.followed(source, &code)?.id),
     };
-    let covered = listener.covered.finish("", job, statistics.bytes);
+    let covered = listener.covered.finish("", source, statistics.bytes);
     Ok(Done { code, statistics, digest, profile: profiler.finish(), program, covered })
 }
 
@@ -144,8 +144,8 @@ fn refuse_different_programs(done: &[Done; 2]) -> Result<(), Failure> {
 
 /// One of the two captures, with what was found in it.
 struct Side<'a> {
-    work: &'a Work,
-    job: &'a Job,
+    session: &'a Session,
+    source: &'a Source,
     done: &'a Done,
     doubtful: Doubtful,
     messages: &'a Messages,
@@ -161,9 +161,9 @@ impl Side<'_> {
             // An error is how a look ends the work.
             if enough { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
         };
-        let watch = self.work.watch(self.job, self.messages);
-        let input = self.work.input(self.job, &watch);
-        let result = input.flow(&self.job.config, &self.done.code.program, |record| match self.doubtful {
+        let watch = self.session.watch(self.source, self.messages);
+        let input = self.session.input(self.source, &watch);
+        let result = input.flow(&self.source.config, &self.done.code.program, |record| match self.doubtful {
             Doubtful::Keep => look(record),
             Doubtful::Drop => trusted.record(record, &mut look),
         });

@@ -9,100 +9,99 @@ use tracewalk_analysis::{Code, Doubtful, Section, Statistics, Window};
 use tracewalk_report::export::{
     CallTree, CallTreeOptions, FlowJsonl, LastInstructions, Listing, ListingOptions, Runs,
 };
+use tracewalk_session::{Itm, Itms, NoticeKind, Observer as _, Session};
 
-use super::follow::{self, Following};
-use super::{beside, print_statistics};
+use super::follow::Following;
+use super::print_statistics;
 use crate::args::{Flow, FlowFormat};
 use crate::failure::Failure;
 use crate::messages::Messages;
+use crate::open;
 use crate::output::{Output, palette, standard_output};
-use crate::work::{ItmJob, Work};
 
 /// Prints what was executed.
 pub(crate) fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
-    let mut work = Work::open_live(&args.capture, messages)?;
+    let mut session = open::live(&args.capture, messages)?;
     let mut out = standard_output();
     let total = match (args.format, args.last) {
-        _ if work.is_live() || args.trust().doubtful == Doubtful::Drop => {
-            in_order(args, &mut work, &mut out, messages)?
+        _ if session.is_live() || args.trust().doubtful == Doubtful::Drop => {
+            in_order(args, &mut session, &mut out, messages)?
         }
-        (FlowFormat::None, None) => in_parts(args, &mut work, &mut Nothing, messages)?,
-        (FlowFormat::Runs, None) => in_parts(args, &mut work, &mut Runs::new(&mut out), messages)?,
+        (FlowFormat::None, None) => in_parts(args, &mut session, &mut Nothing, messages)?,
+        (FlowFormat::Runs, None) => in_parts(args, &mut session, &mut Runs::new(&mut out), messages)?,
         // What an ITM tells stands between the lines.
-        (FlowFormat::Jsonl, None) if work.itms.is_empty() => {
-            in_parts(args, &mut work, &mut FlowJsonl::new(&mut out), messages)?
+        (FlowFormat::Jsonl, None) if session.itms().is_empty() => {
+            in_parts(args, &mut session, &mut FlowJsonl::new(&mut out), messages)?
         }
-        _ => in_order(args, &mut work, &mut out, messages)?,
+        _ => in_order(args, &mut session, &mut out, messages)?,
     };
     out.flush()?;
     if args.work.stats {
         print_statistics(&total, start.elapsed(), args.work.threads, messages);
     }
     // The process ends, and with it goes all that it has. To free each name before takes a tenth of a short command's time.
-    std::mem::forget(work);
+    std::mem::forget(session);
     Ok(())
 }
 
 /// Follows all sources, each record handed on in the order of the trace.
 fn in_order(
     args: &Flow,
-    work: &mut Work,
+    session: &mut Session,
     out: &mut Output,
     messages: &Messages,
 ) -> Result<Statistics, Failure> {
-    let at_once = work.show_at_once(out);
+    let shown = out.clone();
+    let at_once = session.on_quiet(move || shown.clone().flush());
     let mut exporter = exporter(args, at_once, out);
     exporter.begin()?;
     let mut total = Statistics::default();
     let names = (args.format == FlowFormat::Text).then_some(args.source_dirs.as_slice());
-    // More of them may be found when a capture that comes has come.
-    for index in 0.. {
-        let Some(job) = work.jobs.get(index).cloned() else { break };
-        let code = work.code(&job, names, messages)?;
-        let following = Following::new(work, &job, args.trust(), messages);
-        total.add(&follow::source(following, &code, &mut *exporter)?);
+    session.each_source(messages, |session, source| {
+        let code = session.code(source, names, messages)?;
+        let following = Following::new(session, source, args.trust(), messages);
+        total.add(&following.in_order(&code, &mut *exporter)?);
         // As in `run`.
         std::mem::forget(code);
-        work.end_job(messages)?;
-    }
-    itms_alone(work, &mut *exporter, messages)?;
+        Ok::<(), Failure>(())
+    })?;
+    itms_alone(session, &mut *exporter, messages)?;
     Ok(total)
 }
 
 /// Follows all sources by several threads.
 fn in_parts(
     args: &Flow,
-    work: &mut Work,
+    session: &mut Session,
     exporter: &mut impl Join,
     messages: &Messages,
 ) -> Result<Statistics, Failure> {
     exporter.begin()?;
     let mut total = Statistics::default();
-    for job in work.jobs.clone() {
-        let code = work.code(&job, None, messages)?;
-        let following = Following::new(work, &job, args.trust(), messages);
-        let spread = work.spread(args.work.threads, &code);
+    for source in session.sources().to_vec() {
+        let code = session.code(&source, None, messages)?;
+        let following = Following::new(session, &source, args.trust(), messages);
+        let spread = session.spread(args.work.threads, &code);
         let spread = match args.format {
             FlowFormat::None => spread.for_counts(),
             FlowFormat::Jsonl => spread.for_long_lines(),
             _ => spread,
         };
-        let (statistics, doubts) = follow::source_in_parts(following, &code, spread, exporter)?;
-        following.tell_doubts(&doubts);
-        total.add(&statistics);
+        total.add(&following.in_parts(&code, spread, exporter)?);
     }
     Ok(total)
 }
 
 /// What ITMs told in buffers without any trace of instructions.
-fn itms_alone(work: &Work, exporter: &mut dyn Sink<FlowRecord>, messages: &Messages) -> Result<(), Failure> {
-    let is_alone = |itm: &&ItmJob| work.jobs.iter().all(|job| job.buffer != itm.buffer);
-    for itm in work.itms.iter().filter(is_alone) {
-        messages.note(format_args!(
-            "{}: an ITM alone says nothing of what was executed in order; `tracewalk itm` prints its text",
-            itm.name()
-        ));
+fn itms_alone(
+    session: &Session,
+    exporter: &mut dyn Sink<FlowRecord>,
+    messages: &Messages,
+) -> Result<(), Failure> {
+    let is_alone = |itm: &&Itm| session.sources().iter().all(|source| source.buffer != itm.buffer);
+    for itm in session.itms().iter().filter(is_alone) {
+        messages.notice(NoticeKind::ItmAlone { source: itm.id }.into());
         if exporter.shows_itm() {
             exporter.section(&Section {
                 id: itm.id,
@@ -110,10 +109,14 @@ fn itms_alone(work: &Work, exporter: &mut dyn Sink<FlowRecord>, messages: &Messa
                 number: 1,
                 code: Code::unknown().into(),
             })?;
-            let mut itms = beside::Itms::new(work, vec![itm.clone()]);
-            work.wait_for_itms(|| itms.rest(exporter))?;
+            let mut itms = Itms::new(session, vec![itm.clone()]);
+            session.wait_for_itms(|| itms.each(|record| exporter.itm(record)))?;
             exporter.end_section()?;
-            itms.tell(messages);
+            let counts = itms.finish(messages);
+            messages.record(|record| {
+                counts.iter().for_each(|(itm, counts)| record.itm(itm, counts));
+                Ok(())
+            })?;
         }
     }
     Ok(())

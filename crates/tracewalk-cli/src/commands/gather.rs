@@ -1,27 +1,23 @@
 //! Captures, and saved files in their place → what was found of each program, and the programs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
 
-use tracewalk::plain::plain;
-use tracewalk::program::{Program, Scope};
+use tracewalk::program::Program;
 use tracewalk_analysis::coverage::ProgramCoverage;
 use tracewalk_analysis::interrupts::ProgramActivities;
 use tracewalk_analysis::profile::ProgramProfiles;
 use tracewalk_analysis::programs::{ProgramId, Programs};
 use tracewalk_analysis::saved::{Save, SavedErrorKind, saved_kind};
 use tracewalk_analysis::{Code, Statistics, Window};
-use tracewalk_input::image::{Image, ImageLoader, VisibleImage};
 
 use crate::args::{CaptureArgs, FollowArgs};
-use crate::code::Reader;
 use crate::failure::Failure;
 use crate::messages::Messages;
-use crate::work::{Job, Work, interrupts};
+use tracewalk_session::{FollowedProgram, interrupts};
 
 /// The longest file of saved findings. A wrong name such as `/dev/zero` has no end.
 const LONGEST: u64 = 256 << 20;
@@ -41,43 +37,6 @@ pub(super) struct Gathered<'a, T> {
     parts: Vec<(&'a Path, Programs<T>)>,
     /// The programs of the captures.
     programs: BTreeMap<ProgramId, Rc<Code>>,
-}
-
-/// A program that a source was followed in.
-#[derive(Clone, Debug)]
-pub(super) struct Followed {
-    pub(super) id: ProgramId,
-    pub(super) code: Rc<Code>,
-    /// The names of the files, without the folders, which differ from one machine to the next.
-    pub(super) images: BTreeSet<String>,
-}
-
-impl Followed {
-    /// The program of a job, as it was followed: nothing, where it is not what was traced.
-    pub(super) fn of(work: &mut Work, job: &Job, code: &Rc<Code>) -> Result<Self, Failure> {
-        let images = if code.program.is_empty() { Vec::new() } else { work.images(job)? };
-        Ok(Self::of_all(Rc::clone(code), &images))
-    }
-
-    /// A program with all that is visible in some contexts only.
-    pub(super) fn of_all(code: Rc<Code>, images: &[VisibleImage]) -> Self {
-        let images = images.iter().map(|visible| &visible.image);
-        Self::new(ProgramId::of_all(&code.program, build_ids(images.clone())), code, images)
-    }
-
-    /// What of a program is visible in one scope.
-    pub(super) fn of_scope(code: Rc<Code>, images: &[Arc<Image>]) -> Self {
-        Self::new(ProgramId::of(&code.program, build_ids(images.iter())), code, images.iter())
-    }
-
-    fn new<'a>(id: ProgramId, code: Rc<Code>, images: impl Iterator<Item = &'a Arc<Image>>) -> Self {
-        let name = |image: &Arc<Image>| Some(plain(image.file.file_name()?.to_string_lossy()).into_owned());
-        Self { id, code, images: images.filter_map(name).collect() }
-    }
-}
-
-fn build_ids<'a>(images: impl Iterator<Item = &'a Arc<Image>>) -> impl Iterator<Item = Option<&'a [u8]>> {
-    images.map(|image| image.build_id.as_deref())
 }
 
 impl<'a, T: Save> Gathered<'a, T> {
@@ -124,7 +83,7 @@ impl<'a, T: Save> Gathered<'a, T> {
     }
 
     /// Adds what was found of a program.
-    pub(super) fn add(&mut self, program: Followed, found: T) {
+    pub(super) fn add(&mut self, program: FollowedProgram, found: T) {
         self.found.add(program.id.clone(), program.images, found);
         self.programs.insert(program.id, program.code);
     }
@@ -150,9 +109,9 @@ impl<'a, T: Save> Gathered<'a, T> {
     /// Loads the images that the options name, where no capture did.
     fn load_images(&mut self, messages: &Messages) -> Result<(), Failure> {
         let args = &self.follow.capture;
-        let interrupts = interrupts(args, messages)?;
+        let interrupts = interrupts(&args.request(), messages)?;
         // Of a source whose program nobody knew nothing can be named.
-        let unknown = Rc::new(Code { interrupts: interrupts.clone(), ..Code::unknown() });
+        let unknown = Rc::new(Code { interrupts, ..Code::unknown() });
         let nothing = ProgramId::of(&Program::new(), []);
         let is_of_nothing = |part: &Programs<T>| part.programs.contains_key(&nothing);
         if args.images.is_empty() {
@@ -162,20 +121,7 @@ impl<'a, T: Save> Gathered<'a, T> {
             return Ok(());
         }
         self.programs.insert(nothing, unknown);
-        let limit = args.memory.unwrap_or_default();
-        let memory = ImageLoader::within(limit).memory(&args.images)?;
-        let reader = Reader { profile: None, interrupts, source_dirs: Some(&self.follow.source_dirs) };
-        let mut programs = vec![Followed::of_all(reader.code(&memory, messages), &memory.images)];
-        if memory.program.scopes().next().is_some() {
-            for scope in std::iter::once(Scope::EVERYWHERE).chain(memory.program.scopes()) {
-                let memory = memory.of_scope(scope);
-                let images = memory.images.iter().map(|visible| Arc::clone(&visible.image));
-                let images = images.collect::<Vec<_>>();
-                if !images.is_empty() {
-                    programs.push(Followed::of_scope(reader.code(&memory, messages), &images));
-                }
-            }
-        }
+        let programs = FollowedProgram::of_images(&args.request(), &self.follow.source_dirs, messages)?;
         self.programs.extend(programs.into_iter().map(|program| (program.id, program.code)));
         Ok(())
     }

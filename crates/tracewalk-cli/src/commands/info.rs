@@ -15,44 +15,46 @@ use tracewalk_analysis::{Context, Contexts, DoubtfulChange, DoubtfulStretch, Dou
 use tracewalk_input::capture::SourceDescription;
 use tracewalk_input::capture::wire::Reading;
 
+use tracewalk_session::{Certainty, Contents, Finding, Itm, Session, Source};
+
 use crate::args::Info;
+use crate::counted::counted;
 use crate::failure::Failure;
-use crate::guess::{Certainty, Finding};
-use crate::messages::{Messages, counted};
+use crate::messages::Messages;
+use crate::open;
 use crate::output::{Output, palette, standard_output};
-use crate::sources::as_option;
-use crate::work::{Contents, ItmJob, Job, Work};
+use crate::sentences::{as_option, itm_name, source_name};
 
 /// Prints what is in a capture.
 pub(crate) fn run(args: &Info, messages: &Messages) -> Result<(), Failure> {
-    let work = Work::open(&args.capture, messages)?;
+    let session = open::whole(&args.capture, messages)?;
     let mut out = standard_output();
-    for (index, contents) in work.contents.iter().enumerate() {
-        buffer(&mut out, &work, index, contents)?;
-        for job in work.jobs.iter().filter(|job| job.buffer == index) {
-            source(&mut out, &work, job, messages)?;
+    for (index, contents) in session.contents().iter().enumerate() {
+        print_buffer(&mut out, &session, index, contents)?;
+        for source in session.sources().iter().filter(|source| source.buffer == index) {
+            print_source(&mut out, &session, source, messages)?;
         }
-        for itm in work.itms.iter().filter(|itm| itm.buffer == index) {
-            self::itm(&mut out, &work, itm)?;
+        for itm in session.itms().iter().filter(|itm| itm.buffer == index) {
+            print_itm(&mut out, &session, itm)?;
         }
     }
     let head = palette().head;
-    for (index, image) in work.capture.images.iter().enumerate() {
+    for (index, image) in session.capture().images.iter().enumerate() {
         writeln!(out, "\n{head}{}{head:#}, image ({})", Plain(image.file.display()), image.origin)?;
         if image.scope != Scope::EVERYWHERE {
             writeln!(out, "  visible in    {}", image.scope)?;
         }
-        let of_image = work.image_findings.iter().filter(|(of, _)| *of == index);
+        let of_image = session.image_findings().iter().filter(|(of, _)| *of == index);
         findings(&mut out, &of_image.map(|(_, finding)| finding.clone()).collect::<Vec<_>>())?;
     }
-    unused(&mut out, &work)?;
+    unused(&mut out, &session)?;
     Ok(out.flush()?)
 }
 
 /// What the description says that nothing was done with.
-fn unused(out: &mut Output, work: &Work) -> Result<(), Failure> {
+fn unused(out: &mut Output, session: &Session) -> Result<(), Failure> {
     const SHOWN: usize = 20;
-    let unused = &work.capture.unused;
+    let unused = &session.capture().unused;
     if !unused.is_empty() {
         let head = palette().head;
         writeln!(out, "\n{head}not used{head:#}, of the description")?;
@@ -66,12 +68,17 @@ fn unused(out: &mut Output, work: &Work) -> Result<(), Failure> {
     Ok(())
 }
 
-fn buffer(out: &mut Output, work: &Work, index: usize, contents: &Contents) -> Result<(), Failure> {
+fn print_buffer(
+    out: &mut Output,
+    session: &Session,
+    index: usize,
+    contents: &Contents,
+) -> Result<(), Failure> {
     let head = palette().head;
-    let buffer = &work.capture.buffers[index];
+    let buffer = &session.capture().buffers[index];
     let (file, bytes) = (Plain(buffer.file.display()), counted(buffer.bytes.len() as u64, "byte"));
     writeln!(out, "{head}{file}{head:#}, {bytes}")?;
-    if let Some(dumped) = work.dumps.get(index).and_then(Option::as_ref) {
+    if let Some(dumped) = session.memory_of(index) {
         writeln!(out, "  read from     {}, {}", dumped.dump.form, counted(dumped.dump.bytes(), "byte"))?;
     }
     if let Some(reading) = &buffer.wires {
@@ -97,7 +104,7 @@ fn buffer(out: &mut Output, work: &Work, index: usize, contents: &Contents) -> R
         writeln!(out, "  {what:14}{bytes:>9} bytes")?;
     }
     if frames.discontinuities > 0 {
-        writeln!(out, "  {}", counted(frames.discontinuities, "discontinuity").replace("tys", "ties"))?;
+        writeln!(out, "  {}", counted(frames.discontinuities, "discontinuity"))?;
     }
     let in_file = |at: CaptureOffset| CaptureOffset(buffer.file_offset(at));
     for discontinuity in &frames.first_discontinuities {
@@ -178,12 +185,17 @@ struct Found {
     doubting: Doubting,
 }
 
-fn source(out: &mut Output, work: &Work, job: &Job, messages: &Messages) -> Result<(), Failure> {
+fn print_source(
+    out: &mut Output,
+    session: &Session,
+    source: &Source,
+    messages: &Messages,
+) -> Result<(), Failure> {
     let head = palette().head;
     let mut found = Found::default();
-    let buffer = work.buffer(job);
-    let watch = work.watch(job, messages);
-    let statistics = work.input(job, &watch).packets(&job.config, |record| {
+    let buffer = session.buffer(source);
+    let watch = session.watch(source, messages);
+    let statistics = session.input(source, &watch).packets(&source.config, |record| {
         let at = CaptureOffset(buffer.file_offset(record.at));
         match record.content {
             PacketItem::Packet(packet) => {
@@ -200,20 +212,20 @@ fn source(out: &mut Output, work: &Work, job: &Job, messages: &Messages) -> Resu
         Ok(())
     })?;
     // Without a program flow tells only what the trace itself says.
-    let watch = work.watch(job, messages);
-    work.input(job, &watch).flow(&job.config, &Program::new(), |record| {
+    let watch = session.watch(source, messages);
+    session.input(source, &watch).flow(&source.config, &Program::new(), |record| {
         found.element(&record.element, CaptureOffset(buffer.file_offset(record.at)));
         Ok(())
     })?;
     let end = (StreamOffset(statistics.bytes), CaptureOffset(buffer.bytes.len() as u64));
     found.doubting.at_end(end.0, end.1).into_iter().for_each(|stretch| found.doubts.add(stretch));
-    writeln!(out, "\n{head}{}{head:#}, {}", job.name(), job.config.protocol())?;
-    writeln!(out, "  as options    {}", as_option(&job.description))?;
-    let others = other_registers(&job.description);
+    writeln!(out, "\n{head}{}{head:#}, {}", source_name(source.id), source.config.protocol())?;
+    writeln!(out, "  as options    {}", as_option(&source.description))?;
+    let others = other_registers(&source.description);
     if !others.is_empty() {
         writeln!(out, "  not used      {}", others.join(" "))?;
     }
-    findings(out, &job.findings)?;
+    findings(out, &source.findings)?;
     found.print(out, &statistics)
 }
 
@@ -224,10 +236,10 @@ fn other_registers(description: &SourceDescription) -> Vec<String> {
 }
 
 /// What an ITM sent.
-fn itm(out: &mut Output, work: &Work, itm: &ItmJob) -> Result<(), Failure> {
+fn print_itm(out: &mut Output, session: &Session, itm: &Itm) -> Result<(), Failure> {
     const SHOWN: usize = 3;
     let head = palette().head;
-    let mut records = work.itm_records(itm);
+    let mut records = session.itm_records(itm);
     let mut texts = Vec::new();
     for record in records.by_ref() {
         if let (ItmEvent::Text { .. }, true) = (&record.event, texts.len() < SHOWN) {
@@ -235,7 +247,7 @@ fn itm(out: &mut Output, work: &Work, itm: &ItmJob) -> Result<(), Failure> {
         }
     }
     let counts = records.counts();
-    writeln!(out, "\n{head}{}{head:#}, itm", itm.name())?;
+    writeln!(out, "\n{head}{}{head:#}, itm", itm_name(itm.id))?;
     writeln!(out, "  as options    {}", as_option(&itm.description))?;
     findings(out, &itm.findings)?;
     writeln!(out, "  bytes         {}", counts.bytes)?;
@@ -243,7 +255,7 @@ fn itm(out: &mut Output, work: &Work, itm: &ItmJob) -> Result<(), Failure> {
     for (name, count) in &counts.packets {
         writeln!(out, "    {name:22} {count:>9}")?;
     }
-    let malformed = counted(counts.malformed, "stretch").replace("stretchs", "stretches");
+    let malformed = counted(counts.malformed, "stretch");
     writeln!(out, "  malformed     {malformed}")?;
     for (index, text) in texts.iter().enumerate() {
         writeln!(out, "  {:13} {text}", if index == 0 { "text" } else { "" })?;
@@ -289,11 +301,7 @@ impl Found {
             }
             None => writeln!(out, "  synchronised  never")?,
         }
-        writeln!(
-            out,
-            "  malformed     {}",
-            counted(statistics.malformed, "stretch").replace("stretchs", "stretches")
-        )?;
+        writeln!(out, "  malformed     {}", counted(statistics.malformed, "stretch"))?;
         if self.losses > statistics.malformed {
             writeln!(out, "  lost          in {}", counted(self.losses, "place"))?;
         }
@@ -318,7 +326,7 @@ impl Found {
     fn print_doubts(&self, out: &mut Output) -> Result<(), Failure> {
         let Doubts { count, bytes, first } = &self.doubts;
         if *count > 0 {
-            let stretches = counted(*count, "stretch").replace("stretchs", "stretches");
+            let stretches = counted(*count, "stretch");
             writeln!(out, "  in doubt      {stretches}, {}", counted(*bytes, "byte"))?;
         }
         for DoubtfulStretch { from, to, .. } in first {

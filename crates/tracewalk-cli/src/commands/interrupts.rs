@@ -14,15 +14,16 @@ use tracewalk_report::export::{
 };
 
 use super::follow::{self, Following};
-use super::gather::{Followed, Gathered};
+use super::gather::Gathered;
 use super::print_statistics;
 use super::timeline::{best_unit, open, probe, scale};
 use super::window::on_axis;
 use crate::args::{CaptureArgs, Interrupts, InterruptsFormat};
 use crate::failure::Failure;
 use crate::messages::Messages;
+use crate::open::{self, comes_over_time};
 use crate::output::{palette_for, write_to};
-use crate::work::{Work, comes_over_time, interrupts};
+use tracewalk_session::{Notices, Session, interrupts};
 
 /// Measures exceptions, writes and saves what was found.
 pub(crate) fn run(args: &Interrupts, messages: &Messages) -> Result<(), Failure> {
@@ -61,21 +62,21 @@ fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, 
     let scales = scales(args, saved, (&captures, opened.as_mut()), messages)?;
     let functions = args.functions || saved.is_some_and(|saved| saved.functions);
     for (capture, scale) in captures.iter().zip(scales) {
-        let mut work = match opened.take() {
-            Some(work) => work,
-            None => Work::open_live(capture, messages)?,
+        let mut session = match opened.take() {
+            Some(session) => session,
+            None => open::live(capture, messages)?,
         };
         let measured = Measured { unit: scale.unit, counts_cycles: scale.counts_cycles, functions };
-        let statistics = follow::all_sources(&mut work, follow, messages, |work, job, code| {
+        let statistics = follow::all_sources(&mut session, follow, messages, |session, source, code| {
             let mut recording = InterruptRecording::new(scale, window, functions);
-            let following = Following::new(work, job, follow.trust(), messages);
+            let following = Following::new(session, source, follow.trust(), messages);
             let statistics = on_axis(args.axis.axis.unit(), window, following, &code, &mut recording)?;
             for (section, activities) in recording.finish().sources {
                 let found = ProgramActivities {
                     measured: Some(measured),
-                    sources: BTreeMap::from([(work.source_id(job), activities)]),
+                    sources: BTreeMap::from([(session.source_id(source), activities)]),
                 };
-                gathered.add(Followed::of(work, job, &section.code)?, found);
+                gathered.add(session.followed(source, &section.code)?, found);
             }
             Ok(statistics)
         })?;
@@ -113,23 +114,23 @@ fn saved(args: &Interrupts, gathered: &Gathered<'_, ProgramActivities>) -> Resul
 fn scales(
     args: &Interrupts,
     saved: Option<Measured>,
-    (captures, opened): (&[CaptureArgs], Option<&mut Work>),
+    (captures, opened): (&[CaptureArgs], Option<&mut Session>),
     messages: &Messages,
 ) -> Result<Vec<Scale>, Failure> {
     let axis = &args.axis;
     let mut probed = Vec::new();
     let mut is_live = false;
     match opened {
-        Some(work) => {
-            is_live = work.is_live();
-            probed.push(probe(work, &axis.follow, messages)?);
+        Some(session) => {
+            is_live = session.is_live();
+            probed.push(probe(session, &axis.follow, messages)?);
         }
         None => {
             for capture in captures {
                 refuse_stream(capture)?;
-                // It is opened again to be followed, and says then what there is to say.
-                let muted = Messages::muted();
-                probed.push(probe(&mut Work::open(capture, &muted)?, &axis.follow, &muted)?);
+                // All of them together may be more than there is memory. Each is opened again to be followed, with notices.
+                let (mut session, _) = Session::open(capture.request())?;
+                probed.push(probe(&mut session, &axis.follow, &Notices::default())?);
             }
         }
     }
@@ -162,7 +163,7 @@ fn report(
     let Measured { unit, counts_cycles, .. } = all.unwrap_or(nothing);
     let scale = Scale { unit, counts_cycles, frequency: args.axis.frequency };
     // Exceptions have their names without any program.
-    let interrupts = interrupts(&args.axis.follow.capture, messages)?;
+    let interrupts = interrupts(&args.axis.follow.capture.request(), messages)?;
     let unknown = || Rc::new(Code { interrupts: interrupts.clone(), ..Code::unknown() });
     let (mut sources, mut named) = (Vec::new(), Vec::new());
     for (id, program) in programs {

@@ -6,12 +6,14 @@ use std::io::Write;
 use tracewalk_analysis::itm::ItmEvent;
 use tracewalk_report::export::{ExportItm, ItmJsonl, ItmText, StimulusBytes};
 
-use super::beside::Itms;
+use tracewalk_session::Itms;
+
 use crate::args::{Itm, ItmFormat};
+use crate::counted::counted;
 use crate::failure::Failure;
-use crate::messages::{Messages, counted};
+use crate::messages::Messages;
+use crate::open;
 use crate::output::{palette, standard_output};
-use crate::work::{ItmJob, Work};
 
 /// Prints what ITMs told.
 pub(crate) fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
@@ -19,8 +21,8 @@ pub(crate) fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
         let problem = "--port is for --format text, and other formats tell of every port";
         return Err(Failure::input(problem, "leave out --port"));
     }
-    let mut work = Work::open_for_itms(&args.capture, messages)?;
-    if work.itms.is_empty() {
+    let mut session = open::for_itms(&args.capture, messages)?;
+    if session.itms().is_empty() {
         return Err(Failure::input(
             format!("{}: no ITM was recognised in it", args.capture.capture.display()),
             "say which trace ID is an ITM with --source ID=itm, or that all bytes are one's with --container raw \
@@ -28,28 +30,33 @@ pub(crate) fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
         ));
     }
     let mut out = standard_output();
-    work.show_at_once(&out);
+    let shown = out.clone();
+    session.on_quiet(move || shown.clone().flush());
     let ports = if args.ports.is_empty() { vec![0] } else { args.ports.clone() };
     let mut exporter: Box<dyn ExportItm + '_> = match args.format {
         ItmFormat::Text => Box::new(StimulusBytes::new(&mut out, ports.clone())),
         ItmFormat::Events => Box::new(ItmText::new(&mut out, palette())),
         ItmFormat::Jsonl => Box::new(ItmJsonl::new(&mut out)),
     };
-    let mut itms = Itms::new(&work, work.itms.clone());
+    let mut itms = Itms::new(&session, session.itms().to_vec());
     let mut written = Written::default();
-    work.wait_for_itms(|| {
+    session.wait_for_itms(|| {
         itms.each(|record| {
             written.add(&record.event);
             exporter.record(record)
         })
     })?;
-    itms.tell(messages);
+    let counts = itms.finish(messages);
+    messages.record(|record| {
+        counts.iter().for_each(|(itm, counts)| record.itm(itm, counts));
+        Ok(())
+    })?;
     drop(exporter);
     out.flush()?;
     if args.format == ItmFormat::Text {
         written.tell_missing(&ports, !args.ports.is_empty(), messages);
     }
-    work.end_job(messages)
+    Ok(session.end_source(messages)?)
 }
 
 /// How many bytes software wrote to each stimulus port.
@@ -89,26 +96,5 @@ impl Written {
             format!("nothing was written to stimulus port {missing}, but to {found}; choose with --port")
         };
         if asked { messages.incomplete(told) } else { messages.note(told) }
-    }
-}
-
-/// Says what of an ITM could not be read.
-pub(super) fn tell(itm: &ItmJob, counts: &tracewalk_analysis::itm::ItmCounts, messages: &Messages) {
-    messages.note_itm(itm, counts);
-    if counts.malformed > 0 {
-        messages.incomplete(format_args!(
-            "{}: {} of malformed trace of an ITM; `tracewalk itm --format events` shows them",
-            itm.name(),
-            counted(counts.malformed, "part"),
-        ));
-    }
-    let overflows = counts.packets.get("overflow").copied().unwrap_or_default();
-    if overflows > 0 {
-        messages.warning(format_args!(
-            "{}: the ITM could not send fast enough {}, and what it dropped is not known; enable less of it, or raise \
-             the rate of the trace port",
-            itm.name(),
-            counted(overflows, "time"),
-        ));
     }
 }

@@ -1,10 +1,7 @@
 //! One file for each command, and what they share.
 
-mod beside;
 pub(crate) mod calls;
-mod contexts;
 pub(crate) mod coverage;
-mod covered;
 pub(crate) mod describe;
 pub(crate) mod diff;
 pub(crate) mod flow;
@@ -29,8 +26,7 @@ use tracewalk_analysis::Statistics;
 use tracewalk_analysis::clock::Unit;
 
 use crate::failure::Failure;
-use crate::messages::{Messages, counted};
-use crate::work::Job;
+use crate::messages::Messages;
 
 /// `--stats`.
 fn print_statistics(statistics: &Statistics, time: Duration, threads: u16, messages: &Messages) {
@@ -51,18 +47,6 @@ fn print_statistics(statistics: &Statistics, time: Duration, threads: u16, messa
     let line = Line { bytes, packets, ranges, instructions, gaps, malformed, seconds, threads, complete };
     // Where standard error is closed there is nobody to tell.
     let _ = serde_json::to_string(&line).map(|line| writeln!(std::io::stderr(), "{line}"));
-}
-
-/// Warns of a source in which not one packet was found.
-fn tell_if_nothing_decoded(job: &Job, statistics: &Statistics, messages: &Messages) {
-    if statistics.packets == 0 && statistics.bytes > 0 {
-        messages.incomplete(format_args!(
-            "{}: found no synchronisation in {}, expected {}; say what it is with --source and --container",
-            job.name(),
-            counted(statistics.bytes, "byte"),
-            job.config.protocol(),
-        ));
-    }
 }
 
 /// The trace has not what `option` asks to measure by.

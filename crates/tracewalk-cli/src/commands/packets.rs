@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Instant;
 
-use tracewalk::protocol::{Fault, Malformation};
+use tracewalk::protocol::Malformation;
 use tracewalk::source::PacketItem;
 use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::record::PacketRecord;
@@ -11,19 +11,22 @@ use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Code, Statistics};
 use tracewalk_report::export::{PacketsJsonl, PacketsText};
 
-use super::{print_statistics, tell_if_nothing_decoded};
+use tracewalk_session::{NoticeKind, Observer as _, Session, Source};
+
+use super::print_statistics;
 use crate::args::{Packets, PacketsFormat};
 use crate::failure::Failure;
-use crate::messages::{Messages, counted};
+use crate::messages::Messages;
+use crate::open;
 use crate::output::{palette, standard_output};
-use crate::work::{Job, Work};
 
 /// Prints the packets.
 pub(crate) fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
-    let mut work = Work::open_live(&args.capture, messages)?;
+    let mut session = open::live(&args.capture, messages)?;
     let mut out = standard_output();
-    work.show_at_once(&out);
+    let shown = out.clone();
+    session.on_quiet(move || shown.clone().flush());
     let mut exporter: Option<Box<dyn for<'a> Sink<PacketRecord<'a>> + '_>> = match args.format {
         PacketsFormat::Text => Some(Box::new(PacketsText::new(&mut out, palette()))),
         PacketsFormat::Jsonl => Some(Box::new(PacketsJsonl::new(&mut out))),
@@ -33,12 +36,10 @@ pub(crate) fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
         exporter.begin()?;
     }
     let mut total = Statistics::default();
-    // More of them may be found when a capture that comes has come.
-    for index in 0.. {
-        let Some(job) = work.jobs.get(index).cloned() else { break };
-        total.add(&packets(&work, &job, exporter.as_deref_mut(), messages)?);
-        work.end_job(messages)?;
-    }
+    session.each_source(messages, |session, source| {
+        total.add(&packets(session, source, exporter.as_deref_mut(), messages)?);
+        Ok::<(), Failure>(())
+    })?;
     drop(exporter);
     out.flush()?;
     if args.work.stats {
@@ -48,20 +49,20 @@ pub(crate) fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
 }
 
 fn packets(
-    work: &Work,
-    job: &Job,
+    session: &Session,
+    source: &Source,
     mut exporter: Option<&mut (dyn for<'a> Sink<PacketRecord<'a>> + '_)>,
     messages: &Messages,
 ) -> Result<Statistics, Failure> {
-    let watch = work.watch(job, messages);
-    let buffer = work.buffer(job);
+    let watch = session.watch(source, messages);
+    let buffer = session.buffer(source);
     let mut first_malformed = None::<(CaptureOffset, Malformation)>;
-    let input = work.input(job, &watch);
+    let input = session.input(source, &watch);
     let in_file = |at| CaptureOffset(buffer.file_offset(at));
     if let Some(exporter) = &mut exporter {
-        exporter.section(&work.section(job, Code::unknown().into()))?;
+        exporter.section(&session.section(source, Code::unknown().into()))?;
     }
-    let statistics = input.packets(&job.config, |mut record| {
+    let statistics = input.packets(&source.config, |mut record| {
         record.at = in_file(record.at);
         if let PacketItem::Malformed(reason) = record.content {
             first_malformed.get_or_insert((record.at, reason));
@@ -73,19 +74,12 @@ fn packets(
     }
     let ended_at = watch.ended_at();
     drop(watch);
-    messages.record(|record| record.source(work, job, &statistics, (None, ended_at)))?;
-    tell_if_nothing_decoded(job, &statistics, messages);
+    messages.record(|record| record.source(session, source, &statistics, (None, ended_at)))?;
+    session.say_if_nothing_decoded(source, &statistics, messages);
     if let Some((at, reason)) = first_malformed {
-        work.reconsider(job, statistics.malformed, at, messages);
-        let hint = match reason.at_fault() {
-            Fault::Trace => "the trace is damaged, or not this protocol: check --source",
-            Fault::Configuration => "the registers in --source say otherwise",
-        };
-        messages.incomplete(format_args!(
-            "{}: {}, the first at {at}: {reason}; {hint}",
-            job.name(),
-            counted(statistics.malformed, "malformed stretch").replace("stretchs", "stretches"),
-        ));
+        session.reconsider(source, statistics.malformed, at, messages);
+        let (source, count) = (source.id, statistics.malformed);
+        messages.notice(NoticeKind::Malformed { source, count, first: Some(reason) }.at(at));
     }
     Ok(statistics)
 }

@@ -19,14 +19,14 @@ use tracewalk_report::export::{
 };
 
 use super::follow::{self, Following};
-use super::gather::{Followed, Gathered};
+use super::gather::Gathered;
 use super::window::in_window;
 use super::{no_measure, print_statistics, refuse_frequency};
 use crate::args::{self, CostChoice, FollowArgs, ProfileFormat, ProfileRows};
 use crate::failure::Failure;
 use crate::messages::Messages;
+use crate::open;
 use crate::output::{palette_for, write_to};
-use crate::work::Work;
 
 /// Records what functions cost, writes and saves it.
 pub(crate) fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failure> {
@@ -98,17 +98,17 @@ pub(super) fn gather<'a>(
     let mut gathered = Gathered::<ProgramProfiles>::open(follow, more)?;
     gathered.refuse_window(window)?;
     for capture in gathered.captures() {
-        let mut work = Work::open_live(&capture, messages)?;
-        let statistics = follow::all_sources(&mut work, follow, messages, |work, job, code| {
+        let mut session = open::live(&capture, messages)?;
+        let statistics = follow::all_sources(&mut session, follow, messages, |session, source, code| {
             let mut recording = Recording { window, running: None, left_out: 0 };
-            let following = Following::new(work, job, follow.trust(), messages);
+            let following = Following::new(session, source, follow.trust(), messages);
             let statistics = in_window(window, following, &code, &mut recording)?;
             if let Some((code, profiler)) = recording.running {
                 let mut profile = profiler.finish();
                 profile.in_doubt.left_out = recording.left_out;
-                let sources = BTreeMap::from([(work.source_id(job), profile)]);
+                let sources = BTreeMap::from([(session.source_id(source), profile)]);
                 let found = ProgramProfiles { sources };
-                gathered.add(Followed::of(work, job, &code)?, found);
+                gathered.add(session.followed(source, &code)?, found);
             }
             Ok(statistics)
         })?;

@@ -12,31 +12,34 @@ use tracewalk_input::capture::{
     Protocol, Snapshot, SnapshotBuffer, SnapshotCore, SnapshotSource, SourceDescription, TraceBytes,
 };
 
+use tracewalk_session::{Frames, Session, Source, repack};
+
 use crate::args;
+use crate::counted::counted;
 use crate::failure::Failure;
-use crate::frames::{Frames, repack};
-use crate::messages::{Messages, counted};
+use crate::messages::Messages;
+use crate::open;
 use crate::output::OutputFolder;
-use crate::work::{Job, Work};
+use crate::sentences::source_name;
 
 /// The trace ID in the registers of a source that has none.
 const USUAL_ID: u32 = 0x10;
 
 /// Writes a snapshot directory.
 pub(crate) fn run(args: &args::Snapshot, messages: &Messages) -> Result<(), Failure> {
-    let mut work = Work::open(&args.capture, messages)?;
+    let mut session = open::whole(&args.capture, messages)?;
     let mut cores = Vec::<(String, String, Rc<Code>)>::new();
     let mut sources = Vec::new();
-    for (index, job) in work.jobs.clone().iter().enumerate() {
-        let core = job.description.core.clone().unwrap_or_else(|| format!("cpu_{index}"));
+    for (index, source) in session.sources().to_vec().iter().enumerate() {
+        let core = source.description.core.clone().unwrap_or_else(|| format!("cpu_{index}"));
         if !cores.iter().any(|(name, ..)| *name == core) {
-            let cpu = job.description.cpu.as_ref().map_or_else(String::new, |cpu| cpu.value.clone());
-            cores.push((core.clone(), cpu, work.code(job, None, messages)?));
+            let cpu = source.description.cpu.as_ref().map_or_else(String::new, |cpu| cpu.value.clone());
+            cores.push((core.clone(), cpu, session.code(source, None, messages)?));
         }
-        let source = source(job, index, core)?;
-        sources.push((job.buffer, source));
+        let described = trace_unit(source, index, core)?;
+        sources.push((source.buffer, described));
     }
-    for (buffer, contents) in work.contents.iter().enumerate() {
+    for (buffer, contents) in session.contents().iter().enumerate() {
         sources.extend(contents.sources.iter().filter_map(itm).map(|source| (buffer, source)));
     }
     if cores.iter().any(|(.., code)| code.program.scopes().next().is_some()) {
@@ -44,7 +47,7 @@ pub(crate) fn run(args: &args::Snapshot, messages: &Messages) -> Result<(), Fail
             "images of a context ID or VMID are left out: a snapshot directory cannot say them; `tracewalk describe` can"
         ));
     }
-    let trace = traces(&work, messages);
+    let trace = traces(&session, messages);
     let buffers = trace.iter().enumerate().map(|(index, trace)| {
         let own = sources.iter().filter(|(buffer, _)| *buffer == index);
         let names = own.map(|(_, source)| source.name.clone()).collect();
@@ -60,7 +63,7 @@ pub(crate) fn run(args: &args::Snapshot, messages: &Messages) -> Result<(), Fail
         cores: cores.collect(),
         buffers: buffers.collect(),
         sources: sources.iter().map(|(_, source)| source.clone()).collect(),
-        timestamp_frequency: work.capture.timestamp_frequency.as_ref().map(|stated| stated.value),
+        timestamp_frequency: session.capture().timestamp_frequency.as_ref().map(|stated| stated.value),
     };
     write(&args.output, &snapshot)
 }
@@ -75,26 +78,27 @@ fn write(directory: &Path, snapshot: &Snapshot<'_>) -> Result<(), Failure> {
 }
 
 /// A trace unit with all registers that OpenCSD asks for.
-fn source(job: &Job, index: usize, core: String) -> Result<SnapshotSource, Failure> {
-    let (kind, minor_version) = match &job.config {
+fn trace_unit(source: &Source, index: usize, core: String) -> Result<SnapshotSource, Failure> {
+    let (kind, minor_version) = match &source.config {
         SourceConfig::Etmv3(config) => ("ETM", config.minor_version),
         SourceConfig::Pft(config) => ("PTM", u8::from(config.version == pft::Version::V1_1)),
         config => {
             return Err(Failure::input(
-                format!("{}: no snapshot holds {}", job.name(), config.protocol()),
+                format!("{}: no snapshot holds {}", source_name(source.id), config.protocol()),
                 "use `tracewalk describe` instead",
             ));
         }
     };
-    let known = &job.description.registers;
+    let known = &source.description.registers;
     let register = |name: &str| (name.to_owned(), known.get(name).unwrap_or(0));
-    let id = job.id.map_or(USUAL_ID, |id| u32::from(id.get()));
+    let id = source.id.map_or(USUAL_ID, |id| u32::from(id.get()));
     let mut registers = ["ETMCR", "ETMIDR", "ETMCCER"].map(register).to_vec();
     registers.push(("ETMTRACEIDR".to_owned(), id));
-    registers.extend(job.description.other_registers().map(|(name, stated)| (name.to_owned(), stated.value)));
+    registers
+        .extend(source.description.other_registers().map(|(name, stated)| (name.to_owned(), stated.value)));
     Ok(SnapshotSource {
-        name: job.description.name.clone().unwrap_or_else(|| format!("{kind}_{index}")),
-        protocol: job.description.protocol.clone(),
+        name: source.description.name.clone().unwrap_or_else(|| format!("{kind}_{index}")),
+        protocol: source.description.protocol.clone(),
         minor_version,
         registers,
         core: Some(core),
@@ -132,8 +136,8 @@ impl TraceBytes for Trace<'_> {
 }
 
 /// The trace of each buffer; says what of it a snapshot cannot hold.
-fn traces<'a>(work: &'a Work, messages: &Messages) -> Vec<Trace<'a>> {
-    let buffers = work.capture.buffers.iter().zip(&work.contents);
+fn traces<'a>(session: &'a Session, messages: &Messages) -> Vec<Trace<'a>> {
+    let buffers = session.capture().buffers.iter().zip(session.contents());
     let trace = buffers.map(|(buffer, contents)| match &contents.frames {
         None => Trace::Source(&buffer.bytes),
         Some(frames) if is_aligned(frames) && buffer.bytes.len().is_multiple_of(16) => {

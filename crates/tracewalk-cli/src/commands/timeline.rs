@@ -17,8 +17,9 @@ use super::{no_measure, print_statistics, refuse_frequency};
 use crate::args::{self, CaptureArgs, FollowArgs, TimelineFormat};
 use crate::failure::Failure;
 use crate::messages::Messages;
+use crate::open;
 use crate::output::{self, OutputFolder, palette_for, standard_output, write_to};
-use crate::work::Work;
+use tracewalk_session::{Observer, Session};
 
 /// How much of a capture is decoded to see what it has to measure time by.
 const PROBE: usize = 4 << 20;
@@ -30,20 +31,21 @@ pub(crate) fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Fail
     let start = Instant::now();
     let axis = &args.axis;
     let window = axis.window.window()?;
-    let mut work = open(&axis.follow.capture, axis.axis.unit(), messages)?;
-    let probed = [probe(&mut work, &axis.follow, messages)?];
-    let unit = best_unit(&probed, work.is_live(), axis.axis.unit(), axis.frequency)?;
+    let mut session = open(&axis.follow.capture, axis.axis.unit(), messages)?;
+    let probed = [probe(&mut session, &axis.follow, messages)?];
+    let unit = best_unit(&probed, session.is_live(), axis.axis.unit(), axis.frequency)?;
     let scale = scale(&probed[0], unit, axis.frequency);
     let output = output::file(args.output.as_deref());
     let mut out = standard_output();
     if output.is_none() && args.format == TimelineFormat::Text {
-        work.show_at_once(&out);
+        let shown = out.clone();
+        session.on_quiet(move || shown.clone().flush());
     }
     let mut total = Statistics::default();
     let mut write = |exporter: &mut dyn TimelineExport| -> Result<(), Failure> {
         let mut timelines = Timelines::new(&mut *exporter, scale, window);
-        total = follow::all_sources(&mut work, &axis.follow, messages, |work, job, code| {
-            let following = Following::new(work, job, axis.follow.trust(), messages);
+        total = follow::all_sources(&mut session, &axis.follow, messages, |session, source, code| {
+            let following = Following::new(session, source, axis.follow.trust(), messages);
             on_axis(axis.axis.unit(), window, following, &code, &mut timelines)
         })?;
         Ok(exporter.finish()?)
@@ -77,25 +79,25 @@ pub(super) fn open(
     capture: &CaptureArgs,
     stated: Option<Unit>,
     messages: &Messages,
-) -> Result<Work, Failure> {
+) -> Result<Session, Failure> {
     match stated {
-        Some(Unit::Instructions | Unit::Cycles) => Work::open_live(capture, messages),
+        Some(Unit::Instructions | Unit::Cycles) => open::live(capture, messages),
         // Between timestamps cycles are counted, if there are any.
-        None | Some(Unit::Time) => Work::open_behind(FIRST_PROBE, capture, messages),
+        None | Some(Unit::Time) => open::after(FIRST_PROBE, capture, messages),
     }
 }
 
 /// Finds out what a capture has to measure time by.
 pub(super) fn probe(
-    work: &mut Work,
+    session: &mut Session,
     follow: &FollowArgs,
-    messages: &Messages,
+    observer: &dyn Observer,
 ) -> Result<Vec<Probe>, Failure> {
     let mut probes = Vec::new();
-    for job in work.jobs.clone() {
-        let code = work.code(&job, Some(&follow.source_dirs), messages)?;
+    for source in session.sources().to_vec() {
+        let code = session.code(&source, Some(&follow.source_dirs), observer)?;
         let mut probe = Probe::default();
-        work.input(&job, &NoProgress).head(PROBE).flow(&job.config, &code.program, |record| {
+        session.input(&source, &NoProgress).head(PROBE).flow(&source.config, &code.program, |record| {
             probe.element(&record.element);
             Ok(())
         })?;

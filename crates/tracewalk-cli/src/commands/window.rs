@@ -8,7 +8,9 @@ use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Code, Doubting, Phase, Position, Section, Statistics, Window, Windowed};
 
-use super::follow::{self, Following};
+use tracewalk_session::{Bound, NoticeKind, Observer as _};
+
+use super::follow::Following;
 use super::no_measure;
 use crate::failure::Failure;
 
@@ -32,7 +34,7 @@ pub(super) fn on_axis(
     exporter: &mut dyn Sink<FlowRecord>,
 ) -> Result<Statistics, Failure> {
     let mut watched = Watched { exporter, window, windowed: window.begin(), holds_something: false };
-    let statistics = follow::source(following, code, &mut watched)?;
+    let statistics = following.in_order(code, &mut watched)?;
     let lacks = |unit: &Unit| {
         let counted = match unit {
             Unit::Instructions => return false,
@@ -44,7 +46,7 @@ pub(super) fn on_axis(
     match stated.filter(lacks) {
         Some(unit) => Err(no_measure(unit, "--axis")),
         None => {
-            watched.tell(following);
+            watched.say(following);
             Ok(statistics)
         }
     }
@@ -59,38 +61,26 @@ struct Watched<'a> {
 }
 
 impl Watched<'_> {
-    /// Says, of the source that was followed, where the window is not in it.
-    fn tell(self, Following { job, messages, .. }: Following<'_>) {
-        let Window { from, to } = self.window;
-        for (option, position) in [("--from", from), ("--to", to)] {
+    /// Says if the window is not in the source that was followed.
+    fn say(self, Following { source, messages, .. }: Following<'_>) {
+        let (source, Window { from, to }) = (source.id, self.window);
+        for (bound, position) in [(Bound::From, from), (Bound::To, to)] {
             let Some(position) = position else { continue };
-            if let (None, Some(missing)) = (self.windowed.reached(position), what_counts(position)) {
-                messages.incomplete(format_args!(
-                    "{}: {option} is {position}, and the trace has no {missing}; say it in instructions (2000) or in \
-                     bytes of the capture (@0x7d0)",
-                    job.name()
-                ));
+            if self.windowed.reached(position).is_none() && is_counted(position) {
+                messages.notice(NoticeKind::WindowNotCounted { source, bound, position }.into());
                 return;
             }
         }
         let end = from.and_then(|from| self.windowed.reached(from));
         if let (false, Some(end)) = (self.holds_something, end) {
-            messages.warning(format_args!(
-                "{}: nothing of it is {}: it ends at {end}; check --from and --to",
-                job.name(),
-                self.window
-            ));
+            messages.notice(NoticeKind::WindowEmpty { source, from, to, end }.into());
         }
     }
 }
 
-/// What a position needs in the trace, if not every trace has it.
-const fn what_counts(position: Position) -> Option<&'static str> {
-    match position {
-        Position::Cycles(_) => Some("cycle counts"),
-        Position::Time(_) => Some("timestamps"),
-        Position::Instructions(_) | Position::Capture(_) => None,
-    }
+/// Whether a position is counted by something that not every trace has.
+const fn is_counted(position: Position) -> bool {
+    matches!(position, Position::Cycles(_) | Position::Time(_))
 }
 
 impl Sink<FlowRecord> for Watched<'_> {

@@ -47,20 +47,19 @@ pub(crate) enum Warning {
 }
 
 impl Warning {
-    fn of(line: &str) -> Self {
-        if line.contains("what was executed is the same with both") {
-            Self::OtherDetails
-        } else if line.contains("is as likely") {
-            Self::AnotherAnswer
-        } else if line.contains("another reading is nearly as likely") {
-            Self::AnotherOrder
-        } else if line.contains("it was moved there") {
-            Self::ImageMoved
-        } else {
-            Self::Other
+    fn of(kind: &str) -> Self {
+        match kind {
+            "other_details" => Self::OtherDetails,
+            "another_answer" => Self::AnotherAnswer,
+            "mtb_another_order" => Self::AnotherOrder,
+            "image_moved" => Self::ImageMoved,
+            _ => Self::Other,
         }
     }
 }
+
+/// What the command had to say: the kinds of its warnings, and where each shows.
+type Warnings = Vec<(String, Option<u64>)>;
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -102,13 +101,15 @@ impl Case {
             arguments
         };
         let (asked, stated) = (arguments(&self.images, &[]), arguments(&self.right_images, &self.options));
-        let outcome = run(&asked);
+        let (outcome, warnings) = run_with_warnings(&asked, &file);
         let told = self.told.as_ref().filter(|_| with == With::Program);
         let expected = told.cloned().unwrap_or_else(|| complete(&stated));
-        let mut guess = judge(&outcome, &expected, "");
+        let mut guess = judge(&outcome, &expected, &warnings);
         if matches!(guess, Guess::Warned(_)) {
             // What is warned of with everything said has nothing to do with finding it out.
-            guess = judge(&outcome, &expected, &run(&stated).stderr);
+            let (_, anyway) = run_with_warnings(&stated, &file);
+            let others = warnings.into_iter().filter(|warning| !anyway.contains(warning));
+            guess = judge(&outcome, &expected, &others.collect::<Vec<_>>());
         }
         if guess == Guess::Quiet {
             std::fs::remove_file(&file).unwrap();
@@ -150,12 +151,25 @@ fn complete(arguments: &[String]) -> String {
     outcome.stdout
 }
 
-fn judge(outcome: &Outcome, expected: &str, anyway: &str) -> Guess {
-    let is_anyway = |line: &&str| anyway.lines().any(|said| said == *line);
-    let lines = outcome.stderr.lines().filter(|line| !is_anyway(line));
-    let mut messages = lines.filter(|line| line.starts_with("warning: ") || line.starts_with("error: "));
-    let warning = messages.next().map(|first| messages.map(Warning::of).fold(Warning::of(first), Ord::max));
-    match (outcome.stdout == expected, warning) {
+/// Runs the command on `file`, and reads from its provenance what it had to say. A command that fails writes none.
+fn run_with_warnings(arguments: &[String], file: &Path) -> (Outcome, Warnings) {
+    let provenance = file.with_extension("provenance.json");
+    let option = format!("--provenance={}", provenance.display());
+    let outcome = run(arguments.iter().chain([&option]));
+    let Ok(text) = std::fs::read_to_string(&provenance) else {
+        return (outcome, vec![("failed".to_owned(), None)]);
+    };
+    std::fs::remove_file(&provenance).unwrap();
+    let told = serde_json::from_str::<serde_json::Value>(&text).unwrap();
+    let notices = told["notices"].as_array().unwrap().iter().filter(|notice| notice["severity"] != "note");
+    let warning =
+        |notice: &serde_json::Value| (notice["kind"].as_str().unwrap().to_owned(), notice["offset"].as_u64());
+    (outcome, notices.map(warning).collect())
+}
+
+fn judge(outcome: &Outcome, expected: &str, warnings: &[(String, Option<u64>)]) -> Guess {
+    let worst = warnings.iter().map(|(kind, _)| Warning::of(kind)).max();
+    match (outcome.stdout == expected, worst) {
         (true, None) => Guess::Quiet,
         (true, Some(warning)) => Guess::Warned(warning),
         (false, Some(_)) => Guess::Told,

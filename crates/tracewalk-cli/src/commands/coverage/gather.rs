@@ -1,17 +1,16 @@
 //! Captures and saved parts → what ran, and the programs that it ran in.
 
 use tracewalk::plain::Plain;
-use tracewalk_analysis::InDoubt;
 use tracewalk_analysis::coverage::{ProgramCoverage, ProgramInput};
 use tracewalk_analysis::programs::OfProgram;
+use tracewalk_session::{Follow, RunError};
 
-use super::super::covered::Covered;
-use super::super::follow::{self, Following};
+use super::super::follow::record;
 use super::super::gather::Gathered;
 use crate::args::{self, CaptureArgs};
 use crate::failure::Failure;
 use crate::messages::Messages;
-use crate::work::Work;
+use crate::open;
 
 /// Decodes the captures and reads the saved parts that the arguments name.
 pub(super) fn gather<'a>(
@@ -44,36 +43,25 @@ fn decode(
     args: &args::Coverage,
     messages: &Messages,
 ) -> Result<(), Failure> {
-    let mut work = Work::open_live(capture, messages)?;
-    let (source_dirs, trust) = (&args.follow.source_dirs, args.follow.trust());
-    // More of them may be found when a capture that comes has come.
-    for index in 0.. {
-        let Some(job) = work.jobs.get(index).cloned() else { break };
-        let code = work.code(&job, Some(source_dirs), messages)?;
-        if code.program.is_empty() {
-            return Err(no_program());
-        }
-        let mut covered = Covered::of(&mut work, &job, &code, source_dirs, trust.doubtful, messages)?;
-        let following = Following::new(&work, &job, trust, messages);
-        let (statistics, mut doubts) = if covered.is_of_one_program() && !work.is_live() {
-            let spread = work.spread(args.work.threads, &code).for_counts();
-            follow::source_in_parts(following, &code, spread, &mut covered)?
-        } else {
-            follow::source_with_doubts(following, &code, &mut covered)?
-        };
-        let name = Plain(capture.capture.display()).to_string();
-        let found = covered.finish(&name, &job, statistics.bytes);
-        let mut in_doubt = InDoubt::default();
-        found.iter().for_each(|(_, found)| in_doubt.add(found.losses().in_doubt));
-        doubts.instructions = Some(in_doubt);
-        following.tell_doubts(&doubts);
-        work.end_job(messages)?;
-        gathered.statistics.add(&statistics);
-        for (program, found) in found {
+    let mut session = open::live(capture, messages)?;
+    let name = Plain(capture.capture.display()).to_string();
+    let how = Follow {
+        trust: args.follow.trust(),
+        threads: args.work.threads,
+        source_dirs: args.follow.source_dirs.clone(),
+    };
+    session.each_source(messages, |session, source| {
+        let outcome = session.coverage(source, &how, &name, messages).map_err(|error| match error {
+            RunError::NoProgram => no_program(),
+            error => error.into(),
+        })?;
+        record(session, source, &outcome, messages)?;
+        gathered.statistics.add(&outcome.statistics);
+        for (program, found) in outcome.found {
             gathered.add(program, found);
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn no_program() -> Failure {

@@ -1,0 +1,83 @@
+//! Opening what the arguments name, as a whole or as it arrives.
+
+use std::time::Duration;
+
+use tracewalk_input::capture::stream::{Growing, Place, Stop};
+use tracewalk_input::capture::{Capture, Holds};
+use tracewalk_session::{Arrival, Begin, NoticeKind, Observer as _, OpenError, Session};
+
+use crate::args::CaptureArgs;
+use crate::failure::Failure;
+use crate::messages::Messages;
+use crate::signals;
+
+/// Opens a capture when all of it is there.
+pub(crate) fn whole(args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
+    open(args, Begin::Whole, messages)
+}
+
+/// Opens a capture; one that arrives over time as soon as it is known what it is.
+pub(crate) fn live(args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
+    open(args, Begin::Trace { at_least: 0 }, messages)
+}
+
+/// As [`live`], when at least so many bytes have arrived, or all.
+pub(crate) fn after(bytes: usize, args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
+    open(args, Begin::Trace { at_least: bytes }, messages)
+}
+
+/// As [`live`], for its ITMs.
+pub(crate) fn for_itms(args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
+    open(args, Begin::Itms, messages)
+}
+
+/// Whether a capture arrives over time, and can be read only once.
+pub(crate) fn comes_over_time(args: &CaptureArgs) -> Result<bool, Failure> {
+    Ok(place(args)?.is_some())
+}
+
+fn open(args: &CaptureArgs, begin: Begin, messages: &Messages) -> Result<Session, Failure> {
+    let request = args.request();
+    let session = match place(args)? {
+        None => Session::open_observed(request, messages)?,
+        Some(place) => {
+            // What is recorded is looked at twice.
+            let begin = if messages.records() { Begin::Whole } else { begin };
+            let arrival = arrive(place, args, messages)?;
+            Session::open_arriving(request, arrival, begin, messages)?
+        }
+    };
+    messages.record(|record| {
+        record.capture(&session);
+        Ok(())
+    })?;
+    Ok(session)
+}
+
+/// Where the capture comes from over time; `None` if all of it is there.
+fn place(args: &CaptureArgs) -> Result<Option<Place>, OpenError> {
+    let capture = &args.capture;
+    match Place::of(capture)? {
+        None if args.arrival.follow && Capture::format(capture).holds == Holds::Description => {
+            Err(OpenError::DescriptionGrows(capture.clone()))
+        }
+        None if args.arrival.follow => Ok(Some(Place::Growing(capture.clone()))),
+        None if args.arrival.idle.is_some() => Err(OpenError::NothingToWaitFor(capture.clone())),
+        place => Ok(place),
+    }
+}
+
+/// Connects to where the capture comes from. A signal ends it from here on.
+fn arrive(place: Place, args: &CaptureArgs, messages: &Messages) -> Result<Arrival, OpenError> {
+    if let Place::Growing(path) = &place
+        && Growing::is_waited_for(path)
+    {
+        messages.notice(NoticeKind::Awaited(place.clone()).into());
+    }
+    let idle = args.arrival.idle.map(Duration::from_secs_f64);
+    let stop = Stop::default();
+    let stream = place.open(idle, stop.clone())?;
+    // Before this a signal ends the program at once: nothing has been received.
+    signals::end_stream(stop);
+    Ok(Arrival::new(place, stream))
+}

@@ -1,0 +1,233 @@
+//! What is said of a source that was decoded.
+
+use tracewalk::ids::{ContextId, Vmid};
+use tracewalk::program::Scope;
+use tracewalk::protocol::Fault;
+use tracewalk_analysis::{InDoubt, Position, Window};
+use tracewalk_session::{Bound, NoContext, Notice, NoticeKind, WrongImage};
+
+use super::names::{itm_name, place, source_name};
+use crate::counted::counted;
+
+/// How many contexts a message names.
+const NAMED: usize = 4;
+
+/// The sentence of a notice about what was executed.
+pub(super) fn sentence(notice: &Notice) -> Option<String> {
+    use NoticeKind as K;
+    let at = place(notice);
+    Some(match &notice.kind {
+        K::MemoryExhausted { used } => format!(
+            "{} MiB of memory are in use; decoding ends behind byte {} of the capture, and what was found up to there is \
+             printed; raise --memory, or decode less with --id or an option that limits the result",
+            used >> 20,
+            at.0,
+        ),
+        K::NamesMissing(problem) => {
+            format!("{problem}; names or lines are missing, and --image can name a better file")
+        }
+        K::NoSynchronisation { source, bytes, protocol } => format!(
+            "{}: found no synchronisation in {}, expected {protocol}; say what it is with --source and --container",
+            source_name(*source),
+            counted(*bytes, "byte"),
+        ),
+        K::Malformed { source, count, first: None } => format!(
+            "{}: {} of malformed trace; `tracewalk packets` shows them",
+            source_name(*source),
+            counted(*count, "part"),
+        ),
+        K::Malformed { source, count, first: Some(reason) } => {
+            let hint = match reason.at_fault() {
+                Fault::Trace => "the trace is damaged, or not this protocol: check --source",
+                Fault::Configuration => "the registers in --source say otherwise",
+            };
+            format!(
+                "{}: {}, the first at {at}: {reason}; {hint}",
+                source_name(*source),
+                counted(*count, "malformed stretch"),
+            )
+        }
+        K::InDoubt { source, count, bytes, first, instructions } => {
+            let became = match instructions.map(InDoubt::sentence) {
+                Some(Some(sentence)) => sentence,
+                Some(None) => "no instruction was told in them".to_owned(),
+                None => "--doubtful drop leaves out what was told in them".to_owned(),
+            };
+            format!(
+                "{}: {} of trace in doubt, {}, the first from {} to {}; {became}",
+                source_name(*source),
+                counted(*count, "stretch"),
+                counted(*bytes, "byte"),
+                first.from,
+                first.to,
+            )
+        }
+        K::ItmMalformed { source, count } => format!(
+            "{}: {} of malformed trace of an ITM; `tracewalk itm --format events` shows them",
+            itm_name(*source),
+            counted(*count, "part"),
+        ),
+        K::ItmOverflow { source, count } => format!(
+            "{}: the ITM could not send fast enough {}, and what it dropped is not known; enable less of it, or raise the \
+             rate of the trace port",
+            itm_name(*source),
+            counted(*count, "time"),
+        ),
+        K::ItmAlone { source } => format!(
+            "{}: an ITM alone says nothing of what was executed in order; `tracewalk itm` prints its text",
+            itm_name(*source)
+        ),
+        K::WindowNotCounted { source, bound, position } => {
+            not_counted(&source_name(*source), *bound, *position)
+        }
+        K::WindowEmpty { source, from, to, end } => format!(
+            "{}: nothing of it is {}: it ends at {end}; check --from and --to",
+            source_name(*source),
+            Window { from: *from, to: *to }
+        ),
+        _ => return contexts(notice).or_else(|| gaps(notice)),
+    })
+}
+
+/// The sentence of a notice about images that are for some contexts only.
+fn contexts(notice: &Notice) -> Option<String> {
+    use NoticeKind as K;
+    Some(match &notice.kind {
+        K::NoContextIds { source, why } => format!(
+            "{}: an image is for a context ID, and the trace carries none, so that it is never visible; {}",
+            source_name(*source),
+            match why {
+                NoContext::Mtb => "an MTB has none: leave out @context",
+                NoContext::Traced => "leave out @context",
+                NoContext::NotTraced => {
+                    "set ContextIDSize (bits 15:14 of ETMCR) when tracing, or check etmcr of --source, or leave out \
+                     @context"
+                }
+            },
+        ),
+        K::NoVmids { source } => format!(
+            "{}: an image is for a VMID, and the trace carries none, so that it is never visible; set bit 30 of ETMCR when \
+             tracing, or leave out @vmid",
+            source_name(*source)
+        ),
+        K::ContextAbsent { source, scope, others } => {
+            let others = others.iter().map(ToString::to_string).collect::<Vec<_>>();
+            let others =
+                if others.is_empty() { String::new() } else { format!("; it has {}", list(&others)) };
+            let name = source_name(*source);
+            format!(
+                "{name}: the --image of {scope} was never visible: {scope} does not occur in the trace{others}"
+            )
+        }
+        _ => return None,
+    })
+}
+
+/// The sentence of a notice about where execution could not be followed, and what would help.
+fn gaps(notice: &Notice) -> Option<String> {
+    use NoticeKind as K;
+    let at = place(notice);
+    Some(match &notice.kind {
+        K::ImageRefused { source, count, ranges, first, wrong } => {
+            let context = wrong.context.and_then(suffix).map_or_else(String::new, |suffix| {
+                format!("with {suffix} behind it where it is the program of that context alone, ")
+            });
+            format!(
+                "{}: trace and image disagree {} in {}, first at {at}{}: {first}; this is not the program that was \
+                 traced, and only what the trace itself says is printed; give the right one with --image, {context}or \
+                 --trust-image to follow this one",
+                source_name(*source),
+                counted(*count, "time"),
+                counted(*ranges, "range"),
+                which_image(wrong),
+            )
+        }
+        K::NoProgram { source } => format!(
+            "{}: without the program only what the trace itself says is known; add it with --image FILE",
+            source_name(*source)
+        ),
+        K::CodeMissing { source, count, first, contexts } => {
+            let names = contexts.iter().map(|scope| match *scope {
+                Scope::EVERYWHERE => "no known context".to_owned(),
+                scope => scope.to_string(),
+            });
+            let names = names.collect::<Vec<_>>();
+            let under = if names.is_empty() { String::new() } else { format!(" (under {})", list(&names)) };
+            let suffix = contexts.iter().find_map(|scope| suffix(*scope));
+            let suffix = suffix.map_or_else(String::new, |suffix| {
+                format!(", for that context alone with {suffix} behind it")
+            });
+            format!(
+                "{}: execution reached code that no image holds {}, first at {first}{under}; add it with --image FILE or \
+                 --image ADDRESS:FILE{suffix}",
+                source_name(*source),
+                counted(*count, "time"),
+            )
+        }
+        K::CodeUndecodable { source, count, first } => format!(
+            "{}: {} where code cannot be decoded, first at {at}: {first}; --image can name a better file",
+            source_name(*source),
+            counted(*count, "place"),
+        ),
+        K::Contradictions { source, count, first, wrong } => {
+            let context = wrong.context.and_then(suffix).map_or_else(String::new, |suffix| {
+                format!(", and where several programs run at one address give each with its context, like {suffix}")
+            });
+            format!(
+                "{}: {}, first at {at}{}: {first}; check that --image is exactly the program that was traced{context}",
+                source_name(*source),
+                counted(*count, "contradiction"),
+                which_image(wrong),
+            )
+        }
+        K::AddressUnknown { source, count } => format!(
+            "{}: {} the trace does not say where execution went, first at {at}; nothing can be done about it",
+            source_name(*source),
+            counted(*count, "time"),
+        ),
+        K::TraceLost { source, count } => format!(
+            "{}: {} where trace is malformed or missing, first at {at}; `tracewalk info` shows what was lost",
+            source_name(*source),
+            counted(*count, "place"),
+        ),
+        _ => return None,
+    })
+}
+
+fn not_counted(name: &str, bound: Bound, position: Position) -> String {
+    let option = match bound {
+        Bound::From => "--from",
+        Bound::To => "--to",
+    };
+    let missing = match position {
+        Position::Cycles(_) => "cycle counts",
+        _ => "timestamps",
+    };
+    format!(
+        "{name}: {option} is {position}, and the trace has no {missing}; say it in instructions (2000) or in bytes of the \
+         capture (@0x7d0)"
+    )
+}
+
+/// Which image is wrong, and under which context.
+fn which_image(wrong: &WrongImage) -> String {
+    let file = wrong.file.as_ref().map_or_else(String::new, |file| format!(" in {}", file.display()));
+    let context = wrong.context.map_or_else(String::new, |scope| format!(" under {scope}"));
+    file + &context
+}
+
+/// What stands after an image for a context.
+fn suffix(Scope { context_id, vmid }: Scope) -> Option<String> {
+    let context_id = context_id.map(|ContextId(id)| format!("context=0x{id:x}"));
+    let vmid = vmid.map(|Vmid(vmid)| format!("vmid={vmid}"));
+    let parts = context_id.into_iter().chain(vmid).collect::<Vec<_>>();
+    (!parts.is_empty()).then(|| format!("@{}", parts.join(",")))
+}
+
+fn list(names: &[String]) -> String {
+    let more = match names.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ") + &more
+}

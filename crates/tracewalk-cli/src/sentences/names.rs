@@ -1,0 +1,69 @@
+//! What things are called in sentences, and the options that state them.
+
+use tracewalk::ids::TraceId;
+use tracewalk::span::CaptureOffset;
+use tracewalk_input::capture::SourceDescription;
+use tracewalk_session::{Inferred, Notice};
+
+/// What a source is called.
+pub(crate) fn source_name(id: Option<TraceId>) -> String {
+    id.map_or_else(|| "the source".to_owned(), |id| format!("trace ID {id}"))
+}
+
+/// What an ITM is called.
+pub(crate) fn itm_name(id: Option<TraceId>) -> String {
+    id.map_or_else(|| "the ITM".to_owned(), |id| format!("trace ID {id}"))
+}
+
+/// The `--source` option that says what a description says.
+pub(crate) fn as_option(description: &SourceDescription) -> String {
+    let mut option = String::from("--source ");
+    if let Some(id) = description.id {
+        option.push_str(&format!("{id}="));
+    }
+    option.push_str(description.protocol.name());
+    if let Some(cpu) = &description.cpu {
+        option.push_str(&format!(",cpu={}", cpu.value.to_ascii_lowercase()));
+    }
+    for (name, value) in description.decoding_registers() {
+        // What is usual for the processor need not be said.
+        if !matches!(value.origin, tracewalk_input::Origin::Usual(_)) {
+            option.push_str(&format!(",{}=0x{:x}", name.to_ascii_lowercase(), value.value));
+        }
+    }
+    option
+}
+
+/// The option that states what was inferred.
+pub(super) fn option(inferred: &Inferred) -> Option<String> {
+    Some(match inferred {
+        Inferred::SwappedWords => "--swap-words".to_owned(),
+        Inferred::ReadPointer(at) => format!("--read-pointer {at:#x}"),
+        Inferred::Container(container) => format!("--container {container}"),
+        Inferred::FrameStart(start) => format!("--frame-start {start}"),
+        Inferred::Source(source) => as_option(source),
+        Inferred::Wire(wire) => format!("--wire {wire}"),
+        Inferred::Baud(rate) => format!("--baud {rate:.0}"),
+        Inferred::Channel(name, role) => format!("--channel {name}={role}"),
+        Inferred::VectorTable(address) => format!("--vtor {address}"),
+        _ => return None,
+    })
+}
+
+/// Where a notice shows first.
+pub(super) fn place(notice: &Notice) -> CaptureOffset {
+    notice.at.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_prints_as_the_option_that_makes_it() {
+        let option = "0x02=etmv3,cpu=cortex-m3,etmcr=0x1000";
+        let source: SourceDescription = option.parse().unwrap();
+        assert_eq!(as_option(&source), format!("--source {option}"));
+        assert_eq!(as_option(&source).strip_prefix("--source ").unwrap().parse(), Ok(source));
+    }
+}

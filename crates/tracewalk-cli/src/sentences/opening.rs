@@ -1,0 +1,247 @@
+//! What is said of a capture as it is opened, and as it ends.
+
+use tracewalk_input::capture::dump::MemoryDump;
+use tracewalk_input::capture::stream::{End, Place};
+use tracewalk_input::capture::{CaptureError, CaptureErrorKind};
+use tracewalk_session::{Certainty, Change, Correction, Finding, Notice, NoticeKind, Question};
+
+use super::names::{as_option, option, place, source_name};
+use super::remedies::remedy;
+use crate::counted::counted;
+
+/// How many pieces of memory a note names.
+const NAMED_PIECES: usize = 4;
+
+/// The sentence of a notice about a capture; `None` for one about what was executed.
+pub(super) fn sentence(notice: &Notice) -> Option<String> {
+    use NoticeKind as K;
+    Some(match &notice.kind {
+        K::EntryLeftOut(problem) => format!("{problem}; it is left out"),
+        K::InterruptLeftOut(problem) => format!("{problem}; {}", problem.hint()),
+        K::InterruptsUnused { file } => format!(
+            "{}: names the interrupts of M profile, and none of that is in the capture; leave out --svd",
+            file.display()
+        ),
+        K::Inferred(inferred) => {
+            let options = inferred.iter().filter_map(option).collect::<Vec<_>>();
+            format!("found out: {}", options.join(" "))
+        }
+        K::AnotherAnswer { source, question, finding } => {
+            let name = source.map_or_else(String::new, |id| format!("trace ID {id}: "));
+            another_answer(&name, *question, finding)
+        }
+        K::ImageMoved { file, address, finding: Finding { best, runner_up, .. } } => {
+            let file = file.display();
+            let stated = runner_up.as_ref().map_or_else(String::new, |stated| format!(", not at {stated}"));
+            format!(
+                "{file}: the trace fits this image at {best}{stated}; it was moved there: say --image {address}:{file}, \
+                 or --strict to leave it where it was said to be"
+            )
+        }
+        K::StatementContradicted { source, correction } => {
+            let from = notice.at.map_or_else(String::new, |at| format!(" from {at} on"));
+            contradicted(&source_name(*source), &from, correction)
+        }
+        K::NotDecoded { source, protocol } => {
+            format!("{}: {protocol} is not decoded", source_name(*source))
+        }
+        K::RegistersMissing { source, protocol, problem } => format!(
+            "{}: {problem}; say it with --source {}{protocol},cpu=… or the register's name",
+            source_name(*source),
+            source.map_or_else(String::new, |id| format!("{id}=")),
+        ),
+        K::NothingThere(error) => match remedy(error) {
+            Some(hint) => format!("{error}; {hint}"),
+            None => error.to_string(),
+        },
+        K::NothingDecodable => "nothing in it can be decoded: only ETMv3, PFT, MTB and ITM can".to_owned(),
+        K::Undescribed { id, bytes, reads_as } => {
+            let option = match reads_as {
+                Some(source) => format!("{} would decode it", as_option(source)),
+                None => format!("--source {id}=PROTOCOL says what it is"),
+            };
+            format!(
+                "trace ID {id}: {} of a source that is not described, the first at {}; {option}",
+                counted(*bytes, "byte"),
+                place(notice),
+            )
+        }
+        K::StatedAbsent { id } => {
+            format!("trace ID {id}: the capture has no bytes of it; check --source")
+        }
+        K::DescribedAbsent { id } => format!("trace ID {id}: the capture has no bytes of it"),
+        _ => return memory(notice).or_else(|| bytes(notice)).or_else(|| arrival(notice)),
+    })
+}
+
+/// The sentence of a notice about memory.
+fn memory(notice: &Notice) -> Option<String> {
+    use NoticeKind as K;
+    Some(match &notice.kind {
+        K::MemoryRead { file, memory: MemoryDump { form, pieces, .. } } => {
+            let named = pieces.iter().take(NAMED_PIECES).map(ToString::to_string);
+            let named = named.collect::<Vec<_>>().join(", ");
+            let more = match pieces.len().saturating_sub(NAMED_PIECES) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!("found out: {} is {form}: {named}{more}", file.display())
+        }
+        K::LinesPassedOver { file, count, line, text } => format!(
+            "{}: {} passed over that hold no memory, first line {line}: {text}",
+            file.display(),
+            counted(*count, "line")
+        ),
+        K::MtbRegistersFound { address, registers } => format!(
+            "found out: the MTB's registers at {address}, --mtb-position 0x{:x} --mtb-master 0x{:x} --mtb-base 0x{:x}",
+            registers.position,
+            registers.master,
+            registers.base.unwrap_or(0)
+        ),
+        K::MemoryAsCode { file, bytes, address } => format!(
+            "found out: what may be code in {}, {} at {address}, used where no image says anything",
+            file.display(),
+            counted(*bytes, "byte"),
+        ),
+        K::MemoryContradictsImage(error) => {
+            format!("{error}, and is not used there; check that --image is the program that was in the chip")
+        }
+        K::MtbOrderInferred(evidence) => format!(
+            "found out: {evidence}; --registers FILE, or --mtb-position and --mtb-master, would have said it"
+        ),
+        K::MtbAnotherOrder(evidence) => {
+            format!("another reading is nearly as likely: {evidence}; give --registers FILE to be sure")
+        }
+        K::MtbIncomplete { bytes } => format!(
+            "{} of the trace buffer are not in the capture; save all of it, or correct --mtb-master",
+            counted(*bytes, "byte")
+        ),
+        _ => return None,
+    })
+}
+
+/// The sentence of a notice about bytes that are not as they should be.
+fn bytes(notice: &Notice) -> Option<String> {
+    use NoticeKind as K;
+    let what_was_seen =
+        |seen: &Option<String>| seen.as_ref().map_or_else(String::new, |seen| format!("; seen were: {seen}"));
+    Some(match &notice.kind {
+        K::FramesDamaged { file, bytes, places, first } => format!(
+            "{}: {} lost to damaged frames in {}, the first: {first}; if these are many, try --container tpiu or raw",
+            file.display(),
+            counted(*bytes, "byte"),
+            counted(*places, "place"),
+        ),
+        K::FramesOdd { file, bytes, places, first_bytes } => format!(
+            "{}: {} in {} that no formatter writes (reserved trace IDs, padding that is not zero), the first: {} at {}; if \
+             these are many, try --container tpiu or raw",
+            file.display(),
+            counted(*bytes, "byte"),
+            counted(*places, "place"),
+            counted(*first_bytes, "byte"),
+            place(notice),
+        ),
+        K::FrameCut { file, bytes } => format!(
+            "{}: ends within a frame, of which the {} at {} are not decoded",
+            file.display(),
+            counted(*bytes, "byte"),
+            place(notice),
+        ),
+        K::WireErrors { file, errors, byte, seconds, seen } => {
+            let at = seconds.map_or_else(String::new, |seconds| format!(", {seconds:.6} s"));
+            format!(
+                "{}: {} on the wires, the first at offset {byte}{at}; check --wire and --channel, or record at a higher \
+                 sample rate{}",
+                file.display(),
+                counted(*errors, "error"),
+                what_was_seen(seen),
+            )
+        }
+        K::WiresUnaligned { file, seen } => format!(
+            "{}: no synchronisation says where the bytes of the trace port start; if nothing is recognised, check the \
+             order of the pins with --channel{}",
+            file.display(),
+            what_was_seen(seen),
+        ),
+        K::RecordingCut(problem) => format!("{problem}; what stands before it is decoded"),
+        _ => return None,
+    })
+}
+
+/// The sentence of a notice about a capture that arrives over time.
+fn arrival(notice: &Notice) -> Option<String> {
+    use NoticeKind as K;
+    Some(match &notice.kind {
+        K::Awaited(place) => format!("{place}: does not exist yet, and is waited for"),
+        K::InferringFromHead(place) => format!(
+            "{place}: what it sends is found out from its first bytes; --container and --source [ID=]PROTOCOL,cpu=… save \
+             the wait"
+        ),
+        K::DecodedInTurn { place, first, others } => {
+            let others = others.iter().map(|id| source_name(*id)).collect::<Vec<_>>().join(", ");
+            format!(
+                "{place}: {} is decoded as it comes, {others} when it has ended; choose one with --id",
+                source_name(*first)
+            )
+        }
+        K::StreamEnded { place, end, received, cut } => stream_ended(place, end, *received, *cut),
+        K::KeptPartly { place, kept } => format!(
+            "{place}: only the first {} are kept for the other sources; choose one with --id",
+            counted(*kept, "byte")
+        ),
+        K::ReadsOtherwise { source, decoded, better } => format!(
+            "{}: was decoded as {}, by its first bytes; all of them read better as {}, which can be said beforehand",
+            source_name(*source),
+            as_option(decoded),
+            as_option(better)
+        ),
+        K::DecodedByHead { source } => format!("{}: was decoded by its first bytes", source_name(*source)),
+        _ => return None,
+    })
+}
+
+fn another_answer(name: &str, question: Question, finding: &Finding) -> String {
+    let Finding { about, best, runner_up, certainty } = finding;
+    let other = runner_up.as_ref().map_or_else(|| "another one".to_owned(), ToString::to_string);
+    let option = match question {
+        Question::ReadPointer => "--read-pointer",
+        Question::Container => "--container",
+        Question::Source => "--source",
+    };
+    let differs = match certainty {
+        Certainty::Doubtful => "what was executed is not the same with both",
+        _ => "what was executed is the same with both, and times or contexts are not",
+    };
+    format!("{name}{about}: {best} was chosen, but {other} is as likely; {differs}: say it with {option}")
+}
+
+fn contradicted(name: &str, from: &str, correction: &Correction) -> String {
+    let Correction { changes, stated, source, fits } = correction;
+    let change = |Change { about, register, said, by, fits }: &Change| {
+        format!("{about} {said} by {register} ({by}), where {fits} fits")
+    };
+    let changes = changes.iter().map(change).collect::<Vec<_>>().join("; ");
+    format!(
+        "{name}: the trace contradicts what was said of it{from}: {changes}: {stated}, against {fits}; try {}",
+        as_option(source)
+    )
+}
+
+/// Why a stream ended. `cut` is how many of its bytes are the beginning of a frame.
+fn stream_ended(place: &Place, end: &End, received: u64, cut: u64) -> String {
+    let received = counted(received, "byte");
+    match end {
+        End::Closed if cut > 0 => format!(
+            "{place}: closed the connection within a frame, after {received}; the last {cut} of them are not decoded"
+        ),
+        End::Closed => format!("{place}: closed the connection after {received}"),
+        End::Stopped => format!("{place}: stopped after {received}"),
+        End::Idle => format!("{place}: nothing more came after {received}"),
+        End::Failed(problem) => {
+            let kind = CaptureErrorKind::Stream(problem.clone());
+            let error = CaptureError { file: place.to_string().into(), line: None, kind };
+            let hint = error.hint().unwrap_or_default();
+            format!("{error}, after {received}; what had come is decoded; {hint}")
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Why a capture cannot be opened → which option helps.
+
+use tracewalk_input::capture::stream::Place;
+use tracewalk_session::OpenError;
+
+/// What to try; `None` if nothing is known to help.
+pub(crate) fn remedy(error: &OpenError) -> Option<String> {
+    let text = match error {
+        OpenError::Capture(error) => return error.hint(),
+        OpenError::Image(error) => return error.hint(),
+        OpenError::Interrupts(error) => return Some(error.hint().to_string()),
+        OpenError::DescriptionGrows(_) => "leave out --follow, or give the file of trace bytes",
+        OpenError::NothingToWaitFor(_) => "leave out --idle, or add --follow",
+        OpenError::NoByte { place, .. } => match place {
+            Place::Server { .. } => {
+                "check that the server has a probe to read from, that the target runs and traces, and that this is the \
+                 port where it sends trace as it is"
+            }
+            Place::StandardInput => "check the command that writes to it",
+            Place::Growing(path) if path.exists() => "check that the program that writes the file runs",
+            Place::Growing(_) => "check the file's name, and that the program that writes it runs",
+        },
+        OpenError::ElfFile(file) => {
+            let file = file.display();
+            return Some(format!("give the trace's file first, and the program with --image {file}"));
+        }
+        OpenError::NoTrace { .. } => {
+            "give the file of trace bytes, a capture.toml or a snapshot directory, or memory as GDB (x/256wx), OpenOCD, \
+             J-Link, pyOCD or probe-rs print it"
+        }
+        OpenError::NotForRecording { option, .. } => return Some(format!("leave out {option}")),
+        OpenError::NotForMemory { .. } => "save the trace buffer alone, as it is in memory",
+        OpenError::NotForMtb { .. } => "say with --mtb-position where its oldest packet is",
+        OpenError::NotFor { option, .. } | OpenError::NoMtb { option, .. } => {
+            return Some(format!("leave out {option}, or correct --container or --source"));
+        }
+        OpenError::MtbWithOtherSource(_) => "correct --container or --source",
+        OpenError::SourceTwice(_) => "say all of it in one --source [ID=]PROTOCOL,key=value…",
+        OpenError::FrameStartOfOther(_) => "leave out --frame-start, or correct --container",
+        OpenError::ArrangedAlready { .. } => "leave out --read-pointer and --swap-words",
+        OpenError::Arrangement { .. } => "give --read-pointer as an offset in the file, in bytes",
+        OpenError::AddressTwice { .. } => "leave out --dump-address",
+        OpenError::SeveralPieces { .. } => "save only the memory that the trace is in",
+        OpenError::NoBuffer { .. } | OpenError::Registers(_) => {
+            "save the memory there, or correct --mtb-position and --mtb-base"
+        }
+        OpenError::NoPiece { .. } => "save the memory that holds the trace buffer, or give --registers FILE",
+        OpenError::NoMtbPacket => "check --container, or give --registers FILE",
+        OpenError::NoTraceId(protocol) => return Some(format!("say it with --source ID={protocol}")),
+        OpenError::NotStated { needed, .. } => return Some(format!("say {needed}")),
+        OpenError::NoTraceIds(_) => "leave out --id, or say --container frames",
+        OpenError::IdNotDecoded(id) => {
+            return Some(format!("say what they are with --source {id}=PROTOCOL,cpu=…"));
+        }
+        OpenError::IdAbsent { .. } => "choose one of them with --id",
+        OpenError::NothingRecognised { recording: Some(seen), .. } => {
+            let seen = seen.as_ref().map_or_else(String::new, |seen| format!(", seen were: {seen}"));
+            return Some(format!(
+                "check --wire and --channel{seen}; or say what it is with --container and --source"
+            ));
+        }
+        OpenError::NothingRecognised { has_program: true, .. } => {
+            "say what it is with --container and --source [ID=]PROTOCOL,cpu=…"
+        }
+        OpenError::NothingRecognised { .. } => {
+            "say what it is with --container and --source [ID=]PROTOCOL,cpu=…, and the program with --image"
+        }
+        _ => return None,
+    };
+    Some(text.to_owned())
+}

@@ -1,0 +1,248 @@
+//! Buffers whose bytes are not in the order in which they were traced: inferred by trying other orders.
+
+use std::collections::BTreeSet;
+
+use tracewalk::flow::{Element, Gap, GapReason};
+use tracewalk::frame::Framing;
+use tracewalk_analysis::drive::{Carrier, Input, NoProgress};
+use tracewalk_input::capture::{Arrangement, Buffer, Container};
+use tracewalk_input::{Origin, Stated};
+
+use crate::config::config;
+use crate::error::OpenError;
+use crate::infer::{self, Answer, Certainty, Finding, Seam};
+use crate::known::Known;
+use crate::look::look_at;
+use crate::model::{Identified, OLDEST_BYTE, SeenBuffer};
+use crate::request::Request;
+
+/// A larger buffer is none that a chip has, and its size is a power of two.
+const LARGEST_BUFFER: usize = 4 << 20;
+
+/// Puts the bytes of buffers in order, where that makes sense of what else makes none.
+pub(crate) fn arrange(
+    buffers: &mut [Buffer],
+    request: &Request,
+    known: &Known,
+    seen: &mut [SeenBuffer],
+) -> Result<(), OpenError> {
+    for index in 0..buffers.len() {
+        // Who says that the first byte is the oldest one is believed.
+        let is_open = |buffer: &&Buffer| buffer.arrangement == Arrangement::default();
+        let Some(buffer) = buffers.get(index).filter(is_open) else {
+            continue;
+        };
+        let Some(before) = seen.get(index) else { continue };
+        let found = if makes_no_sense(before) {
+            swapped(buffer, request, known)?
+        } else {
+            match turned(buffer, before, request, known)? {
+                Some(found) => Some(found),
+                None => turned_by_rhythm(buffer, before, request, known)?,
+            }
+        };
+        if let (Some((arranged, contents)), Some(buffer), Some(seen)) =
+            (found, buffers.get_mut(index), seen.get_mut(index))
+        {
+            *buffer = arranged;
+            *seen = contents;
+        }
+    }
+    Ok(())
+}
+
+/// The buffer with the bytes of each word in the other order, if that makes sense.
+fn swapped(
+    buffer: &Buffer,
+    request: &Request,
+    known: &Known,
+) -> Result<Option<(Buffer, SeenBuffer)>, OpenError> {
+    let swapped_words = Some(Stated::new(true, Origin::Detected));
+    let Some(arranged) = arranged(buffer, Arrangement { swapped_words, ..Arrangement::default() }) else {
+        return Ok(None);
+    };
+    let mut seen = look_at(&arranged, request, known)?;
+    if makes_no_sense(&seen) {
+        return Ok(None);
+    }
+    let evidence = seen
+        .0
+        .findings
+        .first()
+        .map_or_else(|| "the sources that are described".to_owned(), |finding| finding.best.evidence.clone());
+    seen.0.findings.push(Finding {
+        about: "bytes of words",
+        best: Answer::new("swapped", evidence),
+        runner_up: Some(Answer::new("as they are", "nothing was recognised")),
+        certainty: Certainty::Certain,
+    });
+    Ok(Some((arranged, seen)))
+}
+
+/// The buffer from its oldest byte on, if it went round and was read from its first address on: then the sources do
+/// not go on somewhere in the middle, and go on from the last byte to the first one.
+fn turned(
+    buffer: &Buffer,
+    seen: &SeenBuffer,
+    request: &Request,
+    known: &Known,
+) -> Result<Option<(Buffer, SeenBuffer)>, OpenError> {
+    /// How far in front of the first error, in frames, the break may be. Bytes behind it may look like packets.
+    const FRAMES_BEFORE: usize = 32;
+    const ENOUGH_JOINED: u64 = 128;
+    const FRAME: usize = tracewalk::frame::FRAME_BYTES;
+    let is_buffer = buffer.bytes.len().is_power_of_two() && buffer.bytes.len() <= LARGEST_BUFFER;
+    let frames = seen
+        .0
+        .frames
+        .as_ref()
+        .filter(|frames| frames.framing == Framing::Buffer && frames.discontinuities == 0);
+    if !is_buffer || frames.is_none() {
+        return Ok(None);
+    }
+    let as_read = errors(buffer, &seen.1, known);
+    // One break breaks each source once, or is seen a few times.
+    let Some(first) = as_read.first.filter(|_| as_read.count <= 4 * seen.1.len().max(1)) else {
+        return Ok(None);
+    };
+    let mut best = None::<(Errors, Buffer)>;
+    let frame = usize::try_from(first).unwrap_or(usize::MAX) / FRAME;
+    for frame in (frame.saturating_sub(FRAMES_BEFORE).max(1)..=frame.saturating_add(1)).rev() {
+        let read_pointer = Some(Stated::new((frame * FRAME) as u64, Origin::Detected));
+        let arrangement = Arrangement { read_pointer, ..Arrangement::default() };
+        let Some(turned) = arranged(buffer, arrangement) else { continue };
+        let errors = errors(&turned, &seen.1, known);
+        if best.as_ref().is_none_or(|(best, _)| errors.count < best.count) {
+            best = Some((errors, turned));
+        }
+        if best.as_ref().is_some_and(|(best, _)| best.count == 0) {
+            break;
+        }
+    }
+    let Some((errors, turned)) = best else { return Ok(None) };
+    // What stands in front of the first synchronisation in the file is now read as what follows its end. If it were
+    // not, it would hardly fit the program, as long as it is not too little. The break itself is at the start now
+    // and cannot speak against anything.
+    let joins_much = as_read.before_first >= ENOUGH_JOINED && !known.everything.program.is_empty();
+    if !joins_much || errors.count * 2 > as_read.count {
+        return Ok(None);
+    }
+    let Some(pointer) = turned.arrangement.read_pointer.as_ref() else { return Ok(None) };
+    let finding = Finding {
+        about: OLDEST_BYTE,
+        best: Answer::new(format!("at {:#x}", pointer.value), errors),
+        runner_up: Some(Answer::new("the first one", as_read)),
+        certainty: Certainty::Certain,
+    };
+    let mut seen = look_at(&turned, request, known)?;
+    seen.0.findings.push(finding);
+    Ok(Some((turned, seen)))
+}
+
+/// The buffer from about its oldest byte on, where it shows by the distances between A-syncs alone that it went round.
+fn turned_by_rhythm(
+    buffer: &Buffer,
+    (contents, found): &SeenBuffer,
+    request: &Request,
+    known: &Known,
+) -> Result<Option<(Buffer, SeenBuffer)>, OpenError> {
+    /// Memory for trace comes in such pieces. What lost bytes to damage has such a size seldom.
+    const PIECE: usize = 1 << 10;
+    /// A larger file is a recording of something else than a buffer.
+    const LARGEST: usize = 64 << 20;
+    let length = buffer.bytes.len();
+    let in_frames = match &contents.frames {
+        Some(frames) if frames.framing == Framing::Buffer && frames.discontinuities == 0 => true,
+        None if contents.container.value == Container::Raw && !found.is_empty() => false,
+        _ => return Ok(None),
+    };
+    if !length.is_multiple_of(PIECE) || length > LARGEST || buffer.wires.is_some() {
+        return Ok(None);
+    }
+    let Some(seam) = infer::seam(&buffer.bytes, in_frames) else { return Ok(None) };
+    let Seam { first, last, sources, distance } = seam;
+    let read_pointer = Some(Stated::new(first as u64, Origin::Detected));
+    let Some(turned) = arranged(buffer, Arrangement { read_pointer, ..Arrangement::default() }) else {
+        return Ok(None);
+    };
+    let of = if sources == 1 { "one source".to_owned() } else { format!("{sources} sources") };
+    let evidence = format!(
+        "from the end to the start A-syncs of {of} keep their distance, like {distance} bytes, and one distance is \
+         another one"
+    );
+    let (runner_up, certainty) = if first == last {
+        (Answer::new("the first one", "one distance is another one"), Certainty::Certain)
+    } else {
+        let left_out = format!("up to {} bytes that were traced last are left out now", last - first);
+        (Answer::new(format!("one up to {last:#x}"), left_out), Certainty::Doubtful)
+    };
+    let finding = Finding {
+        about: OLDEST_BYTE,
+        best: Answer::new(format!("at {first:#x}"), evidence),
+        runner_up: Some(runner_up),
+        certainty,
+    };
+    let mut seen = look_at(&turned, request, known)?;
+    seen.0.findings.push(finding);
+    Ok(Some((turned, seen)))
+}
+
+/// A copy of the buffer with its bytes in this order.
+fn arranged(buffer: &Buffer, arrangement: Arrangement) -> Option<Buffer> {
+    let mut buffer = buffer.clone();
+    buffer.arrange(arrangement).ok().map(|()| buffer)
+}
+
+/// Whether nothing is in a buffer that anybody can read: no source, or no frames.
+fn makes_no_sense((contents, found): &SeenBuffer) -> bool {
+    let are_no_frames = contents.frames.as_ref().is_some_and(|frames| {
+        let account = &frames.account;
+        (account.reserved + frames.lost()) * 32 > account.total()
+    });
+    found.is_empty() || are_no_frames
+}
+
+/// Where a buffer's sources do not go on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Errors {
+    count: usize,
+    first: Option<u64>,
+    packets: u64,
+    /// How many bytes of the buffer stand in front of the first ones that could be followed.
+    before_first: u64,
+}
+
+impl std::fmt::Display for Errors {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} errors in {} packets", self.count, self.packets)
+    }
+}
+
+fn errors(buffer: &Buffer, found: &[Identified], known: &Known) -> Errors {
+    let mut errors = Errors::default();
+    let mut places = BTreeSet::new();
+    for source in found.iter().map(|found| &found.source) {
+        let (Ok(config), Some(id)) = (config(source), source.id) else { continue };
+        let carrier = Carrier::Frames { framing: Framing::Buffer, id };
+        let input = Input { capture: &buffer.bytes, carrier, rest: None, progress: &NoProgress };
+        let program = known.program(source);
+        let mut followed = None;
+        let statistics = input.flow(&config, program, |record| {
+            if matches!(record.element, Element::Block(_)) {
+                followed.get_or_insert(record.at.0);
+            }
+            let is_error = |reason| matches!(reason, GapReason::TraceLost | GapReason::Contradiction(_));
+            if let Element::Gap(Gap { reason, .. }) = record.element
+                && is_error(reason)
+            {
+                places.insert((source.id, record.at.0));
+            }
+            Ok(())
+        });
+        errors.before_first = errors.before_first.max(followed.unwrap_or(0));
+        errors.packets += statistics.map_or(0, |statistics| statistics.packets);
+    }
+    errors.count = places.len();
+    errors.first = places.iter().map(|(_, at)| *at).min();
+    errors
+}

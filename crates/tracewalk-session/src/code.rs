@@ -1,0 +1,215 @@
+//! A core's program, as reports want to see it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tracewalk::ids::Address;
+use tracewalk::plain::plain;
+use tracewalk::program::{Scope, ViewId};
+use tracewalk_analysis::{ArmProfile, Code, Interrupts, symbols};
+use tracewalk_input::cpu::Profile;
+use tracewalk_input::image::Memory;
+use tracewalk_input::symbols::{Content, Function, SourceLines, Symbols};
+
+use crate::notice::{Late, NoticeKind, Observer, Say};
+
+/// Symbols and lines of one core's images.
+struct ImageSymbols {
+    symbols: Symbols,
+    lines: Mutex<Lines>,
+    files: Mutex<SourceFiles>,
+}
+
+/// Source lines, and where problems with them are noted.
+struct Lines {
+    lines: SourceLines,
+    /// How many of the problems were noted.
+    noted: usize,
+    late: Late,
+}
+
+/// Source files by the names that the debug information gives them.
+struct SourceFiles {
+    /// Where to look for files that are not where the name says.
+    directories: Vec<PathBuf>,
+    /// The lines of each file; `None` for a file that is not at hand.
+    files: HashMap<String, Option<Vec<String>>>,
+}
+
+/// Longer files are no source text.
+const LONGEST_SOURCE: u64 = 16 << 20;
+
+/// How programs are read.
+pub(crate) struct Reader<'a> {
+    /// The processor's profile, as far as the capture says it.
+    pub(crate) profile: Option<Profile>,
+    /// What the chip's interrupts are called.
+    pub(crate) interrupts: Interrupts,
+    /// Where to look for source files; without it names and lines are not wanted.
+    pub(crate) source_dirs: Option<&'a [PathBuf]>,
+}
+
+impl Reader<'_> {
+    /// The program in `memory`, and what is visible of it in each context.
+    pub(crate) fn code(&self, memory: &Memory, observer: &dyn Observer) -> Rc<Code> {
+        let (mut notes, late) = (Vec::new(), observer.late());
+        let mut code =
+            self.view(memory, memory.seen_in(ViewId::default(), Scope::EVERYWHERE), (&mut notes, &late));
+        for (view, context) in memory.program.views().skip(1) {
+            let seen = self.view(memory, memory.seen_in(view, context), (&mut notes, &late));
+            code.views.insert(view, Rc::new(seen));
+        }
+        code.program = Arc::new(memory.program.clone());
+        notes.sort();
+        notes.dedup();
+        for note in notes {
+            observer.say(NoticeKind::NamesMissing(note));
+        }
+        Rc::new(code)
+    }
+
+    /// One view of a memory, whose `memory` may know its processor.
+    fn view(&self, memory: &Memory, seen: Memory, (notes, late): (&mut Vec<String>, &Late)) -> Code {
+        let interrupts = self.interrupts.clone();
+        let Some(source_dirs) = self.source_dirs else {
+            return Code { program: seen.program.into(), interrupts, ..Code::unknown() };
+        };
+        let symbols = Symbols::of(&seen);
+        let of_images = || memory.images.iter().find_map(|visible| visible.image.attributes.profile);
+        let profile = self.profile.or(symbols.profile()).or_else(of_images);
+        let lines = symbols.source_lines();
+        let problems = lines.notes();
+        notes.extend(symbols.notes().iter().chain(&problems).map(ToString::to_string));
+        let beside_images = seen.images.iter().filter_map(|visible| visible.image.file.parent());
+        let directories = source_dirs.iter().cloned().chain(beside_images.map(Path::to_owned)).collect();
+        let files = SourceFiles { directories, files: HashMap::new() };
+        let profile = match profile {
+            Some(Profile::M) => ArmProfile::M,
+            _ => ArmProfile::Ar,
+        };
+        Code {
+            program: Arc::new(seen.program),
+            symbols: Box::new(ImageSymbols {
+                symbols,
+                lines: Mutex::new(Lines { lines, noted: problems.len(), late: late.clone() }),
+                files: Mutex::new(files),
+            }),
+            interrupts,
+            profile,
+            views: BTreeMap::new(),
+        }
+    }
+}
+
+impl symbols::Symbols for ImageSymbols {
+    fn function(&self, address: Address) -> Option<symbols::Function<'_>> {
+        let function = self.symbols.function_at(address)?;
+        Some(symbols::Function { name: &function.name, start: function.start })
+    }
+
+    fn frames(&self, address: Address) -> Vec<symbols::Frame> {
+        let mut lines = held(&self.lines);
+        let Lines { lines, noted, late } = &mut *lines;
+        let frames = lines.lines_for(address);
+        let problems = lines.notes();
+        for problem in problems.iter().skip(*noted) {
+            late.add(NoticeKind::NamesMissing(problem.to_string()).into());
+        }
+        *noted = problems.len();
+        let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
+        frames
+            .iter()
+            .map(|frame| symbols::Frame {
+                function: text(&frame.function),
+                file: text(&frame.file),
+                line: frame.line,
+            })
+            .collect()
+    }
+
+    fn source_line(&self, file: &str, line: u32) -> Option<String> {
+        held(&self.files).line(file, line)
+    }
+
+    fn functions(&self) -> Vec<symbols::Extent> {
+        let extent = |function: &Function| symbols::Extent {
+            name: function.name.clone(),
+            symbol: function.symbol.clone(),
+            start: function.start,
+            end: function.end(),
+            isa: function.isa,
+        };
+        self.symbols.functions().iter().map(extent).collect()
+    }
+
+    fn stretches(&self) -> Vec<symbols::Stretch> {
+        let stretch = |(start, end, content)| {
+            let isa = match content {
+                Content::Code(isa) => Some(isa),
+                Content::Data => None,
+            };
+            symbols::Stretch { start, end, isa }
+        };
+        self.symbols.contents().map(stretch).collect()
+    }
+
+    fn source_file(&self, file: &str) -> Option<symbols::SourceFile> {
+        let path = find(file, &held(&self.files).directories)?;
+        let text = std::fs::read(&path).ok()?;
+        let path = plain(std::fs::canonicalize(&path).unwrap_or(path).to_string_lossy()).into_owned();
+        Some(symbols::SourceFile { path, text })
+    }
+}
+
+impl SourceFiles {
+    fn line(&mut self, file: &str, line: u32) -> Option<String> {
+        let directories = &self.directories;
+        let lines = self.files.entry(file.to_owned()).or_insert_with(|| read(file, directories));
+        let index = usize::try_from(line).ok()?.checked_sub(1)?;
+        lines.as_ref()?.get(index).cloned()
+    }
+}
+
+/// What a lock guards. Whoever panicked while holding it left nothing half done.
+fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The lines of the file that the debug information calls `name`.
+fn read(name: &str, directories: &[PathBuf]) -> Option<Vec<String>> {
+    let bytes = std::fs::read(find(name, directories)?).ok()?;
+    // Tabs would break the columns, and other control characters the terminal.
+    let clean = |line: &str| plain(line.trim_end().replace('\t', "    ").into()).into_owned();
+    Some(String::from_utf8_lossy(&bytes).lines().map(clean).collect())
+}
+
+/// The file that the debug information calls `name`: where it says, or beside an image or in a directory that the user
+/// named, with as many of the name's folders as possible.
+fn find(name: &str, directories: &[PathBuf]) -> Option<PathBuf> {
+    let path = name.replace('\\', "/");
+    let parts = path.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect::<Vec<_>>();
+    let ends = (0..parts.len()).map(|skipped| parts[skipped..].join("/"));
+    let elsewhere = ends.flat_map(|end| directories.iter().map(move |directory| directory.join(&end)));
+    std::iter::once(PathBuf::from(&path)).chain(elsewhere).find(|file| {
+        std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.len() <= LONGEST_SOURCE)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_file_is_found_by_the_end_of_its_name_and_its_lines_are_clean() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("src")).unwrap();
+        std::fs::write(directory.path().join("src/main.c"), "int\tx;\r\n\x1b[31mred").unwrap();
+        let directories = [directory.path().to_owned()];
+        let expected = Some(vec!["int    x;".to_owned(), "\u{fffd}[31mred".to_owned()]);
+        assert_eq!(read("/build/machine/project/src/main.c", &directories), expected);
+        assert_eq!(read("C:\\project\\src\\main.c", &directories), expected);
+        assert_eq!(read("/build/machine/other.c", &directories), None);
+    }
+}

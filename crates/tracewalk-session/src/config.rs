@@ -1,0 +1,65 @@
+//! A source's description → the configuration it is decoded with.
+
+use std::fmt::Display;
+
+use tracewalk::protocol::{etmv3, mtb, pft};
+use tracewalk::source::SourceConfig;
+use tracewalk_input::capture::{Protocol, SourceDescription};
+
+/// Why a source is not decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoConfig {
+    /// Its trace is not of instructions, or of a protocol that is not known.
+    NotDecoded,
+    /// Its registers do not make a configuration.
+    Registers(String),
+}
+
+/// The configuration that a description makes.
+pub(crate) fn config(description: &SourceDescription) -> Result<SourceConfig, NoConfig> {
+    let register = |name| description.registers.get(name);
+    let cpu = description.cpu.as_ref().map(|cpu| cpu.value.as_str());
+    match description.protocol {
+        Protocol::EtmV3 => {
+            let registers = etmv3::Registers {
+                etmcr: register("ETMCR"),
+                etmidr: register("ETMIDR"),
+                etmccer: register("ETMCCER"),
+                etmtraceidr: register("ETMTRACEIDR"),
+            };
+            let core = cpu.and_then(etmv3::Core::named);
+            let named = core.is_some() || registers.etmidr.is_some();
+            etmv3::Config::from_registers(registers, core)
+                .map(SourceConfig::Etmv3)
+                .map_err(|error| without_registers(description, named, &error))
+        }
+        Protocol::Pft => {
+            let registers = pft::Registers {
+                etmcr: register("ETMCR"),
+                etmidr: register("ETMIDR"),
+                etmccer: register("ETMCCER"),
+                etmtraceidr: register("ETMTRACEIDR"),
+            };
+            // Where both say something, the registers are right: a name says only what is usual.
+            let core = cpu.and_then(pft::Core::named).filter(|_| registers.etmidr.is_none());
+            let named = core.is_some() || registers.etmidr.is_some();
+            pft::Config::from_registers(registers, core)
+                .map(SourceConfig::Pft)
+                .map_err(|error| without_registers(description, named, &error))
+        }
+        Protocol::Mtb => Ok(SourceConfig::Mtb(mtb::Source::default())),
+        Protocol::Itm | Protocol::Unknown(_) => Err(NoConfig::NotDecoded),
+    }
+}
+
+/// Why there is no configuration; `named` is whether something says which trace unit it is.
+fn without_registers(description: &SourceDescription, named: bool, error: &dyn Display) -> NoConfig {
+    match description.cpu.as_ref().filter(|_| !named) {
+        Some(cpu) => NoConfig::Registers(format!(
+            "ETMIDR is not given, and no {} trace unit of a {} is known",
+            description.protocol.name(),
+            cpu.value
+        )),
+        None => NoConfig::Registers(error.to_string()),
+    }
+}

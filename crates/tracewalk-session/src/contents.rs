@@ -1,0 +1,132 @@
+//! What is in a buffer: the container, the frames, the sources.
+
+use tracewalk::frame::{FrameAlignment, Framing};
+use tracewalk::ids::TraceId;
+use tracewalk::protocol::mtb::order::Dump;
+use tracewalk_analysis::drive::Stretch;
+use tracewalk_input::capture::{Buffer, Container, Protocol, SourceDescription};
+use tracewalk_input::{Origin, Stated};
+
+use crate::config::config;
+use crate::frames::Frames;
+use crate::infer::{self, Packing, Search};
+use crate::known::Known;
+use crate::model::{Contents, Identified};
+use crate::sample::Sample;
+
+impl Contents {
+    /// Finds out how a buffer is packed, as far as nobody said it.
+    pub(crate) fn of(buffer: &Buffer, known: &Known) -> Self {
+        let stated = buffer.container.clone();
+        let (packing, finding) = match stated.as_ref().map(|stated| stated.value) {
+            None => infer::packing(&buffer.bytes, &known.units),
+            Some(Container::TracePort) if buffer.frame_start.is_some() => {
+                let start = buffer.frame_start.as_ref().and_then(|start| FrameAlignment::new(start.value));
+                let framing = Framing::PortFrom(start.unwrap_or_default());
+                return Self::new(stated, Packing::Frames(framing), buffer);
+            }
+            Some(Container::TracePort) => infer::port(&buffer.bytes, &known.units),
+            Some(Container::Frames) => return Self::new(stated, Packing::Frames(Framing::Buffer), buffer),
+            Some(Container::Raw) => return Self::new(stated, Packing::Raw, buffer),
+            Some(Container::Mtb) => return Self::new(stated, Packing::Mtb, buffer),
+        };
+        Self { findings: vec![finding], ..Self::new(stated, packing, buffer) }
+    }
+
+    fn new(container: Option<Stated<Container>>, packing: Packing, buffer: &Buffer) -> Self {
+        let container = container.unwrap_or_else(|| Stated::new(packing.container(), Origin::Detected));
+        let frames = packing.framing().map(|framing| Frames::scan(&buffer.bytes, framing));
+        Self { container, frames, findings: Vec::new(), sources: Vec::new() }
+    }
+
+    /// The sources in it: those that were named, or else those that can be recognised.
+    pub(crate) fn identify(&self, buffer: &Buffer, wanted: &[TraceId], known: &Known) -> Vec<Identified> {
+        if !buffer.sources.is_empty() {
+            let described = buffer.sources.iter().map(|source| self.complete(source, buffer, known));
+            let mut found = described.collect::<Vec<_>>();
+            found.extend(self.other_itms(&found, wanted, known));
+            return found;
+        }
+        if self.container.value == Container::Mtb {
+            let source = SourceDescription::new(Protocol::Mtb, Origin::Detected);
+            let dump = Dump { data: &buffer.bytes, address: None };
+            let misses_program = infer::misses_program(dump, known.program(&source));
+            return vec![Identified { guessed: true, misses_program, ..Identified::as_stated(source) }];
+        }
+        let Some(frames) = &self.frames else {
+            return recognise(None, &whole(buffer), known).into_iter().collect();
+        };
+        let samples = frames.samples.iter().filter(|(id, _)| wanted.is_empty() || wanted.contains(id));
+        samples.filter_map(|(&id, sample)| recognise(Some(id), sample, known)).collect()
+    }
+
+    /// ITMs beside the sources that were named.
+    fn other_itms(&self, described: &[Identified], wanted: &[TraceId], known: &Known) -> Vec<Identified> {
+        let is_described = |id| described.iter().any(|found| found.source.id == Some(id));
+        let is_wanted = |id: &TraceId| wanted.is_empty() || wanted.contains(id);
+        let samples = self.frames.iter().flat_map(|frames| &frames.samples);
+        let others = samples.filter(|(id, _)| is_wanted(id) && !is_described(**id));
+        others.filter_map(|(&id, sample)| itm(Some(id), sample, known)).collect()
+    }
+
+    /// The beginning of a source's bytes.
+    pub(crate) fn sample(&self, id: Option<TraceId>, buffer: &Buffer) -> Sample {
+        match (&self.frames, id) {
+            (Some(frames), Some(id)) => frames.samples.get(&id).cloned().unwrap_or_default(),
+            (Some(_), None) => Sample::default(),
+            (None, _) => whole(buffer),
+        }
+    }
+
+    /// Adds to a source that was named what is not said of it.
+    fn complete(&self, stated: &SourceDescription, buffer: &Buffer, known: &Known) -> Identified {
+        if !matches!(stated.protocol, Protocol::EtmV3 | Protocol::Pft) {
+            return Identified::as_stated(stated.clone());
+        }
+        let id = stated.id.or_else(|| config(stated).ok()?.trace_id());
+        let candidates = match (&self.frames, id) {
+            (Some(frames), Some(id)) => {
+                frames.samples.get(&id).map(|sample| (Some(id), sample.clone())).into_iter().collect()
+            }
+            // One source without an ID in frames: it is the one that decodes best.
+            (Some(frames), None) => {
+                frames.samples.iter().map(|(&id, sample)| (Some(id), sample.clone())).collect()
+            }
+            (None, _) => vec![(id, whole(buffer))],
+        };
+        let completed = candidates.into_iter().filter_map(|(id, sample)| {
+            let source = SourceDescription { id, ..stated.clone() };
+            let mut search = Search::new(&sample, known.program(&source), &known.units);
+            let found = search.completed(&source)?;
+            let correction = search.correction(&found.source);
+            Some((found.reading, Identified { correction, ..Identified::from(found) }))
+        });
+        let best = completed.min_by_key(|(reading, _)| reading.rank());
+        best.map_or_else(
+            || Identified::as_stated(stated.clone()),
+            |(_, mut identified)| {
+                identified.guessed |= identified.source.id != id;
+                identified
+            },
+        )
+    }
+}
+
+/// What the source with these bytes is.
+pub(crate) fn recognise(id: Option<TraceId>, sample: &Sample, known: &Known) -> Option<Identified> {
+    match Search::new(sample, &known.everything.program, &known.units).anything(id) {
+        Some(found) => Some(Identified { guessed: true, ..Identified::from(found) }),
+        None => itm(id, sample, known),
+    }
+}
+
+/// The source with these bytes, if it is an ITM.
+fn itm(id: Option<TraceId>, sample: &Sample, known: &Known) -> Option<Identified> {
+    let found = infer::itm(id, sample, &known.everything.program, &known.units)?;
+    Some(Identified { guessed: true, findings: vec![found.finding], ..Identified::as_stated(found.source) })
+}
+
+/// A buffer that is one source's bytes.
+fn whole(buffer: &Buffer) -> Sample {
+    Sample::of_stretches(&buffer.bytes, &[Stretch::all(buffer.bytes.len())])
+}

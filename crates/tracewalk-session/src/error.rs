@@ -1,0 +1,238 @@
+//! Why a capture cannot be opened, and why work on it ends.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use tracewalk::ids::TraceId;
+use tracewalk::protocol::mtb::Registers;
+use tracewalk_input::capture::dump::Form;
+use tracewalk_input::capture::stream::{End, Place};
+use tracewalk_input::capture::{CaptureError, Container, Protocol};
+use tracewalk_input::image::ImageError;
+use tracewalk_input::svd::SvdError;
+
+/// Why a capture cannot be opened. Its text is the problem; what to do about it depends on who asks.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "each variant says what its fields are")]
+pub enum OpenError {
+    /// The capture cannot be read.
+    Capture(CaptureError),
+    /// An image cannot be used.
+    Image(ImageError),
+    /// The chip's description cannot be used.
+    Interrupts(SvdError),
+    /// A description cannot be followed as it grows.
+    DescriptionGrows(PathBuf),
+    /// Waiting was limited, and there is nothing to wait for.
+    NothingToWaitFor(PathBuf),
+    /// A stream ended before its first byte.
+    NoByte { place: Place, end: End },
+    /// The file is an ELF file.
+    ElfFile(PathBuf),
+    /// The file is of another format than trace, by its name.
+    NoTrace { file: PathBuf, format: &'static str },
+    /// A statement is for a buffer's memory, and the file is a recording.
+    NotForRecording { option: &'static str, file: PathBuf },
+    /// A statement is for a file of trace bytes, and the file describes memory.
+    NotForMemory { option: &'static str, file: PathBuf, form: Form },
+    /// A statement is for frames and raw bytes, and the capture is of an MTB.
+    NotForMtb { option: &'static str },
+    /// A statement is for something that the capture is not of.
+    NotFor { option: &'static str, of: &'static str, found: String },
+    /// A statement is for an MTB, and the container or the sources are stated otherwise.
+    NoMtb { option: &'static str, stated: String },
+    /// An MTB's packets were stated, and a source of another protocol.
+    MtbWithOtherSource(Protocol),
+    /// A source was stated twice.
+    SourceTwice(Option<TraceId>),
+    /// The frame start is for a trace port, and the container is another one.
+    FrameStartOfOther(String),
+    /// The description states the arrangement of the bytes already.
+    ArrangedAlready { file: PathBuf, by: String },
+    /// The bytes cannot be arranged like that.
+    Arrangement { file: PathBuf, problem: String },
+    /// The file states addresses of its own.
+    AddressTwice { file: PathBuf, form: Form },
+    /// The file has several pieces of memory, and the container is not an MTB's.
+    SeveralPieces { file: PathBuf, pieces: u64, container: Container },
+    /// The file has no memory where the MTB's registers place the buffer.
+    NoBuffer { file: PathBuf, registers: Registers },
+    /// No piece of memory in the file looks like an MTB's trace.
+    NoPiece { file: PathBuf, pieces: u64 },
+    /// The registers of the MTB do not fit the capture.
+    Registers(String),
+    /// Nothing in the capture looks like an MTB's packet.
+    NoMtbPacket,
+    /// Frames hold several sources, and one has no trace ID.
+    NoTraceId(Protocol),
+    /// Not everything is stated, and nothing may be inferred.
+    NotStated { file: PathBuf, needed: String },
+    /// A trace ID was asked for, and the capture has none.
+    NoTraceIds(TraceId),
+    /// The bytes of a trace ID that was asked for are not decoded.
+    IdNotDecoded(TraceId),
+    /// A trace ID was asked for that the capture does not have.
+    IdAbsent { id: TraceId, present: Vec<TraceId> },
+    /// Nothing was recognised in the file.
+    NothingRecognised {
+        file: PathBuf,
+        bytes: u64,
+        /// For a recording: what was seen on its channels.
+        recording: Option<Option<String>>,
+        /// Whether a program was given.
+        has_program: bool,
+    },
+}
+
+/// Why work on a capture ends without its result.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RunError {
+    /// Whoever takes the results cannot.
+    Sink(io::Error),
+    /// An image cannot be used.
+    Image(ImageError),
+    /// The rest of the capture cannot be opened.
+    Open(OpenError),
+    /// The answer is about a program, and there is none.
+    NoProgram,
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Capture(error) => error.fmt(f),
+            Self::Image(error) => error.fmt(f),
+            Self::Interrupts(error) => error.fmt(f),
+            Self::DescriptionGrows(file) => {
+                write!(f, "{}: is a description, which does not grow", file.display())
+            }
+            Self::NothingToWaitFor(file) => {
+                write!(f, "{}: is all there, and --idle is for what comes over time", file.display())
+            }
+            Self::NoByte { place, end } => match (place, end) {
+                (Place::Server { .. }, End::Closed) => {
+                    write!(f, "{place}: closed the connection without a byte")
+                }
+                (_, End::Closed) => write!(f, "{place}: standard input ended without a byte"),
+                (_, End::Stopped) => write!(f, "{place}: stopped before a byte came"),
+                (_, End::Idle) => write!(f, "{place}: nothing came for as long as --idle says"),
+                (_, End::Failed(problem)) => write!(f, "{place}: {problem}, before a byte came"),
+            },
+            Self::ElfFile(file) => write!(f, "{}: is an ELF file, expected trace bytes", file.display()),
+            Self::NoTrace { file, format } => {
+                write!(f, "{}: is {format}, expected trace bytes", file.display())
+            }
+            Self::NotForRecording { option, file } => {
+                write!(f, "{option} is for a buffer's memory, and {} is a recording", file.display())
+            }
+            Self::NotForMemory { option, file, form } => {
+                write!(f, "{option} is for a file of trace bytes, and {} is {form}", file.display())
+            }
+            Self::NotForMtb { option } => {
+                write!(f, "{option} is for frames and raw bytes, and the capture is of an MTB")
+            }
+            Self::NotFor { option, of, found } => {
+                write!(f, "{option} is for {of}, and the capture is of {found}")
+            }
+            Self::NoMtb { option, stated } => write!(f, "{option} is for an MTB, and {stated}"),
+            Self::MtbWithOtherSource(protocol) => {
+                write!(f, "--container mtb holds an MTB's packets, and --source says {protocol}")
+            }
+            Self::SourceTwice(Some(id)) => write!(f, "--source is given twice for trace ID {id}"),
+            Self::SourceTwice(None) => f.write_str("--source is given twice for the source"),
+            Self::FrameStartOfOther(other) => {
+                write!(f, "--frame-start is for --container tpiu, and the container is {other}")
+            }
+            Self::ArrangedAlready { file, by } => {
+                write!(f, "{}: {by} says where its bytes stand", file.display())
+            }
+            Self::Arrangement { file, problem } => write!(f, "{}: {problem}", file.display()),
+            Self::AddressTwice { file, form } => {
+                write!(f, "{}: is {form}, which says the addresses itself", file.display())
+            }
+            Self::SeveralPieces { file, pieces, container } => write!(
+                f,
+                "{}: has {pieces} pieces of memory, expected one for --container {container}",
+                file.display()
+            ),
+            Self::NoBuffer { file, registers: Registers { position, base, .. } } => {
+                let file = file.display();
+                write!(f, "{file}: has no memory where the trace buffer is by MTB_POSITION 0x{position:x}")?;
+                base.map_or(Ok(()), |base| write!(f, " and MTB_BASE 0x{base:x}"))
+            }
+            Self::NoPiece { file, pieces } => write!(
+                f,
+                "{}: nothing in its {pieces} pieces of memory looks like an MTB's trace",
+                file.display()
+            ),
+            Self::Registers(problem) => f.write_str(problem),
+            Self::NoMtbPacket => f.write_str("nothing in the capture looks like an MTB packet"),
+            Self::NoTraceId(protocol) => {
+                write!(f, "frames hold several sources, and {protocol} has no trace ID")
+            }
+            Self::NotStated { file, .. } => {
+                write!(f, "{}: not all of it is described, and --strict finds nothing out", file.display())
+            }
+            Self::NoTraceIds(id) => {
+                write!(f, "--id {id} was asked for, and the capture has no trace IDs")
+            }
+            Self::IdNotDecoded(id) => write!(f, "the bytes of trace ID {id} are not decoded"),
+            Self::IdAbsent { id, present } => {
+                let present = present.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+                write!(f, "the capture has no bytes of trace ID {id}, it has {present}")
+            }
+            Self::NothingRecognised { file, bytes, .. } => {
+                write!(f, "{}: nothing was recognised in its {bytes} bytes", file.display())
+            }
+        }
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sink(error) => write!(f, "cannot write the output: {error}"),
+            Self::Image(error) => error.fmt(f),
+            Self::Open(error) => error.fmt(f),
+            Self::NoProgram => f.write_str("the answer is about a program, and there is none"),
+        }
+    }
+}
+
+impl Error for OpenError {}
+
+impl Error for RunError {}
+
+impl From<CaptureError> for OpenError {
+    fn from(error: CaptureError) -> Self {
+        Self::Capture(error)
+    }
+}
+
+impl From<ImageError> for OpenError {
+    fn from(error: ImageError) -> Self {
+        Self::Image(error)
+    }
+}
+
+impl From<ImageError> for RunError {
+    fn from(error: ImageError) -> Self {
+        Self::Image(error)
+    }
+}
+
+impl From<OpenError> for RunError {
+    fn from(error: OpenError) -> Self {
+        Self::Open(error)
+    }
+}
+
+impl From<io::Error> for RunError {
+    fn from(error: io::Error) -> Self {
+        Self::Sink(error)
+    }
+}

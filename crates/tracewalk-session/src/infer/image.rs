@@ -1,0 +1,240 @@
+//! Where in memory an image of raw bytes stood, if not where it was said to.
+//!
+//! Branches say how far they go, not from where. So a program can be followed wherever it stands, and only the right
+//! place has, at each address that the trace names, the instructions that the trace says ran there.
+//!
+//! ```text
+//! make directives of the trace's beginning
+//! for each place that puts an address that the trace names often on an instruction of the image, first at coarse
+//!     alignments, then at fine ones: follow the directives until something contradicts
+//! the place at which most could be followed without contradiction is the answer
+//! ```
+
+use tracewalk::directive::{Directive, PreferredReturn, Rules};
+use tracewalk::flow::{Element, GapReason, Walk};
+use tracewalk::ids::{Address, Location};
+use tracewalk::program::Program;
+use tracewalk::protocol::mtb::order;
+use tracewalk::protocol::{Decode, Item, Loss, Lower, Packets, etmv3, mtb, pft};
+use tracewalk::source::SourceConfig;
+use tracewalk::span::Span;
+
+use super::finding::{Answer, Certainty, Finding};
+use crate::sample::Sample;
+
+/// An image of raw bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawImage<'a> {
+    /// Where it was said to stand.
+    pub(crate) address: Address,
+    pub(crate) bytes: &'a [u8],
+}
+
+/// Where an image stood, and what speaks for it.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) address: Address,
+    /// How many instructions could be followed with it there.
+    pub(crate) instructions: u64,
+    pub(crate) finding: Finding,
+}
+
+/// What came of following a trace through an image at one place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Fit {
+    address: Address,
+    instructions: u64,
+    contradictions: u64,
+}
+
+/// How many directives are followed: enough that no other place stands all of them.
+const DIRECTIVES: usize = 4000;
+/// How images are aligned, the most usual first.
+const ALIGNMENTS: [u32; 4] = [0x1000, 0x100, 0x10, 4];
+/// How many places are tried at most at each alignment.
+const MOST_PLACES: u32 = 1 << 17;
+/// A place is given up where this many contradictions were found.
+const ENOUGH_AGAINST: u64 = 3;
+/// So many instructions go right for each contradiction, where an image is only patched in places.
+const RIGHT_FOR_EACH: u64 = 500;
+/// And so many, for an image to be moved in spite of it: a short one may fit by chance where a loop of the trace can be
+/// followed.
+const CERTAIN_FOR_EACH: u64 = 5000;
+/// More instructions without a branch say no more for a place: in memory that is not code there may be no end to them.
+const MOST_OF_A_BLOCK: u64 = 16;
+/// Fewer instructions prove nothing.
+const ENOUGH: u64 = 200;
+
+/// Where `image` stood when this was traced; `None` where no place is better than where it was said to stand. `others`
+/// is the program without the image.
+pub(crate) fn place(
+    sample: &Sample,
+    config: &SourceConfig,
+    image: RawImage<'_>,
+    others: &Program,
+) -> Option<Place> {
+    let directives = directives(sample, config);
+    // Where a Micro Trace Buffer's newest packet meets its oldest one may not show without the program.
+    let seams = u64::from(matches!(config, SourceConfig::Mtb(_)));
+    let anchor = anchor(&directives, others)?;
+    let mut program = Program::new();
+    program.add(Address::new(0), image.bytes).ok()?;
+    let length = u32::try_from(image.bytes.len()).ok()?;
+    let fit = |address| {
+        let fit = follow(&program, &directives, config.rules(), address);
+        Fit { address, contradictions: fit.contradictions.saturating_sub(seams), ..fit }
+    };
+    let stated = fit(image.address);
+    let mut best = stated;
+    let mut next = None::<Fit>;
+    for alignment in ALIGNMENTS {
+        if length / alignment > MOST_PLACES || best.is_convincing() {
+            break;
+        }
+        // The anchor is an address in the image: the image starts at it, or before it by less than its length.
+        let last = anchor.low_word() & !(alignment - 1);
+        for index in 0..=length / alignment {
+            let found = fit(Address::from(last.wrapping_sub(index * alignment)));
+            if found.address != image.address && found.is_better_than(&best) {
+                next = Some(best);
+                best = found;
+            } else if found.address != best.address && next.is_none_or(|next| found.is_better_than(&next)) {
+                next = Some(found);
+            }
+        }
+    }
+    if best.address == image.address || !best.is_convincing() {
+        return None;
+    }
+    let answer = |fit: &Fit| {
+        let plural = if fit.contradictions == 1 { "" } else { "s" };
+        let evidence =
+            format!("{} instructions, {} contradiction{plural}", fit.instructions, fit.contradictions);
+        Answer::new(fit.address.to_string(), evidence)
+    };
+    let doubtful = next.is_some_and(|next| next.score() * 10 > best.score() * 9);
+    let certainty = if doubtful { Certainty::Doubtful } else { Certainty::Certain };
+    let finding =
+        Finding { about: "address", best: answer(&best), runner_up: Some(answer(&stated)), certainty };
+    Some(Place { address: best.address, instructions: best.instructions, finding })
+}
+
+impl Fit {
+    fn take(&mut self, element: &Element) {
+        match element {
+            Element::Block(block) => self.instructions += u64::from(block.instructions).min(MOST_OF_A_BLOCK),
+            Element::Gap(gap) if matches!(gap.reason, GapReason::Contradiction(_)) => {
+                self.contradictions += 1;
+            }
+            Element::Gap(_) | Element::Event(_) | Element::Proof(_) => {}
+        }
+    }
+
+    const fn is_convincing(&self) -> bool {
+        self.instructions >= ENOUGH && self.contradictions * CERTAIN_FOR_EACH < self.instructions
+    }
+
+    const fn is_better_than(&self, other: &Self) -> bool {
+        self.score() > other.score()
+    }
+
+    const fn score(&self) -> u64 {
+        self.instructions.saturating_sub(self.contradictions * RIGHT_FOR_EACH)
+    }
+}
+
+/// What the beginning of the trace means.
+fn directives(sample: &Sample, config: &SourceConfig) -> Vec<Directive> {
+    match config {
+        SourceConfig::Etmv3(config) => {
+            lowered(sample.bytes(), etmv3::Decoder::new(config), etmv3::Lowering::new(config))
+        }
+        SourceConfig::Pft(config) => lowered(sample.bytes(), pft::Decoder::new(config), pft::Lowering::new()),
+        SourceConfig::Mtb(_) => lowered(&mtb_packets(sample), mtb::Decoder, mtb::Lowering::new()),
+    }
+}
+
+/// The packets of a Micro Trace Buffer in an order in which they can have been written, wherever the program stood.
+fn mtb_packets(sample: &Sample) -> Vec<u8> {
+    let dump = order::Dump { data: sample.bytes(), address: None };
+    let pieces =
+        order::by_evidence(dump, order::within_reach).map_or_else(Vec::new, |guess| guess.best.layout.pieces);
+    pieces.into_iter().flat_map(|piece| dump.data.get(piece.bytes).unwrap_or_default()).copied().collect()
+}
+
+fn lowered<D, L>(bytes: &[u8], decoder: D, mut lowering: L) -> Vec<Directive>
+where
+    D: Decode,
+    L: Lower<Packet = D::Packet>,
+{
+    let mut directives = Vec::new();
+    let mut packets = Packets::new(decoder);
+    for piece in bytes.chunks(1 << 10) {
+        packets.push(piece, &mut |item, span, _: &[u8]| {
+            let emit = &mut |directive, _: Span| directives.push(directive);
+            match item {
+                Item::Packet(packet) => lowering.lower(&packet, span, emit),
+                Item::Malformed(_) => lowering.lost(span, Loss::Lost, emit),
+                Item::Unsynchronised => {}
+            }
+        });
+        if directives.len() >= DIRECTIVES {
+            break;
+        }
+    }
+    directives
+}
+
+/// An address in the middle of those that the trace names, which is most likely inside the image.
+fn anchor(directives: &[Directive], others: &Program) -> Option<Address> {
+    let mut addresses = directives
+        .iter()
+        .filter_map(|directive| match directive {
+            Directive::Begin { at: Some(at), .. }
+            | Directive::Confirm(at)
+            | Directive::Continue(at)
+            | Directive::WaypointTo(at) => Some(at.address),
+            _ => None,
+        })
+        .filter(|&address| others.code(address).is_none())
+        .collect::<Vec<_>>();
+    addresses.sort_unstable();
+    addresses.get(addresses.len() / 2).copied()
+}
+
+/// Follows the directives through a program that stands at address 0 instead of at `base`, as long as that goes well.
+fn follow(program: &Program, directives: &[Directive], rules: Rules, base: Address) -> Fit {
+    let mut walk = Walk::new(rules);
+    let mut fit = Fit::default();
+    for &directive in directives {
+        walk.follow(program, moved(directive, base), Span::default(), &mut |element| fit.take(&element));
+        if fit.contradictions > ENOUGH_AGAINST + fit.instructions / RIGHT_FOR_EACH {
+            break;
+        }
+    }
+    fit
+}
+
+/// The directive as seen from a program that stands at address 0 instead of at `base`.
+fn moved(directive: Directive, base: Address) -> Directive {
+    // These are 32-bit programs: what lies before the image is seen at the other end of memory.
+    let address = |address: Address| Address::from(address.low_word().wrapping_sub(base.low_word()));
+    let place = |at: Location| Location::new(address(at.address), at.isa);
+    match directive {
+        Directive::Begin { at, why } => Directive::Begin { at: at.map(place), why },
+        Directive::Confirm(at) => Directive::Confirm(place(at)),
+        Directive::WaypointTo(at) => Directive::WaypointTo(place(at)),
+        Directive::Continue(at) => Directive::Continue(place(at)),
+        Directive::Resume(at) => Directive::Resume(place(at)),
+        Directive::RunTo { address: until, end } => Directive::RunTo { address: address(until), end },
+        Directive::Exception { exception, handler, preferred_return } => Directive::Exception {
+            exception,
+            handler: handler.map(place),
+            preferred_return: match preferred_return {
+                PreferredReturn::At(at) => PreferredReturn::At(address(at)),
+                other => other,
+            },
+        },
+        other => other,
+    }
+}

@@ -1,0 +1,149 @@
+//! Whether a source's bytes are an ITM's.
+//!
+//! An ITM's packets have no frame around them, and nearly three in four of all bytes may begin one. What speaks for an
+//! ITM is that bytes make what its packets are for: text, exceptions that are there, places in the program.
+
+use tracewalk::ids::TraceId;
+use tracewalk::program::Program;
+use tracewalk::protocol::itm::{Decoder, Packet, Size};
+use tracewalk::protocol::{Item, Packets};
+use tracewalk_input::Origin;
+use tracewalk_input::capture::{Protocol, SourceDescription};
+
+use super::finding::{Answer, Certainty, Finding};
+use super::processor::Unit;
+use super::source::best_protocol;
+use crate::sample::Sample;
+
+/// What was counted when bytes were read as an ITM's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ItmReading {
+    pub(super) packets: u64,
+    pub(super) malformed: u64,
+    /// Packets that make sense beyond being packets.
+    telling: u64,
+    /// Packets that an ITM hardly sends.
+    odd: u64,
+    /// The stretch of memory of the last sample of the program counter.
+    place: Option<u64>,
+}
+
+/// A source that was found to be an ITM.
+#[derive(Clone, Debug)]
+pub(crate) struct FoundItm {
+    pub(crate) source: SourceDescription,
+    pub(crate) finding: Finding,
+}
+
+/// Fewer telling packets than this may be chance.
+const ENOUGH: u64 = 8;
+/// How large a stretch of memory is in which a program stays: 64 KiB.
+const PLACE_BITS: u32 = 16;
+
+/// The source with this ID, if it is an ITM, and none of the `units` that trace instructions.
+pub(crate) fn itm(
+    id: Option<TraceId>,
+    sample: &Sample,
+    program: &Program,
+    units: &[Unit],
+) -> Option<FoundItm> {
+    let reading = read(sample, program);
+    reading.is_itm().then(|| {
+        let evidence = format!("{} errors in {} packets", reading.malformed, reading.packets);
+        FoundItm {
+            source: SourceDescription { id, ..SourceDescription::new(Protocol::Itm, Origin::Detected) },
+            finding: Finding {
+                about: "protocol",
+                best: Answer::new("itm", evidence),
+                runner_up: best_protocol(sample, units),
+                certainty: Certainty::Certain,
+            },
+        }
+    })
+}
+
+/// Reads a sample as an ITM's bytes.
+pub(super) fn read(sample: &Sample, program: &Program) -> ItmReading {
+    let mut reading = ItmReading::default();
+    let mut packets = Packets::new(Decoder::new());
+    let mut note = |item: Item<Packet>, _, _: &[u8]| match item {
+        Item::Packet(packet) => reading.packet(packet, program),
+        Item::Malformed(_) => reading.malformed += 1,
+        Item::Unsynchronised => {}
+    };
+    packets.push(sample.bytes(), &mut note);
+    // The sample may end inside a packet; what is left of it says nothing.
+    reading
+}
+
+impl ItmReading {
+    fn packet(&mut self, packet: Packet, program: &Program) {
+        self.packets += 1;
+        match packet {
+            Packet::Sync => self.telling += ENOUGH / 2,
+            Packet::Stimulus { size: Size::Byte, value, .. } => {
+                let is_text = matches!(value, 0x09 | 0x0a | 0x0d | 0x20..=0x7e);
+                self.telling += u64::from(is_text);
+            }
+            // No processor has as many interrupts as the number has room for; 0 is no exception.
+            Packet::Exception { number: 0..=15, .. } => self.telling += 2,
+            Packet::Exception { number: 16..=256, .. } | Packet::PcSample(None) => self.telling += 1,
+            Packet::PcSample(Some(at)) | Packet::DataPc { address: at, .. } if program.holds(at) => {
+                self.telling += ENOUGH / 2;
+            }
+            Packet::PcSample(Some(at)) | Packet::DataPc { address: at, .. } if at.get() & 1 == 1 => {
+                self.odd += 1;
+            }
+            Packet::PcSample(Some(at)) | Packet::DataPc { address: at, .. } => {
+                // Programs stay where they are most of the time.
+                let place = at.get() >> PLACE_BITS;
+                self.telling += u64::from(self.place.replace(place) == Some(place));
+            }
+            Packet::Exception { .. } | Packet::Extension { .. } => self.odd += 1,
+            Packet::LocalTimestamp { .. }
+            | Packet::GlobalTimestampLow { .. }
+            | Packet::GlobalTimestampHigh { .. }
+            | Packet::Overflow
+            | Packet::StimulusPage(_)
+            | Packet::Stimulus { .. }
+            | Packet::EventCounters(_)
+            | Packet::DataAddress { .. }
+            | Packet::DataValue { .. } => {}
+        }
+    }
+
+    pub(super) const fn is_itm(&self) -> bool {
+        let wrong = self.malformed + self.odd;
+        // Of random bytes one in four begins no packet.
+        self.telling >= ENOUGH && self.telling * 4 >= self.packets && wrong * 32 <= self.packets
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tracewalk_analysis::drive::Stretch;
+
+    fn is_itm(bytes: &[u8]) -> bool {
+        let sample = Sample::of_stretches(bytes, &[Stretch::all(bytes.len())]);
+        itm(None, &sample, &Program::new(), &[]).is_some()
+    }
+
+    #[test]
+    fn text_and_exceptions_are_an_itms_and_random_bytes_are_not() {
+        let text = b"hello, world\n".iter().flat_map(|&byte| [1, byte]).collect::<Vec<_>>();
+        assert!(is_itm(&text));
+        assert!(!is_itm(&text[..8]));
+        let ticks = [0x0e, 15, 0x10, 0xc0, 0x85, 0x01, 0x0e, 15, 0x20, 0x30, 0x0e, 0, 0x30, 0x30].repeat(5);
+        assert!(is_itm(&ticks));
+        let mut state = 1_u32;
+        let mut random = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state.to_be_bytes()[0]
+        };
+        for _ in 0..1000 {
+            let bytes = (0..200).map(|_| random()).collect::<Vec<_>>();
+            assert!(!is_itm(&bytes), "{bytes:x?}");
+        }
+    }
+}

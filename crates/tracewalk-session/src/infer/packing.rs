@@ -1,0 +1,377 @@
+//! How a buffer's bytes are packed: the container, and where its frames stand.
+//!
+//! Frames at a wrong place name sources and reserved IDs at random. Bytes taken for what they are not have no source in
+//! them that synchronises and reads on without errors.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use tracewalk::frame::{FSYNC, FrameAlignment, Framing};
+use tracewalk::ids::TraceId;
+use tracewalk::program::Program;
+use tracewalk::protocol::mtb::order;
+use tracewalk_analysis::drive::Stretch;
+use tracewalk_input::capture::Container;
+
+use super::finding::{Answer, Certainty, Finding};
+use super::itm;
+use super::processor::Unit;
+use super::source::recognise;
+use crate::frames::Frames;
+use crate::sample::Sample;
+
+/// How much of a buffer is looked at; and less, where nothing is recognised in that: frames are not looked for behind
+/// lost bytes as long as it is not known where they start.
+const HEADS: [usize; 4] = [1 << 16, 1 << 13, 1 << 12, 1 << 11];
+
+/// A way in which bytes may be packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packing {
+    /// CoreSight frames.
+    Frames(Framing),
+    /// One source's bytes.
+    Raw,
+    /// A Micro Trace Buffer's memory.
+    Mtb,
+}
+
+/// What speaks for a packing.
+#[derive(Clone, Debug)]
+struct Evidence {
+    packing: Packing,
+    /// Sources that have bytes in it.
+    sources: usize,
+    /// Sources that are recognised.
+    recognised: usize,
+    packets: u64,
+    /// What speaks against those packets.
+    cost: u64,
+    /// Bytes of reserved IDs, and bytes that are in no frame.
+    disorder: u64,
+    /// What frames hold of each source.
+    samples: BTreeMap<TraceId, Sample>,
+}
+
+impl Packing {
+    /// The container.
+    pub(crate) const fn container(self) -> Container {
+        match self {
+            Self::Frames(Framing::Buffer) => Container::Frames,
+            Self::Frames(Framing::Port | Framing::PortFrom(_)) => Container::TracePort,
+            Self::Raw => Container::Raw,
+            Self::Mtb => Container::Mtb,
+        }
+    }
+
+    /// How frames stand in it.
+    pub(crate) const fn framing(self) -> Option<Framing> {
+        match self {
+            Self::Frames(framing) => Some(framing),
+            Self::Raw | Self::Mtb => None,
+        }
+    }
+}
+
+impl fmt::Display for Packing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Frames(Framing::PortFrom(start)) => {
+                write!(f, "{}, {start}", self.container())
+            }
+            _ => self.container().fmt(f),
+        }
+    }
+}
+
+impl Evidence {
+    /// What packings are compared by: the smaller, the likelier.
+    fn rank(&self) -> (bool, u64, u64, Reverse<u64>) {
+        let errors = self.against() * 100 / self.packets.max(1);
+        (self.recognised == 0, errors, self.disorder, Reverse(self.packets))
+    }
+
+    /// What speaks against it.
+    const fn against(&self) -> u64 {
+        self.cost + self.disorder / 16
+    }
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.packing == Packing::Mtb {
+            return write!(f, "{} packets", self.packets);
+        }
+        write!(f, "{} of {} sources recognised, {} packets", self.recognised, self.sources, self.packets)?;
+        if self.disorder > 0 {
+            write!(f, ", {} bytes out of order", self.disorder)?;
+        }
+        Ok(())
+    }
+}
+
+/// How the bytes are packed, of which nobody said anything.
+pub(crate) fn packing(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
+    let starts = || {
+        FrameAlignment::all().map(|start| match start {
+            start if start == FrameAlignment::default() => Framing::Buffer,
+            start => Framing::PortFrom(start),
+        })
+    };
+    let mut found = first_recognised(bytes, |head| {
+        let mut found = framings(head, starts());
+        for evidence in &mut found {
+            evidence.recognise_in_frames(head, units);
+        }
+        found.push(raw(head, units));
+        // Its packets are spread over all of it.
+        found.extend((head.len() >= bytes.len().min(HEADS[0])).then(|| mtb(bytes)).flatten());
+        found
+    });
+    recognise_itms(&mut found, bytes);
+    choose("container", found, Packing::Raw)
+}
+
+/// What is found in the longest head in which something is recognised.
+fn first_recognised(bytes: &[u8], mut look: impl FnMut(&[u8]) -> Vec<Evidence>) -> Vec<Evidence> {
+    let mut all = None;
+    for (index, head) in HEADS.into_iter().enumerate() {
+        if index > 0 && head >= bytes.len() {
+            continue;
+        }
+        let found = look(bytes.get(..head).unwrap_or(bytes));
+        if found.iter().any(|evidence| evidence.recognised > 0) {
+            return found;
+        }
+        all.get_or_insert(found);
+    }
+    all.unwrap_or_default()
+}
+
+/// Where frames stand in the bytes of a trace port.
+pub(crate) fn port(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
+    let mut found = first_recognised(bytes, |head| {
+        let mut found = framings(head, FrameAlignment::all().map(Framing::PortFrom));
+        for evidence in &mut found {
+            evidence.recognise_in_frames(head, units);
+        }
+        found
+    });
+    recognise_itms(&mut found, bytes);
+    choose("alignment", found, Packing::Frames(Framing::Port))
+}
+
+fn choose(about: &'static str, mut found: Vec<Evidence>, otherwise: Packing) -> (Packing, Finding) {
+    found.sort_by_key(Evidence::rank);
+    let answer = |evidence: &Evidence| Answer::new(evidence.packing.to_string(), evidence);
+    let best = found.first();
+    let is_another =
+        |best: &Evidence, other: &Evidence| other.packets > best.packets || !other.goes_on_as(best);
+    let runner_up = best.and_then(|best| found.iter().skip(1).find(|other| is_another(best, other)));
+    let certainty = match (best, runner_up) {
+        (Some(best), Some(next)) if next.recognised > 0 && best.rank().1 >= next.rank().1 => {
+            let is_less = next.finds_less_than(best)
+                || next.finds_hardly_anything_beside(best)
+                || next.begins_later_than(best)
+                || next.reads_worse_than(best);
+            if is_less { Certainty::Certain } else { Certainty::Doubtful }
+        }
+        (Some(best), _) if best.recognised == 0 => Certainty::Doubtful,
+        (None, _) => Certainty::Doubtful,
+        _ => Certainty::Certain,
+    };
+    let packing = best.map_or(otherwise, |best| best.packing);
+    let best = best.map_or_else(|| Answer::new(packing.to_string(), "nothing was recognised"), answer);
+    (packing, Finding { about, best, runner_up: runner_up.map(answer), certainty })
+}
+
+/// The ways in which frames may stand in bytes, the best ordered first.
+fn framings(head: &[u8], starts: impl Iterator<Item = Framing>) -> Vec<Evidence> {
+    let has_sync = head.windows(FSYNC.len()).any(|bytes| bytes == FSYNC);
+    let mut framings = has_sync.then_some(Framing::Port).into_iter().chain(starts).collect::<Vec<_>>();
+    // A buffer's barrier is four FSYNCs, at which trace was cut. Where nothing else tells the two apart it is no port's.
+    framings.sort_by_key(|framing| *framing != Framing::Buffer);
+    let scanned = framings.into_iter().map(|framing| Frames::scan_as_they_come(head, framing));
+    let mut ranked = scanned
+        .filter_map(|frames| {
+            let (disorder, sources) = (disorder(&frames)?, frames.sources.len());
+            let packing = Packing::Frames(frames.framing);
+            let samples = BTreeMap::new();
+            Some(Evidence { packing, sources, recognised: 0, packets: 0, cost: 0, disorder, samples })
+        })
+        .collect::<Vec<_>>();
+    ranked.sort_by_key(|evidence| evidence.disorder * 16 + evidence.sources as u64);
+    ranked
+}
+
+/// How much in the frames is not as a formatter writes it, in bytes; `None` for what are no frames.
+fn disorder(frames: &Frames) -> Option<u64> {
+    let account = &frames.account;
+    let wrong = account.reserved + frames.lost();
+    // Read at the wrong place, data are taken for the IDs of ever more sources.
+    let are_frames = account.data > 0 && wrong * 32 <= account.total() && frames.sources.len() <= 16;
+    are_frames.then_some(wrong)
+}
+
+impl Evidence {
+    fn recognise_in_frames(&mut self, head: &[u8], units: &[Unit]) {
+        let Some(framing) = self.packing.framing() else { return };
+        let samples = Frames::scan_as_they_come(head, framing).samples;
+        for sample in samples.values() {
+            self.recognise(sample, units);
+        }
+        self.samples = samples;
+    }
+
+    /// Whether its frames stand where there are fewer packets and not fewer errors: it is right in some stretch alone.
+    fn finds_less_than(&self, other: &Self) -> bool {
+        let wrong = |evidence: &Self| (evidence.cost, evidence.disorder);
+        let [(cost, disorder), (others_cost, others_disorder)] = [wrong(self), wrong(other)];
+        self.are_both_frames(other)
+            && self.packets <= other.packets
+            && cost >= others_cost
+            && disorder >= others_disorder
+            && (self.packets, disorder) != (other.packets, others_disorder)
+    }
+
+    /// Whether its frames stand right behind a barrier alone, and what is in front of that is out of order in it.
+    fn begins_later_than(&self, other: &Self) -> bool {
+        // Something is unread where trace was cut.
+        let reads_well = other.against() * 100 <= other.packets;
+        self.are_both_frames(other)
+            && self.packets * 4 <= other.packets * 3
+            && self.disorder > other.disorder
+            && reads_well
+    }
+
+    /// Whether it makes sense of a small part alone of what the other one makes sense of: so much may be chance.
+    const fn finds_hardly_anything_beside(&self, other: &Self) -> bool {
+        const TIMES: u64 = 32;
+        self.packets * TIMES < other.packets
+    }
+
+    /// Whether more speaks against it, and it finds no more to make up for that.
+    const fn reads_worse_than(&self, other: &Self) -> bool {
+        /// So much may be where bytes begin or were lost.
+        const CHANCE: u64 = 8;
+        /// So many sources may be of protocols that are not known.
+        const STRANGERS: usize = 2;
+        let has_more_against = self.against() > other.against() + CHANCE;
+        let names_more = self.strangers() > other.strangers() + STRANGERS;
+        (has_more_against || names_more) && self.packets <= 2 * other.packets
+    }
+
+    /// Sources that are not recognised.
+    const fn strangers(&self) -> usize {
+        self.sources.saturating_sub(self.recognised)
+    }
+
+    fn are_both_frames(&self, other: &Self) -> bool {
+        self.packing.framing().is_some() && other.packing.framing().is_some()
+    }
+
+    /// Whether both find the same, but for where they begin: behind synchronisation frames stand where it says.
+    fn goes_on_as(&self, other: &Self) -> bool {
+        self.are_both_frames(other) && (self.holds(other) || other.holds(self))
+    }
+
+    /// Whether the bytes of each source end with all that another packing finds of it.
+    fn holds(&self, other: &Self) -> bool {
+        let ends = |(id, sample): (&TraceId, &Sample)| {
+            self.samples.get(id).is_some_and(|longer| longer.bytes().ends_with(sample.bytes()))
+        };
+        !other.samples.is_empty() && other.samples.iter().all(ends)
+    }
+
+    fn recognise(&mut self, sample: &Sample, units: &[Unit]) {
+        if let Some(reading) = recognise(sample, units) {
+            self.recognised += 1;
+            self.packets += reading.packets();
+            self.cost += reading.cost();
+        }
+    }
+}
+
+/// Where nothing is that traces instructions an ITM may be alone.
+fn recognise_itms(found: &mut [Evidence], bytes: &[u8]) {
+    let head = bytes.get(..HEADS[0]).unwrap_or(bytes);
+    if found.iter().any(|evidence| evidence.recognised > 0) {
+        return;
+    }
+    for evidence in found {
+        let samples = match evidence.packing {
+            Packing::Frames(framing) => {
+                Frames::scan_as_they_come(head, framing).samples.into_values().collect()
+            }
+            Packing::Raw => vec![Sample::of_stretches(head, &[Stretch::all(head.len())])],
+            Packing::Mtb => continue,
+        };
+        for reading in samples.iter().map(|sample| itm::read(sample, &Program::new())) {
+            if reading.is_itm() {
+                evidence.recognised += 1;
+                evidence.packets += reading.packets;
+                evidence.cost += reading.malformed;
+            }
+        }
+    }
+}
+
+fn raw(head: &[u8], units: &[Unit]) -> Evidence {
+    let sample = Sample::of_stretches(head, &[Stretch::all(head.len())]);
+    let mut evidence = Evidence {
+        packing: Packing::Raw,
+        sources: 1,
+        recognised: 0,
+        packets: 0,
+        cost: 0,
+        disorder: 0,
+        samples: BTreeMap::new(),
+    };
+    evidence.recognise(&sample, units);
+    evidence
+}
+
+/// A dump with packets of a Micro Trace Buffer that go on from one to the next.
+fn mtb(dump: &[u8]) -> Option<Evidence> {
+    let guess = order::by_evidence(order::Dump { data: dump, address: None }, order::within_reach)?;
+    let evidence = guess.best.evidence;
+    super::mtb::speaks_for_trace(&evidence).then_some(Evidence {
+        packing: Packing::Mtb,
+        sources: 1,
+        recognised: 1,
+        packets: evidence.packets as u64,
+        cost: evidence.breaks as u64,
+        disorder: 0,
+        samples: BTreeMap::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence(packing: Packing, sources: usize, packets: u64, disorder: u64) -> Evidence {
+        Evidence { packing, sources, recognised: 1, packets, cost: 0, disorder, samples: BTreeMap::new() }
+    }
+
+    fn certainty(found: &[Evidence; 2]) -> Certainty {
+        choose("container", found.to_vec(), Packing::Raw).1.certainty
+    }
+
+    #[test]
+    fn an_answer_that_reads_much_worse_is_no_doubt() {
+        let port = evidence(Packing::Frames(Framing::Port), 1, 10_872, 0);
+        let elsewhere = Packing::Frames(Framing::PortFrom(FrameAlignment::default()));
+        assert_eq!(certainty(&[port.clone(), evidence(elsewhere, 4, 11_045, 737)]), Certainty::Certain);
+        assert_eq!(certainty(&[port.clone(), evidence(elsewhere, 9, 10_000, 1)]), Certainty::Certain);
+        assert_eq!(certainty(&[port, evidence(elsewhere, 2, 11_045, 64)]), Certainty::Doubtful);
+        // Two buffers with a barrier between them, and frames at another place that are right in the second one.
+        let buffer = Evidence { cost: 12, ..evidence(Packing::Frames(Framing::Buffer), 1, 5324, 0) };
+        let second = evidence(Packing::Frames(Framing::PortFrom(FrameAlignment::default())), 1, 2662, 8);
+        assert_eq!(certainty(&[buffer.clone(), second.clone()]), Certainty::Certain);
+        assert_eq!(certainty(&[buffer, Evidence { packets: 5000, ..second }]), Certainty::Doubtful);
+        let raw = evidence(Packing::Raw, 1, 5290, 0);
+        assert_eq!(certainty(&[raw.clone(), evidence(Packing::Mtb, 1, 9, 0)]), Certainty::Certain);
+        assert_eq!(certainty(&[raw, evidence(Packing::Mtb, 1, 900, 0)]), Certainty::Doubtful);
+    }
+}

@@ -1,0 +1,80 @@
+//! Which trace units may have made a trace, by the processors that the program may have run on.
+
+use tracewalk_input::capture::{Protocol, SourceDescription};
+use tracewalk_input::cpu::{Profile, UsualRegisters};
+use tracewalk_input::image::Memory;
+use tracewalk_input::{Origin, Stated};
+
+use crate::config::config;
+
+/// ETMIDR of a Cortex-A's ETM that has the alternative branch encoding. None is known, and a simulator may have it.
+const ALTERNATIVE_ENCODING: u32 = 0x411c_f250;
+
+/// A kind of trace unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unit {
+    pub(super) protocol: Protocol,
+    /// The processor that it traces, or that has the same trace unit.
+    pub(super) cpu: String,
+    /// Where it is not the usual one.
+    pub(super) etmidr: Option<u32>,
+}
+
+impl Unit {
+    const fn usual(protocol: Protocol, cpu: String) -> Self {
+        Self { protocol, cpu, etmidr: None }
+    }
+
+    /// The source with what this unit says of it that nobody else says.
+    pub(super) fn completed(&self, source: &SourceDescription) -> SourceDescription {
+        let mut source = source.clone();
+        source.cpu = Some(Stated::new(self.cpu.clone(), Origin::Detected));
+        if let (Some(etmidr), None) = (self.etmidr, source.registers.get("ETMIDR")) {
+            source.registers.set("ETMIDR", etmidr, Origin::Detected);
+        }
+        source.add_usual_registers();
+        source
+    }
+
+    /// The source that this unit makes when it traces instructions and nothing more.
+    pub(super) fn source(&self) -> SourceDescription {
+        self.completed(&SourceDescription::new(self.protocol.clone(), Origin::Detected))
+    }
+}
+
+/// The trace units that come into question for a program, the most likely first.
+pub(crate) fn units(memory: &Memory) -> Vec<Unit> {
+    let attributes = memory.images.iter().map(|visible| &visible.image.attributes);
+    let profile = attributes.clone().find_map(|attributes| attributes.profile);
+    let named = attributes.filter_map(|attributes| attributes.cpu_name.as_deref());
+    let named = named.filter_map(UsualRegisters::of_cpu).next();
+    let mut units = Vec::new();
+    for cpu in named.map(|named| named.cpu).iter().copied().chain(usual_processors(profile).iter().copied()) {
+        for protocol in [Protocol::EtmV3, Protocol::Pft] {
+            let unit = Unit::usual(protocol, cpu.to_owned());
+            if !units.contains(&unit) && config(&unit.source()).is_ok() {
+                units.push(unit);
+            }
+        }
+    }
+    // Without an image the profile is as open as the rest.
+    if matches!(profile, Some(Profile::A) | None) {
+        units.push(Unit {
+            protocol: Protocol::EtmV3,
+            cpu: "cortex-a7".to_owned(),
+            etmidr: Some(ALTERNATIVE_ENCODING),
+        });
+    }
+    units
+}
+
+/// Processors of this profile whose trace units differ, the most usual first.
+const fn usual_processors(profile: Option<Profile>) -> &'static [&'static str] {
+    match profile {
+        Some(Profile::M) => &["cortex-m3"],
+        Some(Profile::A) => &["cortex-a7", "cortex-a15", "cortex-a9", "cortex-a8"],
+        Some(Profile::R) => &["cortex-r4"],
+        Some(Profile::Classic) => &["arm1136", "arm926"],
+        None => &["cortex-m3", "cortex-a7", "cortex-a15", "cortex-a9"],
+    }
+}

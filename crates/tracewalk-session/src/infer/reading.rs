@@ -1,0 +1,257 @@
+//! One way to read a source's bytes, and what speaks for it and against it.
+
+use std::fmt;
+use std::io;
+
+use tracewalk::flow::{Element, Gap, GapReason};
+use tracewalk::program::Program;
+use tracewalk::protocol::Malformation;
+use tracewalk::source::{PacketItem, SourceConfig};
+use tracewalk::span::CaptureOffset;
+use tracewalk_analysis::drive::{Follower, Input, Spread};
+
+use super::check::Check;
+use super::story::{Story, Teller};
+use crate::sample::Sample;
+
+/// What was counted while a sample was read with one configuration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reading {
+    packets: u64,
+    /// Stretches that are no packets.
+    malformed: u64,
+    /// Bytes that could not be read behind the first synchronisation.
+    unread: u64,
+    /// Things that packets say and no trace unit with this configuration says.
+    impossible: u64,
+    i_syncs: u64,
+    /// I-syncs whose address is in the program.
+    in_program: u64,
+    /// Places where trace and program cannot both be right.
+    contradictions: u64,
+    /// Places where the trace does not say where execution went.
+    lost: u64,
+    /// Ranges that were followed to their end.
+    ranges: u64,
+    /// How far the addresses are spread, coarsely.
+    spread: u32,
+    /// Whether there was a program to follow.
+    followed: bool,
+    /// Whether the reading was given up because too much spoke against it: the counts are not complete.
+    given_up: bool,
+    /// What it says was executed, to see whether two readings say the same.
+    story: Story,
+}
+
+impl Reading {
+    /// Reads a sample, and follows it through the program. Gives up where more than `most` speaks against the reading.
+    pub(super) fn of(sample: &Sample, config: &SourceConfig, program: &Program, most: u64) -> Self {
+        let mut reading = Self::of_packets(sample, config, program, most);
+        if !reading.given_up && reading.is_plausible() {
+            reading.follow(sample, config, program, most);
+        }
+        reading
+    }
+
+    /// Reads a sample as [`Reading::of`] does, without what it says happened; `None` where it is not good.
+    pub(super) fn good(sample: &Sample, config: &SourceConfig, program: &Program, most: u64) -> Option<Self> {
+        let mut reading = Self::of_packets(sample, config, program, most);
+        if reading.given_up || !reading.is_plausible() {
+            return None;
+        }
+        reading.followed = !program.is_empty();
+        let alone = Spread::over(1).for_counts();
+        let read = Follower::new(config, program).flow_parts(&sample.input(), alone, &(), |part| {
+            reading.ranges += part.statistics.ranges;
+            reading.contradictions += part.gaps.contradictions.count;
+            reading.lost += part.gaps.address_unknown.count;
+            reading.go_on(most)
+        });
+        (read.is_ok() && reading.is_good()).then_some(reading)
+    }
+
+    /// Reads a sample's packets.
+    pub(super) fn of_packets(sample: &Sample, config: &SourceConfig, program: &Program, most: u64) -> Self {
+        let mut reading = Self::default();
+        let mut check = Check::new(config, program);
+        sample.packets(config, &mut |item, bytes| {
+            if reading.given_up {
+                return;
+            }
+            match item {
+                PacketItem::Packet(packet) => {
+                    reading.packets += 1;
+                    reading.impossible += check.packet(packet);
+                }
+                // A sample ends anywhere.
+                PacketItem::Malformed(Malformation::Truncated { .. }) => {}
+                PacketItem::Malformed(_) => {
+                    reading.malformed += 1;
+                    reading.unread += bytes as u64;
+                }
+                PacketItem::Unsynchronised if reading.packets > 0 => reading.unread += bytes as u64,
+                PacketItem::Unsynchronised => {}
+            }
+            reading.given_up = reading.cost() > most;
+        });
+        reading.impossible += check.impossible();
+        reading.i_syncs = check.i_syncs;
+        reading.in_program = check.in_program;
+        reading.spread = check.spread();
+        reading
+    }
+
+    fn follow(&mut self, sample: &Sample, config: &SourceConfig, program: &Program, most: u64) {
+        self.followed = !program.is_empty();
+        let mut story = Teller::default();
+        let read = sample.input().flow(config, program, |record| {
+            match record.element {
+                Element::Block(_) => self.ranges += 1,
+                Element::Gap(gap) => match gap.reason {
+                    GapReason::Contradiction(_) => self.contradictions += 1,
+                    GapReason::AddressUnknown => self.lost += 1,
+                    GapReason::NoCode(_) | GapReason::Undecodable(..) | GapReason::TraceLost => {}
+                },
+                Element::Event(_) | Element::Proof(_) => {}
+            }
+            story.element(&record.element);
+            self.go_on(most)
+        });
+        self.given_up = read.is_err();
+        self.story = story.finish();
+    }
+
+    /// An error where there is no point in going on.
+    fn go_on(&self, most: u64) -> io::Result<()> {
+        if self.cost() > most { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+    }
+
+    /// Bytes of another protocol have no I-sync behind an A-sync, or hardly a packet without a reserved header.
+    pub(super) const fn is_plausible(&self) -> bool {
+        self.i_syncs > 0 && (self.malformed + self.impossible) * 20 <= self.packets
+    }
+
+    /// What speaks against it.
+    pub(crate) const fn cost(&self) -> u64 {
+        /// So many bytes that cannot be read weigh as much as a contradiction.
+        const BYTES: u64 = 32;
+        self.malformed + self.impossible + self.contradictions + self.lost + self.unread / BYTES
+    }
+
+    /// What of it packets alone say.
+    const fn packet_cost(&self) -> u64 {
+        self.malformed + self.impossible
+    }
+
+    /// What readings are compared by: the smaller, the likelier.
+    pub(crate) const fn rank(&self) -> (bool, u64, bool, u32) {
+        let spread = if self.followed { 0 } else { self.spread };
+        (self.given_up, self.cost(), self.followed && self.in_program == 0, spread)
+    }
+
+    /// Whether anything says where execution was.
+    pub(super) const fn begins(&self) -> bool {
+        self.i_syncs > 0
+    }
+
+    pub(super) const fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    pub(super) const fn gave_up(&self) -> bool {
+        self.given_up
+    }
+
+    /// Whether more speaks against it than against another one.
+    pub(super) fn is_worse_than(&self, other: &Self) -> bool {
+        !self.is_plausible() || self.rank() > other.rank() && (self.given_up || self.cost() > other.cost())
+    }
+
+    /// Whether hardly anything speaks against it.
+    pub(super) const fn is_good(&self) -> bool {
+        self.is_plausible() && self.cost() * 100 <= self.packets && !self.contradicts_program()
+    }
+
+    /// Whether another reading is so much worse that what was said of the source must be wrong or missing.
+    pub(super) fn is_much_better_than(&self, other: &Self) -> bool {
+        // A program that contradicts both was not what was traced, and says nothing of the settings.
+        let cost = |reading: &Self| if self.followed { reading.cost() } else { reading.packet_cost() };
+        !other.is_plausible() || cost(self) * 2 < cost(other)
+    }
+
+    /// Whether the program is not what was traced, however the trace is read.
+    pub(super) const fn contradicts_program(&self) -> bool {
+        self.followed && (self.contradictions * 26 > self.ranges || self.in_program * 10 < self.i_syncs)
+    }
+
+    /// Whether most of what was traced is not in the program.
+    pub(super) const fn misses_program(&self) -> bool {
+        self.contradicts_program() || self.followed && self.in_program * 2 < self.i_syncs
+    }
+
+    /// Whether another reading says the same.
+    pub(super) fn tells_the_same(&self, other: &Self) -> bool {
+        self.story == other.story && !self.given_up && !other.given_up
+    }
+
+    /// Whether another reading says that the same was executed.
+    pub(super) fn runs_the_same(&self, other: &Self) -> bool {
+        self.story.runs == other.story.runs && !self.given_up && !other.given_up
+    }
+}
+
+/// Where in the capture something speaks against reading a source with this configuration for the first time.
+pub(crate) fn first_error(
+    input: &Input<'_>,
+    config: &SourceConfig,
+    program: &Program,
+) -> Option<CaptureOffset> {
+    let mut first = None::<CaptureOffset>;
+    let found = |first: &mut Option<CaptureOffset>, at: CaptureOffset| {
+        *first = Some(first.map_or(at, |known| known.min(at)));
+        Err(io::ErrorKind::Interrupted.into())
+    };
+    let mut check = Check::new(config, program);
+    // The first error ends the work.
+    let _ = input.packets(config, |record| match record.content {
+        PacketItem::Packet(packet) if check.packet(packet) == 0 => Ok(()),
+        PacketItem::Malformed(Malformation::Truncated { .. }) | PacketItem::Unsynchronised => Ok(()),
+        PacketItem::Packet(_) | PacketItem::Malformed(_) => found(&mut first, record.at),
+    });
+    let _ = input.flow(config, program, |record| match record.element {
+        Element::Gap(Gap { reason: GapReason::Contradiction(_) | GapReason::AddressUnknown, .. }) => {
+            found(&mut first, record.at)
+        }
+        _ => Ok(()),
+    });
+    first
+}
+
+/// The counts that matter, for a message.
+impl fmt::Display for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let more = if self.given_up { "at least " } else { "" };
+        let counts = [
+            (self.malformed, "malformed"),
+            (self.impossible, "impossible"),
+            (self.contradictions, "contradicting the program"),
+            (self.lost, "without address"),
+        ];
+        let mut said = false;
+        for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {
+            write!(f, "{}{more}{count} {what}", if said { ", " } else { "" })?;
+            said = true;
+        }
+        if !said {
+            f.write_str(if self.begins() { "0 errors" } else { "no I-sync" })?;
+        }
+        write!(f, " in {} packets", self.packets)?;
+        if self.followed {
+            write!(f, " and {} ranges", self.ranges)?;
+        }
+        if self.followed && self.in_program < self.i_syncs {
+            write!(f, ", {} of {} I-syncs in the program", self.in_program, self.i_syncs)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,296 @@
+//! What a trace unit may have been set up for in several ways, so that its packets differ.
+
+use tracewalk::protocol::branch_address::AddressEncoding;
+use tracewalk::protocol::timestamp::{TimestampCoding, TimestampWidth};
+use tracewalk::protocol::{etmv3, pft};
+use tracewalk::source::SourceConfig;
+use tracewalk_input::Origin;
+use tracewalk_input::capture::{Protocol, SourceDescription};
+use tracewalk_input::cpu::UsualRegisters;
+
+use super::processor::Unit;
+
+/// A question about a trace unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// Which protocol it speaks.
+    Protocol,
+    /// Which processor it traces, as far as the trace units differ.
+    Processor,
+    /// How its branch addresses are encoded: ETMIDR bit 20.
+    BranchEncoding,
+    /// Whether it counts cycles: ETMCR bit 12.
+    CycleCounts,
+    /// How long its context IDs are: ETMCR bits 15:14.
+    ContextIds,
+    /// What it traces of loads and stores: ETMCR bits 20 and 3:2.
+    Data,
+    /// Whether it predicts returns: ETMCR bit 29.
+    ReturnStack,
+    /// Whether DMB and DSB are waypoints: ETMCCER bit 24.
+    Barriers,
+    /// How timestamps are written: ETMCCER bits 29:28.
+    Timestamps,
+}
+
+/// Fields of registers, where ETMv3 and PFT have them (IHI 0014Q and IHI 0035B, "Programmers' model").
+struct Field {
+    register: &'static str,
+    mask: u32,
+    /// What may stand in it, the most likely first.
+    values: &'static [u32],
+}
+
+const CYCLE_COUNTS: Field = Field { register: "ETMCR", mask: 1 << 12, values: &[0, 1 << 12] };
+const CONTEXT_IDS: Field =
+    Field { register: "ETMCR", mask: 0b11 << 14, values: &[0, 0b01 << 14, 0b11 << 14, 0b10 << 14] };
+const DATA: Field = Field {
+    register: "ETMCR",
+    mask: 1 << 20 | 0b11 << 2,
+    values: &[0, 0b11 << 2, 0b01 << 2, 0b10 << 2, 1 << 20 | 0b11 << 2],
+};
+const RETURN_STACK: Field = Field { register: "ETMCR", mask: 1 << 29, values: &[1 << 29, 0] };
+const BARRIERS: Field = Field { register: "ETMCCER", mask: 1 << 24, values: &[0, 1 << 24] };
+const TIMESTAMPS: Field =
+    Field { register: "ETMCCER", mask: 0b11 << 28, values: &[0b11 << 28, 0b01 << 28, 0, 0b10 << 28] };
+/// ETMIDR bit 20.
+const ALTERNATIVE_ENCODING: u32 = 1 << 20;
+
+impl Question {
+    /// Those about how the unit was set up, in the order in which they are asked: what changes the length of packets
+    /// comes first.
+    pub(super) const SETTINGS: [Self; 8] = [
+        Self::CycleCounts,
+        Self::ContextIds,
+        Self::Data,
+        Self::BranchEncoding,
+        Self::Processor,
+        Self::ReturnStack,
+        Self::Timestamps,
+        Self::Barriers,
+    ];
+
+    /// What it is about, in few words.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Protocol => "protocol",
+            Self::Processor => "processor",
+            Self::BranchEncoding => "branch encoding",
+            Self::CycleCounts => "cycle counts",
+            Self::ContextIds => "context IDs",
+            Self::Data => "data",
+            Self::ReturnStack => "return stack",
+            Self::Barriers => "barriers",
+            Self::Timestamps => "timestamps",
+        }
+    }
+
+    /// The register that says it.
+    pub(crate) const fn register(self) -> &'static str {
+        match self {
+            Self::Protocol | Self::Processor | Self::BranchEncoding => "ETMIDR",
+            Self::CycleCounts | Self::ContextIds | Self::Data | Self::ReturnStack => "ETMCR",
+            Self::Barriers | Self::Timestamps => "ETMCCER",
+        }
+    }
+
+    const fn field(self) -> Option<Field> {
+        match self {
+            Self::Protocol | Self::Processor | Self::BranchEncoding => None,
+            Self::CycleCounts => Some(CYCLE_COUNTS),
+            Self::ContextIds => Some(CONTEXT_IDS),
+            Self::Data => Some(DATA),
+            Self::ReturnStack => Some(RETURN_STACK),
+            Self::Barriers => Some(BARRIERS),
+            Self::Timestamps => Some(TIMESTAMPS),
+        }
+    }
+
+    /// Whether there are answers to choose from for a source of this protocol.
+    const fn concerns(self, protocol: &Protocol) -> bool {
+        match self {
+            Self::BranchEncoding | Self::Data => matches!(protocol, Protocol::EtmV3),
+            Self::ReturnStack | Self::Barriers => matches!(protocol, Protocol::Pft),
+            _ => true,
+        }
+    }
+
+    /// Whether two sources can have different answers.
+    pub(super) fn concerns_both(self, one: &SourceDescription, other: &SourceDescription) -> bool {
+        // Where the protocols differ, so do the processors.
+        let same = one.protocol == other.protocol;
+        match self {
+            Self::Protocol => !same,
+            Self::Processor => same && one.cpu.is_some() && other.cpu.is_some(),
+            _ => self.concerns(&one.protocol) && self.concerns(&other.protocol),
+        }
+    }
+
+    /// Whether nobody said what the answer is for this source.
+    pub(super) fn is_open(self, source: &SourceDescription) -> bool {
+        let guessed = |origin: &Origin| matches!(origin, Origin::Detected | Origin::Usual(_));
+        let open = |register| source.registers.stated(register).is_none_or(|stated| guessed(&stated.origin));
+        let cpu = source.cpu.as_ref().is_none_or(|cpu| guessed(&cpu.origin));
+        match self {
+            Self::Protocol => guessed(&source.origin),
+            // A processor has one encoding.
+            Self::Processor | Self::BranchEncoding => cpu && open("ETMIDR"),
+            _ => open(self.register()),
+        }
+    }
+
+    /// The source with each other answer.
+    pub(super) fn others(self, source: &SourceDescription, units: &[Unit]) -> Vec<SourceDescription> {
+        if !self.concerns(&source.protocol) {
+            return Vec::new();
+        }
+        if let Some(field) = self.field() {
+            let now = source.registers.get(field.register).unwrap_or(0);
+            let values = field.values.iter().filter(|&&value| value != now & field.mask);
+            return values.map(|value| with(source, field.register, now & !field.mask | value)).collect();
+        }
+        match self {
+            Self::BranchEncoding => {
+                let etmidr = source.registers.get("ETMIDR").unwrap_or(0);
+                vec![with(source, "ETMIDR", etmidr ^ ALTERNATIVE_ENCODING)]
+            }
+            _ => {
+                let same_protocol = units.iter().filter(|unit| unit.protocol == source.protocol);
+                let others = same_protocol.map(|unit| of_unit(source, unit));
+                others.filter(|other| other.cpu != source.cpu).collect()
+            }
+        }
+    }
+
+    /// What a configuration answers.
+    pub(crate) fn answer(self, source: &SourceDescription, config: &SourceConfig) -> String {
+        let text = match (self, config) {
+            (Self::Protocol, _) => config.protocol(),
+            (Self::Processor, _) => source.cpu.as_ref().map_or("not known", |cpu| cpu.value.as_str()),
+            (_, SourceConfig::Etmv3(config)) => self.answer_etmv3(config),
+            (_, SourceConfig::Pft(config)) => self.answer_pft(config),
+            _ => "not known",
+        };
+        text.to_owned()
+    }
+
+    const fn answer_etmv3(self, config: &etmv3::Config) -> &'static str {
+        match self {
+            Self::BranchEncoding => match config.address_encoding {
+                AddressEncoding::Original => "original",
+                AddressEncoding::Alternative => "alternative",
+            },
+            Self::CycleCounts => on_or_off(config.cycle_accurate),
+            Self::ContextIds => bytes(config.context_id_bytes),
+            Self::Data => match (config.instructions, config.data.values, config.data.addresses) {
+                (false, ..) => "data and no instructions",
+                (true, true, true) => "values and addresses",
+                (true, true, false) => "values",
+                (true, false, true) => "addresses",
+                (true, false, false) => "none",
+            },
+            Self::Timestamps => timestamps(config.timestamp.width, config.timestamp.coding),
+            _ => "none",
+        }
+    }
+
+    const fn answer_pft(self, config: &pft::Config) -> &'static str {
+        match self {
+            Self::CycleCounts => on_or_off(config.cycle_accurate),
+            Self::ContextIds => bytes(config.context_id_bytes),
+            Self::ReturnStack => on_or_off(config.return_stack),
+            Self::Barriers => {
+                if config.barriers_are_waypoints {
+                    "DMB and DSB are waypoints"
+                } else {
+                    "only ISB is a waypoint"
+                }
+            }
+            Self::Timestamps => timestamps(config.timestamp.width, config.timestamp.coding),
+            _ => "none",
+        }
+    }
+}
+
+/// The source with every combination of the settings that are `free` and change the length of packets.
+pub(super) fn lengths(source: &SourceDescription, free: &dyn Fn(Question) -> bool) -> Vec<SourceDescription> {
+    let mut source = source.clone();
+    if source.protocol == Protocol::Pft && free(Question::ReturnStack) {
+        // A unit that predicts returns is read rightly where it does not, but not the other way round.
+        let etmcr = source.registers.get("ETMCR").unwrap_or(0);
+        source = with(&source, "ETMCR", etmcr | RETURN_STACK.mask);
+    }
+    let mut sources = vec![source];
+    for question in [Question::ContextIds, Question::CycleCounts, Question::Data] {
+        let Some(field) = question.field().filter(|_| free(question)) else { continue };
+        let with_values =
+            sources.iter().filter(|source| question.concerns(&source.protocol)).flat_map(|source| {
+                let now = source.registers.get(field.register).unwrap_or(0) & !field.mask;
+                field.values.iter().map(move |value| with(source, field.register, now | value))
+            });
+        let with_values = with_values.collect::<Vec<_>>();
+        sources = if with_values.is_empty() { sources } else { with_values };
+    }
+    sources
+}
+
+/// The source with another value in a register.
+fn with(source: &SourceDescription, register: &'static str, value: u32) -> SourceDescription {
+    let mut source = source.clone();
+    let usual = source.cpu.as_ref().and_then(|cpu| UsualRegisters::of_cpu(&cpu.value));
+    let usual = usual.filter(|usual| usual.iter().any(|known| known == (register, value)));
+    let origin = usual.map_or(Origin::Detected, |usual| Origin::Usual(usual.cpu.to_owned()));
+    source.registers.set(register, value, origin);
+    source
+}
+
+/// The source as another unit makes it with the same ETMCR.
+fn of_unit(source: &SourceDescription, unit: &Unit) -> SourceDescription {
+    let etmcr = source.registers.get("ETMCR").unwrap_or(0);
+    let other = with(&unit.source(), "ETMCR", etmcr);
+    SourceDescription { id: source.id, name: source.name.clone(), core: source.core.clone(), ..other }
+}
+
+const fn on_or_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+const fn bytes(bytes: u8) -> &'static str {
+    match bytes {
+        0 => "none",
+        1 => "1 byte",
+        2 => "2 bytes",
+        _ => "4 bytes",
+    }
+}
+
+const fn timestamps(width: TimestampWidth, coding: TimestampCoding) -> &'static str {
+    match (width, coding) {
+        (TimestampWidth::Bits64, TimestampCoding::Binary) => "64 bits, binary",
+        (TimestampWidth::Bits48, TimestampCoding::Binary) => "48 bits, binary",
+        (TimestampWidth::Bits48, TimestampCoding::Gray) => "48 bits, Gray code",
+        (TimestampWidth::Bits64, TimestampCoding::Gray) => "64 bits, Gray code",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_question_has_an_answer_for_every_other_setting() {
+        let source: SourceDescription = "0x10=etmv3,cpu=cortex-a7".parse().unwrap();
+        let answers = |question: Question| {
+            let others = question.others(&source, &[]);
+            let answer =
+                |source: &SourceDescription| question.answer(source, &crate::config::config(source).unwrap());
+            others.iter().map(answer).collect::<Vec<_>>()
+        };
+        assert_eq!(answers(Question::CycleCounts), ["on"]);
+        assert_eq!(answers(Question::ContextIds), ["1 byte", "4 bytes", "2 bytes"]);
+        assert_eq!(answers(Question::BranchEncoding), ["alternative"]);
+        assert_eq!(answers(Question::Data).len(), 4);
+        assert_eq!(answers(Question::Timestamps).len(), 3);
+        assert_eq!(answers(Question::ReturnStack).len(), 0);
+    }
+}

@@ -1,0 +1,359 @@
+//! What a source's bytes are: which protocol, of which trace unit, set up how.
+//!
+//! ```text
+//! read the beginning of the bytes with every unit and every setting that changes the length of packets; keep the best
+//! from each of these on, change one setting at a time for another one as long as something gets better, with the
+//!     program followed
+//! the best of what came out is the answer; for each question the best other answer is the runner-up
+//! ```
+
+use tracewalk::ids::TraceId;
+use tracewalk::program::Program;
+use tracewalk::source::SourceConfig;
+use tracewalk_input::Origin;
+use tracewalk_input::capture::SourceDescription;
+
+use super::finding::{Answer, Certainty, Finding};
+use super::processor::Unit;
+use super::reading::Reading;
+use super::settings::{self, Question};
+use crate::config::config;
+use crate::sample::Sample;
+
+/// How much of a sample is read to find where to start from.
+const FIRST_LOOK: usize = 1 << 14;
+/// How many starts are worth to be gone on from.
+const STARTS: usize = 4;
+/// How often each question is asked anew at most. Settings hardly depend on one another.
+const ROUNDS: usize = 4;
+
+/// What was found out of a source.
+#[derive(Clone, Debug)]
+pub(crate) struct FoundSource {
+    pub(crate) source: SourceDescription,
+    pub(crate) reading: Reading,
+    pub(crate) findings: Vec<Finding>,
+    /// Whether the program cannot be what was traced: it contradicts every reading, or most of what the trace names is
+    /// not in it.
+    pub(crate) misses_program: bool,
+}
+
+/// What was stated of a source and does not fit, and what does.
+#[derive(Clone, Debug)]
+pub struct Correction {
+    /// What differs.
+    pub changes: Vec<Change>,
+    /// What was counted against the statements.
+    pub stated: String,
+    /// The source with what fits.
+    pub source: SourceDescription,
+    /// What was counted with what fits.
+    pub fits: String,
+}
+
+/// One thing that was stated, and what fits better.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// What it is about, in few words.
+    pub about: &'static str,
+    /// The register that says it.
+    pub register: &'static str,
+    /// What was stated.
+    pub said: String,
+    /// Who stated it.
+    pub by: Origin,
+    /// What fits better.
+    pub fits: String,
+}
+
+impl FoundSource {
+    /// Nothing was found out.
+    fn described(source: &SourceDescription, reading: Reading) -> Self {
+        let misses_program = reading.misses_program();
+        Self { source: source.clone(), reading, findings: Vec::new(), misses_program }
+    }
+}
+
+/// Reads a sample in many ways.
+pub(crate) struct Search<'a> {
+    sample: &'a Sample,
+    program: &'a Program,
+    units: &'a [Unit],
+    /// The readings so far.
+    known: Vec<(SourceConfig, Reading)>,
+    /// The one that was asked for last only to know whether it is good.
+    good: Option<(SourceConfig, Option<Reading>)>,
+    /// How much may speak against a reading before it is given up.
+    most: u64,
+}
+
+impl<'a> Search<'a> {
+    pub(crate) fn new(sample: &'a Sample, program: &'a Program, units: &'a [Unit]) -> Self {
+        Self { sample, program, units, known: Vec::new(), good: None, most: most(sample) }
+    }
+
+    /// Finds out what the source with this ID is, of which nothing is known.
+    pub(crate) fn anything(&mut self, id: Option<TraceId>) -> Option<FoundSource> {
+        let bases = self.units.iter().map(|unit| SourceDescription { id, ..unit.source() });
+        self.best_of(&bases.collect::<Vec<_>>(), &|_| true)
+    }
+
+    /// Finds out what is not said of a source. `None` where nothing is to be found out, or nothing can be.
+    pub(crate) fn rest(&mut self, source: &SourceDescription) -> Option<FoundSource> {
+        let free = |question: Question| question.is_open(source);
+        let units = self.units.iter().filter(|unit| unit.protocol == source.protocol);
+        let mut bases = match &source.cpu {
+            Some(_) => vec![source.clone()],
+            None => units.map(|unit| unit.completed(source)).collect(),
+        };
+        bases.retain(|base| config(base).is_ok());
+        self.best_of(&bases, &free)
+    }
+
+    /// The source as it is described where that reads well, else with what can be found out of what is not said.
+    pub(crate) fn completed(&mut self, source: &SourceDescription) -> Option<FoundSource> {
+        if let Some(reading) = self.good(source) {
+            return Some(FoundSource::described(source, reading));
+        }
+        let as_described = self.reading(source);
+        let found = self.rest(source);
+        match (as_described, found) {
+            (Some(reading), Some(found)) if found.reading.is_much_better_than(&reading) => Some(found),
+            (Some(reading), _) => Some(FoundSource::described(source, reading)),
+            (None, found) => found,
+        }
+    }
+
+    /// What fits better than what was said of a source, where that does not fit.
+    pub(crate) fn correction(&mut self, source: &SourceDescription) -> Option<Correction> {
+        if self.good(source).is_some() {
+            return None;
+        }
+        let stated = self.reading(source)?;
+        let all = |_| true;
+        let mut better = self.improve(source, &all);
+        if !better.1.is_good() {
+            // More than one thing may be wrong at once.
+            let units = self.units.iter().map(|unit| {
+                let (id, core) = (source.id, source.core.clone());
+                SourceDescription { id, core, ..unit.source() }
+            });
+            let found = self.best_of(&units.collect::<Vec<_>>(), &all)?;
+            better = (found.source, found.reading);
+        }
+        if !better.1.is_plausible() || !better.1.is_much_better_than(&stated) {
+            return None;
+        }
+        let (source, better) = (source.clone(), better);
+        let (own, other) = (config(&source).ok()?, config(&better.0).ok()?);
+        let questions = [Question::Protocol].into_iter().chain(Question::SETTINGS);
+        let mut changes = Vec::new();
+        for question in questions.filter(|question| question.concerns_both(&source, &better.0)) {
+            let (said, fits) = (question.answer(&source, &own), question.answer(&better.0, &other));
+            if said != fits {
+                let register = source.registers.stated(question.register()).map(|stated| &stated.origin);
+                let cpu = source.cpu.as_ref().map(|cpu| &cpu.origin);
+                let origin = if question == Question::Processor { cpu } else { register };
+                let by = origin.unwrap_or(&source.origin).clone();
+                changes.push(Change {
+                    about: question.name(),
+                    register: question.register(),
+                    said,
+                    by,
+                    fits,
+                });
+            }
+        }
+        Some(Correction { changes, stated: stated.to_string(), source: better.0, fits: better.1.to_string() })
+    }
+
+    /// The best reading that comes of changing what is `free` in the bases.
+    fn best_of(
+        &mut self,
+        bases: &[SourceDescription],
+        free: &dyn Fn(Question) -> bool,
+    ) -> Option<FoundSource> {
+        let starts = self.starts(bases, free);
+        let best = starts.iter().map(|(start, _)| self.improve(start, free)).collect::<Vec<_>>();
+        let (source, reading) = least(best)?;
+        if reading.contradicts_program() {
+            let empty = Program::new();
+            let found = Search::new(self.sample, &empty, self.units).best_of(bases, free)?;
+            return Some(FoundSource { misses_program: true, ..found });
+        }
+        let mut findings = Vec::new();
+        if free(Question::Protocol) {
+            let other_protocols = starts.iter().filter(|(start, _)| start.protocol != source.protocol);
+            let other = other_protocols.min_by_key(|(_, reading)| reading.rank());
+            let other = other.map(|(other, _)| other.clone());
+            let other = other.or_else(|| self.turned_down(bases, &source, &reading));
+            let others = other.into_iter().collect();
+            findings.push(self.finding(Question::Protocol, &source, others)?);
+        }
+        findings.extend(self.findings(&source, free));
+        Some(FoundSource { source, reading, findings, misses_program: reading.misses_program() })
+    }
+
+    /// A source of another protocol as which nothing was recognised, so that it can be told how much speaks against it.
+    fn turned_down(
+        &mut self,
+        bases: &[SourceDescription],
+        source: &SourceDescription,
+        best: &Reading,
+    ) -> Option<SourceDescription> {
+        let mut others = bases.iter().filter(|base| base.protocol != source.protocol);
+        others.find(|base| self.reading(base).is_some_and(|reading| reading.is_worse_than(best))).cloned()
+    }
+
+    /// How the source is read as it is described, if that is good. It is most of the time, and no other reading matters then.
+    fn good(&mut self, source: &SourceDescription) -> Option<Reading> {
+        let config = config(source).ok()?;
+        if self.good.as_ref().is_none_or(|(known, _)| *known != config) {
+            let reading = Reading::good(self.sample, &config, self.program, self.most);
+            self.good = Some((config, reading));
+        }
+        self.good.as_ref()?.1
+    }
+
+    /// How the source is read as it is described.
+    pub(crate) fn reading(&mut self, source: &SourceDescription) -> Option<Reading> {
+        let config = config(source).ok()?;
+        if let Some((_, reading)) = self.known.iter().find(|(known, _)| *known == config) {
+            return Some(*reading);
+        }
+        let reading = Reading::of(self.sample, &config, self.program, self.most);
+        // What is so much worse than the best so far need not be counted to the end.
+        self.most = self.most.min(4 * reading.cost() + 64);
+        self.known.push((config, reading));
+        Some(reading)
+    }
+
+    /// The most promising ways to read the beginning: at most one for each base, the best first.
+    fn starts(
+        &self,
+        bases: &[SourceDescription],
+        free: &dyn Fn(Question) -> bool,
+    ) -> Vec<(SourceDescription, Reading)> {
+        let Some(sample) = self.sample.synchronised(FIRST_LOOK) else { return Vec::new() };
+        let mut best = most(&sample);
+        let mut starts = Vec::new();
+        for base in bases {
+            let mut read = Vec::new();
+            for source in settings::lengths(base, free) {
+                let Ok(config) = config(&source) else { continue };
+                let reading = Reading::of_packets(&sample, &config, self.program, best * 2 + 16);
+                if reading.is_plausible() && !reading.gave_up() {
+                    best = best.min(reading.cost());
+                    read.push((source, reading));
+                }
+            }
+            starts.extend(least(read));
+        }
+        starts.sort_by_key(|(_, reading)| reading.rank());
+        starts.truncate(STARTS);
+        starts
+    }
+
+    /// The best reading that comes of changing what is `free`, one setting at a time.
+    fn improve(
+        &mut self,
+        start: &SourceDescription,
+        free: &dyn Fn(Question) -> bool,
+    ) -> (SourceDescription, Reading) {
+        let mut best = (start.clone(), self.reading(start).unwrap_or_default());
+        for _ in 0..ROUNDS {
+            let before = best.1;
+            for question in Question::SETTINGS.into_iter().filter(|question| free(*question)) {
+                for other in question.others(&best.0, self.units) {
+                    let Some(reading) = self.reading(&other).filter(Reading::is_plausible) else { continue };
+                    if reading.rank() < best.1.rank() {
+                        best = (other, reading);
+                    }
+                }
+            }
+            if best.1.rank() == before.rank() {
+                break;
+            }
+        }
+        best
+    }
+
+    /// What was found out by choosing this source, question by question.
+    fn findings(&mut self, source: &SourceDescription, free: &dyn Fn(Question) -> bool) -> Vec<Finding> {
+        let questions = Question::SETTINGS.into_iter().filter(|question| free(*question));
+        questions
+            .filter_map(|question| {
+                let others = question.others(source, self.units);
+                self.finding(question, source, others)
+            })
+            .collect()
+    }
+
+    fn finding(
+        &mut self,
+        question: Question,
+        source: &SourceDescription,
+        others: Vec<SourceDescription>,
+    ) -> Option<Finding> {
+        let own = config(source).ok()?;
+        let reading = self.reading(source)?;
+        let others = others.into_iter().filter_map(|other| {
+            let config = config(&other).ok().filter(|config| *config != own)?;
+            let reading = self.reading(&other)?;
+            Some((question.answer(&other, &config), reading))
+        });
+        let best = Answer::new(question.answer(source, &own), reading);
+        // An answer that says the same is none that was turned down, as long as there is another one.
+        let next = others.min_by_key(|(_, other)| (reading.tells_the_same(other), other.rank()));
+        let certainty = match &next {
+            Some((_, next)) => certainty(&reading, next),
+            // Where only one answer is possible, it is no finding; but of a protocol nothing else was recognised.
+            None if question == Question::Protocol => Certainty::Certain,
+            None => return None,
+        };
+        let runner_up = next.map(|(other, next)| Answer::new(other, next));
+        Some(Finding { about: question.name(), best, runner_up, certainty })
+    }
+}
+
+/// How certain a reading is that was chosen before another one.
+fn certainty(best: &Reading, other: &Reading) -> Certainty {
+    if best.tells_the_same(other) {
+        Certainty::Indifferent
+    } else if other.is_worse_than(best) {
+        Certainty::Certain
+    } else if best.runs_the_same(other) {
+        Certainty::DoubtfulDetails
+    } else {
+        Certainty::Doubtful
+    }
+}
+
+/// The best reading of a source's packets, if there is any.
+pub(super) fn recognise(sample: &Sample, units: &[Unit]) -> Option<Reading> {
+    let bases = units.iter().map(Unit::source).collect::<Vec<_>>();
+    let starts = Search::new(sample, &Program::new(), units).starts(&bases, &|_| true);
+    starts.first().map(|(_, reading)| *reading)
+}
+
+/// The protocol as which a source can be read best that is none of them, and what speaks against it.
+pub(super) fn best_protocol(sample: &Sample, units: &[Unit]) -> Option<Answer> {
+    let empty = Program::new();
+    let readings = units.iter().filter_map(|unit| {
+        let config = config(&unit.source()).ok()?;
+        Some((config.protocol(), Reading::of_packets(sample, &config, &empty, most(sample))))
+    });
+    // With an I-sync there is something to read at least.
+    let (protocol, reading) = readings.min_by_key(|(_, reading)| (!reading.begins(), reading.rank()))?;
+    Some(Answer::new(protocol, reading))
+}
+
+/// More than this against a reading makes it worthless.
+fn most(sample: &Sample) -> u64 {
+    64 + sample.bytes().len() as u64 / 32
+}
+
+/// The first of the best.
+fn least(read: Vec<(SourceDescription, Reading)>) -> Option<(SourceDescription, Reading)> {
+    read.into_iter().min_by_key(|(_, reading)| reading.rank())
+}

@@ -1,0 +1,96 @@
+//! What is known of the programs, to find out the rest.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use tracewalk::ids::Address;
+use tracewalk::program::{Program, Scope};
+use tracewalk_input::Origin;
+use tracewalk_input::capture::{Capture, SourceDescription};
+use tracewalk_input::image::{Image, ImageLoader, Memory};
+
+use crate::error::OpenError;
+use crate::infer::{self, Unit};
+use crate::memory::add_code;
+use crate::model::Dumped;
+use crate::notice::Observer;
+
+/// The programs of all cores, and the trace units that they may have been traced with.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// The images of all cores together, as far as they go together.
+    pub(crate) everything: Memory,
+    /// Those of each core that a source names.
+    cores: BTreeMap<String, Memory>,
+    pub(crate) units: Vec<Unit>,
+}
+
+impl Known {
+    /// What the images say, and the memory that captures say themselves; notices about the latter go to `observer`.
+    pub(crate) fn of(
+        loader: &mut ImageLoader,
+        capture: &Capture,
+        dumps: &[Option<Dumped>],
+        observer: Option<&dyn Observer>,
+    ) -> Result<Self, OpenError> {
+        let mut everything = every_image(loader, capture)?;
+        for dump in dumps.iter().flatten() {
+            add_code(dump, &mut everything, observer);
+        }
+        let mut cores = BTreeMap::new();
+        for source in capture.sources() {
+            let Some(core) = source.core.as_ref().filter(|core| !cores.contains_key(*core)) else { continue };
+            // What is wrong with the images is told when the source is decoded.
+            if let Ok(mut memory) = loader.memory(capture.images_for(source)) {
+                dumps.iter().flatten().for_each(|dump| add_code(dump, &mut memory, None));
+                cores.insert(core.clone(), memory);
+            }
+        }
+        let units = infer::units(&everything);
+        Ok(Self { everything, cores, units })
+    }
+
+    /// The program that a source traced.
+    pub(crate) fn program(&self, source: &SourceDescription) -> &Program {
+        let of_core = source.core.as_ref().and_then(|core| self.cores.get(core));
+        &of_core.unwrap_or(&self.everything).program
+    }
+
+    /// The file that says what stands at `address` for a scope.
+    pub(crate) fn file_at(
+        &self,
+        source: &SourceDescription,
+        address: Address,
+        scope: Scope,
+    ) -> Option<&Path> {
+        let of_core = source.core.as_ref().and_then(|core| self.cores.get(core));
+        let (image, _) = of_core.unwrap_or(&self.everything).given_by(address, scope)?;
+        Some(&image.file)
+    }
+
+    /// Everything but one image.
+    pub(crate) fn without(&self, image: &Arc<Image>) -> Program {
+        let mut memory = Memory::default();
+        for other in self.everything.images.iter().filter(|other| !Arc::ptr_eq(&other.image, image)) {
+            // They went together before.
+            let _ = memory.add_in(Arc::clone(&other.image), other.scope);
+        }
+        memory.program
+    }
+}
+
+/// The images of all cores together, as far as they go together.
+pub(crate) fn every_image(loader: &mut ImageLoader, capture: &Capture) -> Result<Memory, OpenError> {
+    let mut memory = Memory::default();
+    for request in &capture.images {
+        match loader.load(request) {
+            // Cores may have different memories at the same address. Where one core's differ, its program says so.
+            Ok(image) => drop(memory.add_in(image, request.scope)),
+            Err(error) if request.origin == Origin::Option("--image") => return Err(error.into()),
+            // It may belong to a core that was not traced.
+            Err(_) => {}
+        }
+    }
+    Ok(memory)
+}

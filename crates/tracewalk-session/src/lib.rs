@@ -1,0 +1,56 @@
+//! Opens captures, infers what nobody stated of them, and runs analyses over their sources: the `tracewalk` command as a
+//! library.
+#![forbid(unsafe_code)]
+
+mod arrange;
+mod arrival;
+mod belonging;
+mod beside;
+mod code;
+mod config;
+mod contents;
+mod contexts;
+mod correct;
+mod covered;
+mod ending;
+mod error;
+mod follow;
+mod frames;
+mod infer;
+mod known;
+mod live;
+mod look;
+mod memory;
+mod model;
+mod mtb;
+mod notice;
+mod open;
+mod options;
+mod outcome;
+mod place;
+mod program;
+mod report;
+mod request;
+mod sample;
+mod session;
+mod sources;
+mod strict;
+mod watch;
+
+pub use arrival::{Arrival, Begin};
+pub use beside::Itms;
+pub use covered::Covered;
+pub use error::{OpenError, RunError};
+pub use frames::{Frames, Odd, repack};
+pub use infer::{Answer, Certainty, Change, Correction, Finding};
+pub use model::{Contents, Dumped, Itm, Source};
+pub use notice::{
+    Bound, Inferred, Late, NoContext, Notice, NoticeKind, Notices, Observer, Question, Remedy, Severity,
+    WrongImage,
+};
+pub use open::interrupts;
+pub use outcome::{Follow, Losses, Outcome, Trust};
+pub use program::FollowedProgram;
+pub use request::{MtbStatements, Policy, Request, Statements};
+pub use session::{ScopedCode, Session};
+pub use watch::Watch;

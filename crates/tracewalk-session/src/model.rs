@@ -1,0 +1,114 @@
+//! What is known of a capture's buffers and sources.
+
+use std::sync::Arc;
+
+use tracewalk::ids::{Address, TraceId};
+use tracewalk::source::SourceConfig;
+use tracewalk_analysis::drive::Carrier;
+use tracewalk_input::Stated;
+use tracewalk_input::capture::dump::MemoryDump;
+use tracewalk_input::capture::{Container, SourceDescription};
+use tracewalk_input::cpu::Profile;
+use tracewalk_input::image::Image;
+
+use crate::frames::Frames;
+use crate::infer::{Correction, Finding, FoundSource};
+
+/// What one of the capture's buffers holds.
+#[derive(Debug)]
+pub struct Contents {
+    /// How its bytes are packed.
+    pub container: Stated<Container>,
+    /// What the frames hold; `None` for a container without frames.
+    pub frames: Option<Frames>,
+    /// What was inferred of how it is packed.
+    pub findings: Vec<Finding>,
+    /// The sources in it, as far as they are known.
+    pub sources: Vec<SourceDescription>,
+}
+
+/// A source whose program flow can be decoded.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The index of its buffer.
+    pub buffer: usize,
+    /// Its trace ID; `None` in a buffer without IDs.
+    pub id: Option<TraceId>,
+    /// What was stated and inferred of it.
+    pub description: SourceDescription,
+    /// How it is decoded.
+    pub config: SourceConfig,
+    pub(crate) carrier: Carrier,
+    /// What was inferred of it.
+    pub findings: Vec<Finding>,
+    /// What fits better than what was stated of it, if that does not fit.
+    pub correction: Option<Correction>,
+}
+
+/// An ITM that can be decoded.
+#[derive(Clone, Debug)]
+pub struct Itm {
+    /// The index of its buffer.
+    pub buffer: usize,
+    /// Its trace ID; `None` in a buffer without IDs.
+    pub id: Option<TraceId>,
+    /// What was stated and inferred of it.
+    pub description: SourceDescription,
+    pub(crate) carrier: Carrier,
+    /// What was inferred of it.
+    pub findings: Vec<Finding>,
+}
+
+/// The memory that a capture's file describes, one piece of which holds the trace.
+#[derive(Debug)]
+pub struct Dumped {
+    /// What the file describes.
+    pub dump: MemoryDump,
+    /// Where the bytes start that the buffer has.
+    pub(crate) address: Option<Address>,
+    /// What may be code of the rest.
+    pub(crate) code: Vec<Arc<Image>>,
+}
+
+/// A source in a buffer, and what was inferred of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Identified {
+    pub(crate) source: SourceDescription,
+    /// Whether something of it was inferred, and not stated.
+    pub(crate) guessed: bool,
+    pub(crate) findings: Vec<Finding>,
+    /// Whether the program cannot be what was traced, or not where it is stated to have stood.
+    pub(crate) misses_program: bool,
+    /// What fits better than what was stated of it, if that does not fit.
+    pub(crate) correction: Option<Correction>,
+}
+
+/// What was found in one buffer.
+pub(crate) type SeenBuffer = (Contents, Vec<Identified>);
+
+/// What the finding about a buffer that wrapped is called.
+pub(crate) const OLDEST_BYTE: &str = "oldest byte";
+
+impl Source {
+    /// The processor's profile, as far as it is known.
+    #[must_use]
+    pub fn profile(&self) -> Option<Profile> {
+        // No other profile has an MTB.
+        let m_profile = matches!(self.config, SourceConfig::Mtb(_)).then_some(Profile::M);
+        self.description.profile().or(m_profile)
+    }
+}
+
+impl Identified {
+    /// A source of which nothing was inferred.
+    pub(crate) const fn as_stated(source: SourceDescription) -> Self {
+        Self { source, guessed: false, findings: Vec::new(), misses_program: false, correction: None }
+    }
+}
+
+impl From<FoundSource> for Identified {
+    fn from(found: FoundSource) -> Self {
+        let FoundSource { source, findings, misses_program, .. } = found;
+        Self { source, guessed: !findings.is_empty(), findings, misses_program, correction: None }
+    }
+}

@@ -1,0 +1,585 @@
+//! What a session has to say about a capture, as data. Whoever shows notices makes sentences of them.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tracewalk::flow::{Contradiction, GapReason};
+use tracewalk::frame::Discontinuity;
+use tracewalk::ids::{Address, TraceId};
+use tracewalk::program::Scope;
+use tracewalk::protocol::Malformation;
+use tracewalk::protocol::mtb::Registers;
+use tracewalk::protocol::mtb::order::Evidence;
+use tracewalk::span::CaptureOffset;
+use tracewalk_analysis::drive::{NoProgress, Progress};
+use tracewalk_analysis::{DoubtfulStretch, InDoubt, Position};
+use tracewalk_input::capture::dump::MemoryDump;
+use tracewalk_input::capture::stream::{End, Place};
+use tracewalk_input::capture::wire::{Role, Wire};
+use tracewalk_input::capture::{CaptureError, Container, Protocol, SourceDescription};
+use tracewalk_input::image::ImageError;
+use tracewalk_input::svd::SvdError;
+
+use crate::error::OpenError;
+use crate::infer::{Certainty, Correction, Finding};
+
+/// Something worth knowing about a capture or a result.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Notice {
+    /// What it is.
+    pub kind: NoticeKind,
+    /// Where in the file of the capture it shows first, for what shows at a place.
+    pub at: Option<CaptureOffset>,
+}
+
+/// How much a notice matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Something was worked out, or left as it is.
+    Note,
+    /// Something may be wrong; the result is complete.
+    Warning,
+    /// Something could not be read, decoded or followed: the result is not complete.
+    Incomplete,
+}
+
+/// What to state, give or do to be rid of a notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// State the container.
+    Container,
+    /// State what the source is.
+    Source,
+    /// State where the oldest byte of the buffer is.
+    ReadPointer,
+    /// Give the registers of the MTB.
+    MtbRegisters,
+    /// State which channels carry what, or record anew.
+    Wires,
+    /// Choose trace IDs.
+    Ids,
+    /// Give the program that was traced.
+    Image,
+    /// State where the image stood.
+    ImageAddress,
+    /// State in which context the image is visible.
+    ImageContext,
+    /// Give a better description of the chip's interrupts, or none.
+    Interrupts,
+    /// Allow more memory.
+    Memory,
+    /// Choose another part of the trace.
+    Window,
+    /// Choose what becomes of what is in doubt.
+    Doubtful,
+    /// Look at the packets, or at the losses.
+    Look,
+    /// Trace again, with other settings or at a higher rate.
+    TraceAgain,
+}
+
+/// What was worked out, as a caller could have stated it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Inferred {
+    /// Each 32-bit word has its highest byte first.
+    SwappedWords,
+    /// Where the oldest byte of the buffer is.
+    ReadPointer(u64),
+    /// How the bytes are packed.
+    Container(Container),
+    /// After how many bytes the first frame of a trace port starts.
+    FrameStart(u8),
+    /// A source.
+    Source(SourceDescription),
+    /// How bytes went over the wires.
+    Wire(Wire),
+    /// How many bits a second SWO sent.
+    Baud(f64),
+    /// What a channel is.
+    Channel(String, Role),
+    /// Where M profile's table of vectors is.
+    VectorTable(Address),
+}
+
+/// Which statement would decide a doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// Where the oldest byte of the buffer is.
+    ReadPointer,
+    /// How the bytes are packed.
+    Container,
+    /// What a source is.
+    Source,
+}
+
+/// Why an image for a context ID never became visible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoContext {
+    /// An MTB traces no contexts.
+    Mtb,
+    /// The trace unit was set up to trace context IDs, and traced none.
+    Traced,
+    /// The trace unit was not set up to trace context IDs.
+    NotTraced,
+}
+
+/// Which end of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// Its start.
+    From,
+    /// Its end.
+    To,
+}
+
+/// The contexts that tell where and for whom an image is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WrongImage {
+    /// The file of the image.
+    pub file: Option<PathBuf>,
+    /// The context in which it is wrong, if it is one of several.
+    pub context: Option<Scope>,
+}
+
+/// What a notice is about. `source` is the trace ID of the source; `None` for one without an ID.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "each variant says what its fields are")]
+pub enum NoticeKind {
+    /// An entry of the description is unusable and was left out.
+    EntryLeftOut(CaptureError),
+    /// An interrupt in the chip's description is unusable.
+    InterruptLeftOut(SvdError),
+    /// The chip's description names interrupts of M profile, and no source is of one.
+    InterruptsUnused { file: PathBuf },
+    /// What was inferred of a buffer, as it could have been stated.
+    Inferred(Vec<Inferred>),
+    /// Another answer is as likely as the one that was chosen.
+    AnotherAnswer { source: Option<TraceId>, question: Question, finding: Finding },
+    /// An image was moved to where the trace fits it.
+    ImageMoved { file: PathBuf, address: Address, finding: Finding },
+    /// What was stated of a source contradicts its trace, and what fits.
+    StatementContradicted { source: Option<TraceId>, correction: Box<Correction> },
+    /// The memory that a file describes, where it is no plain bytes.
+    MemoryRead { file: PathBuf, memory: MemoryDump },
+    /// Lines that hold no memory, and the first of them.
+    LinesPassedOver { file: PathBuf, count: u64, line: u32, text: String },
+    /// The MTB's registers, found in memory at an address.
+    MtbRegistersFound { address: Address, registers: Registers },
+    /// Memory that may be code, used where no image covers it.
+    MemoryAsCode { file: PathBuf, bytes: u64, address: Address },
+    /// Memory that contradicts an image.
+    MemoryContradictsImage(ImageError),
+    /// The order of an MTB's packets was inferred from which of them continue each other.
+    MtbOrderInferred(Evidence),
+    /// Another order of an MTB's packets is nearly as likely.
+    MtbAnotherOrder(Evidence),
+    /// Bytes of the MTB's buffer that are not in the capture.
+    MtbIncomplete { bytes: u64 },
+    /// A source is of a protocol that is not decoded.
+    NotDecoded { source: Option<TraceId>, protocol: Protocol },
+    /// Registers are missing to decode a source.
+    RegistersMissing { source: Option<TraceId>, protocol: Protocol, problem: String },
+    /// A buffer, or a trace ID that was asked for, has nothing to decode; the rest of the capture has.
+    NothingThere(Box<OpenError>),
+    /// There is trace, and none of it is of a protocol that is decoded.
+    NothingDecodable,
+    /// A trace ID that nobody described has bytes; what reads them, if anything does.
+    Undescribed { id: TraceId, bytes: u64, reads_as: Option<Box<SourceDescription>> },
+    /// A source that was stated has no bytes.
+    StatedAbsent { id: TraceId },
+    /// A source that the description lists has no bytes.
+    DescribedAbsent { id: TraceId },
+    /// Bytes were lost to damaged frames.
+    FramesDamaged { file: PathBuf, bytes: u64, places: u64, first: Discontinuity },
+    /// Bytes that no formatter writes.
+    FramesOdd { file: PathBuf, bytes: u64, places: u64, first_bytes: u64 },
+    /// The capture ends within a frame.
+    FrameCut { file: PathBuf, bytes: u64 },
+    /// Errors on the wires of a recording. `byte` counts the bytes before the first.
+    WireErrors { file: PathBuf, errors: u64, byte: usize, seconds: Option<f64>, seen: Option<String> },
+    /// Nothing says where the bytes of the trace port start.
+    WiresUnaligned { file: PathBuf, seen: Option<String> },
+    /// The recording could not be read to its end.
+    RecordingCut(CaptureError),
+    /// A file does not exist yet, and is waited for.
+    Awaited(Place),
+    /// What a stream sends is inferred from its first bytes.
+    InferringFromHead(Place),
+    /// One source is decoded as the stream arrives, the others afterwards.
+    DecodedInTurn { place: Place, first: Option<TraceId>, others: Vec<Option<TraceId>> },
+    /// How a stream ended, unless it is a file or a pipe that came to its end. The last `cut` bytes are the beginning of a
+    /// frame.
+    StreamEnded { place: Place, end: End, received: u64, cut: u64 },
+    /// Only the first bytes of a stream were kept for the sources that had to wait.
+    KeptPartly { place: Place, kept: u64 },
+    /// A source was decoded by its first bytes; all of them read better otherwise.
+    ReadsOtherwise {
+        source: Option<TraceId>,
+        decoded: Box<SourceDescription>,
+        better: Box<SourceDescription>,
+    },
+    /// A source was decoded by its first bytes.
+    DecodedByHead { source: Option<TraceId> },
+    /// Memory ran out: decoding ended after a byte of the capture.
+    MemoryExhausted { used: u64 },
+    /// Symbols or source lines of an image are unusable, in the reader's words.
+    NamesMissing(String),
+    /// Not one packet was found in a source's bytes.
+    NoSynchronisation { source: Option<TraceId>, bytes: u64, protocol: &'static str },
+    /// Stretches of malformed trace, and the first of them where it was looked at.
+    Malformed { source: Option<TraceId>, count: u64, first: Option<Malformation> },
+    /// An image is for a context ID, and the trace has none.
+    NoContextIds { source: Option<TraceId>, why: NoContext },
+    /// An image is for a VMID, and the trace has none.
+    NoVmids { source: Option<TraceId> },
+    /// An image is for a context that never ran; the contexts that did.
+    ContextAbsent { source: Option<TraceId>, scope: Scope, others: Vec<Scope> },
+    /// Stretches of trace are in doubt, and what became of the instructions in them.
+    InDoubt {
+        source: Option<TraceId>,
+        count: u64,
+        bytes: u64,
+        first: DoubtfulStretch,
+        instructions: Option<InDoubt>,
+    },
+    /// Trace and image disagree all the time: the image is not what was traced and is not followed.
+    ImageRefused { source: Option<TraceId>, count: u64, ranges: u64, first: Contradiction, wrong: WrongImage },
+    /// There is no program to follow.
+    NoProgram { source: Option<TraceId> },
+    /// Execution reached code that no image holds.
+    CodeMissing {
+        source: Option<TraceId>,
+        count: u64,
+        first: Address,
+        /// In which contexts, if images are for some only.
+        contexts: Vec<Scope>,
+    },
+    /// Code cannot be decoded.
+    CodeUndecodable { source: Option<TraceId>, count: u64, first: GapReason },
+    /// Trace and image disagree.
+    Contradictions { source: Option<TraceId>, count: u64, first: GapReason, wrong: WrongImage },
+    /// The trace does not say where execution went.
+    AddressUnknown { source: Option<TraceId>, count: u64 },
+    /// Trace is malformed or missing.
+    TraceLost { source: Option<TraceId>, count: u64 },
+    /// Malformed trace of an ITM.
+    ItmMalformed { source: Option<TraceId>, count: u64 },
+    /// The ITM dropped packets because it could not send fast enough.
+    ItmOverflow { source: Option<TraceId>, count: u64 },
+    /// An ITM alone says nothing of what was executed in order.
+    ItmAlone { source: Option<TraceId> },
+    /// The trace lacks what an end of the window counts.
+    WindowNotCounted { source: Option<TraceId>, bound: Bound, position: Position },
+    /// Nothing of the trace is in the window that starts at `from`; the trace ends at `end`.
+    WindowEmpty { source: Option<TraceId>, from: Option<Position>, to: Option<Position>, end: Position },
+}
+
+impl From<NoticeKind> for Notice {
+    fn from(kind: NoticeKind) -> Self {
+        Self { kind, at: None }
+    }
+}
+
+impl NoticeKind {
+    /// The notice about it, which shows first at `at`.
+    #[must_use]
+    pub const fn at(self, at: CaptureOffset) -> Notice {
+        Notice { kind: self, at: Some(at) }
+    }
+}
+
+impl Notice {
+    /// How much it matters.
+    #[must_use]
+    pub const fn severity(&self) -> Severity {
+        self.kind.severity()
+    }
+
+    /// What to do about it; `None` if nothing helps or nothing is wrong.
+    #[must_use]
+    pub const fn remedy(&self) -> Option<Remedy> {
+        self.kind.remedy()
+    }
+}
+
+impl NoticeKind {
+    /// How much it matters.
+    #[must_use]
+    pub const fn severity(&self) -> Severity {
+        use NoticeKind as K;
+        match self {
+            K::Inferred(_)
+            | K::MemoryRead { .. }
+            | K::LinesPassedOver { .. }
+            | K::MtbRegistersFound { .. }
+            | K::MemoryAsCode { .. }
+            | K::MtbOrderInferred(_)
+            | K::NotDecoded { .. }
+            | K::Undescribed { .. }
+            | K::DescribedAbsent { .. }
+            | K::FrameCut { .. }
+            | K::Awaited(_)
+            | K::InferringFromHead(_)
+            | K::DecodedInTurn { .. }
+            | K::DecodedByHead { .. }
+            | K::InDoubt { .. }
+            | K::ItmAlone { .. } => Severity::Note,
+            K::StreamEnded { end: End::Closed, cut: 1.., .. }
+            | K::StreamEnded { end: End::Failed(_), .. } => Severity::Incomplete,
+            K::StreamEnded { .. } => Severity::Note,
+            K::EntryLeftOut(_)
+            | K::InterruptLeftOut(_)
+            | K::InterruptsUnused { .. }
+            | K::AnotherAnswer { .. }
+            | K::ImageMoved { .. }
+            | K::MemoryContradictsImage(_)
+            | K::MtbAnotherOrder(_)
+            | K::WiresUnaligned { .. }
+            | K::NamesMissing(_)
+            | K::ContextAbsent { .. }
+            | K::ItmOverflow { .. }
+            | K::WindowEmpty { .. } => Severity::Warning,
+            K::StatementContradicted { .. }
+            | K::MtbIncomplete { .. }
+            | K::RegistersMissing { .. }
+            | K::NothingThere(_)
+            | K::NothingDecodable
+            | K::StatedAbsent { .. }
+            | K::FramesDamaged { .. }
+            | K::FramesOdd { .. }
+            | K::WireErrors { .. }
+            | K::RecordingCut(_)
+            | K::KeptPartly { .. }
+            | K::ReadsOtherwise { .. }
+            | K::MemoryExhausted { .. }
+            | K::NoSynchronisation { .. }
+            | K::Malformed { .. }
+            | K::NoContextIds { .. }
+            | K::NoVmids { .. }
+            | K::ImageRefused { .. }
+            | K::NoProgram { .. }
+            | K::CodeMissing { .. }
+            | K::CodeUndecodable { .. }
+            | K::Contradictions { .. }
+            | K::AddressUnknown { .. }
+            | K::TraceLost { .. }
+            | K::ItmMalformed { .. }
+            | K::WindowNotCounted { .. } => Severity::Incomplete,
+        }
+    }
+
+    /// Whether decoding ended before the capture did, so that results are of a part of it.
+    #[must_use]
+    pub const fn is_cut(&self) -> bool {
+        matches!(
+            self,
+            Self::MemoryExhausted { .. } | Self::StreamEnded { end: End::Stopped | End::Failed(_), .. }
+        )
+    }
+
+    /// What to do about it; `None` if nothing helps or nothing is wrong.
+    #[must_use]
+    pub const fn remedy(&self) -> Option<Remedy> {
+        use NoticeKind as K;
+        Some(match self {
+            K::AnotherAnswer { question: Question::ReadPointer, .. } => Remedy::ReadPointer,
+            K::AnotherAnswer { question: Question::Container, .. }
+            | K::InferringFromHead(_)
+            | K::FramesDamaged { .. }
+            | K::FramesOdd { .. } => Remedy::Container,
+            K::AnotherAnswer { question: Question::Source, .. }
+            | K::StatementContradicted { .. }
+            | K::RegistersMissing { .. }
+            | K::Undescribed { .. }
+            | K::StatedAbsent { .. }
+            | K::ReadsOtherwise { .. }
+            | K::NothingThere(_)
+            | K::NoSynchronisation { .. } => Remedy::Source,
+            K::MtbIncomplete { .. } | K::MtbOrderInferred(_) | K::MtbAnotherOrder(_) => Remedy::MtbRegisters,
+            K::WireErrors { .. } | K::WiresUnaligned { .. } => Remedy::Wires,
+            K::DecodedInTurn { .. } | K::KeptPartly { .. } => Remedy::Ids,
+            K::MemoryContradictsImage(_)
+            | K::NamesMissing(_)
+            | K::ImageRefused { .. }
+            | K::NoProgram { .. }
+            | K::CodeMissing { .. }
+            | K::CodeUndecodable { .. }
+            | K::Contradictions { .. } => Remedy::Image,
+            K::ImageMoved { .. } => Remedy::ImageAddress,
+            K::ContextAbsent { .. } => Remedy::ImageContext,
+            K::InterruptLeftOut(_) | K::InterruptsUnused { .. } => Remedy::Interrupts,
+            K::MemoryExhausted { .. } => Remedy::Memory,
+            K::WindowNotCounted { .. } | K::WindowEmpty { .. } => Remedy::Window,
+            K::InDoubt { .. } => Remedy::Doubtful,
+            K::Malformed { .. } | K::TraceLost { .. } | K::ItmMalformed { .. } => Remedy::Look,
+            K::NoContextIds { .. } | K::NoVmids { .. } | K::ItmOverflow { .. } => Remedy::TraceAgain,
+            K::EntryLeftOut(_)
+            | K::Inferred(_)
+            | K::MemoryRead { .. }
+            | K::LinesPassedOver { .. }
+            | K::MtbRegistersFound { .. }
+            | K::MemoryAsCode { .. }
+            | K::NotDecoded { .. }
+            | K::NothingDecodable
+            | K::DescribedAbsent { .. }
+            | K::FrameCut { .. }
+            | K::RecordingCut(_)
+            | K::Awaited(_)
+            | K::StreamEnded { .. }
+            | K::DecodedByHead { .. }
+            | K::AddressUnknown { .. }
+            | K::ItmAlone { .. } => return None,
+        })
+    }
+
+    /// Its name, which does not change from one version to the next.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        use NoticeKind as K;
+        match self {
+            K::EntryLeftOut(_) => "entry_left_out",
+            K::InterruptLeftOut(_) => "interrupt_left_out",
+            K::InterruptsUnused { .. } => "interrupts_unused",
+            K::Inferred(_) => "inferred",
+            K::AnotherAnswer { finding: Finding { certainty: Certainty::DoubtfulDetails, .. }, .. } => {
+                "other_details"
+            }
+            K::AnotherAnswer { .. } => "another_answer",
+            K::ImageMoved { .. } => "image_moved",
+            K::StatementContradicted { .. } => "statement_contradicted",
+            K::MemoryRead { .. } => "memory_read",
+            K::LinesPassedOver { .. } => "lines_passed_over",
+            K::MtbRegistersFound { .. } => "mtb_registers_found",
+            K::MemoryAsCode { .. } => "memory_as_code",
+            K::MemoryContradictsImage(_) => "memory_contradicts_image",
+            K::MtbOrderInferred(_) => "mtb_order_inferred",
+            K::MtbAnotherOrder(_) => "mtb_another_order",
+            K::MtbIncomplete { .. } => "mtb_incomplete",
+            K::NotDecoded { .. } => "not_decoded",
+            K::RegistersMissing { .. } => "registers_missing",
+            K::NothingThere(_) => "nothing_there",
+            K::NothingDecodable => "nothing_decodable",
+            K::Undescribed { .. } => "undescribed",
+            K::StatedAbsent { .. } => "stated_absent",
+            K::DescribedAbsent { .. } => "described_absent",
+            K::FramesDamaged { .. } => "frames_damaged",
+            K::FramesOdd { .. } => "frames_odd",
+            K::FrameCut { .. } => "frame_cut",
+            K::WireErrors { .. } => "wire_errors",
+            K::WiresUnaligned { .. } => "wires_unaligned",
+            K::RecordingCut(_) => "recording_cut",
+            K::Awaited(_) => "awaited",
+            K::InferringFromHead(_) => "inferring_from_head",
+            K::DecodedInTurn { .. } => "decoded_in_turn",
+            K::StreamEnded { .. } => "stream_ended",
+            K::KeptPartly { .. } => "kept_partly",
+            K::ReadsOtherwise { .. } => "reads_otherwise",
+            K::DecodedByHead { .. } => "decoded_by_head",
+            K::MemoryExhausted { .. } => "memory_exhausted",
+            K::NamesMissing(_) => "names_missing",
+            K::NoSynchronisation { .. } => "no_synchronisation",
+            K::Malformed { .. } => "malformed",
+            K::NoContextIds { .. } => "no_context_ids",
+            K::NoVmids { .. } => "no_vmids",
+            K::ContextAbsent { .. } => "context_absent",
+            K::InDoubt { .. } => "in_doubt",
+            K::ImageRefused { .. } => "image_refused",
+            K::NoProgram { .. } => "no_program",
+            K::CodeMissing { .. } => "code_missing",
+            K::CodeUndecodable { .. } => "code_undecodable",
+            K::Contradictions { .. } => "contradictions",
+            K::AddressUnknown { .. } => "address_unknown",
+            K::TraceLost { .. } => "trace_lost",
+            K::ItmMalformed { .. } => "itm_malformed",
+            K::ItmOverflow { .. } => "itm_overflow",
+            K::ItmAlone { .. } => "itm_alone",
+            K::WindowNotCounted { .. } => "window_not_counted",
+            K::WindowEmpty { .. } => "window_empty",
+        }
+    }
+}
+
+impl fmt::Display for NoticeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Receives notices as they arise, and watches long work. A session asks nothing of it.
+pub trait Observer {
+    /// Something is worth knowing.
+    fn notice(&self, notice: Notice);
+
+    /// Work on so many bytes of a capture begins; what is answered follows it, and may end it.
+    fn work(&self, _bytes: u64) -> Box<dyn Progress + '_> {
+        Box::new(NoProgress)
+    }
+
+    /// Where notices go that arise when names are looked up in a program, perhaps after the session is gone.
+    fn late(&self) -> Late {
+        Late::default()
+    }
+}
+
+/// Notices that arise when names are looked up in a program. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Late(Arc<Mutex<Vec<Notice>>>);
+
+impl Late {
+    pub(crate) fn add(&self, notice: Notice) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
+    }
+
+    /// Takes those that have arisen since the last time.
+    #[must_use]
+    pub fn take(&self) -> Vec<Notice> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Keeps notices.
+#[derive(Debug, Default)]
+pub struct Notices(RefCell<Vec<Notice>>);
+
+impl Notices {
+    /// The notices, in the order in which they arose.
+    #[must_use]
+    pub fn into_vec(self) -> Vec<Notice> {
+        self.0.into_inner()
+    }
+
+    /// Passes them on.
+    pub(crate) fn pass_on(self, observer: &dyn Observer) {
+        self.into_vec().into_iter().for_each(|notice| observer.notice(notice));
+    }
+}
+
+impl Observer for Notices {
+    fn notice(&self, notice: Notice) {
+        self.0.borrow_mut().push(notice);
+    }
+}
+
+/// Says something of a capture.
+pub(crate) trait Say {
+    /// Says something that shows at no single place.
+    fn say(&self, kind: NoticeKind);
+    /// Says something that shows first at a place.
+    fn say_at(&self, at: CaptureOffset, kind: NoticeKind);
+}
+
+impl Say for dyn Observer + '_ {
+    fn say(&self, kind: NoticeKind) {
+        self.notice(kind.into());
+    }
+
+    fn say_at(&self, at: CaptureOffset, kind: NoticeKind) {
+        self.notice(kind.at(at));
+    }
+}

@@ -1,0 +1,182 @@
+//! Opening a capture: what nobody stated is inferred from its bytes and the program.
+
+use tracewalk::ids::Address;
+use tracewalk_analysis::Interrupts;
+use tracewalk_input::capture::Capture;
+use tracewalk_input::image::ImageLoader;
+use tracewalk_input::svd::InterruptNames;
+
+use crate::error::OpenError;
+use crate::known::{Known, every_image};
+use crate::look::look;
+use crate::model::{Contents, Dumped, Identified};
+use crate::notice::{Inferred, Notice, NoticeKind, Notices, Observer, Say};
+use crate::place::place_image;
+use crate::request::{Policy, Request};
+use crate::session::Session;
+use crate::{arrange, belonging, memory, options, report, strict};
+
+impl Session {
+    /// Opens a capture, and infers what the request does not state. Returns what is worth knowing about it as well.
+    ///
+    /// # Errors
+    ///
+    /// If the capture or an image cannot be read, nothing in the capture is recognised, or what is stated contradicts it.
+    pub fn open(request: Request) -> Result<(Self, Vec<Notice>), OpenError> {
+        let notices = Notices::default();
+        let session = Self::open_observed(request, &notices)?;
+        Ok((session, notices.into_vec()))
+    }
+
+    /// As [`Session::open`], with notices as they arise.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Session::open`].
+    pub fn open_observed(request: Request, observer: &dyn Observer) -> Result<Self, OpenError> {
+        let capture = Capture::open_with(&request.capture, &request.stated.wires)?;
+        Self::of(capture, request, false, observer)
+    }
+
+    /// Infers what neither the capture nor the request state. Of one that is `arriving` more comes later.
+    pub(crate) fn of(
+        mut capture: Capture,
+        request: Request,
+        arriving: bool,
+        observer: &dyn Observer,
+    ) -> Result<Self, OpenError> {
+        for error in &capture.notes {
+            observer.say(NoticeKind::EntryLeftOut(error.clone()));
+        }
+        let memory = memory::read(&capture, request.stated.dump_address)?;
+        report::refuse_wrong_files(&capture, &memory)?;
+        for buffer in &capture.buffers {
+            if request.policy == Policy::Strict {
+                strict::check_wires(buffer)?;
+            }
+            report::wires(buffer, observer);
+        }
+        capture.images.extend(request.images.iter().cloned());
+        belonging::check_said(&request.stated, &capture, &memory)?;
+        options::add(&mut capture, &request.stated)?;
+        let mut loader = ImageLoader::within(request.limit);
+        let images = every_image(&mut loader, &capture)?;
+        let mut dumps = Vec::new();
+        for (buffer, memory) in capture.buffers.iter_mut().zip(memory) {
+            let dump = memory.map(|memory| memory::choose(buffer, memory, &images.program, observer));
+            dumps.push(dump.transpose()?);
+        }
+        let mut session = Self {
+            capture,
+            contents: Vec::new(),
+            sources: Vec::new(),
+            itms: Vec::new(),
+            image_findings: Vec::new(),
+            loader,
+            programs: Vec::new(),
+            interrupts: interrupts(&request, observer)?,
+            vector_table: vector_table(&request, &dumps, observer),
+            dumps,
+            known: Known::default(),
+            arriving,
+            live: None,
+            request,
+        };
+        session.identify(observer)?;
+        report::check_ids(&session, observer)?;
+        belonging::check_found(&session.request.stated, &session.sources, observer)?;
+        if !arriving {
+            report::nothing_decoded(&session, observer);
+        }
+        Ok(session)
+    }
+
+    /// Finds the containers and the sources of all buffers.
+    fn identify(&mut self, observer: &dyn Observer) -> Result<(), OpenError> {
+        let is_strict = self.request.policy == Policy::Strict;
+        let mut known = Known::of(&mut self.loader, &self.capture, &self.dumps, Some(observer))?;
+        let mut seen = look(&self.capture.buffers, &self.request, &known)?;
+        for _ in 0..self.capture.images.len() {
+            if is_strict || !place_image(self, &seen, &known, observer)? {
+                break;
+            }
+            known = Known::of(&mut self.loader, &self.capture, &self.dumps, None)?;
+            seen = look(&self.capture.buffers, &self.request, &known)?;
+        }
+        if !is_strict && !self.arriving {
+            arrange::arrange(&mut self.capture.buffers, &self.request, &known, &mut seen)?;
+        }
+        self.known = known;
+        for (index, (contents, found)) in seen.into_iter().enumerate() {
+            self.take(index, contents, &found, observer)?;
+        }
+        Ok(())
+    }
+
+    /// Makes sources of what was found in a buffer, and says what was inferred.
+    fn take(
+        &mut self,
+        index: usize,
+        contents: Contents,
+        found: &[Identified],
+        observer: &dyn Observer,
+    ) -> Result<(), OpenError> {
+        let buffer = &self.capture.buffers[index];
+        let mut sources = Vec::new();
+        for identified in found {
+            sources.extend(self.source(index, &contents, identified, observer)?);
+        }
+        sources.sort_by_key(|source| source.id);
+        let mut itms = found.iter().filter_map(|found| self.itm(index, &contents, found)).collect::<Vec<_>>();
+        itms.sort_by_key(|itm| itm.id);
+        if self.request.ids.is_empty() {
+            match report::refuse_nothing(found, buffer, &self.known) {
+                // Another buffer may hold something.
+                Err(error) if self.capture.buffers.len() > 1 => {
+                    observer.say(NoticeKind::NothingThere(Box::new(error)));
+                }
+                nothing => nothing?,
+            }
+        }
+        // What else is in a capture that is still arriving is known at its end.
+        if self.request.ids.is_empty() && !self.arriving {
+            let described = found.iter().map(|found| &found.source).collect::<Vec<_>>();
+            report::other_sources(&contents, buffer, &described, &self.known, observer);
+        }
+        report::findings(&contents, buffer, found, observer);
+        if !self.arriving {
+            report::damage(&contents, buffer, observer);
+            report::cut_frame(&contents, buffer, observer);
+        }
+        for source in &sources {
+            self.say_correction(source, observer);
+        }
+        self.sources.extend(sources);
+        self.itms.extend(itms);
+        self.contents.push(contents);
+        Ok(())
+    }
+}
+
+/// What the chip's interrupts are called, as far as the request says it.
+///
+/// # Errors
+///
+/// If the chip's description cannot be read.
+pub fn interrupts(request: &Request, observer: &dyn Observer) -> Result<Interrupts, OpenError> {
+    let Some(file) = &request.stated.svd else { return Ok(Interrupts::default()) };
+    let names = InterruptNames::read(file).map_err(OpenError::Interrupts)?;
+    if let Some(problem) = &names.problem {
+        observer.say(NoticeKind::InterruptLeftOut(problem.clone()));
+    }
+    Ok(names.iter().collect())
+}
+
+/// Where M profile's table of vectors is, as far as somebody says it.
+fn vector_table(request: &Request, dumps: &[Option<Dumped>], observer: &dyn Observer) -> Option<Address> {
+    request.stated.vector_table.or_else(|| {
+        let found = dumps.iter().flatten().find_map(|dump| dump.dump.vector_table())?;
+        observer.say(NoticeKind::Inferred(vec![Inferred::VectorTable(found)]));
+        Some(found)
+    })
+}

@@ -1,0 +1,77 @@
+//! What came of work on a source, whatever the work was.
+
+use std::rc::Rc;
+
+use tracewalk_analysis::itm::ItmCounts;
+use tracewalk_analysis::{Code, Contexts, Doubtful, Doubts, Gaps, InDoubt, Statistics};
+
+use crate::model::Itm;
+use crate::notice::Notice;
+
+/// How a source is followed.
+#[derive(Clone, Debug)]
+pub struct Follow {
+    /// What is believed.
+    pub trust: Trust,
+    /// On how many threads, at most.
+    pub threads: u16,
+    /// Where to look for source files, besides beside the images.
+    pub source_dirs: Vec<std::path::PathBuf>,
+}
+
+/// What is believed of image and trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trust {
+    /// Whether the image is followed even if the trace contradicts it all the time.
+    pub image: bool,
+    /// What becomes of what is in doubt.
+    pub doubtful: Doubtful,
+}
+
+impl Default for Follow {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().ok();
+        let threads = threads.and_then(|count| u16::try_from(count.get()).ok()).unwrap_or(1);
+        Self { trust: Trust::default(), threads, source_dirs: Vec::new() }
+    }
+}
+
+/// What came of following a source.
+#[derive(Debug)]
+pub struct Outcome<T> {
+    /// The answer.
+    pub found: T,
+    /// How much there was.
+    pub statistics: Statistics,
+    /// What could not be decoded or followed.
+    pub losses: Losses,
+    /// The program that was followed: an empty one if the image is not what was traced.
+    pub code: Rc<Code>,
+    /// What was counted of the ITMs beside the source, if they were decoded with it.
+    pub itms: Vec<(Itm, ItmCounts)>,
+    /// What is worth knowing of it, unless an observer was given it.
+    pub notices: Vec<Notice>,
+    /// After which byte of the capture memory or an observer ended the work; `None` if it came to its end.
+    pub ended_at: Option<u64>,
+}
+
+impl<T> Outcome<T> {
+    /// Whether all of the source was decoded that there is.
+    #[must_use]
+    pub const fn complete(&self) -> bool {
+        self.ended_at.is_none()
+    }
+}
+
+/// What of a source could not be decoded or followed.
+#[derive(Clone, Debug, Default)]
+pub struct Losses {
+    /// Where and why execution could not be followed.
+    pub gaps: Gaps,
+    /// The contexts in which code ran, or was missing.
+    pub contexts: Contexts,
+    /// Which stretches of trace are in doubt.
+    pub doubts: Doubts,
+    /// What became of the instructions in them; `None` if nobody counted them.
+    pub in_doubt: Option<InDoubt>,
+}

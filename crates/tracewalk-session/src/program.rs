@@ -1,0 +1,92 @@
+//! The programs that sources were followed in, and what makes each itself.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tracewalk::plain::plain;
+use tracewalk::program::Scope;
+use tracewalk_analysis::Code;
+use tracewalk_analysis::programs::ProgramId;
+use tracewalk_input::image::{Image, ImageError, ImageLoader, VisibleImage};
+
+use crate::code::Reader;
+use crate::error::OpenError;
+use crate::model::Source;
+use crate::notice::Observer;
+use crate::open::interrupts;
+use crate::request::Request;
+use crate::session::Session;
+
+/// A program that a source was followed in.
+#[derive(Clone, Debug)]
+pub struct FollowedProgram {
+    /// What makes it itself: its code and its build IDs.
+    pub id: ProgramId,
+    /// The program.
+    pub code: Rc<Code>,
+    /// The names of its files, without the folders, which differ from one machine to the next.
+    pub images: BTreeSet<String>,
+}
+
+impl Session {
+    /// The program of a source, as it was followed: nothing, if it is not what was traced.
+    ///
+    /// # Errors
+    ///
+    /// If an image cannot be used.
+    pub fn followed(&mut self, source: &Source, code: &Rc<Code>) -> Result<FollowedProgram, ImageError> {
+        let images = if code.program.is_empty() { Vec::new() } else { self.images(source)? };
+        Ok(FollowedProgram::of_all(Rc::clone(code), &images))
+    }
+}
+
+impl FollowedProgram {
+    /// The programs that the images of a request make, without any capture: the whole, and what of it is visible in each
+    /// scope that images are for.
+    ///
+    /// # Errors
+    ///
+    /// If an image or the chip's description cannot be used.
+    pub fn of_images(
+        request: &Request,
+        source_dirs: &[std::path::PathBuf],
+        observer: &dyn Observer,
+    ) -> Result<Vec<Self>, OpenError> {
+        let interrupts = interrupts(request, observer)?;
+        let memory = ImageLoader::within(request.limit).memory(&request.images)?;
+        let reader = Reader { profile: None, interrupts, source_dirs: Some(source_dirs) };
+        let mut programs = vec![Self::of_all(reader.code(&memory, observer), &memory.images)];
+        if memory.program.scopes().next().is_some() {
+            for scope in std::iter::once(Scope::EVERYWHERE).chain(memory.program.scopes()) {
+                let memory = memory.of_scope(scope);
+                let images = memory.images.iter().map(|visible| Arc::clone(&visible.image));
+                let images = images.collect::<Vec<_>>();
+                if !images.is_empty() {
+                    programs.push(Self::of_scope(reader.code(&memory, observer), &images));
+                }
+            }
+        }
+        Ok(programs)
+    }
+
+    /// A program with all that is visible in some contexts only.
+    fn of_all(code: Rc<Code>, images: &[VisibleImage]) -> Self {
+        let images = images.iter().map(|visible| &visible.image);
+        Self::new(ProgramId::of_all(&code.program, build_ids(images.clone())), code, images)
+    }
+
+    /// What of a program is visible in one scope.
+    pub(crate) fn of_scope(code: Rc<Code>, images: &[Arc<Image>]) -> Self {
+        Self::new(ProgramId::of(&code.program, build_ids(images.iter())), code, images.iter())
+    }
+
+    fn new<'a>(id: ProgramId, code: Rc<Code>, images: impl Iterator<Item = &'a Arc<Image>>) -> Self {
+        let name = |image: &Arc<Image>| Some(plain(image.file.file_name()?.to_string_lossy()).into_owned());
+        Self { id, code, images: images.filter_map(name).collect() }
+    }
+}
+
+fn build_ids<'a>(images: impl Iterator<Item = &'a Arc<Image>>) -> impl Iterator<Item = Option<&'a [u8]>> {
+    images.map(|image| image.build_id.as_deref())
+}

@@ -1,0 +1,217 @@
+//! Notices about what a capture holds, before anything is decoded.
+
+use tracewalk::frame::{Cause, Discontinuity, Framing};
+use tracewalk::span::CaptureOffset;
+use tracewalk_input::Origin;
+use tracewalk_input::capture::dump::MemoryDump;
+use tracewalk_input::capture::wire;
+use tracewalk_input::capture::{Arrangement, Buffer, Capture, Holds, Protocol, SourceDescription};
+
+use crate::contents::recognise;
+use crate::error::OpenError;
+use crate::infer::{Certainty, Finding};
+use crate::known::Known;
+use crate::model::{Contents, Identified, OLDEST_BYTE};
+use crate::notice::{Inferred, NoticeKind, Observer, Question, Say};
+use crate::session::Session;
+
+/// Refuses files that are certainly no trace, and were probably meant as something else.
+pub(crate) fn refuse_wrong_files(capture: &Capture, memory: &[Option<MemoryDump>]) -> Result<(), OpenError> {
+    let others = capture.buffers.iter().zip(memory).filter(|(_, memory)| memory.is_none());
+    for (buffer, _) in others {
+        let (file, format) = (buffer.file.clone(), Capture::format_of(&buffer.bytes));
+        match format.holds {
+            Holds::Elf => return Err(OpenError::ElfFile(file)),
+            Holds::Text | Holds::Recording => return Err(OpenError::NoTrace { file, format: format.name }),
+            Holds::Description | Holds::Trace => {}
+        }
+    }
+    Ok(())
+}
+
+/// Says which of the trace IDs that were asked for are not decoded.
+pub(crate) fn check_ids(session: &Session, observer: &dyn Observer) -> Result<(), OpenError> {
+    let decoded = || {
+        let sources = session.sources.iter().map(|source| source.id);
+        sources.chain(session.itms.iter().map(|itm| itm.id))
+    };
+    let Some(&first) = session.request.ids.iter().find(|id| !decoded().any(|known| known == Some(**id)))
+    else {
+        return Ok(());
+    };
+    let frames = session.contents.iter().filter_map(|contents| contents.frames.as_ref());
+    let present = frames.flat_map(|frames| frames.sources.keys().copied()).collect::<Vec<_>>();
+    let error = if present.is_empty() {
+        OpenError::NoTraceIds(first)
+    } else if present.contains(&first) {
+        OpenError::IdNotDecoded(first)
+    } else {
+        OpenError::IdAbsent { id: first, present }
+    };
+    if decoded().next().is_none() {
+        return Err(error);
+    }
+    observer.say(NoticeKind::NothingThere(Box::new(error)));
+    Ok(())
+}
+
+/// Says what was inferred of a buffer, and where another answer is as likely.
+pub(crate) fn findings(contents: &Contents, buffer: &Buffer, found: &[Identified], observer: &dyn Observer) {
+    let mut inferred = Vec::new();
+    let Arrangement { read_pointer, swapped_words } = &buffer.arrangement;
+    let is_detected = |origin: &Origin| *origin == Origin::Detected;
+    if swapped_words.as_ref().is_some_and(|swapped| is_detected(&swapped.origin)) {
+        inferred.push(Inferred::SwappedWords);
+    }
+    if let Some(pointer) = read_pointer.as_ref().filter(|pointer| is_detected(&pointer.origin)) {
+        inferred.push(Inferred::ReadPointer(pointer.value));
+    }
+    if contents.container.origin == Origin::Detected {
+        inferred.push(Inferred::Container(contents.container.value));
+    }
+    if let (Some(Framing::PortFrom(start)), [_, ..]) =
+        (contents.frames.as_ref().map(|frames| frames.framing), contents.findings.as_slice())
+    {
+        inferred.push(Inferred::FrameStart(start.bytes()));
+    }
+    let guessed = found.iter().filter(|found| found.guessed);
+    inferred.extend(guessed.map(|found| Inferred::Source(found.source.clone())));
+    if !inferred.is_empty() {
+        observer.say(NoticeKind::Inferred(inferred));
+    }
+    let doubt = |source, finding: &Finding, question| {
+        let is_doubtful = matches!(finding.certainty, Certainty::DoubtfulDetails | Certainty::Doubtful);
+        if is_doubtful && finding.runner_up.is_some() {
+            observer.say(NoticeKind::AnotherAnswer { source, question, finding: finding.clone() });
+        }
+    };
+    for finding in &contents.findings {
+        let is_pointer = finding.about == OLDEST_BYTE;
+        doubt(None, finding, if is_pointer { Question::ReadPointer } else { Question::Container });
+    }
+    for found in found {
+        found.findings.iter().for_each(|finding| doubt(found.source.id, finding, Question::Source));
+    }
+}
+
+/// Says how a recording was read, and what of it could not be read.
+pub(crate) fn wires(buffer: &Buffer, observer: &dyn Observer) {
+    let Some(reading) = &buffer.wires else { return };
+    let mut inferred = Vec::new();
+    if reading.said.wire.is_none() {
+        inferred.push(Inferred::Wire(reading.wire));
+    }
+    if let (None, Some(rate)) = (reading.said.baud, reading.bits_per_second()) {
+        inferred.push(Inferred::Baud(rate));
+    }
+    let channels = reading.found_channels();
+    inferred.extend(channels.map(|(role, name)| Inferred::Channel(name.clone(), *role)));
+    if !inferred.is_empty() {
+        observer.say(NoticeKind::Inferred(inferred));
+    }
+    let file = || buffer.file.clone();
+    if let Some(first) = reading.first_error {
+        observer.say(NoticeKind::WireErrors {
+            file: file(),
+            errors: reading.errors,
+            byte: first.byte,
+            seconds: reading.seconds(first.at),
+            seen: reading.seen(),
+        });
+    }
+    if !reading.is_aligned {
+        observer.say(NoticeKind::WiresUnaligned { file: file(), seen: reading.seen() });
+    }
+    if let Some(problem) = &reading.problem {
+        observer.say(NoticeKind::RecordingCut(problem.clone()));
+    }
+}
+
+/// A buffer that has nothing that can be decoded.
+pub(crate) fn refuse_nothing(found: &[Identified], buffer: &Buffer, known: &Known) -> Result<(), OpenError> {
+    if !found.is_empty() {
+        return Ok(());
+    }
+    // If the channels that were read are in doubt, a notice has said what was seen.
+    let seen = |reading: &wire::Reading| match reading.seen() {
+        None => wire::seen_in(&buffer.file),
+        Some(_) => None,
+    };
+    Err(OpenError::NothingRecognised {
+        file: buffer.file.clone(),
+        bytes: buffer.bytes.len() as u64,
+        recording: buffer.wires.as_ref().map(seen),
+        has_program: !known.everything.images.is_empty(),
+    })
+}
+
+/// Says that there is trace, and none of it is of a protocol that is decoded.
+pub(crate) fn nothing_decoded(session: &Session, observer: &dyn Observer) {
+    let mut sources = session.contents.iter().flat_map(|contents| &contents.sources);
+    let has_others = sources.any(|source| matches!(source.protocol, Protocol::Unknown(_)));
+    if has_others && session.sources.is_empty() && session.itms.is_empty() {
+        observer.say(NoticeKind::NothingDecodable);
+    }
+}
+
+/// Says what else is in a buffer, and what is not.
+pub(crate) fn other_sources(
+    contents: &Contents,
+    buffer: &Buffer,
+    sources: &[&SourceDescription],
+    known: &Known,
+    observer: &dyn Observer,
+) {
+    let Some(frames) = &contents.frames else { return };
+    let others =
+        frames.sources.iter().filter(|(id, _)| !sources.iter().any(|source| source.id == Some(**id)));
+    for (&id, &bytes) in others {
+        let reads_as = frames.samples.get(&id).and_then(|sample| recognise(Some(id), sample, known));
+        let start = frames.starts.get(&id).copied().unwrap_or_default();
+        let at = CaptureOffset(buffer.file_offset(start));
+        let reads_as = reads_as.map(|found| Box::new(found.source));
+        observer.say_at(at, NoticeKind::Undescribed { id, bytes, reads_as });
+    }
+    for source in sources {
+        let Some(id) = source.id.filter(|id| !frames.sources.contains_key(id)) else { continue };
+        // A description names every trace unit of a chip, a caller only those that are meant.
+        observer.say(match source.origin == Origin::Option("--source") {
+            true => NoticeKind::StatedAbsent { id },
+            false => NoticeKind::DescribedAbsent { id },
+        });
+    }
+}
+
+/// Says what of the frames could not be read.
+pub(crate) fn damage(contents: &Contents, buffer: &Buffer, observer: &dyn Observer) {
+    let Some(frames) = &contents.frames else { return };
+    let is_loss = |discontinuity: &&Discontinuity| discontinuity.cause != Cause::Barrier;
+    if let Some(first) = frames.first_discontinuities.iter().find(is_loss) {
+        let at = CaptureOffset(buffer.file_offset(first.at));
+        observer.say_at(
+            at,
+            NoticeKind::FramesDamaged {
+                file: buffer.file.clone(),
+                bytes: frames.lost(),
+                places: frames.discontinuities,
+                first: Discontinuity { at, ..*first },
+            },
+        );
+    }
+    if let Some(&(at, first_bytes)) = frames.odd.first.first() {
+        let (bytes, places) = (frames.odd.bytes, frames.odd.places);
+        observer.say_at(
+            CaptureOffset(buffer.file_offset(at)),
+            NoticeKind::FramesOdd { file: buffer.file.clone(), bytes, places, first_bytes },
+        );
+    }
+}
+
+/// Says that a capture ends within a frame.
+pub(crate) fn cut_frame(contents: &Contents, buffer: &Buffer, observer: &dyn Observer) {
+    let Some(frames) = contents.frames.as_ref().filter(|frames| frames.account.tail > 0) else { return };
+    observer.say_at(
+        CaptureOffset(buffer.file_offset(frames.tail)),
+        NoticeKind::FrameCut { file: buffer.file.clone(), bytes: frames.account.tail },
+    );
+}

@@ -1,0 +1,338 @@
+//! A capture, what was stated and inferred of it, and the program: what work on its sources needs.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tracewalk::frame::Framing;
+use tracewalk::ids::Address;
+use tracewalk::program::{Scope, ViewId};
+use tracewalk_analysis::Context;
+use tracewalk_analysis::drive::{Input, ItmRecords, NoProgress, Progress, Rest, Spread};
+use tracewalk_analysis::itm::ItmCounts;
+use tracewalk_analysis::programs::SourceId;
+use tracewalk_analysis::record::ItmRecord;
+use tracewalk_analysis::{Code, Interrupts, Section};
+use tracewalk_input::capture::{Buffer, Capture, Protocol, SourceDescription};
+use tracewalk_input::cpu::Profile;
+use tracewalk_input::image::{Image, ImageError, ImageLoader, ImageRequest, Memory, VisibleImage};
+use tracewalk_input::symbols::VectorTable;
+use tracewalk_input::{Origin, Stated};
+
+use crate::code::Reader;
+use crate::infer::Finding;
+use crate::known::Known;
+use crate::live::Live;
+use crate::memory::add_code;
+use crate::model::{Contents, Dumped, Itm, Source};
+use crate::notice::Observer;
+use crate::request::Request;
+use crate::watch::Watch;
+
+/// An open capture: its buffers, the sources in them that can be decoded, and the program that ran.
+#[derive(Debug)]
+pub struct Session {
+    pub(crate) request: Request,
+    pub(crate) capture: Capture,
+    pub(crate) contents: Vec<Contents>,
+    pub(crate) sources: Vec<Source>,
+    pub(crate) itms: Vec<Itm>,
+    pub(crate) image_findings: Vec<(usize, Finding)>,
+    pub(crate) loader: ImageLoader,
+    /// The programs that were put together, by core and profile.
+    pub(crate) programs: Vec<(ProgramKey, Rc<Code>)>,
+    pub(crate) dumps: Vec<Option<Dumped>>,
+    pub(crate) interrupts: Interrupts,
+    /// Where M profile's table of vectors is, if somebody stated it.
+    pub(crate) vector_table: Option<Address>,
+    /// What is known of the programs, to work out what else may be wrong.
+    pub(crate) known: Known,
+    /// Whether the bytes of the buffer are only the beginning of what arrives.
+    pub(crate) arriving: bool,
+    /// What is still arriving.
+    pub(crate) live: Option<Live>,
+}
+
+/// What of a program is visible in one scope, as a program of its own.
+#[derive(Debug)]
+pub struct ScopedCode {
+    /// In which contexts it is visible.
+    pub scope: Scope,
+    /// The program.
+    pub code: Rc<Code>,
+    /// The images that it was put together from.
+    pub images: Vec<Arc<Image>>,
+}
+
+/// What a thread takes to decode: its graph of blocks, its memo, and the results of the segments that it is ahead.
+const THREAD_BYTES: u64 = 32 << 20;
+
+/// What a thread takes for each byte of the program: where blocks begin, by words and by halfwords.
+const THREAD_TIMES_THE_CODE: u64 = 3;
+
+/// What the memory of a source's core depends on.
+pub(crate) type ProgramKey = (Option<String>, Option<Profile>);
+
+impl Session {
+    /// What was asked for.
+    #[must_use]
+    pub const fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// The capture, with what was stated of it.
+    #[must_use]
+    pub const fn capture(&self) -> &Capture {
+        &self.capture
+    }
+
+    /// What each buffer of the capture holds.
+    #[must_use]
+    pub fn contents(&self) -> &[Contents] {
+        &self.contents
+    }
+
+    /// The sources whose program flow can be decoded, by buffer and trace ID. There may be more when all of a capture has
+    /// arrived that was still arriving.
+    #[must_use]
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// The ITMs.
+    #[must_use]
+    pub fn itms(&self) -> &[Itm] {
+        &self.itms
+    }
+
+    /// What was inferred of the capture's images, with the index of each.
+    #[must_use]
+    pub fn image_findings(&self) -> &[(usize, Finding)] {
+        &self.image_findings
+    }
+
+    /// The memory that the file of a buffer describes, for a file that is no plain bytes.
+    #[must_use]
+    pub fn memory_of(&self, buffer: usize) -> Option<&Dumped> {
+        self.dumps.get(buffer)?.as_ref()
+    }
+
+    /// What the chip's interrupts are called.
+    #[must_use]
+    pub const fn interrupts(&self) -> &Interrupts {
+        &self.interrupts
+    }
+
+    /// The buffer that a source is in.
+    #[must_use]
+    pub fn buffer(&self, source: &Source) -> &Buffer {
+        &self.capture.buffers[source.buffer]
+    }
+
+    /// The bytes of a source.
+    #[must_use]
+    pub fn input<'a>(&'a self, source: &Source, progress: &'a dyn Progress) -> Input<'a> {
+        let capture = &*self.buffer(source).bytes;
+        Input { capture, carrier: source.carrier.clone(), rest: self.rest(), progress }
+    }
+
+    /// Watches work on a source: tells `observer` how far it has come, and ends it if memory runs out.
+    pub fn watch<'a>(&self, source: &Source, observer: &'a dyn Observer) -> Watch<'a> {
+        Watch::new(self.buffer(source).bytes.len() as u64, self.request.limit, observer)
+    }
+
+    /// How work on a program is spread over threads, at most so many: as few as memory has room for.
+    #[must_use]
+    pub fn spread(&self, threads: u16, code: &Code) -> Spread {
+        let threads = usize::from(threads);
+        let fit = self.request.limit.share().map_or(threads, |share| {
+            let regions = code.program.regions_in_scopes();
+            let code = regions.map(|(_, region)| region.bytes().len() as u64).sum::<u64>();
+            let each = THREAD_BYTES + THREAD_TIMES_THE_CODE * code;
+            usize::try_from(share / each).unwrap_or(threads)
+        });
+        Spread::over(threads.min(fit).max(1))
+    }
+
+    /// The program of a source's core, with names and lines if directories with its source files are given.
+    pub fn code(
+        &mut self,
+        source: &Source,
+        source_dirs: Option<&[PathBuf]>,
+        observer: &dyn Observer,
+    ) -> Result<Rc<Code>, ImageError> {
+        let key = (source.description.core.clone(), source.profile());
+        if let Some((_, code)) = self.programs.iter().find(|(known, _)| *known == key) {
+            return Ok(Rc::clone(code));
+        }
+        let memory = self.memory(source, key.1)?;
+        let reader = Reader { profile: key.1, interrupts: self.interrupts.clone(), source_dirs };
+        let code = reader.code(&memory, observer);
+        self.programs.push((key, Rc::clone(&code)));
+        Ok(code)
+    }
+
+    /// What of a source's program is visible in some contexts only, as programs of their own.
+    pub fn scoped_code(
+        &mut self,
+        source: &Source,
+        source_dirs: &[PathBuf],
+        observer: &dyn Observer,
+    ) -> Result<Vec<ScopedCode>, ImageError> {
+        let profile = source.profile();
+        let memory = self.memory(source, profile)?;
+        let reader = Reader { profile, interrupts: self.interrupts.clone(), source_dirs: Some(source_dirs) };
+        let of_scope = |scope| {
+            let memory = memory.of_scope(scope);
+            let images = memory.images.iter().map(|visible| Arc::clone(&visible.image)).collect();
+            ScopedCode { scope, code: reader.code(&memory, observer), images }
+        };
+        Ok(memory.program.scopes().map(of_scope).collect())
+    }
+
+    /// The memory of a source's core.
+    fn memory(&mut self, source: &Source, profile: Option<Profile>) -> Result<Memory, ImageError> {
+        let mut memory = self.loader.memory(self.capture.images_for(&source.description))?;
+        for dump in self.dumps.iter().flatten() {
+            add_code(dump, &mut memory, None);
+        }
+        let everywhere = memory.seen_in(ViewId::default(), Scope::EVERYWHERE);
+        let found = || VectorTable::of(&everywhere, profile).map(|table| table.address);
+        if let Some(table) = self.vector_table.or_else(found) {
+            memory.program.set_vector_table(table);
+        }
+        Ok(memory)
+    }
+
+    /// The images that a source's program was put together from, and in which contexts each is visible.
+    pub fn images(&mut self, source: &Source) -> Result<Vec<VisibleImage>, ImageError> {
+        let load = |request: &ImageRequest| {
+            Ok(VisibleImage { image: self.loader.load(request)?, scope: request.scope })
+        };
+        self.capture.images_for(&source.description).map(load).collect()
+    }
+
+    /// The file that says what stands at `address` of a source's program, in a context.
+    #[must_use]
+    pub fn file_at(&self, source: &Source, address: Address, context: Context) -> Option<&Path> {
+        let program = self.known.program(&source.description);
+        let scope = program.scope_at(context.0, context.1, address);
+        self.known.file_at(&source.description, address, scope)
+    }
+
+    /// The section of a source in an output.
+    #[must_use]
+    pub fn section(&self, source: &Source, code: Rc<Code>) -> Section {
+        let SourceId { id, protocol, number } = self.source_id(source);
+        Section { id, protocol, number, code }
+    }
+
+    /// What tells a source apart in all captures of its program.
+    #[must_use]
+    pub fn source_id(&self, source: &Source) -> SourceId {
+        let (id, protocol) = (source.id, source.config.protocol());
+        let is_alike = |other: &&Source| {
+            other.id == id && other.config.protocol() == protocol && other.buffer < source.buffer
+        };
+        let before = self.sources.iter().filter(is_alike).count();
+        let number = u16::try_from(before).unwrap_or(u16::MAX).saturating_add(1);
+        SourceId { id, protocol, number }
+    }
+
+    /// The capture with everything that was inferred of it.
+    #[must_use]
+    pub fn describe(&self) -> Capture {
+        let mut capture = self.capture.clone();
+        for (buffer, contents) in capture.buffers.iter_mut().zip(&self.contents) {
+            buffer.container = Some(contents.container.clone());
+            if let Some(Framing::PortFrom(start)) = contents.frames.as_ref().map(|frames| frames.framing) {
+                buffer.frame_start.get_or_insert(Stated::new(start.bytes(), Origin::Detected));
+            }
+            buffer.sources.clone_from(&contents.sources);
+            let frames = contents.frames.iter().flat_map(|frames| frames.sources.keys());
+            for &id in frames {
+                if !buffer.sources.iter().any(|source| source.id == Some(id)) {
+                    let protocol = Protocol::Unknown(String::new());
+                    let source = SourceDescription::new(protocol, Origin::Detected);
+                    buffer.sources.push(SourceDescription { id: Some(id), ..source });
+                }
+            }
+        }
+        capture
+    }
+
+    /// The records of an ITM, and where they stand in the file.
+    #[must_use]
+    pub fn itm_records<'a>(&'a self, itm: &Itm) -> ItmRecords<'a> {
+        let capture = self.capture.buffers.get(itm.buffer).map(|buffer| &*buffer.bytes).unwrap_or_default();
+        Input { capture, carrier: itm.carrier.clone(), rest: None, progress: &NoProgress }.itm()
+    }
+
+    /// The ITMs that belong beside a source: beside the first source of each buffer, all that are in the buffer.
+    #[must_use]
+    pub fn itms_beside(&self, source: &Source) -> Vec<Itm> {
+        let is_first = self
+            .sources
+            .iter()
+            .find(|other| other.buffer == source.buffer)
+            .is_some_and(|first| first.id == source.id);
+        self.itms.iter().filter(|itm| is_first && itm.buffer == source.buffer).cloned().collect()
+    }
+}
+
+/// Work on a capture that is still arriving.
+impl Session {
+    /// Whether the capture is still arriving.
+    #[must_use]
+    pub const fn is_live(&self) -> bool {
+        self.live.is_some()
+    }
+
+    /// What is still arriving of the capture.
+    fn rest(&self) -> Option<&dyn Rest> {
+        self.live.as_ref().map(|live| live as &dyn Rest)
+    }
+
+    /// Calls `flush` as soon as nothing arrives, if the capture is still arriving. Answers whether it is.
+    pub fn on_quiet(&self, flush: impl FnMut() -> io::Result<()> + 'static) -> bool {
+        if let Some(live) = &self.live {
+            live.on_quiet(Box::new(flush));
+        }
+        self.live.is_some()
+    }
+
+    /// Listens to these ITMs of a capture that is still arriving, from its first byte on.
+    pub fn listen(&self, itms: &[Itm]) {
+        if let (Some(live), Some(buffer)) = (&self.live, self.capture.buffers.first()) {
+            live.listen(itms, &buffer.bytes);
+        }
+    }
+
+    /// The next record of an ITM that is [listened](Self::listen) to, as far as it has arrived.
+    #[must_use]
+    pub fn heard(&self, itm: &Itm) -> Option<ItmRecord> {
+        self.live.as_ref()?.heard(itm.id)
+    }
+
+    /// What was counted so far of an ITM that is listened to.
+    #[must_use]
+    pub fn heard_counts(&self, itm: &Itm) -> Option<ItmCounts> {
+        self.live.as_ref()?.heard_counts(itm.id)
+    }
+
+    /// Waits for the rest of the capture, for the sake of ITMs alone; calls `look` whenever some of it has arrived. An
+    /// error is one of `look`.
+    pub fn wait_for_itms(&self, mut look: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+        let mut looked = look();
+        if let Some(live) = &self.live {
+            live.each(&mut |_| {
+                looked = looked.as_ref().map_or(Ok(()), |()| look());
+                looked.is_ok()
+            })?;
+            looked?;
+            looked = look();
+        }
+        looked
+    }
+}

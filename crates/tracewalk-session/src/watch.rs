@@ -1,0 +1,89 @@
+//! Watching long work: how far it has come, and its end if memory runs out.
+
+use std::cell::Cell;
+use std::fmt;
+
+use tracewalk::span::CaptureOffset;
+use tracewalk_analysis::drive::Progress;
+use tracewalk_input::MemoryLimit;
+
+use crate::notice::{NoticeKind, Observer, Say};
+
+/// Follows the progress of work on a capture, and ends it at the limit of memory.
+pub struct Watch<'a> {
+    progress: Box<dyn Progress + 'a>,
+    /// How many bytes of memory end the work.
+    most: Option<u64>,
+    /// Before this byte of the capture the work cannot have reached that.
+    enough_until: Cell<u64>,
+    /// After which byte of the capture the work was ended.
+    ended_at: Cell<Option<u64>>,
+    observer: &'a dyn Observer,
+}
+
+/// The part of the limit that is kept to write the results.
+const KEPT: u64 = 8;
+
+/// No more bytes of memory come from a byte of the capture: the costliest of all, the newest instructions without an end, takes
+/// 40 and now and then moves them.
+const MOST_FOR_A_BYTE: u64 = 128;
+
+impl<'a> Watch<'a> {
+    /// Watches work on so many bytes.
+    pub(crate) fn new(bytes: u64, limit: MemoryLimit, observer: &'a dyn Observer) -> Self {
+        Self {
+            progress: observer.work(bytes),
+            most: limit.bytes().map(|limit| limit - limit / KEPT),
+            enough_until: Cell::default(),
+            ended_at: Cell::default(),
+            observer,
+        }
+    }
+
+    /// After which byte of the capture the work was ended: what was found is of the part before. `None` if it came to its end.
+    #[must_use]
+    pub const fn ended_at(&self) -> Option<u64> {
+        self.ended_at.get()
+    }
+
+    fn end_at(&self, bytes: u64) -> bool {
+        let first = self.ended_at.get().is_none();
+        if first {
+            self.ended_at.set(Some(bytes));
+        }
+        first
+    }
+}
+
+impl Progress for Watch<'_> {
+    fn done(&self, bytes: u64) -> bool {
+        if !self.progress.done(bytes) {
+            self.end_at(bytes);
+        }
+        if let Some(most) = self.most
+            && bytes >= self.enough_until.get()
+        {
+            let used = in_use().unwrap_or(0);
+            self.enough_until.set(bytes.saturating_add(most.saturating_sub(used) / MOST_FOR_A_BYTE));
+            if used > most && self.end_at(bytes) {
+                self.observer.say_at(CaptureOffset(bytes), NoticeKind::MemoryExhausted { used });
+            }
+        }
+        self.ended_at.get().is_none()
+    }
+}
+
+impl fmt::Debug for Watch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { most, ended_at, .. } = self;
+        f.debug_struct("Watch").field("most", most).field("ended_at", ended_at).finish_non_exhaustive()
+    }
+}
+
+/// How many bytes of memory the process has that are no file's; `None` if the system does not say.
+fn in_use() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let kibibytes =
+        status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?.trim().strip_suffix(" kB")?;
+    kibibytes.parse::<u64>().ok()?.checked_mul(1024)
+}
