@@ -106,26 +106,27 @@ impl Program {
     }
 
     /// Adds the bytes at `start`, visible in all contexts. Where memory is already known the bytes have to be the same.
+    ///
+    /// An error leaves the program as it was. To add many regions use a [`ProgramBuilder`]: every call here works out anew
+    /// what each context sees.
     pub fn add(&mut self, start: Address, bytes: &[u8]) -> Result<(), AddRegionError> {
-        self.regions.add(start, bytes)?;
-        self.make_views()
+        self.add_in(Scope::EVERYWHERE, start, bytes)
     }
 
     /// Adds the bytes at `start`, visible in the contexts of `scope` alone, and there instead of what is visible in more
     /// contexts. Where memory is already known for the same scope the bytes have to be the same.
+    ///
+    /// An error leaves the program as it was.
     pub fn add_in(&mut self, scope: Scope, start: Address, bytes: &[u8]) -> Result<(), AddRegionError> {
-        if scope == Scope::EVERYWHERE {
-            return self.add(start, bytes);
-        }
-        let at = match self.parts.binary_search_by_key(&scope.rank(), |part| part.scope.rank()) {
-            Ok(at) => at,
-            Err(at) => {
-                self.parts.insert(at, Part { scope, regions: Regions::new() });
-                at
-            }
-        };
-        self.parts[at].regions.add(start, bytes)?;
-        self.make_views()
+        self.put(scope, start, bytes)?;
+        self.make_views();
+        Ok(())
+    }
+
+    /// A builder that holds what this program holds, to add more.
+    #[must_use]
+    pub fn into_builder(self) -> ProgramBuilder {
+        ProgramBuilder { unfinished: Self { views: Vec::new(), ..self } }
     }
 
     /// The known bytes from `address` on, to the end of their region; `None` where nothing is known.
@@ -222,9 +223,78 @@ impl Program {
         core::iter::once((ViewId::default(), Scope::EVERYWHERE)).chain(others)
     }
 
-    fn make_views(&mut self) -> Result<(), AddRegionError> {
-        self.views = views::all(&self.regions, self.vector_table, &self.parts)?;
-        Ok(())
+    /// Adds the bytes without making views of them. An error leaves everything as it was.
+    fn put(&mut self, scope: Scope, start: Address, bytes: &[u8]) -> Result<(), AddRegionError> {
+        if scope == Scope::EVERYWHERE || bytes.is_empty() {
+            return self.regions.add(start, bytes);
+        }
+        match self.parts.binary_search_by_key(&scope.rank(), |part| part.scope.rank()) {
+            Ok(at) => self.parts[at].regions.add(start, bytes),
+            Err(at) => {
+                let mut regions = Regions::new();
+                regions.add(start, bytes)?;
+                let scopes = self.scopes().chain([scope]).collect::<Vec<_>>();
+                if views::contexts(&scopes).nth(MOST_VIEWS).is_some() {
+                    return Err(AddRegionError::TooManyViews);
+                }
+                self.parts.insert(at, Part { scope, regions });
+                Ok(())
+            }
+        }
+    }
+
+    fn make_views(&mut self) {
+        self.views = views::all(&self.regions, self.vector_table, &self.parts);
+    }
+}
+
+/// Collects the code of a [`Program`]; what each context sees is worked out once, when the program is built.
+///
+/// ```
+/// use tracewalk::ids::{Address, ContextId};
+/// use tracewalk::program::{ProgramBuilder, Scope};
+///
+/// let mut builder = ProgramBuilder::new();
+/// builder.add(Address::new(0xc000_0000), &[1; 4])?;
+/// builder.add_in(Scope::context(ContextId(0x42)), Address::new(0x8000), &[2; 4])?;
+/// let program = builder.build();
+/// assert_eq!(program.code(Address::new(0xc000_0000)), Some(&[1; 4][..]));
+/// # Ok::<(), tracewalk::program::AddRegionError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ProgramBuilder {
+    /// Without views.
+    unfinished: Program,
+}
+
+impl ProgramBuilder {
+    /// A builder that holds no code.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { unfinished: Program::new() }
+    }
+
+    /// Adds bytes as [`Program::add`] does.
+    pub fn add(&mut self, start: Address, bytes: &[u8]) -> Result<(), AddRegionError> {
+        self.add_in(Scope::EVERYWHERE, start, bytes)
+    }
+
+    /// Adds bytes as [`Program::add_in`] does.
+    pub fn add_in(&mut self, scope: Scope, start: Address, bytes: &[u8]) -> Result<(), AddRegionError> {
+        self.unfinished.put(scope, start, bytes)
+    }
+
+    /// Sets where M profile's table of vectors stands (VTOR).
+    pub fn set_vector_table(&mut self, at: Address) {
+        self.unfinished.vector_table = Some(at);
+    }
+
+    /// The program.
+    #[must_use]
+    pub fn build(self) -> Program {
+        let mut program = self.unfinished;
+        program.make_views();
+        program
     }
 }
 

@@ -159,19 +159,21 @@ impl Memory {
     }
 
     /// Puts an image to those that are there, visible in the contexts of `scope`. Where images of one scope overlap they
-    /// have to agree; one of a more particular scope covers the others.
+    /// have to agree; one of a more particular scope covers the others. An error leaves the memory as it was.
     pub fn add_in(&mut self, image: Arc<Image>, scope: Scope) -> Result<(), ImageError> {
         if self.images.iter().any(|known| Arc::ptr_eq(&known.image, &image) && known.scope == scope) {
             return Ok(());
         }
+        let mut program = self.program.clone().into_builder();
         for (index, segment) in image.segments.iter().enumerate() {
             let bytes = image.segment_bytes(segment);
-            self.program.add_in(scope, segment.address, bytes).map_err(|error| {
+            program.add_in(scope, segment.address, bytes).map_err(|error| {
                 let earlier = image.segments.get(..index).unwrap_or_default();
                 let kind = self.explain(error, (&image, scope), segment, earlier);
                 ImageError { file: image.file.clone(), kind, named_by: None }
             })?;
         }
+        self.program = program.build();
         self.images.push(VisibleImage { image, scope });
         Ok(())
     }

@@ -106,3 +106,65 @@ fn scopes_say_whose_code_it_is() {
     assert_eq!(Scope::vmid(Vmid(3)).to_string(), "VMID 0x3");
     assert_eq!(both.to_string(), "context ID 0x1f of VMID 0x3");
 }
+
+#[test]
+fn a_region_that_is_refused_changes_nothing() {
+    let mut program = Program::new();
+    let scope = Scope::context(ContextId(1));
+    let past_end = program.add_in(scope, Address::new(u64::MAX - 15), &[0; 32]);
+    assert!(matches!(past_end, Err(AddRegionError::PastEndOfMemory { .. })));
+    program.add_in(scope, Address::new(0x100), &[]).unwrap();
+    assert!(program.is_empty());
+    program.add(Address::new(0x100), &[1]).unwrap();
+    assert_eq!(program.views().count(), 1, "nothing looks different in any context");
+    program.add_in(scope, Address::new(0x100), &[2]).unwrap();
+    assert_eq!(
+        program.add_in(scope, Address::new(0xff), &[0, 0]),
+        Err(AddRegionError::Conflict { at: Address::new(0x100) })
+    );
+    assert!(!program.holds(Address::new(0xff)));
+}
+
+#[test]
+fn one_view_too_many_leaves_the_others_usable() {
+    let mut program = Program::new();
+    let scope = |number| Scope::context(ContextId(number));
+    for number in 1..=256 {
+        program.add_in(scope(number), Address::new(0x100), &[1]).unwrap();
+    }
+    assert_eq!(program.add_in(scope(257), Address::new(0x100), &[2]), Err(AddRegionError::TooManyViews));
+    program.add(Address::new(0x200), &[3]).unwrap();
+    program.add_in(scope(7), Address::new(0x300), &[4]).unwrap();
+    let bytes = |number, address| {
+        let view = program.view(program.view_in(Some(ContextId(number)), None));
+        view.code(Address::new(address)).map(|code| code[0])
+    };
+    assert_eq!([bytes(7, 0x100), bytes(7, 0x200), bytes(7, 0x300)], [Some(1), Some(3), Some(4)]);
+    assert_eq!([bytes(257, 0x100), bytes(257, 0x200), bytes(257, 0x300)], [None, Some(3), None]);
+}
+
+#[test]
+fn a_builder_makes_what_adding_one_by_one_makes() {
+    let code = [
+        (Scope::EVERYWHERE, 0x100, [1; 8]),
+        (Scope::context(ContextId(7)), 0x104, [2; 8]),
+        (Scope::vmid(Vmid(1)), 0x106, [3; 8]),
+    ];
+    let (mut builder, mut program) = (ProgramBuilder::new(), Program::new());
+    for (scope, start, bytes) in code {
+        builder.add_in(scope, Address::new(start), &bytes).unwrap();
+        program.add_in(scope, Address::new(start), &bytes).unwrap();
+    }
+    builder.set_vector_table(Address::new(0x100));
+    program.set_vector_table(Address::new(0x100));
+    let shown = |program: &Program| {
+        let view = |(id, scope)| {
+            let view = program.view(id);
+            let regions = view.regions().iter().map(|region| (region.start(), region.bytes().to_vec()));
+            (scope, view.vector_table(), regions.collect::<Vec<_>>())
+        };
+        program.views().map(view).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(&builder.build()), shown(&program));
+    assert_eq!(shown(&program.clone().into_builder().build()), shown(&program));
+}

@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use super::Program;
 use super::regions::Regions;
-use super::{AddRegionError, Program};
 use crate::ids::{Address, ContextId, Vmid};
 
 /// In which contexts code is visible: where all that is named here is what the trace says. What is not known is not
@@ -97,38 +97,33 @@ impl ViewId {
     }
 }
 
-/// The views that show something else than `regions`.
-pub(super) fn all(
-    regions: &Regions,
-    vector_table: Option<Address>,
-    parts: &[Part],
-) -> Result<Vec<View>, AddRegionError> {
-    let named = |name: fn(&Scope) -> Option<u32>| {
-        let mut named = parts.iter().map(|part| name(&part.scope)).collect::<Vec<_>>();
-        named.push(None);
+/// The contexts that see something else than what is visible everywhere, where code was added for these scopes.
+pub(super) fn contexts(scopes: &[Scope]) -> impl Iterator<Item = Scope> {
+    fn named<T: Ord>(names: impl Iterator<Item = Option<T>>) -> Vec<Option<T>> {
+        let mut named = names.chain([None]).collect::<Vec<_>>();
         named.sort_unstable();
         named.dedup();
         named
-    };
-    let context_ids = named(|scope| scope.context_id.map(|id| id.0));
-    let vmids = named(|scope| scope.vmid.map(|vmid| u32::from(vmid.0)));
-    let mut views = Vec::new();
-    for context_id in context_ids.iter().map(|id| id.map(ContextId)) {
-        for vmid in vmids.iter().map(|vmid| vmid.and_then(|vmid| u8::try_from(vmid).ok()).map(Vmid)) {
-            let mut visible = parts.iter().filter(|part| part.scope.includes(context_id, vmid)).peekable();
-            if visible.peek().is_none() {
-                continue;
-            }
-            if views.len() == MOST_VIEWS {
-                return Err(AddRegionError::TooManyViews);
-            }
-            let mut regions = regions.clone();
-            visible.flat_map(|part| part.regions.all()).for_each(|region| regions.cover(region));
-            let program = Program { regions, vector_table, ..Program::new() };
-            views.push(View { context: Scope { context_id, vmid }, program });
-        }
     }
-    Ok(views)
+    let context_ids = named(scopes.iter().map(|scope| scope.context_id));
+    let vmids = named(scopes.iter().map(|scope| scope.vmid));
+    let all = context_ids.into_iter().flat_map(move |context_id| {
+        let vmids = vmids.clone();
+        vmids.into_iter().map(move |vmid| Scope { context_id, vmid })
+    });
+    all.filter(|context| scopes.iter().any(|scope| scope.includes(context.context_id, context.vmid)))
+}
+
+/// The views that show something else than `regions`.
+pub(super) fn all(regions: &Regions, vector_table: Option<Address>, parts: &[Part]) -> Vec<View> {
+    let scopes = parts.iter().map(|part| part.scope).collect::<Vec<_>>();
+    let view = |context: Scope| {
+        let visible = parts.iter().filter(|part| part.scope.includes(context.context_id, context.vmid));
+        let mut regions = regions.clone();
+        visible.flat_map(|part| part.regions.all()).for_each(|region| regions.cover(region));
+        View { context, program: Program { regions, vector_table, ..Program::new() } }
+    };
+    contexts(&scopes).map(view).collect()
 }
 
 /// The view of a context: that of what is named of it, or of less where that shows the same.
