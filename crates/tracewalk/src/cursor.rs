@@ -1,5 +1,7 @@
 //! Reading a packet's bytes front to back, with "not there yet" as an ordinary answer.
 
+use core::fmt;
+
 /// A place in a slice of input. Reading past its end is [`NeedInput`], never a panic.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
@@ -10,6 +12,14 @@ pub struct Cursor<'a> {
 /// The input ends before the field does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NeedInput;
+
+impl fmt::Display for NeedInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the input ends before the field does")
+    }
+}
+
+impl core::error::Error for NeedInput {}
 
 impl<'a> Cursor<'a> {
     /// A cursor at the start of `input`.

@@ -319,3 +319,82 @@ impl fmt::Display for GapReason {
         }
     }
 }
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Block(block) => block.fmt(f),
+            Self::Event(event) => event.kind.fmt(f),
+            Self::Gap(gap) => write!(f, "gap: {}", gap.reason),
+            Self::Proof(Proof { at: Some(at), .. }) => write!(f, "proven at {at}"),
+            Self::Proof(Proof { at: None, .. }) => f.write_str("proven"),
+        }
+    }
+}
+
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.instructions == 1 { "" } else { "s" };
+        write!(f, "{}..{} ({}): {} instruction{plural}", self.start, self.end, self.isa, self.instructions)?;
+        match self.ending {
+            Ending::Interrupted | Ending::Branch { taken: true, .. } => Ok(()),
+            Ending::ConditionFailed => f.write_str(", the last one not executed"),
+            Ending::Branch { taken: false, .. } => f.write_str(", the branch not taken"),
+        }
+    }
+}
+
+impl fmt::Display for EventKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TraceOn(reason) => write!(f, "trace on: {}", reason.name()),
+            Self::Exception { exception, preferred_return, handler } => {
+                match exception {
+                    Some(exception) => write!(f, "exception {exception}")?,
+                    None => f.write_str("an exception")?,
+                }
+                if let Some(address) = preferred_return {
+                    write!(f, ", returns to {address}")?;
+                }
+                handler.map_or(Ok(()), |handler| write!(f, ", handler {handler}"))
+            }
+            Self::ExceptionReturn => f.write_str("exception return"),
+            Self::Context { context_id, vmid, security } => {
+                f.write_str("context")?;
+                if let Some(context_id) = context_id {
+                    write!(f, ", ID {context_id}")?;
+                }
+                if let Some(vmid) = vmid {
+                    write!(f, ", VMID {vmid}")?;
+                }
+                f.write_str(if security.non_secure { ", Non-secure" } else { "" })?;
+                f.write_str(if security.hypervisor { ", Hyp" } else { "" })
+            }
+            Self::Timestamp(time) => write!(f, "timestamp {time}"),
+            Self::Cycles(1) => f.write_str("1 cycle"),
+            Self::Cycles(cycles) => write!(f, "{cycles} cycles"),
+            Self::Trigger => f.write_str("trigger"),
+            Self::Data(data) => data.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for DataTransfer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.store {
+            Some(true) => "store",
+            Some(false) => "load",
+            None => "access",
+        })?;
+        if let Some(address) = self.address {
+            write!(f, " at {address}")?;
+        }
+        match self.value {
+            TransferValue::Value(value) => write!(f, ": 0x{value:x}"),
+            TransferValue::Pending(_) => f.write_str(", value not known yet"),
+            TransferValue::NotTraced => Ok(()),
+            TransferValue::StoreFailed => f.write_str(", failed"),
+            TransferValue::Suppressed => f.write_str(", value suppressed"),
+        }
+    }
+}

@@ -26,6 +26,8 @@ mod bits;
 mod coprocessor;
 mod t32;
 
+use core::fmt;
+
 use crate::ids::{Address, Isa, Location};
 
 /// One instruction, as far as program flow is concerned.
@@ -131,6 +133,18 @@ pub enum Unclassified {
     /// A64 instructions are not decoded yet.
     A64,
 }
+
+impl fmt::Display for Unclassified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Truncated => "the code ends inside the instruction",
+            Self::Jazelle => "Jazelle bytecodes are not decoded",
+            Self::A64 => "A64 instructions are not supported yet",
+        })
+    }
+}
+
+impl core::error::Error for Unclassified {}
 
 impl Instruction {
     /// An instruction of this size that does nothing flow has to know of.

@@ -15,6 +15,7 @@
 //! exception information follows.
 
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::cursor::{Cursor, NeedInput};
 use crate::ids::{Address, Isa, Location};
@@ -79,6 +80,17 @@ pub enum ReadError {
         found: u8,
     },
 }
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NeedInput => NeedInput.fmt(f),
+            Self::Reserved { found } => write!(f, "found 0x{found:02x} as address byte 5, which is reserved"),
+        }
+    }
+}
+
+impl core::error::Error for ReadError {}
 
 impl From<NeedInput> for ReadError {
     fn from(_: NeedInput) -> Self {

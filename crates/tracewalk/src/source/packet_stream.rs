@@ -1,5 +1,7 @@
 //! A source's bytes to packets.
 
+use core::fmt;
+
 use crate::protocol::{Describe, Item, Malformation};
 use crate::span::Span;
 
@@ -57,5 +59,19 @@ fn described<P: Describe>(
         Item::Packet(packet) => sink(PacketItem::Packet(&packet), span, bytes),
         Item::Malformed(reason) => sink(PacketItem::Malformed(reason), span, bytes),
         Item::Unsynchronised => sink(PacketItem::Unsynchronised, span, bytes),
+    }
+}
+
+impl fmt::Debug for PacketItem<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packet(packet) => {
+                let mut shown = f.debug_struct(packet.name());
+                packet.fields(&mut |name, value| _ = shown.field(name, &value));
+                shown.finish()
+            }
+            Self::Malformed(reason) => f.debug_tuple("Malformed").field(reason).finish(),
+            Self::Unsynchronised => f.write_str("Unsynchronised"),
+        }
     }
 }

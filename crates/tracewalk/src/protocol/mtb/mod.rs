@@ -23,7 +23,7 @@
 //! for piece in layout.pieces {
 //!     packets.push(&dump.data[piece.bytes], &mut |item, _span, _bytes: &[u8]| {
 //!         if let Item::Packet(packet) = item {
-//!             sources.push(packet.source().get());
+//!             sources.push(mtb::Packet::source(packet).get());
 //!         }
 //!     });
 //! }

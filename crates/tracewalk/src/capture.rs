@@ -1,0 +1,261 @@
+//! A formatted capture of several sources to the program flow of each.
+//!
+//! [`CaptureDecoder`] joins what every reader of a formatted capture needs: it takes the frames apart, gives each source's bytes
+//! to a [`FlowStream`] of its own, and reports to each what a discontinuity of the frames means. Finding out what a capture's
+//! sources are, and reading files, is not here.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use crate::flow::Element;
+use crate::frame::{Cause, Discontinuity, FrameSink, Framing, Owner, Piece, RecoveringDeframer, Tail};
+use crate::ids::TraceId;
+use crate::program::Program;
+use crate::source::{FlowStream, SourceConfig};
+
+/// How many bytes an iterator decodes at once: a bound for what it holds, not for what it sees.
+const PIECE_BYTES: usize = 4096;
+
+/// Decodes a formatted capture: frames of bytes to the program flow of each source.
+///
+/// Bytes of other trace IDs than those of the sources are passed over. A source that is cut by a barrier, or that lost bytes
+/// with their frames, has a [`Gap`](crate::flow::Gap) there and goes on at its next synchronisation.
+///
+/// ```
+/// use tracewalk::flow::Element;
+/// use tracewalk::frame::{Formatter, FormatterOptions, Framing};
+/// use tracewalk::ids::{Address, TraceId};
+/// use tracewalk::program::Program;
+/// use tracewalk::protocol::{etmv3, pft};
+/// use tracewalk::{CaptureDecoder, SourceConfig};
+///
+/// let mut program = Program::new();
+/// program.add(Address::new(0x100), &[0x01, 0x20, 0x70, 0x47])?; // T32: movs r0, #1; bx lr
+/// let (m3, a9) = (TraceId::new(0x10).unwrap(), TraceId::new(0x20).unwrap());
+///
+/// // Two sources, each with an A-sync, an I-sync at 0x100 in Thumb, and two instructions, in the frames of one buffer.
+/// let mut formatter = Formatter::new(FormatterOptions::default());
+/// let mut capture = Vec::new();
+/// formatter.write(m3, &[0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01, 0x01, 0, 0, 0x88], &mut capture);
+/// formatter.write(a9, &[0, 0, 0, 0, 0, 0x80, 0x08, 0x01, 0x01, 0, 0, 0x21, 0x01], &mut capture);
+/// formatter.flush(&mut capture);
+///
+/// let sources = [
+///     (m3, SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").unwrap()), &program),
+///     (a9, SourceConfig::Pft(pft::Config::for_core("cortex-a9").unwrap()), &program),
+/// ];
+/// let mut instructions = [0, 0];
+/// for (id, element) in CaptureDecoder::new(Framing::Buffer, sources).elements(&capture) {
+///     if let Element::Block(block) = element {
+///         instructions[usize::from(id == a9)] += block.instructions;
+///     }
+/// }
+/// assert_eq!(instructions, [2, 2]);
+/// # Ok::<(), tracewalk::program::AddRegionError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct CaptureDecoder<'p> {
+    deframer: RecoveringDeframer,
+    sources: Vec<Source<'p>>,
+}
+
+#[derive(Clone, Debug)]
+struct Source<'p> {
+    id: TraceId,
+    stream: FlowStream,
+    program: &'p Program,
+    /// Whether it had bytes: before the first one nothing is lost.
+    begun: bool,
+}
+
+impl<'p> CaptureDecoder<'p> {
+    /// A decoder for a capture from its first byte, of these sources: each with its trace ID, its configuration and the program
+    /// that its processor executes.
+    #[must_use]
+    pub fn new(
+        framing: Framing,
+        sources: impl IntoIterator<Item = (TraceId, SourceConfig, &'p Program)>,
+    ) -> Self {
+        let source = |(id, config, program): (TraceId, SourceConfig, &'p Program)| {
+            let stream = FlowStream::new(&config);
+            Source { id, stream, program, begun: false }
+        };
+        let sources = sources.into_iter().map(source).collect();
+        Self { deframer: RecoveringDeframer::new(framing), sources }
+    }
+
+    /// Takes the next bytes of the capture, in pieces of any size; calls `sink` with the elements that they prove.
+    pub fn push(&mut self, bytes: &[u8], sink: &mut impl FnMut(TraceId, Element)) {
+        self.deframer.push(bytes, &mut Sources { sources: &mut self.sources, bytes: Vec::new(), sink });
+    }
+
+    /// The capture ends here: calls `sink` with the last elements. Returns what is left of an incomplete frame.
+    pub fn finish(&mut self, sink: &mut impl FnMut(TraceId, Element)) -> Tail {
+        let mut sources = Sources { sources: &mut self.sources, bytes: Vec::new(), sink };
+        let tail = self.deframer.finish(&mut sources);
+        for Source { id, stream, program, .. } in sources.sources {
+            stream.finish(program, &mut |element| (sources.sink)(*id, element));
+        }
+        tail
+    }
+
+    /// All elements of a capture that is in memory, in the order in which they are found. A source's elements are in the order
+    /// in which they happened.
+    pub fn elements(mut self, capture: &[u8]) -> impl Iterator<Item = (TraceId, Element)> + use<'_, 'p> {
+        pull(capture, move |piece, found| {
+            let mut note = |id, element| found.push_back((id, element));
+            match piece {
+                Some(bytes) => self.push(bytes, &mut note),
+                None => _ = self.finish(&mut note),
+            }
+        })
+    }
+}
+
+/// All elements of one source's bytes that are in memory, without frames around them.
+///
+/// ```
+/// use tracewalk::flow::Element;
+/// use tracewalk::ids::Address;
+/// use tracewalk::program::Program;
+/// use tracewalk::protocol::etmv3;
+/// use tracewalk::{FlowStream, SourceConfig};
+///
+/// let mut program = Program::new();
+/// program.add(Address::new(0x100), &[0x01, 0x20, 0x70, 0x47])?; // T32: movs r0, #1; bx lr
+/// let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").unwrap());
+/// let trace = [0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01, 0x01, 0, 0, 0x88];
+/// let elements = tracewalk::capture::elements(FlowStream::new(&config), &trace, &program);
+/// let blocks = elements.filter(|element| matches!(element, Element::Block(_)));
+/// assert_eq!(blocks.count(), 1);
+/// # Ok::<(), tracewalk::program::AddRegionError>(())
+/// ```
+pub fn elements(mut stream: FlowStream, bytes: &[u8], program: &Program) -> impl Iterator<Item = Element> {
+    pull(bytes, move |piece, found| {
+        let mut note = |element| found.push_back(element);
+        match piece {
+            Some(bytes) => stream.push(bytes, program, &mut note),
+            None => stream.finish(program, &mut note),
+        }
+    })
+}
+
+/// What `feed` finds in the pieces of `bytes`, and at their end, one by one.
+fn pull<T>(bytes: &[u8], mut feed: impl FnMut(Option<&[u8]>, &mut VecDeque<T>)) -> impl Iterator<Item = T> {
+    let (mut pieces, mut found, mut done) = (bytes.chunks(PIECE_BYTES), VecDeque::new(), false);
+    core::iter::from_fn(move || {
+        while found.is_empty() && !done {
+            let piece = pieces.next();
+            done = piece.is_none();
+            feed(piece, &mut found);
+        }
+        found.pop_front()
+    })
+}
+
+/// Gives each source its bytes.
+struct Sources<'a, 'p, S> {
+    sources: &'a mut [Source<'p>],
+    /// A piece's bytes one after the other; kept to be used again.
+    bytes: Vec<u8>,
+    sink: &'a mut S,
+}
+
+impl<S: FnMut(TraceId, Element)> FrameSink for Sources<'_, '_, S> {
+    fn data(&mut self, owner: Owner, piece: Piece<'_>) {
+        let Some(id) = owner.trace_id() else { return };
+        let Some(source) = self.sources.iter_mut().find(|source| source.id == id) else { return };
+        self.bytes.clear();
+        piece.append_to(&mut self.bytes);
+        source.begun = true;
+        source.stream.push(&self.bytes, source.program, &mut |element| (self.sink)(id, element));
+    }
+
+    fn discontinuity(&mut self, discontinuity: Discontinuity) {
+        for Source { id, stream, program, .. } in self.sources.iter_mut().filter(|source| source.begun) {
+            let mut note = |element| (self.sink)(*id, element);
+            match discontinuity.cause {
+                Cause::Start => {}
+                Cause::Barrier => stream.cut(program, &mut note),
+                Cause::MisplacedSync | Cause::ImpossibleId | Cause::Shifted { .. } | Cause::NoFrames => {
+                    stream.lose_sync(program, &mut note);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::{Gap, GapReason};
+    use crate::frame::{Formatter, FormatterOptions};
+    use crate::ids::Address;
+    use crate::protocol::{etmv3, pft};
+
+    const ETM: [u8; 13] = [0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01, 0x01, 0, 0, 0x88];
+    const PTM: [u8; 13] = [0, 0, 0, 0, 0, 0x80, 0x08, 0x01, 0x01, 0, 0, 0x21, 0x01];
+
+    fn id(number: u8) -> TraceId {
+        TraceId::new(number).expect("a source's")
+    }
+
+    fn program() -> Program {
+        let mut program = Program::new();
+        program.add(Address::new(0x100), &[0x01, 0x20, 0x70, 0x47]).expect("one region");
+        program
+    }
+
+    fn sources(program: &Program) -> [(TraceId, SourceConfig, &Program); 2] {
+        let etm = etmv3::Config::for_core("cortex-m3").expect("a known core");
+        let ptm = pft::Config::for_core("cortex-a9").expect("a known core");
+        [(id(0x10), SourceConfig::Etmv3(etm), program), (id(0x20), SourceConfig::Pft(ptm), program)]
+    }
+
+    /// Both sources, cut by a barrier; then the first one again, beside one that nobody knows.
+    fn capture() -> Vec<u8> {
+        let (mut formatter, mut capture) = (Formatter::new(FormatterOptions::default()), Vec::new());
+        formatter.write(id(0x10), &ETM, &mut capture);
+        formatter.write(id(0x20), &PTM, &mut capture);
+        formatter.barrier(&mut capture);
+        formatter.write(id(0x10), &ETM, &mut capture);
+        formatter.write(id(0x30), &PTM, &mut capture);
+        formatter.flush(&mut capture);
+        capture
+    }
+
+    #[test]
+    fn each_source_has_its_own_flow_and_a_barrier_cuts_all() {
+        let program = program();
+        let decoder = CaptureDecoder::new(Framing::Buffer, sources(&program));
+        let (mut instructions, mut gaps) = ([0, 0], [0, 0]);
+        for (found, element) in decoder.elements(&capture()) {
+            let index = usize::from(found == id(0x20));
+            assert!(index == 1 || found == id(0x10), "{found}");
+            match element {
+                Element::Block(block) => instructions[index] += block.instructions,
+                Element::Gap(Gap { reason: GapReason::TraceLost, doubt: false, .. }) => gaps[index] += 1,
+                Element::Gap(gap) => panic!("{}", gap.reason),
+                Element::Event(_) | Element::Proof(_) => {}
+            }
+        }
+        assert_eq!((instructions, gaps), ([4, 2], [1, 1]));
+    }
+
+    #[test]
+    fn elements_do_not_depend_on_how_the_capture_is_cut() {
+        let (program, capture) = (program(), capture());
+        let whole = CaptureDecoder::new(Framing::Buffer, sources(&program)).elements(&capture);
+        let mut decoder = CaptureDecoder::new(Framing::Buffer, sources(&program));
+        let mut pieces = Vec::new();
+        let mut note = |id, element| pieces.push((id, element));
+        capture.chunks(1).for_each(|byte| decoder.push(byte, &mut note));
+        assert_eq!(decoder.finish(&mut note).bytes, 0);
+        // Between the sources the order may differ.
+        let of = |id| pieces.iter().copied().filter(move |(found, _)| *found == id);
+        let whole = whole.collect::<Vec<_>>();
+        for id in [id(0x10), id(0x20)] {
+            assert!(of(id).eq(whole.iter().copied().filter(|(found, _)| *found == id)), "{id}");
+        }
+    }
+}
