@@ -234,7 +234,7 @@ mod tests {
         assert!(sees("tracewalk_report::export", "use tracewalk::protocol::{Describe, Field};"));
         assert!(!sees("tracewalk_report::export", "use tracewalk::protocol::pft::Packet;"));
         assert!(!sees("tracewalk_report::export", "use tracewalk_input::capture;"));
-        assert!(!sees("tracewalk_input::capture", "use tracewalk::flow::Walk;"));
+        assert!(!sees("tracewalk_input::capture", "use tracewalk::flow::Flow;"));
         assert!(!sees("tracewalk_cli", "use tracewalk_input::stream::Live;"));
     }
 

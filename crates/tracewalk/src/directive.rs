@@ -36,6 +36,9 @@ pub enum Directive {
     },
     /// As an executed [`Directive::Waypoint`], which went here.
     WaypointTo(Location),
+    /// As an executed [`Directive::Waypoint`] whose address may still come: if it is an indirect branch it goes where the next
+    /// [`Directive::Continue`] says, or to the newest return stack entry if another instruction is passed first.
+    WaypointPending,
     /// Everything from here to `address` was passed, without any branch taken on the way.
     RunTo {
         /// Where it ended.
@@ -49,8 +52,8 @@ pub enum Directive {
     Exception {
         /// Which one; `None` where the trace does not say, and the vector table may.
         exception: Option<Exception>,
-        /// The first instruction of the handler; `None` where the trace gives none that is meaningful.
-        handler: Option<Location>,
+        /// Where the handler starts.
+        handler: Handler,
         /// Where the architecture says that execution should resume.
         preferred_return: PreferredReturn,
     },
@@ -123,11 +126,38 @@ impl BeginReason {
 pub enum RunEnd {
     /// It was executed and jumped; a [`Directive::Continue`] says where to.
     Jumps,
-    /// It was not executed: an exception came first.
+    /// It was not executed: an exception came first. Branches that were not taken may be on the way.
     Before,
+    /// It was not executed: an exception came first. No waypoint is on the way, for the trace has an atom for each. The
+    /// address may also lie inside the last instruction.
+    BeforeWithoutWaypoints,
     /// It was executed. The address may also lie inside it, or in none: the run ends before the first instruction
     /// with a greater address.
     Through,
+}
+
+/// Where the handler of an exception starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Handler {
+    /// At this instruction.
+    At(Location),
+    /// A [`Directive::Continue`] brings the address.
+    Pending,
+    /// Nowhere: the processor entered Debug state, where nothing is traced before the next [`Directive::Begin`].
+    DebugState,
+    /// The trace does not say.
+    Unknown,
+}
+
+impl Handler {
+    /// The handler's first instruction, if it is known.
+    #[must_use]
+    pub const fn location(self) -> Option<Location> {
+        match self {
+            Self::At(location) => Some(location),
+            Self::Pending | Self::DebugState | Self::Unknown => None,
+        }
+    }
 }
 
 /// Where the architecture says that execution should resume after an exception.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tracewalk::directive::BeginReason;
-use tracewalk::flow::{Contradiction, Element, EventKind, GapReason, Walk};
+use tracewalk::flow::{Contradiction, Element, Engine, EventKind, Flow, GapReason};
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::program::Program;
 use tracewalk::protocol::Lower;
@@ -65,15 +65,15 @@ fn exception(source: u32, destination: u32) -> Packet {
 }
 
 fn follow(program: &Program, packets: &[Packet]) -> Vec<Element> {
-    let (mut lowering, mut walk) = (Lowering::new(), Walk::new(RULES));
+    let (mut lowering, mut flow) = (Lowering::new(), Flow::with_engine(RULES, Engine::Walk));
     let mut elements = Vec::new();
     let mut note = |element| elements.push(element);
     for (index, packet) in packets.iter().enumerate() {
         let span = Span::new(StreamOffset(8 * index as u64), 8);
-        lowering.lower(packet, span, &mut |directive, span| walk.follow(program, directive, span, &mut note));
+        lowering.lower(packet, span, &mut |directive, span| flow.follow(program, directive, span, &mut note));
     }
-    lowering.finish(&mut |directive, span| walk.follow(program, directive, span, &mut note));
-    walk.finish(&mut note);
+    lowering.finish(&mut |directive, span| flow.follow(program, directive, span, &mut note));
+    flow.finish(program, &mut note);
     elements
 }
 

@@ -6,7 +6,7 @@ pub(crate) mod opencsd;
 use std::path::PathBuf;
 
 use tracewalk::directive::{Directive, Rules};
-use tracewalk::flow::Walk;
+use tracewalk::flow::{Engine, Flow};
 use tracewalk::program::Program;
 use tracewalk::protocol::{Decode, Item, Lower, Packets};
 use tracewalk::span::Span;
@@ -45,12 +45,12 @@ pub(crate) fn decoded<D: Decode, L: Lower<Packet = D::Packet>>(
     }
     lowering.finish(&mut emit);
     let mut found = Found::default();
-    let mut walk = Walk::new(rules);
+    let mut flow = Flow::with_engine(rules, Engine::Walk);
     let mut take = |element| found.take(element, program);
     for (directive, span) in directives {
-        walk.follow(program, directive, span, &mut take);
+        flow.follow(program, directive, span, &mut take);
     }
-    walk.finish(&mut take);
+    flow.finish(program, &mut take);
     assert_eq!(found.gaps, []);
     found
 }

@@ -10,8 +10,8 @@
 //! the place at which most could be followed without contradiction is the answer
 //! ```
 
-use tracewalk::directive::{Directive, PreferredReturn, Rules};
-use tracewalk::flow::{Element, GapReason, Walk};
+use tracewalk::directive::{Directive, Handler, PreferredReturn, Rules};
+use tracewalk::flow::{Element, Engine, Flow, GapReason};
 use tracewalk::ids::{Address, Location};
 use tracewalk::program::Program;
 use tracewalk::protocol::mtb::order;
@@ -204,10 +204,10 @@ fn anchor(directives: &[Directive], others: &Program) -> Option<Address> {
 
 /// Follows the directives through a program that stands at address 0 instead of at `base`, as long as that goes well.
 fn follow(program: &Program, directives: &[Directive], rules: Rules, base: Address) -> Fit {
-    let mut walk = Walk::new(rules);
+    let mut flow = Flow::with_engine(rules, Engine::Walk);
     let mut fit = Fit::default();
     for &directive in directives {
-        walk.follow(program, moved(directive, base), Span::default(), &mut |element| fit.take(&element));
+        flow.follow(program, moved(directive, base), Span::default(), &mut |element| fit.take(&element));
         if fit.contradictions > ENOUGH_AGAINST + fit.instructions / RIGHT_FOR_EACH {
             break;
         }
@@ -229,7 +229,10 @@ fn moved(directive: Directive, base: Address) -> Directive {
         Directive::RunTo { address: until, end } => Directive::RunTo { address: address(until), end },
         Directive::Exception { exception, handler, preferred_return } => Directive::Exception {
             exception,
-            handler: handler.map(place),
+            handler: match handler {
+                Handler::At(at) => Handler::At(place(at)),
+                other => other,
+            },
             preferred_return: match preferred_return {
                 PreferredReturn::At(at) => PreferredReturn::At(address(at)),
                 other => other,

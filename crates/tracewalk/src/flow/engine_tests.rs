@@ -4,10 +4,10 @@ use std::vec::Vec;
 
 use proptest::prelude::*;
 
-use super::handover::MOST_OTHER_GRAPHS;
+use super::follow::MOST_OTHER_GRAPHS;
 use super::*;
 use crate::directive::{
-    BeginReason, Counts, Directive, PreferredReturn, Rules, RunEnd, Transfer, TransferValue,
+    BeginReason, Counts, Directive, Handler, PreferredReturn, Rules, RunEnd, Transfer, TransferValue,
 };
 use crate::ids::{Address, ContextId, Exception, Isa, Location, SecurityState, Vmid};
 use crate::program::{Program, Scope};
@@ -61,6 +61,19 @@ fn any_location() -> impl Strategy<Value = Location> {
         .prop_map(|(offset, isa)| Location::new(Address::from(BASE + offset).aligned_for(isa), isa))
 }
 
+fn any_handler() -> impl Strategy<Value = Handler> {
+    prop_oneof![
+        4 => any_location().prop_map(Handler::At),
+        1 => Just(Handler::Pending),
+        1 => Just(Handler::DebugState),
+        1 => Just(Handler::Unknown),
+    ]
+}
+
+fn any_run_end() -> impl Strategy<Value = RunEnd> {
+    prop_oneof![3 => Just(RunEnd::Through), 1 => Just(RunEnd::BeforeWithoutWaypoints), 1 => Just(RunEnd::Jumps)]
+}
+
 fn any_directive(counts: Counts) -> BoxedStrategy<Directive> {
     let passing = match counts {
         Counts::Instructions => (0_u8..16, any::<bool>())
@@ -69,7 +82,8 @@ fn any_directive(counts: Counts) -> BoxedStrategy<Directive> {
         _ => prop_oneof![
             3 => any::<bool>().prop_map(|executed| Directive::Waypoint { executed }),
             2 => any_location().prop_map(Directive::WaypointTo),
-            1 => any_location().prop_map(|at| Directive::RunTo { address: at.address, end: RunEnd::Through }),
+            2 => Just(Directive::WaypointPending),
+            2 => (any_location(), any_run_end()).prop_map(|(at, end)| Directive::RunTo { address: at.address, end }),
         ]
         .boxed(),
     };
@@ -80,7 +94,7 @@ fn any_directive(counts: Counts) -> BoxedStrategy<Directive> {
         5 => any_location().prop_map(Directive::Continue),
         2 => any_location().prop_map(|at| Directive::Begin { at: Some(at), why: BeginReason::Enabled }),
         2 => any_location().prop_map(Directive::Confirm),
-        2 => (proptest::option::of(any_location()), 0_u8..16).prop_map(|(handler, code)| Directive::Exception {
+        2 => (any_handler(), 0_u8..16).prop_map(|(handler, code)| Directive::Exception {
             exception: Some(Exception::Ar(code)),
             handler,
             preferred_return: if code == 9 { PreferredReturn::Last } else { PreferredReturn::Next },
@@ -146,16 +160,14 @@ proptest! {
             why: BeginReason::Enabled,
         };
         let directives: Vec<Directive> = std::iter::once(begin).chain(directives).collect();
-        let mut walk = Walk::new(rules);
-        let mut by_walk = elements(&directives, |directive, span, into| {
-            walk.follow(&program, directive, span, &mut |element| into.push(element));
+        let [by_graph, by_walk] = [Engine::Graph, Engine::Walk].map(|engine| {
+            let mut flow = Flow::with_engine(rules, engine);
+            let mut elements = elements(&directives, |directive, span, into| {
+                flow.follow(&program, directive, span, &mut |element| into.push(element));
+            });
+            flow.finish(&program, &mut |element| elements.push(element));
+            elements
         });
-        walk.finish(&mut |element| by_walk.push(element));
-        let mut flow = Flow::new(rules);
-        let mut by_graph = elements(&directives, |directive, span, into| {
-            flow.follow(&program, directive, span, &mut |element| into.push(element));
-        });
-        flow.finish(&program, &mut |element| by_graph.push(element));
         prop_assert_eq!(by_graph, by_walk);
     }
 }

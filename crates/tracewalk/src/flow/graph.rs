@@ -1,7 +1,7 @@
 //! The block graph: blocks found once for each place and linked to the ones that follow.
 //!
-//! For each region of the program and each instruction set there is a dense index, one entry for a halfword (Thumb) or
-//! a word (ARM), that names the block starting there. A block knows its end, how many instructions it has, and what
+//! For each region of the program and each instruction set there is an index, one entry for a halfword (Thumb) or a word
+//! (ARM), that names the block starting there; it takes memory for what was executed alone. A block knows its end, how many instructions it has, and what
 //! ends it; which blocks come next is found out when they are first needed and remembered. Following an atom is then
 //! one dependent load.
 //!
@@ -15,8 +15,9 @@ use crate::isa::{self, Barrier, Class, Instruction, Return};
 use crate::program::{Program, ViewId};
 use crate::span::Span;
 
+use super::code::{Exit, FARTHEST_WAYPOINT, code_at, may_be_in_it_block};
 use super::element::{Block, BranchKind, Ending};
-use super::walk::{FARTHEST_WAYPOINT, may_be_in_it_block};
+use super::pages::PagedTable;
 
 /// A block's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -71,9 +72,8 @@ pub(super) struct Graph {
 struct RegionIndex {
     start: Address,
     bytes: u64,
-    /// Made when the first block of the instruction set is looked up.
-    words: Vec<u32>,
-    halfwords: Vec<u32>,
+    words: PagedTable,
+    halfwords: PagedTable,
 }
 
 impl Node {
@@ -106,13 +106,14 @@ impl Node {
         }
     }
 
-    /// The first `instructions` instructions as an element, of which the last stands at `last`, the next one at `end`.
-    pub(super) const fn part(&self, instructions: u32, (last, end): (Address, Address), span: Span) -> Block {
-        let ending = Ending::Interrupted;
-        Block { start: self.start, end, isa: self.isa, instructions, last, ending, span }
+    /// The block's first instruction.
+    #[inline]
+    pub(super) const fn first_location(&self) -> Location {
+        Location::new(self.start, self.isa)
     }
 
-    /// The instruction that ends the block.
+    /// Where the instruction stands that ends the block.
+    #[inline]
     pub(super) const fn last_location(&self) -> Location {
         Location::new(self.last, self.isa)
     }
@@ -126,19 +127,16 @@ impl Node {
         }
     }
 
-    /// The class of the last instruction.
-    pub(super) const fn class(&self) -> Class {
-        match self.kind {
-            BranchKind::Direct => Class::Direct(self.target),
-            BranchKind::Indirect => Class::Indirect,
-            // Which barrier it is matters to nobody behind the block.
-            BranchKind::Barrier => Class::Barrier(Barrier::Isb),
-        }
+    /// The instruction that ends the block.
+    #[inline]
+    pub(super) const fn exit(&self) -> Exit {
+        let (at, behind, target) = (self.last_location(), self.behind(), self.target());
+        Exit { at, behind, kind: self.kind, target, link: self.link, returns: self.returns }
     }
 
     /// The address behind the block.
     #[inline]
-    pub(super) const fn behind(&self) -> Location {
+    const fn behind(&self) -> Location {
         Location::new(self.end, self.isa)
     }
 
@@ -146,8 +144,8 @@ impl Node {
     /// is visible of it.
     pub(super) fn instructions_through(&self, program: &Program, until: Address) -> u32 {
         let code = program.code(self.start).unwrap_or_default();
-        let (mut count, mut at) = (0, Location::new(self.start, self.isa));
-        while at.address <= until && count < self.instructions {
+        let (mut count, mut at) = (0, self.first_location());
+        while at.address <= until {
             at = at.after(self.size_at(code, at));
             count += 1;
         }
@@ -175,11 +173,15 @@ impl Node {
 impl Graph {
     /// An empty graph of what is visible of `program`.
     pub(super) fn new(rules: Rules, program: &Program, view: ViewId) -> Self {
-        let regions = program.view(view).regions().iter().map(|region| RegionIndex {
-            start: region.start(),
-            bytes: region.bytes().len() as u64,
-            words: Vec::new(),
-            halfwords: Vec::new(),
+        let regions = program.view(view).regions().iter().map(|region| {
+            // A region may start and end inside of a word.
+            let entries = |shift: u32| (region.bytes().len() >> shift) + 2;
+            RegionIndex {
+                start: region.start(),
+                bytes: region.bytes().len() as u64,
+                words: PagedTable::new(entries(2)),
+                halfwords: PagedTable::new(entries(1)),
+            }
         });
         Self { rules, view, regions: regions.collect(), last_region: 0, nodes: alloc::vec![Node::NONE] }
     }
@@ -198,8 +200,8 @@ impl Graph {
     pub(super) fn clear(&mut self) {
         self.nodes.truncate(1);
         for region in &mut self.regions {
-            region.words = Vec::new();
-            region.halfwords = Vec::new();
+            region.words.clear();
+            region.halfwords.clear();
         }
     }
 
@@ -249,11 +251,8 @@ impl Graph {
             Isa::T32 => (&mut region.halfwords, 1),
             Isa::T32EE | Isa::Jazelle | Isa::A64 => return None,
         };
-        if index.is_empty() {
-            index.resize(usize::try_from(region.bytes >> shift).ok()? + 2, UNKNOWN);
-        }
         let entry = (at.address.get() >> shift) - (region.start.get() >> shift);
-        index.get_mut(usize::try_from(entry).ok()?)
+        index.entry(usize::try_from(entry).ok()?)
     }
 
     /// Finds the block that starts at `at`.
@@ -271,27 +270,27 @@ impl Graph {
 
     /// Reads code up to the instruction that ends the block.
     fn read(&self, program: &Program, start: Location) -> Option<Node> {
-        let code = program.code(start.address)?;
+        let code = code_at(program, start)?;
         let (mut offset, mut instructions) = (0, 0);
         loop {
             let at = start.after(offset as u64);
             let instruction = isa::classify(code.get(offset..)?, at.address, at.isa).ok()?;
             instructions += 1;
-            let end = at.after(instruction.bytes.into());
-            if let Some((kind, target)) = self.ends_block(&instruction, end) {
+            if self.ends_block(&instruction) {
+                let exit = Exit::of(&instruction, at);
                 return Some(Node {
                     start: start.address,
-                    end: end.address,
+                    end: exit.behind.address,
                     last: at.address,
                     instructions,
                     isa: start.isa,
-                    kind,
-                    link: instruction.link,
-                    returns: instruction.returns,
+                    kind: exit.kind,
+                    link: exit.link,
+                    returns: exit.returns,
                     may_fail: instruction.conditional
-                        || kind == BranchKind::Barrier
+                        || exit.kind == BranchKind::Barrier
                         || may_be_in_it_block(program, at),
-                    target,
+                    target: exit.target.unwrap_or(exit.behind),
                     next: [UNKNOWN; 2],
                 });
             }
@@ -302,17 +301,14 @@ impl Graph {
         }
     }
 
-    /// What kind of end an instruction is, if it is one, and where it goes.
-    fn ends_block(&self, instruction: &Instruction, behind: Location) -> Option<(BranchKind, Location)> {
-        let waypoints = self.rules.counts == Counts::Waypoints;
+    /// Whether flow has to ask how an instruction ended.
+    const fn ends_block(&self, instruction: &Instruction) -> bool {
+        let waypoints = matches!(self.rules.counts, Counts::Waypoints);
         match instruction.class {
-            Class::Direct(target) => Some((BranchKind::Direct, target)),
-            Class::Indirect => Some((BranchKind::Indirect, behind)),
-            Class::Barrier(Barrier::Isb) if waypoints => Some((BranchKind::Barrier, behind)),
-            Class::Barrier(_) if waypoints && self.rules.barriers_are_waypoints => {
-                Some((BranchKind::Barrier, behind))
-            }
-            Class::Barrier(_) | Class::Other => None,
+            Class::Direct(_) | Class::Indirect => true,
+            Class::Barrier(Barrier::Isb) => waypoints,
+            Class::Barrier(_) => waypoints && self.rules.barriers_are_waypoints,
+            Class::Other => false,
         }
     }
 }

@@ -3,32 +3,35 @@
 //! Directives and a [`Program`](crate::program::Program) go in, [`Element`]s come out: blocks of executed instructions,
 //! events between them, and gaps where execution could not be followed. Protocols and packets are unknown here.
 //!
-//! [`Walk`] decodes instruction by instruction: simple, obviously right, and the oracle for [`Flow`], which goes a block at
-//! a time where it can.
+//! There is one state, [`Execution`](execution::Execution). [`walk`] drives it instruction by instruction: simple, obviously
+//! right, and what [`Flow`] is tested against, which drives it a block at a time if the graph has one.
 
+mod checkpoint;
+mod code;
 mod data;
 mod doubt;
 mod element;
-mod engine;
 #[cfg(test)]
 mod engine_tests;
+mod execution;
+mod follow;
 mod graph;
-mod handover;
-mod location_stack;
+mod pages;
 pub(crate) mod passage;
-mod segment;
+mod stack;
 pub(crate) mod state;
 mod straight;
 #[cfg(test)]
 mod tests;
 mod vectors;
 mod walk;
+mod watched_stack;
 
 pub use doubt::{Doubt, DoubtChange};
 pub use element::{
     Block, BranchKind, Contradiction, DataTransfer, Element, Ending, Event, EventKind, Gap, GapReason, Proof,
 };
-pub use engine::{Engine, Flow};
+pub(crate) use execution::Execution;
+pub use follow::{Engine, Flow};
 pub use passage::{Passage, PassageId, TakeElements, Totals};
 pub use straight::runs_straight;
-pub use walk::Walk;

@@ -2,7 +2,7 @@ use std::vec::Vec;
 
 use super::*;
 use crate::directive::{
-    BeginReason, Counts, Directive, PreferredReturn, Rules, RunEnd, Transfer, TransferValue,
+    BeginReason, Counts, Directive, Handler, PreferredReturn, Rules, RunEnd, Transfer, TransferValue,
 };
 use crate::ids::{Address, Exception, Isa, Location};
 use crate::program::Program;
@@ -34,21 +34,18 @@ fn executed(executed: u8) -> Directive {
 
 const FAILED: Directive = Directive::Instructions { executed: 0, then_failed: true };
 
-/// What the directives prove, behind the first TraceOn.
+/// What the directives prove, instruction by instruction.
 fn follow(rules: Rules, program: &Program, directives: &[Directive]) -> Vec<Element> {
-    let mut walk = Walk::new(rules);
-    let mut elements = Vec::new();
-    for (index, directive) in directives.iter().enumerate() {
-        let span = Span::new(crate::span::StreamOffset(index as u64), 1);
-        walk.follow(program, *directive, span, &mut |element| elements.push(element));
-    }
-    walk.finish(&mut |element| elements.push(element));
-    elements
+    follow_by(Engine::Walk, rules, program, directives)
 }
 
 /// The same by the graph.
 fn follow_by_graph(rules: Rules, program: &Program, directives: &[Directive]) -> Vec<Element> {
-    let mut flow = Flow::new(rules);
+    follow_by(Engine::Graph, rules, program, directives)
+}
+
+fn follow_by(engine: Engine, rules: Rules, program: &Program, directives: &[Directive]) -> Vec<Element> {
+    let mut flow = Flow::with_engine(rules, engine);
     let mut elements = Vec::new();
     for (index, directive) in directives.iter().enumerate() {
         let span = Span::new(crate::span::StreamOffset(index as u64), 1);
@@ -237,7 +234,7 @@ fn where_halfwords_count_a_bl_takes_two_atoms() {
     assert_eq!(outline(&found).0, [(0x100, 0x104, 1)], "the third atom is half of the second");
     let interrupted = Directive::Exception {
         exception: Some(Exception::Ar(14)),
-        handler: None,
+        handler: Handler::Unknown,
         preferred_return: PreferredReturn::Next,
     };
     let found = follow(rules, &program, &[begin(t32(0x100)), executed(1), interrupted]);
@@ -250,7 +247,7 @@ fn exceptions_name_where_execution_resumes() {
     let program = thumb(0x100, &[NOP, NOP, BX_LR, UDF, NOP]);
     let exception = |preferred_return| Directive::Exception {
         exception: Some(Exception::M(15)),
-        handler: Some(t32(0x104)),
+        handler: Handler::At(t32(0x104)),
         preferred_return,
     };
     let resumes_at = |before: &[Directive], preferred_return| {
@@ -433,7 +430,7 @@ fn only_m_profile_has_vectors_that_tell_the_exception() {
         let rules = Rules { vectors_hold_addresses, ..Rules::default() };
         let entry = Directive::Exception {
             exception: None,
-            handler: Some(t32(handler)),
+            handler: Handler::At(t32(handler)),
             preferred_return: PreferredReturn::Next,
         };
         let found = follow(rules, &program, &[begin(t32(0x104)), entry]);
@@ -461,7 +458,7 @@ fn a_return_into_the_interrupted_word_goes_where_the_exception_came_from() {
     program.add(Address::new(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
     let exception = Directive::Exception {
         exception: Some(Exception::Ar(14)),
-        handler: Some(a32(0x200)),
+        handler: Handler::At(a32(0x200)),
         preferred_return: PreferredReturn::Next,
     };
     let rounded = Directive::Continue(a32(0x100));
@@ -492,7 +489,7 @@ fn an_exception_that_was_returned_from_corrects_no_later_return() {
     });
     let exception = Directive::Exception {
         exception: Some(Exception::Ar(14)),
-        handler: Some(a32(0x200)),
+        handler: Handler::At(a32(0x200)),
         preferred_return: PreferredReturn::Next,
     };
     let by_instructions = [
@@ -542,7 +539,7 @@ fn a_return_to_an_undefined_instruction_goes_to_it_and_not_behind_it() {
     program.add(Address::new(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
     let exception = |preferred_return| Directive::Exception {
         exception: Some(Exception::Ar(9)),
-        handler: Some(a32(0x200)),
+        handler: Handler::At(a32(0x200)),
         preferred_return,
     };
     for (undefined, rounded) in [(0x102, 0x100), (0x104, 0x104)] {
@@ -575,7 +572,7 @@ fn a_return_from_an_exception_that_was_predicted_is_one() {
     program.add(Address::new(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
     let exception = Directive::Exception {
         exception: Some(Exception::Ar(14)),
-        handler: Some(a32(0x200)),
+        handler: Handler::At(a32(0x200)),
         preferred_return: PreferredReturn::Next,
     };
     let waypoint = Directive::Waypoint { executed: true };
@@ -610,7 +607,7 @@ fn a_return_to_elsewhere_goes_there() {
     program.add(Address::new(0x200), &[0x04, 0xf0, 0x5e, 0xe2]).expect("a region of its own");
     let exception = Directive::Exception {
         exception: Some(Exception::Ar(14)),
-        handler: Some(a32(0x200)),
+        handler: Handler::At(a32(0x200)),
         preferred_return: PreferredReturn::Next,
     };
     for elsewhere in [t32(0x100), t32(0x104), a32(0x104)] {
@@ -629,6 +626,235 @@ fn a_return_to_elsewhere_goes_there() {
             assert_eq!(last, Some(elsewhere.address));
         }
     }
+}
+
+/// What both engines find, which has to be the same.
+fn follow_both(rules: Rules, program: &Program, directives: &[Directive]) -> Vec<Element> {
+    let found = follow(rules, program, directives);
+    assert_eq!(follow_by_graph(rules, program, directives), found);
+    found
+}
+
+const RETURN_STACK: Rules = Rules {
+    counts: Counts::Waypoints,
+    return_stack: true,
+    barriers_are_waypoints: false,
+    halfwords_count: false,
+    vectors_hold_addresses: false,
+    branch_broadcast: false,
+    only_isa: None,
+};
+
+const EXECUTED: Directive = Directive::Waypoint { executed: true };
+
+/// 0x100: bl 0x108; 0x104: nop; b .; 0x108: bx lr; 0x10a: b .
+fn call_and_return() -> Program {
+    thumb(0x100, &[0xf000, 0xf802, NOP, 0xe7fe, BX_LR, 0xe7fe])
+}
+
+#[test]
+fn a_pending_target_is_popped_when_the_next_waypoint_comes_without_an_address() {
+    let directives =
+        [begin(t32(0x100)), EXECUTED, Directive::WaypointPending, Directive::Timestamp(7), EXECUTED];
+    let found = follow_both(RETURN_STACK, &call_and_return(), &directives);
+    let blocks = std::vec![(0x100, 0x104, 1), (0x108, 0x10a, 1), (0x104, 0x108, 2)];
+    assert_eq!(outline(&found), (blocks, std::vec![]));
+    // An atom that was not executed asks as well: the b at 0x106 has no condition.
+    let failed =
+        [begin(t32(0x100)), EXECUTED, Directive::WaypointPending, Directive::Waypoint { executed: false }];
+    let found = follow_both(RETURN_STACK, &call_and_return(), &failed);
+    assert_eq!(contradictions(&found), [Contradiction::UnconditionalFailed(t32(0x106))]);
+}
+
+#[test]
+fn an_address_cancels_the_pop_of_a_pending_target_and_leaves_the_entry() {
+    let directives = [
+        begin(t32(0x100)),
+        EXECUTED,
+        Directive::WaypointPending,
+        Directive::ContextId(crate::ids::ContextId(1)),
+        Directive::Continue(t32(0x108)),
+        Directive::WaypointPending,
+        EXECUTED,
+    ];
+    let found = follow_both(RETURN_STACK, &call_and_return(), &directives);
+    let blocks = std::vec![(0x100, 0x104, 1), (0x108, 0x10a, 1), (0x108, 0x10a, 1), (0x104, 0x108, 2)];
+    assert_eq!(outline(&found), (blocks, std::vec![]));
+}
+
+#[test]
+fn a_pending_target_without_an_entry_is_a_contradiction_for_an_atom_and_unknown_for_an_exception() {
+    let until =
+        |address| Directive::RunTo { address: Address::new(address), end: RunEnd::BeforeWithoutWaypoints };
+    let found = |next| {
+        outline(&follow_both(
+            RETURN_STACK,
+            &call_and_return(),
+            &[begin(t32(0x108)), Directive::WaypointPending, next],
+        ))
+        .1
+    };
+    let empty = GapReason::Contradiction(Contradiction::ReturnStackEmpty(t32(0x108)));
+    assert_eq!(found(EXECUTED), [empty]);
+    assert_eq!(found(until(0x10a)), [GapReason::AddressUnknown]);
+    // Nothing is asked for where tracing begins again or is lost.
+    assert_eq!(found(begin(t32(0x104))), []);
+    assert_eq!(found(Directive::Lost), [GapReason::TraceLost]);
+}
+
+#[test]
+fn a_pending_target_without_a_return_stack_is_unknown() {
+    let rules = Rules { return_stack: false, ..RETURN_STACK };
+    let directives = [begin(t32(0x100)), EXECUTED, Directive::WaypointPending, EXECUTED];
+    assert_eq!(outline(&follow_both(rules, &call_and_return(), &directives)).1, [GapReason::AddressUnknown]);
+}
+
+#[test]
+fn a_call_with_a_pending_target_takes_its_entry_before_it_makes_one() {
+    // 0x100: bl 0x108; 0x104: bx lr; 0x106: nop; 0x108: blx r3; 0x10a: b .
+    let program = thumb(0x100, &[0xf000, 0xf802, BX_LR, NOP, 0x4798, 0xe7fe]);
+    let calls = [begin(t32(0x100)), EXECUTED, Directive::WaypointPending];
+    let outline = |rest: &[Directive]| {
+        let directives: Vec<_> = calls.iter().chain(rest).copied().collect();
+        outline(&follow_both(RETURN_STACK, &program, &directives))
+    };
+    let called = [(0x100, 0x104, 1), (0x108, 0x10a, 1)];
+    // Predicted: to 0x104, which returns behind the blx.
+    let blocks = [&called[..], &[(0x104, 0x106, 1), (0x10a, 0x10c, 1)]].concat();
+    assert_eq!(outline(&[Directive::WaypointPending, EXECUTED]), (blocks, std::vec![]));
+    // With an address: it returns behind the blx, and there to 0x104.
+    let to = Directive::Continue(t32(0x104));
+    let blocks = [&called[..], &[(0x104, 0x106, 1), (0x10a, 0x10c, 1)]].concat();
+    assert_eq!(outline(&[to, Directive::WaypointPending, EXECUTED]), (blocks, std::vec![]));
+}
+
+#[test]
+fn a_return_from_an_exception_never_asks_the_return_stack() {
+    // 0x100: bl 0x108; 0x104: b .; 0x108 in T32: subs pc, lr, #4
+    let program = thumb(0x100, &[0xf000, 0xf802, 0xe7fe, NOP, 0xf3de, 0x8f04]);
+    let by_form = [begin(t32(0x100)), EXECUTED, Directive::WaypointPending, EXECUTED];
+    assert_eq!(outline(&follow_both(RETURN_STACK, &program, &by_form)).1, [GapReason::AddressUnknown]);
+    // M profile's bx lr is one where the trace says so.
+    let by_packet =
+        [begin(t32(0x100)), EXECUTED, Directive::WaypointPending, Directive::ExceptionReturn, EXECUTED];
+    assert_eq!(
+        outline(&follow_both(RETURN_STACK, &call_and_return(), &by_packet)).1,
+        [GapReason::AddressUnknown]
+    );
+}
+
+#[test]
+fn an_exception_may_bring_its_handler_later_never_or_not_at_all() {
+    let program = call_and_return();
+    let kinds = |handler, rest: &[Directive]| {
+        let exception = Directive::Exception {
+            exception: None,
+            handler,
+            preferred_return: PreferredReturn::At(Address::new(0x104)),
+        };
+        let directives: Vec<_> =
+            [begin(t32(0x104)), exception].into_iter().chain(rest.iter().copied()).collect();
+        outline(&follow_both(RETURN_STACK, &program, &directives))
+    };
+    let continued = Directive::Continue(t32(0x108));
+    let handler_ran = (std::vec![(0x108, 0x10a, 1)], std::vec![]);
+    let unknown = (std::vec![], std::vec![GapReason::AddressUnknown]);
+    assert_eq!(kinds(Handler::Pending, &[continued, Directive::WaypointTo(t32(0x104))]), handler_ran);
+    assert_eq!(kinds(Handler::Pending, &[EXECUTED]), unknown, "the handler's address was left out");
+    assert_eq!(kinds(Handler::DebugState, &[EXECUTED]), unknown, "nothing is traced in Debug state");
+    assert_eq!(
+        kinds(Handler::DebugState, &[begin(t32(0x108)), Directive::WaypointTo(t32(0x104))]),
+        handler_ran
+    );
+    assert_eq!(
+        kinds(Handler::Unknown, &[EXECUTED]),
+        (std::vec![], std::vec![]),
+        "it is lost, and that is all"
+    );
+}
+
+#[test]
+fn a_run_without_waypoints_passes_no_branch_and_may_end_inside_of_an_instruction() {
+    // 0x100: nop; bne .+4; nop; movw r0, #0; nop
+    let program = thumb(0x100, &[NOP, 0xd100, NOP, 0xf240, 0x0000, NOP]);
+    let run = |from, address, end| {
+        let directives =
+            [begin(t32(from)), Directive::RunTo { address: Address::new(address), end }, Directive::Trigger];
+        outline(&follow_both(RETURN_STACK, &program, &directives))
+    };
+    let strict = RunEnd::BeforeWithoutWaypoints;
+    assert_eq!(run(0x100, 0x102, strict), (std::vec![(0x100, 0x102, 1)], std::vec![]));
+    assert_eq!(run(0x104, 0x104, strict), (std::vec![], std::vec![]));
+    assert_eq!(run(0x104, 0x108, strict), (std::vec![(0x104, 0x10a, 2)], std::vec![]), "inside of the movw");
+    let passes = Contradiction::RunPassesBranch { at: t32(0x102), until: Address::new(0x104) };
+    assert_eq!(run(0x100, 0x104, strict), (std::vec![], std::vec![GapReason::Contradiction(passes)]));
+    assert_eq!(
+        run(0x100, 0x104, RunEnd::Before).1,
+        [],
+        "an MTB writes nothing for a branch that was not taken"
+    );
+    let misses = Contradiction::RunMissesEnd { from: t32(0x104), until: Address::new(0x100) };
+    assert_eq!(run(0x104, 0x100, strict), (std::vec![], std::vec![GapReason::Contradiction(misses)]));
+}
+
+/// `nop` in A32.
+const A32_NOP: [u8; 4] = [0, 0, 0xa0, 0xe1];
+/// `b .` in A32.
+const A32_B: [u8; 4] = [0xfe, 0xff, 0xff, 0xea];
+
+#[test]
+fn a_run_through_the_last_instruction_of_memory_ends_there() {
+    // An image at the other end of memory, whose third instruction branches.
+    let mut program = Program::new();
+    program.add(Address::new(0xffff_fff0), &A32_NOP.repeat(4)).expect("one region");
+    program.add(Address::new(0), &[A32_NOP, A32_NOP, A32_B].concat()).expect("another region");
+    let last = Address::new(0xffff_fffc);
+    for end in [RunEnd::Through, RunEnd::Jumps, RunEnd::Before, RunEnd::BeforeWithoutWaypoints] {
+        let directives =
+            [begin(a32(0xffff_fff0)), Directive::RunTo { address: last, end }, Directive::Trigger];
+        let (blocks, gaps) = outline(&follow_both(RETURN_STACK, &program, &directives));
+        let passes_last = matches!(end, RunEnd::Through | RunEnd::Jumps);
+        let expected = if passes_last { (0xffff_fff0, 0, 4) } else { (0xffff_fff0, 0xffff_fffc, 3) };
+        assert_eq!((blocks, gaps), (std::vec![expected], std::vec![]), "{end:?}");
+    }
+}
+
+#[test]
+fn no_block_spans_the_end_of_memory() {
+    // A region that goes on above 32 bits, where no A32 instruction can be.
+    let mut program = Program::new();
+    program.add(Address::new(0xffff_fff8), &[A32_NOP, A32_NOP, A32_B, A32_B].concat()).expect("one region");
+    program.add(Address::new(0), &[A32_NOP, A32_B].concat()).expect("another region");
+    let directives = [begin(a32(0xffff_fff8)), EXECUTED, EXECUTED];
+    let blocks = outline(&follow_both(RETURN_STACK, &program, &directives)).0;
+    assert_eq!(blocks, [(0xffff_fff8, 0, 2), (0, 8, 2), (4, 8, 1)]);
+    let directives = [begin(a32(0xffff_fff8)), executed(4)];
+    let rules = Rules { counts: Counts::Instructions, ..RETURN_STACK };
+    let blocks = outline(&follow_both(rules, &program, &directives)).0;
+    assert_eq!(blocks, [(0xffff_fff8, 0, 2), (0, 8, 2)]);
+}
+
+#[test]
+fn an_instruction_across_the_end_of_memory_is_truncated() {
+    // The first half of a bl, and its second half above 32 bits.
+    let program = thumb(0xffff_fffe, &[0xf000]);
+    let mut beyond = Program::new();
+    beyond.add(Address::new(0xffff_fffe), &[0x00, 0xf0, 0x02, 0xf8]).expect("one region");
+    let truncated = GapReason::Undecodable(t32(0xffff_fffe), crate::isa::Unclassified::Truncated);
+    for program in [program, beyond] {
+        let directives = [begin(t32(0xffff_fffe)), EXECUTED];
+        assert_eq!(outline(&follow_both(RETURN_STACK, &program, &directives)).1, [truncated]);
+    }
+}
+
+#[test]
+fn a_branch_at_the_end_of_memory_is_followed() {
+    // 0xfffffffc: nop; bx lr.
+    let program = thumb(0xffff_fffc, &[NOP, BX_LR]);
+    let directives = [begin(t32(0xffff_fffc)), Directive::WaypointTo(t32(0xffff_fffc)), EXECUTED];
+    let (blocks, gaps) = outline(&follow_both(RETURN_STACK, &program, &directives));
+    assert_eq!(blocks, [(0xffff_fffc, 0, 2), (0xffff_fffc, 0, 2)]);
+    assert_eq!(gaps, [GapReason::Contradiction(Contradiction::ReturnStackEmpty(t32(0xffff_fffe)))]);
 }
 
 fn transfers(elements: &[Element]) -> Vec<DataTransfer> {

@@ -7,7 +7,7 @@
 //! Everything that a stream reports is decided here. [`MemoChain`](super::memo::MemoChain) only repeats it faster.
 
 use crate::directive::Directive;
-use crate::flow::{Element, Flow, TakeElements, Walk};
+use crate::flow::{Element, Execution, Flow, TakeElements};
 use crate::program::Program;
 use crate::protocol::{Emit, Item, Loss, Lower, Malformation, Packets, Protocol, TakeItem};
 use crate::span::{Span, StreamOffset};
@@ -41,7 +41,7 @@ pub(super) struct Interpreter<L> {
 pub(super) struct ChainState<P: Protocol> {
     packets: Packets<P::Decoder>,
     lowering: P::Lowering,
-    walk: Walk,
+    execution: Execution,
 }
 
 impl<P: Protocol> Chain<P> {
@@ -84,14 +84,14 @@ impl<P: Protocol> Chain<P> {
         ChainState {
             packets: self.packets.clone(),
             lowering: self.interpreter.lowering.clone(),
-            walk: self.interpreter.flow.checkpoint(program),
+            execution: self.interpreter.flow.checkpoint(program),
         }
     }
 
     pub(super) fn resume(&mut self, state: &ChainState<P>, program: &Program) {
         self.packets.clone_from(&state.packets);
         self.interpreter.lowering.clone_from(&state.lowering);
-        self.interpreter.flow.go_on_from(&state.walk, program);
+        self.interpreter.flow.go_on_from(&state.execution, program);
     }
 
     /// This chain, as [`MemoChain`](super::memo::MemoChain) has one as well.
@@ -110,7 +110,7 @@ impl<P: Protocol> ChainState<P> {
         Self {
             packets: Packets::starting_at(config.decoder(), at),
             lowering: config.lowering(),
-            walk: Walk::in_the_middle(config.rules()),
+            execution: Execution::in_the_middle(config.rules()),
         }
     }
 
@@ -119,11 +119,13 @@ impl<P: Protocol> ChainState<P> {
     }
 
     pub(super) fn proves(&self, guess: &Self) -> bool {
-        self.packets == guess.packets && self.lowering == guess.lowering && self.walk.proves(&guess.walk)
+        self.packets == guess.packets
+            && self.lowering == guess.lowering
+            && self.execution.proves(&guess.execution)
     }
 
     pub(super) fn is_certain(&self, real: &Self, guess: &Self) -> bool {
-        self.walk.is_certain(&real.walk, &guess.walk)
+        self.execution.is_certain(&real.execution, &guess.execution)
     }
 
     /// This state at the last of `parts`, which follow `guess`.
@@ -133,7 +135,10 @@ impl<P: Protocol> ChainState<P> {
         parts: impl Iterator<Item = &'a Self> + Clone,
     ) -> Self {
         let Some(end) = parts.clone().last() else { return self.clone() };
-        Self { walk: self.walk.continued(&guess.walk, parts.map(|part| &part.walk)), ..end.clone() }
+        Self {
+            execution: self.execution.continued(&guess.execution, parts.map(|part| &part.execution)),
+            ..end.clone()
+        }
     }
 }
 

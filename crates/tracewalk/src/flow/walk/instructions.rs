@@ -1,143 +1,152 @@
 //! Passing one instruction.
 
-use crate::ids::{Isa, Location};
-use crate::isa::{self, Class, Instruction, Unclassified};
+use crate::ids::Location;
+use crate::isa::{Class, Instruction};
 use crate::program::Program;
-use crate::span::Span;
 
-use super::super::element::{BranchKind, Contradiction, Element, Ending, GapReason};
-use super::{OpenBlock, Passed, Position, Stop, Walk};
+use super::super::code::{Exit, instruction_at, may_be_in_it_block};
+use super::super::element::{Contradiction, Element, Ending, GapReason};
+use super::super::execution::{Arrival, Execution, Last, Obstacle, OpenBlock, Place, Report, TargetIs};
 
-impl Walk {
-    pub(in crate::flow) fn instructions(
+impl Execution {
+    pub(super) fn instructions(
         &mut self,
         program: &Program,
         executed: u8,
         then_failed: bool,
-        span: Span,
-        sink: &mut impl FnMut(Element),
+        report: &mut Report<'_, impl FnMut(Element)>,
     ) {
         let atoms = core::iter::repeat_n(true, usize::from(executed)).chain(then_failed.then_some(false));
-        for passed_condition in atoms {
-            let result = self.atom(program, passed_condition, span, sink);
-            self.stop(result, span, sink);
+        for executed in atoms {
+            let passed = self.atom(program, executed, report);
+            self.stop(passed, report);
         }
     }
 
     /// One ETM atom: one instruction, or half of a 32-bit Thumb instruction.
-    pub(in crate::flow) fn atom(
+    fn atom(
         &mut self,
         program: &Program,
         executed: bool,
-        span: Span,
-        sink: &mut impl FnMut(Element),
-    ) -> Result<(), Stop> {
+        report: &mut Report<'_, impl FnMut(Element)>,
+    ) -> Result<(), Obstacle> {
         let (at, instruction) = self.next_instruction(program)?;
         if self.rules.halfwords_count && at.isa.is_thumb() && instruction.bytes == 4 && !self.half_passed {
             self.half_passed = true;
             return Ok(());
         }
         self.half_passed = false;
-        // A barrier is a waypoint only where waypoints are counted.
-        let class = if instruction.is_branch() { instruction.class } else { Class::Other };
-        self.pass(program, at, &Instruction { class, ..instruction }, executed, span, sink)
+        self.pass_branch(program, (at, instruction), executed, TargetIs::Sent, report)
     }
 
-    /// Fetches and classifies the instruction at the position.
-    pub(in crate::flow) fn next_instruction(
+    /// Passes an instruction that may be a branch. A barrier is none: it ends a block only as a waypoint.
+    pub(super) fn pass_branch(
         &mut self,
         program: &Program,
-    ) -> Result<(Location, Instruction), Stop> {
-        let Position::At(at) = self.position else { return self.not_at_an_instruction() };
-        let Some(code) = program.code(at.address) else {
-            return Err(Stop::Gap(match at.isa {
-                Isa::Jazelle => GapReason::Undecodable(at, Unclassified::Jazelle),
-                Isa::A64 => GapReason::Undecodable(at, Unclassified::A64),
-                Isa::A32 | Isa::T32 | Isa::T32EE => GapReason::NoCode(at),
-            }));
-        };
-        match isa::classify(code, at.address, at.isa) {
-            Ok(instruction) => Ok((at, instruction)),
-            Err(why) => Err(Stop::Gap(GapReason::Undecodable(at, why))),
-        }
-    }
-
-    pub(in crate::flow) fn not_at_an_instruction<T>(&self) -> Result<T, Stop> {
-        Err(match self.position {
-            Position::Elsewhere => Stop::Gap(GapReason::AddressUnknown),
-            _ => Stop::Nowhere,
-        })
-    }
-
-    /// Adds one instruction to the open block and moves on.
-    pub(in crate::flow) fn pass(
-        &mut self,
-        program: &Program,
-        at: Location,
-        instruction: &Instruction,
+        (at, instruction): (Location, Instruction),
         executed: bool,
-        span: Span,
-        sink: &mut impl FnMut(Element),
-    ) -> Result<(), Stop> {
-        // PFTv1.0 does not say of a barrier whether it was executed: either atom only says that it was passed.
-        let barrier = matches!(instruction.class, Class::Barrier(_));
-        if !executed && !barrier && !instruction.conditional && !may_be_in_it_block(program, at) {
-            return Err(Contradiction::UnconditionalFailed(at).into());
+        target_is: TargetIs,
+        report: &mut Report<'_, impl FnMut(Element)>,
+    ) -> Result<(), Obstacle> {
+        if instruction.is_branch() {
+            self.pass_exit(program, (at, instruction), executed, target_is, report)
+        } else {
+            self.pass_straight(program, (at, instruction), executed, report)
         }
+    }
+
+    /// Passes an instruction that execution goes on behind.
+    pub(super) fn pass_straight(
+        &mut self,
+        program: &Program,
+        (at, instruction): (Location, Instruction),
+        executed: bool,
+        report: &mut Report<'_, impl FnMut(Element)>,
+    ) -> Result<(), Obstacle> {
+        check_condition(program, at, &instruction, executed)?;
         let behind = at.after(instruction.bytes.into());
-        let open = self.open.get_or_insert(OpenBlock {
-            start: at.address,
-            end: at.address,
-            last: at.address,
-            isa: at.isa,
-            instructions: 0,
-            span,
-        });
-        open.end = behind.address;
-        open.last = at.address;
-        open.instructions += 1;
-        open.span = span;
-        self.set_passed(Passed {
-            at,
-            class: instruction.class,
-            returns: instruction.returns,
-            taken: executed,
-        });
-        let kind = match instruction.class {
-            Class::Other => None,
-            Class::Direct(_) => Some(BranchKind::Direct),
-            Class::Indirect => Some(BranchKind::Indirect),
-            Class::Barrier(_) => Some(BranchKind::Barrier),
-        };
-        self.position = match instruction.class {
-            Class::Direct(target) if executed => Position::At(target),
-            Class::Indirect if executed => Position::Elsewhere,
-            _ => Position::At(behind),
-        };
-        if executed && instruction.link && self.rules.return_stack {
-            self.return_stack.push(behind);
-        }
-        if let Some(kind) = kind {
-            let (link, returns) = (instruction.link, instruction.returns);
-            self.close(Ending::Branch { kind, taken: executed, link, returns }, sink);
-        } else if !executed {
-            self.close(Ending::ConditionFailed, sink);
+        let open = self.open_through(at, behind, report);
+        self.last = Last::At(Some(at));
+        self.arrival = Arrival::Straight;
+        self.place = Place::Open(open);
+        if !executed {
+            report.element(Element::Block(open.block(Ending::ConditionFailed)));
+            self.place = Place::At(behind);
+        } else if behind.address < at.address {
+            // No block goes on at the other end of memory.
+            self.close(report);
         }
         Ok(())
     }
+
+    /// Passes an instruction that ends a block: a branch or, as a waypoint, a barrier.
+    pub(super) fn pass_exit(
+        &mut self,
+        program: &Program,
+        (at, instruction): (Location, Instruction),
+        executed: bool,
+        target_is: TargetIs,
+        report: &mut Report<'_, impl FnMut(Element)>,
+    ) -> Result<(), Obstacle> {
+        // PFTv1.0 does not say of a barrier whether it was executed: either atom only says that it was passed.
+        if !matches!(instruction.class, Class::Barrier(_)) {
+            check_condition(program, at, &instruction, executed)?;
+        }
+        let exit = Exit::of(&instruction, at);
+        let Exit { behind, kind, link, returns, .. } = exit;
+        let open = self.open_through(at, behind, report);
+        report.element(Element::Block(open.block(Ending::Branch { kind, taken: executed, link, returns })));
+        self.last = Last::At(Some(at));
+        self.leave(&exit, executed, target_is)?;
+        Ok(())
+    }
+
+    /// The open block, or a new one, with the instruction at `at` as its last.
+    fn open_through<S>(&self, at: Location, behind: Location, report: &Report<'_, S>) -> OpenBlock {
+        let (start, before) = match self.place {
+            Place::Open(open) => (open.start, open.instructions),
+            _ => (at.address, 0),
+        };
+        OpenBlock {
+            start,
+            end: behind.address,
+            last: at.address,
+            isa: at.isa,
+            instructions: before + 1,
+            span: report.span,
+        }
+    }
+
+    /// The instruction to be passed next.
+    pub(super) fn next_instruction(
+        &mut self,
+        program: &Program,
+    ) -> Result<(Location, Instruction), Obstacle> {
+        let at = self.here()?;
+        let instruction = instruction_at(program, at).map_err(Obstacle::Gap)?;
+        Ok((at, instruction))
+    }
+
+    /// Where an instruction is to be passed: if its address is pending, none came.
+    pub(super) fn here(&mut self) -> Result<Location, Obstacle> {
+        self.resolve_pending()?;
+        self.position().ok_or(match self.place {
+            Place::Pending(_) => Obstacle::Gap(GapReason::AddressUnknown),
+            _ => Obstacle::Lost,
+        })
+    }
 }
 
-/// Whether an IT instruction may make the instruction at `at` conditional.
-///
-/// Execution may have come into an IT block by a return from an exception, so that what was passed does not tell: the
-/// code before it does. That a data halfword or half an instruction looks like an IT instruction is harmless: a
-/// contradiction goes unnoticed there.
-pub(in crate::flow) fn may_be_in_it_block(program: &Program, at: Location) -> bool {
-    /// An IT instruction governs four instructions of four bytes at the most.
-    const FARTHEST_IT: i64 = 1 + 3 * 2;
-    let is_it = |halfwords: i64| {
-        let code = program.code(at.moved(-2 * halfwords).address).and_then(<[u8]>::first_chunk::<2>);
-        code.is_some_and(|code| code[1] == 0b1011_1111 && code[0] & 0b1111 != 0)
-    };
-    at.isa.is_thumb() && (1..=FARTHEST_IT).any(is_it)
+/// An instruction whose condition failed has to have one.
+fn check_condition(
+    program: &Program,
+    at: Location,
+    instruction: &Instruction,
+    executed: bool,
+) -> Result<(), Contradiction> {
+    if executed || instruction.conditional || may_be_in_it_block(program, at) {
+        Ok(())
+    } else {
+        Err(Contradiction::UnconditionalFailed(at))
+    }
 }

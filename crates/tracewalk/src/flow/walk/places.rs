@@ -1,176 +1,153 @@
 //! Where the trace says that execution is, or goes on.
 
-use crate::directive::{BeginReason, Counts, PreferredReturn};
-use crate::ids::{Exception, Location};
-use crate::isa::{self, Class, Instruction, Raises, Return};
+use crate::directive::{BeginReason, Counts, Handler, PreferredReturn};
+use crate::ids::{Address, Exception, Location};
+use crate::isa::Raises;
 use crate::program::Program;
-use crate::span::Span;
 
-use super::super::element::{Contradiction, Element, Ending, EventKind, GapReason};
+use super::super::code::instruction_at;
+use super::super::element::{Contradiction, Element, EventKind, GapReason};
+use super::super::execution::{Arrival, Execution, Last, Pending, Place, Report, Trust};
 use super::super::vectors::{self, Entered};
-use super::{Passed, Position, Trust, Walk};
 
-impl Walk {
+impl Execution {
     /// Where the trace says that execution goes on.
-    pub(in crate::flow) fn go_on_at(&mut self, target: Location, span: Span, sink: &mut impl FnMut(Element)) {
-        let target = self.resumed(target);
-        if let (Some(passed), Position::At(expected)) = (self.unconfirmed, self.position)
-            && expected != target
-        {
-            let contradiction = match passed {
-                Passed { at, class: Class::Direct(expected), taken: true, .. } => {
-                    Contradiction::WrongTarget { at, expected, found: target }
-                }
-                Passed { at, .. } => Contradiction::NotABranch { at, went_to: target },
-            };
-            self.contradict(contradiction, span, sink);
-        }
-        if self.position != Position::At(target) {
-            self.close(Ending::Interrupted, sink);
-        }
-        self.position = Position::At(target);
-        self.unconfirmed = None;
+    pub(super) fn go_on_at(&mut self, target: Location, report: &mut Report<'_, impl FnMut(Element)>) {
         self.half_passed = false;
-    }
-
-    /// Where a return from an exception really goes that the trace says goes to `target`.
-    ///
-    /// A change of the instruction set needs an address of five bytes. Where the next exception comes before the first
-    /// instruction behind a return, captures were seen to send fewer: the instruction set is then that of the handler,
-    /// and the address is rounded down to its alignment. A return into the word that was interrupted, in another
-    /// instruction set, is such a one: it goes where the exception was taken from.
-    pub(in crate::flow) fn unrounded(&mut self, target: Location) -> Location {
-        let rounded = |interrupted: &Location| {
-            interrupted.address != target.address
-                && interrupted.address.aligned_for(target.isa) == target.address
-        };
-        self.interrupted.newest().filter(rounded).unwrap_or(target)
-    }
-
-    /// Where execution goes on that the trace says goes on at `target`.
-    fn resumed(&mut self, target: Location) -> Location {
-        let returns =
-            self.unconfirmed.is_some_and(|passed| passed.taken && passed.returns == Some(Return::Exception));
-        if !returns {
-            return target;
+        if let Place::Pending(pending) = self.place {
+            self.arrive(pending, target);
+            return;
         }
-        let target = self.unrounded(target);
-        self.interrupted.pop();
-        target
+        let expected = self.position().filter(|&expected| expected != target);
+        if let Some(expected) = expected {
+            if let Some(contradiction) = self.contradiction(expected, target) {
+                self.gap(GapReason::Contradiction(contradiction), report);
+            }
+            self.close(report);
+        }
+        if expected.is_some() || self.place == Place::Lost {
+            self.place = Place::At(target);
+        }
+        self.arrival = Arrival::Named;
+    }
+
+    /// What speaks against execution going on at `found` instead of at `expected`.
+    fn contradiction(&self, expected: Location, found: Location) -> Option<Contradiction> {
+        let at = self.last()?;
+        match self.arrival {
+            Arrival::Named => None,
+            Arrival::Branched => Some(Contradiction::WrongTarget { at, expected, found }),
+            Arrival::Straight => Some(Contradiction::NotABranch { at, went_to: found }),
+        }
     }
 
     /// Tracing begins.
-    pub(in crate::flow) fn begin(
+    pub(super) fn begin(
         &mut self,
         at: Option<Location>,
         why: BeginReason,
-        span: Span,
-        sink: &mut impl FnMut(Element),
+        report: &mut Report<'_, impl FnMut(Element)>,
     ) {
-        // An ETM says where a branch went even where nothing behind it is traced; where it overflowed it cannot.
-        let waits_for_target = self.rules.counts == Counts::Instructions
-            && self.position == Position::Elsewhere
-            && self.unconfirmed.is_some();
-        if waits_for_target && matches!(why, BeginReason::Enabled | BeginReason::DebugExit) {
-            self.close(Ending::Interrupted, sink);
-            self.gap(GapReason::AddressUnknown, span, sink);
+        // An ETM says where a branch went even if nothing after it is traced; if it overflowed it cannot.
+        let target_is_missing = self.rules.counts == Counts::Instructions
+            && matches!(self.place, Place::Pending(pending) if pending.is_target());
+        if target_is_missing && matches!(why, BeginReason::Enabled | BeginReason::DebugExit) {
+            self.gap(GapReason::AddressUnknown, report);
         }
-        self.jump(at);
+        self.close(report);
+        self.jump(at.map_or(Place::Lost, Place::At));
         self.forget_returns();
-        self.last = None;
-        self.event(EventKind::TraceOn(why), span, sink);
+        self.last = Last::At(None);
+        self.event(EventKind::TraceOn(why), report);
     }
 
     /// A periodic synchronisation.
-    pub(in crate::flow) fn confirm(&mut self, at: Location, span: Span, sink: &mut impl FnMut(Element)) {
-        match self.position {
-            Position::At(expected) if expected == at => {}
-            Position::At(expected) => {
+    pub(super) fn confirm(&mut self, at: Location, report: &mut Report<'_, impl FnMut(Element)>) {
+        match self.position() {
+            Some(expected) if expected == at => {}
+            Some(expected) => {
                 let was_sound = self.trust == Trust::Sound;
-                self.contradict(Contradiction::WrongPosition { expected, found: at }, span, sink);
+                let contradiction = Contradiction::WrongPosition { expected, found: at };
+                self.gap(GapReason::Contradiction(contradiction), report);
                 if was_sound {
                     self.trust = Trust::Disputed;
                 }
-                self.jump(Some(at));
+                self.jump(Place::At(at));
             }
-            Position::Nowhere | Position::Elsewhere => self.jump(Some(at)),
+            None => self.jump(Place::At(at)),
         }
         self.forget_returns();
     }
 
-    pub(in crate::flow) fn exception(
+    pub(super) fn exception(
         &mut self,
         program: &Program,
-        exception: Option<Exception>,
-        handler: Option<Location>,
-        preferred_return: PreferredReturn,
-        span: Span,
-        sink: &mut impl FnMut(Element),
+        (exception, handler, preferred_return): (Option<Exception>, Handler, PreferredReturn),
+        report: &mut Report<'_, impl FnMut(Element)>,
     ) {
-        let preferred_return = match (preferred_return, self.position) {
-            (PreferredReturn::At(address), _) => Some(address),
-            (PreferredReturn::Next, Position::At(at)) => Some(at.address),
-            // A branch that was passed is not the instruction that could not be executed: that one was not traced.
-            (PreferredReturn::Last, position) => match (self.last, position) {
-                (Some(last), _) if !is_branch(program, last) => Some(last.address),
-                (_, Position::At(at)) => Some(at.address),
-                _ => None,
-            },
-            (PreferredReturn::AtFault, position) => match (self.last, position) {
-                (Some(last), _) if is_undefined(program, last) => Some(last.address),
-                (_, Position::At(at)) => Some(at.address),
-                _ => None,
-            },
-            _ => None,
-        };
-        if let (Position::At(at), Some(address)) = (self.position, preferred_return) {
+        let preferred_return = self.preferred_return(program, preferred_return);
+        if let (Some(at), Some(address)) = (self.position(), preferred_return) {
             self.interrupted.push(Location::new(address, at.isa));
         }
         let entered = match (exception, handler) {
-            (None, Some(handler)) if self.rules.vectors_hold_addresses => vectors::entered(program, handler),
+            (None, Handler::At(handler)) if self.rules.vectors_hold_addresses => {
+                vectors::entered(program, handler)
+            }
             _ => Entered::Exception(exception),
         };
         let kind = match entered {
-            Entered::Exception(exception) => EventKind::Exception { exception, preferred_return, handler },
+            Entered::Exception(exception) => {
+                EventKind::Exception { exception, preferred_return, handler: handler.location() }
+            }
             Entered::ByDebugger => EventKind::TraceOn(BeginReason::DebugExit),
         };
-        self.event(kind, span, sink);
-        self.jump(handler);
-        if handler.is_none() && exception.is_some_and(Exception::is_debug_entry) {
-            // Nothing is executed that is traced before the trace begins again.
-            self.position = Position::Elsewhere;
-        }
+        self.event(kind, report);
+        self.jump(match handler {
+            Handler::At(handler) => Place::At(handler),
+            Handler::Pending => Place::Pending(Pending::Handler),
+            Handler::DebugState => Place::Pending(Pending::DebugState),
+            Handler::Unknown => Place::Lost,
+        });
     }
 
-    /// Where execution goes on behind a return from an exception.
-    pub(in crate::flow) fn resume(
+    /// Where execution should resume after an exception.
+    fn preferred_return(&self, program: &Program, preferred_return: PreferredReturn) -> Option<Address> {
+        let is_fault: fn(&Program, Location) -> bool = match preferred_return {
+            PreferredReturn::At(address) => return Some(address),
+            PreferredReturn::Unknown => return None,
+            PreferredReturn::Next => |_, _| false,
+            // A branch that was passed is not the instruction that could not be executed: that one was not traced.
+            PreferredReturn::Last => |program, last| !is_branch(program, last),
+            PreferredReturn::AtFault => is_undefined,
+        };
+        let fault = self.last().filter(|&last| is_fault(program, last));
+        fault.or(self.position()).map(|at| at.address)
+    }
+
+    /// Where execution goes on after a return from an exception.
+    pub(super) fn resume(
         &mut self,
         program: &Program,
         target: Location,
-        span: Span,
-        sink: &mut impl FnMut(Element),
+        report: &mut Report<'_, impl FnMut(Element)>,
     ) {
         match vectors::tail_chained(program, target) {
             Some(exception) => {
                 let handler = Some(target);
-                self.event(EventKind::Exception { exception, preferred_return: None, handler }, span, sink);
-                self.jump(handler);
+                self.event(EventKind::Exception { exception, preferred_return: None, handler }, report);
+                self.jump(Place::At(target));
             }
-            None => self.go_on_at(target, span, sink),
+            None => self.go_on_at(target, report),
         }
     }
 }
 
-/// Whether the instruction is one that always faults.
-fn is_undefined(program: &Program, location: Location) -> bool {
-    instruction(program, location).is_some_and(|instruction| instruction.raises == Some(Raises::Undefined))
+/// Whether the instruction always faults.
+fn is_undefined(program: &Program, at: Location) -> bool {
+    instruction_at(program, at).is_ok_and(|instruction| instruction.raises == Some(Raises::Undefined))
 }
 
 /// Whether the instruction branches.
-fn is_branch(program: &Program, location: Location) -> bool {
-    instruction(program, location).is_some_and(|instruction| instruction.is_branch())
-}
-
-fn instruction(program: &Program, Location { address, isa }: Location) -> Option<Instruction> {
-    program.code(address).and_then(|code| isa::classify(code, address, isa).ok())
+fn is_branch(program: &Program, at: Location) -> bool {
+    instruction_at(program, at).is_ok_and(|instruction| instruction.is_branch())
 }

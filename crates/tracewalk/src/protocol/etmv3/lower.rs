@@ -14,7 +14,7 @@ mod memo;
 
 use alloc::vec::Vec;
 
-use crate::directive::{Directive, PreferredReturn, Transfer, TransferValue};
+use crate::directive::{Directive, Handler, PreferredReturn, Transfer, TransferValue};
 use crate::ids::{ContextId, Exception, Location, SecurityState};
 use crate::protocol::synchronisation::Tracking;
 use crate::protocol::{Emit, Loss, Lower};
@@ -150,7 +150,11 @@ impl Lowering {
                     self.cancel(emit);
                 }
                 self.release(emit);
-                let handler = branch.target.filter(|_| !exception.is_debug_entry());
+                let handler = match branch.target {
+                    _ if exception.is_debug_entry() => Handler::DebugState,
+                    Some(target) => Handler::At(target),
+                    None => Handler::Unknown,
+                };
                 let preferred_return = preferred_return(exception, cancel);
                 emit.emit(
                     Directive::Exception { exception: Some(exception), handler, preferred_return },

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
 use super::*;
-use crate::directive::{BeginReason, Directive, PreferredReturn};
+use crate::directive::{BeginReason, Directive, Handler, PreferredReturn};
 use crate::ids::{Address, ContextId, Exception, Isa, Location, SecurityState, TraceId, Vmid};
 use crate::protocol::branch_address::AddressEncoding;
 use crate::protocol::timestamp::{TimestampCoding, TimestampFormat, TimestampWidth};
@@ -547,7 +547,7 @@ fn passed(executed: u8) -> Directive {
 fn taken(exception: Exception, handler: u32) -> Directive {
     Directive::Exception {
         exception: Some(exception),
-        handler: Some(Location::new(Address::from(handler), Isa::T32)),
+        handler: Handler::At(Location::new(Address::from(handler), Isa::T32)),
         preferred_return: PreferredReturn::Next,
     }
 }
@@ -623,7 +623,7 @@ fn an_undefined_instruction_is_its_own_preferred_return_address() {
 fn debug_entry_has_no_handler() {
     let found = directives(&cortex_a7(), &[p_header(0x84, false), branch_to(0, Some((1, false)))]);
     let [_, Directive::Exception { handler, .. }] = found[..] else { panic!("{found:?}") };
-    assert_eq!(handler, None);
+    assert_eq!(handler, Handler::DebugState);
 }
 
 #[test]

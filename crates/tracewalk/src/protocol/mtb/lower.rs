@@ -13,7 +13,7 @@
 use alloc::vec::Vec;
 
 use super::packet::{Magic, Packet};
-use crate::directive::{BeginReason, Counts, Directive, PreferredReturn, Rules, RunEnd};
+use crate::directive::{BeginReason, Counts, Directive, Handler, PreferredReturn, Rules, RunEnd};
 use crate::ids::{Address, Isa, Location};
 use crate::protocol::{Emit, Loss, Lower};
 use crate::span::Span;
@@ -130,7 +130,7 @@ impl Lowering {
             (true, None) => {
                 let exception = Directive::Exception {
                     exception: None,
-                    handler: Some(code(to)),
+                    handler: Handler::At(code(to)),
                     preferred_return: PreferredReturn::At(source),
                 };
                 self.held = Some((exception, span));

@@ -2,7 +2,7 @@
 
 mod memo;
 
-use crate::directive::{Directive, PreferredReturn, RunEnd};
+use crate::directive::{Directive, Handler, PreferredReturn, RunEnd};
 use crate::ids::{ContextId, Exception, Location, SecurityState, Vmid};
 use crate::protocol::synchronisation::Tracking;
 use crate::protocol::{Emit, Loss, Lower};
@@ -100,7 +100,7 @@ impl Lowering {
         let debug_entry = exception.is_some_and(Exception::is_debug_entry);
         emit(Directive::Exception {
             exception,
-            handler: if debug_entry { None } else { Some(handler) },
+            handler: if debug_entry { Handler::DebugState } else { Handler::At(handler) },
             preferred_return: preferred_return(information.number),
         });
         if !debug_entry {

@@ -7,7 +7,7 @@ use std::string::{String, ToString};
 use proptest::prelude::*;
 
 use super::*;
-use crate::directive::{BeginReason, Directive, PreferredReturn, RunEnd};
+use crate::directive::{BeginReason, Directive, Handler, PreferredReturn, RunEnd};
 use crate::ids::{Address, ContextId, Exception, Isa, Location, SecurityState, Vmid};
 use crate::protocol::timestamp::{TimestampCoding, TimestampFormat, TimestampWidth};
 use crate::protocol::{Describe, Field, Item, Lower, Malformation, Packets};
@@ -494,7 +494,7 @@ mod lowering {
             Directive::RunTo { address: Address::new(0xc000_8004), end: RunEnd::Through },
             Directive::Exception {
                 exception: Some(Exception::Ar(14)),
-                handler: Some(a32(0xffff_0018)),
+                handler: Handler::At(a32(0xffff_0018)),
                 preferred_return: PreferredReturn::Next,
             },
             Directive::Security(NON_SECURE),
@@ -515,7 +515,7 @@ mod lowering {
         let all = lowered(&[&I_SYNC[..], &[0x81, 0x80, 0x80, 0x80, 0x48, 0x03]].concat());
         let expected = Directive::Exception {
             exception: Some(Exception::Ar(1)),
-            handler: None,
+            handler: Handler::DebugState,
             preferred_return: PreferredReturn::Next,
         };
         assert_eq!(all[2..], [expected]);

@@ -10,7 +10,7 @@ use crate::directive::BeginReason::{Enabled, Synchronised};
 use crate::directive::Directive::{
     self, Begin, Continue, Exception, ExceptionReturn, Lost, Proven, Resume, RunTo,
 };
-use crate::directive::{BeginReason, PreferredReturn, RunEnd};
+use crate::directive::{BeginReason, Handler, PreferredReturn, RunEnd};
 use crate::ids::{Address, Isa, Location};
 use crate::protocol::Lower;
 use crate::protocol::mtb::{Lowering, Packet};
@@ -66,7 +66,7 @@ fn before(address: u32) -> Directive {
 
 fn taken(source: u32, handler: u32) -> Directive {
     let preferred_return = PreferredReturn::At(Address::from(source));
-    Exception { exception: None, handler: Some(at(handler)), preferred_return }
+    Exception { exception: None, handler: Handler::At(at(handler)), preferred_return }
 }
 
 #[test]

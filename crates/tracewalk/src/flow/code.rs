@@ -1,0 +1,72 @@
+//! The program's code as execution reads it: at a location, up to the end of the instruction set's memory.
+
+use crate::ids::{Isa, Location};
+use crate::isa::{self, Class, Instruction, Return, Unclassified};
+use crate::program::Program;
+
+use super::element::{BranchKind, GapReason};
+
+/// How far the code may go on without a waypoint. A trace unit sends a waypoint update if more than 4096 bytes lie
+/// between waypoints (IHI 0035B, 4.6).
+pub(super) const FARTHEST_WAYPOINT: u64 = 4096 + 8;
+
+/// An instruction that ends a block: a branch or, as a waypoint, a barrier.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Exit {
+    pub(super) at: Location,
+    /// What stands behind it.
+    pub(super) behind: Location,
+    pub(super) kind: BranchKind,
+    /// Where it goes if it is taken; `None` if only the trace can say.
+    pub(super) target: Option<Location>,
+    pub(super) link: bool,
+    pub(super) returns: Option<Return>,
+}
+
+impl Exit {
+    /// The instruction at `at` as one that ends a block.
+    pub(super) fn of(instruction: &Instruction, at: Location) -> Self {
+        let behind = at.after(instruction.bytes.into());
+        let (kind, target) = match instruction.class {
+            Class::Direct(target) => (BranchKind::Direct, Some(target)),
+            Class::Indirect => (BranchKind::Indirect, None),
+            Class::Barrier(_) | Class::Other => (BranchKind::Barrier, Some(behind)),
+        };
+        Self { at, behind, kind, target, link: instruction.link, returns: instruction.returns }
+    }
+}
+
+/// The code from `at` on. It ends where the instruction set's memory does: what an image holds there belongs to others.
+#[inline]
+pub(super) fn code_at(program: &Program, at: Location) -> Option<&[u8]> {
+    let code = program.code(at.address)?;
+    let last = usize::try_from(at.isa.last_address().offset_from(at.address)?).unwrap_or(usize::MAX);
+    Some(code.get(..=last).unwrap_or(code))
+}
+
+/// The instruction at `at`, or why there is none.
+pub(super) fn instruction_at(program: &Program, at: Location) -> Result<Instruction, GapReason> {
+    let Some(code) = code_at(program, at) else {
+        return Err(match at.isa {
+            Isa::Jazelle => GapReason::Undecodable(at, Unclassified::Jazelle),
+            Isa::A64 => GapReason::Undecodable(at, Unclassified::A64),
+            Isa::A32 | Isa::T32 | Isa::T32EE => GapReason::NoCode(at),
+        });
+    };
+    isa::classify(code, at.address, at.isa).map_err(|why| GapReason::Undecodable(at, why))
+}
+
+/// Whether an IT instruction may make the instruction at `at` conditional.
+///
+/// Execution may have come into an IT block by a return from an exception, so that what was passed does not decide: the
+/// code before it does. That a data halfword or half an instruction looks like an IT instruction is harmless: a
+/// contradiction goes unnoticed there.
+pub(super) fn may_be_in_it_block(program: &Program, at: Location) -> bool {
+    /// An IT instruction governs four instructions of four bytes at the most.
+    const FARTHEST_IT: i64 = 1 + 3 * 2;
+    let is_it = |halfwords: i64| {
+        let code = program.code(at.moved(-2 * halfwords).address).and_then(<[u8]>::first_chunk::<2>);
+        code.is_some_and(|code| code[1] == 0b1011_1111 && code[0] & 0b1111 != 0)
+    };
+    at.isa.is_thumb() && (1..=FARTHEST_IT).any(is_it)
+}

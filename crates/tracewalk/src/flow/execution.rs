@@ -1,0 +1,430 @@
+//! How far execution was followed: the one state that the plain walk and the block graph both drive.
+//!
+//! ```text
+//! place: lost | target pending | at an instruction | behind the open block | in a block of the graph
+//! ```
+//!
+//! Following an atom through the graph is a matter of a few machine instructions because the state names the block and the
+//! number of its instructions that were passed, and not what follows from these: addresses, and the instruction passed last.
+//! [`Execution::spell_out`] replaces the names by what they stand for; whatever reads code does that first.
+
+use crate::directive::Rules;
+use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
+use crate::isa::Return;
+use crate::program::{Program, ViewId};
+use crate::span::{Span, StreamOffset};
+
+use super::code::Exit;
+use super::data::DataState;
+use super::element::{Block, BranchKind, Contradiction, Element, Ending, Event, EventKind, Gap, GapReason};
+use super::graph::{Graph, NodeId};
+use super::watched_stack::WatchedStack;
+
+/// The state of execution.
+#[derive(Clone, Debug)]
+pub(crate) struct Execution {
+    pub(super) rules: Rules,
+    pub(super) place: Place,
+    /// The instruction passed last, unless the place is inside of a block.
+    pub(super) last: Last,
+    pub(super) arrival: Arrival,
+    /// Where predicted returns go: behind the calls that were executed.
+    pub(super) returns: WatchedStack,
+    /// Where exceptions were taken from and execution has not returned to.
+    pub(super) interrupted: WatchedStack,
+    /// Whether the first half of a 32-bit Thumb instruction was passed, if halfwords count.
+    pub(super) half_passed: bool,
+    pub(super) context: Context,
+    /// What the context makes visible of the program.
+    pub(super) view: ViewId,
+    pub(super) data: DataState,
+    pub(super) trust: Trust,
+}
+
+/// Where execution has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Place {
+    /// Unknown, and reported as such.
+    Lost,
+    /// Where the trace has still to say.
+    Pending(Pending),
+    /// At this instruction, with nothing to report.
+    At(Location),
+    /// Behind these instructions, which were passed and not reported yet.
+    Open(OpenBlock),
+    /// In a block of the graph.
+    Inside(Inside),
+}
+
+/// Whose address the trace has still to give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Pending {
+    /// The target of the last instruction.
+    Target {
+        /// Whether it returns from an exception, by its form.
+        exception_return: bool,
+    },
+    /// The target of the last instruction; the newest return stack entry if something else comes first.
+    TargetOrReturn {
+        /// What has to be pushed as soon as the target is known: a call that was predicted takes its target from the stack
+        /// before it makes its own entry.
+        call: Option<Location>,
+    },
+    /// The handler of the exception that was taken.
+    Handler,
+    /// Nobody's: in Debug state nothing is traced before tracing begins again.
+    DebugState,
+}
+
+/// Instructions that were passed one after the other, at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct OpenBlock {
+    pub(super) start: Address,
+    pub(super) end: Address,
+    pub(super) last: Address,
+    pub(super) isa: Isa,
+    pub(super) instructions: u32,
+    pub(super) span: Span,
+}
+
+/// A place in a block of the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Inside {
+    pub(super) node: NodeId,
+    /// The number of its instructions that were passed; less than it has.
+    pub(super) passed: u32,
+    /// The trace that proves the last of them.
+    pub(super) span: Span,
+}
+
+/// The instruction passed last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Last {
+    /// This one; `None` if nothing is known of it.
+    At(Option<Location>),
+    /// The one that ends this block of the graph.
+    OfBlock(NodeId),
+}
+
+/// What brought execution to its place, if that is an instruction: what another address in the trace would contradict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Arrival {
+    /// The trace itself named the place, or nothing is known of the way.
+    Named,
+    /// The instruction passed last is a direct branch to it that was taken.
+    Branched,
+    /// The instruction passed last goes on behind itself.
+    Straight,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Context {
+    pub(super) context_id: Option<ContextId>,
+    pub(super) vmid: Option<Vmid>,
+    pub(super) security: SecurityState,
+}
+
+/// Whether what is followed rests on a position that was proven.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) enum Trust {
+    /// Nothing speaks against it.
+    #[default]
+    Sound,
+    /// A gap casts doubt on what comes until the position is proven.
+    InDoubt,
+    /// A synchronisation contradicts what was sound: either may be what is damaged, so that it proves nothing itself.
+    Disputed,
+}
+
+/// Why an instruction could not be passed.
+pub(super) enum Obstacle {
+    Gap(GapReason),
+    /// The position was lost before, and that was reported.
+    Lost,
+}
+
+impl From<Contradiction> for Obstacle {
+    fn from(contradiction: Contradiction) -> Self {
+        Self::Gap(GapReason::Contradiction(contradiction))
+    }
+}
+
+/// How the trace tells where an indirect branch goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TargetIs {
+    /// An address comes.
+    Sent,
+    /// There is no address: it went to the newest return stack entry.
+    Predicted,
+    /// An address comes, or else it went to the newest return stack entry.
+    SentOrPredicted,
+}
+
+/// Who the elements are reported to, and the trace that proves them.
+pub(super) struct Report<'a, S> {
+    pub(super) span: Span,
+    pub(super) sink: &'a mut S,
+}
+
+impl Execution {
+    /// The state before any trace.
+    pub(super) fn new(rules: Rules) -> Self {
+        Self {
+            rules,
+            place: Place::Lost,
+            last: Last::At(None),
+            arrival: Arrival::Named,
+            returns: WatchedStack::new(),
+            interrupted: WatchedStack::new(),
+            half_passed: false,
+            context: Context::default(),
+            view: ViewId::default(),
+            data: DataState::default(),
+            trust: Trust::Sound,
+        }
+    }
+
+    /// Replaces blocks of the graph by what they stand for. `program` is what is visible of it.
+    pub(super) fn spell_out(&mut self, graph: &Graph, program: &Program) {
+        if let Last::OfBlock(id) = self.last {
+            self.last = Last::At(Some(graph.node(id).last_location()));
+        }
+        let Place::Inside(Inside { node, passed, span }) = self.place else { return };
+        let node = graph.node(node);
+        let (last, next) = node.instruction(program, passed);
+        self.place = match last {
+            None => Place::At(node.first_location()),
+            Some(last) => {
+                self.last = Last::At(Some(Location::new(last, node.isa)));
+                self.arrival = Arrival::Straight;
+                let (start, isa, instructions) = (node.start, node.isa, passed);
+                Place::Open(OpenBlock { start, end: next, last, isa, instructions, span })
+            }
+        };
+    }
+
+    /// The instruction passed last, spelled out.
+    pub(super) const fn last(&self) -> Option<Location> {
+        match self.last {
+            Last::At(last) => last,
+            Last::OfBlock(_) => None,
+        }
+    }
+
+    /// The next instruction, spelled out.
+    pub(super) const fn position(&self) -> Option<Location> {
+        match self.place {
+            Place::At(at) => Some(at),
+            Place::Open(open) => Some(Location::new(open.end, open.isa)),
+            Place::Lost | Place::Pending(_) | Place::Inside(_) => None,
+        }
+    }
+
+    /// Leaves a block by its last instruction: what that does to the stacks, and where it leads.
+    #[inline(always)]
+    pub(super) fn leave(
+        &mut self,
+        exit: &Exit,
+        taken: bool,
+        target_is: TargetIs,
+    ) -> Result<(), Contradiction> {
+        let exception_return = exit.returns == Some(Return::Exception);
+        self.arrival = Arrival::Straight;
+        self.place = match (exit.target, target_is) {
+            _ if !taken => Place::At(exit.behind),
+            (Some(target), _) => {
+                self.arrival = Arrival::by(exit.kind);
+                Place::At(target)
+            }
+            (None, TargetIs::Predicted) => {
+                if exception_return {
+                    self.interrupted.pop();
+                }
+                // Without an entry nothing is known of the place.
+                self.place = Place::Lost;
+                // The newest entry is the target; a call that was predicted has still to make its own.
+                let target = self.predicted(exit.at)?;
+                self.arrival = Arrival::Named;
+                Place::At(target)
+            }
+            // The address of a return from an exception is always sent.
+            (None, TargetIs::SentOrPredicted) if !exception_return && self.rules.return_stack => {
+                let call = self.returns_to(taken, exit);
+                self.place = Place::Pending(Pending::TargetOrReturn { call });
+                return Ok(());
+            }
+            (None, _) => Place::Pending(Pending::Target { exception_return }),
+        };
+        self.call(taken, exit);
+        Ok(())
+    }
+
+    /// If a call leaves the block, it makes an entry on the return stack.
+    #[inline(always)]
+    pub(super) fn call(&mut self, taken: bool, exit: &Exit) {
+        if let Some(location) = self.returns_to(taken, exit) {
+            self.returns.push(location);
+        }
+    }
+
+    /// Where a call returns to, if one leaves the block and the trace unit notes it.
+    #[inline(always)]
+    fn returns_to(&self, taken: bool, exit: &Exit) -> Option<Location> {
+        Some(exit.behind).filter(|_| taken && exit.link && self.rules.return_stack)
+    }
+
+    /// The target of the branch at `at`, which the return stack predicted.
+    fn predicted(&mut self, at: Location) -> Result<Location, Contradiction> {
+        let target = self.rules.return_stack.then(|| self.returns.pop()).flatten();
+        target.ok_or(Contradiction::ReturnStackEmpty(at))
+    }
+
+    /// The address comes that was pending.
+    #[inline(always)]
+    pub(super) fn arrive(&mut self, pending: Pending, address: Location) {
+        let target = match pending {
+            Pending::Target { exception_return: true } => {
+                let target = self.unrounded(address);
+                self.interrupted.pop();
+                target
+            }
+            Pending::TargetOrReturn { call } => {
+                if let Some(call) = call {
+                    self.returns.push(call);
+                }
+                address
+            }
+            Pending::Target { exception_return: false } | Pending::Handler | Pending::DebugState => address,
+        };
+        self.place = Place::At(target);
+        self.arrival = Arrival::Named;
+    }
+
+    /// No address came for a target that may have been predicted: it was.
+    pub(super) fn resolve_pending(&mut self) -> Result<(), Contradiction> {
+        let Place::Pending(Pending::TargetOrReturn { call }) = self.place else { return Ok(()) };
+        let Some(at) = self.last() else { return Ok(()) };
+        let target = self.predicted(at)?;
+        self.arrive(Pending::TargetOrReturn { call }, target);
+        Ok(())
+    }
+
+    /// Where a return from an exception really goes that the trace says goes to `target`.
+    ///
+    /// A change of the instruction set needs an address of five bytes. If the next exception comes before the first
+    /// instruction after a return, captures were seen to send fewer: the instruction set is then that of the handler,
+    /// and the address is rounded down to its alignment. A return into the word that was interrupted, in another
+    /// instruction set, is such a one: it goes where the exception was taken from.
+    fn unrounded(&mut self, target: Location) -> Location {
+        let rounded = |interrupted: &Location| {
+            interrupted.address != target.address
+                && interrupted.address.aligned_for(target.isa) == target.address
+        };
+        self.interrupted.newest().filter(rounded).unwrap_or(target)
+    }
+
+    /// Execution goes on at a place that the instruction passed last does not lead to.
+    pub(super) fn jump(&mut self, place: Place) {
+        self.place = place;
+        self.arrival = Arrival::Named;
+        self.half_passed = false;
+    }
+
+    /// Where predicted returns go is not known any more. Without a return stack there is nothing to forget, which a memo of
+    /// what became of the stack should not take for something.
+    pub(super) fn forget_returns(&mut self) {
+        if self.rules.return_stack {
+            self.returns.clear();
+        }
+    }
+
+    /// Reports the open block.
+    pub(super) fn close(&mut self, report: &mut Report<'_, impl FnMut(Element)>) {
+        if let Place::Open(open) = self.place {
+            report.element(Element::Block(open.block(Ending::Interrupted)));
+            self.place = Place::At(Location::new(open.end, open.isa));
+        }
+    }
+
+    pub(super) fn event(&mut self, kind: EventKind, report: &mut Report<'_, impl FnMut(Element)>) {
+        self.close(report);
+        if let (EventKind::ExceptionReturn, Place::Pending(Pending::TargetOrReturn { call })) =
+            (kind, self.place)
+        {
+            // The address of a return from an exception is always sent.
+            if let Some(call) = call {
+                self.returns.push(call);
+            }
+            self.place = Place::Pending(Pending::Target { exception_return: false });
+        }
+        report.element(Element::Event(Event { kind, span: report.span }));
+    }
+
+    /// Reports that execution could not be followed.
+    pub(super) fn gap(&mut self, reason: GapReason, report: &mut Report<'_, impl FnMut(Element)>) {
+        self.close(report);
+        let doubt = reason.casts_doubt();
+        if doubt {
+            self.trust = Trust::InDoubt;
+        }
+        report.element(Element::Gap(Gap { reason, span: report.span, doubt }));
+    }
+
+    /// Reports why an instruction could not be passed; the position is unknown from there on.
+    pub(super) fn stop(
+        &mut self,
+        result: Result<(), Obstacle>,
+        report: &mut Report<'_, impl FnMut(Element)>,
+    ) {
+        if let Err(obstacle) = result {
+            self.close(report);
+            if let Obstacle::Gap(reason) = obstacle {
+                self.gap(reason, report);
+            }
+            self.jump(Place::Lost);
+            // Calls and returns pass unseen now, and the trace unit's stack goes its own way.
+            self.forget_returns();
+        }
+    }
+}
+
+impl<S: FnMut(Element)> Report<'_, S> {
+    #[inline(always)]
+    pub(super) fn element(&mut self, element: Element) {
+        (self.sink)(element);
+    }
+}
+
+impl Arrival {
+    /// Where the last instruction goes by itself if it is taken.
+    #[inline]
+    pub(super) const fn by(kind: BranchKind) -> Self {
+        match kind {
+            BranchKind::Direct => Self::Branched,
+            BranchKind::Indirect | BranchKind::Barrier => Self::Straight,
+        }
+    }
+}
+
+impl Pending {
+    /// Whether a branch is what leads there.
+    pub(super) const fn is_target(self) -> bool {
+        matches!(self, Self::Target { .. } | Self::TargetOrReturn { .. })
+    }
+}
+
+impl OpenBlock {
+    /// The block as an element.
+    pub(super) const fn block(&self, ending: Ending) -> Block {
+        let Self { start, end, last, isa, instructions, span } = *self;
+        Block { start, end, isa, instructions, last, ending, span }
+    }
+}
+
+impl Inside {
+    /// The start of a block.
+    #[inline]
+    pub(super) const fn start(node: NodeId) -> Self {
+        Self { node, passed: 0, span: Span::new(StreamOffset(0), 0) }
+    }
+}

@@ -1,0 +1,84 @@
+//! A stack of places that execution is to return to.
+
+use crate::ids::{Address, Isa, Location};
+
+/// The number of places that are remembered. A decoder's return stack may be deeper than the trace unit's (IHI 0035B, 4.13):
+/// the unit's newest entry is always the decoder's newest entry. No known unit has more than four.
+pub(super) const DEPTH: usize = 16;
+
+pub(super) const NOWHERE: Location = Location::new(Address::new(0), Isa::A32);
+
+/// A stack that drops its oldest entry when it is full.
+#[derive(Clone, Debug)]
+pub(super) struct LocationStack {
+    entries: [Location; DEPTH],
+    /// Where the next entry goes.
+    top: usize,
+    /// How many entries count, at most `DEPTH`.
+    count: usize,
+}
+
+impl LocationStack {
+    pub(super) const fn new() -> Self {
+        Self { entries: [NOWHERE; DEPTH], top: 0, count: 0 }
+    }
+
+    #[inline(always)]
+    pub(super) const fn len(&self) -> usize {
+        self.count
+    }
+
+    #[inline(always)]
+    pub(super) fn push(&mut self, location: Location) {
+        if let Some(entry) = self.entries.get_mut(self.top % DEPTH) {
+            *entry = location;
+        }
+        self.top = (self.top + 1) % DEPTH;
+        self.count = (self.count + 1).min(DEPTH);
+    }
+
+    /// Drops the newest `count` entries, which there have to be.
+    #[inline(always)]
+    pub(super) const fn drop_newest(&mut self, count: usize) {
+        self.top = (self.top + DEPTH - count) % DEPTH;
+        self.count -= count;
+    }
+
+    /// Drops the oldest entries, so that at most `count` remain.
+    #[inline(always)]
+    pub(super) fn keep_newest(&mut self, count: usize) {
+        self.count = self.count.min(count);
+    }
+
+    #[inline(always)]
+    pub(super) fn newest(&self) -> Option<Location> {
+        self.at_depth(0)
+    }
+
+    /// The entry below `depth` others.
+    #[inline(always)]
+    pub(super) fn at_depth(&self, depth: usize) -> Option<Location> {
+        let place = (self.top + 2 * DEPTH - 1 - depth) % DEPTH;
+        self.entries.get(place).copied().filter(|_| depth < self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use super::*;
+
+    #[test]
+    fn a_full_stack_drops_the_oldest_entry() {
+        let at = |address: u64| Location::new(Address::new(address), Isa::T32);
+        let mut stack = LocationStack::new();
+        (0..20).for_each(|address| stack.push(at(address)));
+        let contents =
+            |stack: &LocationStack| (0..).map_while(|depth| stack.at_depth(depth)).collect::<Vec<_>>();
+        assert!(contents(&stack).into_iter().eq((4..20).rev().map(at)));
+        stack.drop_newest(3);
+        stack.keep_newest(2);
+        assert_eq!((stack.len(), contents(&stack)), (2, std::vec![at(16), at(15)]));
+    }
+}

@@ -1,0 +1,363 @@
+//! A stack of places to return to that notes what is done to it: for the memo and for segments.
+//!
+//! The memo wants to know what a stretch of execution does to a stack whatever lies deeper in it: a [`StackEffect`]. A
+//! worker that began in the middle of a trace does not know what lies below its own entries: [`Below`] notes whether
+//! that mattered.
+
+use core::hash::{Hash, Hasher};
+
+use crate::ids::Location;
+
+use super::stack::{DEPTH, LocationStack, NOWHERE};
+
+/// A [`LocationStack`], and what was done to it.
+#[derive(Clone, Debug)]
+pub(super) struct WatchedStack {
+    stack: LocationStack,
+    watch: Watch,
+    below: Below,
+}
+
+/// What became of a stack since [`WatchedStack::watch`].
+#[derive(Clone, Copy, Debug, Default)]
+struct Watch {
+    /// Pushes less pops.
+    level: i32,
+    /// The least and the greatest it was, or, if an entry was only looked at, what it would have been.
+    lowest: i32,
+    highest: i32,
+    /// An entry was asked for when there was none, or the stack was cleared.
+    exhausted: bool,
+}
+
+/// What lies below the entries, and whether it mattered.
+#[derive(Clone, Copy, Debug, Default)]
+struct Below {
+    /// Decoding began in the middle: there may be more.
+    unknown: bool,
+    /// It was asked for, in vain, since [`WatchedStack::begin_part`].
+    asked: bool,
+    /// The most entries since then: they push out what lies below.
+    highest: usize,
+}
+
+/// What a stretch of execution does to a stack, whatever lies deeper in it: it takes entries, which have to be these,
+/// and leaves others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct StackEffect {
+    taken: Few,
+    given: Few,
+    /// How far above the first level it came: that many of the oldest entries may be dropped.
+    rise: usize,
+}
+
+/// A few entries, the newest one last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Few {
+    /// Those after the first `count` are nowhere.
+    entries: [Location; MOST],
+    count: usize,
+}
+
+/// The number of entries that an effect has at most.
+const MOST: usize = 4;
+
+impl WatchedStack {
+    pub(super) const fn new() -> Self {
+        let watch = Watch { level: 0, lowest: 0, highest: 0, exhausted: false };
+        let below = Below { unknown: false, asked: false, highest: 0 };
+        Self { stack: LocationStack::new(), watch, below }
+    }
+
+    /// A stack of which nothing is known.
+    pub(super) const fn unknown() -> Self {
+        let below = Below { unknown: true, asked: false, highest: 0 };
+        Self { below, ..Self::new() }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, location: Location) {
+        self.stack.push(location);
+        self.watch.level = self.watch.level.wrapping_add(1);
+        self.watch.highest = self.watch.highest.max(self.watch.level);
+        self.below.rise_to(self.stack.len());
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<Location> {
+        let newest = self.newest();
+        if newest.is_some() {
+            self.stack.drop_newest(1);
+            self.watch.level = self.watch.level.wrapping_sub(1);
+        }
+        newest
+    }
+
+    /// What [`WatchedStack::pop`] would give.
+    #[inline]
+    pub(super) fn newest(&mut self) -> Option<Location> {
+        let newest = self.stack.newest();
+        if newest.is_none() {
+            self.watch.exhausted = true;
+            self.below.asked |= self.below.unknown;
+        } else {
+            self.watch.lowest = self.watch.lowest.min(self.watch.level.wrapping_sub(1));
+        }
+        newest
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.stack.keep_newest(0);
+        self.watch.exhausted = true;
+        self.below.unknown = false;
+    }
+
+    /// From here on [`WatchedStack::is_certain`] concerns a new part.
+    pub(super) const fn begin_part(&mut self) {
+        self.below.asked = false;
+        self.below.highest = self.stack.len();
+    }
+
+    /// Whether what was done in a part, after which the stack was this, does not depend on what lay below `guess`: it was
+    /// not asked for, or there was nothing on the stack `real`, which [proves](Self::proves) the guess.
+    pub(super) const fn is_certain(&self, real: &Self, guess: &Self) -> bool {
+        !self.below.asked || real.stack.len() == guess.stack.len()
+    }
+
+    /// Whether this is what `guess` is, which may know less of what lies below.
+    pub(super) fn proves(&self, guess: &Self) -> bool {
+        let (mine, guessed) = (&self.stack, &guess.stack);
+        let same = (0..guessed.len()).all(|depth| mine.at_depth(depth) == guessed.at_depth(depth));
+        same && guessed.len() <= mine.len() && (guess.below.unknown || guessed.len() == mine.len())
+    }
+
+    /// This stack, when what was done in some parts is done to it: it [proves](Self::proves) what `guess` was before them,
+    /// and this is what it was after each of them, all of them [certain](Self::is_certain).
+    pub(super) fn continued<'a>(&self, guess: &Self, parts: impl Iterator<Item = &'a Self>) -> Self {
+        let (mut highest, mut end) = (guess.stack.len(), guess);
+        for part in parts {
+            highest = highest.max(part.below.highest);
+            end = part;
+        }
+        let mut stack = Self::new();
+        let guessed = guess.stack.len();
+        if end.below.unknown {
+            let known = (self.stack.len() - guessed).min(DEPTH - highest);
+            let known = (guessed..guessed + known).rev().filter_map(|depth| self.stack.at_depth(depth));
+            known.for_each(|location| stack.push(location));
+        }
+        let own = (0..end.stack.len()).rev().filter_map(|depth| end.stack.at_depth(depth));
+        own.for_each(|location| stack.push(location));
+        stack
+    }
+
+    /// From here on [`WatchedStack::effect_since`] says what became of the stack.
+    pub(super) fn watch(&mut self) {
+        self.watch = Watch::default();
+    }
+
+    /// What became of the stack, which was like `before` when it was [watched](WatchedStack::watch); `None` if that
+    /// depends on what lay in it, or is too much to say.
+    pub(super) fn effect_since(&self, before: &Self) -> Option<StackEffect> {
+        let Watch { level, lowest, highest, exhausted } = self.watch;
+        if exhausted {
+            return None;
+        }
+        if lowest == 0 && highest == 0 {
+            // Most windows do nothing to it.
+            return Some(StackEffect::default());
+        }
+        let taken = Few::newest_of(&before.stack, usize::try_from(lowest.unsigned_abs()).ok()?)?;
+        let given = Few::newest_of(&self.stack, usize::try_from(level - lowest).ok()?)?;
+        Some(StackEffect { taken, given, rise: usize::try_from(highest).ok().filter(|rise| *rise <= MOST)? })
+    }
+
+    /// Whether the effect takes the entries that this stack has. Nearly always that is one, or none.
+    #[inline(always)]
+    pub(super) fn allows(&self, effect: &StackEffect) -> bool {
+        let Few { entries: [first, ..], count } = &effect.taken;
+        match count {
+            0 => true,
+            1 => self.stack.newest() == Some(*first),
+            _ => effect.taken.is_newest_of(&self.stack),
+        }
+    }
+
+    /// Does what the effect says, which is [allowed](WatchedStack::allows).
+    #[inline(always)]
+    pub(super) fn apply(&mut self, effect: &StackEffect) {
+        // Of the two stacks of a program one is seldom used.
+        if effect.rise == 0 && effect.taken.count == 0 {
+            return;
+        }
+        self.below.rise_to(self.stack.len() + effect.rise);
+        // What was pushed and popped in between may have pushed the oldest ones out.
+        self.stack.keep_newest(DEPTH - effect.rise);
+        self.stack.drop_newest(effect.taken.count);
+        let Few { entries: [first, more @ ..], count } = &effect.given;
+        if *count > 0 {
+            self.stack.push(*first);
+            more.iter().take(*count - 1).for_each(|&location| self.stack.push(location));
+        }
+    }
+}
+
+impl Below {
+    /// There were `count` entries: what lies below is forgotten as far as there is no room for it.
+    #[inline]
+    fn rise_to(&mut self, count: usize) {
+        self.highest = self.highest.max(count);
+        self.unknown &= count < DEPTH;
+    }
+}
+
+impl Few {
+    /// The newest `count` entries, if there are as many.
+    fn newest_of(stack: &LocationStack, count: usize) -> Option<Self> {
+        let fits = count <= stack.len().min(MOST);
+        let mut few = fits.then_some(Self { count, ..Self::default() })?;
+        for (entry, depth) in few.entries.iter_mut().zip((0..count).rev()) {
+            *entry = stack.at_depth(depth)?;
+        }
+        Some(few)
+    }
+
+    /// Whether these are the newest entries.
+    #[inline(never)]
+    fn is_newest_of(&self, stack: &LocationStack) -> bool {
+        let mut from_newest = self.entries.iter().take(self.count).rev().zip(0..);
+        from_newest.all(|(entry, depth)| stack.at_depth(depth) == Some(*entry))
+    }
+}
+
+impl Hash for Few {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.count.hash(state);
+        self.entries.iter().take(self.count).for_each(|entry| entry.hash(state));
+    }
+}
+
+impl Default for Few {
+    fn default() -> Self {
+        Self { entries: [NOWHERE; MOST], count: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::ids::{Address, Isa};
+
+    fn at(index: u32) -> Location {
+        Location::new(Address::from(index), Isa::T32)
+    }
+
+    fn contents(mut stack: WatchedStack) -> Vec<Location> {
+        core::iter::from_fn(|| stack.pop()).collect()
+    }
+
+    /// A stack that got these entries.
+    fn with(mut stack: WatchedStack, entries: core::ops::Range<u32>) -> WatchedStack {
+        entries.for_each(|entry| stack.push(at(entry)));
+        stack
+    }
+
+    #[test]
+    fn a_stack_is_proven_by_its_newest_entries_and_what_it_may_not_know_of() {
+        let known = |entries| with(WatchedStack::new(), entries);
+        let guessed = |entries| with(WatchedStack::unknown(), entries);
+        assert!(known(0..3).proves(&known(0..3)) && known(0..3).proves(&guessed(0..3)));
+        assert!(known(0..3).proves(&guessed(1..3)) && known(0..3).proves(&WatchedStack::unknown()));
+        assert!(!known(0..3).proves(&known(1..3)), "there is one more below");
+        assert!(!known(0..3).proves(&guessed(0..2)), "another one is the newest");
+        assert!(!known(1..3).proves(&guessed(0..3)), "one is missing below");
+        assert!(known(0..30).proves(&guessed(10..30)), "both have forgotten the same");
+    }
+
+    #[test]
+    fn an_answer_from_below_is_uncertain_until_the_stack_was_full() {
+        let mut guess = WatchedStack::unknown();
+        let before = guess.clone();
+        let [nothing, something] = [0..0, 0..1].map(|entries| with(WatchedStack::new(), entries));
+        assert!(guess.is_certain(&something, &before));
+        guess.push(at(1));
+        assert_eq!((guess.pop(), guess.pop()), (Some(at(1)), None));
+        assert!(!guess.is_certain(&something, &before), "the real one had an entry there");
+        assert!(guess.is_certain(&nothing, &before), "nor had the real one");
+        let depth = u32::try_from(DEPTH).expect("few");
+        for (entries, certain) in [(depth - 1, false), (depth, true)] {
+            let mut full = with(WatchedStack::unknown(), 0..entries);
+            (0..=entries).for_each(|_| _ = full.pop());
+            assert_eq!(full.is_certain(&something, &before), certain, "{entries} entries");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parts_put_together_are_what_one_after_the_other_would_be(
+            first in proptest::collection::vec(0_u32..3, 0..20),
+            known in 0_usize..20,
+            // Push, pop.
+            parts in proptest::collection::vec(proptest::collection::vec(proptest::option::of(0_u32..9), 0..24), 1..4),
+        ) {
+            let act = |stack: &mut WatchedStack, step: &Option<u32>| match step {
+                Some(entry) => stack.push(at(*entry)),
+                None => _ = stack.pop(),
+            };
+            let mut real = WatchedStack::new();
+            first.iter().for_each(|&entry| real.push(at(entry)));
+            let mut guess = WatchedStack::unknown();
+            first.iter().skip(known).for_each(|&entry| guess.push(at(entry)));
+            prop_assert!(real.proves(&guess));
+            let (mut expected, mut end, mut ends) = (real.clone(), guess.clone(), Vec::new());
+            for part in &parts {
+                end.begin_part();
+                part.iter().for_each(|step| act(&mut end, step));
+                ends.push(end.clone());
+                part.iter().for_each(|step| act(&mut expected, step));
+            }
+            if ends.iter().all(|end| end.is_certain(&real, &guess)) {
+                prop_assert_eq!(contents(real.continued(&guess, ends.iter())), contents(expected));
+            }
+        }
+
+        #[test]
+        fn an_effect_does_to_any_stack_that_allows_it_what_was_done_to_the_first(
+            first in proptest::collection::vec(0_u32..3, 0..20),
+            second in proptest::collection::vec(0_u32..3, 0..20),
+            // Push, pop, look.
+            done in proptest::collection::vec(prop_oneof![(0_u32..3).prop_map(Some), Just(None), Just(Some(9))], 0..8),
+        ) {
+            let stack = |entries: &[u32]| {
+                let mut stack = WatchedStack::new();
+                entries.iter().for_each(|&entry| stack.push(at(entry)));
+                stack
+            };
+            let act = |stack: &mut WatchedStack| {
+                let what = |step: &Option<u32>| match step {
+                    Some(9) => stack.newest(),
+                    Some(entry) => { stack.push(at(*entry)); None }
+                    None => stack.pop(),
+                };
+                done.iter().map(what).collect::<Vec<_>>()
+            };
+            let (before, mut worked) = (stack(&first), stack(&first));
+            worked.watch();
+            let answers = act(&mut worked);
+            let Some(effect) = worked.effect_since(&before) else { return Ok(()) };
+            let mut other = stack(&second);
+            if other.allows(&effect) {
+                let mut expected = other.clone();
+                prop_assert_eq!(act(&mut expected), answers);
+                other.apply(&effect);
+                prop_assert_eq!(contents(other), contents(expected));
+            } else {
+                prop_assert_ne!(first, second);
+            }
+        }
+    }
+}
