@@ -6,12 +6,6 @@ use std::sync::Arc;
 
 use tracewalk::ids::Address;
 use tracewalk::plain::plain;
-use tracewalk_input::Bytes;
-use tracewalk_input::capture::dump::MemoryDump;
-use tracewalk_input::capture::wire::{self, Recording, Role, Wire, WireOptions};
-use tracewalk_input::capture::{Capture, CaptureError};
-use tracewalk_input::image::{Image, ImageKind, Memory};
-use tracewalk_input::symbols::{Symbols, VectorTable};
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::coverage::{ProgramCoverage, Tracefile};
 use tracewalk_analysis::interrupts::ProgramActivities;
@@ -20,6 +14,12 @@ use tracewalk_analysis::programs::{Programs, SourceId};
 use tracewalk_analysis::saved::Save;
 use tracewalk_analysis::timeline::Scale;
 use tracewalk_analysis::{Code, Section};
+use tracewalk_input::Bytes;
+use tracewalk_input::capture::dump::MemoryDump;
+use tracewalk_input::capture::wire::{self, Recording, Role, Wire, WireOptions};
+use tracewalk_input::capture::{Capture, CaptureError};
+use tracewalk_input::image::{Image, ImageKind, Memory};
+use tracewalk_input::symbols::{SymbolTable, VectorTable};
 use tracewalk_report::{Palette, export};
 
 use crate::input::Input;
@@ -49,7 +49,7 @@ pub fn elf(data: &[u8]) {
     if let Err(error) = memory.add(Arc::new(image)) {
         return is_refused(&error, error.hint());
     }
-    let symbols = Symbols::of(&memory);
+    let symbols = SymbolTable::of(&memory);
     symbols.notes().iter().for_each(|note| is_sentence(&note.problem));
     let _ = VectorTable::of(&memory, symbols.profile());
     let mut lines = symbols.source_lines();

@@ -12,6 +12,22 @@
 //! Decoding is not here, and nothing here knows what a packet is. A file may hold anything: every length that it
 //! claims is checked before it is used, a description can only name files beside it, and what is wrong is told in one
 //! sentence with its place and the option to try.
+//!
+//! ```
+//! use tracewalk::ids::Address;
+//! use tracewalk_input::capture::Capture;
+//! use tracewalk_input::image::{Image, ImageKind, Memory};
+//!
+//! let capture = Capture::from_bytes("trace.bin".as_ref(), vec![0, 0, 0, 0, 0, 0x80, 0x08])?;
+//! assert_eq!(capture.buffers[0].bytes.len(), 7);
+//!
+//! let nop_and_bx_lr = vec![0x00, 0xbf, 0x70, 0x47];
+//! let kind = ImageKind::Raw { address: Address::new(0x0800_0000), offset: 0, length: None, space: None };
+//! let mut memory = Memory::default();
+//! memory.add(Image::from_bytes("rom.bin".as_ref(), &kind, nop_and_bx_lr)?.into())?;
+//! assert!(!memory.program.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![deny(unsafe_code)]
 
 mod bytes;
@@ -39,6 +55,11 @@ pub use limit::{MemoryLimit, ParseMemoryLimitError};
 pub use origin::{Naming, Origin, Stated};
 pub use paths::PathProblem;
 
+/// The README's example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(test)]
 mod tests {
     //! What several threads may share, and what each needs a copy of.
@@ -55,7 +76,7 @@ mod tests {
         is_shared::<crate::image::Image>();
         is_shared::<crate::image::Memory>();
         is_shared::<crate::svd::InterruptNames>();
-        is_shared::<crate::symbols::Symbols>();
+        is_shared::<crate::symbols::SymbolTable>();
         is_shared::<crate::symbols::VectorTable>();
         is_moved::<crate::symbols::SourceLines>();
     };

@@ -11,13 +11,13 @@ use tracewalk::program::{Scope, ViewId};
 use tracewalk_analysis::{ArmProfile, Code, Interrupts, symbols};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::Memory;
-use tracewalk_input::symbols::{Content, Function, SourceLines, Symbols};
+use tracewalk_input::symbols::{Content, Function, SourceLines, SymbolTable};
 
 use crate::notice::{Late, NoticeKind, Observer, Say};
 
 /// Symbols and lines of one core's images.
 struct ImageSymbols {
-    symbols: Symbols,
+    symbols: SymbolTable,
     lines: Mutex<Lines>,
     files: Mutex<SourceFiles>,
 }
@@ -76,7 +76,7 @@ impl Reader<'_> {
         let Some(source_dirs) = self.source_dirs else {
             return Code { program: seen.program.into(), interrupts, ..Code::unknown() };
         };
-        let symbols = Symbols::of(&seen);
+        let symbols = SymbolTable::of(&seen);
         let of_images = || memory.images.iter().find_map(|visible| visible.image.attributes.profile);
         let profile = self.profile.or(symbols.profile()).or_else(of_images);
         let lines = symbols.source_lines();

@@ -8,7 +8,7 @@ use crate::cpu::Profile;
 use crate::file::FileProblem;
 use crate::fixtures::{ALLOC, ARM_ATTRIBUTES, EXECUTE, Elf, TemporaryDirectory, WRITE, corpus};
 use crate::origin::Origin;
-use crate::symbols::{Symbols, VectorTable};
+use crate::symbols::{SymbolTable, VectorTable};
 
 fn read(bytes: &[u8]) -> Result<Image, ImageError> {
     Image::from_bytes("app.elf".as_ref(), &ImageKind::Elf, bytes.to_vec())
@@ -291,7 +291,7 @@ proptest! {
         if let Ok(image) = read(&file) {
             let mut memory = Memory::default();
             let _ = memory.add(Arc::new(image));
-            let symbols = Symbols::of(&memory);
+            let symbols = SymbolTable::of(&memory);
             for function in symbols.functions().iter().take(8) {
                 symbols.source_lines().lines_for(function.start);
             }

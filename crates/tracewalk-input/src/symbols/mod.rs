@@ -1,6 +1,6 @@
 //! Symbols: what the addresses of a program are called.
 //!
-//! [`Symbols`] is made once from a core's [`Memory`] and then only read, by as many threads as there are: functions by
+//! [`SymbolTable`] is made once from a core's [`Memory`] and then only read, by as many threads as there are: functions by
 //! address, the instruction set at an address. [`VectorTable`] is what an M-profile program has. [`SourceLines`] finds files, lines and inlined functions
 //! in the debugging information; it keeps what it found, so each thread has its own.
 //!
@@ -9,10 +9,10 @@
 //! ```no_run
 //! use tracewalk::ids::Address;
 //! use tracewalk_input::image::ImageLoader;
-//! use tracewalk_input::symbols::Symbols;
+//! use tracewalk_input::symbols::SymbolTable;
 //!
 //! let memory = ImageLoader::new().memory(&["app.elf".parse()?])?;
-//! let symbols = Symbols::of(&memory);
+//! let symbols = SymbolTable::of(&memory);
 //! let main = symbols.function_at(Address::new(0x0800_02b4));
 //! println!("{:?}", main.map(|function| &function.name));
 //!
@@ -48,7 +48,7 @@ pub use vectors::{VectorTable, VectorTableFrom};
 
 /// What the addresses of a program are called.
 #[derive(Clone, Debug)]
-pub struct Symbols {
+pub struct SymbolTable {
     images: Vec<VisibleImage>,
     functions: Arc<functions::Functions>,
     contents: contents::Contents,
@@ -57,7 +57,7 @@ pub struct Symbols {
     notes: Vec<SymbolNote>,
 }
 
-impl Symbols {
+impl SymbolTable {
     /// The symbols of the images that a core's memory was put together from, all of them visible at once: see
     /// [`Memory::seen_in`]. Symbols of what another image covers are left out, and all of an image where they take more
     /// than their share of the memory's limit.

@@ -14,8 +14,8 @@ fn memory_of(elf: &Elf) -> Memory {
     memory
 }
 
-fn symbols_of(elf: &Elf) -> Symbols {
-    Symbols::of(&memory_of(elf))
+fn symbols_of(elf: &Elf) -> SymbolTable {
+    SymbolTable::of(&memory_of(elf))
 }
 
 /// A program with 64 bytes of code at 0x8000.
@@ -25,7 +25,7 @@ fn program() -> Elf {
     elf
 }
 
-fn name_at(symbols: &Symbols, address: u32) -> Option<&str> {
+fn name_at(symbols: &SymbolTable, address: u32) -> Option<&str> {
     symbols.function_at(Address::from(address)).map(|function| function.name.as_str())
 }
 
@@ -287,7 +287,7 @@ fn a_compressed_section_cannot_claim_any_size() {
 fn symbols_and_finders_can_be_sent_to_threads() {
     fn shared<T: Send + Sync>() {}
     fn sent<T: Send>() {}
-    shared::<Symbols>();
+    shared::<SymbolTable>();
     sent::<SourceLines>();
 }
 
@@ -305,7 +305,7 @@ fn places(lines: &mut SourceLines, address: u32) -> Vec<String> {
 fn lines_and_inlined_functions_are_those_of_binutils() {
     let Some(path) = corpus("synthetic/mix-m0-mtb-4k/program.elf") else { return };
     let memory = ImageLoader::new().memory(&[path.to_str().unwrap().parse().unwrap()]).unwrap();
-    let symbols = Symbols::of(&memory);
+    let symbols = SymbolTable::of(&memory);
     let mut lines = symbols.source_lines();
     assert_eq!(places(&mut lines, 0xc0), ["semi m_start.c:4", "quit m_start.c:5"]);
     assert_eq!(
@@ -319,7 +319,7 @@ fn lines_and_inlined_functions_are_those_of_binutils() {
 
     let Some(path) = corpus("real/stm32f105/trace_example.elf") else { return };
     let memory = ImageLoader::new().memory(&[path.to_str().unwrap().parse().unwrap()]).unwrap();
-    let symbols = Symbols::of(&memory);
+    let symbols = SymbolTable::of(&memory);
     let mut lines = symbols.source_lines();
     assert_eq!(places(&mut lines, 0x0800_02b4), ["bubble_sort trace_example.c:133"]);
     assert_eq!(places(&mut lines, 0x0800_0306), ["TIM2_IRQ trace_example.c:155"]);
@@ -335,7 +335,7 @@ fn what_compilers_write_is_never_read_too_often() {
     for name in ["rust-m3/rust-m3.elf", "rust-a9/rust-a9.elf", "m4/m4.elf", "a9/a9.elf"] {
         let file = firmware.join(name);
         let memory = ImageLoader::new().memory(&[file.to_str().unwrap().parse().unwrap()]).unwrap();
-        let mut lines = Symbols::of(&memory).source_lines();
+        let mut lines = SymbolTable::of(&memory).source_lines();
         for segment in memory.images.iter().flat_map(|visible| &visible.image.segments) {
             let at = |offset| segment.address.checked_add(offset).unwrap();
             let bytes = segment.len() as u64;
