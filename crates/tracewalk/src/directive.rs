@@ -7,7 +7,7 @@
 //!
 //! Cancelled instructions do not appear here: `lower` holds an instruction back until nothing can cancel it any more.
 
-use crate::ids::{Address, ContextId, Exception, Isa, Location, SecurityState, Vmid};
+use crate::ids::{Address, ContextId, Exception, Location, SecurityState, Vmid};
 
 /// One step of the story that the trace tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,8 +229,4 @@ pub struct Rules {
     pub halfwords_count: bool,
     /// Exceptions are M profile's: handler addresses come from a table of vectors.
     pub vectors_hold_addresses: bool,
-    /// Taken direct branches are reported by [`Directive::Continue`] as well.
-    pub branch_broadcast: bool,
-    /// The instruction set that a source without instruction set information runs in.
-    pub only_isa: Option<Isa>,
 }

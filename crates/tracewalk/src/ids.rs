@@ -242,9 +242,9 @@ impl fmt::Display for ContextId {
     }
 }
 
-/// A virtual machine's number, from the VTTBR register.
+/// A virtual machine's number, from the VTTBR register: 8 bits in ETMv3 and PFT, up to 32 in later protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Vmid(pub u8);
+pub struct Vmid(pub u32);
 
 impl fmt::Display for Vmid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -97,7 +97,7 @@ impl<'a> Fields<'a> {
                     ("context", id) => {
                         scope.context_id = Some(ContextId(u32::from_str_radix(id, 16).ok()?));
                     }
-                    ("vmid", vmid) => scope.vmid = Some(Vmid(u8::from_str_radix(vmid, 16).ok()?)),
+                    ("vmid", vmid) => scope.vmid = Some(Vmid(u32::from_str_radix(vmid, 16).ok()?)),
                     _ => return None,
                 }
             }

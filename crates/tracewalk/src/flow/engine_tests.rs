@@ -103,7 +103,7 @@ fn any_directive(counts: Counts) -> BoxedStrategy<Directive> {
         1 => Just(Directive::ExceptionReturn),
         3 => prop_oneof![
             2 => (0_u32..4).prop_map(|number| Directive::ContextId(ContextId(number))),
-            1 => (0_u8..3).prop_map(|number| Directive::Vmid(Vmid(number))),
+            1 => (0_u32..3).prop_map(|number| Directive::Vmid(Vmid(number))),
         ],
         1 => Just(Directive::Data(transfer)),
         2 => prop_oneof![Just(Directive::Lost), Just(Directive::Proven)],
@@ -113,7 +113,7 @@ fn any_directive(counts: Counts) -> BoxedStrategy<Directive> {
 
 /// Code everywhere, and other code over it and behind it in some contexts.
 fn any_program() -> impl Strategy<Value = Program> {
-    let scope = (proptest::option::of(0_u32..3), proptest::option::of(0_u8..2))
+    let scope = (proptest::option::of(0_u32..3), proptest::option::of(0_u32..2))
         .prop_map(|(context_id, vmid)| Scope { context_id: context_id.map(ContextId), vmid: vmid.map(Vmid) });
     let part = (scope, 1_u32..100, any_code());
     (any_code(), proptest::collection::vec(part, 0..5)).prop_map(|(code, parts)| {

@@ -641,8 +641,6 @@ const RETURN_STACK: Rules = Rules {
     barriers_are_waypoints: false,
     halfwords_count: false,
     vectors_hold_addresses: false,
-    branch_broadcast: false,
-    only_isa: None,
 };
 
 const EXECUTED: Directive = Directive::Waypoint { executed: true };

@@ -52,7 +52,7 @@ fn code_of_a_context_covers_what_is_visible_everywhere() {
     program.add(Address::new(0x100), &[1; 8]).unwrap();
     program.add_in(Scope::context(ContextId(7)), Address::new(0x104), &[2; 8]).unwrap();
     program.add_in(Scope::vmid(Vmid(1)), Address::new(0x106), &[3; 4]).unwrap();
-    let bytes = |context_id: Option<u32>, vmid: Option<u8>| {
+    let bytes = |context_id: Option<u32>, vmid: Option<u32>| {
         let view = program.view(program.view_in(context_id.map(ContextId), vmid.map(Vmid)));
         assert_eq!(view.regions().len(), 1);
         view.code(Address::new(0x100)).unwrap().to_vec()
@@ -71,7 +71,7 @@ fn a_process_of_a_virtual_machine_covers_the_process_and_the_machine() {
     program.add_in(both, Address::new(0x100), &[3]).unwrap();
     program.add_in(Scope::context(ContextId(7)), Address::new(0x100), &[2]).unwrap();
     program.add_in(Scope::vmid(Vmid(1)), Address::new(0x100), &[1]).unwrap();
-    let byte = |context_id: Option<u32>, vmid: Option<u8>| {
+    let byte = |context_id: Option<u32>, vmid: Option<u32>| {
         let view = program.view_in(context_id.map(ContextId), vmid.map(Vmid));
         program.view(view).code(Address::new(0x100)).map(|code| code[0])
     };

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::directive::{Counts, Rules};
-use crate::ids::{Isa, TraceId};
+use crate::ids::TraceId;
 use crate::protocol::branch_address::AddressEncoding;
 use crate::protocol::registers::{self, Registers, etmcr, etmidr};
 use crate::protocol::timestamp::TimestampFormat;
@@ -290,8 +290,6 @@ impl Config {
             return_stack: false,
             halfwords_count: self.two_atoms_per_thumb_pair,
             vectors_hold_addresses: m_profile,
-            branch_broadcast: self.branch_broadcast,
-            only_isa: if m_profile { Some(Isa::T32) } else { None },
         }
     }
 }

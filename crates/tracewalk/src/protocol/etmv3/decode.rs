@@ -175,7 +175,7 @@ impl Decoder {
             }
             header::VMID => {
                 self.require_version(5, "vmid")?;
-                Ok(Packet::Vmid(Vmid(cursor.byte()?)))
+                Ok(Packet::Vmid(Vmid(cursor.byte()?.into())))
             }
             header::TIMESTAMP | header::TIMESTAMP_CLOCK_CHANGED => {
                 self.require_version(5, "timestamp")?;

@@ -129,7 +129,8 @@ impl Encoder {
             }
             Packet::Vmid(vmid) => {
                 allow(config.minor_version >= 5, "vmid")?;
-                bytes.extend_from_slice(&[header::VMID, vmid.0]);
+                let vmid = u8::try_from(vmid.0).map_err(|_| EncodeError::OutOfRange { field: "vmid" })?;
+                bytes.extend_from_slice(&[header::VMID, vmid]);
             }
             Packet::Timestamp { value, clock_changed } => {
                 allow(config.minor_version >= 5, "timestamp")?;

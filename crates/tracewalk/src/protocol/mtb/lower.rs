@@ -25,8 +25,6 @@ pub const RULES: Rules = Rules {
     return_stack: false,
     halfwords_count: false,
     vectors_hold_addresses: true,
-    branch_broadcast: true,
-    only_isa: Some(Isa::T32),
 };
 
 /// How many handlers can be interrupted before their first instruction at once. Priorities nest less deeply.

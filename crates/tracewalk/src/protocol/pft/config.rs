@@ -244,8 +244,6 @@ impl Config {
             return_stack: self.return_stack,
             halfwords_count: false,
             vectors_hold_addresses: false,
-            branch_broadcast: self.branch_broadcast,
-            only_isa: None,
         }
     }
 }

@@ -55,7 +55,7 @@ impl Decoder {
             }
             header::I_SYNC => Packet::ISync(self.i_sync(cursor)?),
             header::TRIGGER => Packet::Trigger,
-            header::VMID if self.config.version >= Version::V1_1 => Packet::Vmid(Vmid(cursor.byte()?)),
+            header::VMID if self.config.version >= Version::V1_1 => Packet::Vmid(Vmid(cursor.byte()?.into())),
             found @ header::VMID => return Err(Malformation::ReservedHeader { found }.into()),
             header @ (header::TIMESTAMP | header::TIMESTAMP_CLOCK_CHANGED) => {
                 Packet::Timestamp(self.timestamp(header, cursor)?)

@@ -151,7 +151,8 @@ impl Encoder {
                 if self.config.version < Version::V1_1 {
                     return Err(EncodeError::NotEnabled { what: "a VMID packet" });
                 }
-                bytes.extend([header::VMID, vmid.0]);
+                let out_of_range = |_| EncodeError::ValueOutOfRange { field: "VMID", value: vmid.0.into() };
+                bytes.extend([header::VMID, u8::try_from(vmid.0).map_err(out_of_range)?]);
             }
         }
         Ok(())

@@ -122,7 +122,7 @@ mod configuration {
             TimestampFormat { width: TimestampWidth::Bits64, coding: TimestampCoding::Binary }
         );
         let rules = from(0x2000_0000, 0x411c_f312, 0).unwrap().rules();
-        assert!(rules.return_stack && !rules.barriers_are_waypoints && !rules.branch_broadcast);
+        assert!(rules.return_stack && !rules.barriers_are_waypoints);
     }
 
     #[test]
@@ -808,7 +808,7 @@ mod properties {
                 Packet::Timestamp(Timestamp { value, clock_changed, cycles })
             }
             Saying::Vmid(_) if config.version == Version::V1_0 => return None,
-            Saying::Vmid(vmid) => Packet::Vmid(Vmid(vmid)),
+            Saying::Vmid(vmid) => Packet::Vmid(Vmid(vmid.into())),
         })
     }
 
