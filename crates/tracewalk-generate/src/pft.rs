@@ -160,7 +160,7 @@ impl<'a> Unit<'a> {
         }
         if let (true, Step::ContextId(context_id)) = (self.paused, step) {
             self.story.enter(*context_id);
-            self.context_id = truncated(*context_id, self.config.context_id_bytes);
+            self.context_id = truncated(*context_id, self.config.context_id_size.bytes());
         }
         Ok(self.paused)
     }
@@ -278,9 +278,9 @@ impl<'a> Unit<'a> {
 
     fn context_id(&mut self, context_id: ContextId) -> Result<bool, EncodeError> {
         self.story.enter(context_id);
-        let context_id = truncated(context_id, self.config.context_id_bytes);
+        let context_id = truncated(context_id, self.config.context_id_size.bytes());
         self.context_id = context_id;
-        if self.config.context_id_bytes != 0 {
+        if self.config.context_id_size.bytes() != 0 {
             self.send(&Packet::ContextId(context_id))?;
             self.trace.told.steps.push(Step::ContextId(context_id));
         }
@@ -325,7 +325,7 @@ impl<'a> Unit<'a> {
             location: next,
             security: self.options.security,
             cycles: cycles.then_some(1),
-            context_id: (self.config.context_id_bytes != 0).then_some(self.context_id),
+            context_id: (self.config.context_id_size.bytes() != 0).then_some(self.context_id),
         }))?;
         self.run_start = next;
         self.return_stack.clear();

@@ -98,7 +98,7 @@ fn timestamps_rise_with_the_cycles() {
 fn context_ids_are_found_in_every_size() {
     for (bits, bytes) in [(0b01, 1), (0b10, 2), (0b11, 4)] {
         let config = config("cortex-a7", bits << 14, None);
-        assert_eq!(config.context_id_bytes, bytes);
+        assert_eq!(config.context_id_size.bytes(), bytes);
         let (_, decoded) = check("a9", &config, &Options::default());
         let mut contexts = decoded.contexts.into_iter().flatten().collect::<Vec<_>>();
         contexts.dedup();

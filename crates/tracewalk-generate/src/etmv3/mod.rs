@@ -183,7 +183,7 @@ impl<'a> Unit<'a> {
         }
         if let (true, Step::ContextId(context_id)) = (self.paused, step) {
             self.story.enter(*context_id);
-            self.context_id = truncated(*context_id, self.config.context_id_bytes);
+            self.context_id = truncated(*context_id, self.config.context_id_size.bytes());
         }
         Ok(self.paused)
     }
@@ -372,9 +372,9 @@ impl<'a> Unit<'a> {
 
     fn context_id(&mut self, context_id: ContextId) -> Result<bool, EncodeError> {
         self.story.enter(context_id);
-        let context_id = truncated(context_id, self.config.context_id_bytes);
+        let context_id = truncated(context_id, self.config.context_id_size.bytes());
         self.context_id = context_id;
-        if self.config.context_id_bytes != 0 {
+        if self.config.context_id_size.bytes() != 0 {
             self.send(&Packet::ContextId(context_id))?;
             self.trace.told.steps.push(Step::ContextId(context_id));
         }
@@ -446,7 +446,7 @@ impl<'a> Unit<'a> {
             location: Some(next),
             in_progress: in_progress.map(|executed| executed.location()),
             security: self.options.security,
-            context_id: (self.config.context_id_bytes != 0).then_some(self.context_id),
+            context_id: (self.config.context_id_size.bytes() != 0).then_some(self.context_id),
             cycles: counts.then_some(1),
         }))?;
         if self.options.timestamp_every.is_some() {

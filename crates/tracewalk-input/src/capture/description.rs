@@ -393,7 +393,7 @@ fn read_image(document: &Document, table: &Table<'_, '_>) -> Result<ImageRequest
     let vmid = table.number("vmid", u64::from(u8::MAX))?;
     request.scope = Scope {
         context_id: context_id.and_then(|id| u32::try_from(id.value).ok()).map(ContextId),
-        vmid: vmid.and_then(|vmid| u8::try_from(vmid.value).ok()).map(Vmid),
+        vmid: vmid.and_then(|vmid| u32::try_from(vmid.value).ok()).map(Vmid),
     };
     Ok(request)
 }

@@ -140,7 +140,7 @@ fn split_scope(argument: &str) -> Result<(&str, Scope), ParseImageError> {
         let number = number::parse_u32(value)?;
         let is_first = match key {
             "context" => scope.context_id.replace(ContextId(number)).is_none(),
-            "vmid" => scope.vmid.replace(Vmid(number)).is_none(),
+            "vmid" => scope.vmid.replace(Vmid(u8::try_from(number).ok()?.into())).is_none(),
             _ => false,
         };
         is_first.then_some(())
@@ -185,7 +185,9 @@ mod tests {
         let both = Scope { context_id: Some(ContextId(7)), vmid: Some(Vmid(1)) };
         assert_eq!(scope("init@vmid=1,context=7"), init(both));
         assert_eq!(scope("me@home"), Ok(("me@home".to_owned(), Scope::EVERYWHERE)));
-        for wrong in ["contxt=1", "context=", "context=1,context=2", "context=1,", "vmid=0x100000000"] {
+        for wrong in
+            ["contxt=1", "context=", "context=1,context=2", "vmid=256", "context=1,", "vmid=0x100000000"]
+        {
             let found = scope(&format!("init@{wrong}"));
             assert!(matches!(found, Err(ParseImageError::Context { .. })), "{wrong}: {found:?}");
         }

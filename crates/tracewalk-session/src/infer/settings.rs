@@ -181,7 +181,7 @@ impl Question {
                 AddressEncoding::Alternative => "alternative",
             },
             Self::CycleCounts => on_or_off(config.cycle_accurate),
-            Self::ContextIds => bytes(config.context_id_bytes),
+            Self::ContextIds => bytes(config.context_id_size.bytes()),
             Self::Data => match (config.instructions, config.data.values, config.data.addresses) {
                 (false, ..) => "data and no instructions",
                 (true, true, true) => "values and addresses",
@@ -197,7 +197,7 @@ impl Question {
     const fn answer_pft(self, config: &pft::Config) -> &'static str {
         match self {
             Self::CycleCounts => on_or_off(config.cycle_accurate),
-            Self::ContextIds => bytes(config.context_id_bytes),
+            Self::ContextIds => bytes(config.context_id_size.bytes()),
             Self::ReturnStack => on_or_off(config.return_stack),
             Self::Barriers => {
                 if config.barriers_are_waypoints {

@@ -34,4 +34,4 @@ pub use item::{Item, TakeItem};
 pub use lower::{Emit, Loss, Lower};
 pub use malformation::{Fault, Malformation};
 pub use packets::Packets;
-pub use registers::Registers;
+pub use registers::{ContextIdSize, Registers};

@@ -20,19 +20,46 @@ pub struct Registers {
     pub etmtraceidr: Option<u32>,
 }
 
+/// How much of the context ID is traced (ETMCR, bits 15:14).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ContextIdSize {
+    /// Nothing.
+    #[default]
+    None,
+    /// The low byte.
+    Byte,
+    /// The low two bytes.
+    Halfword,
+    /// All four bytes.
+    Word,
+}
+
+impl ContextIdSize {
+    /// The number of bytes: 0, 1, 2 or 4.
+    #[must_use]
+    pub const fn bytes(self) -> u8 {
+        match self {
+            Self::None => 0,
+            Self::Byte => 1,
+            Self::Halfword => 2,
+            Self::Word => 4,
+        }
+    }
+}
+
 /// ETMCR.
 pub(super) mod etmcr {
     pub(crate) const BRANCH_BROADCAST: u32 = 1 << 8;
     pub(crate) const CYCLE_ACCURATE: u32 = 1 << 12;
     pub(crate) const CONTEXT_ID: u32 = 0b11 << 14;
 
-    /// Bits 15:14: context IDs of 0, 1, 2 or 4 bytes.
-    pub(crate) const fn context_id_bytes(register: u32) -> u8 {
+    /// Bits 15:14.
+    pub(crate) const fn context_id_size(register: u32) -> super::ContextIdSize {
         match (register & CONTEXT_ID) >> 14 {
-            0b00 => 0,
-            0b01 => 1,
-            0b10 => 2,
-            _ => 4,
+            0b00 => super::ContextIdSize::None,
+            0b01 => super::ContextIdSize::Byte,
+            0b10 => super::ContextIdSize::Halfword,
+            _ => super::ContextIdSize::Word,
         }
     }
 }

@@ -54,7 +54,7 @@ fn start(config: &SourceConfig, context_id: u8) -> Vec<u8> {
     let context_id = [context_id];
     let i_sync = match config {
         SourceConfig::Pft(_) => [&[0x08, 0x01, 0x10, 0, 0, 0x21], &context_id[..]],
-        SourceConfig::Etmv3(config) if config.context_id_bytes == 0 => {
+        SourceConfig::Etmv3(config) if config.context_id_size.bytes() == 0 => {
             [&[0x08], &[0x21, 0x01, 0x10, 0, 0][..]]
         }
         _ => [&[0x08, context_id[0]], &[0x21, 0x01, 0x10, 0, 0][..]],

@@ -5,7 +5,7 @@ use core::fmt;
 use crate::directive::{Counts, Rules};
 use crate::ids::TraceId;
 use crate::protocol::branch_address::AddressEncoding;
-use crate::protocol::registers::{self, Registers, etmcr, etmidr};
+use crate::protocol::registers::{self, ContextIdSize, Registers, etmcr, etmidr};
 use crate::protocol::timestamp::TimestampFormat;
 
 /// How a trace unit was built and set up, as far as decoding depends on it.
@@ -27,8 +27,8 @@ pub struct Config {
     pub instructions: bool,
     /// What is traced of loads and stores.
     pub data: DataTrace,
-    /// The size of context IDs: 0, 1, 2 or 4 bytes.
-    pub context_id_bytes: u8,
+    /// How much of the context ID is traced.
+    pub context_id_size: ContextIdSize,
     /// How timestamps are written.
     pub timestamp: TimestampFormat,
     /// The source's ID in formatted trace.
@@ -260,7 +260,7 @@ impl Config {
                 values: etmcr & etmv3_etmcr::DATA_VALUES != 0,
                 addresses: etmcr & etmv3_etmcr::DATA_ADDRESSES != 0,
             },
-            context_id_bytes: etmcr::context_id_bytes(etmcr),
+            context_id_size: etmcr::context_id_size(etmcr),
             timestamp: registers::timestamp_format(etmccer),
             trace_id: registers::trace_id(registers.etmtraceidr)
                 .map_err(|found| ConfigError::TraceId { found })?,

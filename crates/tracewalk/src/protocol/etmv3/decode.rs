@@ -183,8 +183,8 @@ impl Decoder {
             }
             header::IGNORE => Ok(Packet::Ignore),
             header::CONTEXT_ID => {
-                self.require(self.config.context_id_bytes != 0, "context_id", "ETMCR[15:14]")?;
-                Ok(Packet::ContextId(ContextId(cursor.little_endian(self.config.context_id_bytes)?)))
+                self.require(self.config.context_id_size.bytes() != 0, "context_id", "ETMCR[15:14]")?;
+                Ok(Packet::ContextId(ContextId(cursor.little_endian(self.config.context_id_size.bytes())?)))
             }
             header::EXCEPTION_EXIT => {
                 self.require_version(self.config.exception_exit_since(), "exception_return")?;
@@ -215,7 +215,7 @@ impl Decoder {
     }
 
     fn i_sync(&mut self, cursor: &mut Cursor<'_>, cycles: Option<u32>) -> Result<Packet, Unread> {
-        let context_id = match self.config.context_id_bytes {
+        let context_id = match self.config.context_id_size.bytes() {
             0 => None,
             bytes => Some(ContextId(cursor.little_endian(bytes)?)),
         };

@@ -142,9 +142,9 @@ impl Encoder {
             }
             Packet::Ignore => bytes.push(header::IGNORE),
             Packet::ContextId(context_id) => {
-                allow(config.context_id_bytes != 0, "context_id")?;
+                allow(config.context_id_size.bytes() != 0, "context_id")?;
                 bytes.push(header::CONTEXT_ID);
-                little_endian(context_id.0, config.context_id_bytes, "context_id", bytes)?;
+                little_endian(context_id.0, config.context_id_size.bytes(), "context_id", bytes)?;
             }
             Packet::ExceptionExit => {
                 allow(config.minor_version >= config.exception_exit_since(), "exception_return")?;
@@ -160,7 +160,7 @@ impl Encoder {
     }
 
     fn i_sync(&mut self, i_sync: &ISync, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
-        let with_context_id = i_sync.context_id.is_some() == (self.config.context_id_bytes != 0);
+        let with_context_id = i_sync.context_id.is_some() == (self.config.context_id_size.bytes() != 0);
         allow(with_context_id && i_sync.location.is_some() == self.config.instructions, "i_sync")?;
         allow(i_sync.cycles.is_none() || self.config.cycle_accurate, "i_sync")?;
         allow(i_sync.in_progress.is_none() || self.config.instructions, "i_sync")?;
@@ -172,7 +172,7 @@ impl Encoder {
             None => bytes.push(header::I_SYNC),
         }
         if let Some(context_id) = i_sync.context_id {
-            little_endian(context_id.0, self.config.context_id_bytes, "context_id", bytes)?;
+            little_endian(context_id.0, self.config.context_id_size.bytes(), "context_id", bytes)?;
         }
         let first = i_sync.in_progress.or(i_sync.location);
         bytes.push(information_byte(i_sync, first.map(|first| first.isa)));

@@ -24,19 +24,24 @@ fn everything() -> Config {
         branch_broadcast: false,
         instructions: true,
         data: DataTrace { values: true, addresses: true },
-        context_id_bytes: 4,
+        context_id_size: ContextIdSize::Word,
         timestamp: TimestampFormat { width: TimestampWidth::Bits64, coding: TimestampCoding::Binary },
         trace_id: None,
     }
 }
 
 fn any_config() -> impl Strategy<Value = Config> {
-    let context_id = prop_oneof![Just(0_u8), Just(1), Just(2), Just(4)];
+    let context_id = prop_oneof![
+        Just(ContextIdSize::None),
+        Just(ContextIdSize::Byte),
+        Just(ContextIdSize::Halfword),
+        Just(ContextIdSize::Word)
+    ];
     let flags = any::<(bool, bool, bool, bool, bool, bool, bool)>();
     (0_u8..=5, context_id, flags, any::<bool>()).prop_map(
         |(
             minor_version,
-            context_id_bytes,
+            context_id_size,
             (alternative, m, cycles, data_only, values, addresses, wide),
             gray,
         )| Config {
@@ -50,7 +55,7 @@ fn any_config() -> impl Strategy<Value = Config> {
             cycle_accurate: cycles,
             instructions: !data_only,
             data: DataTrace { values, addresses },
-            context_id_bytes,
+            context_id_size,
             timestamp: TimestampFormat {
                 width: if wide { TimestampWidth::Bits64 } else { TimestampWidth::Bits48 },
                 coding: if gray { TimestampCoding::Gray } else { TimestampCoding::Binary },
@@ -295,7 +300,7 @@ fn an_a_sync_is_one_though_a_packet_took_its_first_zeros() {
 
 #[test]
 fn a_second_address_that_announces_an_exception_is_reported_with_its_last_byte() {
-    let config = Config { cycle_accurate: false, context_id_bytes: 0, ..everything() };
+    let config = Config { cycle_accurate: false, context_id_size: ContextIdSize::None, ..everything() };
     // I-sync of a load in progress at 0x1000 in Thumb; five address bytes, the last of which has bit 6.
     let bytes = [0, 0, 0, 0, 0, 0x80, 0x08, 0xa1, 0x01, 0x10, 0, 0, 0x81, 0x80, 0x80, 0x80, 0x50];
     let items = decode(&config, &bytes, 100);
@@ -354,7 +359,7 @@ fn what_does_not_fit_its_field_is_not_encoded() {
     assert_eq!((data(0x0fff_ffff, None), data(0x1000_0000, None)), (Ok(()), out_of_range("address")));
     assert_eq!(data(0xffff_ffff, Some(true)), Ok(()));
     // A context ID of two bytes.
-    let config = Config { context_id_bytes: 2, ..everything() };
+    let config = Config { context_id_size: ContextIdSize::Halfword, ..everything() };
     let context_id = |id| Encoder::new(&config).encode(&Packet::ContextId(ContextId(id)), &mut Vec::new());
     assert_eq!((context_id(0xffff), context_id(0x1_0000).is_err()), (Ok(()), true));
 }
@@ -561,7 +566,7 @@ fn three_atoms_then_cancelling_irq_leave_two_instructions() {
 #[test]
 fn atom_then_timestamp_periodic_i_sync_and_target_then_cancel_leave_only_the_timestamp() {
     let mut config = cortex_a7();
-    config.context_id_bytes = 0;
+    config.context_id_size = ContextIdSize::None;
     let time = Packet::Timestamp { value: 7, clock_changed: false };
     let i_sync = Packet::ISync(ISync {
         reason: ISyncReason::Periodic,
@@ -769,7 +774,7 @@ fn each_field_of_the_registers_says_one_thing() {
         branch_broadcast: false,
         instructions: true,
         data: DataTrace { values: false, addresses: false },
-        context_id_bytes: 0,
+        context_id_size: ContextIdSize::None,
         timestamp: plain.timestamp,
         trace_id: TraceId::new(0x2a),
     };
@@ -779,8 +784,10 @@ fn each_field_of_the_registers_says_one_thing() {
     let data = |values, addresses| Config { data: DataTrace { values, addresses }, ..expected };
     assert_eq!(from(1 << 2, 0x410c_f250), data(true, false));
     assert_eq!(from(1 << 3, 0x410c_f250), data(false, true));
-    for (field, context_id_bytes) in [(1, 1), (2, 2), (3, 4)] {
-        assert_eq!(from(field << 14, 0x410c_f250), Config { context_id_bytes, ..expected });
+    for (field, context_id_size) in
+        [(1, ContextIdSize::Byte), (2, ContextIdSize::Halfword), (3, ContextIdSize::Word)]
+    {
+        assert_eq!(from(field << 14, 0x410c_f250), Config { context_id_size, ..expected });
     }
     assert_eq!(from(1 << 20, 0x410c_f250), Config { instructions: false, ..expected });
     assert!(from(0, 0x4108_f250).two_atoms_per_thumb_pair, "ETMIDR[18] is clear");

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::directive::{Counts, Rules};
 use crate::ids::TraceId;
-use crate::protocol::registers::{self, Registers, etmcr, etmidr};
+use crate::protocol::registers::{self, ContextIdSize, Registers, etmcr, etmidr};
 use crate::protocol::timestamp::TimestampFormat;
 
 /// How a trace unit was built and set up, as far as decoding depends on it.
@@ -19,8 +19,8 @@ pub struct Config {
     pub branch_broadcast: bool,
     /// Whether cycles are counted.
     pub cycle_accurate: bool,
-    /// The size of context IDs: 0, 1, 2 or 4 bytes.
-    pub context_id_bytes: u8,
+    /// How much of the context ID is traced.
+    pub context_id_size: ContextIdSize,
     /// Whether returns may be traced as plain atoms.
     pub return_stack: bool,
     /// Whether DMB and DSB are waypoints.
@@ -225,7 +225,7 @@ impl Config {
             version,
             branch_broadcast,
             cycle_accurate: etmcr & etmcr::CYCLE_ACCURATE != 0,
-            context_id_bytes: etmcr::context_id_bytes(etmcr),
+            context_id_size: etmcr::context_id_size(etmcr),
             return_stack,
             barriers_are_waypoints: etmccer & BARRIERS_ARE_WAYPOINTS != 0,
             timestamp: timestamp_format(version, etmccer),

@@ -190,7 +190,7 @@ impl Decoder {
 
     /// A context ID of the size that the configuration says; `None` where that is no bytes.
     fn context_id(&self, cursor: &mut Cursor<'_>) -> Result<Option<ContextId>, NeedInput> {
-        let bytes = self.config.context_id_bytes;
+        let bytes = self.config.context_id_size.bytes();
         if bytes == 0 { Ok(None) } else { cursor.little_endian(bytes).map(|value| Some(ContextId(value))) }
     }
 

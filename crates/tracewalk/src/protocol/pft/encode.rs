@@ -188,7 +188,7 @@ impl Encoder {
             }
             (_, cycles) => self.cycle_count(cycles, cycle_count::I_SYNC_OTHERS, bytes)?,
         }
-        match (self.config.context_id_bytes, context_id) {
+        match (self.config.context_id_size.bytes(), context_id) {
             (0, None) => {}
             (_, None) => return Err(EncodeError::FieldMissing { field: "context ID" }),
             (_, Some(context_id)) => self.context_id(context_id.0, bytes)?,
@@ -357,7 +357,7 @@ impl Encoder {
     }
 
     fn context_id(&self, value: u32, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
-        let size = usize::from(self.config.context_id_bytes);
+        let size = usize::from(self.config.context_id_size.bytes());
         if size == 0 {
             return Err(EncodeError::NotEnabled { what: "a context ID" });
         }

@@ -35,7 +35,7 @@ mod tests;
 use crate::directive::Rules;
 use crate::ids::TraceId;
 use crate::protocol::Protocol;
-pub use crate::protocol::{ISyncReason, Registers};
+pub use crate::protocol::{ContextIdSize, ISyncReason, Registers};
 pub use config::{Config, ConfigError, Core, Version};
 pub use decode::Decoder;
 pub use encode::{EncodeError, Encoder};

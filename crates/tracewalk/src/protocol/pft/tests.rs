@@ -114,7 +114,7 @@ mod configuration {
     #[test]
     fn registers_become_fields() {
         let config = from(0x1000_d000, 0x411c_f312, 0x35c0_1ac2).unwrap();
-        assert_eq!((config.version, config.context_id_bytes), (Version::V1_1, 4));
+        assert_eq!((config.version, config.context_id_size.bytes()), (Version::V1_1, 4));
         assert!(config.cycle_accurate && config.barriers_are_waypoints);
         assert!(!config.branch_broadcast && !config.return_stack);
         assert_eq!(
@@ -539,7 +539,7 @@ mod lowering {
 
     #[test]
     fn context_is_told_when_it_changes() {
-        let config = Config { context_id_bytes: 1, ..plain() };
+        let config = Config { context_id_size: ContextIdSize::Byte, ..plain() };
         let bytes = [&A_SYNC[..], &I_SYNC, &[0x11, 0x6e, 0x11, 0x6e, 0x22], &I_SYNC, &[0x22]].concat();
         let expected = [
             begin(BeginReason::Enabled),
@@ -645,7 +645,7 @@ mod encoding {
             "found several atoms with one cycle count, which the configuration excludes"
         );
         assert_eq!(with_cycles(atom(two, None)), EncodeError::FieldMissing { field: "cycle count" });
-        let small = Config { context_id_bytes: 1, ..plain() };
+        let small = Config { context_id_size: ContextIdSize::Byte, ..plain() };
         let error = encoded(&small, &[Packet::ContextId(ContextId(0x100))]).unwrap_err();
         assert_eq!(error, EncodeError::ValueOutOfRange { field: "context ID", value: 0x100 });
     }
@@ -707,12 +707,17 @@ mod properties {
         let width = prop_oneof![Just(TimestampWidth::Bits48), Just(TimestampWidth::Bits64)];
         let coding = prop_oneof![Just(TimestampCoding::Binary), Just(TimestampCoding::Gray)];
         let version = prop_oneof![Just(Version::V1_0), Just(Version::V1_1)];
-        let context_id_bytes = prop_oneof![Just(0), Just(1), Just(2), Just(4)];
-        (version, any::<bool>(), context_id_bytes, width, coding, any::<bool>()).prop_map(
-            |(version, cycle_accurate, context_id_bytes, width, coding, waypoint_updates_are_bases)| Config {
+        let context_id_size = prop_oneof![
+            Just(ContextIdSize::None),
+            Just(ContextIdSize::Byte),
+            Just(ContextIdSize::Halfword),
+            Just(ContextIdSize::Word)
+        ];
+        (version, any::<bool>(), context_id_size, width, coding, any::<bool>()).prop_map(
+            |(version, cycle_accurate, context_id_size, width, coding, waypoint_updates_are_bases)| Config {
                 version,
                 cycle_accurate,
-                context_id_bytes,
+                context_id_size,
                 timestamp: TimestampFormat { width, coding },
                 waypoint_updates_are_bases,
                 ..plain()
@@ -766,7 +771,7 @@ mod properties {
     /// The packet that says it; `None` where the configuration has none.
     fn packet(saying: &Saying, encoder: &Encoder, config: &Config, noise: u32) -> Option<Packet> {
         let cycles = config.cycle_accurate.then_some(noise >> (noise % 32));
-        let context_id = match config.context_id_bytes {
+        let context_id = match config.context_id_size.bytes() {
             0 => None,
             bytes => Some(ContextId(noise >> (8 * (4 - u32::from(bytes))))),
         };
@@ -918,7 +923,7 @@ mod properties {
             Saying::Vmid(1),
         ];
         for config in [plain(), cycle_accurate()] {
-            let config = Config { context_id_bytes: 2, ..config };
+            let config = Config { context_id_size: ContextIdSize::Halfword, ..config };
             let (packets, bytes) = say(&sayings, &config, 7);
             assert_eq!(packets_of(&config, &bytes), packets);
             let names = packets.iter().map(Packet::name).collect::<BTreeSet<_>>();
