@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use tracewalk::flow::{Element, EventKind, GapReason};
 use tracewalk::ids::{Address, ContextId, Vmid};
 
+use crate::table::{Column, Kind, Table, Tabular};
+
 pub use part::ContextsPart;
 
 /// What the trace says of the context: the context ID and the VMID, where `None` stands for what it did not say.
@@ -99,6 +101,31 @@ impl Contexts {
             return None;
         }
         Some(self.all.entry(self.now).or_default())
+    }
+}
+
+impl Tabular for Contexts {
+    fn tables(&self) -> Vec<Table> {
+        let columns = [
+            Column::new("context_id", Kind::Integer),
+            Column::new("vmid", Kind::Integer),
+            Column::new("times", Kind::Integer),
+            Column::new("instructions", Kind::Integer),
+            Column::new("no_code", Kind::Integer),
+            Column::new("first_without_code", Kind::Address),
+        ];
+        let mut table = Table::new("contexts", 1, columns);
+        for ((context_id, vmid), counts) in self.iter() {
+            table.push([
+                context_id.map(|ContextId(id)| id).into(),
+                vmid.map(|Vmid(vmid)| u64::from(vmid)).into(),
+                counts.times.into(),
+                counts.instructions.into(),
+                counts.no_code.into(),
+                counts.first_without_code.into(),
+            ]);
+        }
+        vec![table]
     }
 }
 

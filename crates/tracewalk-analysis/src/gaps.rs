@@ -4,6 +4,8 @@ use tracewalk::flow::{Element, GapReason};
 use tracewalk::ids::Address;
 use tracewalk::span::CaptureOffset;
 
+use crate::table::{Column, Kind, Table, Tabular};
+
 /// Counts gaps by their reasons.
 #[derive(Clone, Debug, Default)]
 pub struct Gaps {
@@ -35,6 +37,10 @@ impl<T> Default for GapCount<T> {
 }
 
 impl<T> GapCount<T> {
+    fn offset(&self) -> Option<u64> {
+        self.first.as_ref().map(|(at, _)| at.0)
+    }
+
     fn add(&mut self, at: CaptureOffset, about: T) {
         self.count += 1;
         self.first.get_or_insert((at, about));
@@ -70,5 +76,28 @@ impl Gaps {
             reason @ GapReason::Contradiction(_) => self.contradictions.add(at, reason),
             GapReason::TraceLost => self.trace_lost.add(at, ()),
         }
+    }
+}
+
+impl Tabular for Gaps {
+    fn tables(&self) -> Vec<Table> {
+        let columns = [
+            Column::new("reason", Kind::Text),
+            Column::new("count", Kind::Integer),
+            Column::new("first", Kind::Integer).of("bytes of the capture"),
+        ];
+        let mut table = Table::new("gaps", 1, columns);
+        let Self { no_code, undecodable, address_unknown, contradictions, trace_lost } = self;
+        let reasons = [
+            ("no_code", no_code.count, no_code.offset()),
+            ("undecodable", undecodable.count, undecodable.offset()),
+            ("address_unknown", address_unknown.count, address_unknown.offset()),
+            ("contradiction", contradictions.count, contradictions.offset()),
+            ("trace_lost", trace_lost.count, trace_lost.offset()),
+        ];
+        for (reason, count, first) in reasons {
+            table.push([reason.into(), count.into(), first.into()]);
+        }
+        vec![table]
     }
 }

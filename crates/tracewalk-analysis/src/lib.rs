@@ -28,6 +28,7 @@ mod section;
 pub mod sink;
 mod statistics;
 pub mod symbols;
+pub mod table;
 pub mod timeline;
 mod trusted;
 mod window;

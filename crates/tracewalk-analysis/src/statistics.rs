@@ -2,6 +2,8 @@
 
 use tracewalk::flow::Element;
 
+use crate::table::{Cell, Column, Kind, Table, Tabular};
+
 /// Counts over one source, or over several added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
@@ -41,5 +43,23 @@ impl Statistics {
         self.ranges += other.ranges;
         self.instructions += other.instructions;
         self.gaps += other.gaps;
+    }
+}
+
+impl Tabular for Statistics {
+    fn tables(&self) -> Vec<Table> {
+        let Self { bytes, packets, malformed, ranges, instructions, gaps } = *self;
+        let counts = [
+            ("bytes", bytes),
+            ("packets", packets),
+            ("malformed", malformed),
+            ("ranges", ranges),
+            ("instructions", instructions),
+            ("gaps", gaps),
+        ];
+        let columns = counts.map(|(name, _)| Column::new(name, Kind::Integer));
+        let mut table = Table::new("statistics", 1, columns);
+        table.push(counts.map(|(_, count)| Cell::Integer(count)));
+        vec![table]
     }
 }

@@ -20,17 +20,16 @@ use tracewalk::ids::TraceId;
 use tracewalk_input::MemoryLimit;
 use tracewalk_input::capture::{Container, SourceDescription};
 use tracewalk_input::image::ImageRequest;
+use tracewalk_report::formats::{self, Format, MakeFlow, MakePackets};
 use tracewalk_session::Trust;
 
 pub(crate) use arrival::ArrivalArgs;
 pub(crate) use built_in::Pattern;
-pub(crate) use coverage::{Coverage, CoverageFormat, Limit, Merge};
-pub(crate) use diff::{Diff, DiffFormat};
-pub(crate) use profile::{
-    Calls, CostChoice, DoubtfulChoice, Fold, FollowArgs, Profile, ProfileFormat, ProfileRows,
-};
+pub(crate) use coverage::{Coverage, Limit, Merge};
+pub(crate) use diff::Diff;
+pub(crate) use profile::{Calls, CostChoice, DoubtfulChoice, Fold, FollowArgs, Profile, ProfileRows};
 pub(crate) use recording::RecordingArgs;
-pub(crate) use timeline::{Interrupts, InterruptsFormat, Timeline, TimelineFormat};
+pub(crate) use timeline::{Interrupts, Timeline};
 pub(crate) use window::WindowArgs;
 
 const STYLES: Styles = Styles::styled()
@@ -344,8 +343,8 @@ pub(crate) struct Packets {
     pub(crate) capture: CaptureArgs,
 
     /// The output format.
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub(crate) format: PacketsFormat,
+    #[arg(long, value_parser = built_in::listed(formats::PACKETS), default_value = "text", help_heading = "Output")]
+    pub(crate) format: &'static Format<MakePackets>,
 
     #[command(flatten)]
     pub(crate) work: WorkArgs,
@@ -366,8 +365,8 @@ pub(crate) struct Flow {
     pub(crate) doubtful: DoubtfulChoice,
 
     /// The output format.
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub(crate) format: FlowFormat,
+    #[arg(long, value_parser = built_in::listed(formats::FLOW), default_value = "text", help_heading = "Output")]
+    pub(crate) format: &'static Format<MakeFlow>,
 
     /// Print only the functions that ran, as a tree of calls.
     #[arg(long, help_heading = "Output")]
@@ -394,30 +393,6 @@ impl Flow {
     pub(crate) fn trust(&self) -> Trust {
         Trust { image: self.trust_image, doubtful: self.doubtful.into() }
     }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PacketsFormat {
-    /// A table for people.
-    #[default]
-    Text,
-    /// One JSON object a line (docs/formats.md).
-    Jsonl,
-    /// Decode everything and print nothing.
-    None,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FlowFormat {
-    /// A listing for people.
-    #[default]
-    Text,
-    /// The addresses that were executed, one run a line (docs/formats.md).
-    Runs,
-    /// One JSON object a line (docs/formats.md).
-    Jsonl,
-    /// Decode everything and print nothing.
-    None,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -21,6 +21,9 @@
 
 pub mod disassembly;
 pub mod export;
+pub mod formats;
 mod palette;
+mod words;
 
 pub use palette::Palette;
+pub use words::counted;

@@ -9,6 +9,7 @@
 
 mod build;
 mod model;
+mod tables;
 
 pub use build::{Every, Filter, ProgramInput};
 pub use model::{

@@ -1,14 +1,17 @@
 //! Values that this build may not have: what takes long to build is behind the feature `full`.
 
-use clap::ValueEnum;
-use clap::builder::{EnumValueParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use tracewalk_report::export::LACKING;
+use tracewalk_report::formats::{self, Format};
 
-/// Reads a format, and refuses one that is not built in before anything is decoded.
-pub(super) fn format<T: ValueEnum + Clone + Send + Sync + 'static>() -> impl TypedValueParser<Value = T> {
-    EnumValueParser::<T>::new().try_map(|format| {
-        let name = format.to_possible_value().map(|value| value.get_name().to_owned());
-        refuse(&name.unwrap_or_default(), LACKING).map(|()| format)
+/// Reads the name of a format of a registry, and refuses one that is not built in before anything is decoded.
+pub(super) fn listed<Make: Copy + Send + Sync + 'static>(
+    all: &'static [Format<Make>],
+) -> impl TypedValueParser<Value = &'static Format<Make>> {
+    let values = all.iter().map(|format| PossibleValue::new(format.name).help(format.help));
+    PossibleValuesParser::new(values.collect::<Vec<_>>()).try_map(|name| {
+        refuse(&name, LACKING)?;
+        formats::find(all, &name).ok_or_else(|| format!("expected one of {} formats", all.len()))
     })
 }
 
@@ -73,6 +76,30 @@ mod tests {
     fn what_is_lacking_is_refused() {
         assert!(refuse("pprof", &["firefox", "pprof"]).is_err());
         assert!(refuse("folded", &["firefox", "pprof"]).is_ok());
+    }
+
+    #[test]
+    fn a_command_takes_the_formats_of_its_registry_and_no_others() {
+        use clap::CommandFactory as _;
+        fn names<Make>(all: &[Format<Make>]) -> Vec<&'static str> {
+            all.iter().map(|format| format.name).collect()
+        }
+        let mut command = crate::args::Cli::command();
+        let registries = [
+            ("flow", names(formats::FLOW)),
+            ("packets", names(formats::PACKETS)),
+            ("profile", names(formats::PROFILE)),
+            ("coverage", names(formats::COVERAGE)),
+            ("interrupts", names(formats::INTERRUPTS)),
+            ("timeline", names(formats::TIMELINE)),
+            ("diff", names(formats::DIFF)),
+        ];
+        for (name, expected) in registries {
+            let command = command.find_subcommand_mut(name).unwrap();
+            let format = command.get_arguments().find(|argument| argument.get_id() == "format").unwrap();
+            let values = format.get_possible_values();
+            assert_eq!(values.iter().map(PossibleValue::get_name).collect::<Vec<_>>(), expected, "{name}");
+        }
     }
 
     #[cfg(feature = "full")]

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 use tracewalk_analysis::coverage::Metric;
+use tracewalk_report::formats::{self, Format, WriteCoverage};
 
 use super::built_in::{self, Pattern};
 use super::{FollowArgs, WorkArgs};
@@ -67,8 +68,8 @@ pub(crate) struct Coverage {
     pub(crate) no_loss: bool,
 
     /// The output format; `text` without it, or nothing with --save.
-    #[arg(long, value_parser = built_in::format::<CoverageFormat>(), help_heading = "Output")]
-    pub(crate) format: Option<CoverageFormat>,
+    #[arg(long, value_parser = built_in::listed(formats::COVERAGE), help_heading = "Output")]
+    pub(crate) format: Option<&'static Format<WriteCoverage>>,
 
     /// Where to write the output; standard output without it.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
@@ -91,21 +92,6 @@ pub(crate) struct Merge {
     /// Where to write what they say together; standard output without it.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CoverageFormat {
-    /// A table with a row for each file.
-    #[default]
-    Text,
-    /// A page to look at, in one file.
-    Html,
-    /// An LCOV tracefile, which most tools read.
-    Lcov,
-    /// Cobertura's XML, for GitLab, Jenkins and others.
-    Cobertura,
-    /// Everything that is known, as one JSON document (docs/coverage.md).
-    Json,
 }
 
 /// How much has to be covered at least.

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
+use tracewalk_report::formats::{self, Format, WriteDiff};
 
-use super::WorkArgs;
 use super::profile::FollowArgs;
+use super::{WorkArgs, built_in};
 
 pub(crate) const DIFF_EXAMPLES: &str = "\
 Examples:
@@ -35,8 +36,8 @@ pub(crate) struct Diff {
     pub(crate) ignore_interrupts: bool,
 
     /// The output format.
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub(crate) format: DiffFormat,
+    #[arg(long, value_parser = built_in::listed(formats::DIFF), default_value = "text", help_heading = "Output")]
+    pub(crate) format: &'static Format<WriteDiff>,
 
     /// Where to write the output; standard output without it.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
@@ -44,13 +45,4 @@ pub(crate) struct Diff {
 
     #[command(flatten)]
     pub(crate) work: WorkArgs,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DiffFormat {
-    /// For people; nothing where nothing differs.
-    #[default]
-    Text,
-    /// One JSON document (docs/profiling.md).
-    Json,
 }

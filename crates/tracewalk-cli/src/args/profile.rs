@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 use tracewalk_analysis::Doubtful;
+use tracewalk_report::formats::{self, Format, WriteProfile};
 use tracewalk_session::Trust;
 
 use super::{CaptureArgs, WindowArgs, WorkArgs, built_in};
@@ -122,8 +123,8 @@ pub(crate) struct Profile {
     pub(crate) rows: Option<usize>,
 
     /// The output format; `text` without it, or nothing with --save.
-    #[arg(long, value_parser = built_in::format::<ProfileFormat>(), help_heading = "Output")]
-    pub(crate) format: Option<ProfileFormat>,
+    #[arg(long, value_parser = built_in::listed(formats::PROFILE), help_heading = "Output")]
+    pub(crate) format: Option<&'static Format<WriteProfile>>,
 
     /// Where to write the output; standard output without it.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
@@ -190,25 +191,6 @@ pub(crate) enum ProfileRows {
     Lines,
     /// Callers and what they call.
     Calls,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProfileFormat {
-    /// A table for people.
-    #[default]
-    Text,
-    /// A picture of all chains of calls, as an SVG that a browser can zoom and search.
-    Flamegraph,
-    /// One line for each chain of calls, for flame graph tools.
-    Folded,
-    /// What callgrind writes, for KCachegrind and callgrind_annotate.
-    Callgrind,
-    /// For pprof and the tools that read its files, gzipped.
-    Pprof,
-    /// For https://profiler.firefox.com.
-    Firefox,
-    /// For https://www.speedscope.app.
-    Speedscope,
 }
 
 /// A number of events in a second, with or without a unit.

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use tracewalk_input::capture::files;
 
+use tracewalk_report::formats::MakeTimeline;
+
 use super::{CaptureArgs, Command};
 use crate::output::{Destination, DestinationKind, file};
 
@@ -39,7 +41,7 @@ impl Command {
             Self::Interrupts(args) => {
                 (&args.output, &args.save, args.format.is_some() || args.save.is_none())
             }
-            Self::Timeline(args) if args.format == super::TimelineFormat::Ctf => {
+            Self::Timeline(args) if matches!(args.format.make, MakeTimeline::Folder(_)) => {
                 let folder = |path| named("-o", path, DestinationKind::NewFolder);
                 return args.output.as_deref().map(folder).into_iter().collect();
             }

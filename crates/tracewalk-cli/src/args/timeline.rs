@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 use tracewalk_analysis::clock::Unit;
+use tracewalk_report::formats::{self, Format, MakeTimeline, WriteInterrupts};
 
 use super::profile::{FollowArgs, frequency};
 use super::{WindowArgs, WorkArgs, built_in};
@@ -64,8 +65,8 @@ pub(crate) struct Timeline {
     pub(crate) axis: AxisArgs,
 
     /// The output format.
-    #[arg(long, value_parser = built_in::format::<TimelineFormat>(), default_value = "text", help_heading = "Output")]
-    pub(crate) format: TimelineFormat,
+    #[arg(long, value_parser = built_in::listed(formats::TIMELINE), default_value = "text", help_heading = "Output")]
+    pub(crate) format: &'static Format<MakeTimeline>,
 
     /// Where to write the output, for `ctf` a folder; standard output without it.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath, help_heading = "Output")]
@@ -89,8 +90,8 @@ pub(crate) struct Interrupts {
     pub(crate) functions: bool,
 
     /// The output format; `text` without it, or nothing with --save.
-    #[arg(long, value_enum, help_heading = "Output")]
-    pub(crate) format: Option<InterruptsFormat>,
+    #[arg(long, value_parser = built_in::listed(formats::INTERRUPTS), help_heading = "Output")]
+    pub(crate) format: Option<&'static Format<WriteInterrupts>>,
 
     /// Where to write the output; standard output without it.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
@@ -102,30 +103,6 @@ pub(crate) struct Interrupts {
 
     #[command(flatten)]
     pub(crate) work: WorkArgs,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum InterruptsFormat {
-    /// A table for people.
-    #[default]
-    Text,
-    /// A line for each exception, with commas.
-    Csv,
-    /// Everything that is known, as one JSON document (docs/profiling.md).
-    Json,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TimelineFormat {
-    /// Lines for people.
-    #[default]
-    Text,
-    /// A protocol buffer for ui.perfetto.dev and its trace processor.
-    Perfetto,
-    /// JSON for chrome://tracing and Perfetto.
-    Chrome,
-    /// A folder in the Common Trace Format 1.8, for babeltrace2 and Trace Compass.
-    Ctf,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

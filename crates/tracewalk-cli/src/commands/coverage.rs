@@ -11,14 +11,12 @@ use tracewalk_analysis::coverage::{
 };
 use tracewalk_analysis::symbols::SourceFile;
 use tracewalk_report::Palette;
-use tracewalk_report::export::{
-    CoverageTextOptions, write_cobertura, write_coverage_html, write_coverage_json, write_coverage_text,
-    write_lcov,
-};
+use tracewalk_report::export::CoverageTextOptions;
+use tracewalk_report::formats::{self, CoverageAnswer, Format, WriteCoverage};
 
 use super::gather::{Gathered, read_text};
 use super::print_statistics;
-use crate::args::{Coverage, CoverageFormat, Limit};
+use crate::args::{Coverage, Limit};
 use crate::counted::counted;
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -33,7 +31,7 @@ pub(crate) fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
     if let Some(file) = &args.save {
         write_to(Some(file), |out| gathered.found.save(out))?;
     }
-    let format = args.format.or(args.save.is_none().then_some(CoverageFormat::Text));
+    let format = args.format.or_else(|| formats::COVERAGE.first().filter(|_| args.save.is_none()));
     if format.is_some() || !args.fail_under.is_empty() || args.diff.is_some() {
         report(args, format, &gathered)?;
     }
@@ -45,7 +43,7 @@ pub(crate) fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
 
 fn report(
     args: &Coverage,
-    format: Option<CoverageFormat>,
+    format: Option<&Format<WriteCoverage>>,
     gathered: &Gathered<'_, ProgramCoverage>,
 ) -> Result<(), Failure> {
     let inputs = gather::inputs(gathered)?;
@@ -57,15 +55,15 @@ fn report(
         None => None,
     };
     if let Some(format) = format {
-        write_to(args.output.as_deref(), |out| match format {
-            CoverageFormat::Text => {
-                write_coverage_text(&report, difference.as_ref(), text_options(args), out)
-            }
-            CoverageFormat::Html => write_coverage_html(&report, &inputs, difference.as_ref(), source, out),
-            CoverageFormat::Lcov => write_lcov(&Tracefile::of(&report, source), out),
-            CoverageFormat::Cobertura => write_cobertura(&report, &paths(&report, source), time(), out),
-            CoverageFormat::Json => write_coverage_json(&report, difference.as_ref(), out),
-        })?;
+        let answer = CoverageAnswer {
+            report: &report,
+            inputs: &inputs,
+            difference: difference.as_ref(),
+            source: &source,
+            options: text_options(args),
+            time: time(),
+        };
+        write_to(args.output.as_deref(), |out| (format.make)(out, &answer))?;
     }
     check(args, &report, difference.as_ref())
 }
@@ -80,12 +78,6 @@ fn text_options(args: &Coverage) -> CoverageTextOptions {
 /// The file that the debugging information of one of the programs calls so.
 fn source_file(inputs: &[ProgramInput<'_>], file: &str) -> Option<SourceFile> {
     inputs.iter().find_map(|input| input.code.symbols.source_file(file))
-}
-
-/// The paths of the report's files: where they are, or what the debugging information calls them.
-fn paths(report: &Report, source: impl Fn(&str) -> Option<SourceFile>) -> Vec<String> {
-    let path = |name: &String| source(name).map_or_else(|| name.clone(), |found| found.path);
-    report.files.iter().map(|file| path(&file.name)).collect()
 }
 
 /// The time that an output is dated with, in seconds since 1970. `SOURCE_DATE_EPOCH` makes outputs reproducible

@@ -14,12 +14,12 @@ use tracewalk_analysis::programs::ProgramId;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Code, Doubtful, Section, Statistics, Trusted, Window};
-use tracewalk_report::export::{DiffReport, FunctionDiff, SourceDiff, write_diff_json, write_diff_text};
+use tracewalk_report::export::{DiffReport, FunctionDiff, SourceDiff};
 use tracewalk_session::{Covered, Follow, FollowedProgram, Session, Source};
 
 use super::follow::Following;
 use super::print_statistics;
-use crate::args::{CaptureArgs, Diff, DiffFormat};
+use crate::args::{CaptureArgs, Diff};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
@@ -41,10 +41,7 @@ pub(crate) fn run(args: &Diff, messages: &Messages) -> Result<(), Failure> {
     }
     report.complete = messages.complete();
     let output = args.output.as_deref();
-    write_to(output, |out| match args.format {
-        DiffFormat::Text => write_diff_text(out, &report, &palette_for(output)),
-        DiffFormat::Json => write_diff_json(out, &report),
-    })?;
+    write_to(output, |out| (args.format.make)(out, &report, &palette_for(output)))?;
     if args.work.stats {
         print_statistics(&total, start.elapsed(), args.work.threads, messages);
     }

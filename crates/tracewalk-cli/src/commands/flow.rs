@@ -4,16 +4,15 @@ use std::io::Write;
 use std::time::Instant;
 
 use tracewalk_analysis::record::FlowRecord;
-use tracewalk_analysis::sink::{Join, Nothing, Sink};
-use tracewalk_analysis::{Code, Doubtful, Section, Statistics, Window};
-use tracewalk_report::export::{
-    CallTree, CallTreeOptions, FlowJsonl, LastInstructions, Listing, ListingOptions, Runs,
-};
+use tracewalk_analysis::sink::{Join, Sink};
+use tracewalk_analysis::{Code, Doubtful, Section, Statistics};
+use tracewalk_report::export::LastInstructions;
+use tracewalk_report::formats::{FlowOptions, FlowParts, WithJoin};
 use tracewalk_session::{Itm, Itms, NoticeKind, Observer as _, Session};
 
 use super::follow::Following;
 use super::print_statistics;
-use crate::args::{Flow, FlowFormat};
+use crate::args::Flow;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
@@ -24,17 +23,13 @@ pub(crate) fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let mut session = open::live(&args.capture, messages)?;
     let mut out = standard_output();
-    let total = match (args.format, args.last) {
-        _ if session.is_live() || args.trust().doubtful == Doubtful::Drop => {
-            in_order(args, &mut session, &mut out, messages)?
-        }
-        (FlowFormat::None, None) => in_parts(args, &mut session, &mut Nothing, messages)?,
-        (FlowFormat::Runs, None) => in_parts(args, &mut session, &mut Runs::new(&mut out), messages)?,
-        // What an ITM tells stands between the lines.
-        (FlowFormat::Jsonl, None) if session.itms().is_empty() => {
-            in_parts(args, &mut session, &mut FlowJsonl::new(&mut out), messages)?
-        }
-        _ => in_order(args, &mut session, &mut out, messages)?,
+    let in_order_only = session.is_live() || args.trust().doubtful == Doubtful::Drop || args.last.is_some();
+    // What an ITM tells stands between the lines.
+    let itm_between = |parts: &FlowParts| *parts == FlowParts::Jsonl && !session.itms().is_empty();
+    let parts = args.format.make.parts.filter(|parts| !in_order_only && !itm_between(parts));
+    let total = match parts {
+        Some(parts) => parts.with(&mut out, InParts { args, session: &mut session, parts, messages })?,
+        None => in_order(args, &mut session, &mut out, messages)?,
     };
     out.flush()?;
     if args.work.stats {
@@ -57,7 +52,7 @@ fn in_order(
     let mut exporter = exporter(args, at_once, out);
     exporter.begin()?;
     let mut total = Statistics::default();
-    let names = (args.format == FlowFormat::Text).then_some(args.source_dirs.as_slice());
+    let names = args.format.make.names.then_some(args.source_dirs.as_slice());
     session.each_source(messages, |session, source| {
         let code = session.code(source, names, messages)?;
         let following = Following::new(session, source, args.trust(), messages);
@@ -71,26 +66,33 @@ fn in_order(
 }
 
 /// Follows all sources by several threads.
-fn in_parts(
-    args: &Flow,
-    session: &mut Session,
-    exporter: &mut impl Join,
-    messages: &Messages,
-) -> Result<Statistics, Failure> {
-    exporter.begin()?;
-    let mut total = Statistics::default();
-    for source in session.sources().to_vec() {
-        let code = session.code(&source, None, messages)?;
-        let following = Following::new(session, &source, args.trust(), messages);
-        let spread = session.spread(args.work.threads, &code);
-        let spread = match args.format {
-            FlowFormat::None => spread.for_counts(),
-            FlowFormat::Jsonl => spread.for_long_lines(),
-            _ => spread,
-        };
-        total.add(&following.in_parts(&code, spread, exporter)?);
+struct InParts<'a> {
+    args: &'a Flow,
+    session: &'a mut Session,
+    parts: FlowParts,
+    messages: &'a Messages,
+}
+
+impl WithJoin for InParts<'_> {
+    type Answer = Result<Statistics, Failure>;
+
+    fn with(self, exporter: &mut impl Join) -> Result<Statistics, Failure> {
+        let Self { args, session, parts, messages } = self;
+        exporter.begin()?;
+        let mut total = Statistics::default();
+        for source in session.sources().to_vec() {
+            let code = session.code(&source, None, messages)?;
+            let following = Following::new(session, &source, args.trust(), messages);
+            let spread = session.spread(args.work.threads, &code);
+            let spread = match parts {
+                FlowParts::Nothing => spread.for_counts(),
+                FlowParts::Jsonl => spread.for_long_lines(),
+                FlowParts::Runs => spread,
+            };
+            total.add(&following.in_parts(&code, spread, exporter)?);
+        }
+        Ok(total)
     }
-    Ok(total)
 }
 
 /// What ITMs told in buffers without any trace of instructions.
@@ -123,18 +125,9 @@ fn itms_alone(
 }
 
 fn exporter<'a>(args: &Flow, at_once: bool, out: &'a mut Output) -> Box<dyn Sink<FlowRecord> + 'a> {
-    let options = ListingOptions { palette: palette(), source_lines: args.source_lines };
-    let exporter: Box<dyn Sink<FlowRecord> + 'a> = match args.format {
-        FlowFormat::Text if args.functions => Box::new(CallTree::new(
-            out,
-            CallTreeOptions { palette: options.palette, depth: None, fold: true, window: Window::default() },
-        )),
-        FlowFormat::Text => Box::new(Listing::new(out, options)),
-        FlowFormat::Runs if at_once => Box::new(Runs::new(out).at_once()),
-        FlowFormat::Runs => Box::new(Runs::new(out)),
-        FlowFormat::Jsonl => Box::new(FlowJsonl::new(out)),
-        FlowFormat::None => Box::new(Nothing),
-    };
+    let Flow { source_lines, functions, .. } = *args;
+    let options = FlowOptions { palette: palette(), source_lines, functions, at_once };
+    let exporter = (args.format.make.sink)(out, &options);
     match args.last {
         Some(count) => Box::new(LastInstructions::new(exporter, count)),
         None => exporter,

@@ -9,16 +9,15 @@ use tracewalk_analysis::interrupts::{Measured, ProgramActivities};
 use tracewalk_analysis::programs::SourceId;
 use tracewalk_analysis::timeline::Scale;
 use tracewalk_analysis::{Code, Section};
-use tracewalk_report::export::{
-    InterruptRecording, InterruptReport, write_interrupts_csv, write_interrupts_json, write_interrupts_text,
-};
+use tracewalk_report::export::{InterruptRecording, InterruptReport};
+use tracewalk_report::formats;
 
 use super::follow::{self, Following};
 use super::gather::Gathered;
 use super::print_statistics;
 use super::timeline::{best_unit, open, probe, scale};
 use super::window::on_axis;
-use crate::args::{CaptureArgs, Interrupts, InterruptsFormat};
+use crate::args::{CaptureArgs, Interrupts};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open::{self, comes_over_time};
@@ -32,14 +31,11 @@ pub(crate) fn run(args: &Interrupts, messages: &Messages) -> Result<(), Failure>
     if let Some(file) = &args.save {
         write_to(Some(file), |out| gathered.found.save(out))?;
     }
-    if let Some(format) = args.format.or(args.save.is_none().then_some(InterruptsFormat::Text)) {
+    if let Some(format) = args.format.or_else(|| formats::INTERRUPTS.first().filter(|_| args.save.is_none()))
+    {
         let report = report(args, &gathered, messages)?;
         let output = args.output.as_deref();
-        write_to(output, |out| match format {
-            InterruptsFormat::Text => write_interrupts_text(out, &report, &palette_for(output)),
-            InterruptsFormat::Csv => write_interrupts_csv(out, &report),
-            InterruptsFormat::Json => write_interrupts_json(out, &report),
-        })?;
+        write_to(output, |out| (format.make)(out, &report, &palette_for(output)))?;
     }
     if args.work.stats {
         print_statistics(&gathered.statistics, start.elapsed(), args.work.threads, messages);

@@ -9,12 +9,11 @@ use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::record::PacketRecord;
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Code, Statistics};
-use tracewalk_report::export::{PacketsJsonl, PacketsText};
 
 use tracewalk_session::{NoticeKind, Observer as _, Session, Source};
 
 use super::print_statistics;
-use crate::args::{Packets, PacketsFormat};
+use crate::args::Packets;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
@@ -27,11 +26,7 @@ pub(crate) fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
     let mut out = standard_output();
     let shown = out.clone();
     session.on_quiet(move || shown.clone().flush());
-    let mut exporter: Option<Box<dyn for<'a> Sink<PacketRecord<'a>> + '_>> = match args.format {
-        PacketsFormat::Text => Some(Box::new(PacketsText::new(&mut out, palette()))),
-        PacketsFormat::Jsonl => Some(Box::new(PacketsJsonl::new(&mut out))),
-        PacketsFormat::None => None,
-    };
+    let mut exporter = (args.format.make)(&mut out, palette());
     if let Some(exporter) = &mut exporter {
         exporter.begin()?;
     }

@@ -13,16 +13,14 @@ use tracewalk_analysis::programs::SourceId;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Code, Section, Window};
-use tracewalk_report::export::{
-    ProfileReport, ProfileTable, ProfileTextOptions, best_unit, write_callgrind, write_firefox,
-    write_flamegraph, write_folded, write_pprof, write_profile_text, write_speedscope,
-};
+use tracewalk_report::export::{ProfileReport, ProfileTable, ProfileTextOptions, best_unit};
+use tracewalk_report::formats::{self, Format, WriteProfile};
 
 use super::follow::{self, Following};
 use super::gather::Gathered;
 use super::window::in_window;
 use super::{no_measure, print_statistics, refuse_frequency};
-use crate::args::{self, CostChoice, FollowArgs, ProfileFormat, ProfileRows};
+use crate::args::{self, CostChoice, FollowArgs, ProfileRows};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
@@ -35,7 +33,7 @@ pub(crate) fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failu
     if let Some(file) = &args.save {
         write_to(Some(file), |out| gathered.found.save(out))?;
     }
-    if let Some(format) = args.format.or(args.save.is_none().then_some(ProfileFormat::Text)) {
+    if let Some(format) = args.format.or_else(|| formats::PROFILE.first().filter(|_| args.save.is_none())) {
         report(args, format, &gathered)?;
     }
     if args.work.stats {
@@ -46,7 +44,7 @@ pub(crate) fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failu
 
 fn report(
     args: &args::Profile,
-    format: ProfileFormat,
+    format: &Format<WriteProfile>,
     gathered: &Gathered<'_, ProgramProfiles>,
 ) -> Result<(), Failure> {
     let sources = sources(gathered, Profile::in_order)?;
@@ -60,23 +58,14 @@ fn report(
         frequency: args.frequency,
         inlined: !args.no_inlined,
     };
-    write_to(args.output.as_deref(), |out| match format {
-        ProfileFormat::Text => {
-            let table = match args.by {
-                ProfileRows::Functions => ProfileTable::Functions,
-                ProfileRows::Lines => ProfileTable::Lines,
-                ProfileRows::Calls => ProfileTable::Calls,
-            };
-            let palette = palette_for(args.output.as_deref());
-            write_profile_text(out, &report, &ProfileTextOptions { palette, table, rows: args.rows })
-        }
-        ProfileFormat::Flamegraph => write_flamegraph(out, &report),
-        ProfileFormat::Folded => write_folded(out, &report),
-        ProfileFormat::Callgrind => write_callgrind(out, &report),
-        ProfileFormat::Pprof => write_pprof(out, &report),
-        ProfileFormat::Firefox => write_firefox(out, &report),
-        ProfileFormat::Speedscope => write_speedscope(out, &report),
-    })
+    let table = match args.by {
+        ProfileRows::Functions => ProfileTable::Functions,
+        ProfileRows::Lines => ProfileTable::Lines,
+        ProfileRows::Calls => ProfileTable::Calls,
+    };
+    let palette = palette_for(args.output.as_deref());
+    let options = ProfileTextOptions { palette, table, rows: args.rows };
+    write_to(args.output.as_deref(), |out| (format.make)(out, &report, &options))
 }
 
 /// What the captures are called together.

@@ -7,14 +7,13 @@ use tracewalk_analysis::Statistics;
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::drive::NoProgress;
 use tracewalk_analysis::timeline::{Probe, Scale};
-use tracewalk_report::export::{
-    ChromeTrace, CommonTraceFormat, Files, PerfettoTrace, TimelineExport, TimelineText, Timelines,
-};
+use tracewalk_report::export::{Files, TimelineExport, Timelines};
+use tracewalk_report::formats::MakeTimeline;
 
 use super::follow::{self, Following};
 use super::window::on_axis;
 use super::{no_measure, print_statistics, refuse_frequency};
-use crate::args::{self, CaptureArgs, FollowArgs, TimelineFormat};
+use crate::args::{self, CaptureArgs, FollowArgs};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
@@ -37,7 +36,7 @@ pub(crate) fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Fail
     let scale = scale(&probed[0], unit, axis.frequency);
     let output = output::file(args.output.as_deref());
     let mut out = standard_output();
-    if output.is_none() && args.format == TimelineFormat::Text {
+    if output.is_none() && matches!(args.format.make, MakeTimeline::Text(_)) {
         let shown = out.clone();
         session.on_quiet(move || shown.clone().flush());
     }
@@ -50,20 +49,19 @@ pub(crate) fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Fail
         })?;
         Ok(exporter.finish()?)
     };
-    match args.format {
-        TimelineFormat::Text => {
+    match args.format.make {
+        MakeTimeline::Text(make) => {
             let palette = palette_for(output);
             match output {
-                None => write(&mut TimelineText::new(&mut out, palette)),
-                Some(_) => write_to(output, |out| write(&mut TimelineText::new(out, palette))),
+                None => write(&mut *make(&mut out, palette)),
+                Some(_) => write_to(output, |out| write(&mut *make(out, palette))),
             }
         }
-        TimelineFormat::Perfetto => write_to(output, |out| write(&mut PerfettoTrace::new(out))),
-        TimelineFormat::Chrome => write_to(output, |out| write(&mut ChromeTrace::new(out))),
-        TimelineFormat::Ctf => {
+        MakeTimeline::File(make) => write_to(output, |out| write(&mut *make(out))),
+        MakeTimeline::Folder(make) => {
             let path = output.ok_or_else(no_folder)?;
             let mut folder = OutputFolder::new(path)?;
-            write(&mut CommonTraceFormat::new(&mut folder))?;
+            write(&mut *make(&mut folder))?;
             folder.finish()
         }
     }?;

@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::coverage_json::Document;
 use super::coverage_text::{Note, notes};
 use super::text::instruction_text;
+use crate::words::percent_covered;
 use tracewalk_analysis::coverage::{
     Conditions, Difference, Metric, ProgramInput, Report, ReportedProgram, Tally, Totals,
 };
@@ -245,9 +246,7 @@ fn grade(tally: Tally) -> &'static str {
 }
 
 fn percent(tally: Tally) -> String {
-    tally
-        .permille()
-        .map_or_else(|| "–".to_owned(), |permille| format!("{}.{}%", permille / 10, permille % 10))
+    percent_covered(tally).unwrap_or_else(|| "–".to_owned())
 }
 
 fn width(tally: Tally) -> String {

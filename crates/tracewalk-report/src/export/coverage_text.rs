@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 
 use crate::Palette;
+use crate::words::{counted, percent_covered};
 use tracewalk_analysis::coverage::{
     Difference, FileDifference, Losses, Metric, Report, ReportedProgram, Tally, Totals,
 };
@@ -122,7 +123,12 @@ impl Table {
             if metric == Metric::Lines && self.bar > 0 {
                 write!(out, "  {colour}{}{colour:#}", bar(tally, self.bar))?;
             }
-            write!(out, "  {colour}{:>6}{colour:#}{:>width$}", percent(tally), counts(tally))?;
+            write!(
+                out,
+                "  {colour}{:>6}{colour:#}{:>width$}",
+                percent_covered(tally).unwrap_or_else(|| "-".to_owned()),
+                counts(tally)
+            )?;
         }
         writeln!(out)
     }
@@ -145,12 +151,6 @@ fn shortened(name: &str, width: usize) -> String {
     }
     let end = name.chars().skip(length + 1 - width);
     std::iter::once('…').chain(end).collect()
-}
-
-fn percent(tally: Tally) -> String {
-    tally
-        .permille()
-        .map_or_else(|| "-".to_owned(), |permille| format!("{}.{}%", permille / 10, permille % 10))
 }
 
 fn counts(tally: Tally) -> String {
@@ -309,10 +309,6 @@ fn elsewhere(report: &Report) -> Tally {
 fn idle_functions(report: &Report) -> Vec<&str> {
     let idle = report.functions.iter().filter(|function| function.totals.functions.covered == 0);
     idle.filter_map(|function| function.name.as_deref()).collect()
-}
-
-fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 fn write_difference(difference: &Difference, palette: &Palette, out: &mut dyn Write) -> io::Result<()> {

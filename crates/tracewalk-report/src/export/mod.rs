@@ -1,6 +1,6 @@
 //! Output formats: records in, one format's bytes out. One file for each format.
 //!
-//! To add a format: a file with a type that implements [`Sink`](tracewalk_analysis::sink::Sink), and a line here.
+//! To add a format: a file with a type that implements [`Sink`](tracewalk_analysis::sink::Sink), and a line in [`formats`](crate::formats).
 
 mod callgrind;
 mod cobertura;
@@ -27,6 +27,7 @@ mod pprof;
 mod profile;
 mod runs;
 mod speedscope;
+mod tables;
 mod text;
 mod timeline;
 
@@ -42,9 +43,7 @@ pub use firefox::write_firefox;
 pub use flamegraph::write_flamegraph;
 pub use flow_jsonl::FlowJsonl;
 pub use folded::write_folded;
-pub use interrupts::{
-    InterruptRecording, InterruptReport, write_interrupts_csv, write_interrupts_json, write_interrupts_text,
-};
+pub use interrupts::{InterruptRecording, InterruptReport, write_interrupts_json, write_interrupts_text};
 pub use itm::{ExportItm, ItmJsonl, ItmText, StimulusBytes};
 pub use last::LastInstructions;
 pub use lcov::write_lcov;
@@ -53,12 +52,13 @@ pub use light::{PerfettoTrace, write_coverage_html, write_firefox, write_pprof};
 pub use packets_jsonl::PacketsJsonl;
 #[cfg(feature = "full")]
 pub use pprof::write_pprof;
-pub use profile::{ProfileReport, best_unit};
+pub use profile::{ProfileReport, ProfileTable, best_unit};
 pub use runs::{Runs, RunsPart};
 pub use speedscope::write_speedscope;
+pub use tables::{write_table_csv, write_tables_json, write_tables_text};
 pub use text::{
-    CallChainsOptions, CallTree, CallTreeOptions, Listing, ListingOptions, PacketsText, ProfileTable,
-    ProfileTextOptions, write_call_chains, write_profile_text,
+    CallChainsOptions, CallTree, CallTreeOptions, Listing, ListingOptions, PacketsText, ProfileTextOptions,
+    write_call_chains, write_profile_text,
 };
 #[cfg(feature = "full")]
 pub use timeline::PerfettoTrace;

@@ -3,8 +3,23 @@
 use std::rc::Rc;
 
 use tracewalk_analysis::clock::{Cost, Unit};
-use tracewalk_analysis::profile::{Measures, Profile, Tree, TreeOptions};
+use tracewalk_analysis::profile::{LabelId, Measures, Place, Profile, Tree, TreeOptions};
+use tracewalk_analysis::table::{Cell, Column, Kind, Table, Tabular};
 use tracewalk_analysis::{Code, Section};
+
+use crate::words::percent;
+
+/// What a table of a profile has rows for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProfileTable {
+    /// Functions.
+    #[default]
+    Functions,
+    /// Lines of the source.
+    Lines,
+    /// Callers and what they call.
+    Calls,
+}
 
 /// The profiles of a capture's sources.
 #[derive(Debug)]
@@ -123,15 +138,6 @@ pub(crate) fn of_program<T>(
     program.map_or_else(String::new, |(_, name)| format!(" of {name}"))
 }
 
-/// `12.3%`
-pub(crate) fn percent(part: u64, whole: u64) -> String {
-    let tenths = match u128::from(whole) {
-        0 => 0,
-        whole => (u128::from(part) * 2000 + whole) / (2 * whole),
-    };
-    format!("{}.{}%", tenths / 10, tenths % 10)
-}
-
 /// `0.125 s`, `12.5 ms`, `3.40 µs`
 pub(crate) fn duration(seconds: f64) -> String {
     let (value, unit) = match seconds {
@@ -141,4 +147,117 @@ pub(crate) fn duration(seconds: f64) -> String {
         _ => (seconds * 1e9, "ns"),
     };
     format!("{value:.3} {unit}")
+}
+
+impl Tabular for ProfileReport {
+    fn tables(&self) -> Vec<Table> {
+        [ProfileTable::Functions, ProfileTable::Lines, ProfileTable::Calls]
+            .map(|table| self.table(table))
+            .into()
+    }
+}
+
+impl ProfileReport {
+    /// The table of all sources that has rows for these, the most expensive first.
+    #[must_use]
+    pub fn table(&self, table: ProfileTable) -> Table {
+        match table {
+            ProfileTable::Functions => self.functions(),
+            ProfileTable::Lines => self.lines(),
+            ProfileTable::Calls => self.calls(),
+        }
+    }
+
+    fn functions(&self) -> Table {
+        let columns = [
+            text("source"),
+            text("function"),
+            Column::new("address", Kind::Address),
+            text("file"),
+            Column::new("line", Kind::Integer),
+            Column::new("calls", Kind::Integer),
+            Column::new("self", Kind::Time).of(self.unit.name()),
+            Column::new("total", Kind::Time).of(self.unit.name()),
+            Column::new("self_instructions", Kind::Integer),
+        ];
+        let mut table = Table::new("functions", 1, columns);
+        for source in &self.sources {
+            let tree = self.tree(source, false);
+            for function in tree.functions(|cost| self.value(cost)) {
+                let label = &tree.labels[function.function.index()];
+                let [file, line] = place(label.place.as_ref());
+                table.push([
+                    self.name_of(&source.0).into(),
+                    label.text().into(),
+                    label.address.into(),
+                    file,
+                    line,
+                    function.calls.into(),
+                    self.value(&function.own).into(),
+                    self.value(&function.total).into(),
+                    function.own.instructions.into(),
+                ]);
+            }
+        }
+        table
+    }
+
+    fn lines(&self) -> Table {
+        let columns = [
+            text("source"),
+            text("function"),
+            text("file"),
+            Column::new("line", Kind::Integer),
+            Column::new("self", Kind::Time).of(self.unit.name()),
+        ];
+        let mut table = Table::new("lines", 1, columns);
+        for source in &self.sources {
+            let tree = self.tree(source, true);
+            for found in tree.lines(|cost| self.value(cost)) {
+                let [file, line] = place(found.place.as_ref());
+                let function = tree.labels[found.function.index()].text();
+                let own = self.value(&found.own);
+                table.push([self.name_of(&source.0).into(), function.into(), file, line, own.into()]);
+            }
+        }
+        table
+    }
+
+    fn calls(&self) -> Table {
+        let columns = [
+            text("source"),
+            text("caller"),
+            text("callee"),
+            text("file"),
+            Column::new("line", Kind::Integer),
+            Column::new("calls", Kind::Integer),
+            Column::new("total", Kind::Time).of(self.unit.name()),
+        ];
+        let mut table = Table::new("calls", 1, columns);
+        for source in &self.sources {
+            let tree = self.tree(source, true);
+            for edge in tree.edges(|cost| self.value(cost)) {
+                let name = |label: LabelId| tree.labels[label.index()].text();
+                let [file, line] = place(edge.site.as_ref());
+                table.push([
+                    self.name_of(&source.0).into(),
+                    name(edge.caller).into(),
+                    name(edge.callee).into(),
+                    file,
+                    line,
+                    edge.calls.into(),
+                    self.value(&edge.total).into(),
+                ]);
+            }
+        }
+        table
+    }
+}
+
+fn text(name: &'static str) -> Column {
+    Column::new(name, Kind::Text)
+}
+
+fn place(place: Option<&Place>) -> [Cell; 2] {
+    [place.map(|place| &*place.file).into(), place.map(|place| place.line).into()]
 }

@@ -6,7 +6,8 @@
 
 use std::io::{self, Write};
 
-use super::profile::{ProfileReport, percent};
+use super::profile::ProfileReport;
+use crate::words::percent;
 use tracewalk_analysis::profile::{Label, LabelKind, Tree};
 
 /// Rectangles narrower than this part of the whole are left out: nobody sees them.

@@ -1,7 +1,7 @@
 //! How often exceptions were taken and how long they took, as text, CSV and JSON.
 
-mod csv;
 mod json;
+mod table;
 mod text;
 
 use std::io;
@@ -17,7 +17,6 @@ use super::profile::of_program;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
 
-pub use csv::write_interrupts_csv;
 pub use json::write_interrupts_json;
 pub use text::write_interrupts_text;
 

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use super::indent;
 use crate::Palette;
-use crate::export::profile::{ProfileReport, percent};
+use crate::export::profile::ProfileReport;
+use crate::words::percent;
 use tracewalk_analysis::profile::{LabelKind, Tree};
 
 /// How a tree of chains of calls is printed.

@@ -22,7 +22,7 @@ pub use calls::{CallTree, CallTreeOptions};
 pub use chains::{CallChainsOptions, write_call_chains};
 pub use listing::{Listing, ListingOptions};
 pub use packets::PacketsText;
-pub use profile::{ProfileTable, ProfileTextOptions, write_profile_text};
+pub use profile::{ProfileTextOptions, write_profile_text};
 
 /// How far each call indents.
 const INDENT: usize = 2;

@@ -7,6 +7,7 @@ use tracewalk::protocol::Field;
 use tracewalk::source::PacketItem;
 
 use crate::Palette;
+use crate::words::counted;
 use tracewalk_analysis::Section;
 use tracewalk_analysis::record::PacketRecord;
 use tracewalk_analysis::sink::Sink;
@@ -50,10 +51,18 @@ impl<W: Write> PacketsText<W> {
                 result
             }
             PacketItem::Malformed(reason) => {
-                write!(text, "{problem}malformed{problem:#}        {reason} ({})", counted(bytes))
+                write!(
+                    text,
+                    "{problem}malformed{problem:#}        {reason} ({})",
+                    counted(bytes as u64, "byte", "bytes")
+                )
             }
             PacketItem::Unsynchronised => {
-                write!(text, "{quiet}unsynced{quiet:#}         {} before synchronisation", counted(bytes))
+                write!(
+                    text,
+                    "{quiet}unsynced{quiet:#}         {} before synchronisation",
+                    counted(bytes as u64, "byte", "bytes")
+                )
             }
         };
     }
@@ -100,10 +109,6 @@ fn push_field(text: &mut String, name: &str, field: Field<'_>) {
         Field::Address(address) => write!(text, "{name} {address}"),
         Field::Text(word) => write!(text, "{name} {word}"),
     };
-}
-
-fn counted(bytes: usize) -> String {
-    if bytes == 1 { "1 byte".to_owned() } else { format!("{bytes} bytes") }
 }
 
 #[cfg(test)]

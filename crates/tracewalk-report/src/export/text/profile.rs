@@ -3,22 +3,11 @@
 use std::io::{self, Write};
 
 use crate::Palette;
-use crate::export::profile::{ProfileReport, duration, percent};
+use crate::export::profile::{ProfileReport, ProfileTable, duration};
+use crate::words::percent;
 use tracewalk_analysis::Section;
 use tracewalk_analysis::clock::{Cost, Unit};
 use tracewalk_analysis::profile::{Label, LabelId, LabelKind, Place, Profile, Tree};
-
-/// What a table of a profile has rows for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ProfileTable {
-    /// Functions.
-    #[default]
-    Functions,
-    /// Lines of the source.
-    Lines,
-    /// Callers and what they call.
-    Calls,
-}
 
 /// How a table of a profile is printed.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,205 @@
+//! Tables: what an analysis found, as named and typed columns.
+//!
+//! An answer gives its tables ([`Tabular`]); how they are written (as text, CSV, JSON) is not here, and is the same for all.
+//! What is not known is [`Cell::Unknown`]: nobody has to guess what a zero or an empty text stands for.
+//!
+//! ```
+//! use tracewalk_analysis::Statistics;
+//! use tracewalk_analysis::table::{Cell, Tabular};
+//!
+//! let statistics = Statistics { bytes: 20, packets: 9, ..Statistics::default() };
+//! let [table] = statistics.tables().try_into().expect("one table");
+//! assert_eq!((table.name, table.version), ("statistics", 1));
+//! let packets = table.columns.iter().position(|column| column.name == "packets").expect("a column");
+//! assert_eq!(table.rows[0][packets], Cell::Integer(9));
+//! ```
+
+use std::borrow::Cow;
+
+use tracewalk::ids::Address;
+
+/// What gives tables.
+pub trait Tabular {
+    /// The tables, always the same ones in the same order, with no rows where there is nothing to say.
+    fn tables(&self) -> Vec<Table>;
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// Its name: lower case, words joined by `_`. It stays what it is.
+    pub name: &'static str,
+    /// The version of its columns: a column that is added behind the others does not change it.
+    pub version: u32,
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// The rows, each of as many cells as there are columns.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name: lower case, words joined by `_`. It stays what it is.
+    pub name: Cow<'static, str>,
+    /// What its cells hold, if they are known.
+    pub kind: Kind,
+    /// What they count, like `cycles`.
+    pub unit: Option<&'static str>,
+}
+
+/// What the cells of a column hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// A whole number that is not negative.
+    Integer,
+    /// A number with fractions.
+    Number,
+    /// An address.
+    Address,
+    /// A length of time or a moment, in whole units of the column.
+    Time,
+    /// Text.
+    Text,
+    /// Yes or no.
+    Flag,
+}
+
+/// What stands in a row and a column.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Cell {
+    /// Nobody knows, or there is none.
+    Unknown,
+    /// Of [`Kind::Integer`] and [`Kind::Time`].
+    Integer(u64),
+    /// Of [`Kind::Number`].
+    Number(f64),
+    /// Of [`Kind::Address`].
+    Address(Address),
+    /// Of [`Kind::Text`].
+    Text(String),
+    /// Of [`Kind::Flag`].
+    Flag(bool),
+}
+
+impl Table {
+    /// A table without rows.
+    #[must_use]
+    pub fn new(name: &'static str, version: u32, columns: impl IntoIterator<Item = Column>) -> Self {
+        Self { name, version, columns: columns.into_iter().collect(), rows: Vec::new() }
+    }
+
+    /// Adds a row. A cell that does not fit its column, or that has none, is a defect of whoever makes the table.
+    pub fn push(&mut self, row: impl IntoIterator<Item = Cell>) {
+        let row = row.into_iter().collect::<Vec<_>>();
+        debug_assert_eq!(row.len(), self.columns.len(), "{}", self.name);
+        debug_assert!(row.iter().zip(&self.columns).all(|(cell, column)| cell.fits(column.kind)), "{row:?}");
+        self.rows.push(row);
+    }
+}
+
+impl Column {
+    /// A column of this name and kind.
+    #[must_use]
+    pub fn new(name: impl Into<Cow<'static, str>>, kind: Kind) -> Self {
+        Self { name: name.into(), kind, unit: None }
+    }
+
+    /// The same, whose cells count this.
+    #[must_use]
+    pub fn of(self, unit: &'static str) -> Self {
+        Self { unit: Some(unit), ..self }
+    }
+}
+
+impl Kind {
+    /// A short name for line formats.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Address => "address",
+            Self::Time => "time",
+            Self::Text => "text",
+            Self::Flag => "flag",
+        }
+    }
+
+    /// Whether its cells are numbers.
+    #[must_use]
+    pub const fn is_numeric(self) -> bool {
+        matches!(self, Self::Integer | Self::Number | Self::Time)
+    }
+}
+
+impl Cell {
+    /// Whether it may stand in a column of this kind.
+    #[must_use]
+    pub const fn fits(&self, kind: Kind) -> bool {
+        match self {
+            Self::Unknown => true,
+            Self::Integer(_) => matches!(kind, Kind::Integer | Kind::Time),
+            Self::Number(_) => matches!(kind, Kind::Number),
+            Self::Address(_) => matches!(kind, Kind::Address),
+            Self::Text(_) => matches!(kind, Kind::Text),
+            Self::Flag(_) => matches!(kind, Kind::Flag),
+        }
+    }
+}
+
+impl From<u64> for Cell {
+    fn from(value: u64) -> Self {
+        Self::Integer(value)
+    }
+}
+
+impl From<u32> for Cell {
+    fn from(value: u32) -> Self {
+        Self::Integer(value.into())
+    }
+}
+
+impl From<u16> for Cell {
+    fn from(value: u16) -> Self {
+        Self::Integer(value.into())
+    }
+}
+
+impl From<f64> for Cell {
+    fn from(value: f64) -> Self {
+        Self::Number(value)
+    }
+}
+
+impl From<Address> for Cell {
+    fn from(value: Address) -> Self {
+        Self::Address(value)
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(value: &str) -> Self {
+        Self::Text(value.to_owned())
+    }
+}
+
+impl From<String> for Cell {
+    fn from(value: String) -> Self {
+        Self::Text(value)
+    }
+}
+
+impl From<bool> for Cell {
+    fn from(value: bool) -> Self {
+        Self::Flag(value)
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Unknown, Into::into)
+    }
+}

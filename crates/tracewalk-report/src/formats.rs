@@ -1,0 +1,334 @@
+//! The registries: every output format by its name, one line each.
+//!
+//! A command asks a registry which formats there are, what to say of each, and how to write it; nothing else tells formats
+//! apart. A new one is a file in `export` and a line here (`docs/dev/adding-an-output.md`).
+
+use std::io::{self, Write};
+
+use tracewalk_analysis::Window;
+use tracewalk_analysis::coverage::{Difference, ProgramInput, Report, Tracefile};
+use tracewalk_analysis::record::{FlowRecord, PacketRecord};
+use tracewalk_analysis::sink::{Join, Nothing, Sink};
+use tracewalk_analysis::symbols::SourceFile;
+use tracewalk_analysis::table::Tabular as _;
+
+use crate::Palette;
+use crate::export::{
+    CallTree, CallTreeOptions, ChromeTrace, CommonTraceFormat, CoverageTextOptions, DiffReport, Files,
+    FlowJsonl, InterruptReport, Listing, ListingOptions, PacketsJsonl, PacketsText, PerfettoTrace,
+    ProfileReport, ProfileTextOptions, Runs, TimelineExport, TimelineText, write_callgrind, write_cobertura,
+    write_coverage_html, write_coverage_json, write_coverage_text, write_diff_json, write_diff_text,
+    write_firefox, write_flamegraph, write_folded, write_interrupts_json, write_interrupts_text, write_lcov,
+    write_pprof, write_profile_text, write_speedscope, write_table_csv, write_tables_json,
+};
+
+/// An output format.
+#[derive(Clone, Copy, Debug)]
+pub struct Format<Make: 'static> {
+    /// What users call it.
+    pub name: &'static str,
+    /// What it is, as a phrase without a full stop.
+    pub help: &'static str,
+    /// How it is written.
+    pub make: Make,
+}
+
+/// The format of this name.
+#[must_use]
+pub fn find<Make>(formats: &'static [Format<Make>], name: &str) -> Option<&'static Format<Make>> {
+    formats.iter().find(|format| format.name == name)
+}
+
+/// Shorter to read in the tables below.
+const fn format<Make>(name: &'static str, help: &'static str, make: Make) -> Format<Make> {
+    Format { name, help, make }
+}
+
+/// Writes profiles.
+pub type WriteProfile = fn(&mut dyn Write, &ProfileReport, &ProfileTextOptions) -> io::Result<()>;
+
+/// The formats of profiles.
+pub const PROFILE: &[Format<WriteProfile>] = &[
+    format("text", "A table for people", write_profile_text),
+    format(
+        "flamegraph",
+        "A picture of all chains of calls, as an SVG that a browser can zoom and search",
+        |out, report, _| write_flamegraph(out, report),
+    ),
+    format("folded", "One line for each chain of calls, for flame graph tools", |out, report, _| {
+        write_folded(out, report)
+    }),
+    format("callgrind", "What callgrind writes, for KCachegrind and callgrind_annotate", |out, report, _| {
+        write_callgrind(out, report)
+    }),
+    format("pprof", "For pprof and the tools that read its files, gzipped", |out, report, _| {
+        write_pprof(out, report)
+    }),
+    format("firefox", "For https://profiler.firefox.com", |out, report, _| write_firefox(out, report)),
+    format("speedscope", "For https://www.speedscope.app", |out, report, _| write_speedscope(out, report)),
+    format("csv", "All rows of the table, with commas (docs/formats.md)", |out, report, options| {
+        write_table_csv(out, &report.table(options.table))
+    }),
+    format(
+        "json",
+        "The tables of functions, lines and calls as one JSON document (docs/formats.md)",
+        |out, report, _| write_tables_json(out, &report.tables()),
+    ),
+];
+
+/// What reports of coverage are written from.
+pub struct CoverageAnswer<'a> {
+    /// What was covered.
+    pub report: &'a Report,
+    /// The programs.
+    pub inputs: &'a [ProgramInput<'a>],
+    /// What changed against another report, if one was given.
+    pub difference: Option<&'a Difference>,
+    /// Finds source files by the names that debugging information has for them.
+    pub source: &'a dyn Fn(&str) -> Option<SourceFile>,
+    /// How the text looks.
+    pub options: CoverageTextOptions,
+    /// The time that an output is dated with, in seconds since 1970.
+    pub time: u64,
+}
+
+/// Writes what was covered.
+pub type WriteCoverage = fn(&mut dyn Write, &CoverageAnswer<'_>) -> io::Result<()>;
+
+/// The formats of coverage.
+pub const COVERAGE: &[Format<WriteCoverage>] = &[
+    format("text", "A table with a row for each file", |out, answer| {
+        write_coverage_text(answer.report, answer.difference, answer.options, out)
+    }),
+    format("html", "A page to look at, in one file", |out, answer| {
+        write_coverage_html(answer.report, answer.inputs, answer.difference, answer.source, out)
+    }),
+    format("lcov", "An LCOV tracefile, which most tools read", |out, answer| {
+        write_lcov(&Tracefile::of(answer.report, answer.source), out)
+    }),
+    format("cobertura", "Cobertura's XML, for GitLab, Jenkins and others", |out, answer| {
+        write_cobertura(answer.report, &answer.paths(), answer.time, out)
+    }),
+    format("json", "Everything that is known, as one JSON document (docs/coverage.md)", |out, answer| {
+        write_coverage_json(answer.report, answer.difference, out)
+    }),
+    format(
+        "csv",
+        "A line for each line of the source files, with commas (docs/formats.md)",
+        |out, answer| {
+            answer
+                .report
+                .tables()
+                .iter()
+                .filter(|table| table.name == "lines")
+                .try_for_each(|lines| write_table_csv(out, lines))
+        },
+    ),
+];
+
+impl CoverageAnswer<'_> {
+    /// The paths of the report's files: where they are, or what the debugging information calls them.
+    fn paths(&self) -> Vec<String> {
+        let path = |name: &String| (self.source)(name).map_or_else(|| name.clone(), |found| found.path);
+        self.report.files.iter().map(|file| path(&file.name)).collect()
+    }
+}
+
+/// Writes how long exceptions took.
+pub type WriteInterrupts = fn(&mut dyn Write, &InterruptReport, &Palette) -> io::Result<()>;
+
+/// The formats of interrupts.
+pub const INTERRUPTS: &[Format<WriteInterrupts>] = &[
+    format("text", "A table for people", write_interrupts_text),
+    format("csv", "A line for each exception, with commas", |out, report, _| {
+        write_table_csv(out, &report.table())
+    }),
+    format("json", "Everything that is known, as one JSON document (docs/profiling.md)", |out, report, _| {
+        write_interrupts_json(out, report)
+    }),
+];
+
+/// Writes how two captures differ.
+pub type WriteDiff = fn(&mut dyn Write, &DiffReport, &Palette) -> io::Result<()>;
+
+/// The formats of differences.
+pub const DIFF: &[Format<WriteDiff>] = &[
+    format("text", "For people; nothing where nothing differs", write_diff_text),
+    format("json", "One JSON document (docs/profiling.md)", |out, report, _| write_diff_json(out, report)),
+];
+
+/// Makes what writes timelines.
+#[derive(Clone, Copy, Debug)]
+pub enum MakeTimeline {
+    /// For people, who see each line as soon as it is known.
+    Text(for<'a> fn(&'a mut (dyn Write + 'a), Palette) -> Box<dyn TimelineExport + 'a>),
+    /// In one file.
+    File(for<'a> fn(&'a mut (dyn Write + 'a)) -> Box<dyn TimelineExport + 'a>),
+    /// In the files of a folder.
+    Folder(for<'a> fn(&'a mut (dyn Files + 'a)) -> Box<dyn TimelineExport + 'a>),
+}
+
+/// The formats of timelines.
+pub const TIMELINE: &[Format<MakeTimeline>] = &[
+    format(
+        "text",
+        "Lines for people",
+        MakeTimeline::Text(|out, palette| Box::new(TimelineText::new(out, palette))),
+    ),
+    format(
+        "perfetto",
+        "A protocol buffer for ui.perfetto.dev and its trace processor",
+        MakeTimeline::File(|out| Box::new(PerfettoTrace::new(out))),
+    ),
+    format(
+        "chrome",
+        "JSON for chrome://tracing and Perfetto",
+        MakeTimeline::File(|out| Box::new(ChromeTrace::new(out))),
+    ),
+    format(
+        "ctf",
+        "A folder in the Common Trace Format 1.8, for babeltrace2 and Trace Compass",
+        MakeTimeline::Folder(|files| Box::new(CommonTraceFormat::new(files))),
+    ),
+];
+
+/// How program flow is to look.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowOptions {
+    /// The colours.
+    pub palette: Palette,
+    /// Lines of the source between the instructions, in text.
+    pub source_lines: bool,
+    /// Nothing but the functions, as a tree of calls, in text.
+    pub functions: bool,
+    /// Each line is written as soon as it is known.
+    pub at_once: bool,
+}
+
+/// Makes what writes program flow.
+#[derive(Clone, Copy, Debug)]
+pub struct MakeFlow {
+    /// Takes records in the order of the trace.
+    pub sink: for<'a> fn(&'a mut (dyn Write + 'a), &FlowOptions) -> Box<dyn Sink<FlowRecord> + 'a>,
+    /// The same in parts that threads make, where it can be written so.
+    pub parts: Option<FlowParts>,
+    /// Whether it shows the names of functions and lines of the source.
+    pub names: bool,
+}
+
+/// What writes flow in parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowParts {
+    /// [`Nothing`].
+    Nothing,
+    /// [`Runs`].
+    Runs,
+    /// [`FlowJsonl`].
+    Jsonl,
+}
+
+/// Something to do with whatever writes flow in parts.
+pub trait WithJoin {
+    /// What comes of it.
+    type Answer;
+
+    /// Does it.
+    fn with(self, sink: &mut impl Join) -> Self::Answer;
+}
+
+impl FlowParts {
+    /// Does something with what writes to `out`.
+    pub fn with<V: WithJoin>(self, out: &mut impl Write, visitor: V) -> V::Answer {
+        match self {
+            Self::Nothing => visitor.with(&mut Nothing),
+            Self::Runs => visitor.with(&mut Runs::new(out)),
+            Self::Jsonl => visitor.with(&mut FlowJsonl::new(out)),
+        }
+    }
+}
+
+/// The formats of program flow.
+pub const FLOW: &[Format<MakeFlow>] = &[
+    format("text", "A listing for people", MakeFlow { sink: flow_text, parts: None, names: true }),
+    format(
+        "runs",
+        "The addresses that were executed, one run a line (docs/formats.md)",
+        MakeFlow { sink: flow_runs, parts: Some(FlowParts::Runs), names: false },
+    ),
+    format(
+        "jsonl",
+        "One JSON object a line (docs/formats.md)",
+        MakeFlow {
+            sink: |out, _| Box::new(FlowJsonl::new(out)),
+            parts: Some(FlowParts::Jsonl),
+            names: false,
+        },
+    ),
+    format(
+        "none",
+        "Decode everything and print nothing",
+        MakeFlow { sink: |_, _| Box::new(Nothing), parts: Some(FlowParts::Nothing), names: false },
+    ),
+];
+
+fn flow_text<'a>(out: &'a mut (dyn Write + 'a), options: &FlowOptions) -> Box<dyn Sink<FlowRecord> + 'a> {
+    let FlowOptions { palette, source_lines, .. } = *options;
+    if options.functions {
+        let options = CallTreeOptions { palette, depth: None, fold: true, window: Window::default() };
+        Box::new(CallTree::new(out, options))
+    } else {
+        Box::new(Listing::new(out, ListingOptions { palette, source_lines }))
+    }
+}
+
+fn flow_runs<'a>(out: &'a mut (dyn Write + 'a), options: &FlowOptions) -> Box<dyn Sink<FlowRecord> + 'a> {
+    let runs = Runs::new(out);
+    Box::new(if options.at_once { runs.at_once() } else { runs })
+}
+
+/// Takes packets.
+pub type PacketSink<'a> = Box<dyn for<'b> Sink<PacketRecord<'b>> + 'a>;
+
+/// Makes what takes packets; `None` for what takes none.
+pub type MakePackets = for<'a> fn(&'a mut (dyn Write + 'a), Palette) -> Option<PacketSink<'a>>;
+
+/// The formats of packets.
+pub const PACKETS: &[Format<MakePackets>] = &[
+    format("text", "A table for people", |out, palette| Some(Box::new(PacketsText::new(out, palette)))),
+    format("jsonl", "One JSON object a line (docs/formats.md)", |out, _| {
+        Some(Box::new(PacketsJsonl::new(out)))
+    }),
+    format("none", "Decode everything and print nothing", |_, _| None),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names<Make>(formats: &[Format<Make>]) -> Vec<&'static str> {
+        let all = formats.iter().map(|format| (format.name, format.help)).collect::<Vec<_>>();
+        assert!(all.iter().all(|(_, help)| !help.is_empty() && !help.ends_with('.')));
+        all.into_iter().map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn every_name_is_listed_once_and_text_comes_first() {
+        for mut names in [
+            names(PROFILE),
+            names(COVERAGE),
+            names(INTERRUPTS),
+            names(DIFF),
+            names(PACKETS),
+            names(TIMELINE),
+            names(FLOW),
+        ] {
+            assert_eq!(names[0], "text");
+            let count = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), count);
+        }
+        assert_eq!(find(PROFILE, "folded").map(|format| format.name), Some("folded"));
+        assert!(find(PROFILE, "Folded").is_none());
+    }
+}
