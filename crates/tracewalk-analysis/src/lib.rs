@@ -4,6 +4,25 @@
 //! looks at it ([`sink`]): packets, pieces of program flow, and what an ITM told ([`record`]). Analyses are such lookers;
 //! their answers are values. No file is opened here, nothing is written down, and no packet of any protocol is known by
 //! name: what is known of the program beside its code comes through a trait ([`symbols`]).
+//!
+//! ```
+//! use tracewalk::program::Program;
+//! use tracewalk::protocol::etmv3;
+//! use tracewalk::source::SourceConfig;
+//! use tracewalk_analysis::drive::{Carrier, Follower, Input, NoProgress, Stretch};
+//!
+//! // A-sync, I-sync at 0x100 in Thumb, and two packets of one executed instruction each.
+//! let trace = [0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01, 0x01, 0x00, 0x00, 0x84, 0x84];
+//! let mut program = Program::new();
+//! program.add(0x100_u32.into(), &[0x00, 0xbf, 0x00, 0xbf])?; // two NOPs
+//!
+//! let config = SourceConfig::Etmv3(etmv3::Config::for_core("cortex-m3").expect("a known core"));
+//! let carrier = Carrier::Stretches(vec![Stretch::all(trace.len())]);
+//! let input = Input { capture: &trace, carrier, rest: None, progress: &NoProgress };
+//! let statistics = Follower::new(&config, &program).flow(&input, |_| Ok(()))?;
+//! assert_eq!((statistics.packets, statistics.instructions), (4, 2));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod call_stack;
