@@ -244,7 +244,12 @@ pub fn saved(data: &[u8]) {
     {
         let sources = program.found.sources.iter().map(|(source, found)| (section(source), found.clone()));
         let scale = Scale { unit: Unit::Cycles, counts_cycles: true, frequency: None };
-        let report = export::InterruptReport { scale, sources: sources.collect(), programs: Vec::new() };
+        let report = export::InterruptReport {
+            scale,
+            sources: sources.collect(),
+            programs: Vec::new(),
+            complete: true,
+        };
         export::write_interrupts_text(&mut out, &report, &Palette::PLAIN).expect("nobody refuses it");
         export::write_interrupts_csv(&mut out, &report).expect("nobody refuses it");
         export::write_interrupts_json(&mut out, &report).expect("nobody refuses it");
