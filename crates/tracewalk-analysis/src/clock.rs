@@ -163,6 +163,7 @@ impl CycleMeter {
                 }
                 EventKind::ExceptionReturn
                 | EventKind::Context { .. }
+                | EventKind::ClockChanged
                 | EventKind::Trigger
                 | EventKind::Data(_) => return None,
             },

@@ -111,7 +111,7 @@ impl Found {
                 self.triggers += 1;
                 return;
             }
-            EventKind::Exception { exception: None, .. } => return,
+            EventKind::Exception { exception: None, .. } | EventKind::ClockChanged => return,
         };
         self.path.steps.push(step);
     }

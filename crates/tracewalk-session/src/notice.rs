@@ -11,7 +11,7 @@ use tracewalk::ids::{Address, TraceId};
 use tracewalk::program::Scope;
 use tracewalk::protocol::Malformation;
 use tracewalk::protocol::mtb::Registers;
-use tracewalk::protocol::mtb::order::Evidence;
+use tracewalk::protocol::mtb::evidence::Evidence;
 use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::drive::{NoProgress, Progress};
 use tracewalk_analysis::{DoubtfulStretch, InDoubt, Position};

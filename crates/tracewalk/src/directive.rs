@@ -69,6 +69,8 @@ pub enum Directive {
     Vmid(Vmid),
     /// A new security state, for the instructions from here on.
     Security(SecurityState),
+    /// The processor's clock speed changed since the last timestamp; the next one follows.
+    ClockChanged,
     /// The time of the last traced instruction; 0 where the source did not know it.
     Timestamp(u64),
     /// Cycles that passed since the last ones counted, spent on the instruction that comes next in the trace, or

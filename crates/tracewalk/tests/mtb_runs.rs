@@ -8,7 +8,8 @@ use object::{Object, ObjectSegment};
 use tracewalk::flow::runs_straight;
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::program::Program;
-use tracewalk::protocol::mtb::order::{Dump, Layout, by_evidence, by_registers, within_reach};
+use tracewalk::protocol::mtb::evidence::{by_evidence, within_reach};
+use tracewalk::protocol::mtb::order::{Dump, Layout, by_registers};
 use tracewalk::protocol::mtb::{self, Config, Registers};
 use tracewalk::source::{FlowStream, SourceConfig};
 

@@ -4,7 +4,8 @@ mod support;
 
 use serde_json::Value;
 use tracewalk::ids::Address;
-use tracewalk::protocol::mtb::order::{Dump, Layout, Piece, by_evidence, by_registers, within_reach};
+use tracewalk::protocol::mtb::evidence::{by_evidence, within_reach};
+use tracewalk::protocol::mtb::order::{Dump, Layout, Piece, by_registers};
 use tracewalk::protocol::mtb::{Config, Decoder, Packet, Registers};
 use tracewalk::protocol::{Item, Packets};
 

@@ -110,7 +110,7 @@ fn flow(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>
 
 fn packets(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
     let ours = ["--format", "none", "--stats", "--threads", "1"];
-    beside_opencsd(tools, captures, options, ("packets", &ours), 30.0)
+    beside_opencsd(tools, captures, options, ("packets", &ours), 3.0)
 }
 
 fn beside_opencsd(

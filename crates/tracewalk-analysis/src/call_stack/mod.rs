@@ -152,7 +152,11 @@ impl<M> CallStack<M> {
                         self.named(Task::Context(context), observer);
                     }
                 }
-                EventKind::Timestamp(_) | EventKind::Cycles(_) | EventKind::Trigger | EventKind::Data(_) => {}
+                EventKind::Timestamp(_)
+                | EventKind::Cycles(_)
+                | EventKind::Trigger
+                | EventKind::ClockChanged
+                | EventKind::Data(_) => {}
             },
             Element::Proof(_) => {}
             Element::Gap(gap) => match gap.reason {

@@ -176,6 +176,7 @@ fn event(object: &mut Object<'_>, kind: EventKind, interrupts: &Interrupts) {
             }
             object.text("security", security_name(security));
         }
+        EventKind::ClockChanged => object.text("element", "clock_changed"),
         EventKind::Timestamp(value) => {
             object.text("element", "timestamp");
             object.number("timestamp", value);

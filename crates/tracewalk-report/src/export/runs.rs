@@ -127,6 +127,7 @@ impl Lines {
             EventKind::ExceptionReturn => self.line(b"T"),
             // Runs go on through these.
             EventKind::Context { .. }
+            | EventKind::ClockChanged
             | EventKind::Timestamp(_)
             | EventKind::Cycles(_)
             | EventKind::Trigger

@@ -3,13 +3,14 @@
 use tracewalk::flow::runs_straight;
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::program::Program;
-use tracewalk::protocol::mtb::order::{self, Dump, Evidence, Guess};
+use tracewalk::protocol::mtb::evidence::{self, Evidence, Guess};
+use tracewalk::protocol::mtb::order::Dump;
 
 /// Where packets stand by what they say.
 pub(crate) fn mtb(dump: Dump<'_>, program: &Program) -> Option<Guess> {
-    order::by_evidence(dump, |from: Address, to: Address| {
+    evidence::by_evidence(dump, |from: Address, to: Address| {
         if program.is_empty() {
-            order::within_reach(from, to)
+            evidence::within_reach(from, to)
         } else {
             runs_straight(program, Location::new(from, Isa::T32), to)
         }

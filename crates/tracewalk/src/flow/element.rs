@@ -118,6 +118,8 @@ pub enum EventKind {
         /// Security state and hypervisor mode.
         security: SecurityState,
     },
+    /// The processor's clock speed changed since the last timestamp; the next one follows.
+    ClockChanged,
     /// The time of the last instruction; 0 where the source did not know it.
     Timestamp(u64),
     /// Cycles spent on the instructions from the last count up to the end of the next block, or, before a
@@ -370,6 +372,7 @@ impl fmt::Display for EventKind {
                 f.write_str(if security.non_secure { ", Non-secure" } else { "" })?;
                 f.write_str(if security.hypervisor { ", Hyp" } else { "" })
             }
+            Self::ClockChanged => f.write_str("clock speed changed"),
             Self::Timestamp(time) => write!(f, "timestamp {time}"),
             Self::Cycles(1) => f.write_str("1 cycle"),
             Self::Cycles(cycles) => write!(f, "{cycles} cycles"),

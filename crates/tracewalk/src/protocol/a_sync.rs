@@ -1,7 +1,7 @@
 //! A-sync: a run of zero bytes and 0x80. ETMv3, PFT and ITM send at least five zero bytes.
 
-use super::decode::Step;
 use super::malformation::Malformation;
+use super::step::Step;
 
 /// A protocol's A-sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,6 +6,7 @@ use super::a_sync::ASync;
 use super::describe::Describe;
 use super::item::TakeItem;
 use super::malformation::Malformation;
+use super::step::Step;
 
 /// A protocol's packet decoder: a state machine without I/O.
 pub trait Decode {
@@ -41,30 +42,4 @@ pub trait Decode {
 
     /// Bytes were lost before the next input: search for synchronisation.
     fn desynchronise(&mut self);
-}
-
-/// What a decoder found at the start of its input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step<P> {
-    /// A packet of `bytes` bytes, at least one.
-    Packet {
-        /// The packet.
-        packet: P,
-        /// How many bytes it takes.
-        bytes: usize,
-    },
-    /// `bytes` bytes, at least one, that are no packet. The decoder searches for synchronisation behind them.
-    Malformed {
-        /// What is wrong with them.
-        reason: Malformation,
-        /// How many bytes are certain to belong to it.
-        bytes: usize,
-    },
-    /// `bytes` bytes, at least one, passed over in the search for synchronisation.
-    Searched {
-        /// How many.
-        bytes: usize,
-    },
-    /// The input ends inside a packet.
-    NeedInput,
 }

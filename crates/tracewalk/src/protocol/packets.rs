@@ -2,9 +2,10 @@
 
 use alloc::vec::Vec;
 
-use super::decode::{Decode, Step};
+use super::decode::Decode;
 use super::item::{Item, TakeItem};
 use super::malformation::Malformation;
+use super::step::Step;
 use crate::span::{Span, StreamOffset};
 
 /// The longest malformed or unsynchronised stretch in one item. Longer ones come as several, so that memory stays

@@ -7,8 +7,8 @@
 use crate::cursor::{Cursor, NeedInput};
 
 use super::a_sync::{ASync, Overlap, ZeroRun};
-use super::decode::Step;
 use super::malformation::Malformation;
+use super::step::Step;
 
 /// The A-sync of ETMv3 and PFT.
 pub(super) const A_SYNC: ASync = ASync::FIVE_ZEROS;

@@ -256,7 +256,7 @@ fn the_beginning_of_a_packet_can_be_forgotten() {
 
 #[test]
 fn a_passages_last_place_is_that_of_the_last_element_with_bytes() {
-    use super::memo::table::{Key, Meaning, Memo};
+    use super::memo::table::{Meaning, Memo, WindowKey};
     use crate::flow::state::Exchanges;
     use crate::flow::{Event, EventKind};
     let event = |at, bytes| {
@@ -267,7 +267,7 @@ fn a_passages_last_place_is_that_of_the_last_element_with_bytes() {
     let mut memo = Memo::new();
     let state = memo.number(1);
     let mut of = |word, elements| {
-        let key = Key::new(word, 0xff, state).unwrap();
+        let key = WindowKey::new(word, 0xff, state).unwrap();
         memo.insert(key, &Meaning { next: state, exchanges: Exchanges::default(), elements, packets: 1 });
         let (_, entry) = memo.find(key, |_| true).unwrap();
         memo.passage(entry, StreamOffset(100), None).last_start()
@@ -281,13 +281,13 @@ fn a_passages_last_place_is_that_of_the_last_element_with_bytes() {
 
 #[test]
 fn what_came_behind_a_window_comes_again_only_with_the_same_bytes_and_state() {
-    use super::memo::table::{Key, Meaning, Memo};
+    use super::memo::table::{Meaning, Memo, WindowKey};
     use crate::flow::state::Exchanges;
     let mut memo = Memo::new();
     let states = [memo.number(1), memo.number(2), memo.number(3)];
     let meaning = |next| Meaning { next, exchanges: Exchanges::default(), elements: &[], packets: 1 };
-    let first = Key::new(0x84, 0xff, states[0]).unwrap();
-    let second = Key::new(0x0284, 0xffff, states[1]).unwrap();
+    let first = WindowKey::new(0x84, 0xff, states[0]).unwrap();
+    let second = WindowKey::new(0x0284, 0xffff, states[1]).unwrap();
     memo.insert(first, &meaning(states[1]));
     memo.insert(second, &meaning(states[2]));
     let (id, _) = memo.find(first, |_| true).unwrap();
@@ -298,7 +298,7 @@ fn what_came_behind_a_window_comes_again_only_with_the_same_bytes_and_state() {
     assert_eq!(next(0x8888_0384, states[1]), None, "the last byte of the window is another");
     assert_eq!(next(0x8888_0284, states[0]), None, "the state is another");
     // Another one behind it is remembered in its place.
-    let other = Key::new(0x0384, 0xffff, states[1]).unwrap();
+    let other = WindowKey::new(0x0384, 0xffff, states[1]).unwrap();
     memo.insert(other, &meaning(states[0]));
     memo.came(id);
     let next =
@@ -419,7 +419,12 @@ fn bytes_that_were_lost_or_cut_are_searched_for_synchronisation_behind() {
 
 /// One of each protocol with A-syncs, as [`start`] begins them.
 fn synchronising() -> [SourceConfig; 2] {
-    let registers = Registers { etmcr: Some(0x4400), etmidr: Some(0x411c_f312), ..Registers::default() };
+    let registers = Registers {
+        etmcr: Some(0x4400),
+        etmidr: Some(0x411c_f312),
+        etmccer: Some(0x34c0_1ac2),
+        etmtraceidr: None,
+    };
     let etmv3 = etmv3::Config::for_core("cortex-m3").expect("a known core");
     let pft = pft::Config::from_registers(registers, None).expect("sound registers");
     [SourceConfig::Etmv3(etmv3), SourceConfig::Pft(pft)]
@@ -480,6 +485,52 @@ fn malformed_bytes_on_trial_belong_to_the_loss_before_them() {
         let at = start(&config, 0).len() as u64 + 1;
         let again = at + at + damage.len() as u64;
         assert_eq!(losses(&elements), [(true, at, 1), (true, again, 1)]);
+    }
+}
+
+#[test]
+fn a_changed_clock_is_reported_before_its_timestamp() {
+    use crate::flow::{Event, EventKind};
+    use crate::protocol::Field;
+    let program = program(&[0; 12]);
+    let registers = Registers {
+        etmcr: Some(0x4400),
+        etmidr: Some(0x410c_f250),
+        etmccer: Some(0x34c0_1ac2),
+        etmtraceidr: None,
+    };
+    let etmv3 = SourceConfig::Etmv3(etmv3::Config::from_registers(registers, None).expect("sound registers"));
+    let [_, pft] = synchronising();
+    for config in [etmv3, pft] {
+        // Bit 2 of the header is R.
+        let bytes = [&start(&config, 0)[..], &[0x42, 5, 0x46, 7]].concat();
+        let mut changed = Vec::new();
+        let mut stream = PacketStream::new(&config);
+        let mut note = |item: PacketItem<'_>, _, _: &[u8]| {
+            if let PacketItem::Packet(packet) = item
+                && packet.name() == "timestamp"
+            {
+                let mut flags = Vec::new();
+                packet.fields(&mut |name, field| {
+                    flags.extend((name == "clock_changed").then_some(field == Field::Number(1)));
+                });
+                changed.push(flags);
+            }
+        };
+        stream.push(&bytes, &mut note);
+        assert_eq!(changed, [vec![], vec![true]], "{}", config.protocol());
+        for engine in [Engine::Walk, Engine::Graph] {
+            let (elements, _) = elements(&config, engine, &bytes, &program, bytes.len());
+            let times = elements.into_iter().filter_map(|element| match element {
+                Element::Event(Event {
+                    kind: kind @ (EventKind::Timestamp(_) | EventKind::ClockChanged),
+                    ..
+                }) => Some(kind),
+                _ => None,
+            });
+            let expected = [5, 7].map(EventKind::Timestamp);
+            assert_eq!(times.collect::<Vec<_>>(), [expected[0], EventKind::ClockChanged, expected[1]]);
+        }
     }
 }
 

@@ -128,7 +128,10 @@ pub(crate) fn flow(config: &SourceConfig, bytes: &[u8], program: &Program, size:
                 };
                 listing.push(format!("data {:?} {value}", transfer.address));
             }
-            EventKind::Context { .. } | EventKind::Cycles(_) | EventKind::Trigger => {}
+            EventKind::Context { .. }
+            | EventKind::Cycles(_)
+            | EventKind::Trigger
+            | EventKind::ClockChanged => {}
         },
         Element::Gap(gap) => listing.push(match gap.reason {
             GapReason::AddressUnknown => "address_unknown".into(),

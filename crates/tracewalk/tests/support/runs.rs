@@ -17,6 +17,7 @@ pub(crate) fn line(element: &Element) -> Option<String> {
                 format!("X {number} {returns}")
             }
             EventKind::Context { .. }
+            | EventKind::ClockChanged
             | EventKind::Timestamp(_)
             | EventKind::Cycles(_)
             | EventKind::Trigger

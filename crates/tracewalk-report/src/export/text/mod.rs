@@ -104,6 +104,7 @@ fn quiet_event(event: &EventKind) -> Option<String> {
             }
             text
         }
+        EventKind::ClockChanged => "clock speed changed".to_owned(),
         EventKind::Timestamp(0) => "timestamp unknown".to_owned(),
         EventKind::Timestamp(value) => format!("timestamp {value}"),
         EventKind::Trigger => "trigger".to_owned(),

@@ -86,6 +86,7 @@ impl Execution {
             Directive::Lost => self.lose(true, report),
             Directive::Cut => self.lose(false, report),
             Directive::ExceptionReturn
+            | Directive::ClockChanged
             | Directive::Timestamp(_)
             | Directive::Cycles(_)
             | Directive::Trigger
@@ -159,6 +160,7 @@ impl Execution {
 pub(super) const fn event_kind(directive: Directive) -> Option<EventKind> {
     match directive {
         Directive::ExceptionReturn => Some(EventKind::ExceptionReturn),
+        Directive::ClockChanged => Some(EventKind::ClockChanged),
         Directive::Timestamp(time) => Some(EventKind::Timestamp(time)),
         Directive::Cycles(cycles) => Some(EventKind::Cycles(cycles)),
         Directive::Trigger => Some(EventKind::Trigger),

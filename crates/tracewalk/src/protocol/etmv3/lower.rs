@@ -30,7 +30,7 @@ pub struct Lowering {
     profile: Profile,
     tracking: Tracking,
     /// What the next exception may cancel.
-    held: Option<(Held, Span)>,
+    held: Option<(Cancellable, Span)>,
     /// Where the held instruction went, if that came next; none without `held`.
     target: Option<(Location, Span)>,
     /// What came behind them; empty without `held`. At most `LONGEST_QUEUE` long.
@@ -46,7 +46,7 @@ pub struct Lowering {
 
 /// What an exception may cancel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Held {
+enum Cancellable {
     /// The last atom: an instruction that may not have completed.
     Instruction(Atom),
     /// ARMv7-M: the return from an exception, whose instruction completed (DDI 0337G, 14.6, "Exception exit").
@@ -86,7 +86,7 @@ impl Lowering {
             (_, true) => Atom::N,
         };
         let mut certain = executed - u8::from(!failed);
-        if matches!(self.held, Some((Held::Instruction(Atom::E), _))) && self.nothing_waits() {
+        if matches!(self.held, Some((Cancellable::Instruction(Atom::E), _))) && self.nothing_waits() {
             // The P-header that says that it is certain proves it as well.
             certain += 1;
         } else {
@@ -95,7 +95,7 @@ impl Lowering {
         if certain > 0 {
             emit.emit(Directive::Instructions { executed: certain, then_failed: false }, span);
         }
-        self.held = Some((Held::Instruction(last), span));
+        self.held = Some((Cancellable::Instruction(last), span));
     }
 
     /// One with cycles, or whose atoms may come in any order.
@@ -128,7 +128,7 @@ impl Lowering {
         }
         self.release(emit);
         self.tell_cycles(emit);
-        self.held = Some((Held::Instruction(atom), span));
+        self.held = Some((Cancellable::Instruction(atom), span));
     }
 
     fn branch(&mut self, branch: &Branch, span: Span, emit: &mut impl Emit) {
@@ -232,7 +232,7 @@ impl Lowering {
         match self.profile {
             Profile::M => {
                 self.release(emit);
-                self.held = Some((Held::Return, span));
+                self.held = Some((Cancellable::Return, span));
             }
             Profile::Ar => self.queue(Directive::ExceptionReturn, span, emit),
         }
@@ -270,13 +270,13 @@ impl Lowering {
     #[inline(always)]
     fn release(&mut self, emit: &mut impl Emit) {
         match self.held.take() {
-            Some((Held::Instruction(Atom::E), span)) => {
+            Some((Cancellable::Instruction(Atom::E), span)) => {
                 emit.emit(Directive::Instructions { executed: 1, then_failed: false }, span);
             }
-            Some((Held::Instruction(_), span)) => {
+            Some((Cancellable::Instruction(_), span)) => {
                 emit.emit(Directive::Instructions { executed: 0, then_failed: true }, span);
             }
-            Some((Held::Return, span)) => emit.emit(Directive::ExceptionReturn, span),
+            Some((Cancellable::Return, span)) => emit.emit(Directive::ExceptionReturn, span),
             None => {}
         }
         if let Some((target, span)) = self.target.take() {
@@ -324,7 +324,12 @@ impl Lowering {
             (Packet::ISync(i_sync), _) => self.i_sync(i_sync, span, emit),
             (Packet::Trigger, _) => self.queue(Directive::Trigger, span, emit),
             (Packet::Vmid(vmid), _) => self.queue(Directive::Vmid(*vmid), span, emit),
-            (Packet::Timestamp { value, .. }, _) => self.queue(Directive::Timestamp(*value), span, emit),
+            (Packet::Timestamp { value, clock_changed }, _) => {
+                if *clock_changed {
+                    self.queue(Directive::ClockChanged, span, emit);
+                }
+                self.queue(Directive::Timestamp(*value), span, emit);
+            }
             (Packet::ContextId(context_id), _) => self.context_id(*context_id, span, emit),
             // The data packets behind an exception entry are the automatic push: no instruction's.
             (Packet::Ignore | Packet::ExceptionEntry, _) => {}

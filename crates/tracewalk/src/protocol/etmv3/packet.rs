@@ -281,7 +281,12 @@ impl Describe for Packet {
             }
             Self::ValueNotTraced { address } => data_address_fields(*address, visit),
             Self::Vmid(vmid) => visit("vmid", Field::Number(u64::from(vmid.0))),
-            Self::Timestamp { value, .. } => visit("timestamp", Field::Number(*value)),
+            Self::Timestamp { value, clock_changed } => {
+                visit("timestamp", Field::Number(*value));
+                if *clock_changed {
+                    visit("clock_changed", Field::Number(1));
+                }
+            }
             Self::ContextId(context_id) => visit("context_id", Field::Number(u64::from(context_id.0))),
             Self::PHeader(p_header) => {
                 let mut letters = [0; MOST_ATOMS];

@@ -33,7 +33,7 @@
 mod config;
 mod decode;
 mod encode;
-mod evidence;
+pub mod evidence;
 mod lower;
 pub mod order;
 mod packet;

@@ -7,7 +7,7 @@
 //!                            ↑ POINTER                            ↑ POINTER
 //! ```
 //!
-//! [`by_registers`] reads this from the registers, wherever in the dump the buffer lies. [`by_evidence`] does without
+//! [`by_registers`] reads this from the registers, wherever in the dump the buffer lies. [`by_evidence`](super::evidence::by_evidence) does without
 //! registers: it looks for the one place where the packets do not continue each other, says what it found, and names
 //! the second best answer.
 
@@ -19,8 +19,6 @@ use super::config::Config;
 use super::packet::PACKET_BYTES;
 use crate::ids::Address;
 use crate::span::StreamOffset;
-
-pub use super::evidence::{Evidence, Guess, Reading, by_evidence, within_reach};
 
 /// A copy of memory that holds the buffer.
 #[derive(Clone, Copy, Debug)]

@@ -109,6 +109,9 @@ impl Lowering {
     }
 
     fn timestamp(packet: &Timestamp, emit: &mut impl FnMut(Directive)) {
+        if packet.clock_changed {
+            emit(Directive::ClockChanged);
+        }
         emit(Directive::Timestamp(packet.value));
         if let Some(cycles) = packet.cycles {
             emit(Directive::Cycles(u64::from(cycles)));

@@ -273,8 +273,11 @@ impl Describe for Packet {
                 location_fields(*reached, *states_isa, visit);
             }
             Self::ContextId(context_id) => visit("context_id", Field::Number(u64::from(context_id.0))),
-            Self::Timestamp(Timestamp { value, cycles, .. }) => {
+            Self::Timestamp(Timestamp { value, clock_changed, cycles }) => {
                 visit("timestamp", Field::Number(*value));
+                if *clock_changed {
+                    visit("clock_changed", Field::Number(1));
+                }
                 cycles_field(*cycles, visit);
             }
             Self::Vmid(vmid) => visit("vmid", Field::Number(u64::from(vmid.0))),

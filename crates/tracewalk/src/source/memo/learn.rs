@@ -10,14 +10,14 @@ use crate::source::chain::{Chain, Interpreting};
 use crate::span::{Span, StreamOffset};
 
 use super::situation::{Memoised, Situation, SituationOf};
-use super::table::{Key, Meaning, Memo, StateId};
+use super::table::{Meaning, Memo, SituationId, WindowKey};
 
 /// What became of a window.
 pub(super) struct Learned {
     /// How many bytes were decoded.
     pub(super) bytes: usize,
     /// The state after them, if it is known.
-    pub(super) next: Option<StateId>,
+    pub(super) next: Option<SituationId>,
     /// Whether W atoms wait for the next window.
     pub(super) waits: bool,
 }
@@ -36,7 +36,7 @@ impl Learner {
     pub(super) fn learn<P: Memoised>(
         &mut self,
         (chain, memo): (&mut Chain<P>, &mut Memo<SituationOf<P>>),
-        (key, skipped): (Key, u64),
+        (key, skipped): (WindowKey, u64),
         input: &[u8],
         program: &Program,
         sink: &mut impl TakeElements,

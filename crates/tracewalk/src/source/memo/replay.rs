@@ -8,12 +8,12 @@ use crate::source::chain::Chain;
 use crate::span::{Span, StreamOffset};
 
 use super::situation::{Memoised, SituationOf, window};
-use super::table::{Entry, Key, Memo, StateId};
+use super::table::{Entry, Memo, SituationId, WindowKey};
 
 /// What was repeated so far.
 pub(super) struct Replayed {
     /// The state after the last window.
-    state: StateId,
+    state: SituationId,
     /// How many bytes, those of W atoms after the last window included.
     pub(super) bytes: usize,
     /// How many windows.
@@ -34,7 +34,7 @@ enum ReplayEnd {
 
 impl Replayed {
     /// The state before the next byte.
-    pub(super) const fn last(&self) -> StateId {
+    pub(super) const fn last(&self) -> SituationId {
         self.state.with_wait_cycles(self.waited.is_some())
     }
 
@@ -57,7 +57,7 @@ impl Replayed {
 pub(super) fn replay<P: Memoised>(
     chain: &mut Chain<P>,
     memo: &mut Memo<SituationOf<P>>,
-    first: StateId,
+    first: SituationId,
     input: &[u8],
     sink: &mut impl TakeElements,
 ) -> Replayed {
@@ -111,7 +111,7 @@ fn windows<P: Memoised>(
             follower
         } else {
             let mask = chain.packets.decoder().window(word);
-            let Some(key) = Key::new(word, mask, replayed.state) else { return ReplayEnd::NoWindow };
+            let Some(key) = WindowKey::new(word, mask, replayed.state) else { return ReplayEnd::NoWindow };
             let Some(found) = memo.find(key, allows) else { return ReplayEnd::Unknown };
             found
         };

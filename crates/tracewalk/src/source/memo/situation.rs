@@ -6,7 +6,7 @@ use crate::protocol::{Decode, Protocol};
 use crate::source::chain::Chain;
 use crate::span::StreamOffset;
 
-use super::table::{Key, StateId};
+use super::table::{SituationId, WindowKey};
 
 /// A protocol with repeatable packets.
 pub(in crate::source) trait Memoised:
@@ -68,7 +68,7 @@ where
 
 /// The window at the start of `input`, in this state; `None` if the next packet is not repeatable.
 #[inline(always)]
-pub(super) fn window<D: MemoDecode>(decoder: &D, input: &[u8], state: StateId) -> Option<Key> {
+pub(super) fn window<D: MemoDecode>(decoder: &D, input: &[u8], state: SituationId) -> Option<WindowKey> {
     let word = u64::from_le_bytes(*input.first_chunk()?);
-    Key::new(word, decoder.window(word), state)
+    WindowKey::new(word, decoder.window(word), state)
 }

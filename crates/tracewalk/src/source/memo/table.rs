@@ -12,9 +12,9 @@ use super::intern::Interned;
 
 /// The number of a state, valid up to the next [`Memo::forget`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::source) struct StateId(u32);
+pub(in crate::source) struct SituationId(u32);
 
-impl StateId {
+impl SituationId {
     /// The state with W atoms before the next instruction, or without. An entry with them says nothing of how many they are
     /// and where they stood: see [`Passage::waited`](crate::flow::Passage).
     #[inline]
@@ -27,10 +27,10 @@ impl StateId {
 
 /// A state and the window in front of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::source) struct Key {
+pub(in crate::source) struct WindowKey {
     /// The window's bytes; those behind it are zero.
     word: u64,
-    state: StateId,
+    state: SituationId,
     others: u8,
 }
 
@@ -38,8 +38,8 @@ pub(in crate::source) struct Key {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::source) struct Entry {
     word: u64,
-    state: StateId,
-    pub(in crate::source) next: StateId,
+    state: SituationId,
+    pub(in crate::source) next: SituationId,
     instructions: u32,
     first_element: u16,
     /// The number of its [`Exchanges`]; 0 for none at all.
@@ -64,7 +64,7 @@ pub(in crate::source) struct EntryId(u16);
 /// What a window was found to mean.
 #[derive(Clone, Debug)]
 pub(in crate::source) struct Meaning<'a> {
-    pub(in crate::source) next: StateId,
+    pub(in crate::source) next: SituationId,
     pub(in crate::source) exchanges: Exchanges,
     /// Their spans are relative to the window's start.
     pub(in crate::source) elements: &'a [Element],
@@ -136,12 +136,12 @@ impl<S: Eq + Hash> Memo<S> {
     }
 
     /// The number of a state.
-    pub(in crate::source) fn number(&mut self, state: S) -> StateId {
-        StateId(self.states.number(state))
+    pub(in crate::source) fn number(&mut self, state: S) -> SituationId {
+        SituationId(self.states.number(state))
     }
 
     /// The state with this number.
-    pub(in crate::source) fn state(&self, id: StateId) -> Option<&S> {
+    pub(in crate::source) fn state(&self, id: SituationId) -> Option<&S> {
         self.states.get(id.with_wait_cycles(false).0)
     }
 
@@ -151,7 +151,7 @@ impl<S: Eq + Hash> Memo<S> {
     pub(in crate::source) fn follower(
         &self,
         word: u64,
-        state: StateId,
+        state: SituationId,
         allows: impl Fn(&Exchanges) -> bool,
     ) -> Option<(EntryId, &Entry)> {
         let id = self.entries.get(usize::from(self.previous.0))?.follower;
@@ -164,7 +164,7 @@ impl<S: Eq + Hash> Memo<S> {
     #[inline(always)]
     pub(in crate::source) fn find(
         &self,
-        key: Key,
+        key: WindowKey,
         allows: impl Fn(&Exchanges) -> bool,
     ) -> Option<(EntryId, &Entry)> {
         let number = *self.table.get(key.slot(self.table.len()))?;
@@ -177,7 +177,7 @@ impl<S: Eq + Hash> Memo<S> {
 
     /// The same, in the other slots.
     #[inline(never)]
-    fn find_behind(&self, key: Key, allows: &impl Fn(&Exchanges) -> bool) -> Option<(EntryId, &Entry)> {
+    fn find_behind(&self, key: WindowKey, allows: &impl Fn(&Exchanges) -> bool) -> Option<(EntryId, &Entry)> {
         let numbers = key.slots(self.table.len()).skip(1).map_while(|slot| self.table.get(slot));
         numbers.take_while(|&&number| number != FREE).find_map(|&number| {
             let entry = self.entries.get(usize::from(number))?;
@@ -223,7 +223,7 @@ impl<S: Eq + Hash> Memo<S> {
     }
 
     /// Remembers what a window means. Nothing is done where there is no room.
-    pub(in crate::source) fn insert(&mut self, key: Key, meaning: &Meaning<'_>) {
+    pub(in crate::source) fn insert(&mut self, key: WindowKey, meaning: &Meaning<'_>) {
         if self.is_full() {
             return;
         }
@@ -240,7 +240,7 @@ impl<S: Eq + Hash> Memo<S> {
     }
 
     /// The entry; `None` where it is too much for one.
-    fn entry(&mut self, key: Key, meaning: &Meaning<'_>) -> Option<Entry> {
+    fn entry(&mut self, key: WindowKey, meaning: &Meaning<'_>) -> Option<Entry> {
         let Totals { blocks, instructions, gaps } = Totals::of(meaning.elements);
         // Most windows exchange nothing, and number 0 is that.
         if self.exchanges.len() == 0 {
@@ -290,8 +290,8 @@ impl Entry {
     const NOWHERE: i8 = i8::MIN;
 
     #[inline]
-    const fn key(&self) -> Key {
-        Key { word: self.word, state: self.state, others: self.others }
+    const fn key(&self) -> WindowKey {
+        WindowKey { word: self.word, state: self.state, others: self.others }
     }
 
     /// How many bytes its window has.
@@ -313,10 +313,10 @@ impl Entry {
     }
 }
 
-impl Key {
+impl WindowKey {
     /// That of the first bytes of a word, those that are set in `mask`; `None` without any.
     #[inline]
-    pub(in crate::source) fn new(word: u64, mask: u64, state: StateId) -> Option<Self> {
+    pub(in crate::source) fn new(word: u64, mask: u64, state: SituationId) -> Option<Self> {
         let others = u8::try_from(mask.leading_zeros()).ok().filter(|&others| others < 64)?;
         Some(Self { word: word & mask, state, others })
     }

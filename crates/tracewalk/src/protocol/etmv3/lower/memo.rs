@@ -5,12 +5,12 @@ use crate::protocol::memoised::{MemoLower, MemoState, WaitCycles};
 use crate::protocol::synchronisation::Tracking;
 use crate::span::{Span, StreamOffset};
 
-use super::{Held, Lowering};
+use super::{Cancellable, Lowering};
 
 /// What P-headers, branch packets and exception exits depend on and change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct HeldBack {
-    held: Option<(Held, Span)>,
+    held: Option<(Cancellable, Span)>,
     target: Option<(Location, Span)>,
     security: SecurityState,
 }

@@ -8,9 +8,8 @@ use core::ops::Range;
 use proptest::prelude::*;
 
 use crate::ids::Address;
-use crate::protocol::mtb::order::{
-    Dump, Layout, LayoutError, Piece, by_evidence, by_registers, within_reach,
-};
+use crate::protocol::mtb::evidence::{by_evidence, within_reach};
+use crate::protocol::mtb::order::{Dump, Layout, LayoutError, Piece, by_registers};
 use crate::protocol::mtb::{BufferSize, Config, Packet, Registers};
 use crate::span::StreamOffset;
 
@@ -150,7 +149,7 @@ fn path(packets: u32) -> Vec<(u32, u32)> {
     (0..packets).map(|index| (place(index) + 8, place(index + 1))).collect()
 }
 
-fn guess(data: &[u8]) -> crate::protocol::mtb::order::Guess {
+fn guess(data: &[u8]) -> crate::protocol::mtb::evidence::Guess {
     by_evidence(Dump { data, address: None }, within_reach).expect("there are packets")
 }
 
