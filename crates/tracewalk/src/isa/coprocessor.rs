@@ -4,7 +4,7 @@
 //! A T32 encoding comes here as one word, its first halfword on top.
 
 use super::bits::{bit, field};
-use super::{Access, Barrier, Direction, Instruction};
+use super::instruction::{Access, Barrier, Direction, Instruction};
 
 /// A5.6 and A6.3.18, without SVC and Advanced SIMD data processing.
 pub(super) const fn classify(word: u32) -> Instruction {

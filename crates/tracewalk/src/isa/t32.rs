@@ -3,7 +3,7 @@
 
 use super::bits::{bit, field, registers_in_list, sign_extend};
 use super::coprocessor;
-use super::{Access, Barrier, Direction, Instruction, Raises, Return};
+use super::instruction::{Access, Barrier, Direction, Instruction, Raises, Return};
 use crate::ids::{Address, Isa, Location};
 
 const SP: u32 = 13;

@@ -3,6 +3,7 @@ use std::vec::Vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::ids::Location;
 
 const ADDRESS: Address = Address::new(0x8000);
 

@@ -1,0 +1,194 @@
+//! What flow must know of one instruction.
+
+use core::fmt;
+
+use crate::ids::Location;
+
+/// One instruction, as far as program flow is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// Its size: 2 or 4 bytes.
+    pub bytes: u8,
+    /// How it takes part in program flow.
+    pub class: Class,
+    /// Whether its own encoding makes it conditional. An IT block makes any instruction in it conditional, which only
+    /// the code before it can tell.
+    pub conditional: bool,
+    /// Whether it writes the return address to the link register.
+    pub link: bool,
+    /// Whether it is an instruction that returns, by its form.
+    pub returns: Option<Return>,
+    /// Whether it raises an exception by itself.
+    pub raises: Option<Raises>,
+    /// How many instructions after it an IT instruction makes conditional, 1 to 4; 0 for every other instruction.
+    pub it_block: u8,
+    /// The memory accesses it makes; `None` where it makes none.
+    pub access: Option<Access>,
+}
+
+/// How an instruction takes part in program flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Execution goes on behind it.
+    Other,
+    /// A branch whose target stands in the instruction.
+    Direct(Location),
+    /// A branch whose target is computed at run time.
+    Indirect,
+    /// A barrier: a waypoint that goes on behind itself.
+    Barrier(Barrier),
+}
+
+/// The barriers, also in their CP15 forms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Barrier {
+    /// Instruction synchronisation: always a waypoint.
+    Isb,
+    /// Data synchronisation: a waypoint where the trace unit says so.
+    Dsb,
+    /// Data memory: a waypoint where the trace unit says so.
+    Dmb,
+}
+
+/// What an instruction returns from, judged by its form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Return {
+    /// A function: `BX LR`, `MOV PC, LR`, `POP {.., PC}`, `LDR PC, [SP], #n`.
+    Function,
+    /// An exception: `ERET`, `RFE`, `SUBS PC, LR`, `LDM` with PC and `^`.
+    Exception,
+}
+
+/// The exceptions that an instruction raises by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Raises {
+    /// SVC.
+    SupervisorCall,
+    /// HVC.
+    HypervisorCall,
+    /// SMC.
+    SecureMonitorCall,
+    /// BKPT.
+    Breakpoint,
+    /// UDF: permanently undefined.
+    Undefined,
+}
+
+/// The memory accesses of one instruction, counted as the manual's pseudocode makes them: by element for structure
+/// loads and stores, by word for LDM, LDRD and the extension registers, by doubleword for LDREXD alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Which way the data goes.
+    pub direction: Direction,
+    /// The size of each transfer in bytes, 1, 2, 4 or 8.
+    pub bytes: u8,
+    /// How many transfers, at least 1; for [`Direction::Swap`] in each direction.
+    pub transfers: u8,
+}
+
+/// Which way data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From memory.
+    Load,
+    /// To memory.
+    Store,
+    /// Both, as SWP does.
+    Swap,
+}
+
+/// Why bytes are not an instruction that can be classified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unclassified {
+    /// The bytes end inside the instruction.
+    Truncated,
+    /// Jazelle bytecodes are not decoded.
+    Jazelle,
+    /// A64 instructions are not decoded yet.
+    A64,
+}
+
+impl fmt::Display for Unclassified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Truncated => "the code ends inside the instruction",
+            Self::Jazelle => "Jazelle bytecodes are not decoded",
+            Self::A64 => "A64 instructions are not supported yet",
+        })
+    }
+}
+
+impl core::error::Error for Unclassified {}
+
+impl Instruction {
+    /// An instruction of this size that does nothing flow has to know of.
+    #[must_use]
+    pub const fn other(bytes: u8) -> Self {
+        Self {
+            bytes,
+            class: Class::Other,
+            conditional: false,
+            link: false,
+            returns: None,
+            raises: None,
+            it_block: 0,
+            access: None,
+        }
+    }
+
+    pub(super) const fn direct(bytes: u8, target: Location) -> Self {
+        Self { class: Class::Direct(target), ..Self::other(bytes) }
+    }
+
+    pub(super) const fn indirect(bytes: u8) -> Self {
+        Self { class: Class::Indirect, ..Self::other(bytes) }
+    }
+
+    pub(super) const fn barrier(bytes: u8, barrier: Barrier) -> Self {
+        Self { class: Class::Barrier(barrier), ..Self::other(bytes) }
+    }
+
+    pub(super) const fn exception(bytes: u8, raises: Raises) -> Self {
+        Self { raises: Some(raises), ..Self::other(bytes) }
+    }
+
+    pub(super) const fn linking(self) -> Self {
+        Self { link: true, ..self }
+    }
+
+    pub(super) const fn conditional(self) -> Self {
+        Self { conditional: true, ..self }
+    }
+
+    pub(super) const fn returning(self, returns: Return) -> Self {
+        Self { returns: Some(returns), ..self }
+    }
+
+    pub(super) const fn accessing(self, access: Option<Access>) -> Self {
+        Self { access, ..self }
+    }
+
+    /// Whether it is a branch, direct or indirect.
+    #[must_use]
+    pub const fn is_branch(&self) -> bool {
+        matches!(self.class, Class::Direct(_) | Class::Indirect)
+    }
+}
+
+impl Access {
+    pub(super) const fn of(direction: Direction, bytes: u8) -> Self {
+        Self { direction, bytes, transfers: 1 }
+    }
+
+    /// The same, so many times; `None` for no times.
+    pub(super) const fn times(self, transfers: u8) -> Option<Self> {
+        if transfers == 0 { None } else { Some(Self { transfers, ..self }) }
+    }
+}
+
+impl Direction {
+    /// The direction that the encodings' L bit tells.
+    pub(super) const fn from_load_bit(load: bool) -> Self {
+        if load { Self::Load } else { Self::Store }
+    }
+}
