@@ -12,7 +12,7 @@ use tracewalk_generate::path::Path;
 use tracewalk_generate::trace::{Pauses, Trace};
 use tracewalk_generate::{etmv3, mtb, pft};
 
-use crate::{read, read_elf, read_record, write};
+use crate::files::{read, read_elf, read_record, write};
 use tracewalk_generate::arguments::{Arguments, number};
 
 /// The trace ID where none is given.

@@ -1,13 +1,14 @@
 //! The command `tracewalk-generate`: records of executed paths, and the traces of them.
 #![forbid(unsafe_code)]
 
+mod files;
 mod generate;
 
 use std::error::Error;
 use std::process::ExitCode;
 
+use files::{read_elf, read_record, read_text, write};
 use tracewalk_generate::arguments::Arguments;
-use tracewalk_generate::elf::{self, Elf};
 use tracewalk_generate::qemu;
 use tracewalk_generate::record::Record;
 
@@ -89,24 +90,4 @@ fn record(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
         qemu::read_log(&log, elf.profile, &elf.program).map_err(|error| format!("{log_file}: {error}"))?;
     write(&output, Record::of_path(elf.profile, &path).to_string().as_bytes())?;
     Ok(())
-}
-
-fn read_elf(file: &str) -> Result<Elf, String> {
-    elf::read(&read(file)?).map_err(|error| format!("{file}: {error}"))
-}
-
-fn read_record(file: &str) -> Result<Record, String> {
-    Record::parse(&read_text(file)?).map_err(|error| format!("{file}: {error}"))
-}
-
-fn read(file: &str) -> Result<Vec<u8>, String> {
-    std::fs::read(file).map_err(|error| format!("{file}: {error}"))
-}
-
-fn read_text(file: &str) -> Result<String, String> {
-    std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))
-}
-
-fn write(file: &str, bytes: &[u8]) -> Result<(), String> {
-    std::fs::write(file, bytes).map_err(|error| format!("{file}: {error}"))
 }

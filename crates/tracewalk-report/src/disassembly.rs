@@ -13,22 +13,10 @@ use tracewalk::program::Program;
 
 use tracewalk_analysis::ArmProfile;
 
+mod instruction;
 mod m_profile;
 
-/// One instruction as text.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Disassembled {
-    /// Its size, 2 or 4 bytes (fewer where the program ends inside it).
-    pub bytes: u8,
-    /// The mnemonic with its condition, like `bne`.
-    pub mnemonic: String,
-    /// The operands, like `r0, [r1, #4]`. Addresses are `0x`-prefixed.
-    pub operands: String,
-    /// The address among the operands: a branch target.
-    pub target: Option<Address>,
-    /// The address among the operands from which a load relative to the program counter takes its value.
-    pub literal: Option<Address>,
-}
+pub use instruction::Disassembled;
 
 /// The disassembler for A32 and T32.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,7 +1,7 @@
 //! Encodings that mean something else in M profile (ARMv8-M Architecture Reference Manual, DDI 0553B, C2.4), which
 //! the A-profile tables that the disassembler was made from do not have.
 
-use super::Disassembled;
+use super::instruction::Disassembled;
 
 /// The instruction, if it is one of those.
 pub(super) fn disassemble(first: u16, second: Option<u16>) -> Option<Disassembled> {

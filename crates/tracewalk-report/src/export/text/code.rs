@@ -133,6 +133,12 @@ pub(super) fn written(code: &Code, palette: &Palette, at: Location) -> Option<Wr
     Some(Written { text, width, bytes: instruction.bytes })
 }
 
+/// The instruction at `at` with its operands and what they refer to; nothing where there is no code.
+#[cfg_attr(not(feature = "full"), expect(dead_code, reason = "the HTML page alone shows it"))]
+pub(in crate::export) fn instruction_text(code: &Code, at: Location) -> String {
+    written(code, &Palette::PLAIN, at).map_or_else(String::new, |written| written.text)
+}
+
 /// Code as its units are written: halfwords of Thumb, words of ARM.
 fn halfwords(bytes: &[u8], at: Location) -> String {
     let unit = usize::try_from(at.isa.alignment()).unwrap_or(1);

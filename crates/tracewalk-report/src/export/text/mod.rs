@@ -11,12 +11,14 @@ use std::fmt::Write as _;
 
 use tracewalk::directive::TransferValue;
 use tracewalk::flow::{DataTransfer, EventKind, Gap, GapReason};
-use tracewalk::ids::{Address, Location};
+use tracewalk::ids::Address;
 
 use super::flow_jsonl::security_name;
-use crate::Palette;
 use tracewalk_analysis::Code;
 use tracewalk_analysis::symbols::Symbols;
+
+#[cfg(feature = "full")]
+pub(super) use code::instruction_text;
 
 pub use calls::{CallTree, CallTreeOptions};
 pub use chains::{CallChainsOptions, write_call_chains};
@@ -40,12 +42,6 @@ fn indent(depth: usize) -> usize {
 fn rule(text: &str) -> String {
     let filling = RULE_WIDTH.saturating_sub(text.chars().count() + 4);
     format!("── {text} {}", "─".repeat(filling))
-}
-
-/// The instruction at `at` with its operands and what they refer to; nothing where there is no code.
-#[cfg_attr(not(feature = "full"), expect(dead_code, reason = "the HTML page alone shows it"))]
-pub(super) fn instruction_text(code: &Code, at: Location) -> String {
-    code::written(code, &Palette::PLAIN, at).map_or_else(String::new, |written| written.text)
 }
 
 /// `main+0x16`, or the address where no function is known.
