@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use crate::sources::{Place, Sources};
-use crate::{Answer, Outcome, workspace};
+use crate::{Answer, Outcome, circles, workspace};
 use table::{Room, Rooms};
 
 /// Something of the world outside that only some rooms may use.
@@ -36,7 +36,8 @@ pub(crate) fn run() -> Answer {
     let file = root.join("ARCHITECTURE.md");
     let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
     let rooms = Rooms::of(&text)?;
-    let findings = findings(&sources, &rooms);
+    let mut findings = findings(&sources, &rooms);
+    findings.extend(circles::findings(&sources));
     if findings.is_empty() {
         Ok(Outcome::Done(format!("{} sources keep to {} rooms", sources.files(), rooms.rooms.len())))
     } else {
