@@ -1,9 +1,9 @@
 //! How fast each stage is by itself: frames, packets, flow, analyses, outputs.
 //!
 //! `cargo bench -p tracewalk-benches` measures; `cargo test -p tracewalk-benches --benches` only tries each once.
+use std::sync::Arc;
 
 use std::path::Path;
-use std::rc::Rc;
 
 use divan::Bencher;
 use divan::counter::BytesCount;
@@ -174,7 +174,7 @@ fn export(
     let example = Example::open(name);
     let records = example.records();
     let section =
-        Section { id: None, protocol: example.config.protocol(), number: 1, code: Rc::new(Code::unknown()) };
+        Section { id: None, protocol: example.config.protocol(), number: 1, code: Arc::new(Code::unknown()) };
     bencher.counter(BytesCount::of_slice(&example.trace)).bench_local(|| {
         let mut text = Vec::new();
         let mut exporter = exporter(&mut text);

@@ -1,6 +1,5 @@
 //! Hand-made records for the tests of analyses and exporters.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use tracewalk::flow::{Block, BranchKind, Element, Ending, Event, EventKind, Gap, GapReason};
@@ -22,7 +21,7 @@ pub const SPAN: Span = Span { start: StreamOffset(3), end: StreamOffset(5) };
 /// Hands a section of these elements to a sink.
 pub fn export(exporter: &mut impl Sink<FlowRecord>, id: Option<TraceId>, elements: &[Element]) {
     exporter.begin().unwrap();
-    exporter.section(&Section { id, protocol: "etmv3", number: 1, code: Rc::new(Code::unknown()) }).unwrap();
+    exporter.section(&Section { id, protocol: "etmv3", number: 1, code: Arc::new(Code::unknown()) }).unwrap();
     for &element in elements {
         exporter.record(FlowRecord { element, at: CaptureOffset(7) }).unwrap();
     }
@@ -68,10 +67,10 @@ pub fn gap(reason: GapReason) -> Element {
 }
 
 /// A program of functions of 0x100 bytes each, from 0x100 on, that does nothing: `main`, `sort`, `swap`, `handler` …
-pub fn pages() -> Rc<Code> {
+pub fn pages() -> Arc<Code> {
     let mut program = Program::new();
     program.add(Address::new(0), &[0; 0x1400]).unwrap();
-    Rc::new(Code { program: Arc::new(program), symbols: Box::new(Pages), ..Code::unknown() })
+    Arc::new(Code { program: Arc::new(program), symbols: Box::new(Pages), ..Code::unknown() })
 }
 
 struct Pages;
@@ -197,7 +196,7 @@ where
 {
     exporter.begin().unwrap();
     exporter
-        .section(&Section { id: None, protocol: "etmv3", number: 1, code: Rc::new(Code::unknown()) })
+        .section(&Section { id: None, protocol: "etmv3", number: 1, code: Arc::new(Code::unknown()) })
         .unwrap();
     let mut at = CaptureOffset(0);
     for &(content, bytes) in contents {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use tracewalk::flow::{Element, Event, EventKind};
@@ -24,7 +23,7 @@ pub struct Section {
     /// Which of these it is, from 1: the buffers of one capture may each have one.
     pub number: u16,
     /// The program that the source traced.
-    pub code: Rc<Code>,
+    pub code: Arc<Code>,
 }
 
 /// A program and how to read it.
@@ -38,7 +37,7 @@ pub struct Code {
     /// The variant of the architecture that its instructions belong to.
     pub profile: ArmProfile,
     /// What is visible of it in contexts where that is something else, each as a program of its own.
-    pub views: BTreeMap<ViewId, Rc<Code>>,
+    pub views: BTreeMap<ViewId, Arc<Code>>,
 }
 
 /// The variants of the architecture whose encodings overlap.
@@ -54,7 +53,7 @@ pub enum ArmProfile {
 /// A program as it is seen in the context that a trace has come to.
 #[derive(Clone, Debug)]
 pub struct CodeInContext {
-    all: Rc<Code>,
+    all: Arc<Code>,
     view: ViewId,
     context: Scope,
 }
@@ -103,7 +102,7 @@ impl Code {
 impl CodeInContext {
     /// Before any context is known.
     #[must_use]
-    pub fn new(all: Rc<Code>) -> Self {
+    pub fn new(all: Arc<Code>) -> Self {
         Self { all, view: ViewId::default(), context: Scope::EVERYWHERE }
     }
 

@@ -3,7 +3,7 @@
 use tracewalk::ids::{Address, Isa};
 
 /// Names and source lines by address. Where nothing is known, nothing is returned: every method has an empty answer.
-pub trait Symbols {
+pub trait Symbols: Send + Sync {
     /// The function whose code holds `address`.
     fn function(&self, address: Address) -> Option<Function<'_>>;
 

@@ -1,7 +1,7 @@
 //! Several threads find what one finds: for every number of threads, every way to cut, healthy trace and damaged.
+use std::sync::Arc;
 
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 use proptest::prelude::*;
 use tracewalk::flow::{Element, GapReason, Passage};
@@ -341,7 +341,8 @@ fn what_is_found_in_parts_is_what_is_found_in_order() {
 
 /// The JSON lines of a capture are the same however many threads make them; answers them.
 fn check_lines(source: &Source, capture: &[u8]) -> String {
-    let section = Section { id: TraceId::new(2), protocol: "any", number: 1, code: Rc::new(Code::unknown()) };
+    let section =
+        Section { id: TraceId::new(2), protocol: "any", number: 1, code: Arc::new(Code::unknown()) };
     let input = source.input(capture, source.carrier.clone());
     let mut in_order = Vec::new();
     let mut exporter = FlowJsonl::new(&mut in_order);

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tracewalk::ids::Address;
@@ -53,13 +52,13 @@ pub(crate) struct Reader<'a> {
 
 impl Reader<'_> {
     /// The program in `memory`, and what is visible of it in each context.
-    pub(crate) fn code(&self, memory: &Memory, observer: &dyn Observer) -> Rc<Code> {
+    pub(crate) fn code(&self, memory: &Memory, observer: &dyn Observer) -> Arc<Code> {
         let (mut notes, late) = (Vec::new(), observer.late());
         let mut code =
             self.view(memory, memory.seen_in(ViewId::default(), Scope::EVERYWHERE), (&mut notes, &late));
         for (view, context) in memory.program.views().skip(1) {
             let seen = self.view(memory, memory.seen_in(view, context), (&mut notes, &late));
-            code.views.insert(view, Rc::new(seen));
+            code.views.insert(view, Arc::new(seen));
         }
         code.program = Arc::new(memory.program.clone());
         notes.sort();
@@ -67,7 +66,7 @@ impl Reader<'_> {
         for note in notes {
             observer.say(NoticeKind::NamesMissing(note));
         }
-        Rc::new(code)
+        Arc::new(code)
     }
 
     /// One view of a memory, whose `memory` may know its processor.

@@ -2,7 +2,6 @@
 //! are for.
 
 use std::io;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use tracewalk::flow::{Element, Event, EventKind};
@@ -75,14 +74,14 @@ impl Covered {
     pub fn of(
         session: &mut Session,
         source: &Source,
-        code: &Rc<Code>,
+        code: &Arc<Code>,
         how: &Follow,
         observer: &dyn Observer,
     ) -> Result<Self, ImageError> {
         let images = session.images(source)?.into_iter();
         let images = images.filter(|visible| visible.scope == Scope::EVERYWHERE).map(|visible| visible.image);
         let everywhere =
-            ScopedCode { scope: Scope::EVERYWHERE, code: Rc::clone(code), images: images.collect() };
+            ScopedCode { scope: Scope::EVERYWHERE, code: Arc::clone(code), images: images.collect() };
         let everywhere = Some(everywhere).filter(|all| !all.code.program.regions().is_empty());
         let scoped = session.scoped_code(source, &how.source_dirs, observer)?;
         let scopes = std::iter::once(Scope::EVERYWHERE).chain(scoped.iter().map(|scoped| scoped.scope));

@@ -1,7 +1,7 @@
 //! Following one source's program flow, and saying what could not be followed.
+use std::sync::Arc;
 
 use std::io;
-use std::rc::Rc;
 
 use tracewalk::flow::{Element, GapReason, Passage};
 use tracewalk::program::Program;
@@ -35,7 +35,7 @@ impl Session {
     pub fn follow(
         &self,
         source: &Source,
-        code: &Rc<Code>,
+        code: &Arc<Code>,
         trust: Trust,
         sink: &mut dyn Sink<FlowRecord>,
         observer: &dyn Observer,
@@ -58,7 +58,7 @@ impl Session {
     pub fn follow_in_parts(
         &self,
         source: &Source,
-        code: &Rc<Code>,
+        code: &Arc<Code>,
         (trust, spread): (Trust, Spread),
         sink: &mut impl Join,
         observer: &dyn Observer,
@@ -133,7 +133,7 @@ impl<'a> Following<'a> {
     /// Follows the source by `work`, through the program if that is what was traced.
     fn run(
         self,
-        code: &Rc<Code>,
+        code: &Arc<Code>,
         work: impl FnOnce(
             &mut Follower<'_>,
             &Input<'_>,
@@ -144,7 +144,7 @@ impl<'a> Following<'a> {
         let Self { session, source, observer, .. } = self;
         let mut follower = Follower::new(&source.config, &code.program);
         let fits = self.trust.image || self.image_fits(&mut follower)?;
-        let code = if fits { Rc::clone(code) } else { without_program(code) };
+        let code = if fits { Arc::clone(code) } else { without_program(code) };
         if !fits {
             follower = Follower::new(&source.config, &code.program);
         }
@@ -158,7 +158,7 @@ impl<'a> Following<'a> {
             doubting: Doubting::default(),
             left_out: None,
         };
-        let section = session.section(source, Rc::clone(&code));
+        let section = session.section(source, Arc::clone(&code));
         work(&mut follower, &session.input(source, &watch), &section, &mut seen)?;
         let ended_at = watch.ended_at();
         drop((watch, follower));
@@ -307,8 +307,8 @@ impl Seen<'_> {
 }
 
 /// The code if nothing is known of the program.
-fn without_program(code: &Code) -> Rc<Code> {
-    Rc::new(Code { interrupts: code.interrupts.clone(), ..Code::unknown() })
+fn without_program(code: &Code) -> Arc<Code> {
+    Arc::new(Code { interrupts: code.interrupts.clone(), ..Code::unknown() })
 }
 
 /// A part that is given where elements stand in the file.

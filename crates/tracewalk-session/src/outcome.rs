@@ -1,6 +1,6 @@
 //! What came of work on a source, whatever the work was.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use tracewalk_analysis::itm::ItmCounts;
 use tracewalk_analysis::{Code, Contexts, Doubtful, Doubts, Gaps, InDoubt, Statistics};
@@ -46,7 +46,7 @@ pub struct Outcome<T> {
     /// What could not be decoded or followed.
     pub losses: Losses,
     /// The program that was followed: an empty one if the image is not what was traced.
-    pub code: Rc<Code>,
+    pub code: Arc<Code>,
     /// What was counted of the ITMs beside the source, if they were decoded with it.
     pub itms: Vec<(Itm, ItmCounts)>,
     /// What is worth knowing of it, unless an observer was given it.

@@ -1,7 +1,6 @@
 //! The programs that sources were followed in, and what makes each itself.
 
 use std::collections::BTreeSet;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use tracewalk::plain::plain;
@@ -24,7 +23,7 @@ pub struct FollowedProgram {
     /// What makes it itself: its code and its build IDs.
     pub id: ProgramId,
     /// The program.
-    pub code: Rc<Code>,
+    pub code: Arc<Code>,
     /// The names of its files, without the folders, which differ from one machine to the next.
     pub images: BTreeSet<String>,
 }
@@ -35,9 +34,9 @@ impl Session {
     /// # Errors
     ///
     /// If an image cannot be used.
-    pub fn followed(&mut self, source: &Source, code: &Rc<Code>) -> Result<FollowedProgram, ImageError> {
+    pub fn followed(&mut self, source: &Source, code: &Arc<Code>) -> Result<FollowedProgram, ImageError> {
         let images = if code.program.is_empty() { Vec::new() } else { self.images(source)? };
-        Ok(FollowedProgram::of_all(Rc::clone(code), &images))
+        Ok(FollowedProgram::of_all(Arc::clone(code), &images))
     }
 }
 
@@ -71,17 +70,17 @@ impl FollowedProgram {
     }
 
     /// A program with all that is visible in some contexts only.
-    fn of_all(code: Rc<Code>, images: &[VisibleImage]) -> Self {
+    fn of_all(code: Arc<Code>, images: &[VisibleImage]) -> Self {
         let images = images.iter().map(|visible| &visible.image);
         Self::new(ProgramId::of_all(&code.program, build_ids(images.clone())), code, images)
     }
 
     /// What of a program is visible in one scope.
-    pub(crate) fn of_scope(code: Rc<Code>, images: &[Arc<Image>]) -> Self {
+    pub(crate) fn of_scope(code: Arc<Code>, images: &[Arc<Image>]) -> Self {
         Self::new(ProgramId::of(&code.program, build_ids(images.iter())), code, images.iter())
     }
 
-    fn new<'a>(id: ProgramId, code: Rc<Code>, images: impl Iterator<Item = &'a Arc<Image>>) -> Self {
+    fn new<'a>(id: ProgramId, code: Arc<Code>, images: impl Iterator<Item = &'a Arc<Image>>) -> Self {
         let name = |image: &Arc<Image>| Some(plain(image.file.file_name()?.to_string_lossy()).into_owned());
         Self { id, code, images: images.filter_map(name).collect() }
     }

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::Arc;
 
 use tracewalk::frame::Framing;
@@ -41,7 +40,7 @@ pub struct Session {
     pub(crate) image_findings: Vec<(usize, Finding)>,
     pub(crate) loader: ImageLoader,
     /// The programs that were put together, by core and profile.
-    pub(crate) programs: Vec<(ProgramKey, Rc<Code>)>,
+    pub(crate) programs: Vec<(ProgramKey, Arc<Code>)>,
     pub(crate) dumps: Vec<Option<Dumped>>,
     pub(crate) interrupts: Interrupts,
     /// Where M profile's table of vectors is, if somebody stated it.
@@ -60,7 +59,7 @@ pub struct ScopedCode {
     /// In which contexts it is visible.
     pub scope: Scope,
     /// The program.
-    pub code: Rc<Code>,
+    pub code: Arc<Code>,
     /// The images that it was put together from.
     pub images: Vec<Arc<Image>>,
 }
@@ -161,15 +160,15 @@ impl Session {
         source: &Source,
         source_dirs: Option<&[PathBuf]>,
         observer: &dyn Observer,
-    ) -> Result<Rc<Code>, ImageError> {
+    ) -> Result<Arc<Code>, ImageError> {
         let key = (source.description.core.clone(), source.profile());
         if let Some((_, code)) = self.programs.iter().find(|(known, _)| *known == key) {
-            return Ok(Rc::clone(code));
+            return Ok(Arc::clone(code));
         }
         let memory = self.memory(source, key.1)?;
         let reader = Reader { profile: key.1, interrupts: self.interrupts.clone(), source_dirs };
         let code = reader.code(&memory, observer);
-        self.programs.push((key, Rc::clone(&code)));
+        self.programs.push((key, Arc::clone(&code)));
         Ok(code)
     }
 
@@ -223,7 +222,7 @@ impl Session {
 
     /// The section of a source in an output.
     #[must_use]
-    pub fn section(&self, source: &Source, code: Rc<Code>) -> Section {
+    pub fn section(&self, source: &Source, code: Arc<Code>) -> Section {
         let SourceId { id, protocol, number } = self.source_id(source);
         Section { id, protocol, number, code }
     }

@@ -1,8 +1,10 @@
 //! What a session finds worth knowing, by kind: on the project's examples, whole and damaged.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tracewalk::ids::TraceId;
+use tracewalk_analysis::Code;
 use tracewalk_analysis::sink::Nothing;
 use tracewalk_session::{
     Notice, NoticeKind, Notices, OpenError, Policy, Remedy, Request, RunError, Session, Severity, Trust,
@@ -109,4 +111,11 @@ fn what_cannot_be_opened_says_why_as_data() {
 fn names_of_notices_are_kinds_names() {
     let kind = NoticeKind::StatedAbsent { id: TraceId::new(1).unwrap() };
     assert_eq!((kind.name(), kind.to_string()), ("stated_absent", "stated_absent".to_owned()));
+}
+
+/// Programs are looked at by several threads.
+#[test]
+fn programs_can_be_shared_between_threads() {
+    const fn is_shared<T: Send + Sync>() {}
+    is_shared::<Arc<Code>>();
 }

@@ -1,4 +1,5 @@
 //! Which functions a block's instructions belong to, and which functions do something unusual to the stack.
+use std::sync::Arc;
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -86,7 +87,7 @@ const SWITCHES: [&str; 9] = [
 ];
 
 impl Functions {
-    pub(super) fn new(code: Rc<Code>) -> Self {
+    pub(super) fn new(code: Arc<Code>) -> Self {
         Self { code: CodeInContext::new(code), blocks: HashMap::new(), special: HashMap::new() }
     }
 

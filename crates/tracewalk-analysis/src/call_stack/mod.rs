@@ -22,9 +22,9 @@ mod frame;
 mod functions;
 mod stack;
 mod tasks;
+use std::sync::Arc;
 
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 use tracewalk::flow::{Block, BranchKind, Element, Ending, EventKind, GapReason};
 use tracewalk::ids::Address;
@@ -81,7 +81,7 @@ const DEEPEST: usize = 1 << 14;
 impl<M> CallStack<M> {
     /// Nothing is known yet of a program's execution.
     #[must_use]
-    pub fn new(code: Rc<Code>) -> Self {
+    pub fn new(code: Arc<Code>) -> Self {
         Self {
             functions: Functions::new(code),
             stack: Stack::new(Task::Number(1)),

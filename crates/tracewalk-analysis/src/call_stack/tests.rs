@@ -1,5 +1,7 @@
 //! Hand-made stories, and the stack at each block of them.
 
+use std::sync::Arc;
+
 use tracewalk::directive::BeginReason;
 use tracewalk::flow::{BranchKind, Contradiction};
 use tracewalk::ids::{ContextId, Isa, Location, SecurityState};
@@ -18,7 +20,7 @@ fn exception(preferred_return: u32) -> Element {
 
 /// The arrival at each block and the depth there, in a program without symbols.
 fn depths(elements: &[Element]) -> Vec<(Arrival, usize)> {
-    let mut calls = CallStack::new(Rc::new(Code::unknown()));
+    let mut calls = CallStack::new(Arc::new(Code::unknown()));
     let story = elements.iter();
     story.filter_map(|element| Some((calls.element(element, &mut Unobserved)?, calls.depth()))).collect()
 }
@@ -27,7 +29,7 @@ fn depths(elements: &[Element]) -> Vec<(Arrival, usize)> {
 /// functions.
 fn stacks(elements: &[Element]) -> Vec<String> {
     let code = pages();
-    let mut calls = CallStack::new(Rc::clone(&code));
+    let mut calls = CallStack::new(Arc::clone(&code));
     let mut found = Vec::new();
     for element in elements {
         if calls.element(element, &mut Unobserved).is_some() {

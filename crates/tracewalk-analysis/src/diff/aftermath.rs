@@ -1,6 +1,6 @@
 //! What one of two paths did around the place where they part.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use tracewalk::flow::{Block, Element, EventKind, GapReason};
 use tracewalk::ids::{Address, Exception, Location};
@@ -64,7 +64,7 @@ const MOST_NEXT: usize = 5;
 impl Aftermath {
     /// A path begins.
     #[must_use]
-    pub fn new(code: Rc<Code>, ignore_interrupts: bool, parting: Parting) -> Self {
+    pub fn new(code: Arc<Code>, ignore_interrupts: bool, parting: Parting) -> Self {
         Self {
             walk: Walk::new(code, ignore_interrupts),
             parting,

@@ -2,10 +2,10 @@
 //!
 //! Traces of the same path are cut into blocks differently: by periodic synchronisation, by timestamps, by protocol. A
 //! step is as long as it can be, and ends only where execution goes elsewhere.
+use std::sync::Arc;
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
-use std::rc::Rc;
 
 use tracewalk::flow::{Element, EventKind, GapReason};
 use tracewalk::ids::{Address, Exception, Isa};
@@ -62,7 +62,7 @@ pub enum Part {
 impl Walk {
     /// A path begins.
     #[must_use]
-    pub fn new(code: Rc<Code>, ignore_interrupts: bool) -> Self {
+    pub fn new(code: Arc<Code>, ignore_interrupts: bool) -> Self {
         Self { calls: CallStack::new(code), ignore_interrupts, run: None, steps: 0 }
     }
 

@@ -1,4 +1,4 @@
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::*;
 use crate::CodePlace;
@@ -33,7 +33,7 @@ fn parting(a: &[Element], b: &[Element]) -> Option<Parting> {
 }
 
 fn aftermath(elements: &[Element], parting: Parting) -> Aftermath {
-    let mut aftermath = Aftermath::new(Rc::clone(&pages()), false, parting);
+    let mut aftermath = Aftermath::new(Arc::clone(&pages()), false, parting);
     for element in elements {
         if !aftermath.element(element) {
             break;

@@ -1,6 +1,6 @@
 //! Recording a profile, element by element.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use tracewalk::flow::{Element, EventKind, GapReason};
 use tracewalk::span::CaptureOffset;
@@ -38,7 +38,7 @@ struct Recorder {
 impl Profiler {
     /// Nothing has run yet; what runs in the window will be recorded.
     #[must_use]
-    pub fn new(code: Rc<Code>, window: Window) -> Self {
+    pub fn new(code: Arc<Code>, window: Window) -> Self {
         let calls = CallStack::new(code);
         let task = calls.task();
         Self {

@@ -14,7 +14,7 @@ mod item;
 mod scale;
 mod tracks;
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use tracewalk::flow::{Element, EventKind, GapReason};
 use tracewalk::span::CaptureOffset;
@@ -72,7 +72,7 @@ struct Recorder {
 impl Timeline {
     /// Nothing has run yet. Only what is in the window is given out; spans that reach over its ends are cut there.
     #[must_use]
-    pub fn new(code: Rc<Code>, scale: &Scale, window: Window) -> Self {
+    pub fn new(code: Arc<Code>, scale: &Scale, window: Window) -> Self {
         let calls = CallStack::new(code);
         let task = calls.task();
         Self {

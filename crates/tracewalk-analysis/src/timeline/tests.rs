@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::*;
 use crate::clock::Unit;
 use crate::samples::{
@@ -15,7 +17,7 @@ const CYCLES: Scale = Scale { unit: Unit::Cycles, counts_cycles: true, frequency
 /// A line for each item: when, where, and what.
 fn lines_on(scale: &Scale, window: Window, elements: &[Element]) -> Vec<String> {
     let code = pages();
-    let mut timeline = Timeline::new(Rc::clone(&code), scale, window);
+    let mut timeline = Timeline::new(Arc::clone(&code), scale, window);
     let mut lines = Vec::new();
     let mut sink = |item: Item| {
         let Item { at, change } = item;

@@ -1,8 +1,8 @@
 //! `diff`: what differs between two captures of one program.
+use std::sync::Arc;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::rc::Rc;
 use std::time::Instant;
 
 use tracewalk::flow::Element;
@@ -67,7 +67,7 @@ fn pairs(works: &[Session; 2]) -> Result<Vec<[Source; 2]>, Failure> {
 
 /// What one capture's source did.
 struct Done {
-    code: Rc<Code>,
+    code: Arc<Code>,
     statistics: Statistics,
     digest: Digest,
     profile: Profile,
@@ -99,7 +99,7 @@ fn compare(
     let [a, b] = &done;
     Ok(SourceDiff {
         ids: [job_a.id, job_b.id],
-        code: [Rc::clone(&a.code), Rc::clone(&b.code)],
+        code: [Arc::clone(&a.code), Arc::clone(&b.code)],
         instructions: [a.statistics.instructions, b.statistics.instructions],
         parting: parting(&sides, args)?,
         functions: FunctionDiff::between([(&a.profile, &a.code), (&b.profile, &b.code)]),
@@ -170,7 +170,7 @@ impl Side<'_> {
 
     fn stretch(&self, first: u64, args: &Diff) -> Result<Stretch, Failure> {
         let mut stretch = Stretch::new(first);
-        let mut walk = Walk::new(Rc::clone(&self.done.code), args.ignore_interrupts);
+        let mut walk = Walk::new(Arc::clone(&self.done.code), args.ignore_interrupts);
         self.again(|element| {
             walk.element(element, |step| stretch.add(step));
             !stretch.is_complete()
@@ -180,7 +180,7 @@ impl Side<'_> {
     }
 
     fn aftermath(&self, parting: Parting, args: &Diff) -> Result<Aftermath, Failure> {
-        let mut aftermath = Aftermath::new(Rc::clone(&self.done.code), args.ignore_interrupts, parting);
+        let mut aftermath = Aftermath::new(Arc::clone(&self.done.code), args.ignore_interrupts, parting);
         self.again(|element| aftermath.element(element))?;
         aftermath.finish();
         Ok(aftermath)
@@ -223,7 +223,7 @@ struct Listener {
 }
 
 struct Seen {
-    code: Rc<Code>,
+    code: Arc<Code>,
     walk: Walk,
     digest: Digest,
     profiler: Profiler,
@@ -234,10 +234,10 @@ impl Sink<FlowRecord> for Listener {
         self.covered.section(section)?;
         let code = &section.code;
         self.seen = Some(Seen {
-            code: Rc::clone(code),
-            walk: Walk::new(Rc::clone(code), self.ignore_interrupts),
+            code: Arc::clone(code),
+            walk: Walk::new(Arc::clone(code), self.ignore_interrupts),
             digest: Digest::default(),
-            profiler: Profiler::new(Rc::clone(code), Window::default()),
+            profiler: Profiler::new(Arc::clone(code), Window::default()),
         });
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Following one source's program flow, for every command that looks at it, and recording what was lost.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use tracewalk_analysis::drive::Spread;
 use tracewalk_analysis::record::FlowRecord;
@@ -35,7 +35,7 @@ impl<'a> Following<'a> {
     /// out.
     pub(super) fn in_order(
         self,
-        code: &Rc<Code>,
+        code: &Arc<Code>,
         sink: &mut dyn Sink<FlowRecord>,
     ) -> Result<Statistics, Failure> {
         let Self { session, source, trust, messages } = self;
@@ -48,7 +48,7 @@ impl<'a> Following<'a> {
     /// As [`Following::in_order`] on several threads, with all that is in doubt.
     pub(super) fn in_parts(
         self,
-        code: &Rc<Code>,
+        code: &Arc<Code>,
         spread: Spread,
         sink: &mut impl Join,
     ) -> Result<Statistics, Failure> {
@@ -65,7 +65,7 @@ pub(super) fn all_sources(
     session: &mut Session,
     args: &FollowArgs,
     messages: &Messages,
-    mut each: impl FnMut(&mut Session, &Source, Rc<Code>) -> Result<Statistics, Failure>,
+    mut each: impl FnMut(&mut Session, &Source, Arc<Code>) -> Result<Statistics, Failure>,
 ) -> Result<Statistics, Failure> {
     let mut total = Statistics::default();
     session.each_source(messages, |session, source| {

@@ -1,10 +1,10 @@
 //! Captures, and saved files in their place → what was found of each program, and the programs.
+use std::sync::Arc;
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 use tracewalk::program::Program;
 use tracewalk_analysis::coverage::ProgramCoverage;
@@ -36,7 +36,7 @@ pub(super) struct Gathered<'a, T> {
     /// The saved files, and what is in each.
     parts: Vec<(&'a Path, Programs<T>)>,
     /// The programs of the captures.
-    programs: BTreeMap<ProgramId, Rc<Code>>,
+    programs: BTreeMap<ProgramId, Arc<Code>>,
 }
 
 impl<'a, T: Save> Gathered<'a, T> {
@@ -102,7 +102,7 @@ impl<'a, T: Save> Gathered<'a, T> {
     }
 
     /// The program with this identity; `None` where nobody gave it.
-    pub(super) fn code(&self, id: &ProgramId) -> Option<&Rc<Code>> {
+    pub(super) fn code(&self, id: &ProgramId) -> Option<&Arc<Code>> {
         self.programs.get(id)
     }
 
@@ -111,7 +111,7 @@ impl<'a, T: Save> Gathered<'a, T> {
         let args = &self.follow.capture;
         let interrupts = interrupts(&args.request(), messages)?;
         // Of a source whose program nobody knew nothing can be named.
-        let unknown = Rc::new(Code { interrupts, ..Code::unknown() });
+        let unknown = Arc::new(Code { interrupts, ..Code::unknown() });
         let nothing = ProgramId::of(&Program::new(), []);
         let is_of_nothing = |part: &Programs<T>| part.programs.contains_key(&nothing);
         if args.images.is_empty() {

@@ -1,7 +1,7 @@
 //! `interrupts`: how often exceptions were taken, and how long they took.
+use std::sync::Arc;
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::time::Instant;
 
 use tracewalk_analysis::clock::Unit;
@@ -160,14 +160,14 @@ fn report(
     let scale = Scale { unit, counts_cycles, frequency: args.axis.frequency };
     // Exceptions have their names without any program.
     let interrupts = interrupts(&args.axis.follow.capture.request(), messages)?;
-    let unknown = || Rc::new(Code { interrupts: interrupts.clone(), ..Code::unknown() });
+    let unknown = || Arc::new(Code { interrupts: interrupts.clone(), ..Code::unknown() });
     let (mut sources, mut named) = (Vec::new(), Vec::new());
     for (id, program) in programs {
         let code = gathered.code(id).cloned().unwrap_or_else(unknown);
-        named.push((Rc::clone(&code), program.name()));
+        named.push((Arc::clone(&code), program.name()));
         sources.extend(program.found.sources.iter().map(|(source, activities)| {
             let SourceId { id, protocol, number } = *source;
-            let section = Section { id, protocol, number, code: Rc::clone(&code) };
+            let section = Section { id, protocol, number, code: Arc::clone(&code) };
             (section, activities.clone())
         }));
     }

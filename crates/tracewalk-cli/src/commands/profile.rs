@@ -1,9 +1,9 @@
 //! `profile`: what functions cost.
+use std::sync::Arc;
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::time::Instant;
 
 use tracewalk::plain::Plain;
@@ -121,7 +121,7 @@ pub(super) fn sources(
         })?;
         sources.extend(program.found.sources.iter().map(|(source, profile)| {
             let SourceId { id, protocol, number } = *source;
-            let section = Section { id, protocol, number, code: Rc::clone(code) };
+            let section = Section { id, protocol, number, code: Arc::clone(code) };
             (section, order(profile))
         }));
     }
@@ -130,9 +130,9 @@ pub(super) fn sources(
 }
 
 /// What the programs are called.
-fn programs(gathered: &Gathered<'_, ProgramProfiles>) -> Vec<(Rc<Code>, String)> {
+fn programs(gathered: &Gathered<'_, ProgramProfiles>) -> Vec<(Arc<Code>, String)> {
     let programs = gathered.found.programs.iter();
-    let named = programs.filter_map(|(id, program)| Some((Rc::clone(gathered.code(id)?), program.name())));
+    let named = programs.filter_map(|(id, program)| Some((Arc::clone(gathered.code(id)?), program.name())));
     named.filter(|(_, name)| !name.is_empty()).collect()
 }
 
@@ -140,14 +140,14 @@ fn programs(gathered: &Gathered<'_, ProgramProfiles>) -> Vec<(Rc<Code>, String)>
 #[derive(Debug)]
 struct Recording {
     window: Window,
-    running: Option<(Rc<Code>, Profiler)>,
+    running: Option<(Arc<Code>, Profiler)>,
     left_out: u64,
 }
 
 impl Sink<FlowRecord> for Recording {
     fn section(&mut self, section: &Section) -> io::Result<()> {
-        let code = Rc::clone(&section.code);
-        self.running = Some((Rc::clone(&code), Profiler::new(code, self.window)));
+        let code = Arc::clone(&section.code);
+        self.running = Some((Arc::clone(&code), Profiler::new(code, self.window)));
         Ok(())
     }
 

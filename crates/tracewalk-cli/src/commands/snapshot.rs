@@ -1,8 +1,8 @@
 //! `snapshot`: a capture as the directory that DS-5 and OpenCSD read.
+use std::sync::Arc;
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::rc::Rc;
 
 use tracewalk::frame::Framing;
 use tracewalk::protocol::pft;
@@ -28,7 +28,7 @@ const USUAL_ID: u32 = 0x10;
 /// Writes a snapshot directory.
 pub(crate) fn run(args: &args::Snapshot, messages: &Messages) -> Result<(), Failure> {
     let mut session = open::whole(&args.capture, messages)?;
-    let mut cores = Vec::<(String, String, Rc<Code>)>::new();
+    let mut cores = Vec::<(String, String, Arc<Code>)>::new();
     let mut sources = Vec::new();
     for (index, source) in session.sources().to_vec().iter().enumerate() {
         let core = source.description.core.clone().unwrap_or_else(|| format!("cpu_{index}"));

@@ -1,7 +1,7 @@
 //! Watching what a window holds: one that holds nothing is most often a mistake.
+use std::sync::Arc;
 
 use std::io;
-use std::rc::Rc;
 
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 pub(super) fn in_window(
     window: Window,
     following: Following<'_>,
-    code: &Rc<Code>,
+    code: &Arc<Code>,
     exporter: &mut dyn Sink<FlowRecord>,
 ) -> Result<Statistics, Failure> {
     on_axis(None, window, following, code, exporter)
@@ -30,7 +30,7 @@ pub(super) fn on_axis(
     stated: Option<Unit>,
     window: Window,
     following: Following<'_>,
-    code: &Rc<Code>,
+    code: &Arc<Code>,
     exporter: &mut dyn Sink<FlowRecord>,
 ) -> Result<Statistics, Failure> {
     let mut watched = Watched { exporter, window, windowed: window.begin(), holds_something: false };

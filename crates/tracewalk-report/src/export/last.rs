@@ -166,7 +166,6 @@ fn skip_instructions(block: &mut Block, count: u64, code: &Code) {
 mod tests {
     use super::*;
     use crate::export::Runs;
-    use std::rc::Rc;
     use std::sync::Arc;
     use tracewalk::ids::Address;
     use tracewalk::program::Program;
@@ -177,7 +176,7 @@ mod tests {
         let mut program = Program::new();
         program.add(Address::new(0x100), &[0; 0x400]).unwrap();
         let code = Code { program: Arc::new(program), ..Code::unknown() };
-        let section = Section { id: None, protocol: "mtb", number: 1, code: Rc::new(code) };
+        let section = Section { id: None, protocol: "mtb", number: 1, code: Arc::new(code) };
         let mut out = Vec::new();
         let mut exporter = LastInstructions::new(Runs::new(&mut out), count);
         exporter.section(&section).unwrap();

@@ -1,6 +1,5 @@
 //! What every format of a profile is made from.
-
-use std::rc::Rc;
+use std::sync::Arc;
 
 use tracewalk_analysis::clock::{Cost, Unit};
 use tracewalk_analysis::profile::{LabelId, Measures, Place, Profile, Tree, TreeOptions};
@@ -27,7 +26,7 @@ pub struct ProfileReport {
     /// Each source and its profile.
     pub sources: Vec<(Section, Profile)>,
     /// What the sources' programs are called, where there are several.
-    pub programs: Vec<(Rc<Code>, String)>,
+    pub programs: Vec<(Arc<Code>, String)>,
     /// What the capture is called, for titles.
     pub name: String,
     /// What cost is measured in.
@@ -129,9 +128,9 @@ impl ProfileReport {
 pub(crate) fn of_program<T>(
     section: &Section,
     sources: &[(Section, T)],
-    programs: &[(Rc<Code>, String)],
+    programs: &[(Arc<Code>, String)],
 ) -> String {
-    let is_its = |code: &Rc<Code>| Rc::ptr_eq(code, &section.code);
+    let is_its = |code: &Arc<Code>| Arc::ptr_eq(code, &section.code);
     let is_alike = |(other, _): &(Section, T)| other.id == section.id && !is_its(&other.code);
     let program = programs.iter().find(|(code, _)| is_its(code));
     let program = program.filter(|_| sources.iter().any(is_alike));

@@ -2,9 +2,9 @@
 
 mod json;
 mod text;
+use std::sync::Arc;
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 use tracewalk::ids::{Address, TraceId};
 use tracewalk::program::Scope;
@@ -35,7 +35,7 @@ pub struct SourceDiff {
     /// The source's trace ID, in each.
     pub ids: [Option<TraceId>; 2],
     /// The program, as far as each could be followed in it.
-    pub code: [Rc<Code>; 2],
+    pub code: [Arc<Code>; 2],
     /// How many instructions ran, in each.
     pub instructions: [u64; 2],
     /// Where the paths part, from the side of each; `None` where they are the same.

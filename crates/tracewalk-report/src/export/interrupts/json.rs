@@ -1,7 +1,7 @@
 //! The JSON document (docs/profiling.md).
 
 use std::io::{self, Write};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use serde::Serialize;
 use tracewalk::ids::{Exception, TraceId};
@@ -23,7 +23,7 @@ pub fn write_interrupts_json(out: &mut dyn Write, report: &InterruptReport) -> i
         program: report
             .programs
             .iter()
-            .find(|(code, _)| Rc::ptr_eq(code, &section.code))
+            .find(|(code, _)| Arc::ptr_eq(code, &section.code))
             .map(|(_, name)| &**name),
         in_doubt: activities.in_doubt.into(),
         exceptions: rows(&section.code, activities)

@@ -3,9 +3,9 @@
 mod json;
 mod table;
 mod text;
+use std::sync::Arc;
 
 use std::io;
-use std::rc::Rc;
 
 use tracewalk::ids::Exception;
 use tracewalk_analysis::call_stack::FunctionId;
@@ -28,7 +28,7 @@ pub struct InterruptReport {
     /// The sources.
     pub sources: Vec<(Section, Activities)>,
     /// What the sources' programs are called, where there are several.
-    pub programs: Vec<(Rc<Code>, String)>,
+    pub programs: Vec<(Arc<Code>, String)>,
     /// Whether every capture was decoded to its end.
     pub complete: bool,
 }
@@ -73,7 +73,7 @@ impl InterruptRecording {
 impl Sink<FlowRecord> for InterruptRecording {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         let scale = self.report.scale;
-        let timeline = Timeline::new(Rc::clone(&section.code), &scale, self.window);
+        let timeline = Timeline::new(Arc::clone(&section.code), &scale, self.window);
         let recorder = ActivityRecorder::new(scale.unit, self.functions);
         self.running = Some((section.clone(), timeline, recorder));
         Ok(())

@@ -1,7 +1,7 @@
 //! `calls`, and `flow --functions`: the functions that ran, as a tree of calls.
+use std::sync::Arc;
 
 use std::io::{self, Write};
-use std::rc::Rc;
 
 use tracewalk::flow::{Element, EventKind, GapReason};
 use tracewalk::ids::Address;
@@ -77,9 +77,9 @@ struct Open {
 impl<W: Write> CallTree<W> {
     /// Writes to `out`.
     pub fn new(out: W, options: CallTreeOptions) -> Self {
-        let code = Rc::new(Code::unknown());
+        let code = Arc::new(Code::unknown());
         Self {
-            calls: CallStack::new(Rc::clone(&code)),
+            calls: CallStack::new(Arc::clone(&code)),
             printer: Printer {
                 out,
                 options,
@@ -325,10 +325,10 @@ impl<W: Write> Sink<FlowRecord> for CallTree<W> {
             writeln!(self.printer.out)?;
         }
         writeln!(self.printer.out, "{head}{section}{head:#}")?;
-        self.printer.code = CodeInContext::new(Rc::clone(&section.code));
+        self.printer.code = CodeInContext::new(Arc::clone(&section.code));
         self.printer.phase = Phase::Before;
         self.windowed = self.printer.options.window.begin();
-        self.calls = CallStack::new(Rc::clone(&section.code));
+        self.calls = CallStack::new(Arc::clone(&section.code));
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tracewalk::flow::{Block, BranchKind, Element, Ending, EventKind, Gap, GapReason};
 use tracewalk::ids::{Address, Location};
@@ -55,11 +56,11 @@ const NOTE_COLUMN: usize = 44;
 impl<W: Write> Listing<W> {
     /// Writes to `out`.
     pub fn new(out: W, options: ListingOptions) -> Self {
-        let code = Rc::new(Code::unknown());
+        let code = Arc::new(Code::unknown());
         Self {
             out,
             options,
-            calls: CallStack::new(Rc::clone(&code)),
+            calls: CallStack::new(Arc::clone(&code)),
             code: CodeInContext::new(code),
             rows: Rows::default(),
             place: None,
@@ -291,9 +292,9 @@ impl<W: Write> Sink<FlowRecord> for Listing<W> {
             writeln!(self.out)?;
         }
         writeln!(self.out, "{head}{section}{head:#}")?;
-        self.code = CodeInContext::new(Rc::clone(&section.code));
+        self.code = CodeInContext::new(Arc::clone(&section.code));
         self.rows = Rows::default();
-        self.calls = CallStack::new(Rc::clone(&section.code));
+        self.calls = CallStack::new(Arc::clone(&section.code));
         self.meter = CycleMeter::default();
         self.doubting = Doubting::default();
         Ok(())
@@ -377,7 +378,7 @@ mod tests {
             profile: tracewalk_analysis::ArmProfile::M,
             ..Code::unknown()
         };
-        Section { id: None, protocol: "mtb", number: 1, code: Rc::new(code) }
+        Section { id: None, protocol: "mtb", number: 1, code: Arc::new(code) }
     }
 
     fn listing(options: ListingOptions, section: &Section, elements: &[Element]) -> String {
@@ -465,7 +466,7 @@ one source without trace ID, mtb
 
     #[test]
     fn without_any_image_the_places_that_the_trace_names_are_no_defects() {
-        let section = Section { id: None, protocol: "mtb", number: 1, code: Rc::new(Code::unknown()) };
+        let section = Section { id: None, protocol: "mtb", number: 1, code: Arc::new(Code::unknown()) };
         let text =
             listing(PLAIN, &section, &[gap(GapReason::NoCode(Location::new(Address::new(0x800), Isa::A32)))]);
         assert_eq!(text, "one source without trace ID, mtb\n00000800  … A32\n");

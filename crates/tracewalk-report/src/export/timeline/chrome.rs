@@ -1,8 +1,8 @@
 //! Chrome's trace event format, as JSON: `chrome://tracing`, Perfetto and others read it ("Trace Event Format", Google).
+use std::sync::Arc;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
 
@@ -31,7 +31,7 @@ impl<W: Write> ChromeTrace<W> {
             out,
             process: 0,
             scale: None,
-            names: Names::new(Rc::new(Code::unknown())),
+            names: Names::new(Arc::new(Code::unknown())),
             threads: HashMap::new(),
             follows: false,
         }
@@ -82,7 +82,7 @@ impl<W: Write> TimelineExport for ChromeTrace<W> {
         }
         self.process += 1;
         self.scale = Some(*scale);
-        self.names = Names::new(Rc::clone(&section.code));
+        self.names = Names::new(Arc::clone(&section.code));
         self.threads.clear();
         self.metadata("process_name", 0, &json!({ "name": title(section, scale, "1 µs") }))
     }

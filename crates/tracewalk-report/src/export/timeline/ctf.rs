@@ -2,6 +2,7 @@
 //! packets for each source. babeltrace2 and Trace Compass read it.
 //!
 //! All fields are aligned to bytes and little-endian, so that events are written as they come.
+use std::sync::Arc;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -136,7 +137,7 @@ impl TimelineExport for CommonTraceFormat<'_> {
         self.scale = Some(*scale);
         let number = u32::try_from(self.sources.len()).unwrap_or(u32::MAX);
         let out = self.files.create(&format!("source_{number}"))?;
-        self.stream = Some(Stream::new(out, number, title, Rc::clone(&section.code)));
+        self.stream = Some(Stream::new(out, number, title, Arc::clone(&section.code)));
         Ok(())
     }
 
@@ -162,7 +163,7 @@ impl TimelineExport for CommonTraceFormat<'_> {
 }
 
 impl Stream {
-    fn new(out: Box<dyn Write>, number: u32, title: String, code: Rc<Code>) -> Self {
+    fn new(out: Box<dyn Write>, number: u32, title: String, code: Arc<Code>) -> Self {
         Self {
             out,
             number,

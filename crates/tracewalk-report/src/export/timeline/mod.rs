@@ -8,9 +8,9 @@ mod names;
 #[cfg(feature = "full")]
 mod perfetto;
 mod text;
+use std::sync::Arc;
 
 use std::io;
-use std::rc::Rc;
 
 use tracewalk_analysis::itm::ItmEvent;
 use tracewalk_analysis::record::ItmRecord;
@@ -85,7 +85,7 @@ impl Handing<'_> {
 
 impl Sink<FlowRecord> for Timelines<'_> {
     fn section(&mut self, section: &Section) -> io::Result<()> {
-        self.running = Some(Timeline::new(Rc::clone(&section.code), &self.scale, self.window));
+        self.running = Some(Timeline::new(Arc::clone(&section.code), &self.scale, self.window));
         self.exporter.section(section, &self.scale)
     }
 

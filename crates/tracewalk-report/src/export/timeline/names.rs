@@ -1,4 +1,5 @@
 //! What spans and tracks are called, in all formats alike.
+use std::sync::Arc;
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -13,12 +14,12 @@ use tracewalk_analysis::timeline::{Scale, Track, What};
 /// Names of one program, looked up once each.
 #[derive(Debug)]
 pub(super) struct Names {
-    code: Rc<Code>,
+    code: Arc<Code>,
     functions: HashMap<FunctionId, Rc<str>>,
 }
 
 impl Names {
-    pub(super) fn new(code: Rc<Code>) -> Self {
+    pub(super) fn new(code: Arc<Code>) -> Self {
         Self { code, functions: HashMap::new() }
     }
 

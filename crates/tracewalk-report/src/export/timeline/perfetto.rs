@@ -2,6 +2,7 @@
 //!
 //! Only the messages and fields that a timeline needs are written out here. Names are interned: each is in the file once
 //! for each source.
+use std::sync::Arc;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -143,7 +144,7 @@ const CATEGORIES: [&str; 8] =
 impl<W: Write> PerfettoTrace<W> {
     /// Writes to `out`.
     pub fn new(out: W) -> Self {
-        Self { out, sources: 0, source: Source::new(0, Rc::new(Code::unknown())), buffer: Vec::new() }
+        Self { out, sources: 0, source: Source::new(0, Arc::new(Code::unknown())), buffer: Vec::new() }
     }
 
     fn send(&mut self, packet: Packet) -> io::Result<()> {
@@ -179,7 +180,7 @@ impl<W: Write> PerfettoTrace<W> {
 }
 
 impl Source {
-    fn new(number: u32, code: Rc<Code>) -> Self {
+    fn new(number: u32, code: Arc<Code>) -> Self {
         Self {
             number,
             scale: None,
@@ -223,7 +224,7 @@ fn annotation(name: &str, value: String) -> Annotation {
 impl<W: Write> TimelineExport for PerfettoTrace<W> {
     fn section(&mut self, section: &Section, scale: &Scale) -> io::Result<()> {
         self.sources += 1;
-        self.source = Source::new(self.sources, Rc::clone(&section.code));
+        self.source = Source::new(self.sources, Arc::clone(&section.code));
         self.source.scale = Some(*scale);
         let process_name = title(section, scale, "1 ns");
         let descriptor = Descriptor {

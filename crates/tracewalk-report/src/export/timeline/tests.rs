@@ -1,6 +1,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::rc::Rc;
 
 use super::*;
 use crate::Palette;

@@ -1,4 +1,5 @@
 //! A timeline as text: a line where a span begins and, if something happened in it, one where it ends.
+use std::sync::Arc;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -42,7 +43,7 @@ impl<W: Write> TimelineText<W> {
             out,
             palette,
             scale: None,
-            names: Names::new(Rc::new(Code::unknown())),
+            names: Names::new(Arc::new(Code::unknown())),
             open: HashMap::new(),
             held: None,
             first_section: true,
@@ -129,7 +130,7 @@ impl<W: Write> TimelineExport for TimelineText<W> {
             writeln!(self.out)?;
         }
         self.scale = Some(*scale);
-        self.names = Names::new(Rc::clone(&section.code));
+        self.names = Names::new(Arc::clone(&section.code));
         self.open.clear();
         writeln!(self.out, "{head}{}{head:#}", format_args!("{section}, {scale}"))?;
         if scale.unit != tracewalk_analysis::clock::Unit::Instructions {
