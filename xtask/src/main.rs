@@ -88,6 +88,11 @@ const TASKS: &[Task] = &[
         run: rooms::run,
     },
     Task {
+        name: "seek",
+        about: "put a cursor anywhere in a large capture, and compare with flow (--megabytes N, --seeks N, --example FOLDER)",
+        run: matrix::seek,
+    },
+    Task {
         name: "no-std",
         about: "check that the core builds, links and runs without std",
         run: no_std::run,

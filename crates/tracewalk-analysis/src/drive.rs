@@ -3,7 +3,9 @@
 //! The one place that decides how work is spread over threads: `parallel` cuts a source into segments and puts together
 //! what workers found in them. What comes out does not depend on it.
 
+mod cursor;
 mod follower;
+mod index;
 mod itm;
 mod parallel;
 mod part;
@@ -20,7 +22,9 @@ use tracewalk::ids::TraceId;
 use tracewalk::source::{PacketItem, PacketStream, SourceConfig};
 use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
+pub use cursor::{Cursor, Here, HereInstruction};
 pub use follower::Follower;
+pub use index::{FlowIndex, Sizes, Totals};
 pub use parallel::Spread;
 pub use part::Gathered;
 

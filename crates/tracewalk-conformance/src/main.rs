@@ -4,6 +4,7 @@
 mod check_damage;
 mod check_matrix;
 mod check_opencsd;
+mod check_seek;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -19,6 +20,8 @@ usage: tracewalk-conformance matrix [--all | --every N] [--firmware FOLDER] [CAS
        tracewalk-conformance opencsd [--every N] [--damage N] [--keep FOLDER] [CASE [damage=KIND:SEED]]
            compare with OpenCSD, whose trc_pkt_lister has to be installed: every N-th case of the matrix, sound and
            damaged in N ways; deviations that explain nothing are listed, or fail; the snapshot of the last one is kept
+       tracewalk-conformance seek [--megabytes N] [--seeks N] [--example FOLDER]
+           put a cursor anywhere in a capture of so many megabytes, an example over and over, and compare with flow
 ";
 
 fn main() -> ExitCode {
@@ -37,6 +40,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         Some(("damage", rest)) => check_damage::run(Arguments::new(rest)),
         Some(("matrix", rest)) => check_matrix::run(Arguments::new(rest)),
         Some(("opencsd", rest)) => check_opencsd::run(Arguments::new(rest)),
+        Some(("seek", rest)) => check_seek::run(Arguments::new(rest)),
         Some(("help" | "--help" | "-h", _)) => {
             print!("{USAGE}");
             Ok(())

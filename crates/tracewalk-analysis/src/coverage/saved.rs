@@ -232,6 +232,17 @@ E 12
     }
 
     #[test]
+    fn what_is_of_a_part_of_a_capture_stays_so_when_it_is_saved_and_merged() {
+        let whole = Coverage::read(SAVED).unwrap();
+        assert!(whole.complete && !saved(&whole).contains("\nK"));
+        let cut = Coverage { complete: false, ..whole.clone() };
+        assert_eq!(Coverage::read(&saved(&cut)).as_ref(), Ok(&cut));
+        let mut sum = whole;
+        sum.merge(cut).unwrap();
+        assert!(!sum.complete && !Coverage::read(&saved(&sum)).unwrap().complete);
+    }
+
+    #[test]
     fn names_that_would_break_their_line_do_not_change_the_order_when_they_are_read_again() {
         let source = "S - mtb every 1 1 1 0";
         let text = format!(

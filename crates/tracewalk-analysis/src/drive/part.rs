@@ -64,12 +64,21 @@ impl<P: Part> Gathered<P> {
 
 impl Last {
     /// Where an element's first byte stands in the capture; for one without bytes, where the last element with bytes does.
-    fn place(&mut self, span: Span, places: &mut Whereabouts) -> CaptureOffset {
+    pub(super) fn place(&mut self, span: Span, places: &mut Whereabouts) -> CaptureOffset {
         let place = if span.end > span.start { places.locate(span.start) } else { None };
         place.unwrap_or_else(|| {
             self.settle(places);
             self.capture
         })
+    }
+
+    /// Remembers where an element is, behind [`Last::place`].
+    #[inline]
+    pub(super) fn element(&mut self, element: &Element) {
+        let span = element.span();
+        if span.end > span.start && !matches!(element, Element::Proof(_)) {
+            self.stream = Some(span.start);
+        }
     }
 
     /// Finds out the place as long as the bytes there are remembered.
@@ -104,9 +113,7 @@ impl<P: Part> TakeElements for Gathering<'_, P> {
         }
         gathered.contexts.element(&element);
         gathered.part.element(&element, at);
-        if span.end > span.start && !matches!(element, Element::Proof(_)) {
-            self.last.stream = Some(span.start);
-        }
+        self.last.element(&element);
     }
 
     #[inline(always)]

@@ -103,6 +103,11 @@ impl Whereabouts {
         self.segments.push_back(next);
     }
 
+    /// Adds the next segment, and remembers all that are there.
+    pub(super) fn add(&mut self, next: (StreamOffset, PlaceMap)) {
+        self.segments.push_back(next);
+    }
+
     /// Gives the places of the segment in work back.
     pub(super) fn into_now(mut self) -> PlaceMap {
         self.segments.pop_back().unwrap_or_default().1
@@ -118,6 +123,7 @@ impl Whereabouts {
 /// Cuts a capture.
 pub(super) struct Cutter<'a> {
     capture: &'a [u8],
+    carrier: &'a Carrier,
     kind: Kind<'a>,
     /// Where the next segment starts in the stream.
     start: StreamOffset,
@@ -131,7 +137,47 @@ enum Kind<'a> {
     Stretches { rest: &'a [Stretch], position: usize },
 }
 
+/// Where a [`Cutter`] is that can go on from there later.
+#[derive(Clone, Debug)]
+pub(super) struct CutPlace {
+    /// Where the next segment starts in the stream.
+    start: StreamOffset,
+    /// The next section or stretch, and how many bytes of the latter are done.
+    next: usize,
+    position: usize,
+    /// The rest of the section in front of it.
+    inside: Option<Extraction>,
+}
+
 impl<'a> Cutter<'a> {
+    /// As [`Cutter::new`], from this place on.
+    pub(super) fn at(capture: &'a [u8], carrier: &'a Carrier, size: usize, place: CutPlace) -> Self {
+        let CutPlace { start, next, position, inside } = place;
+        let mut cutter = Self { start, ..Self::new(capture, carrier, size) };
+        match (&mut cutter.kind, carrier) {
+            (Kind::Indexed(indexed), _) => (indexed.next, indexed.inside) = (next, inside),
+            (kind @ Kind::Stretches { .. }, Carrier::Stretches(stretches)) => {
+                *kind = Kind::Stretches { rest: stretches.get(next..).unwrap_or_default(), position };
+            }
+            _ => {}
+        }
+        cutter
+    }
+
+    /// Where it is. In frames of which it is not known where they are, it can only begin again.
+    pub(super) fn place(&self) -> CutPlace {
+        let start = self.start;
+        match (&self.kind, self.carrier) {
+            (Kind::Indexed(Indexed { next, inside, .. }), _) => {
+                CutPlace { start, next: *next, position: 0, inside: inside.clone() }
+            }
+            (Kind::Stretches { rest, position }, Carrier::Stretches(all)) => {
+                CutPlace { start, next: all.len() - rest.len(), position: *position, inside: None }
+            }
+            _ => CutPlace { start: StreamOffset(0), next: 0, position: 0, inside: None },
+        }
+    }
+
     /// Segments of about `size` bytes.
     pub(super) fn new(capture: &'a [u8], carrier: &'a Carrier, size: usize) -> Self {
         let kind = match carrier {
@@ -144,7 +190,7 @@ impl<'a> Cutter<'a> {
             }
             Carrier::Stretches(stretches) => Kind::Stretches { rest: stretches, position: 0 },
         };
-        Self { capture, kind, start: StreamOffset(0), size: size.max(1) }
+        Self { capture, carrier, kind, start: StreamOffset(0), size: size.max(1) }
     }
 }
 
@@ -152,7 +198,7 @@ impl<'a> Iterator for Cutter<'a> {
     type Item = Cut<'a>;
 
     fn next(&mut self) -> Option<Cut<'a>> {
-        let Self { capture, kind, start, size } = self;
+        let Self { capture, kind, start, size, .. } = self;
         let (cut, bytes) = match kind {
             Kind::Frames { finished: true, .. } => return None,
             Kind::Frames { deframer, id, position, finished } => {

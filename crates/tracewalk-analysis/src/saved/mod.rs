@@ -4,6 +4,7 @@
 //! # tracewalk coverage 2                 what is saved, and the version of its format
 //! P build 2f3a…                          a program, by its images' build IDs, or `code` and a hash; what follows is of it
 //! I fw.elf                               the name of an image
+//! K cut                                  a capture was not decoded to its end; nothing otherwise
 //! …                                      lines of what is saved
 //! E 4711                                 the end, and how many lines stand before it
 //! ```
@@ -116,6 +117,9 @@ pub enum SavedErrorKind {
 /// What every saved file begins with; what is saved follows, and the version.
 const MAGIC: &str = "# tracewalk ";
 
+/// The item of a result that is of a part of a capture. It stands in front of all programs.
+const CUT: &str = "K";
+
 /// The last line's item. A file that was cut off at the end of a line shows by having none.
 const END: &str = "E";
 
@@ -132,6 +136,9 @@ impl<T: Save> Programs<T> {
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         let out = &mut Counted { out, lines: 0 };
         writeln!(out, "{MAGIC}{} {}", T::FORMAT.name, T::FORMAT.version)?;
+        if !self.complete {
+            writeln!(out, "{CUT} cut")?;
+        }
         for (id, OfProgram { images, found }) in &self.programs {
             writeln!(out, "P {id}")?;
             for image in images.iter().map(|image| plain(image.into())).collect::<BTreeSet<_>>() {
@@ -165,6 +172,10 @@ impl<T: Save> Programs<T> {
                 (END, _) => {
                     ended = true;
                     check_end(&mut fields, number)
+                }
+                (CUT, None) => {
+                    programs.complete = false;
+                    Ok(())
                 }
                 ("P", before) => fields.program().map(|id| {
                     let next = Reading { id, images: BTreeSet::new(), reader: T::Reader::default() };

@@ -1,0 +1,426 @@
+//! A place in a source's flow that can be moved.
+//!
+//! A cursor decodes a piece of trace at a time, and remembers how to enter each piece of the window that it is in: that much
+//! is decoded for a step back. To come to another window, all pieces of it up to the place are decoded once.
+
+use std::fmt;
+use std::ops::Range;
+
+use tracewalk::flow::{Element, EventKind};
+use tracewalk::ids::{Address, Location};
+use tracewalk::isa;
+use tracewalk::program::Program;
+use tracewalk::source::FlowStream;
+use tracewalk::span::CaptureOffset;
+
+use super::index::{Counted, Entry, FlowIndex, Totals, steps};
+use super::segment::{Segment, Whereabouts};
+use crate::Position;
+
+/// A place in a source's flow: an instruction, an event or a gap.
+pub struct Cursor<'i> {
+    index: &'i FlowIndex<'i>,
+    stream: FlowStream,
+    window: Window<'i>,
+    /// The piece whose elements are at hand, by its number in the window.
+    piece: usize,
+    elements: Vec<Placed>,
+    /// The element, and the instruction in it.
+    element: usize,
+    within: u64,
+    /// What there is up to the element, without it.
+    before: Counted,
+}
+
+/// Where a cursor is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Here<'c> {
+    /// The number of the step, from 0.
+    pub step: u64,
+    /// What happened: of a block, one instruction. Its span is the trace that proves it.
+    pub element: &'c Element,
+    /// Where that trace stands in the capture.
+    pub at: CaptureOffset,
+    /// The instruction; `None` if the element is no block.
+    pub instruction: Option<HereInstruction>,
+    /// The context that it ran in: the last [`EventKind::Context`]; `None` if the trace has named none.
+    pub context: Option<EventKind>,
+    /// What stands in front of it: of a block with several instructions, in front of the block.
+    pub before: Totals,
+}
+
+/// The instruction that a cursor is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HereInstruction {
+    /// Its number in the source, from 0.
+    pub number: u64,
+    /// Where it stands in the program.
+    pub location: Location,
+    /// Whether it is the block's last one, which the block's ending is of.
+    pub is_last: bool,
+}
+
+/// An element, and where its trace stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Placed {
+    element: Element,
+    at: CaptureOffset,
+}
+
+/// What stands between two waypoints.
+struct Window<'i> {
+    /// The number of the first one.
+    number: usize,
+    segments: Vec<Segment<'i>>,
+    places: Whereabouts,
+    /// The pieces that can be entered: at least the first one, and one more with each that is decoded.
+    pieces: Vec<Part>,
+}
+
+/// Some bytes of a segment.
+#[derive(Clone, Debug)]
+struct Part {
+    segment: usize,
+    range: Range<usize>,
+    entry: Entry,
+}
+
+/// In which direction something is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Backward,
+}
+
+impl FlowIndex<'_> {
+    /// A cursor on the first step.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor<'_> {
+        Cursor::new(self)
+    }
+}
+
+impl<'i> Cursor<'i> {
+    fn new(index: &'i FlowIndex<'_>) -> Self {
+        let window =
+            Window { number: 0, segments: Vec::new(), places: Whereabouts::default(), pieces: Vec::new() };
+        let mut cursor = Self {
+            index,
+            stream: FlowStream::new(&index.config),
+            window,
+            piece: 0,
+            elements: Vec::new(),
+            element: 0,
+            within: 0,
+            before: Counted::default(),
+        };
+        cursor.open(0);
+        cursor.enter(0);
+        cursor.skip_forward();
+        cursor
+    }
+
+    /// Where it is; `None` if the source has no steps.
+    #[must_use]
+    pub fn current(&self) -> Option<Here<'_>> {
+        let Placed { element, at } = self.elements.get(self.element)?;
+        let Counted { totals, context } = self.before;
+        let instruction = self.instruction(element).map(|location| HereInstruction {
+            number: totals.instructions + self.within,
+            location,
+            is_last: self.within + 1 == steps(element),
+        });
+        let step = totals.steps + self.within;
+        Some(Here { step, element, at: *at, instruction, context, before: totals })
+    }
+
+    /// Goes on to the next step; answers whether there is one.
+    pub fn step(&mut self) -> bool {
+        let Some(placed) = self.elements.get(self.element) else { return false };
+        if self.within + 1 < steps(&placed.element) {
+            self.within += 1;
+            return true;
+        }
+        let mark = self.mark();
+        self.pass();
+        self.skip_forward() || self.go_back_to(mark)
+    }
+
+    /// Goes back to the step before; answers whether there is one.
+    pub fn step_back(&mut self) -> bool {
+        match self.current().and_then(|here| here.step.checked_sub(1)) {
+            _ if self.within > 0 => {
+                self.within -= 1;
+                true
+            }
+            Some(step) => self.seek_step(step),
+            None => false,
+        }
+    }
+
+    /// Goes to the step of this number, from 0. Answers whether there is one; else the cursor stays.
+    pub fn seek_step(&mut self, step: u64) -> bool {
+        step < self.index.totals().steps
+            && self.seek_counted(|totals| totals.steps > step, |before| step - before.steps)
+    }
+
+    /// Goes to the first step with which so much is reached: the instruction in front of which so many ran, the count with
+    /// which there are so many cycles, the first timestamp that is not smaller, or the first step whose trace does not stand
+    /// in front of this byte of the capture. Answers whether there is one; else the cursor stays.
+    pub fn seek(&mut self, position: Position) -> bool {
+        match position {
+            Position::Instructions(number) => self.seek_counted(
+                |totals| totals.instructions > number,
+                |before| number.saturating_sub(before.instructions),
+            ),
+            Position::Cycles(cycles) => self.seek_counted(|totals| totals.cycles >= cycles, |_| 0),
+            Position::Time(time) => self.seek_counted(|totals| totals.time >= time, |_| 0),
+            Position::Capture(at) => {
+                let mark = self.mark();
+                let waypoints = &self.index.waypoints;
+                let window = waypoints.partition_point(|waypoint| waypoint.reached <= at.0).saturating_sub(1);
+                self.open(window);
+                self.enter(0);
+                self.search(|placed| (placed.at >= at).then_some(0)) || self.go_back_to(mark)
+            }
+        }
+    }
+
+    /// Goes to the exception of this number, from 0, that was taken. Answers whether there is one; else the cursor stays.
+    pub fn seek_exception(&mut self, number: u64) -> bool {
+        number < self.index.totals().exceptions
+            && self.seek_counted(|totals| totals.exceptions > number, |_| 0)
+    }
+
+    /// Goes on to the next time that the instruction at an address ran. Answers whether it did; else the cursor stays.
+    ///
+    /// Everything up to there is decoded.
+    pub fn next_at(&mut self, address: Address) -> bool {
+        self.find(Direction::Forward, address)
+    }
+
+    /// Goes back to the last time before that the instruction at an address ran. Answers whether it did; else the cursor
+    /// stays.
+    ///
+    /// Everything from there on is decoded.
+    pub fn previous_at(&mut self, address: Address) -> bool {
+        self.find(Direction::Backward, address)
+    }
+
+    fn find(&mut self, direction: Direction, address: Address) -> bool {
+        let mark = self.mark();
+        loop {
+            let moved = match direction {
+                Direction::Forward => self.step(),
+                Direction::Backward => self.step_back(),
+            };
+            if !moved {
+                return self.go_back_to(mark);
+            }
+            let Some(placed) = self.elements.get(self.element) else { continue };
+            let here = self.current().and_then(|here| here.instruction).map(|here| here.location.address);
+            if here == Some(address) {
+                return true;
+            }
+            // The rest of a block that does not hold the address need not be looked at one by one.
+            match placed.element {
+                Element::Block(block) if address >= block.start && address < block.end => {}
+                Element::Block(block) if direction == Direction::Forward => {
+                    self.within = u64::from(block.instructions) - 1;
+                }
+                _ => self.within = 0,
+            }
+        }
+    }
+
+    /// Goes to the first step behind which `reached` is true; in a block, so many instructions on as `within` says.
+    fn seek_counted(&mut self, reached: impl Fn(&Totals) -> bool, within: impl Fn(&Totals) -> u64) -> bool {
+        if !reached(&self.index.totals()) {
+            return false;
+        }
+        let waypoints = &self.index.waypoints;
+        let behind = |entry: &Entry| !reached(&entry.before);
+        let window = waypoints.partition_point(|waypoint| behind(&waypoint.entry)).saturating_sub(1);
+        if window != self.window.number {
+            self.open(window);
+        }
+        let piece = self.window.pieces.partition_point(|piece| behind(&piece.entry)).saturating_sub(1);
+        // The elements of the piece may be at hand.
+        if self.piece == piece && window == self.window.number && !self.elements.is_empty() {
+            self.rewind();
+        } else {
+            self.enter(piece);
+        }
+        loop {
+            while let Some(placed) = self.elements.get(self.element) {
+                let mut behind = self.before;
+                behind.element(&placed.element);
+                if reached(&behind.totals) {
+                    self.within = within(&self.before.totals);
+                    return true;
+                }
+                self.pass();
+            }
+            if !self.enter_next() {
+                return false;
+            }
+        }
+    }
+
+    /// Goes on to the first element, from the one that it is on, of which `wanted` says which instruction it is.
+    fn search(&mut self, wanted: impl Fn(&Placed) -> Option<u64>) -> bool {
+        loop {
+            while let Some(placed) = self.elements.get(self.element) {
+                if let Some(within) = wanted(placed).filter(|_| steps(&placed.element) > 0) {
+                    self.within = within;
+                    return true;
+                }
+                self.pass();
+            }
+            if !self.enter_next() {
+                return false;
+            }
+        }
+    }
+
+    /// Where the instruction that it is on stands in the program.
+    fn instruction(&self, element: &Element) -> Option<Location> {
+        let Element::Block(block) = element else { return None };
+        let program = view(self.index.program, self.before.context);
+        let mut at = Location::new(block.start, block.isa);
+        if self.within + 1 == u64::from(block.instructions) {
+            return Some(Location::new(block.last, block.isa));
+        }
+        for _ in 0..self.within {
+            let bytes = isa::classify(program.code(at.address)?, at.address, at.isa).ok()?.bytes;
+            at = at.after(bytes.into());
+        }
+        Some(at)
+    }
+
+    /// Passes the element that it is on.
+    fn pass(&mut self) {
+        if let Some(placed) = self.elements.get(self.element) {
+            self.before.element(&placed.element);
+            self.element += 1;
+        }
+        self.within = 0;
+    }
+
+    /// Goes on, from where it is, to an element that has steps. Answers whether there is one.
+    fn skip_forward(&mut self) -> bool {
+        self.search(|_| Some(0))
+    }
+
+    fn mark(&self) -> Option<u64> {
+        self.current().map(|here| here.step)
+    }
+
+    /// Undoes what led nowhere.
+    fn go_back_to(&mut self, mark: Option<u64>) -> bool {
+        if let Some(step) = mark {
+            self.seek_step(step);
+        }
+        false
+    }
+
+    /// Goes to the window behind a waypoint.
+    fn open(&mut self, number: usize) {
+        let (before, mut segments) = self.index.segments(number);
+        let mut places = Whereabouts::default();
+        for mut segment in before {
+            places.add(segment.take_places());
+        }
+        for segment in &mut segments {
+            places.add(segment.take_places());
+        }
+        let entry = self.index.waypoints.get(number).map(|waypoint| waypoint.entry.clone());
+        let size = self.index.sizes.piece;
+        let first = segments.first().zip(entry);
+        let pieces =
+            first.map(|(segment, entry)| Part { segment: 0, range: 0..segment.bytes.len().min(size), entry });
+        self.window = Window { number, segments, places, pieces: pieces.into_iter().collect() };
+        self.elements.clear();
+        self.piece = 0;
+    }
+
+    /// Goes to the first element of a piece of the window, and decodes it.
+    fn enter(&mut self, piece: usize) {
+        self.elements.clear();
+        (self.piece, self.element, self.within) = (piece, 0, 0);
+        let Window { segments, places, pieces, number } = &mut self.window;
+        let Some(Part { segment: at, range, entry }) = pieces.get(piece).cloned() else { return };
+        let Some(segment) = segments.get(at) else { return };
+        self.before = Counted { totals: entry.before, context: entry.context };
+        let program = self.index.program;
+        self.stream.go_on_from(&entry.state, program);
+        let (mut counted, mut last, elements) = (self.before, entry.last, &mut self.elements);
+        let mut sink = |element: Element| {
+            counted.element(&element);
+            let at = last.place(element.span(), places);
+            last.element(&element);
+            elements.push(Placed { element, at });
+        };
+        segment.feed(range.clone(), &mut self.stream, program, &mut sink);
+        let next = match range.end < segment.bytes.len() {
+            true => Some((at, range.end)),
+            false => (at + 1 < segments.len()).then_some((at + 1, 0)),
+        };
+        match next {
+            Some((at, start)) if pieces.len() == piece + 1 => {
+                last.settle(places);
+                let state = self.stream.checkpoint(program);
+                let bytes = segments.get(at).map_or(0, |segment| segment.bytes.len());
+                let range = start..start.saturating_add(self.index.sizes.piece.max(1)).min(bytes);
+                let entry = Entry { state, last, before: counted.totals, context: counted.context };
+                pieces.push(Part { segment: at, range, entry });
+            }
+            Some(_) => {}
+            None if *number + 1 == self.index.waypoints.len() => {
+                if !self.index.is_complete() {
+                    self.stream.forget_incomplete();
+                }
+                self.stream.finish(program, &mut sink);
+            }
+            None => {}
+        }
+    }
+
+    /// Goes to the first element of the next piece; answers whether there is one.
+    fn enter_next(&mut self) -> bool {
+        if self.piece + 1 < self.window.pieces.len() {
+            self.enter(self.piece + 1);
+            return true;
+        }
+        if self.window.number + 1 < self.index.waypoints.len() {
+            self.open(self.window.number + 1);
+            self.enter(0);
+            return true;
+        }
+        false
+    }
+
+    /// Goes back to the first element of the piece.
+    fn rewind(&mut self) {
+        (self.element, self.within) = (0, 0);
+        if let Some(Part { entry, .. }) = self.window.pieces.get(self.piece) {
+            self.before = Counted { totals: entry.before, context: entry.context };
+        }
+    }
+}
+
+/// What is visible of the program in a context.
+fn view(program: &Program, context: Option<EventKind>) -> &Program {
+    match context {
+        Some(EventKind::Context { context_id, vmid, .. }) => program.view(program.view_in(context_id, vmid)),
+        _ => program,
+    }
+}
+
+impl fmt::Debug for Cursor<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cursor").field("current", &self.current()).finish_non_exhaustive()
+    }
+}
