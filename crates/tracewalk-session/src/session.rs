@@ -8,7 +8,7 @@ use tracewalk::frame::Framing;
 use tracewalk::ids::Address;
 use tracewalk::program::{Scope, ViewId};
 use tracewalk_analysis::Context;
-use tracewalk_analysis::drive::{Input, ItmRecords, NoProgress, Progress, Rest, Spread};
+use tracewalk_analysis::drive::{FlowIndex, Input, ItmRecords, NoProgress, Progress, Rest, Spread};
 use tracewalk_analysis::itm::ItmCounts;
 use tracewalk_analysis::programs::SourceId;
 use tracewalk_analysis::record::ItmRecord;
@@ -134,6 +134,28 @@ impl Session {
     pub fn input<'a>(&'a self, source: &Source, progress: &'a dyn Progress) -> Input<'a> {
         let capture = &*self.buffer(source).bytes;
         Input { capture, carrier: source.carrier.clone(), rest: self.rest(), progress }
+    }
+
+    /// The index of a source's flow in its program, for cursors. Bytes of the capture are counted as in [`Session::input`].
+    ///
+    /// ```
+    /// use tracewalk_analysis::Position;
+    /// use tracewalk_session::{Notices, Request, Session};
+    ///
+    /// let notices = Notices::default();
+    /// let request = Request::new("../../testdata/examples/a7-etmv3/capture.toml".as_ref());
+    /// let mut session = Session::open_observed(request, &notices)?;
+    /// let source = session.sources()[0].clone();
+    /// let code = session.code(&source, None, &notices)?;
+    /// let index = session.index(&source, &code);
+    /// let mut cursor = index.cursor();
+    /// assert!(cursor.seek(Position::Instructions(index.totals().instructions / 2)));
+    /// assert!(cursor.current().is_some_and(|here| here.instruction.is_some()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn index<'a>(&'a self, source: &Source, code: &'a Code) -> FlowIndex<'a> {
+        FlowIndex::new(&self.input(source, &NoProgress), &source.config, &code.program)
     }
 
     /// Watches work on a source: tells `observer` how far it has come, and ends it if memory runs out.
