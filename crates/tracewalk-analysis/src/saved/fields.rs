@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use tracewalk::ids::{Address, ContextId, Exception, Isa, TraceId, Vmid};
 use tracewalk::program::Scope;
 
-use super::SavedErrorKind;
+use super::error::SavedErrorKind;
 use crate::InDoubt;
 use crate::call_stack::FunctionId;
 use crate::programs::{ProgramId, SourceId};

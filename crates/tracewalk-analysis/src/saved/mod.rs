@@ -11,6 +11,7 @@
 //!
 //! One item a line, fields separated by one space; what an item is stands first. The same findings are always the same text.
 
+mod error;
 mod fields;
 
 use std::collections::BTreeSet;
@@ -21,6 +22,7 @@ use tracewalk::plain::plain;
 
 use super::programs::{Merge, OfProgram, ProgramId, Programs};
 
+pub use error::SavedErrorKind;
 pub use fields::Fields;
 pub(super) use fields::{
     address, exception_words, function_words, isa_word, or_dash, save_in_doubt, scope_word, source_words,
@@ -70,48 +72,6 @@ pub struct SavedError {
     pub line: usize,
     /// What is wrong there.
     pub kind: SavedErrorKind,
-}
-
-/// What is wrong with a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SavedErrorKind {
-    /// The file does not begin as it should.
-    NotSaved,
-    /// Something else is saved in it.
-    Other {
-        /// What.
-        found: String,
-    },
-    /// It is of another version.
-    Version {
-        /// Which.
-        found: String,
-    },
-    /// The file stops in this line or behind it, without the line that ends it.
-    CutOff,
-    /// The line that ends the file counts others than those that stand before it.
-    Lines {
-        /// How many there are.
-        found: u64,
-        /// How many there were when it was written.
-        expected: u64,
-    },
-    /// The file has ended before this line.
-    BehindEnd,
-    /// The line begins with something else than the letters that exist.
-    UnknownItem {
-        /// What it begins with.
-        found: String,
-    },
-    /// The line says something of an item that has to stand before it, and none does.
-    Misplaced,
-    /// A field is missing, or holds something that it may not.
-    Field {
-        /// The field.
-        field: &'static str,
-        /// What it holds.
-        found: String,
-    },
 }
 
 /// What every saved file begins with; what is saved follows, and the version.

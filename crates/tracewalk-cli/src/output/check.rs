@@ -6,9 +6,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::file::{OutputFile, target};
+use super::file::{OutputFile, is_standard, target};
 use super::folder::check_empty;
-use super::is_standard;
 use crate::failure::Failure;
 
 /// What a command writes.

@@ -32,6 +32,9 @@ pub(crate) struct Replacement {
     unfinished: Unfinished,
 }
 
+/// What the names of unfinished files begin with.
+pub(super) const TEMPORARY: &str = ".tracewalk-";
+
 /// More links than this lead nowhere.
 const MOST_LINKS: usize = 40;
 
@@ -112,6 +115,11 @@ impl Replacement {
     }
 }
 
+/// Whether a name is that of standard output.
+pub(super) fn is_standard(path: &Path) -> bool {
+    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path.as_os_str() == *name)
+}
+
 /// The regular file that a path leads to, or would lead to; `None` for what is written as it is.
 pub(super) fn target(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut path = path.to_owned();
@@ -137,7 +145,7 @@ pub(super) fn target(path: &Path) -> io::Result<Option<PathBuf>> {
 
 fn temporary(directory: &Path) -> io::Result<(NamedTempFile, Unfinished)> {
     let mut builder = Builder::new();
-    builder.prefix(super::TEMPORARY);
+    builder.prefix(TEMPORARY);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, TempDir};
 
+use super::file::TEMPORARY;
 use crate::failure::Failure;
 use crate::signals::{self, Leftover, Unfinished};
 
@@ -33,7 +34,7 @@ impl OutputFolder {
         let made = path.ancestors().take_while(is_missing).map(Path::to_owned).collect::<Vec<_>>();
         let staging = signals::unfinished(|| {
             fs::create_dir_all(path)?;
-            let staging = Builder::new().prefix(super::TEMPORARY).tempdir_in(path)?;
+            let staging = Builder::new().prefix(TEMPORARY).tempdir_in(path)?;
             let leftover = Leftover::Folder(staging.path().to_owned(), made);
             Ok(((staging, leftover.clone()), leftover))
         });

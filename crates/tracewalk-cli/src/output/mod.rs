@@ -16,7 +16,7 @@ use crate::args::When;
 use crate::failure::Failure;
 
 pub(crate) use check::{Destination, DestinationKind, check};
-use file::OutputFile;
+use file::{OutputFile, is_standard};
 pub(crate) use folder::OutputFolder;
 
 /// Standard output, buffered. Its clones share the buffer: one writes, another one has it shown.
@@ -44,14 +44,6 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         self.0.borrow_mut().flush()
     }
-}
-
-/// What the names of unfinished files begin with.
-const TEMPORARY: &str = ".tracewalk-";
-
-/// Whether a name is that of standard output.
-fn is_standard(path: &Path) -> bool {
-    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path.as_os_str() == *name)
 }
 
 /// The file that an output goes to; `None` for standard output, which has names as well.
