@@ -143,7 +143,7 @@ impl Session {
     /// use tracewalk_session::{Notices, Request, Session};
     ///
     /// let notices = Notices::default();
-    /// let request = Request::new("../../testdata/examples/a7-etmv3/capture.toml".as_ref());
+    /// let request = Request::new("../../testdata/examples/a7-etmv3/capture.toml");
     /// let mut session = Session::open_observed(request, &notices)?;
     /// let source = session.sources()[0].clone();
     /// let code = session.code(&source, None, &notices)?;
