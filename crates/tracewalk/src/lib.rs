@@ -46,13 +46,13 @@
 //!
 //! # What the elements mean
 //!
-//! - [`Element::Block`](flow::Element::Block): instructions that were executed one after the other, up to a branch, a failed
+//! - [`Element::Block`]: instructions that were executed one after the other, up to a branch, a failed
 //!   condition, or an event. Its span names the trace that proves it.
-//! - [`Element::Event`](flow::Element::Event): what happened between instructions: an exception, a new context, a timestamp.
-//! - [`Element::Gap`](flow::Element::Gap): execution that could not be followed, and why. A gap is data, not an error: decoding
+//! - [`Element::Event`]: what happened between instructions: an exception, a new context, a timestamp.
+//! - [`Element::Gap`]: execution that could not be followed, and why. A gap is data, not an error: decoding
 //!   goes on after it. If the trace was damaged, code that no image holds was executed, or trace and image contradict each
 //!   other, the reason says so. A gap with `doubt` set puts in question what came shortly before it: see [`flow::Doubt`].
-//! - [`Element::Proof`](flow::Element::Proof): execution is known from here on whatever came before. Nothing happened.
+//! - [`Element::Proof`]: execution is known from here on whatever came before. Nothing happened.
 //!
 //! ```
 //! use tracewalk::flow::{Element, GapReason};

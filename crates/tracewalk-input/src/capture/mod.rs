@@ -3,7 +3,7 @@
 //! A capture is a file of trace bytes, of which the caller knows the rest, or a description that names the file and says
 //! the rest: a `capture.toml`, or a snapshot directory as DS-5 and OpenCSD write it. In the file's place may be a
 //! recording of a logic analyser, see [`wire`]. What comes out is the same for all: [`Buffer`]s of bytes, each with
-//! its container and sources, and the [`ImageRequest`]s for the program's memory.
+//! its container and sources, and the [`ImageRequest`](crate::image::ImageRequest)s for the program's memory.
 //!
 //! What is not here: looking into the bytes. A container or protocol that nobody named stays unknown.
 //!

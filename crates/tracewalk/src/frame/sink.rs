@@ -145,7 +145,7 @@ impl fmt::Display for Discontinuity {
     }
 }
 
-/// What a [`Deframer`] hands its results to.
+/// What a [`Deframer`](super::Deframer) hands its results to.
 pub trait FrameSink {
     /// The next bytes of `owner`.
     fn data(&mut self, owner: Owner, piece: Piece<'_>);
