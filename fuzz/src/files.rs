@@ -12,6 +12,7 @@ use tracewalk_analysis::interrupts::ProgramActivities;
 use tracewalk_analysis::profile::ProgramProfiles;
 use tracewalk_analysis::programs::{Programs, SourceId};
 use tracewalk_analysis::saved::Save;
+use tracewalk_analysis::table::Tabular as _;
 use tracewalk_analysis::timeline::Scale;
 use tracewalk_analysis::{Code, Section};
 use tracewalk_input::Bytes;
@@ -251,7 +252,9 @@ pub fn saved(data: &[u8]) {
             complete: true,
         };
         export::write_interrupts_text(&mut out, &report, &Palette::PLAIN).expect("nobody refuses it");
-        export::write_interrupts_csv(&mut out, &report).expect("nobody refuses it");
+        for table in report.tables() {
+            export::write_table_csv(&mut out, &table).expect("nobody refuses it");
+        }
         export::write_interrupts_json(&mut out, &report).expect("nobody refuses it");
     }
 }
