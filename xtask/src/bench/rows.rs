@@ -183,7 +183,7 @@ fn frames(tools: &Tools, captures: &Captures, _: Options) -> Result<Vec<Row>, St
             let value = |line: &str| line.split_whitespace().filter_map(|word| word.parse().ok()).next();
             match line.trim_start().split(' ').next() {
                 Some("copy") => copying = value(line).unwrap_or(f64::NAN),
-                Some("deframe") => {
+                Some("with") => {
                     speed = value(line).unwrap_or(f64::NAN);
                     rows.push(Row {
                         measure: "frames",
