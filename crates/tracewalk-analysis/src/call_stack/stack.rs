@@ -42,7 +42,7 @@ pub(super) enum Origin {
 #[derive(Debug)]
 pub(super) struct Parked<M> {
     pub(super) stack: Stack<M>,
-    /// Where it will go on; `None` where only its context ID tells.
+    /// Where the task resumes; `None` if only its context ID identifies it.
     pub(super) resume: Option<Address>,
 }
 

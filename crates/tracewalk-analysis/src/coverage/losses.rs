@@ -26,7 +26,7 @@ pub struct Losses {
     /// How often execution reached code that no image holds, by pages of [`Losses::PAGE`] bytes, each named by its first
     /// address. Pages, because a damaged trace may name any number of addresses.
     pub no_image: BTreeMap<Address, u64>,
-    /// What was told and is in doubt.
+    /// Reported execution that is in doubt.
     pub in_doubt: InDoubt,
 }
 
@@ -73,8 +73,8 @@ impl Losses {
         }
     }
 
-    /// The pages that no image holds, those that touch joined: first address, the address behind as a number that may be
-    /// 2^32, and how often execution went there.
+    /// The pages that no image holds, adjacent pages joined: the first address, the address after the last byte (a number,
+    /// because it may be 2^32), and how often execution went there.
     #[must_use]
     pub fn regions_without_image(&self) -> Vec<(Address, u64, u64)> {
         let mut regions: Vec<(Address, u64, u64)> = Vec::new();

@@ -166,9 +166,9 @@ impl<'i> Cursor<'i> {
             && self.seek_counted(|totals| totals.steps > step, |before| step - before.steps)
     }
 
-    /// Goes to the first step with which so much is reached: the instruction in front of which so many ran, the count with
-    /// which there are so many cycles, the first timestamp that is not smaller, or the first step whose trace does not stand
-    /// in front of this byte of the capture. Answers whether there is one; else the cursor stays.
+    /// Goes to the first step that reaches `position`: the instruction with this number (from 0), the cycle count that brings
+    /// the sum to this value, the first timestamp that is not smaller, or the first step whose trace starts at or after this
+    /// byte of the capture. Returns whether such a step exists; if none does, the cursor stays.
     pub fn seek(&mut self, position: Position) -> bool {
         match position {
             Position::Instructions(number) => self.seek_counted(

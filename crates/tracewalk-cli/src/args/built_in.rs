@@ -1,4 +1,4 @@
-//! Values that this build may not have: what takes long to build is behind the feature `full`.
+//! Values that this build may lack: the feature `full` adds what takes long to build.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use tracewalk_report::export::LACKING;
