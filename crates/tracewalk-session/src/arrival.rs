@@ -13,7 +13,8 @@ use crate::config::config;
 use crate::error::OpenError;
 use crate::infer::Certainty;
 use crate::live::{Live, say_end};
-use crate::notice::{NoticeKind, Notices, Observer, Say};
+use crate::notice::NoticeKind;
+use crate::observer::{Notices, Observer, Say};
 use crate::request::Request;
 use crate::session::Session;
 

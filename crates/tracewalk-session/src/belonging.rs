@@ -7,7 +7,8 @@ use tracewalk_input::cpu::Profile;
 
 use crate::error::OpenError;
 use crate::model::Source;
-use crate::notice::{NoticeKind, Observer, Say};
+use crate::notice::NoticeKind;
+use crate::observer::{Observer, Say};
 use crate::request::Statements;
 
 /// Refuses options that do not go with what is said of the capture.

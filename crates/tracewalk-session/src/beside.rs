@@ -9,7 +9,8 @@ use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::Sink;
 
 use crate::model::Itm;
-use crate::notice::{NoticeKind, Observer, Say};
+use crate::notice::NoticeKind;
+use crate::observer::{Observer, Say};
 use crate::session::Session;
 
 /// The ITMs of a capture, or those beside a source, with their records in the order of the capture.

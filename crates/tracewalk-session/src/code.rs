@@ -12,7 +12,8 @@ use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::Memory;
 use tracewalk_input::symbols::{Content, Function, SourceLines, SymbolTable};
 
-use crate::notice::{Late, NoticeKind, Observer, Say};
+use crate::notice::NoticeKind;
+use crate::observer::{Late, Observer, Say};
 
 /// Symbols and lines of one core's images.
 struct ImageSymbols {

@@ -6,7 +6,8 @@ use tracewalk::source::SourceConfig;
 use tracewalk_analysis::{Context, Contexts};
 
 use crate::model::Source;
-use crate::notice::{NoContext, NoticeKind, Observer, Say, WrongImage};
+use crate::notice::{NoContext, NoticeKind, WrongImage};
+use crate::observer::{Observer, Say};
 use crate::session::Session;
 
 /// Says which images were never visible, because the trace names no context or others.

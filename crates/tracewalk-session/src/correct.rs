@@ -5,7 +5,8 @@ use tracewalk_analysis::drive::NoProgress;
 
 use crate::infer::{self, Correction, Search};
 use crate::model::Source;
-use crate::notice::{NoticeKind, Observer, Say};
+use crate::notice::NoticeKind;
+use crate::observer::{Observer, Say};
 use crate::sample::Sample;
 use crate::session::Session;
 

@@ -14,7 +14,7 @@ use tracewalk_input::image::ImageError;
 
 use crate::error::RunError;
 use crate::model::Source;
-use crate::notice::Observer;
+use crate::observer::Observer;
 use crate::outcome::{Follow, Losses, Outcome, Trust};
 use crate::program::FollowedProgram;
 use crate::session::{ScopedCode, Session};

@@ -6,7 +6,8 @@ use tracewalk_input::capture::{Capture, SourceDescription};
 use crate::error::OpenError;
 use crate::live::{Live, MOST_KEPT, State, Taken, say_end};
 use crate::model::Source;
-use crate::notice::{NoticeKind, Notices, Observer, Say};
+use crate::notice::NoticeKind;
+use crate::observer::{Notices, Observer, Say};
 use crate::report;
 use crate::session::Session;
 

@@ -18,7 +18,8 @@ use crate::beside::Itms;
 use crate::contexts;
 use crate::error::RunError;
 use crate::model::Source;
-use crate::notice::{NoticeKind, Observer, Say};
+use crate::notice::NoticeKind;
+use crate::observer::{Observer, Say};
 use crate::outcome::{Losses, Outcome, Trust};
 use crate::session::Session;
 

@@ -14,7 +14,7 @@ use crate::error::OpenError;
 use crate::infer::{self, Unit};
 use crate::memory::add_code;
 use crate::model::Dumped;
-use crate::notice::Observer;
+use crate::observer::Observer;
 
 /// The programs of all cores, and the trace units that they may have been traced with.
 #[derive(Debug, Default)]

@@ -24,6 +24,7 @@ mod memory;
 mod model;
 mod mtb;
 mod notice;
+mod observer;
 mod open;
 mod options;
 mod outcome;
@@ -44,10 +45,8 @@ pub use error::{OpenError, RunError};
 pub use frames::{Frames, Odd, repack};
 pub use infer::{Answer, Certainty, Change, Correction, Finding};
 pub use model::{Contents, Dumped, Itm, Source};
-pub use notice::{
-    Bound, Inferred, Late, NoContext, Notice, NoticeKind, Notices, Observer, Question, Remedy, Severity,
-    WrongImage,
-};
+pub use notice::{Bound, Inferred, NoContext, Notice, NoticeKind, Question, Remedy, Severity, WrongImage};
+pub use observer::{Late, Notices, Observer};
 pub use open::interrupts;
 pub use outcome::{Follow, Losses, Outcome, Trust};
 pub use program::FollowedProgram;

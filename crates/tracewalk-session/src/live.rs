@@ -17,7 +17,8 @@ use tracewalk_input::capture::stream::{End, Event, Place, Stream};
 
 use crate::frames::Scan;
 use crate::model::{Contents, Itm, Source};
-use crate::notice::{NoticeKind, Observer, Say};
+use crate::notice::NoticeKind;
+use crate::observer::{Observer, Say};
 
 /// The most bytes of a capture that are kept for sources that have to wait.
 pub(crate) const MOST_KEPT: usize = 64 << 20;

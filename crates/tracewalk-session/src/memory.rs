@@ -17,7 +17,8 @@ use crate::error::OpenError;
 use crate::infer;
 use crate::model::Dumped;
 use crate::mtb;
-use crate::notice::{NoticeKind, Observer, Say};
+use crate::notice::NoticeKind;
+use crate::observer::{Observer, Say};
 
 /// Reads the memory that the capture's files say, as far as they say any. `address` is where memory was that is in a
 /// file as it is.

@@ -8,7 +8,8 @@ use tracewalk_input::capture::SourceDescription;
 
 use crate::error::OpenError;
 use crate::infer;
-use crate::notice::{NoticeKind, Observer, Say};
+use crate::notice::NoticeKind;
+use crate::observer::{Observer, Say};
 
 /// The packets in `dump`, by the registers if they are known, else by what continues what.
 pub(crate) fn carrier(

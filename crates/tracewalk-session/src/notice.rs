@@ -1,9 +1,7 @@
 //! What a session has to say about a capture, as data. Whoever shows notices makes sentences of them.
 
-use std::cell::RefCell;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use tracewalk::flow::{Contradiction, GapReason};
 use tracewalk::frame::Discontinuity;
@@ -13,7 +11,6 @@ use tracewalk::protocol::Malformation;
 use tracewalk::protocol::mtb::Registers;
 use tracewalk::protocol::mtb::evidence::Evidence;
 use tracewalk::span::CaptureOffset;
-use tracewalk_analysis::drive::{NoProgress, Progress};
 use tracewalk_analysis::{DoubtfulStretch, InDoubt, Position};
 use tracewalk_input::capture::dump::MemoryDump;
 use tracewalk_input::capture::stream::{End, Place};
@@ -508,78 +505,5 @@ impl NoticeKind {
 impl fmt::Display for NoticeKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-/// Receives notices as they arise, and watches long work. A session asks nothing of it.
-pub trait Observer {
-    /// Something is worth knowing.
-    fn notice(&self, notice: Notice);
-
-    /// Work on so many bytes of a capture begins; what is answered follows it, and may end it.
-    fn work(&self, _bytes: u64) -> Box<dyn Progress + '_> {
-        Box::new(NoProgress)
-    }
-
-    /// Where notices go that arise when names are looked up in a program, perhaps after the session is gone.
-    fn late(&self) -> Late {
-        Late::default()
-    }
-}
-
-/// Notices that arise when names are looked up in a program. Clones share them.
-#[derive(Clone, Debug, Default)]
-pub struct Late(Arc<Mutex<Vec<Notice>>>);
-
-impl Late {
-    pub(crate) fn add(&self, notice: Notice) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
-    }
-
-    /// Takes those that have arisen since the last time.
-    #[must_use]
-    pub fn take(&self) -> Vec<Notice> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-/// Keeps notices.
-#[derive(Debug, Default)]
-pub struct Notices(RefCell<Vec<Notice>>);
-
-impl Notices {
-    /// The notices, in the order in which they arose.
-    #[must_use]
-    pub fn into_vec(self) -> Vec<Notice> {
-        self.0.into_inner()
-    }
-
-    /// Passes them on.
-    pub(crate) fn pass_on(self, observer: &dyn Observer) {
-        self.into_vec().into_iter().for_each(|notice| observer.notice(notice));
-    }
-}
-
-impl Observer for Notices {
-    fn notice(&self, notice: Notice) {
-        self.0.borrow_mut().push(notice);
-    }
-}
-
-/// Says something of a capture.
-pub(crate) trait Say {
-    /// Says something that shows at no single place.
-    fn say(&self, kind: NoticeKind);
-    /// Says something that shows first at a place.
-    fn say_at(&self, at: CaptureOffset, kind: NoticeKind);
-}
-
-impl Say for dyn Observer + '_ {
-    fn say(&self, kind: NoticeKind) {
-        self.notice(kind.into());
-    }
-
-    fn say_at(&self, at: CaptureOffset, kind: NoticeKind) {
-        self.notice(kind.at(at));
     }
 }

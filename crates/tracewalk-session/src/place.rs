@@ -8,7 +8,8 @@ use crate::error::OpenError;
 use crate::infer::{self, Place, RawImage};
 use crate::known::Known;
 use crate::model::SeenBuffer;
-use crate::notice::{NoticeKind, Observer, Say};
+use crate::notice::NoticeKind;
+use crate::observer::{Observer, Say};
 use crate::session::Session;
 
 /// Moves the image of raw bytes that fits the trace best elsewhere than where it was stated to stand to where it fits,

@@ -12,7 +12,7 @@ use tracewalk_input::image::{Image, ImageError, ImageLoader, VisibleImage};
 use crate::code::Reader;
 use crate::error::OpenError;
 use crate::model::Source;
-use crate::notice::Observer;
+use crate::observer::Observer;
 use crate::open::interrupts;
 use crate::request::Request;
 use crate::session::Session;

@@ -12,7 +12,8 @@ use crate::error::OpenError;
 use crate::infer::{Certainty, Finding};
 use crate::known::Known;
 use crate::model::{Contents, Identified, OLDEST_BYTE};
-use crate::notice::{Inferred, NoticeKind, Observer, Question, Say};
+use crate::notice::{Inferred, NoticeKind, Question};
+use crate::observer::{Observer, Say};
 use crate::session::Session;
 
 /// Refuses files that are certainly no trace, and were probably meant as something else.

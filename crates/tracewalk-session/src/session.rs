@@ -25,7 +25,7 @@ use crate::known::Known;
 use crate::live::Live;
 use crate::memory::add_code;
 use crate::model::{Contents, Dumped, Itm, Source};
-use crate::notice::Observer;
+use crate::observer::Observer;
 use crate::request::Request;
 use crate::watch::Watch;
 

@@ -11,7 +11,8 @@ use crate::error::OpenError;
 use crate::frames::Frames;
 use crate::model::{Contents, Identified, Itm, Source};
 use crate::mtb;
-use crate::notice::{NoticeKind, Observer, Say};
+use crate::notice::NoticeKind;
+use crate::observer::{Observer, Say};
 use crate::session::Session;
 
 impl Session {

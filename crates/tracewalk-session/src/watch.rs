@@ -7,7 +7,8 @@ use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::drive::Progress;
 use tracewalk_input::MemoryLimit;
 
-use crate::notice::{NoticeKind, Observer, Say};
+use crate::notice::NoticeKind;
+use crate::observer::{Observer, Say};
 
 /// Follows the progress of work on a capture, and ends it at the limit of memory.
 pub struct Watch<'a> {
