@@ -2,35 +2,38 @@
 
 mod arrival;
 mod built_in;
+mod capture;
 mod coverage;
 mod diff;
+mod effective;
+mod numbers;
 mod profile;
 mod recording;
 mod request;
-mod results;
 mod timeline;
+mod when;
 mod window;
+mod work;
 
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use tracewalk::ids::TraceId;
-use tracewalk_input::MemoryLimit;
-use tracewalk_input::capture::{Container, SourceDescription};
-use tracewalk_input::image::ImageRequest;
 use tracewalk_report::formats::{self, Format, MakeFlow, MakePackets};
 use tracewalk_session::Trust;
 
-pub(crate) use arrival::ArrivalArgs;
+use crate::task::Task;
+
 pub(crate) use built_in::Pattern;
+pub(crate) use capture::CaptureArgs;
 pub(crate) use coverage::{Coverage, Limit, Merge};
 pub(crate) use diff::Diff;
+pub(crate) use effective::effective;
 pub(crate) use profile::{Calls, CostChoice, DoubtfulChoice, Fold, FollowArgs, Profile, ProfileRows};
-pub(crate) use recording::RecordingArgs;
 pub(crate) use timeline::{Interrupts, Timeline};
-pub(crate) use window::WindowArgs;
+pub(crate) use when::When;
+pub(crate) use work::WorkArgs;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -148,141 +151,32 @@ pub(crate) enum Command {
     #[command(after_help = EXIT_STATUS)]
     Snapshot(Snapshot),
     /// Print a completion script for a shell.
-    Completions {
-        /// The shell.
-        shell: Shell,
-    },
+    Completions(Completions),
     /// Write the manual pages into a directory.
-    Man {
-        /// The directory; it is made if it does not exist.
-        #[arg(value_hint = ValueHint::DirPath)]
-        directory: PathBuf,
-    },
+    Man(Man),
 }
 
-/// A capture and what the user says of it.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct CaptureArgs {
-    /// A file of trace bytes, a capture.toml, or a snapshot directory; - is standard input.
-    ///
-    /// tcp:HOST:PORT is a server that sends trace bytes as they are, like the legacy port of orbuculum. It and standard
-    /// input are decoded as their bytes come.
-    ///
-    /// A recording of a logic analyser (a sigrok session, VCD or CSV) stands for the bytes on its wires.
-    ///
-    /// Memory that holds the trace may also be Intel HEX, S-records, an ELF core file, or text as GDB, OpenOCD, J-Link,
-    /// pyOCD or probe-rs print it.
-    ///
-    /// What the options do not say of a file of trace bytes is found out from the bytes and the image, and told on
-    /// standard error as the options that would have said it.
-    #[arg(value_hint = ValueHint::AnyPath)]
-    pub(crate) capture: PathBuf,
-
-    /// How the bytes are packed: `auto`, `frames` (CoreSight frames from a trace buffer), `tpiu` (frames from a trace
-    /// port, with FSYNC and HSYNC, at any alignment), `raw` (one source's bytes) or `mtb` (an MTB's RAM).
-    #[arg(long, value_name = "CONTAINER", value_parser = container, help_heading = "Capture")]
-    pub(crate) container: Option<ContainerChoice>,
-
-    /// Where the memory was that the file holds, if it holds more than the trace buffer and does not say it itself.
-    #[arg(long, value_name = "ADDRESS", value_parser = register, help_heading = "Capture")]
-    pub(crate) dump_address: Option<u32>,
-
-    /// Of a trace port (--container tpiu) with no FSYNC in the capture: the first frame starts behind so many bytes, 0 to 15.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..16), help_heading = "Capture")]
-    pub(crate) frame_start: Option<u8>,
-
-    /// A buffer that went round, read from its first address on: where in the file its oldest byte is, by the buffer's
-    /// read pointer (an ETB's RWP counts words: four times that).
-    #[arg(long, value_name = "OFFSET", value_parser = register, help_heading = "Capture")]
-    pub(crate) read_pointer: Option<u32>,
-
-    /// Each 32-bit word of the file has its highest byte first.
-    #[arg(long, help_heading = "Capture")]
-    pub(crate) swap_words: bool,
-
-    /// Find nothing out: what is not said and is needed is an error.
-    #[arg(long, help_heading = "Capture")]
-    pub(crate) strict: bool,
-
-    /// How much memory may be used, like 512M or 2G; at least 32M.
-    ///
-    /// Images, symbols and source lines have to fit into a quarter each: what does not is left out or refused with a
-    /// warning. So many threads decode as fit into the last quarter. Where memory runs out nevertheless, because results
-    /// grow with the trace, decoding ends, what was found up to there is printed, and the exit status is 2; this is
-    /// known on Linux only. Files that are mapped do not count, a capture among them.
-    #[arg(long, value_name = "SIZE", help_heading = "Capture")]
-    pub(crate) memory: Option<MemoryLimit>,
-
-    #[command(flatten)]
-    pub(crate) arrival: ArrivalArgs,
-
-    /// A source: [ID=]PROTOCOL[,key=value…].
-    ///
-    /// PROTOCOL is `etmv3`, `pft`, `mtb` or `itm`. Keys are `cpu=cortex-m3`, which gives the usual register values, and the
-    /// registers by Arm's names in lower case: `etmcr=`, `etmidr=`, `etmccer=`, `etmtraceidr=`.
-    #[arg(long = "source", value_name = "SOURCE", help_heading = "Capture")]
-    pub(crate) sources: Vec<SourceDescription>,
-
-    /// Only this trace ID (hexadecimal with 0x, or decimal); can be given several times.
-    #[arg(long = "id", value_name = "ID", value_parser = trace_id, help_heading = "Capture")]
-    pub(crate) ids: Vec<TraceId>,
-
-    #[command(flatten)]
-    pub(crate) recording: RecordingArgs,
-
-    /// The program: an ELF file, or ADDRESS:FILE for raw memory bytes; can be given several times.
-    ///
-    /// With @context=ID, @vmid=ID or @context=ID,vmid=ID behind it the image is visible only while the trace says that
-    /// this context ID or virtual machine runs, and covers what is visible otherwise: FILE@context=0x42.
-    #[arg(long = "image", value_name = "[ADDRESS:]FILE[@context=ID]", value_hint = ValueHint::FilePath, help_heading = "Program")]
-    pub(crate) images: Vec<ImageRequest>,
-
-    /// The chip's CMSIS-SVD file, which says what its interrupts are called.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Program")]
-    pub(crate) svd: Option<PathBuf>,
-
-    /// Where M profile's table of vectors is (the register VTOR), if not where the program's symbols or the reset place
-    /// it: exceptions are numbered by it.
-    #[arg(long, value_name = "ADDRESS", value_parser = register, help_heading = "Program")]
-    pub(crate) vtor: Option<u32>,
-
-    /// The MTB's POSITION register: where the buffer's oldest packet is.
-    #[arg(long, value_name = "VALUE", value_parser = register, help_heading = "MTB")]
-    pub(crate) mtb_position: Option<u32>,
-
-    /// The MTB's MASTER register: how large the buffer is.
-    #[arg(long, value_name = "VALUE", value_parser = register, help_heading = "MTB")]
-    pub(crate) mtb_master: Option<u32>,
-
-    /// The MTB's BASE register: where its RAM is.
-    #[arg(long, value_name = "VALUE", value_parser = register, help_heading = "MTB")]
-    pub(crate) mtb_base: Option<u32>,
-
-    /// Where the processor was found halted, if the MTB had been on up to there: what ran behind the last packet is
-    /// known then as well.
-    #[arg(long, visible_alias = "pc", value_name = "ADDRESS", value_parser = register, help_heading = "MTB")]
-    pub(crate) mtb_pc: Option<u32>,
-
-    /// A file with lines like MTB_POSITION=0x….
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "MTB")]
-    pub(crate) registers: Option<PathBuf>,
-}
-
-/// How the work is done and measured.
-#[derive(Args, Clone, Copy, Debug)]
-pub(crate) struct WorkArgs {
-    /// Print one line of JSON on standard error at the end: how much there was and how long it took.
-    #[arg(long, help_heading = "Output")]
-    pub(crate) stats: bool,
-
-    /// How many threads decode program flow, without this as many as there are processors. The output does not depend on it.
-    #[arg(long, value_name = "N", default_value_t = processors(), hide_default_value = true, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Output")]
-    pub(crate) threads: u16,
-}
-
-/// How many processors this process may use.
-fn processors() -> u16 {
-    std::thread::available_parallelism().ok().and_then(|count| u16::try_from(count.get()).ok()).unwrap_or(1)
+impl Command {
+    /// The command with its arguments.
+    pub(crate) fn task(&self) -> &dyn Task {
+        match self {
+            Self::Info(args) => args,
+            Self::Packets(args) => args,
+            Self::Flow(args) => args,
+            Self::Itm(args) => args,
+            Self::Coverage(args) => &**args,
+            Self::Profile(args) => &**args,
+            Self::Calls(args) => &**args,
+            Self::Timeline(args) => &**args,
+            Self::Interrupts(args) => &**args,
+            Self::Diff(args) => &**args,
+            Self::Merge(args) => args,
+            Self::Describe(args) => args,
+            Self::Snapshot(args) => args,
+            Self::Completions(args) => args,
+            Self::Man(args) => args,
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -335,6 +229,19 @@ pub(crate) struct Snapshot {
     /// The directory to write; it is made, and must be empty if it exists.
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub(crate) output: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Completions {
+    /// The shell.
+    pub(crate) shell: Shell,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Man {
+    /// The directory; it is made if it does not exist.
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) directory: PathBuf,
 }
 
 #[derive(Args, Debug)]
@@ -395,55 +302,6 @@ impl Flow {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum When {
-    /// On a terminal.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
-/// `--container`: a container, or that it has to be found out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ContainerChoice {
-    Auto,
-    Is(Container),
-}
-
-fn container(word: &str) -> Result<ContainerChoice, String> {
-    if word == "auto" {
-        return Ok(ContainerChoice::Auto);
-    }
-    word.parse()
-        .map(ContainerChoice::Is)
-        .map_err(|error: tracewalk_input::capture::UnknownContainer| error.to_string())
-}
-
-fn trace_id(text: &str) -> Result<TraceId, String> {
-    let id = number(text).and_then(|number| TraceId::new(number.try_into().ok()?));
-    id.ok_or_else(|| "expected a trace ID from 0x01 to 0x6f".to_owned())
-}
-
-fn register(text: &str) -> Result<u32, String> {
-    let number = number(text).and_then(|number| number.try_into().ok());
-    number.ok_or_else(|| "expected a number of 32 bits, like 0x20000000".to_owned())
-}
-
-/// A number of at most 64 bits, in hexadecimal with 0x or in decimal; underscores may group the digits.
-fn number(text: &str) -> Option<u64> {
-    let digits = text.replace('_', "");
-    let number = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
-        Some(hex) if !hex.starts_with('+') => u64::from_str_radix(hex, 16),
-        Some(_) => return None,
-        None if digits.starts_with('+') => return None,
-        None => digits.parse(),
-    };
-    number.ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -452,14 +310,5 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn ids_are_hexadecimal_or_decimal() {
-        assert_eq!(trace_id("0x10"), Ok(TraceId::new(16).unwrap()));
-        assert_eq!(trace_id("16"), Ok(TraceId::new(16).unwrap()));
-        for wrong in ["", "0", "0x70", "-1", "+1", "0x+1", "ten", "1000"] {
-            assert!(trace_id(wrong).is_err(), "{wrong}");
-        }
     }
 }

@@ -12,14 +12,15 @@ mod progress;
 mod provenance;
 mod sentences;
 mod signals;
+mod task;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 use tracewalk::plain::plain;
 
-use args::{Cli, Command};
+use args::Cli;
 use failure::Failure;
 use messages::Messages;
 use output::{Destination, DestinationKind};
@@ -36,7 +37,7 @@ fn main() -> ExitCode {
     output::set_colours(cli.color);
     let messages = Messages::new(cli.quiet, cli.provenance.is_some());
     let outcome = prepare(&cli).and_then(|provenance| {
-        let outcome = run(&cli, &messages);
+        let outcome = cli.command.task().run(&messages);
         messages.say_late();
         match (&outcome, provenance) {
             // A result that does not hold what was to be checked is one, too.
@@ -73,26 +74,6 @@ fn refuse(error: &clap::Error) -> ! {
     Cli::try_parse_from(arguments).err().as_ref().unwrap_or(error).exit()
 }
 
-fn run(cli: &Cli, messages: &Messages) -> Result<(), Failure> {
-    match &cli.command {
-        Command::Info(args) => commands::info::run(args, messages),
-        Command::Packets(args) => commands::packets::run(args, messages),
-        Command::Flow(args) => commands::flow::run(args, messages),
-        Command::Itm(args) => commands::itm::run(args, messages),
-        Command::Coverage(args) => commands::coverage::run(args, messages),
-        Command::Profile(args) => commands::profile::run(args, messages),
-        Command::Calls(args) => commands::calls::run(args, messages),
-        Command::Timeline(args) => commands::timeline::run(args, messages),
-        Command::Interrupts(args) => commands::interrupts::run(args, messages),
-        Command::Diff(args) => commands::diff::run(args, messages),
-        Command::Merge(args) => commands::merge::run(args),
-        Command::Describe(args) => commands::describe::run(args, messages),
-        Command::Snapshot(args) => commands::snapshot::run(args, messages),
-        Command::Completions { shell } => commands::shell::completions(*shell, &mut Cli::command()),
-        Command::Man { directory } => commands::shell::manual(directory, Cli::command()),
-    }
-}
-
 /// Whether everything can be written that is to be written; before any work. Answers which file `--provenance` is about.
 fn prepare(cli: &Cli) -> Result<Option<PathBuf>, Failure> {
     let provenance = cli.provenance.as_ref().map(|file| match file {
@@ -100,19 +81,20 @@ fn prepare(cli: &Cli) -> Result<Option<PathBuf>, Failure> {
         None => beside_result(cli),
     });
     let provenance = provenance.transpose()?;
-    let mut outputs = cli.command.destinations();
+    let task = cli.command.task();
+    let mut outputs = task.writes();
     outputs.extend(provenance.as_deref().map(|path| Destination {
         option: "--provenance",
         path,
         kind: DestinationKind::File,
     }));
-    output::check(&outputs, &cli.command.inputs())?;
+    output::check(&outputs, &task.inputs())?;
     Ok(provenance)
 }
 
 /// `--provenance` without a name.
 fn beside_result(cli: &Cli) -> Result<PathBuf, Failure> {
-    let results = cli.command.results();
+    let results = cli.command.task().results();
     let Some(result) = results.first() else {
         return Err(Failure::input(
             "--provenance writes a file beside the result, and the result has none",
@@ -127,13 +109,13 @@ fn beside_result(cli: &Cli) -> Result<PathBuf, Failure> {
 /// `--provenance`.
 fn write_provenance(cli: &Cli, file: &Path, messages: &Messages) -> Result<(), Failure> {
     messages.record(|record| {
-        for path in cli.command.named() {
+        let task = cli.command.task();
+        for path in task.saved() {
             record.input("saved", path);
         }
-        let (command, results) = (&cli.command, cli.command.results());
-        let words = provenance::arguments(std::env::args_os());
+        let (results, (command, words)) = (task.results(), args::effective(std::env::args_os()));
         output::write_to(Some(file), |out| {
-            record.write((command.name(), &words), messages.complete(), &results, out)
+            record.write((&command, &words), messages.complete(), &results, out)
         })
     })
 }

@@ -7,7 +7,8 @@ use tracewalk_analysis::coverage::Metric;
 use tracewalk_report::formats::{self, Format, WriteCoverage};
 
 use super::built_in::{self, Pattern};
-use super::{FollowArgs, WorkArgs};
+use super::profile::FollowArgs;
+use super::work::WorkArgs;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

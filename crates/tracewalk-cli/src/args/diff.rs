@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use tracewalk_report::formats::{self, Format, WriteDiff};
 
+use super::built_in;
 use super::profile::FollowArgs;
-use super::{WorkArgs, built_in};
+use super::work::WorkArgs;
 
 pub(crate) const DIFF_EXAMPLES: &str = "\
 Examples:

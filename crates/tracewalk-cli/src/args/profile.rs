@@ -7,7 +7,10 @@ use tracewalk_analysis::Doubtful;
 use tracewalk_report::formats::{self, Format, WriteProfile};
 use tracewalk_session::Trust;
 
-use super::{CaptureArgs, WindowArgs, WorkArgs, built_in};
+use super::built_in;
+use super::capture::CaptureArgs;
+use super::window::WindowArgs;
+use super::work::WorkArgs;
 
 pub(crate) const PROFILE_EXAMPLES: &str = "\
 Examples:

@@ -3,7 +3,7 @@
 use tracewalk::ids::Address;
 use tracewalk_session::{MtbStatements, Policy, Request, Statements};
 
-use super::{CaptureArgs, ContainerChoice};
+use super::capture::{CaptureArgs, ContainerChoice};
 
 impl CaptureArgs {
     /// What is to be opened.

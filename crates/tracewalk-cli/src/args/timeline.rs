@@ -6,8 +6,10 @@ use clap::{Args, ValueEnum, ValueHint};
 use tracewalk_analysis::clock::Unit;
 use tracewalk_report::formats::{self, Format, MakeTimeline, WriteInterrupts};
 
+use super::built_in;
 use super::profile::{FollowArgs, frequency};
-use super::{WindowArgs, WorkArgs, built_in};
+use super::window::WindowArgs;
+use super::work::WorkArgs;
 
 pub(crate) const TIMELINE_EXAMPLES: &str = "\
 Examples:

@@ -4,7 +4,7 @@ use clap::Args;
 use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::{Position, Window};
 
-use super::number;
+use super::numbers::number;
 use crate::failure::Failure;
 
 /// The part of the trace that is reported.

@@ -18,10 +18,25 @@ use crate::args::{Calls, Fold};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{palette, standard_output};
+use crate::output::{Destination, palette, standard_output};
+use crate::task::{Reads, Task};
+
+impl Task for Calls {
+    fn reads(&self) -> Reads<'_> {
+        Reads::one(&self.follow.capture)
+    }
+
+    fn writes(&self) -> Vec<Destination<'_>> {
+        vec![Destination::standard_output()]
+    }
+
+    fn run(&self, messages: &Messages) -> Result<(), Failure> {
+        run(self, messages)
+    }
+}
 
 /// Prints each source's calls.
-pub(crate) fn run(args: &Calls, messages: &Messages) -> Result<(), Failure> {
+fn run(args: &Calls, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let total = match args.fold {
         Fold::Chains => chains(args, messages)?,

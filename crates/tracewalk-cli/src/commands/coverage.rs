@@ -20,12 +20,32 @@ use crate::args::{Coverage, Limit};
 use crate::counted::counted;
 use crate::failure::Failure;
 use crate::messages::Messages;
-use crate::output::{self, palette, terminal_width, write_to};
+use crate::output::{self, Destination, palette, terminal_width, write_to};
+use crate::task::{Reads, Task};
 
 use selection::Selection;
 
+impl Task for Coverage {
+    fn reads(&self) -> Reads<'_> {
+        Reads {
+            more: &self.more,
+            takes_saved: true,
+            beside: self.diff.as_deref(),
+            ..Reads::one(&self.follow.capture)
+        }
+    }
+
+    fn writes(&self) -> Vec<Destination<'_>> {
+        Destination::output_and_save(self.output.as_deref(), self.save.as_deref(), self.format.is_some())
+    }
+
+    fn run(&self, messages: &Messages) -> Result<(), Failure> {
+        run(self, messages)
+    }
+}
+
 /// Reports what ran, saves it, and checks it.
-pub(crate) fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
+fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let gathered = gather::gather(args, messages)?;
     if let Some(file) = &args.save {

@@ -8,10 +8,25 @@ use crate::args::{CaptureArgs, Describe};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{self, write_to};
+use crate::output::{self, Destination, write_to};
+use crate::task::{Reads, Task};
+
+impl Task for Describe {
+    fn reads(&self) -> Reads<'_> {
+        Reads::one(&self.capture)
+    }
+
+    fn writes(&self) -> Vec<Destination<'_>> {
+        vec![Destination::output(self.output.as_deref())]
+    }
+
+    fn run(&self, messages: &Messages) -> Result<(), Failure> {
+        run(self, messages)
+    }
+}
 
 /// Writes a `capture.toml`.
-pub(crate) fn run(args: &Describe, messages: &Messages) -> Result<(), Failure> {
+fn run(args: &Describe, messages: &Messages) -> Result<(), Failure> {
     let session = open::whole(&args.capture, messages)?;
     let output = output::file(args.output.as_deref());
     let beside = output.unwrap_or(&args.capture.capture).parent();

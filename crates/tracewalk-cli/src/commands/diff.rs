@@ -23,10 +23,25 @@ use crate::args::{CaptureArgs, Diff};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{palette_for, write_to};
+use crate::output::{Destination, palette_for, write_to};
+use crate::task::{Reads, Task};
+
+impl Task for Diff {
+    fn reads(&self) -> Reads<'_> {
+        Reads { more: std::slice::from_ref(&self.other), ..Reads::one(&self.follow.capture) }
+    }
+
+    fn writes(&self) -> Vec<Destination<'_>> {
+        vec![Destination::output(self.output.as_deref())]
+    }
+
+    fn run(&self, messages: &Messages) -> Result<(), Failure> {
+        run(self, messages)
+    }
+}
 
 /// Compares two captures.
-pub(crate) fn run(args: &Diff, messages: &Messages) -> Result<(), Failure> {
+fn run(args: &Diff, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let other = CaptureArgs { capture: args.other.clone(), ..args.follow.capture.clone() };
     let mut works = [open::whole(&args.follow.capture, messages)?, open::whole(&other, messages)?];

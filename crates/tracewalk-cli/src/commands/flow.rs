@@ -16,10 +16,25 @@ use crate::args::Flow;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{Output, palette, standard_output};
+use crate::output::{Destination, Output, palette, standard_output};
+use crate::task::{Reads, Task};
+
+impl Task for Flow {
+    fn reads(&self) -> Reads<'_> {
+        Reads::one(&self.capture)
+    }
+
+    fn writes(&self) -> Vec<Destination<'_>> {
+        vec![Destination::standard_output()]
+    }
+
+    fn run(&self, messages: &Messages) -> Result<(), Failure> {
+        run(self, messages)
+    }
+}
 
 /// Prints what was executed.
-pub(crate) fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
+fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let mut session = open::live(&args.capture, messages)?;
     let mut out = standard_output();

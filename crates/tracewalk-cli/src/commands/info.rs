@@ -22,11 +22,26 @@ use crate::counted::counted;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{Output, palette, standard_output};
+use crate::output::{Destination, Output, palette, standard_output};
 use crate::sentences::{as_option, itm_name, source_name};
+use crate::task::{Reads, Task};
+
+impl Task for Info {
+    fn reads(&self) -> Reads<'_> {
+        Reads::one(&self.capture)
+    }
+
+    fn writes(&self) -> Vec<Destination<'_>> {
+        vec![Destination::standard_output()]
+    }
+
+    fn run(&self, messages: &Messages) -> Result<(), Failure> {
+        run(self, messages)
+    }
+}
 
 /// Prints what is in a capture.
-pub(crate) fn run(args: &Info, messages: &Messages) -> Result<(), Failure> {
+fn run(args: &Info, messages: &Messages) -> Result<(), Failure> {
     let session = open::whole(&args.capture, messages)?;
     let mut out = standard_output();
     for (index, contents) in session.contents().iter().enumerate() {

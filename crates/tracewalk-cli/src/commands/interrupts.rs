@@ -21,11 +21,26 @@ use crate::args::{CaptureArgs, Interrupts};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open::{self, comes_over_time};
-use crate::output::{palette_for, write_to};
+use crate::output::{Destination, palette_for, write_to};
+use crate::task::{Reads, Task};
 use tracewalk_session::{Notices, Session, interrupts};
 
+impl Task for Interrupts {
+    fn reads(&self) -> Reads<'_> {
+        Reads { more: &self.more, takes_saved: true, ..Reads::one(&self.axis.follow.capture) }
+    }
+
+    fn writes(&self) -> Vec<Destination<'_>> {
+        Destination::output_and_save(self.output.as_deref(), self.save.as_deref(), self.format.is_some())
+    }
+
+    fn run(&self, messages: &Messages) -> Result<(), Failure> {
+        run(self, messages)
+    }
+}
+
 /// Measures exceptions, writes and saves what was found.
-pub(crate) fn run(args: &Interrupts, messages: &Messages) -> Result<(), Failure> {
+fn run(args: &Interrupts, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let gathered = gather(args, messages)?;
     if let Some(file) = &args.save {

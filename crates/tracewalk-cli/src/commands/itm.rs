@@ -13,10 +13,25 @@ use crate::counted::counted;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{palette, standard_output};
+use crate::output::{Destination, palette, standard_output};
+use crate::task::{Reads, Task};
+
+impl Task for Itm {
+    fn reads(&self) -> Reads<'_> {
+        Reads::one(&self.capture)
+    }
+
+    fn writes(&self) -> Vec<Destination<'_>> {
+        vec![Destination::standard_output()]
+    }
+
+    fn run(&self, messages: &Messages) -> Result<(), Failure> {
+        run(self, messages)
+    }
+}
 
 /// Prints what ITMs told.
-pub(crate) fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
+fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
     if !args.ports.is_empty() && args.format != ItmFormat::Text {
         let problem = "--port is for --format text, and other formats tell of every port";
         return Err(Failure::input(problem, "leave out --port"));

@@ -9,10 +9,26 @@ use tracewalk_analysis::saved::Save;
 use super::gather::{add_part, kind_of, read_part, read_text};
 use crate::args::Merge;
 use crate::failure::Failure;
-use crate::output::write_to;
+use crate::messages::Messages;
+use crate::output::{Destination, write_to};
+use crate::task::{Reads, Task};
+
+impl Task for Merge {
+    fn reads(&self) -> Reads<'_> {
+        Reads { more: &self.parts, takes_saved: true, ..Reads::NOTHING }
+    }
+
+    fn writes(&self) -> Vec<Destination<'_>> {
+        vec![Destination::output(self.output.as_deref())]
+    }
+
+    fn run(&self, _: &Messages) -> Result<(), Failure> {
+        run(self)
+    }
+}
 
 /// Puts saved parts together.
-pub(crate) fn run(args: &Merge) -> Result<(), Failure> {
+fn run(args: &Merge) -> Result<(), Failure> {
     let Some(first) = args.parts.first() else { return Ok(()) };
     match kind_of(first) {
         Some(kind) if kind == ProgramProfiles::FORMAT.name => merge::<ProgramProfiles>(args),

@@ -1,21 +1,21 @@
 //! One file for each command, and what they share.
 
-pub(crate) mod calls;
-pub(crate) mod coverage;
-pub(crate) mod describe;
-pub(crate) mod diff;
-pub(crate) mod flow;
+mod calls;
+mod coverage;
+mod describe;
+mod diff;
+mod flow;
 mod follow;
 mod gather;
-pub(crate) mod info;
-pub(crate) mod interrupts;
-pub(crate) mod itm;
-pub(crate) mod merge;
-pub(crate) mod packets;
-pub(crate) mod profile;
-pub(crate) mod shell;
-pub(crate) mod snapshot;
-pub(crate) mod timeline;
+mod info;
+mod interrupts;
+mod itm;
+mod merge;
+mod packets;
+mod profile;
+mod shell;
+mod snapshot;
+mod timeline;
 mod window;
 
 use std::io::Write as _;

@@ -17,10 +17,25 @@ use crate::args::Packets;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{palette, standard_output};
+use crate::output::{Destination, palette, standard_output};
+use crate::task::{Reads, Task};
+
+impl Task for Packets {
+    fn reads(&self) -> Reads<'_> {
+        Reads::one(&self.capture)
+    }
+
+    fn writes(&self) -> Vec<Destination<'_>> {
+        vec![Destination::standard_output()]
+    }
+
+    fn run(&self, messages: &Messages) -> Result<(), Failure> {
+        run(self, messages)
+    }
+}
 
 /// Prints the packets.
-pub(crate) fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
+fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let mut session = open::live(&args.capture, messages)?;
     let mut out = standard_output();

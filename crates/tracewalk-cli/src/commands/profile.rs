@@ -24,10 +24,25 @@ use crate::args::{self, CostChoice, FollowArgs, ProfileRows};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{palette_for, write_to};
+use crate::output::{Destination, palette_for, write_to};
+use crate::task::{Reads, Task};
+
+impl Task for args::Profile {
+    fn reads(&self) -> Reads<'_> {
+        Reads { more: &self.more, takes_saved: true, ..Reads::one(&self.follow.capture) }
+    }
+
+    fn writes(&self) -> Vec<Destination<'_>> {
+        Destination::output_and_save(self.output.as_deref(), self.save.as_deref(), self.format.is_some())
+    }
+
+    fn run(&self, messages: &Messages) -> Result<(), Failure> {
+        run(self, messages)
+    }
+}
 
 /// Records what functions cost, writes and saves it.
-pub(crate) fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failure> {
+fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let gathered = gather(&args.follow, &args.more, args.window.window()?, messages)?;
     if let Some(file) = &args.save {

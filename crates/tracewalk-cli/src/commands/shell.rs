@@ -1,27 +1,49 @@
 //! `completions` and `man`: what a shell and `man` want to know of the command line.
 
 use std::io::Write as _;
-use std::path::Path;
 
-use clap::Command;
-use clap_complete::Shell;
+use clap::CommandFactory as _;
 
+use crate::args::{Cli, Completions, Man};
 use crate::failure::Failure;
-use crate::output::{OutputFolder, standard_output};
+use crate::messages::Messages;
+use crate::output::{Destination, DestinationKind, OutputFolder, standard_output};
+use crate::task::{Reads, Task};
 
-/// Prints a completion script.
-pub(crate) fn completions(shell: Shell, command: &mut Command) -> Result<(), Failure> {
-    // The generator cannot report errors, so it writes to memory.
-    let mut script = Vec::new();
-    clap_complete::generate(shell, command, "tracewalk", &mut script);
-    let mut out = standard_output();
-    out.write_all(&script)?;
-    Ok(out.flush()?)
+impl Task for Completions {
+    fn reads(&self) -> Reads<'_> {
+        Reads::NOTHING
+    }
+
+    fn writes(&self) -> Vec<Destination<'_>> {
+        vec![Destination::standard_output()]
+    }
+
+    /// Prints a completion script.
+    fn run(&self, _: &Messages) -> Result<(), Failure> {
+        // The generator cannot report errors, so it writes to memory.
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Cli::command(), "tracewalk", &mut script);
+        let mut out = standard_output();
+        out.write_all(&script)?;
+        Ok(out.flush()?)
+    }
 }
 
-/// Writes a page for the command and one for each of its subcommands.
-pub(crate) fn manual(directory: &Path, command: Command) -> Result<(), Failure> {
-    let folder = OutputFolder::over(directory)?;
-    clap_mangen::generate_to(command, folder.staging()).map_err(|error| Failure::write(directory, error))?;
-    folder.finish()
+impl Task for Man {
+    fn reads(&self) -> Reads<'_> {
+        Reads::NOTHING
+    }
+
+    fn writes(&self) -> Vec<Destination<'_>> {
+        vec![Destination { option: "DIR", path: &self.directory, kind: DestinationKind::Folder }]
+    }
+
+    /// Writes a page for the command and one for each of its subcommands.
+    fn run(&self, _: &Messages) -> Result<(), Failure> {
+        let folder = OutputFolder::over(&self.directory)?;
+        clap_mangen::generate_to(Cli::command(), folder.staging())
+            .map_err(|error| Failure::write(&self.directory, error))?;
+        folder.finish()
+    }
 }

@@ -19,14 +19,29 @@ use crate::counted::counted;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::OutputFolder;
+use crate::output::{Destination, OutputFolder};
 use crate::sentences::source_name;
+use crate::task::{Reads, Task};
 
 /// The trace ID in the registers of a source that has none.
 const USUAL_ID: u32 = 0x10;
 
+impl Task for args::Snapshot {
+    fn reads(&self) -> Reads<'_> {
+        Reads::one(&self.capture)
+    }
+
+    fn writes(&self) -> Vec<Destination<'_>> {
+        vec![Destination::new_folder(&self.output)]
+    }
+
+    fn run(&self, messages: &Messages) -> Result<(), Failure> {
+        run(self, messages)
+    }
+}
+
 /// Writes a snapshot directory.
-pub(crate) fn run(args: &args::Snapshot, messages: &Messages) -> Result<(), Failure> {
+fn run(args: &args::Snapshot, messages: &Messages) -> Result<(), Failure> {
     let mut session = open::whole(&args.capture, messages)?;
     let mut cores = Vec::<(String, String, Arc<Code>)>::new();
     let mut sources = Vec::new();

@@ -17,7 +17,8 @@ use crate::args::{self, CaptureArgs, FollowArgs};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{self, OutputFolder, palette_for, standard_output, write_to};
+use crate::output::{self, Destination, OutputFolder, palette_for, standard_output, write_to};
+use crate::task::{Reads, Task};
 use tracewalk_session::{Observer, Session};
 
 /// How much of a capture is decoded to see what it has to measure time by.
@@ -25,8 +26,25 @@ const PROBE: usize = 4 << 20;
 /// How much of one that is still coming.
 const FIRST_PROBE: usize = 16 << 10;
 
+impl Task for args::Timeline {
+    fn reads(&self) -> Reads<'_> {
+        Reads::one(&self.axis.follow.capture)
+    }
+
+    fn writes(&self) -> Vec<Destination<'_>> {
+        match (&self.format.make, self.output.as_deref()) {
+            (MakeTimeline::Folder(_), folder) => folder.map(Destination::new_folder).into_iter().collect(),
+            (MakeTimeline::Text(_) | MakeTimeline::File(_), file) => vec![Destination::output(file)],
+        }
+    }
+
+    fn run(&self, messages: &Messages) -> Result<(), Failure> {
+        run(self, messages)
+    }
+}
+
 /// Writes a timeline.
-pub(crate) fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Failure> {
+fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let axis = &args.axis;
     let window = axis.window.window()?;

@@ -29,6 +29,38 @@ pub(crate) enum DestinationKind {
     Folder,
 }
 
+impl<'a> Destination<'a> {
+    /// Standard output, where no option names anything else.
+    pub(crate) fn standard_output() -> Self {
+        Self::file("the result", Path::new("-"))
+    }
+
+    /// `-o`, or standard output.
+    pub(crate) fn output(path: Option<&'a Path>) -> Self {
+        path.map_or_else(Self::standard_output, |path| Self::file("-o", path))
+    }
+
+    /// `-o` and `--save`: with the latter alone nothing is printed, unless `prints`.
+    pub(crate) fn output_and_save(
+        output: Option<&'a Path>,
+        save: Option<&'a Path>,
+        prints: bool,
+    ) -> Vec<Self> {
+        let output = (output.is_some() || save.is_none() || prints).then(|| Self::output(output));
+        let save = save.map(|path| Self::file("--save", path));
+        output.into_iter().chain(save).collect()
+    }
+
+    /// A folder that has to be empty.
+    pub(crate) const fn new_folder(path: &'a Path) -> Self {
+        Self { option: "-o", path, kind: DestinationKind::NewFolder }
+    }
+
+    const fn file(option: &'static str, path: &'a Path) -> Self {
+        Self { option, path, kind: DestinationKind::File }
+    }
+}
+
 /// Refuses outputs that cannot be written, that are one of the inputs, or that are the same twice.
 pub(crate) fn check(outputs: &[Destination<'_>], inputs: &[PathBuf]) -> Result<(), Failure> {
     let inputs = inputs.iter().filter_map(|path| Some((path, Identity::of(path)?))).collect::<Vec<_>>();

@@ -1,0 +1,156 @@
+//! A capture, and what the user states of it.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use tracewalk::ids::TraceId;
+use tracewalk_input::MemoryLimit;
+use tracewalk_input::capture::{Container, SourceDescription};
+use tracewalk_input::image::ImageRequest;
+
+use super::arrival::ArrivalArgs;
+use super::numbers::{number, register};
+use super::recording::RecordingArgs;
+
+/// A capture and what the user says of it.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CaptureArgs {
+    /// A file of trace bytes, a capture.toml, or a snapshot directory; - is standard input.
+    ///
+    /// tcp:HOST:PORT is a server that sends trace bytes as they are, like the legacy port of orbuculum. It and standard
+    /// input are decoded as their bytes come.
+    ///
+    /// A recording of a logic analyser (a sigrok session, VCD or CSV) stands for the bytes on its wires.
+    ///
+    /// Memory that holds the trace may also be Intel HEX, S-records, an ELF core file, or text as GDB, OpenOCD, J-Link,
+    /// pyOCD or probe-rs print it.
+    ///
+    /// What the options do not say of a file of trace bytes is found out from the bytes and the image, and told on
+    /// standard error as the options that would have said it.
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub(crate) capture: PathBuf,
+
+    /// How the bytes are packed: `auto`, `frames` (CoreSight frames from a trace buffer), `tpiu` (frames from a trace
+    /// port, with FSYNC and HSYNC, at any alignment), `raw` (one source's bytes) or `mtb` (an MTB's RAM).
+    #[arg(long, value_name = "CONTAINER", value_parser = container, help_heading = "Capture")]
+    pub(crate) container: Option<ContainerChoice>,
+
+    /// Where the memory was that the file holds, if it holds more than the trace buffer and does not say it itself.
+    #[arg(long, value_name = "ADDRESS", value_parser = register, help_heading = "Capture")]
+    pub(crate) dump_address: Option<u32>,
+
+    /// Of a trace port (--container tpiu) with no FSYNC in the capture: the first frame starts behind so many bytes, 0 to 15.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..16), help_heading = "Capture")]
+    pub(crate) frame_start: Option<u8>,
+
+    /// A buffer that went round, read from its first address on: where in the file its oldest byte is, by the buffer's
+    /// read pointer (an ETB's RWP counts words: four times that).
+    #[arg(long, value_name = "OFFSET", value_parser = register, help_heading = "Capture")]
+    pub(crate) read_pointer: Option<u32>,
+
+    /// Each 32-bit word of the file has its highest byte first.
+    #[arg(long, help_heading = "Capture")]
+    pub(crate) swap_words: bool,
+
+    /// Find nothing out: what is not said and is needed is an error.
+    #[arg(long, help_heading = "Capture")]
+    pub(crate) strict: bool,
+
+    /// How much memory may be used, like 512M or 2G; at least 32M.
+    ///
+    /// Images, symbols and source lines have to fit into a quarter each: what does not is left out or refused with a
+    /// warning. So many threads decode as fit into the last quarter. Where memory runs out nevertheless, because results
+    /// grow with the trace, decoding ends, what was found up to there is printed, and the exit status is 2; this is
+    /// known on Linux only. Files that are mapped do not count, a capture among them.
+    #[arg(long, value_name = "SIZE", help_heading = "Capture")]
+    pub(crate) memory: Option<MemoryLimit>,
+
+    #[command(flatten)]
+    pub(crate) arrival: ArrivalArgs,
+
+    /// A source: [ID=]PROTOCOL[,key=value…].
+    ///
+    /// PROTOCOL is `etmv3`, `pft`, `mtb` or `itm`. Keys are `cpu=cortex-m3`, which gives the usual register values, and the
+    /// registers by Arm's names in lower case: `etmcr=`, `etmidr=`, `etmccer=`, `etmtraceidr=`.
+    #[arg(long = "source", value_name = "SOURCE", help_heading = "Capture")]
+    pub(crate) sources: Vec<SourceDescription>,
+
+    /// Only this trace ID (hexadecimal with 0x, or decimal); can be given several times.
+    #[arg(long = "id", value_name = "ID", value_parser = trace_id, help_heading = "Capture")]
+    pub(crate) ids: Vec<TraceId>,
+
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
+
+    /// The program: an ELF file, or ADDRESS:FILE for raw memory bytes; can be given several times.
+    ///
+    /// With @context=ID, @vmid=ID or @context=ID,vmid=ID behind it the image is visible only while the trace says that
+    /// this context ID or virtual machine runs, and covers what is visible otherwise: FILE@context=0x42.
+    #[arg(long = "image", value_name = "[ADDRESS:]FILE[@context=ID]", value_hint = ValueHint::FilePath, help_heading = "Program")]
+    pub(crate) images: Vec<ImageRequest>,
+
+    /// The chip's CMSIS-SVD file, which says what its interrupts are called.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Program")]
+    pub(crate) svd: Option<PathBuf>,
+
+    /// Where M profile's table of vectors is (the register VTOR), if not where the program's symbols or the reset place
+    /// it: exceptions are numbered by it.
+    #[arg(long, value_name = "ADDRESS", value_parser = register, help_heading = "Program")]
+    pub(crate) vtor: Option<u32>,
+
+    /// The MTB's POSITION register: where the buffer's oldest packet is.
+    #[arg(long, value_name = "VALUE", value_parser = register, help_heading = "MTB")]
+    pub(crate) mtb_position: Option<u32>,
+
+    /// The MTB's MASTER register: how large the buffer is.
+    #[arg(long, value_name = "VALUE", value_parser = register, help_heading = "MTB")]
+    pub(crate) mtb_master: Option<u32>,
+
+    /// The MTB's BASE register: where its RAM is.
+    #[arg(long, value_name = "VALUE", value_parser = register, help_heading = "MTB")]
+    pub(crate) mtb_base: Option<u32>,
+
+    /// Where the processor was found halted, if the MTB had been on up to there: what ran behind the last packet is
+    /// known then as well.
+    #[arg(long, visible_alias = "pc", value_name = "ADDRESS", value_parser = register, help_heading = "MTB")]
+    pub(crate) mtb_pc: Option<u32>,
+
+    /// A file with lines like MTB_POSITION=0x….
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "MTB")]
+    pub(crate) registers: Option<PathBuf>,
+}
+
+/// `--container`: a container, or that it has to be found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ContainerChoice {
+    Auto,
+    Is(Container),
+}
+
+fn container(word: &str) -> Result<ContainerChoice, String> {
+    if word == "auto" {
+        return Ok(ContainerChoice::Auto);
+    }
+    word.parse()
+        .map(ContainerChoice::Is)
+        .map_err(|error: tracewalk_input::capture::UnknownContainer| error.to_string())
+}
+
+fn trace_id(text: &str) -> Result<TraceId, String> {
+    let id = number(text).and_then(|number| TraceId::new(number.try_into().ok()?));
+    id.ok_or_else(|| "expected a trace ID from 0x01 to 0x6f".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_hexadecimal_or_decimal() {
+        assert_eq!(trace_id("0x10"), Ok(TraceId::new(16).unwrap()));
+        assert_eq!(trace_id("16"), Ok(TraceId::new(16).unwrap()));
+        for wrong in ["", "0", "0x70", "-1", "+1", "0x+1", "ten", "1000"] {
+            assert!(trace_id(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What every command is: arguments that name what it reads and where its results go, and the work.
+//!
+//! No method of [`Task`] that says something of a command has a default, so that none is forgotten.
+
+use std::path::{Path, PathBuf};
+
+use tracewalk_input::capture::files;
+
+use crate::args::CaptureArgs;
+use crate::failure::Failure;
+use crate::messages::Messages;
+use crate::output::{Destination, file};
+
+/// A command with its arguments.
+pub(crate) trait Task {
+    /// What it reads.
+    fn reads(&self) -> Reads<'_>;
+
+    /// Where its results go.
+    fn writes(&self) -> Vec<Destination<'_>>;
+
+    /// Does the work.
+    fn run(&self, messages: &Messages) -> Result<(), Failure>;
+}
+
+/// What a command reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reads<'a> {
+    /// The first capture, and what is said of all of them; `None` for a command that reads none.
+    pub(crate) capture: Option<&'a CaptureArgs>,
+    /// Further captures, or saved files.
+    pub(crate) more: &'a [PathBuf],
+    /// Whether what `--save` wrote can stand in a capture's place.
+    pub(crate) takes_saved: bool,
+    /// A file beside the captures.
+    pub(crate) beside: Option<&'a Path>,
+}
+
+impl<'a> Reads<'a> {
+    /// No files.
+    pub(crate) const NOTHING: Self = Self { capture: None, more: &[], takes_saved: false, beside: None };
+
+    /// One capture.
+    pub(crate) const fn one(capture: &'a CaptureArgs) -> Self {
+        Self { capture: Some(capture), ..Self::NOTHING }
+    }
+
+    /// The captures and saved files.
+    fn places(self) -> impl Iterator<Item = &'a Path> {
+        let first = self.capture.map(|args| args.capture.as_path());
+        first.into_iter().chain(self.more.iter().map(PathBuf::as_path))
+    }
+}
+
+impl dyn Task + '_ {
+    /// The files and folders that the results go to.
+    pub(crate) fn results(&self) -> Vec<&Path> {
+        self.writes().into_iter().filter_map(|result| file(Some(result.path))).collect()
+    }
+
+    /// The saved files among what it reads.
+    pub(crate) fn saved(&self) -> Vec<&Path> {
+        let reads = self.reads();
+        reads.places().filter(|path| reads.takes_saved && path.is_file()).collect()
+    }
+
+    /// Every file that it reads, as far as that is known before it is run.
+    pub(crate) fn inputs(&self) -> Vec<PathBuf> {
+        // Standard input may be a file.
+        let place =
+            |path: &Path| if path.as_os_str() == "-" { vec!["/dev/stdin".into()] } else { files(path) };
+        let reads = self.reads();
+        let mut inputs = reads.places().flat_map(place).collect::<Vec<_>>();
+        if let Some(capture) = reads.capture {
+            inputs.extend(capture.images.iter().map(|image| image.file.clone()));
+            inputs.extend(capture.svd.iter().chain(&capture.registers).cloned());
+        }
+        inputs.extend(reads.beside.map(Path::to_owned));
+        inputs
+    }
+}
