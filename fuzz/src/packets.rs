@@ -111,9 +111,9 @@ pub fn itm(data: &[u8]) {
 
 /// An MTB's memory: any registers, or none.
 pub fn mtb(data: &[u8]) {
-    use mtb_protocol::evidence::by_evidence;
     use mtb_protocol::order::{Dump, by_registers};
     use mtb_protocol::{Config, Decoder, Registers};
+    use tracewalk_session::mtb_order::by_evidence;
     let mut input = Input(data);
     let registers = Registers {
         position: input.word(),

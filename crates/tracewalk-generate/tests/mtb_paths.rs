@@ -11,12 +11,12 @@ use tracewalk::flow::runs_straight;
 use tracewalk::ids::{Address, Exception, Isa, Location};
 use tracewalk::isa::{self, Class, Instruction};
 use tracewalk::program::Program;
-use tracewalk::protocol::mtb::evidence::by_evidence;
 use tracewalk::protocol::mtb::order::{Dump, Layout, by_registers};
 use tracewalk::protocol::mtb::{BufferSize, Config, Decoder, Lowering, RULES, Watermark};
 use tracewalk_generate::mtb::{Buffer, Memory, Options, encode};
 use tracewalk_generate::path::{Executed, Path, Step, Taken};
 use tracewalk_generate::record::Profile;
+use tracewalk_session::mtb_order::by_evidence;
 
 /// Where the code starts.
 const CODE: u32 = 0x200;

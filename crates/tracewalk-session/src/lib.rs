@@ -43,6 +43,7 @@ pub use beside::Itms;
 pub use covered::Covered;
 pub use error::{OpenError, RunError};
 pub use frames::{Frames, Odd, repack};
+pub use infer::mtb_order;
 pub use infer::{Answer, Certainty, Change, Correction, Finding};
 pub use model::{Contents, Dumped, Itm, Source};
 pub use notice::{Bound, Inferred, NoContext, Notice, NoticeKind, Question, Remedy, Severity, WrongImage};

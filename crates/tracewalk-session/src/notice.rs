@@ -9,7 +9,6 @@ use tracewalk::ids::{Address, TraceId};
 use tracewalk::program::Scope;
 use tracewalk::protocol::Malformation;
 use tracewalk::protocol::mtb::Registers;
-use tracewalk::protocol::mtb::evidence::Evidence;
 use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::{DoubtfulStretch, InDoubt, Position};
 use tracewalk_input::capture::dump::MemoryDump;
@@ -20,6 +19,7 @@ use tracewalk_input::image::ImageError;
 use tracewalk_input::svd::SvdError;
 
 use crate::error::OpenError;
+use crate::infer::mtb_order::Evidence;
 use crate::infer::{Certainty, Correction, Finding};
 
 /// Something worth knowing about a capture or a result.

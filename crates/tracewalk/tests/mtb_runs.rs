@@ -5,10 +5,8 @@ mod support;
 use std::path::Path;
 
 use object::{Object, ObjectSegment};
-use tracewalk::flow::runs_straight;
-use tracewalk::ids::{Address, Isa, Location};
+use tracewalk::ids::Address;
 use tracewalk::program::Program;
-use tracewalk::protocol::mtb::evidence::{by_evidence, within_reach};
 use tracewalk::protocol::mtb::order::{Dump, Layout, by_registers};
 use tracewalk::protocol::mtb::{self, Config, Registers};
 use tracewalk::source::{FlowStream, SourceConfig};
@@ -119,22 +117,4 @@ fn a_buffer_that_wrapped_tells_the_end_of_the_record() {
     // 512 packets; each ends a run or, in pairs, a return.
     assert!(runs.len() > 400, "only {} lines", runs.len());
     case.assert_end_of_record(&runs, 0);
-}
-
-#[test]
-fn without_registers_the_image_shows_where_a_buffer_wrapped() {
-    for name in ["mix-m0-mtb-full", "mix-m0-mtb-4k"] {
-        let Some(case) = case(name) else { return };
-        let layout = by_registers(case.dump(), &case.config).expect("the dump holds the buffer");
-        let reaches = |from, to| runs_straight(&case.program, Location::new(from, Isa::T32), to);
-        let guess = by_evidence(case.dump(), reaches).expect("there are packets");
-        eprintln!("{name}: {}", guess.best.evidence);
-        eprintln!("{name}: next best: {:?}", guess.runner_up.as_ref().map(|r| r.evidence.to_string()));
-        assert_eq!(guess.best.layout, layout, "{name}");
-        assert_eq!(guess.best.evidence.breaks, 0, "{name}");
-        assert!(guess.runner_up.is_none_or(|other| other.evidence.score() < guess.best.evidence.score()));
-        // A rule of thumb about distances finds what was written, too.
-        let guess = by_evidence(case.dump(), within_reach).expect("there are packets");
-        eprintln!("{name}: {}", guess.best.evidence);
-    }
 }

@@ -4,7 +4,6 @@ mod support;
 
 use serde_json::Value;
 use tracewalk::ids::Address;
-use tracewalk::protocol::mtb::evidence::{by_evidence, within_reach};
 use tracewalk::protocol::mtb::order::{Dump, Layout, Piece, by_registers};
 use tracewalk::protocol::mtb::{Config, Decoder, Packet, Registers};
 use tracewalk::protocol::{Item, Packets};
@@ -64,11 +63,6 @@ fn every_mtb_vector_is_read_as_expected_however_it_is_cut_and_written_back() {
         }
         let written = expected.iter().flat_map(|packet| packet.to_bytes()).collect::<Vec<_>>();
         assert_eq!(written, pieces().collect::<Vec<_>>().concat(), "{name}");
-        // The buffers with registers can be read without them too.
-        if vector["config"]["POSITION"].is_string() {
-            let guess = by_evidence(dump, within_reach).expect("there are packets");
-            assert_eq!(guess.best.layout, layout, "{name}: {}", guess.best.evidence);
-        }
         tested += 1;
     }
     assert!(tested >= 9, "only {tested} MTB vectors found");

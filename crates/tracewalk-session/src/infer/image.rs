@@ -14,12 +14,13 @@ use tracewalk::directive::{Directive, Handler, PreferredReturn, Rules};
 use tracewalk::flow::{Element, Engine, Flow, GapReason};
 use tracewalk::ids::{Address, Location};
 use tracewalk::program::Program;
-use tracewalk::protocol::mtb::{evidence, order};
+use tracewalk::protocol::mtb::order;
 use tracewalk::protocol::{Decode, Item, Loss, Lower, Packets, etmv3, mtb, pft};
 use tracewalk::source::SourceConfig;
 use tracewalk::span::Span;
 
 use super::finding::{Answer, Certainty, Finding};
+use super::mtb_order;
 use crate::sample::Sample;
 
 /// An image of raw bytes.
@@ -157,7 +158,7 @@ fn directives(sample: &Sample, config: &SourceConfig) -> Vec<Directive> {
 /// The packets of a Micro Trace Buffer in an order in which they can have been written, wherever the program stood.
 fn mtb_packets(sample: &Sample) -> Vec<u8> {
     let dump = order::Dump { data: sample.bytes(), address: None };
-    let pieces = evidence::by_evidence(dump, evidence::within_reach)
+    let pieces = mtb_order::by_evidence(dump, mtb_order::within_reach)
         .map_or_else(Vec::new, |guess| guess.best.layout.pieces);
     pieces.into_iter().flat_map(|piece| dump.data.get(piece.bytes).unwrap_or_default()).copied().collect()
 }

@@ -13,7 +13,8 @@
 //! check      what packets say that cannot be
 //! itm        whether a source is an ITM
 //! image      where in memory an image of raw bytes stood
-//! mtb        where a Micro Trace Buffer's packets are
+//! mtb        where a Micro Trace Buffer's packets are, by a program or without one
+//! mtb_order  which packets of a dump continue each other
 //! story      what a reading says was executed
 //! seam       where a buffer that went round has its oldest byte
 //! ```
@@ -25,6 +26,7 @@ mod finding;
 mod image;
 mod itm;
 mod mtb;
+pub mod mtb_order;
 mod packing;
 mod processor;
 mod reading;

@@ -3,14 +3,15 @@
 use tracewalk::flow::runs_straight;
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::program::Program;
-use tracewalk::protocol::mtb::evidence::{self, Evidence, Guess};
 use tracewalk::protocol::mtb::order::Dump;
+
+use super::mtb_order::{self, Evidence, Guess};
 
 /// Where packets stand by what they say.
 pub(crate) fn mtb(dump: Dump<'_>, program: &Program) -> Option<Guess> {
-    evidence::by_evidence(dump, |from: Address, to: Address| {
+    mtb_order::by_evidence(dump, |from: Address, to: Address| {
         if program.is_empty() {
-            evidence::within_reach(from, to)
+            mtb_order::within_reach(from, to)
         } else {
             runs_straight(program, Location::new(from, Isa::T32), to)
         }

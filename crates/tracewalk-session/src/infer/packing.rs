@@ -10,12 +10,13 @@ use std::fmt;
 use tracewalk::frame::{FSYNC, FrameAlignment, Framing};
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
-use tracewalk::protocol::mtb::{evidence, order};
+use tracewalk::protocol::mtb::order;
 use tracewalk_analysis::drive::Stretch;
 use tracewalk_input::capture::Container;
 
 use super::finding::{Answer, Certainty, Finding};
 use super::itm;
+use super::mtb_order;
 use super::processor::Unit;
 use super::source::recognise;
 use crate::frames::Frames;
@@ -333,7 +334,7 @@ fn raw(head: &[u8], units: &[Unit]) -> Evidence {
 
 /// A dump with packets of a Micro Trace Buffer that go on from one to the next.
 fn mtb(dump: &[u8]) -> Option<Evidence> {
-    let guess = evidence::by_evidence(order::Dump { data: dump, address: None }, evidence::within_reach)?;
+    let guess = mtb_order::by_evidence(order::Dump { data: dump, address: None }, mtb_order::within_reach)?;
     let evidence = guess.best.evidence;
     super::mtb::speaks_for_trace(&evidence).then_some(Evidence {
         packing: Packing::Mtb,

@@ -2,8 +2,7 @@
 //!
 //! The MTB writes a packet of two words into a part of the chip's SRAM whenever the program counter changes
 //! non-sequentially, and goes round when the buffer is full. A memory dump is the whole interface; no trace port is
-//! needed. [`order`] finds the packets in a dump, from the registers or without them; [`Decoder`] reads them; [`Lowering`]
-//! tells what they mean.
+//! needed. [`order`] finds the packets in a dump by the registers, [`Decoder`] reads them, [`Lowering`] says what they mean.
 //!
 //! What the packets leave open, and only the program can say, is left to flow: whether a change of the program counter
 //! was an exception, and which (CoreSight MTB-M0+ Technical Reference Manual, DDI 0486B, 2.3.1).
@@ -33,7 +32,6 @@
 mod config;
 mod decode;
 mod encode;
-pub mod evidence;
 mod lower;
 pub mod order;
 mod packet;
@@ -46,7 +44,7 @@ use crate::protocol::Protocol;
 pub use config::{BufferSize, Config, Registers, Watermark};
 pub use decode::Decoder;
 pub use lower::{Lowering, RULES};
-pub use packet::{ExceptionReturn, Magic, Packet};
+pub use packet::{ExceptionReturn, Magic, PACKET_BYTES, Packet};
 
 /// A source of packets in order, as [`order`] finds them. Nothing else of the buffer's configuration matters to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,9 +7,8 @@
 //!                            ↑ POINTER                            ↑ POINTER
 //! ```
 //!
-//! [`by_registers`] reads this from the registers, wherever in the dump the buffer lies. [`by_evidence`](super::evidence::by_evidence) does without
-//! registers: it looks for the one place where the packets do not continue each other, says what it found, and names
-//! the second best answer.
+//! [`by_registers`] reads this from the registers, wherever in the dump the buffer lies. To find packets without registers is
+//! a matter of inference, and not done here: `tracewalk-session` does it.
 
 use alloc::vec::Vec;
 use core::fmt;

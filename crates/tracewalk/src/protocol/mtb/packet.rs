@@ -6,7 +6,7 @@ use crate::ids::Address;
 use crate::protocol::{Describe, Field};
 
 /// How many bytes a packet takes.
-pub(super) const PACKET_BYTES: usize = 8;
+pub const PACKET_BYTES: usize = 8;
 
 /// A: bit 0 of the first word.
 const ATOMIC: u32 = 0b1;

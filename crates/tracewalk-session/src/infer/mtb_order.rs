@@ -9,14 +9,12 @@
 //! answer with the reading in which most fits, and the next best
 //! ```
 
-use alloc::vec;
-use alloc::vec::Vec;
-use core::fmt;
-use core::ops::Range;
+use std::fmt;
+use std::ops::Range;
 
-use super::order::{Dump, Layout, Piece};
-use super::packet::{Magic, PACKET_BYTES, Packet};
-use crate::ids::Address;
+use tracewalk::ids::Address;
+use tracewalk::protocol::mtb::order::{Dump, Layout, Piece};
+use tracewalk::protocol::mtb::{Magic, PACKET_BYTES, Packet};
 
 /// The smallest buffer, in packets.
 const SMALLEST_BUFFER: usize = 2;
@@ -291,7 +289,7 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         let count = self.entries.len();
         // An unaligned dump is rare enough to be taken as aligned to packets.
         let before = address.map_or(0, |address| address.get() / PACKET_BYTES as u64);
-        let sizes = core::iter::successors(Some(SMALLEST_BUFFER), |size| size.checked_mul(2));
+        let sizes = std::iter::successors(Some(SMALLEST_BUFFER), |size| size.checked_mul(2));
         sizes.take_while(move |&size| size <= count).flat_map(move |size| {
             let first = usize::try_from(before.wrapping_neg() & (size as u64 - 1)).unwrap_or(count);
             (first..count).step_by(size).map(move |start| start..start + size).filter(move |b| b.end <= count)
@@ -309,7 +307,7 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         }
         let seam = self.pair(block.end - 1, block.start);
         let pairs = self.pairs.get(block.start + 1..block.end).unwrap_or_default();
-        let round = core::iter::once(&seam).chain(pairs);
+        let round = std::iter::once(&seam).chain(pairs);
         let total = round.clone().map(|pair| pair.score() + PACKET_SCORE).sum::<i64>();
         let [mut worst, mut second] = [None::<(i64, usize)>; 2];
         for (index, pair) in round.enumerate() {
@@ -359,8 +357,6 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
 
 #[cfg(test)]
 mod tests {
-    use std::string::ToString;
-
     use super::*;
 
     /// A packet from one address to another.
@@ -397,11 +393,11 @@ mod tests {
         let told = |wrapped, breaks_at_wrap| Evidence { wrapped, breaks_at_wrap, ..SEEN }.to_string();
         let rest = "; 6 continue the one before, 1 start anew, 2 do neither";
         let start = "10 packets in bytes 0x10..0x60";
-        assert_eq!(told(false, false), std::format!("{start}, not wrapped{rest}"));
+        assert_eq!(told(false, false), format!("{start}, not wrapped{rest}"));
         let with = ", wrapped, with a break where the newest meets the oldest";
-        assert_eq!(told(true, true), std::format!("{start}{with}{rest}"));
+        assert_eq!(told(true, true), format!("{start}{with}{rest}"));
         let without = ", wrapped, without a break that shows where";
-        assert_eq!(told(true, false), std::format!("{start}{without}{rest}"));
+        assert_eq!(told(true, false), format!("{start}{without}{rest}"));
     }
 
     #[test]
