@@ -47,6 +47,7 @@ const INPUTS: &[Inputs] = &[
     Inputs {
         check: "records",
         paths: &[
+            "testdata/crashes",
             "testdata/firmware",
             "crates/tracewalk-generate/src",
             "crates/tracewalk/src/isa",
@@ -60,6 +61,7 @@ const INPUTS: &[Inputs] = &[
         programs: &[
             &["arm-none-eabi-gcc", "--version"],
             &["qemu-system-arm", "--version"],
+            &["gdb-multiarch", "--version"],
             &["cc", "--version"],
         ],
     },

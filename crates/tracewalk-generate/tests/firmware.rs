@@ -66,6 +66,30 @@ fn every_program_executes_thousands_of_instructions_of_both_outcomes() {
     }
 }
 
+/// The crashes end at the first instruction of the handler that the debugger stopped at.
+#[test]
+fn crashes_end_in_the_exception_that_ends_them() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware/crash");
+    for (core, kind, exception) in [
+        ("m0", "null-pointer", 3),
+        ("m0", "unaligned", 3),
+        ("m0", "missing-handler", 21),
+        ("m0", "watchdog", 24),
+        ("m3", "null-pointer", 3),
+        ("m3", "unaligned", 6),
+        ("m3", "missing-handler", 21),
+        ("m3", "watchdog", 1),
+    ] {
+        let elf = elf::read(&std::fs::read(folder.join(format!("crash-{core}.elf"))).unwrap()).unwrap();
+        let record = std::fs::read_to_string(folder.join(format!("{core}-{kind}.record"))).unwrap();
+        let record = Record::parse(&record).unwrap();
+        let path = Path::expand(&record, &elf.program).unwrap();
+        assert_eq!(Record::of_path(record.profile, &path), record, "{core} {kind}");
+        let Some(Step::Exception(taken)) = path.steps.last() else { panic!("{core} {kind}") };
+        assert_eq!(taken.exception.number(), exception, "{core} {kind}");
+    }
+}
+
 /// Conditions and targets come from different parts of the log, so that each proves the other.
 #[test]
 fn execution_goes_where_the_instructions_say() {

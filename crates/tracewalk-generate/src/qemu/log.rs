@@ -27,6 +27,8 @@ pub(super) enum Event {
     TailChaining,
     /// M profile: the return from an exception was made.
     Returned,
+    /// M profile: the processor was reset (`-d cpu_reset`); the address of its first instruction.
+    Reset(Address),
 }
 
 /// The state in which an instruction is about to run.
@@ -66,8 +68,9 @@ fn event(line: &str, entered: &mut Option<Entered>) -> Option<Option<Event>> {
         return registers(line, state).is_none().then_some(None);
     }
     if let Some(rest) = line.strip_prefix("PSR=").or_else(|| line.strip_prefix("XPSR=")) {
-        let state = entered.take().and_then(|state| with_status(&state, rest));
-        return Some(state.map(Event::Entered));
+        // A reset's registers are those from before it.
+        let state = entered.take()?;
+        return Some(with_status(&state, rest).map(Event::Entered));
     }
     if line.starts_with("Stopped execution of TB chain before")
         || line.starts_with("cpu_io_recompile: rewound")
@@ -92,6 +95,11 @@ fn event(line: &str, entered: &mut Option<Entered>) -> Option<Option<Event>> {
     if let Some(rest) = line.strip_prefix("...loaded new PC ") {
         // Bit 0 of a vector is the Thumb bit.
         return Some(hexadecimal(rest).map(|vector| Event::HandlerLoaded(vector.aligned_for(Isa::T32))));
+    }
+    // `Loaded reset SP 0x20000260 PC 0xc1 from vector table`
+    if let Some(rest) = line.strip_prefix("Loaded reset SP ") {
+        let vector = rest.split(' ').nth(2).and_then(hexadecimal);
+        return Some(vector.map(|vector| Event::Reset(vector.aligned_for(Isa::T32))));
     }
     match line {
         "...tailchaining to pending exception" => Some(Some(Event::TailChaining)),

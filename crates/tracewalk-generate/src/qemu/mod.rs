@@ -89,6 +89,9 @@ pub fn read_log(log: &str, profile: Profile, program: &Program) -> Result<Path, 
     Ok(reader.path)
 }
 
+/// The exception number of a reset (ARMv7-M Architecture Reference Manual, DDI 0403E, table B1-4).
+const RESET: u16 = 1;
+
 /// How an exception relates to the instruction that was logged last.
 enum Origin {
     /// It completed; the exception came before the next one.
@@ -172,6 +175,7 @@ impl<'a> Reader<'a> {
             Event::FaultAddress(address) => self.resumes_at = self.resumes_at.or(Some(address)),
             Event::VectorNumber(number) => self.number = number,
             Event::HandlerLoaded(handler) => self.enter_m_handler(handler),
+            Event::Reset(start) => self.reset(start)?,
             Event::TailChaining => {
                 self.path.steps.push(Step::ExceptionReturn);
                 self.tail_chaining = true;
@@ -263,6 +267,19 @@ impl<'a> Reader<'a> {
         };
         self.last = None;
         Ok(preferred_return)
+    }
+
+    /// Before the first instruction a reset is the beginning. Another one is an exception that nothing returns from.
+    fn reset(&mut self, start: Address) -> Result<(), LogErrorKind> {
+        if self.path.steps.is_empty() && self.pending.is_none() {
+            return Ok(());
+        }
+        self.resumes_at = self.settle(&Origin::Between)?;
+        self.active.clear();
+        self.number = RESET;
+        self.tail_chaining = false;
+        self.enter_m_handler(start);
+        Ok(())
     }
 
     /// QEMU's numbers: target/arm/cpu.h, `EXCP_*`.
