@@ -13,6 +13,7 @@ mod portable;
 mod process;
 mod rooms;
 mod sources;
+mod test_files;
 mod unchanged;
 
 use std::path::{Path, PathBuf};
@@ -84,7 +85,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "rooms",
-        about: "check that modules use only what the table of ARCHITECTURE.md lets them",
+        about: "check that modules use only what the table of ARCHITECTURE.md lets them, and that all files of tests are run",
         run: rooms::run,
     },
     Task {

@@ -1,4 +1,4 @@
-//! `rooms`: whether the modules keep to their rooms, the tables of `ARCHITECTURE.md`.
+//! `rooms`: whether the modules keep to their rooms, the tables of `ARCHITECTURE.md`, and every file of tests is run.
 //!
 //! A module belongs to the room with the longest name that its path starts with. It may name what its row says it may
 //! use, and the vocabulary; files, threads and the network need a permission in the row.
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use crate::sources::{Place, Sources};
-use crate::{Answer, Outcome, circles, workspace};
+use crate::{Answer, Outcome, circles, test_files, workspace};
 use table::{Room, Rooms};
 
 /// Something of the world outside that only some rooms may use.
@@ -38,6 +38,7 @@ pub(crate) fn run() -> Answer {
     let rooms = Rooms::of(&text)?;
     let mut findings = findings(&sources, &rooms);
     findings.extend(circles::findings(&sources));
+    findings.extend(test_files::undeclared(&root)?);
     if findings.is_empty() {
         Ok(Outcome::Done(format!("{} sources keep to {} rooms", sources.files(), rooms.rooms.len())))
     } else {

@@ -1,11 +1,9 @@
 //! Buffers whose bytes do not stand in their order in the file: named, and read all the same.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
-use support::{Outcome, assert_same_runs, comparable, corpus, example, run};
+use crate::support::{Outcome, assert_same_runs, comparable, corpus, example, run};
 
 fn write(directory: &Path, bytes: &[u8]) -> String {
     let file = directory.join("etb.bin");

@@ -1,11 +1,9 @@
 //! Options that belong to one container, protocol or processor, given where there is none of it: never lost in silence.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
-use support::{example, run};
+use crate::support::{example, run};
 
 /// The one sentence that `tracewalk COMMAND CAPTURE OPTIONS` is refused with.
 fn refused(command: &str, capture: &Path, options: &[&str]) -> String {

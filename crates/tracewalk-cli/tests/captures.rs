@@ -1,11 +1,8 @@
 //! Captures of which the user knows only a part: what is said of the rest.
 
-#[path = "../../tracewalk-generate/tests/common/opencsd.rs"]
-mod opencsd;
-mod support;
-
-use support::firmware::Firmware;
-use support::{corpus, example, run};
+use crate::support::firmware::Firmware;
+use crate::support::opencsd;
+use crate::support::{Outcome, comparable, corpus, example, run};
 
 fn arguments<'a>(command: &'a str, capture: &'a std::path::Path, options: &[&'a str]) -> Vec<&'a str> {
     let mut arguments = vec![command, capture.to_str().unwrap()];
@@ -203,7 +200,7 @@ fn a_short_image_is_not_moved_to_where_a_loop_fits_by_chance() {
 }
 
 /// The sentence in which a decode says that its configuration does not fit.
-fn contradiction(outcome: &support::Outcome) -> &str {
+fn contradiction(outcome: &Outcome) -> &str {
     let mut lines =
         outcome.stderr.lines().filter(|line| line.contains("the trace contradicts what was said of it"));
     let line = lines.next().unwrap_or_else(|| panic!("nothing contradicts in {}", outcome.stderr));
@@ -375,7 +372,7 @@ fn a_snapshot_is_read_by_opencsd_as_the_capture_is_read_here() {
         assert_eq!(here.stdout, std::fs::read_to_string(example(name).join("runs.txt")).unwrap());
         if let Some(found) = opencsd_runs(&output).filter(|_| name == "a15-pft") {
             // OpenCSD names preferred return addresses elsewhere, and starts nowhere.
-            let runs = support::comparable(&here.stdout).into_iter().map(|line| match line.split_once(' ') {
+            let runs = comparable(&here.stdout).into_iter().map(|line| match line.split_once(' ') {
                 Some(("X", rest)) => format!("X {}", rest.split(' ').next().unwrap()),
                 _ => line,
             });
@@ -406,7 +403,7 @@ fn a_snapshot_of_real_boards_says_the_same_to_opencsd_as_the_original() {
             None => opencsd_runs(&case).unwrap(),
             Some(_) => {
                 let expected = std::fs::read_to_string(case.join("runs-02.txt")).unwrap();
-                support::comparable(&expected).join("\n") + "\n"
+                comparable(&expected).join("\n") + "\n"
             }
         };
         assert!(expected.lines().count() > 100);

@@ -1,11 +1,9 @@
 //! The command line itself: help, mistakes, exit statuses, pipes, colours.
 
-mod support;
-
 use std::process::Stdio;
 
+use crate::support::{Outcome, example, run, tracewalk};
 use snapbox::{assert_data_eq, file};
-use support::{Outcome, example, run};
 
 #[test]
 fn help_is_what_it_was() {
@@ -250,7 +248,7 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
 
 #[test]
 fn standard_input_is_a_capture_like_any_other() {
-    let output = support::tracewalk()
+    let output = tracewalk()
         .args(["flow", "-", "--format", "runs", "--image", example("m3-etmv3/m3.elf").to_str().unwrap()])
         .write_stdin(std::fs::read(example("m3-etmv3/trace.bin")).unwrap())
         .output()

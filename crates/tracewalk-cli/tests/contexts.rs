@@ -3,13 +3,12 @@
 #[path = "../../tracewalk-input/src/fixtures.rs"]
 #[allow(dead_code, reason = "only the ELF files are used here")]
 mod fixtures;
-mod support;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use crate::support::{Outcome, assert_same_runs, comparable, run};
 use fixtures::{ALLOC, EXECUTE, Elf, FUNCTION};
-use support::{Outcome, assert_same_runs, comparable, run};
 use tracewalk::frame::FormatterOptions;
 use tracewalk::ids::{Address, ContextId, TraceId};
 use tracewalk::program::{Program, Scope};

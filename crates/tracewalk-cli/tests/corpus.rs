@@ -1,10 +1,8 @@
 //! Captures from hardware and from an emulator, through the command.
 
-mod support;
-
 use std::path::Path;
 
-use support::{assert_same_runs, comparable, corpus, run};
+use crate::support::{assert_same_runs, comparable, corpus, run};
 
 fn text(path: &Path) -> String {
     std::fs::read_to_string(path).expect("the corpus is complete")

@@ -1,15 +1,11 @@
 //! The `coverage` and `merge` commands: several captures, saved parts, selection, checks, formats.
 
-#[path = "support/python.rs"]
-mod python;
-mod support;
-
 use std::path::Path;
 use std::process::Command;
 
-use python::python;
+use crate::support::python::python;
+use crate::support::{Outcome, example, run, tracewalk};
 use serde_json::Value;
-use support::{Outcome, example, run};
 
 fn capture(name: &str) -> String {
     example(name).join("capture.toml").to_str().unwrap().to_owned()
@@ -311,7 +307,7 @@ fn the_documentation_shows_what_is_printed() {
     let (command, rest) = example.split_once('\n').unwrap();
     let (_, printed) = rest.split_once("```text\n").unwrap();
     let (printed, _) = printed.split_once("```").unwrap();
-    let output = support::tracewalk().current_dir(root).args(command.split(' ')).output().unwrap();
+    let output = tracewalk().current_dir(root).args(command.split(' ')).output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), printed);
 }
 

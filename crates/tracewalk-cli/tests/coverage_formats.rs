@@ -1,15 +1,11 @@
 //! Coverage in other tools' formats, through those tools.
 
-#[path = "support/python.rs"]
-mod python;
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use python::python;
+use crate::support::python::python;
+use crate::support::{example, has, run, tracewalk};
 use serde_json::Value;
-use support::{example, has, run};
 
 const EXAMPLES: [&str; 4] = ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"];
 
@@ -153,7 +149,7 @@ fn a_document_can_be_made_again_byte_for_byte() {
         let file = folder.path().join("dated.xml");
         let capture = example("m3-etmv3/capture.toml");
         let arguments = ["coverage", "-q", capture.to_str().unwrap(), "--format", "cobertura", "-o"];
-        let mut command = support::tracewalk();
+        let mut command = tracewalk();
         command.env("SOURCE_DATE_EPOCH", "1700000000").args(arguments).arg(&file);
         assert!(command.output().unwrap().status.success());
         std::fs::read_to_string(file).unwrap()

@@ -1,16 +1,12 @@
 //! Coverage against what an independent script computes from the record of an emulator (tests/coverage/truth.py).
 
-#[path = "support/python.rs"]
-mod python;
-mod support;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use python::python;
+use crate::support::python::python;
+use crate::support::{corpus, example, run};
 use serde_json::{Value, json};
-use support::{corpus, example, run};
 
 /// The coverage that the command reports, in the shape that the script has.
 struct Found {

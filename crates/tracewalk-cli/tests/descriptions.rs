@@ -1,11 +1,9 @@
 //! Descriptions as other tools write them, what they name that is not there, and what is written back.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::{corpus, example, run};
+use crate::support::{Outcome, corpus, example, run};
 
 /// The directory that `tracewalk snapshot` writes of an example.
 fn snapshot_of(example_name: &str, directory: &Path) -> PathBuf {
@@ -22,7 +20,7 @@ fn replace(file: &Path, from: &str, to: &str) {
     fs::write(file, text.replace(from, to)).unwrap();
 }
 
-fn runs(capture: &Path) -> support::Outcome {
+fn runs(capture: &Path) -> Outcome {
     run(["flow", capture.to_str().unwrap(), "--format", "runs"])
 }
 

@@ -1,13 +1,11 @@
 //! `diff`, between traces of a recorded run and of the same run with something changed in its record.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::support::firmware::{Firmware, Setup};
+use crate::support::{Outcome, corpus, example, run};
 use serde_json::{Value, json};
-use support::firmware::{Firmware, Setup};
-use support::{Outcome, corpus, run};
 use tempfile::TempDir;
 use tracewalk::ids::Exception;
 use tracewalk_generate::path::{Executed, Step};
@@ -215,7 +213,7 @@ fn other_programs_and_missing_files_are_errors() {
     let missing = m3.folder.path().join("missing.bin");
     let outcome = m3.diff([&capture, &missing], &M3, &[]);
     assert_eq!(outcome.status, 2);
-    let examples = [support::example("m3-etmv3/capture.toml"), support::example("a7-etmv3/capture.toml")];
+    let examples = [example("m3-etmv3/capture.toml"), example("a7-etmv3/capture.toml")];
     let outcome = run([Path::new("diff"), Path::new("--quiet"), &examples[0], &examples[1]]);
     assert_eq!(outcome.status, 2);
     assert!(outcome.stderr.contains("the captures are of different programs"), "{}", outcome.stderr);
@@ -223,7 +221,7 @@ fn other_programs_and_missing_files_are_errors() {
 
 #[test]
 fn sources_with_different_trace_ids_are_both_named() {
-    let capture = |name: &str| support::example(name).join("capture.toml").to_str().unwrap().to_owned();
+    let capture = |name: &str| example(name).join("capture.toml").to_str().unwrap().to_owned();
     let (a7, a15) = (capture("a7-etmv3"), capture("a15-pft"));
     let outcome = run(["diff", "--quiet", &a7, &a15]);
     assert_eq!((outcome.status, outcome.stderr.as_str()), (1, ""));

@@ -1,10 +1,8 @@
 //! What damage puts in doubt is no evidence: coverage, profiles and what else counts leave it out, all in the same way.
 
-mod support;
-
 use std::path::Path;
 
-use support::{Outcome, corpus, run, tracewalk};
+use crate::support::{Outcome, corpus, run, tracewalk};
 
 /// What the command says with `--doubtful drop` and with `keep`, apart from what it was told.
 fn dropped_and_kept(arguments: &[&str]) -> [(String, String); 2] {

@@ -1,11 +1,9 @@
 //! Memory in the forms that debuggers write, through the command: each form of one buffer is the same execution.
 
-mod support;
-
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use support::{Outcome, example, run};
+use crate::support::{Outcome, example, run, tracewalk};
 
 /// Where the example's buffer was.
 const BUFFER: u32 = 0x2000_1000;
@@ -372,7 +370,7 @@ fn a_dump_without_the_buffer_is_refused_in_one_sentence() {
 
 #[test]
 fn a_dump_may_come_on_standard_input() {
-    let mut command = support::tracewalk();
+    let mut command = tracewalk();
     let image = example("m0-crash-mtb/m0-crash.elf");
     let output = command
         .args(["flow", "-", "--image", image.to_str().unwrap(), "--format", "runs"])

@@ -1,8 +1,6 @@
 //! The project's example captures, through the command.
 
-mod support;
-
-use support::{example, run};
+use crate::support::{example, run};
 
 const EXAMPLES: [&str; 4] = ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"];
 

@@ -1,11 +1,9 @@
 //! Captures that cannot be what they say: one sentence, status 2, and nothing is read outside their directory.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
-use support::run;
+use crate::support::{example, run};
 
 /// What no message and no output may ever show: it stands outside the capture's directory.
 const SECRET: &str = "this is a secret";
@@ -310,7 +308,7 @@ fn elf_files_that_claim_much_memory_are_refused_without_taking_it() {
                 env!("CARGO_BIN_EXE_tracewalk"),
             ])
             .args(["flow", "--threads", "2", "--format", "none"])
-            .arg(support::example("m3-etmv3/trace.bin"))
+            .arg(example("m3-etmv3/trace.bin"))
             .arg("--image")
             .arg(&image)
             .output()

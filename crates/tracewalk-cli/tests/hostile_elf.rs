@@ -1,14 +1,12 @@
 //! ELF files whose symbols and debugging information were made to take all time and memory there is: each ends in a
 //! result or in a sentence, within bounds, and what was executed is told as if they were not there.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-use support::example;
+use crate::support::example;
 
 /// What a command may take of memory, in KiB, and of the processor's time, in seconds. Tests run unoptimised.
 const MOST_KIBIBYTES: &str = "1500000";

@@ -1,18 +1,14 @@
 //! The durations of exceptions and functions against what an independent script computes from the record of an emulator, or from the
 //! generator's own counter of cycles (tests/timeline/truth.py, tests/timeline/functions.py).
 
-#[path = "support/python.rs"]
-mod python;
-mod support;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use python::python;
+use crate::support::firmware::{Firmware, Setup};
+use crate::support::python::python;
+use crate::support::{corpus, example, run};
 use serde_json::Value;
-use support::firmware::{Firmware, Setup};
-use support::{corpus, example, run};
 
 /// What the command says of exceptions, by their numbers, and how many instructions the trace has.
 fn found(arguments: &[&str]) -> (u64, BTreeMap<String, Value>) {

@@ -1,11 +1,9 @@
 //! What ITMs tell: in frames beside a trace of instructions, and alone.
 
-mod support;
-
 use std::path::Path;
 
+use crate::support::{Outcome, corpus, example, run};
 use serde_json::Value;
-use support::{corpus, example, run};
 use tracewalk::frame::FormatterOptions;
 use tracewalk::ids::TraceId;
 use tracewalk_generate::container::{SourceBytes, frames, itm_text};
@@ -14,7 +12,7 @@ fn objects(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn itm(file: &Path, options: &[&str]) -> support::Outcome {
+fn itm(file: &Path, options: &[&str]) -> Outcome {
     run(["itm", file.to_str().unwrap()].iter().chain(options))
 }
 

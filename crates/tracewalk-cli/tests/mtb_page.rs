@@ -1,10 +1,8 @@
 //! docs/mtb-after-a-crash.md does what it says.
 
-mod support;
-
 use std::path::Path;
 
-use support::{Outcome, example, tracewalk};
+use crate::support::{Outcome, example, tracewalk};
 
 /// The page's text.
 fn page() -> String {

@@ -1,11 +1,9 @@
 //! Outputs: none destroys an input, stands half under its name, or leaves anything else behind.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::{example, run, tracewalk};
+use crate::support::{example, run, tracewalk};
 
 /// A folder with a copy of an example, in which commands run.
 struct Folder(tempfile::TempDir);

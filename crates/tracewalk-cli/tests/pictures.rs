@@ -1,15 +1,11 @@
 //! The documentation's pictures, drawn again and compared (tests/pictures/draw.py). With the environment variable
 //! `PICTURES=overwrite` they are replaced.
 
-#[path = "support/python.rs"]
-mod python;
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use python::python;
-use support::{example, has};
+use crate::support::python::python;
+use crate::support::{example, has, tracewalk};
 
 /// Other machines draw the edges of letters in other ways; a span or a rectangle that moved is more.
 const SAME: f64 = 0.002;
@@ -20,7 +16,7 @@ fn pictures() -> PathBuf {
 
 /// What the command draws of an example, whose description has no folder in its name.
 fn drawn(name: &str, arguments: &[&str]) -> Vec<u8> {
-    let output = support::tracewalk()
+    let output = tracewalk()
         .current_dir(example(name))
         .args([arguments, &["--quiet", "capture.toml"]].concat())
         .output()
@@ -57,7 +53,7 @@ const NAMES: [&str; 2] = ["flamegraph.png", "timeline-in-perfetto.png"];
 #[test]
 fn the_documentations_pictures_are_what_is_drawn() {
     let overwrite = std::env::var_os("PICTURES").is_some_and(|value| value == "overwrite");
-    let again = "draw it again: PICTURES=overwrite cargo test -p tracewalk-cli --test pictures";
+    let again = "draw it again: PICTURES=overwrite cargo test -p tracewalk-cli --test all pictures::";
     let graph = flame_graph("a7-etmv3");
     let file = pictures().join("flamegraph.svg");
     if overwrite {

@@ -1,19 +1,13 @@
 //! Profiles in other tools' formats, through those tools and their schemas.
 
-#[path = "support/npm.rs"]
-mod npm;
-#[path = "support/python.rs"]
-mod python;
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use npm::node_modules;
-use python::python;
+use crate::support::npm::node_modules;
+use crate::support::python::python;
+use crate::support::{example, has, run, tracewalk};
 use serde_json::Value;
-use support::{example, has, run};
 
 const EXAMPLES: [&str; 4] = ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"];
 
@@ -367,7 +361,7 @@ fn the_documentation_shows_what_is_printed() {
             continue;
         }
         let (printed, _) = printed.split_once("```").unwrap();
-        let output = support::tracewalk().current_dir(root()).args(command.split(' ')).output().unwrap();
+        let output = tracewalk().current_dir(root()).args(command.split(' ')).output().unwrap();
         assert_eq!(String::from_utf8(output.stdout).unwrap(), printed, "{command}");
         examples += 1;
     }

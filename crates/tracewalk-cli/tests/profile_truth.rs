@@ -1,17 +1,13 @@
 //! Profiles against what an independent script computes from the record of an emulator (tests/profile/truth.py).
 
-#[path = "support/python.rs"]
-mod python;
-mod support;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use python::python;
+use crate::support::firmware::{Firmware, Setup};
+use crate::support::python::python;
+use crate::support::{corpus, example, run};
 use serde_json::Value;
-use support::firmware::{Firmware, Setup};
-use support::{corpus, example, run};
 
 /// What something cost, by its name: instructions and cycles.
 type Costs = BTreeMap<String, [u64; 2]>;

@@ -1,14 +1,10 @@
 //! `--provenance`: what a result was made of, the same on every run.
 
-#[path = "support/python.rs"]
-mod python;
-mod support;
-
 use std::path::Path;
 use std::process::Command;
 
+use crate::support::{example, has, run};
 use serde_json::Value;
-use support::{example, has, run};
 
 /// Runs a command with `--provenance`, and reads what it wrote.
 fn provenance(folder: &Path, arguments: &[&str]) -> (i32, String) {
@@ -151,7 +147,7 @@ fn both_sides_of_a_comparison_stand_with_what_they_lost() {
 
 #[test]
 fn it_is_valid_by_its_schema() {
-    let Some(python) = python::python() else { return };
+    let Some(python) = crate::support::python::python() else { return };
     let folder = tempfile::tempdir().unwrap();
     let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/provenance-2.schema.json");
     let capture = example("m3-etmv3/capture.toml");

@@ -1,11 +1,9 @@
 //! Recordings of a logic analyser as captures.
 
-mod support;
-
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use support::{Outcome, assert_same_runs, comparable, corpus, example, run};
+use crate::support::{Outcome, assert_same_runs, comparable, corpus, example, run};
 
 /// The levels of pins, and for how many nanoseconds they have them.
 type Levels = Vec<(u64, u64)>;

@@ -1,8 +1,6 @@
 //! Profiles and figures of interrupts that are saved, merged and shown later, as coverage is.
 
-mod support;
-
-use support::{Outcome, example, run};
+use crate::support::{Outcome, example, run};
 
 fn capture(name: &str) -> String {
     example(name).join("capture.toml").to_str().unwrap().to_owned()

@@ -2,10 +2,9 @@
 
 #[path = "../../tracewalk-session/examples/coverage.rs"]
 mod example_program;
-mod support;
 
+use crate::support::{example, run};
 use serde_json::Value;
-use support::{example, run};
 use tracewalk_analysis::coverage::Tally;
 
 #[test]

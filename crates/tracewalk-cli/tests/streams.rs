@@ -1,8 +1,6 @@
 //! Captures that come over time: what is printed is what the same bytes in a file give, and it is printed as they come.
 #![cfg(unix)]
 
-mod support;
-
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use support::{Outcome, corpus, example, run};
+use crate::support::{Outcome, corpus, example, run};
 
 /// A run of the command that goes on while the test does something. It is ended when it takes too long: then the test
 /// fails, where it would wait for ever.

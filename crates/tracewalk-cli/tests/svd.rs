@@ -1,10 +1,8 @@
 //! Interrupts by the names that the chip's maker gave them.
 
-mod support;
-
 use std::path::PathBuf;
 
-use support::{example, run};
+use crate::support::{example, run};
 
 /// A description with these interrupts.
 fn svd(directory: &tempfile::TempDir, interrupts: &[(&str, &str)]) -> PathBuf {

@@ -1,12 +1,10 @@
 //! Names that were made to do something to whoever reads them: a line break that forges a message, an escape sequence
 //! that the terminal obeys. Nothing that the command prints for people holds one.
 
-mod support;
-
 use std::fs;
 use std::path::PathBuf;
 
-use support::{Outcome, example, run};
+use crate::support::{Outcome, example, run};
 use tempfile::TempDir;
 
 /// The example's capture and program in a directory with such a name, with functions and source files that have one.

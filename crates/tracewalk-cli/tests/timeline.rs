@@ -1,15 +1,11 @@
 //! Timelines, opened with the readers of their formats (tests/timeline/formats.py).
 
-#[path = "support/python.rs"]
-mod python;
-mod support;
-
 use std::path::Path;
 use std::process::Command;
 
-use python::python;
-use support::firmware::{Firmware, Setup};
-use support::{corpus, example, run};
+use crate::support::firmware::{Firmware, Setup};
+use crate::support::python::python;
+use crate::support::{corpus, example, run, tracewalk};
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -96,11 +92,8 @@ fn a_folder_that_holds_something_is_not_written_to() {
 fn every_title_says_that_the_axis_is_of_instructions() {
     let capture = example("m3-etmv3").join("capture.toml");
     for format in ["text", "chrome", "perfetto"] {
-        let outcome = support::tracewalk()
-            .args(["timeline", "--quiet", "--format", format])
-            .arg(&capture)
-            .output()
-            .unwrap();
+        let outcome =
+            tracewalk().args(["timeline", "--quiet", "--format", format]).arg(&capture).output().unwrap();
         let head = String::from_utf8_lossy(&outcome.stdout[..300.min(outcome.stdout.len())]).into_owned();
         assert!(head.contains("in instructions, not in time"), "{format}: {head}");
     }

@@ -1,8 +1,6 @@
 //! Generated ETMv3 traces, decoded by `tracewalk`: it has to find what the emulator recorded.
 
-mod common;
-
-use common::{assert_same, decoded, firmware};
+use crate::common::{assert_same, decoded, firmware};
 use tracewalk::ids::{Address, ContextId, SecurityState};
 use tracewalk::protocol::etmv3::{Config, Core, Decoder, Lowering, Registers};
 use tracewalk_generate::etmv3::{Cancel, Options, encode};

@@ -1,8 +1,6 @@
 //! Generated MTB dumps, decoded by `tracewalk`: it has to find what the emulator recorded.
 
-mod common;
-
-use common::{assert_same, decoded, firmware};
+use crate::common::{assert_same, decoded, firmware};
 use tracewalk::ids::{Address, Exception};
 use tracewalk::protocol::mtb::{BufferSize, Config, Decoder, Lowering, RULES, order};
 use tracewalk_generate::mtb::{Buffer, Options, encode};

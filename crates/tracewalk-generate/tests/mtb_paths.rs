@@ -1,11 +1,9 @@
 //! Any path through any program, past an MTB set up in any way: what comes back is the end of the path that the buffer
 //! holds, or what was traced of it.
 
-mod common;
-
 use std::ops::Range;
 
-use common::{assert_same, decoded};
+use crate::common::{assert_same, decoded};
 use proptest::prelude::*;
 use tracewalk::flow::runs_straight;
 use tracewalk::ids::{Address, Exception, Isa, Location};

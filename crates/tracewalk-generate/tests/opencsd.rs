@@ -1,10 +1,8 @@
 //! Generated frames, read by OpenCSD where it is installed (Debian: libopencsd-bin): another decoder has to find what
 //! the emulator recorded as well. `cargo xtask opencsd` compares the protocols.
 
-mod common;
-
-use common::firmware;
-use common::opencsd::{list, runs};
+use crate::common::firmware;
+use crate::common::opencsd::{list, runs};
 use tracewalk::frame::FormatterOptions;
 use tracewalk::ids::TraceId;
 use tracewalk::protocol::etmv3 as etmv3_protocol;

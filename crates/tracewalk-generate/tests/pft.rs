@@ -1,8 +1,6 @@
 //! Generated PFT traces, decoded by `tracewalk`: it has to find what the emulator recorded.
 
-mod common;
-
-use common::{assert_same, decoded, firmware};
+use crate::common::{assert_same, decoded, firmware};
 use tracewalk::ids::{Address, ContextId, Exception, Isa, SecurityState};
 use tracewalk::program::Program;
 use tracewalk::protocol::pft::{Config, Core, Decoder, Lowering, Registers};

@@ -1,7 +1,5 @@
 //! The graph gives what the walk gives, and any cut of the input gives the same: over whole captures, sound and damaged.
 
-mod support;
-
 use std::path::Path;
 
 use proptest::prelude::*;
@@ -10,7 +8,7 @@ use tracewalk::program::Program;
 use tracewalk::protocol::{Registers, etmv3, pft};
 use tracewalk::source::SourceConfig;
 
-use support::{corpus, elements};
+use crate::support::{corpus, elements};
 
 /// A capture of one source.
 struct Capture {

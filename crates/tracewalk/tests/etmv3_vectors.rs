@@ -1,12 +1,10 @@
 //! The ETMv3 vectors of the shared corpus, packet by packet and instruction by instruction.
 
-mod support;
-
 use serde_json::{Map, Value};
 use tracewalk::protocol::etmv3::{Config, Core, Registers};
 use tracewalk::source::SourceConfig;
 
-use support::{flow, hex, images, number, packets, vectors_file};
+use crate::support::{flow, hex, images, number, packets, vectors_file};
 
 fn config(vector: &Value) -> Config {
     let register = |name: &str| number(&vector["config"][name]).and_then(|value| u32::try_from(value).ok());

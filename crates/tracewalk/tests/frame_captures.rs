@@ -1,7 +1,5 @@
 //! Frames of hardware captures: found wherever the file starts, and found again where bytes are missing.
 
-mod support;
-
 use std::collections::BTreeMap;
 
 use tracewalk::frame::{
@@ -19,7 +17,7 @@ struct Case {
 
 /// An SWO's bytes with ITM and ETM, and a buffer's with three ETMs, two PTMs and an ITM.
 fn cases() -> Vec<Case> {
-    let Some(corpus) = support::corpus() else { return Vec::new() };
+    let Some(corpus) = crate::support::corpus() else { return Vec::new() };
     let case = |name: &'static str, sources: &[u8]| {
         let bytes = std::fs::read(corpus.join(name)).expect("the capture is readable");
         Case { name, bytes, sources: sources.iter().filter_map(|&id| TraceId::new(id)).collect() }

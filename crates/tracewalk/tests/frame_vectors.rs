@@ -1,8 +1,6 @@
 //! The CoreSight frame vectors of the shared corpus: short captures with the bytes of each ID as the specification and
 //! OpenCSD's deformatter read them.
 
-mod support;
-
 use serde_json::Value;
 use tracewalk::frame::{
     Discontinuity, Formatter, FormatterOptions, FrameSink, Framing, Owner, Piece, RecoveringDeframer,
@@ -31,7 +29,7 @@ fn owner(id: &Value) -> Owner {
 
 #[test]
 fn every_frame_vector_gives_the_expected_bytes_of_each_id_however_it_is_cut() {
-    let Some(file) = support::vectors_file() else { return };
+    let Some(file) = crate::support::vectors_file() else { return };
     let vectors = file["vectors"].as_array().expect("a list of vectors");
     let mut tested = 0;
     for vector in vectors.iter().filter(|vector| vector["protocol"] == "coresight-frames") {
@@ -46,9 +44,9 @@ fn every_frame_vector_gives_the_expected_bytes_of_each_id_however_it_is_cut() {
             .expect("a list of pieces")
             .iter()
             .inspect(|piece| assert_eq!(piece["kind"], "id_data", "{name}"))
-            .map(|piece| (owner(&piece["id"]), support::hex(&piece["data"])))
+            .map(|piece| (owner(&piece["id"]), crate::support::hex(&piece["data"])))
             .collect();
-        let input = support::hex(&vector["bytes"]);
+        let input = crate::support::hex(&vector["bytes"]);
         for size in 1..=input.len() {
             let mut found = ByOwner::default();
             let mut deframer = RecoveringDeframer::new(framing);
@@ -69,7 +67,7 @@ const WRITTEN_ALIKE: [&str; 8] = ["F-001", "F-002", "F-004", "F-005", "F-006", "
 
 #[test]
 fn the_formatter_writes_the_bytes_of_the_vectors() {
-    let Some(file) = support::vectors_file() else { return };
+    let Some(file) = crate::support::vectors_file() else { return };
     let vectors = file["vectors"].as_array().expect("a list of vectors");
     for name in WRITTEN_ALIKE {
         let vector = vectors.iter().find(|vector| vector["id"] == name).expect("the vector is there");
@@ -77,12 +75,12 @@ fn the_formatter_writes_the_bytes_of_the_vectors() {
         let mut formatter = Formatter::new(FormatterOptions::default());
         for piece in vector["expected"].as_array().expect("a list of pieces") {
             match owner(&piece["id"]) {
-                Owner::Source(id) => formatter.write(id, &support::hex(&piece["data"]), &mut written),
+                Owner::Source(id) => formatter.write(id, &crate::support::hex(&piece["data"]), &mut written),
                 Owner::Trigger => formatter.trigger(&mut written),
                 Owner::Padding => formatter.flush(&mut written),
                 owner => panic!("{name}: no formatter writes for {owner}"),
             }
         }
-        assert_eq!(written, support::hex(&vector["bytes"]), "{name}");
+        assert_eq!(written, crate::support::hex(&vector["bytes"]), "{name}");
     }
 }

@@ -1,7 +1,5 @@
 //! The corpus's table of encodings, each read by hand from the manual or by another decoder.
 
-mod support;
-
 use serde_json::Value;
 use tracewalk::ids::{Address, Isa};
 use tracewalk::isa::{Barrier, Class, Instruction, classify};
@@ -11,7 +9,7 @@ const ADDRESS: Address = Address::new(0xc000_8000);
 
 /// The table's entries, or `None` where there is no corpus and none is demanded.
 fn instruction_classes() -> Option<Vec<Value>> {
-    let vectors = support::vectors_file()?;
+    let vectors = crate::support::vectors_file()?;
     Some(vectors["instruction_classes"].as_array().expect("the table is an array").clone())
 }
 

@@ -1,7 +1,5 @@
 //! MTB buffers of a program that ran in an emulator, against the emulator's own record of what it executed.
 
-mod support;
-
 use std::path::Path;
 
 use object::{Object, ObjectSegment};
@@ -11,7 +9,7 @@ use tracewalk::protocol::mtb::order::{Dump, Layout, by_registers};
 use tracewalk::protocol::mtb::{self, Config, Registers};
 use tracewalk::source::{FlowStream, SourceConfig};
 
-use support::{corpus, runs};
+use crate::support::{corpus, runs};
 
 /// The program ends by stopping the emulator, at this address.
 const HALTED_AT: Address = Address::new(0xc6);

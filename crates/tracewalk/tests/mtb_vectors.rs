@@ -1,14 +1,12 @@
 //! The MTB vectors of the shared corpus: short buffers and the packets that Arm's and NXP's descriptions read in them.
 
-mod support;
-
 use serde_json::Value;
 use tracewalk::ids::Address;
 use tracewalk::protocol::mtb::order::{Dump, Layout, Piece, by_registers};
 use tracewalk::protocol::mtb::{Config, Decoder, Packet, Registers};
 use tracewalk::protocol::{Item, Packets};
 
-use support::{hex, number, vectors_file};
+use crate::support::{hex, number, vectors_file};
 
 /// A register of the vector's configuration.
 fn register(vector: &Value, name: &str) -> Option<u32> {

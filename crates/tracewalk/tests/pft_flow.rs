@@ -1,7 +1,5 @@
 //! PFT captures of the corpus, from hardware and from an emulator, against what is known to have been executed.
 
-mod support;
-
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -12,7 +10,7 @@ use tracewalk::program::Program;
 use tracewalk::protocol::pft::{Config, Registers};
 use tracewalk::source::SourceConfig;
 
-use support::{corpus, number, packets, runs};
+use crate::support::{corpus, number, packets, runs};
 
 /// What a Cortex-A15's PTM says of itself; the corpus' captures all have these values.
 const ETMIDR: u32 = 0x411c_f312;
@@ -87,7 +85,8 @@ fn tc2() -> Option<(Vec<Element>, Value)> {
     deframer.push(&read(&folder, "cstrace.bin"), &mut source);
     deframer.finish(&mut source);
     let program = program(&folder, &[(0xc000_8000, "kernel_dump.bin")]);
-    let elements = support::elements(&config(0x1000_1000), &source.bytes, &program, source.bytes.len());
+    let elements =
+        crate::support::elements(&config(0x1000_1000), &source.bytes, &program, source.bytes.len());
     assert_same(&lines(&elements), &expected(&folder, "runs-13.txt"));
     let totals = serde_json::from_slice::<Value>(&read(&folder, "totals.json")).expect("totals.json is JSON");
     Some((elements, totals["sources"]["0x13"].clone()))
@@ -157,7 +156,7 @@ fn tc2_with_the_return_stack_executes_what_opencsd_and_ds_5_say() {
         (0x8000_1c28, "mem_Cortex-A15_0_2_RO_DATA.bin"),
     ];
     let (bytes, program) = (read(&folder, "PTM_0_2.bin"), program(&folder, &images));
-    let elements = support::elements(&config(0x2000_0400), &bytes, &program, bytes.len());
+    let elements = crate::support::elements(&config(0x2000_0400), &bytes, &program, bytes.len());
     assert_same(&lines(&elements), &expected(&folder, "runs-02.txt"));
     assert!(!elements.iter().any(|element| matches!(element, Element::Gap(_))));
     let indirect = |element: &&Element| match element {
@@ -171,7 +170,7 @@ fn tc2_with_the_return_stack_executes_what_opencsd_and_ds_5_say() {
     let predicted = elements.iter().filter(indirect).count() - items.iter().filter(targets).count();
     assert_eq!(predicted, 8_881);
     assert_eq!(
-        support::elements(&config(0x2000_0400), &bytes, &program, 7),
+        crate::support::elements(&config(0x2000_0400), &bytes, &program, 7),
         elements,
         "in pieces of 7 bytes"
     );
@@ -184,7 +183,7 @@ fn returns_that_nothing_predicts_are_gaps() {
     let folder = corpus.join("real/tc2-ptm-rstk-t32");
     let program = program(&folder, &[(0x8000_0278, "mem_Cortex-A15_0_1_RO_CODE.bin")]);
     let bytes = read(&folder, "PTM_0_2.bin");
-    let elements = support::elements(&config(0x0000_0400), &bytes, &program, bytes.len());
+    let elements = crate::support::elements(&config(0x0000_0400), &bytes, &program, bytes.len());
     let gaps = elements.iter().filter(|element| matches!(element, Element::Gap(_))).count();
     assert!(gaps > 1000, "only {gaps} gaps");
 }
@@ -195,9 +194,9 @@ fn the_emulated_program_executes_what_the_emulator_recorded() {
     let Some(corpus) = corpus() else { return };
     let folder = corpus.join("synthetic/mix-a9-ptm");
     let (bytes, program) = (read(&folder, "trace.bin"), program(&folder, &[(0x6001_0000, "program.bin")]));
-    let elements = support::elements(&config(0x0000_0400), &bytes, &program, bytes.len());
+    let elements = crate::support::elements(&config(0x0000_0400), &bytes, &program, bytes.len());
     let mut record = expected(&folder, "runs.txt");
     assert!(record.pop().is_some_and(|line| line.starts_with("R ")));
     assert_same(&lines(&elements), &record);
-    assert_eq!(support::elements(&config(0x0000_0400), &bytes, &program, 1), elements, "byte by byte");
+    assert_eq!(crate::support::elements(&config(0x0000_0400), &bytes, &program, 1), elements, "byte by byte");
 }

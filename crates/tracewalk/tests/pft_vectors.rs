@@ -1,13 +1,11 @@
 //! The PFT vectors of the shared corpus, packet by packet and instruction by instruction.
 
-mod support;
-
 use serde_json::{Map, Value};
 use tracewalk::protocol::pft::{Config, Registers};
 use tracewalk::protocol::timestamp::TimestampCoding;
 use tracewalk::source::SourceConfig;
 
-use support::{flow, hex, images, number, packets, vectors_file};
+use crate::support::{flow, hex, images, number, packets, vectors_file};
 
 /// Vectors in which `expected` records how OpenCSD goes on behind an error, and why this decoder reads them otherwise.
 const SKIPPED: [(&str, &str); 2] = [

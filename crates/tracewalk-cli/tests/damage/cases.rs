@@ -7,7 +7,7 @@ use tracewalk::protocol::{etmv3, pft};
 use tracewalk::source::SourceConfig;
 use tracewalk_input::image::{ImageLoader, ImageRequest};
 
-use crate::reading::{FrameLosses, Reading};
+use super::reading::{FrameLosses, Reading};
 use crate::support::corpus;
 
 /// A capture, and its sources.

@@ -10,7 +10,7 @@ use tracewalk::program::Program;
 use tracewalk::source::{PacketItem, SourceConfig};
 use tracewalk_analysis::drive::{Carrier, Input, NoProgress, Stretch};
 
-use crate::possible::{Fields, Possible};
+use super::possible::{Fields, Possible};
 
 /// What is read of one source, by the place in the capture.
 #[derive(Default)]

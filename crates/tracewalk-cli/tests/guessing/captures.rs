@@ -8,10 +8,10 @@ use tracewalk_generate::etmcr::{ALTERNATIVE_ETMIDR, BRANCH_BROADCAST, CYCLE_ACCU
 use tracewalk_generate::mtb;
 use tracewalk_generate::path::Path;
 
-use crate::case::{Case, Guess, Warning, With, folder};
-use crate::packing::{Packed, Packing, swap_words};
+use super::case::{Case, Guess, Warning, With, folder};
+use super::packing::{Packed, Packing, swap_words};
+use super::units::units;
 use crate::support::firmware::{Firmware, Setup};
-use crate::units::units;
 
 /// The programs.
 pub(crate) struct Programs {

@@ -1,7 +1,10 @@
 //! What the tests of the command share.
-#![allow(dead_code, reason = "each test file uses a part of this")]
 
 pub(crate) mod firmware;
+pub(crate) mod npm;
+#[path = "../../../tracewalk-generate/tests/common/opencsd.rs"]
+pub(crate) mod opencsd;
+pub(crate) mod python;
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,4 @@
 //! What the tests of all protocols share: the firmware, and decoding with `tracewalk`.
-#![allow(dead_code, reason = "each test file uses a part of it")]
 
 pub(crate) mod opencsd;
 

@@ -1,5 +1,4 @@
 //! What the vector tests share: the corpus beside the project, its vectors, and a listing of flow in their notation.
-#![allow(dead_code, reason = "each test uses its part")]
 
 pub(crate) mod runs;
 

@@ -1,6 +1,6 @@
 //! Captures of hardware with damage: what is outside the damaged stretch reads as before, and the loss is told.
 //!
-//! `TRACEWALK_DAMAGES=100 cargo test -p tracewalk-cli --test damage -- --nocapture` damages each capture in 100 places
+//! `TRACEWALK_DAMAGES=100 cargo test -p tracewalk-cli --test all damage:: -- --nocapture` damages each capture in 100 places
 //! in each way, and prints what came of it; without the variable it is fewer places, always the same.
 //!
 //! A source that reads otherwise than before, and of which nothing is told, has to be a [possible](possible) trace of the
@@ -9,14 +9,12 @@
 mod cases;
 mod possible;
 mod reading;
-#[path = "../support/mod.rs"]
-mod support;
 
 use std::collections::BTreeSet;
 
+use crate::support::{corpus, run};
 use cases::{Case, Damage, Random, Source, cases, places};
 use reading::{FrameLosses, Reading, Told};
-use support::{corpus, run};
 use tracewalk::flow::{Block, GapReason};
 use tracewalk::frame::{Cause, FRAME_BYTES, Framing};
 

@@ -1,15 +1,13 @@
 //! Captures without any description: how often what they are is found out rightly. Traces are generated from what
 //! programs are known to have executed, with every combination of settings that changes their bytes, in every container.
 //!
-//! `TRACEWALK_EVERY=1 cargo test --release -p tracewalk-cli --test guessing -- --nocapture` tries all and prints the
+//! `TRACEWALK_EVERY=1 cargo test --release -p tracewalk-cli --test all guessing:: -- --nocapture` tries all and prints the
 //! tables of docs/captures.md; without the variable it is every so manieth. What was not found out quietly is kept, with
 //! the commands to repeat it.
 
 mod captures;
 mod case;
 mod packing;
-#[path = "../support/mod.rs"]
-mod support;
 mod units;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,36 @@
+//! The tests of the command, in one binary: what they share is linked once.
+
+mod arrangements;
+mod belonging;
+mod captures;
+mod cli;
+mod contexts;
+mod corpus;
+mod coverage;
+mod coverage_formats;
+mod coverage_truth;
+mod damage;
+mod descriptions;
+mod diff;
+mod doubt;
+mod dumps;
+mod examples;
+mod guessing;
+mod hostile;
+mod hostile_elf;
+mod interrupts;
+mod itm;
+mod mtb_page;
+mod outputs;
+mod pictures;
+mod profile_formats;
+mod profile_truth;
+mod provenance;
+mod recordings;
+mod saved;
+mod session;
+mod streams;
+mod support;
+mod svd;
+mod terminal;
+mod timeline;

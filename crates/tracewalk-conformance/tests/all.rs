@@ -1,0 +1,6 @@
+//! The tests of conformance, in one binary: what they share is linked once.
+
+mod cursor;
+mod damage;
+mod doubt;
+mod matrix;

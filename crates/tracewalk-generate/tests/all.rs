@@ -1,0 +1,10 @@
+//! The tests of the generator from outside, in one binary: what they share is linked once.
+
+mod common;
+mod etmv3;
+mod examples;
+mod firmware;
+mod mtb;
+mod mtb_paths;
+mod opencsd;
+mod pft;

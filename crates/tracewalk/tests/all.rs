@@ -1,0 +1,15 @@
+//! The tests of the core from outside, in one binary: what they share is linked once.
+
+mod engines;
+mod etmv3_vectors;
+mod frame_captures;
+mod frame_vectors;
+mod instruction_accesses;
+mod instruction_classes;
+mod mtb_flow;
+mod mtb_runs;
+mod mtb_vectors;
+mod pft_flow;
+mod pft_vectors;
+mod support;
+mod two_sources;
