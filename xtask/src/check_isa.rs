@@ -1,8 +1,8 @@
 //! `check-isa`: the classification of instructions against objdump's reading of library code.
 //!
-//! The compiler's own libraries come in many variants of both instruction sets. Each is linked whole, so that branches
-//! have their real targets, and disassembled. Pseudo-random encodings, the same in every run, add what libraries do
-//! not use.
+//! The compiler's own libraries come in many variants of A32 and T32. Each is linked whole, so that branches have their
+//! real targets, and disassembled. Of A64 it is a C library for Linux. Pseudo-random encodings, the same in every run, add what
+//! libraries do not use.
 
 use std::fmt;
 use std::fs;
@@ -19,6 +19,14 @@ use crate::{Answer, Outcome};
 const COMPILER: &str = "arm-none-eabi-gcc";
 const LINKER: &str = "arm-none-eabi-ld";
 const DISASSEMBLER: &str = "arm-none-eabi-objdump";
+const DISASSEMBLER_64: &str = "aarch64-linux-gnu-objdump";
+
+/// The A64 libraries, where Debian's `libc6-arm64-cross` puts them.
+const LIBRARIES_64: [&str; 3] = [
+    "/usr/aarch64-linux-gnu/lib/libc.so.6",
+    "/usr/aarch64-linux-gnu/lib/libm.so.6",
+    "/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1",
+];
 
 /// How many pseudo-random encodings are compared in each instruction set.
 const RANDOM_ENCODINGS: usize = 500_000;
@@ -31,6 +39,7 @@ const SHOWN: usize = 40;
 struct Tally {
     a32: u64,
     t32: u64,
+    a64: u64,
     direct: u64,
     indirect: u64,
     accesses: u64,
@@ -40,10 +49,19 @@ struct Tally {
 
 /// Runs the task.
 pub(crate) fn run() -> Answer {
-    for tool in [COMPILER, LINKER, DISASSEMBLER] {
+    let tools = [
+        (COMPILER, "gcc-arm-none-eabi"),
+        (LINKER, "binutils-arm-none-eabi"),
+        (DISASSEMBLER, "binutils-arm-none-eabi"),
+        (DISASSEMBLER_64, "binutils-aarch64-linux-gnu"),
+    ];
+    for (tool, package) in tools {
         if output(Command::new(tool).arg("--version")).is_err() {
-            return Ok(Outcome::Skipped(format!("{tool} is not installed (Debian's gcc-arm-none-eabi)")));
+            return Ok(Outcome::Skipped(format!("{tool} is not installed (Debian's {package})")));
         }
+    }
+    if LIBRARIES_64.iter().any(|library| !Path::new(library).is_file()) {
+        return Ok(Outcome::Skipped("there is no C library of A64 (Debian's libc6-arm64-cross)".into()));
     }
     let directory = std::env::temp_dir().join(format!("tracewalk-check-isa-{}", std::process::id()));
     fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
@@ -59,32 +77,34 @@ fn check(directory: &Path) -> Answer {
     for flags in &variants {
         let file = link(flags, directory)?;
         let text = output(Command::new(DISASSEMBLER).arg("-d").arg(file))?;
-        compare(&text, &mut libraries);
+        compare(&text, Isa::A32, &mut libraries);
+    }
+    for library in LIBRARIES_64 {
+        compare(&output(Command::new(DISASSEMBLER_64).args(["-d", library]))?, Isa::A64, &mut libraries);
     }
     let mut random = Tally::default();
-    for isa in [Isa::A32, Isa::T32] {
-        compare(&disassemble_random(isa, directory)?, &mut random);
+    for isa in [Isa::A32, Isa::T32, Isa::A64] {
+        let words = if isa == Isa::A64 { Isa::A64 } else { Isa::A32 };
+        compare(&disassemble_random(isa, directory)?, words, &mut random);
     }
     for tally in [&libraries, &random] {
         if !tally.differences.is_empty() {
             return Err(report(tally));
         }
     }
-    if libraries.a32 == 0 || libraries.t32 == 0 {
-        return Err(format!(
-            "found {} A32 and {} T32 instructions in the libraries",
-            libraries.a32, libraries.t32
-        ));
+    let Tally { a32, t32, a64, .. } = libraries;
+    if a32 == 0 || t32 == 0 || a64 == 0 {
+        return Err(format!("found {a32} A32, {t32} T32 and {a64} A64 instructions in the libraries"));
     }
     Ok(Outcome::Done(format!(
-        "no difference from {DISASSEMBLER}\n{} library variants: {libraries}\npseudo-random encodings: {random}",
+        "no difference from objdump\n{} library variants: {libraries}\npseudo-random encodings: {random}",
         variants.len(),
     )))
 }
 
 fn report(tally: &Tally) -> String {
     let mut lines = tally.differences.iter().take(SHOWN).cloned().collect::<Vec<_>>();
-    lines.push(format!("{} differences from {DISASSEMBLER}", tally.differences.len()));
+    lines.push(format!("{} differences from objdump", tally.differences.len()));
     lines.join("\n")
 }
 
@@ -94,8 +114,6 @@ fn variants() -> Result<Vec<Vec<String>>, String> {
     let variants = text
         .lines()
         .filter_map(|line| line.split_once(';'))
-        // ARMv8.1-M's loop instructions branch by themselves; no core that has them has one of these trace units.
-        .filter(|(_, flags)| !flags.contains("armv8.1-m"))
         .map(|(_, flags)| flags.split('@').skip(1).map(|flag| format!("-{flag}")).collect())
         .collect();
     Ok(variants)
@@ -127,17 +145,19 @@ fn disassemble_random(isa: Isa, directory: &Path) -> Result<String, String> {
     }
     for _ in 0..RANDOM_ENCODINGS {
         let encoding = random.word();
-        if isa == Isa::A32 {
-            code.extend(defined_a32(encoding).to_le_bytes());
-        } else {
-            code.extend(halfwords(defined_t32(encoding)));
+        match isa {
+            Isa::A32 => code.extend(defined_a32(encoding).to_le_bytes()),
+            Isa::A64 => code.extend(likely_a64(encoding).to_le_bytes()),
+            _ => code.extend(halfwords(defined_t32(encoding))),
         }
     }
     let file = directory.join("random.bin");
     fs::write(&file, code).map_err(|error| format!("{}: {error}", file.display()))?;
-    let mut command = Command::new(DISASSEMBLER);
-    command.args(["-D", "-z", "-b", "binary", "-m", "armv7"]);
-    if isa != Isa::A32 {
+    let (disassembler, architecture) =
+        if isa == Isa::A64 { (DISASSEMBLER_64, "aarch64") } else { (DISASSEMBLER, "armv7") };
+    let mut command = Command::new(disassembler);
+    command.args(["-D", "-z", "-b", "binary", "-m", architecture]);
+    if isa == Isa::T32 {
         command.args(["-M", "force-thumb"]);
     }
     output(command.arg(file))
@@ -165,6 +185,19 @@ fn defined_a32(word: u32) -> u32 {
         // BKPT with a condition, which it takes for MSR.
         (0b01, 0b111) => word & !(0b1111 << 28) | 0b1110 << 28,
         _ => word,
+    }
+}
+
+/// The A64 encoding, three of four times moved into the group of branches, exceptions and system instructions, and every
+/// other time of these to where most of its bits are fixed.
+fn likely_a64(word: u32) -> u32 {
+    const SYSTEM_OR_REGISTER: u32 = 0b1101_0100 << 24;
+    match word & 0b11 {
+        0b00 => word,
+        0b01 => word & !(0b111 << 26) | 0b101 << 26,
+        0b10 => word & !(0b1111_1100 << 24) | SYSTEM_OR_REGISTER,
+        // Most registers' fields are all ones or zero there.
+        _ => (word & !(0b1111_1100 << 24) | SYSTEM_OR_REGISTER | 0b1_1111 << 16) & !(0b1111 << 12),
     }
 }
 
@@ -206,12 +239,12 @@ impl Random {
     }
 }
 
-/// Compares every instruction in `text`, objdump's disassembly.
-fn compare(text: &str, tally: &mut Tally) {
+/// Compares every instruction in `text`, objdump's disassembly, in which words are instructions of the set `words`.
+fn compare(text: &str, words: Isa, tally: &mut Tally) {
     // How many instructions the last IT still makes conditional.
     let mut it_block = 0_u8;
     for text in text.lines() {
-        let Some(line) = Line::parse(text) else {
+        let Some(line) = Line::parse(text, words) else {
             it_block = 0;
             continue;
         };
@@ -238,10 +271,10 @@ fn compare(text: &str, tally: &mut Tally) {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { a32, t32, direct, indirect, accesses, .. } = self;
+        let Self { a32, t32, a64, direct, indirect, accesses, .. } = self;
         write!(
             f,
-            "{a32} A32 and {t32} T32 instructions; {direct} direct and {indirect} indirect branches, {accesses} \
+            "{a32} A32, {t32} T32 and {a64} A64 instructions; {direct} direct and {indirect} indirect branches, {accesses} \
              loads and stores"
         )
     }
@@ -249,13 +282,17 @@ impl fmt::Display for Tally {
 
 impl Tally {
     fn count(&mut self, isa: Isa, reading: &Reading) {
-        let by_isa = if isa == Isa::A32 { &mut self.a32 } else { &mut self.t32 };
+        let by_isa = match isa {
+            Isa::A32 => &mut self.a32,
+            Isa::A64 => &mut self.a64,
+            _ => &mut self.t32,
+        };
         *by_isa += 1;
         self.accesses += u64::from(reading.access.is_some());
         match reading.class {
             Class::Direct(_) => self.direct += 1,
             Class::Indirect => self.indirect += 1,
-            Class::Other | Class::Barrier(_) => {}
+            Class::Other | Class::Barrier(_) | Class::Wait | Class::TransactionStart => {}
         }
     }
 }
@@ -292,7 +329,7 @@ mod tests {
 
     fn differences(text: &str) -> usize {
         let mut tally = Tally::default();
-        compare(text, &mut tally);
+        compare(text, Isa::A32, &mut tally);
         tally.differences.len()
     }
 

@@ -3,6 +3,8 @@
 //! This judges by mnemonics and operands alone and shares nothing with `tracewalk::isa`, so that the two can check one
 //! another. What a line does not say is not judged.
 
+mod a64;
+
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::isa::{Access, Barrier, Class, Direction, Raises, Return};
 
@@ -13,7 +15,7 @@ pub(crate) struct Line<'a> {
     pub(crate) address: Address,
     /// The instruction's bytes in memory.
     pub(crate) code: Vec<u8>,
-    /// The instruction set, which shows in the grouping of the digits.
+    /// The instruction set: the grouping of the digits tells T32 from the sets of whole words.
     pub(crate) isa: Isa,
     /// Whether the text says that the architecture does not define what this does.
     pub(crate) doubtful: bool,
@@ -102,17 +104,20 @@ const RETURN_FROM_EXCEPTION: &[&str] = &["rfe", "rfeia", "rfeib", "rfeda", "rfed
 const COPROCESSOR: &[&str] = &["c", "cl", "c2", "c2l", "fs", "fd", "fe", "fp"];
 
 impl<'a> Line<'a> {
-    /// The instruction on a line of `objdump -d`; `None` where the line holds none, or data.
-    pub(crate) fn parse(text: &'a str) -> Option<Self> {
+    /// The instruction on a line of `objdump -d`, in which words are instructions of the set `words`; `None` where the line
+    /// holds none, or data.
+    pub(crate) fn parse(text: &'a str, words: Isa) -> Option<Self> {
         let mut columns = text.split('\t');
-        let address = u32::from_str_radix(columns.next()?.trim().strip_suffix(':')?, 16).ok()?;
+        let address = u64::from_str_radix(columns.next()?.trim().strip_suffix(':')?, 16).ok()?;
         let digits = columns.next()?.trim_end();
         let mnemonic = columns.next()?;
+        // Behind an A64 branch other names of its condition stand as a comment.
         let operands = columns.next().unwrap_or("");
+        let operands = operands.split_once("  //").map_or(operands, |(operands, _)| operands);
         if mnemonic.starts_with('.') || !mnemonic.starts_with(|c: char| c.is_ascii_lowercase()) {
             return None;
         }
-        let isa = if digits.len() == 8 { Isa::A32 } else { Isa::T32 };
+        let isa = if digits.len() == 8 { words } else { Isa::T32 };
         let mut code = Vec::new();
         for unit in digits.split(' ') {
             let number = u32::from_str_radix(unit, 16).ok()?;
@@ -120,11 +125,14 @@ impl<'a> Line<'a> {
         }
         let doubtful =
             DOUBT.iter().any(|mark| text.contains(mark)) || isa == Isa::T32 && misuses_pc(mnemonic, operands);
-        Some(Self { address: Address::from(address), code, isa, doubtful, mnemonic, operands })
+        Some(Self { address: Address::new(address), code, isa, doubtful, mnemonic, operands })
     }
 
     /// What the text says.
     pub(crate) fn read(&self) -> Reading {
+        if self.isa == Isa::A64 {
+            return a64::read(self.mnemonic, self.target());
+        }
         let mnemonic = self.mnemonic.strip_suffix(".n").or(self.mnemonic.strip_suffix(".w"));
         let mnemonic = mnemonic.unwrap_or(self.mnemonic);
         let mut reading = Reading {
@@ -137,9 +145,13 @@ impl<'a> Line<'a> {
             conditional_branch: false,
         };
         self.read_branch(mnemonic, &mut reading);
+        self.read_armv8_1_m(mnemonic, &mut reading);
         self.read_load_to_pc(mnemonic, &mut reading);
         self.read_computed_pc(mnemonic, &mut reading);
         reading.raises = raises(mnemonic);
+        if has_stem(mnemonic, "wfe") || has_stem(mnemonic, "wfi") {
+            reading.class = Class::Wait;
+        }
         if let Some(barrier) = self.barrier(mnemonic) {
             reading.class = Class::Barrier(barrier);
         }
@@ -148,6 +160,21 @@ impl<'a> Line<'a> {
 
     fn first_operand(&self) -> &'a str {
         self.operands.split([',', ' ']).next().unwrap_or("")
+    }
+
+    /// ARMv8.1-M's loops, and its return to an authenticated address.
+    fn read_armv8_1_m(&self, mnemonic: &str, reading: &mut Reading) {
+        let name = mnemonic.split('.').next().unwrap_or(mnemonic);
+        if name == "bxaut" {
+            (reading.class, reading.returns) = (Class::Indirect, Some(Return::Function));
+        }
+        if !matches!(name, "le" | "letp" | "wls" | "wlstp") {
+            return;
+        }
+        let Some(target) = self.target() else { return };
+        reading.class = Class::Direct(Location::new(target, self.isa));
+        // LE without LR goes back always.
+        reading.conditional_branch = name != "le" || self.first_operand() == "lr";
     }
 
     fn read_branch(&self, mnemonic: &str, reading: &mut Reading) {
@@ -176,7 +203,7 @@ impl<'a> Line<'a> {
     fn target(&self) -> Option<Address> {
         let last = self.operands.rsplit(", ").next()?;
         let number = last.split(' ').next()?;
-        u32::from_str_radix(number.strip_prefix("0x").unwrap_or(number), 16).ok().map(Address::from)
+        u64::from_str_radix(number.strip_prefix("0x").unwrap_or(number), 16).ok().map(Address::new)
     }
 
     fn read_load_to_pc(&self, mnemonic: &str, reading: &mut Reading) {
@@ -372,7 +399,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Reading {
-        Line::parse(text).expect("the line holds an instruction").read()
+        Line::parse(text, Isa::A32).expect("the line holds an instruction").read()
     }
 
     fn access(text: &str) -> Option<(Direction, u8, u8)> {
@@ -381,12 +408,25 @@ mod tests {
 
     #[test]
     fn digits_tell_the_instruction_set_and_data_is_no_instruction() {
-        let word = Line::parse("    8004:\teb0037fa \tbl\t15ff4 <abort>").expect("an instruction");
+        let word = Line::parse("    8004:\teb0037fa \tbl\t15ff4 <abort>", Isa::A32).expect("an instruction");
         assert_eq!((word.isa, word.code), (Isa::A32, vec![0xfa, 0x37, 0x00, 0xeb]));
-        let halfwords = Line::parse("    8002:\tf00a f939 \tbl\t12278 <abort>").expect("an instruction");
+        let halfwords =
+            Line::parse("    8002:\tf00a f939 \tbl\t12278 <abort>", Isa::A32).expect("an instruction");
         assert_eq!((halfwords.isa, halfwords.code), (Isa::T32, vec![0x0a, 0xf0, 0x39, 0xf9]));
-        assert_eq!(Line::parse("   34c3c:\t00070bc0 \t.word\t0x00070bc0"), None);
-        assert_eq!(Line::parse("00008000 <_start>:"), None);
+        assert_eq!(Line::parse("   34c3c:\t00070bc0 \t.word\t0x00070bc0", Isa::A32), None);
+        assert_eq!(Line::parse("00008000 <_start>:", Isa::A32), None);
+    }
+
+    #[test]
+    fn words_are_of_the_set_that_the_caller_names() {
+        let read = |text| Line::parse(text, Isa::A64).expect("an instruction").read();
+        let at = |address| Class::Direct(Location::new(Address::new(address), Isa::A64));
+        let conditional = read("   2a91c:\t54fffe42 \tb.cs\t2a8e4 <x+0x23e4>  // b.hs, b.nlast");
+        assert_eq!((conditional.class, conditional.conditional_branch), (at(0x2a8e4), true));
+        let bit = read("    400000:\t37f80023 \ttbnz\tw3, #31, 400004 <x>");
+        assert_eq!((bit.class, bit.conditional_branch, bit.link), (at(0x40_0004), true, false));
+        assert_eq!(read("    400000:\td65f03c0 \tret").returns, Some(Return::Function));
+        assert!(read("    400000:\td63f03c0 \tblr\tx30").link);
     }
 
     #[test]

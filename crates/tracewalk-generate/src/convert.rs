@@ -147,7 +147,7 @@ fn expand_run(
     while at != run.end {
         let code = program.code(at).ok_or(ExpandError::NoCode { at })?;
         let instruction = isa::classify(code, at, run.isa).map_err(|why| match why {
-            Unclassified::Truncated | Unclassified::Jazelle | Unclassified::A64 => ExpandError::NoCode { at },
+            Unclassified::Truncated | Unclassified::Jazelle => ExpandError::NoCode { at },
         })?;
         let left = Location::new(run.end, run.isa).bytes_since(at);
         if u64::from(instruction.bytes) > left {

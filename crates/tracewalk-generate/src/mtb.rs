@@ -184,7 +184,8 @@ impl Unit<'_> {
         let target = match (instruction.class, self.story.went(index)) {
             _ if !executed.passed => None,
             // Where the path ends nothing shows that it went on.
-            (_, Went::End) | (Class::Other | Class::Barrier(_), _) => None,
+            (_, Went::End)
+            | (Class::Other | Class::Barrier(_) | Class::Wait | Class::TransactionStart, _) => None,
             (Class::Direct(target), _) => Some(target.address),
             (Class::Indirect, _) if self.story.returns(index) => {
                 let exc_return = self.active.pop().unwrap_or(self.thread());

@@ -218,7 +218,7 @@ impl<'a> Unit<'a> {
         match instruction.class {
             Class::Direct(_) | Class::Indirect | Class::Barrier(Barrier::Isb) => true,
             Class::Barrier(Barrier::Dsb | Barrier::Dmb) => self.config.barriers_are_waypoints,
-            Class::Other => false,
+            Class::Wait | Class::TransactionStart | Class::Other => false,
         }
     }
 

@@ -22,7 +22,7 @@ impl Clock {
     /// Lets an instruction take its time; gives the cycles that passed.
     pub(crate) fn execute(&mut self, executed: &Executed, instruction: &Instruction) -> u32 {
         self.instructions += 1;
-        let simple = instruction.class == Class::Other && instruction.access.is_none();
+        let simple = matches!(instruction.class, Class::Other | Class::Wait) && instruction.access.is_none();
         let cycles = if !executed.passed {
             1
         } else if simple && self.can_pair {

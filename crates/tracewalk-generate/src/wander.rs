@@ -119,7 +119,7 @@ impl Walker<'_> {
             return self.raise(raises, instruction, next);
         }
         let target = match instruction.class {
-            Class::Other | Class::Barrier(_) => return,
+            Class::Other | Class::Barrier(_) | Class::Wait | Class::TransactionStart => return,
             Class::Direct(target) => target,
             Class::Indirect if self.returns(instruction, choice) => return,
             Class::Indirect => match self.calls.pop().filter(|_| choice & 0b11 != 0) {

@@ -107,7 +107,9 @@ fn execution_goes_where_the_instructions_say() {
                     );
                     let class = executed.classify(&elf.program).unwrap().class;
                     expected = match class {
-                        Class::Other | Class::Barrier(_) => Some(executed.end()),
+                        Class::Other | Class::Barrier(_) | Class::Wait | Class::TransactionStart => {
+                            Some(executed.end())
+                        }
                         Class::Direct(target) if executed.passed => Some(target.address),
                         Class::Indirect if executed.passed => None,
                         Class::Direct(_) | Class::Indirect => Some(executed.end()),

@@ -149,7 +149,7 @@ impl Raw {
                 call,
                 returns: matches!(returns, Some(Return::Function | Return::Exception)),
             },
-            Class::Other | Class::Barrier(_) => Branching::None,
+            Class::Other | Class::Barrier(_) | Class::Wait | Class::TransactionStart => Branching::None,
         };
         let (untold, certain) = if conditional { (self.passed, 0) } else { (0, self.passed) };
         let passes =

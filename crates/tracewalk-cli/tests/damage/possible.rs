@@ -326,7 +326,7 @@ impl<'a> Possible<'a> {
             let is_waypoint = match instruction.class {
                 Class::Direct(_) | Class::Indirect | Class::Barrier(Barrier::Isb) => true,
                 Class::Barrier(_) => self.unit.barriers,
-                Class::Other => false,
+                Class::Wait | Class::TransactionStart | Class::Other => false,
             };
             if is_waypoint {
                 return Ok(Some((at, instruction)));

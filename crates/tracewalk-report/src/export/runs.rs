@@ -145,7 +145,7 @@ impl Lines {
                 push_address(&mut self.text, at.address, 1);
                 self.text.push(b'\n');
             }
-            GapReason::Undecodable(_, Unclassified::Jazelle | Unclassified::A64)
+            GapReason::Undecodable(_, Unclassified::Jazelle)
             | GapReason::AddressUnknown
             | GapReason::Contradiction(_)
             | GapReason::TraceLost => self.line(b"U"),

@@ -30,7 +30,9 @@ impl Exit {
         let (kind, target) = match instruction.class {
             Class::Direct(target) => (BranchKind::Direct, Some(target)),
             Class::Indirect => (BranchKind::Indirect, None),
-            Class::Barrier(_) | Class::Other => (BranchKind::Barrier, Some(behind)),
+            Class::Barrier(_) | Class::Wait | Class::TransactionStart | Class::Other => {
+                (BranchKind::Barrier, Some(behind))
+            }
         };
         Self { at, behind, kind, target, link: instruction.link, returns: instruction.returns }
     }
@@ -49,8 +51,7 @@ pub(super) fn instruction_at(program: &Program, at: Location) -> Result<Instruct
     let Some(code) = code_at(program, at) else {
         return Err(match at.isa {
             Isa::Jazelle => GapReason::Undecodable(at, Unclassified::Jazelle),
-            Isa::A64 => GapReason::Undecodable(at, Unclassified::A64),
-            Isa::A32 | Isa::T32 | Isa::T32EE => GapReason::NoCode(at),
+            Isa::A32 | Isa::T32 | Isa::T32EE | Isa::A64 => GapReason::NoCode(at),
         });
     };
     isa::classify(code, at.address, at.isa).map_err(|why| GapReason::Undecodable(at, why))

@@ -307,9 +307,6 @@ impl fmt::Display for GapReason {
             Self::Undecodable(at, Unclassified::Jazelle) => {
                 write!(f, "Jazelle bytecode at {at} cannot be followed")
             }
-            Self::Undecodable(at, Unclassified::A64) => {
-                write!(f, "A64 instructions, as at {at}, are not supported yet")
-            }
             Self::Undecodable(at, Unclassified::Truncated) => {
                 write!(f, "the image ends inside the instruction at {at}")
             }

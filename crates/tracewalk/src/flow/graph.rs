@@ -308,7 +308,7 @@ impl Graph {
             Class::Direct(_) | Class::Indirect => true,
             Class::Barrier(Barrier::Isb) => waypoints,
             Class::Barrier(_) => waypoints && self.rules.barriers_are_waypoints,
-            Class::Other => false,
+            Class::Wait | Class::TransactionStart | Class::Other => false,
         }
     }
 }

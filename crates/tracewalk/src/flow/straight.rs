@@ -26,7 +26,7 @@ pub fn runs_straight(program: &Program, from: Location, to: Address) -> bool {
         let leaves = match instruction.class {
             Class::Direct(target) => target != behind,
             Class::Indirect => true,
-            Class::Other | Class::Barrier(_) => false,
+            Class::Other | Class::Barrier(_) | Class::Wait | Class::TransactionStart => false,
         };
         if leaves && !instruction.conditional && it_block == 0 {
             return false;

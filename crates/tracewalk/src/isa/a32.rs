@@ -47,8 +47,11 @@ const fn data_processing_and_miscellaneous(word: u32) -> Instruction {
 
 /// A5.2, with bit 25 set.
 const fn data_processing_immediate_and_miscellaneous(word: u32) -> Instruction {
+    const WFE: u32 = 0x320_f002;
+    const WFI: u32 = 0x320_f003;
     match field::<24, 20>(word) {
-        // MOVW, MOVT, MSR (immediate) and hints (A5.2.11): none of them writes the PC.
+        0b10010 if matches!(field::<27, 0>(word), WFE | WFI) => Instruction::wait(4),
+        // MOVW, MOVT, MSR (immediate) and other hints (A5.2.11): none of them writes the PC.
         0b10000 | 0b10010 | 0b10100 | 0b10110 => Instruction::other(4),
         _ => data_processing(word),
     }

@@ -22,7 +22,7 @@ pub struct Instruction {
     pub raises: Option<Raises>,
     /// How many instructions after it an IT instruction makes conditional, 1 to 4; 0 for every other instruction.
     pub it_block: u8,
-    /// The memory accesses it makes; `None` where it makes none.
+    /// The memory accesses it makes; `None` where it makes none, and for A64.
     pub access: Option<Access>,
 }
 
@@ -37,6 +37,10 @@ pub enum Class {
     Indirect,
     /// A barrier: a waypoint that goes on behind itself.
     Barrier(Barrier),
+    /// It waits for an interrupt or an event (WFI, WFE, WFIT, WFET): a waypoint if the trace unit says so.
+    Wait,
+    /// It begins a transaction (TSTART): a waypoint if the trace unit says so. If the transaction fails, execution goes on here.
+    TransactionStart,
 }
 
 /// The barriers, also in their CP15 forms.
@@ -53,9 +57,9 @@ pub enum Barrier {
 /// What an instruction returns from, judged by its form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Return {
-    /// A function: `BX LR`, `MOV PC, LR`, `POP {.., PC}`, `LDR PC, [SP], #n`.
+    /// A function: `BX LR`, `MOV PC, LR`, `POP {.., PC}`, `LDR PC, [SP], #n`, `RET`, `RETAA`.
     Function,
-    /// An exception: `ERET`, `RFE`, `SUBS PC, LR`, `LDM` with PC and `^`.
+    /// An exception: `ERET`, `ERETAA`, `RFE`, `SUBS PC, LR`, `LDM` with PC and `^`.
     Exception,
 }
 
@@ -68,7 +72,7 @@ pub enum Raises {
     HypervisorCall,
     /// SMC.
     SecureMonitorCall,
-    /// BKPT.
+    /// BKPT, BRK, HLT.
     Breakpoint,
     /// UDF: permanently undefined.
     Undefined,
@@ -104,8 +108,6 @@ pub enum Unclassified {
     Truncated,
     /// Jazelle bytecodes are not decoded.
     Jazelle,
-    /// A64 instructions are not decoded yet.
-    A64,
 }
 
 impl fmt::Display for Unclassified {
@@ -113,7 +115,6 @@ impl fmt::Display for Unclassified {
         f.write_str(match self {
             Self::Truncated => "the code ends inside the instruction",
             Self::Jazelle => "Jazelle bytecodes are not decoded",
-            Self::A64 => "A64 instructions are not supported yet",
         })
     }
 }
@@ -146,6 +147,10 @@ impl Instruction {
 
     pub(super) const fn barrier(bytes: u8, barrier: Barrier) -> Self {
         Self { class: Class::Barrier(barrier), ..Self::other(bytes) }
+    }
+
+    pub(super) const fn wait(bytes: u8) -> Self {
+        Self { class: Class::Wait, ..Self::other(bytes) }
     }
 
     pub(super) const fn exception(bytes: u8, raises: Raises) -> Self {

@@ -6,7 +6,7 @@
 //! disassembler's work.
 //!
 //! The encodings follow the tables of the ARM Architecture Reference Manual, ARMv7-A and ARMv7-R edition (DDI 0406C),
-//! in their order; what ARMv8-M adds (DDI 0553B) is marked. An encoding that the manual calls UNPREDICTABLE is taken
+//! in their order; what ARMv8-M adds (DDI 0553B) is marked. A64 follows the A-profile edition (DDI 0487). An encoding that the manual calls UNPREDICTABLE is taken
 //! for the instruction whose fields it has, and for a branch only where that instruction is one of the manual's
 //! branches (T32's `ADD.W` to the PC is not). One that it calls UNDEFINED is [`Class::Other`]: it raises an exception.
 //! Bits that should be one or zero are not looked at.
@@ -22,6 +22,7 @@
 //! ```
 
 mod a32;
+mod a64;
 mod bits;
 mod coprocessor;
 mod instruction;
@@ -62,7 +63,10 @@ pub fn classify(code: &[u8], address: Address, isa: Isa) -> Result<Instruction, 
             }
         }
         Isa::Jazelle => Err(Unclassified::Jazelle),
-        Isa::A64 => Err(Unclassified::A64),
+        Isa::A64 => match code {
+            [a, b, c, d, ..] => Ok(a64::classify(u32::from_le_bytes([*a, *b, *c, *d]), address)),
+            _ => Err(Unclassified::Truncated),
+        },
     }
 }
 

@@ -122,8 +122,15 @@ const fn miscellaneous_16_bit(code: u32, place: Location) -> Instruction {
     }
 }
 
+/// The hints WFE and WFI, encoding T1; in T2 the same number without its last four bits.
+const WFE: u32 = 0b0010_0000;
+const WFI: u32 = 0b0011_0000;
+
 /// A6.2.6. The lowest set bit of IT's mask ends the block.
 const fn if_then_and_hints(code: u32) -> Instruction {
+    if matches!(code & 0xff, WFE | WFI) {
+        return Instruction::wait(2);
+    }
     let it_block = match field::<3, 0>(code) {
         // A hint.
         0b0000 => 0,
@@ -192,6 +199,10 @@ pub(super) fn classify_32_bit(first: u16, second: u16, address: Address, isa: Is
             Instruction::other(4).accessing(coprocessor::element_or_structure_access(word))
         }
         (_, 0b000_0000..=0b001_1111, _) => load_single(first, second),
+        // ARMv8.1-M's BXAUT, in the place of SMMLAR with the PC as its destination.
+        (_, 0b011_0101, _) if field::<11, 4>(second) == 0b1111_0001 => {
+            Instruction::indirect(4).returning(Return::Function)
+        }
         // Data processing on registers and multiplication.
         (_, 0b010_0000..=0b011_1111, _) => Instruction::other(4),
         _ => coprocessor::classify(word),
@@ -207,6 +218,10 @@ const fn branches_and_miscellaneous_control(first: u32, second: u32, place: Loca
         }
         // MSR, hints, CPS; 0b011_1011 has the barriers.
         (0b000 | 0b010, 0b011_1011) => miscellaneous_control(second, place),
+        // Hints: WFE and WFI, if the processor's mode is not changed.
+        (0b000 | 0b010, 0b011_1010) if matches!((second & 0b111_1111_1111) << 4, WFE | WFI) => {
+            Instruction::wait(4)
+        }
         // BXJ.
         (0b000 | 0b010, 0b011_1100) => Instruction::indirect(4),
         // ERET; SUBS PC, LR.
@@ -221,9 +236,28 @@ const fn branches_and_miscellaneous_control(first: u32, second: u32, place: Loca
             let pc = Location::new(place.after(4).address.aligned_for(Isa::A32), Isa::A32);
             Instruction::direct(4, pc.moved(branch_offset(first, second) as i64)).linking()
         }
+        (0b100 | 0b110, _) => low_overhead_loop(first, second, place),
         // BL.
         (0b101 | 0b111, _) => Instruction::direct(4, relative(place, branch_offset(first, second))).linking(),
         // MRS, MSR, hints, CPS; undefined.
+        _ => Instruction::other(4),
+    }
+}
+
+/// ARMv8.1-M's low overhead loops and branch futures (DDI 0553, C2.4.36), in the place of BLX (immediate) with H set.
+const fn low_overhead_loop(first: u32, second: u32, place: Location) -> Instruction {
+    let offset = (field::<10, 1>(second) << 2 | field::<11, 11>(second) << 1).cast_signed();
+    let pc = place.after(4);
+    match (field::<15, 12>(second), field::<10, 4>(first), field::<3, 0>(first)) {
+        // LE LR and LETP go back while the count in LR lasts, LE always.
+        (0b1100, 0b000_0000 | 0b000_0001, PC) => {
+            Instruction::direct(4, pc.moved(-(offset as i64))).conditional()
+        }
+        (0b1100, 0b000_0010, PC) => Instruction::direct(4, pc.moved(-(offset as i64))),
+        (0b1100, 0b000_0011, PC) => Instruction::other(4),
+        // WLS and WLSTP pass over the loop if the count is 0.
+        (0b1100, 0b000_0000..=0b000_0100, _) => Instruction::direct(4, pc.moved(offset as i64)).conditional(),
+        // DLS, DLSTP, LCTP, which count; BF, BFX, BFL, BFLX, BFCSEL, which known cores treat as NOP; undefined.
         _ => Instruction::other(4),
     }
 }
@@ -274,6 +308,8 @@ const fn load_store_multiple(first: u32, second: u32) -> Instruction {
         (0b00 | 0b11, true) => {
             Instruction::indirect(4).returning(Return::Exception).accessing(access.times(2))
         }
+        // ARMv8.1-M's CLRM, in the place of LDM with the PC as its base.
+        (0b01, true) if first == 0xe89f => Instruction::other(4),
         // LDM, POP, LDMDB with PC.
         (_, true) if bit::<15>(second) => {
             let instruction = Instruction::indirect(4).accessing(access.times(registers_in_list(second)));

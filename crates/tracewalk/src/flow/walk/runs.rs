@@ -63,7 +63,7 @@ impl Execution {
         match instruction.class {
             Class::Direct(_) | Class::Indirect | Class::Barrier(Barrier::Isb) => true,
             Class::Barrier(Barrier::Dmb | Barrier::Dsb) => self.rules.barriers_are_waypoints,
-            Class::Other => false,
+            Class::Wait | Class::TransactionStart | Class::Other => false,
         }
     }
 
