@@ -1,6 +1,6 @@
 //! An input's bytes, taken from the front as choices. Where they end, every choice is 0.
 
-use tracewalk::protocol::{Registers, etmv3, pft};
+use tracewalk::protocol::{Registers, etmv3, etmv4, pft};
 
 pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
 
@@ -40,6 +40,22 @@ impl<'a> Input<'a> {
         let names = etmv3::Core::names().collect::<Vec<_>>();
         let core = names.get(usize::from(self.byte())).and_then(|name| etmv3::Core::named(name));
         etmv3::Config::from_registers(self.registers(), core).ok()
+    }
+
+    /// Any registers of a version that there is.
+    pub(crate) fn etmv4(&mut self) -> Option<etmv4::Config> {
+        let minor = u32::from(self.byte());
+        let version = if self.flag() { (5 << 12) | (minor % 4) << 16 } else { (4 << 12) | (minor % 7) << 16 };
+        let profile = if self.flag() { etmv4::Profile::M } else { etmv4::Profile::Ar };
+        let registers = etmv4::Registers {
+            trcdevarch: Some(version),
+            trcconfigr: Some(self.word()),
+            trcidr0: Some(self.word()),
+            trcidr2: Some(self.word()),
+            trcidr8: self.flag().then(|| self.word()),
+            ..etmv4::Registers::default()
+        };
+        etmv4::Config::from_registers(registers, Some(profile)).ok()
     }
 
     pub(crate) fn pft(&mut self) -> Option<pft::Config> {

@@ -17,5 +17,5 @@ mod random;
 pub use files::{coverage, description, dump, elf, recording, saved, snapshot, svd};
 pub use flow::flow;
 pub use frames::frames;
-pub use packets::{etmv3, itm, mtb, pft};
+pub use packets::{etmv3, etmv4, itm, mtb, pft};
 pub use path::path;

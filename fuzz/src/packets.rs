@@ -5,7 +5,7 @@ use tracewalk::ids::Address;
 use tracewalk::ids::{Isa, Location};
 use tracewalk::program::Program;
 use tracewalk::protocol::{
-    Decode, Item, Packets, etmv3 as etmv3_protocol, itm as itm_protocol, mtb as mtb_protocol,
+    Decode, Item, Packets, etmv3 as etmv3_protocol, etmv4 as etmv4_protocol, itm as itm_protocol, mtb as mtb_protocol,
     pft as pft_protocol,
 };
 use tracewalk::span::Span;
@@ -95,6 +95,19 @@ pub fn pft(data: &[u8]) {
     let mut input = Input(data);
     let Some(config) = input.pft() else { return };
     let (size, bytes) = trace(&mut input);
+    let mut encoder = Encoder::new(&config);
+    round_trip(|| Decoder::new(&config), (size, &bytes), |packet, out| encoder.encode(packet, out));
+}
+
+/// ETMv4 and ETE packets from any bytes, with any configuration.
+pub fn etmv4(data: &[u8]) {
+    use etmv4_protocol::{Decoder, Encoder};
+    /// The A-sync, and a trace info packet, so that addresses mean something.
+    const SYNCHRONISED: [u8; 14] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 1, 0];
+    let mut input = Input(data);
+    let Some(config) = input.etmv4() else { return };
+    let size = usize::from(input.byte());
+    let bytes = if input.flag() { [&SYNCHRONISED, input.0].concat() } else { input.0.to_vec() };
     let mut encoder = Encoder::new(&config);
     round_trip(|| Decoder::new(&config), (size, &bytes), |packet, out| encoder.encode(packet, out));
 }

@@ -80,7 +80,7 @@ fn every_encoding_of_the_table_has_its_class_link_condition_and_target() {
 /// The entries for 64-bit processors and for ARMv8-M.
 #[test]
 fn every_encoding_of_the_table_for_later_architectures_has_its_class_link_condition_and_target() {
-    let Some(corpus) = support::corpus() else { return };
+    let Some(corpus) = crate::support::corpus() else { return };
     let text = std::fs::read_to_string(corpus.join("a64-classes.json")).expect("the table is readable");
     let table = serde_json::from_str::<Value>(&text).expect("the table is JSON");
     let entries = table["instruction_classes"].as_array().expect("the table is an array");
@@ -112,7 +112,7 @@ fn every_encoding_of_the_table_for_later_architectures_has_its_class_link_condit
             Class::Direct(target) => Some((target.address.get(), target.isa)),
             _ => None,
         };
-        let expected = support::number(&entry[target]);
+        let expected = crate::support::number(&entry[target]);
         assert_eq!(found, expected.map(|address| (address, isa)), "target of {name}");
     }
     assert!(entries.len() >= 144, "found {} entries, expected at least 144", entries.len());

@@ -1,4 +1,4 @@
-//! A-sync: a run of zero bytes and 0x80. ETMv3, PFT and ITM send at least five zero bytes.
+//! A-sync: a run of zero bytes and 0x80. ETMv3, PFT and ITM send at least five zero bytes, ETMv4 and ETE always eleven.
 
 use super::malformation::Malformation;
 use super::step::Step;
@@ -6,8 +6,10 @@ use super::step::Step;
 /// A protocol's A-sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ASync {
-    /// The fewest zero bytes; at most [`MOST_ZEROS`].
+    /// The fewest zero bytes.
     fewest_zeros: usize,
+    /// The most zero bytes that are taken as part of one; at most [`MOST_ZEROS`]. Zero bytes before these belong to what comes before.
+    most_zeros: usize,
 }
 
 /// The most zero bytes that are taken as part of one A-sync. Trace units send the fewest; a bound keeps what a decoder has
@@ -48,7 +50,10 @@ pub(super) enum Overlap {
 
 impl ASync {
     /// Five zero bytes or more.
-    pub(super) const FIVE_ZEROS: Self = Self { fewest_zeros: 5 };
+    pub(super) const FIVE_ZEROS: Self = Self { fewest_zeros: 5, most_zeros: MOST_ZEROS };
+
+    /// Exactly eleven zero bytes.
+    pub(super) const ELEVEN_ZEROS: Self = Self { fewest_zeros: 11, most_zeros: 11 };
 
     /// An A-sync as trace units send it.
     pub(super) fn shortest(self) -> &'static [u8] {
@@ -62,12 +67,12 @@ impl ASync {
 
     /// Looks at the zero bytes at the start of `input`, where a packet is expected.
     pub(super) fn zero_run(self, input: &[u8]) -> ZeroRun {
-        let bounded = input.get(..=MOST_ZEROS).unwrap_or(input);
+        let bounded = input.get(..=self.most_zeros).unwrap_or(input);
         let zeros = bounded.iter().take_while(|&&byte| byte == 0).count();
         match bounded.get(zeros) {
             Some(&END) if zeros >= self.fewest_zeros => ZeroRun::ASync { bytes: zeros + 1 },
             Some(&found) => ZeroRun::Other { zeros: u32::try_from(zeros).unwrap_or(u32::MAX), found },
-            None if zeros > MOST_ZEROS => {
+            None if zeros > self.most_zeros => {
                 ZeroRun::Other { zeros: u32::try_from(zeros).unwrap_or(u32::MAX), found: 0 }
             }
             None => ZeroRun::Unfinished,
@@ -104,7 +109,7 @@ impl ASync {
     /// Searches for an A-sync: [`Step::Searched`] for what stands before it, [`Step::Packet`] if it is at the start.
     pub(super) fn search(self, input: &[u8]) -> Step<()> {
         for end in memchr::memchr_iter(END, input) {
-            let zeros = trailing_zeros(input.get(..end).unwrap_or_default());
+            let zeros = self.trailing_zeros(input.get(..end).unwrap_or_default());
             if zeros >= self.fewest_zeros {
                 let start = end - zeros;
                 return if start == 0 {
@@ -114,7 +119,7 @@ impl ASync {
                 };
             }
         }
-        match input.len() - trailing_zeros(input) {
+        match input.len() - self.trailing_zeros(input) {
             0 => Step::NeedInput,
             bytes => Step::Searched { bytes },
         }
@@ -129,17 +134,19 @@ impl ASync {
         while start < bytes {
             match self.zero_run(input.get(start..).unwrap_or_default()) {
                 ZeroRun::ASync { .. } => return Overlap::At(start),
+                // It may begin with a later one of too many zeros.
+                ZeroRun::Other { zeros, .. } if zeros as usize > self.most_zeros => start += 1,
                 ZeroRun::Other { zeros, .. } => start += zeros as usize + 1,
                 ZeroRun::Unfinished => return Overlap::Unfinished,
             }
         }
         Overlap::None
     }
-}
 
-/// How many zero bytes end `bytes`, counted up to what an A-sync can hold.
-fn trailing_zeros(bytes: &[u8]) -> usize {
-    bytes.iter().rev().take(MOST_ZEROS).take_while(|&&byte| byte == 0).count()
+    /// How many zero bytes end `bytes`, counted up to what an A-sync can hold.
+    fn trailing_zeros(self, bytes: &[u8]) -> usize {
+        bytes.iter().rev().take(self.most_zeros).take_while(|&&byte| byte == 0).count()
+    }
 }
 
 #[cfg(test)]
@@ -177,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_protocol_says_how_many_zeros_its_a_sync_has() {
-        let eleven = ASync { fewest_zeros: 11 };
+        let eleven = ASync::ELEVEN_ZEROS;
         let zeros_and_end = |zeros: usize| [&[0; 20][..zeros], &[END]].concat();
         assert_eq!(FIVE.shortest(), zeros_and_end(5));
         assert_eq!(eleven.shortest(), zeros_and_end(11));
@@ -189,5 +196,10 @@ mod tests {
         assert_eq!(reason, Malformation::NotASync { zeros: 8, found: END, fewest: 11 });
         assert_eq!((eleven.completed(reason, 2), eleven.completed(reason, 3)), (None, Some(9)));
         assert_eq!(eleven.zeros_after(9, &[0, 0, 0]), 11);
+        // A twelfth zero belongs to what comes before.
+        assert_eq!(eleven.zero_run(&zeros_and_end(12)), ZeroRun::Other { zeros: 12, found: 0 });
+        assert_eq!(eleven.search(&zeros_and_end(12)), Step::Searched { bytes: 1 });
+        assert_eq!(eleven.overlap(&[&[1, 0][..], &zeros_and_end(11)].concat(), 2), Overlap::None);
+        assert_eq!(eleven.overlap(&[&[1, 0][..], &zeros_and_end(11)].concat(), 3), Overlap::At(2));
     }
 }

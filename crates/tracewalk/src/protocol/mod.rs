@@ -12,6 +12,7 @@ mod contract;
 mod decode;
 mod describe;
 pub mod etmv3;
+pub mod etmv4;
 mod i_sync_reason;
 mod item;
 pub mod itm;

@@ -1,4 +1,4 @@
-//! Being in step with a stream that has A-syncs: what ETMv3 and PFT share.
+//! Being in step with a stream that has A-syncs: what ETMv3, PFT and ETMv4 share.
 //!
 //! After a reserved header the next byte may be a header: packets are read on trial up to the next A-sync, and listed,
 //! but nothing is made of them. After anything else that is malformed no packet boundary is known, and bytes are passed
@@ -7,6 +7,7 @@
 use crate::cursor::{Cursor, NeedInput};
 
 use super::a_sync::{ASync, Overlap, ZeroRun};
+use super::decode::Decode;
 use super::malformation::Malformation;
 use super::step::Step;
 
@@ -14,13 +15,13 @@ use super::step::Step;
 pub(super) const A_SYNC: ASync = ASync::FIVE_ZEROS;
 
 /// Reads an A-sync at the start of `input`, whose first zero byte `cursor` has read.
-pub(super) fn read_a_sync(input: &[u8], cursor: &mut Cursor<'_>) -> Result<(), Unread> {
-    match A_SYNC.zero_run(input) {
+pub(super) fn read_a_sync(a_sync: ASync, input: &[u8], cursor: &mut Cursor<'_>) -> Result<(), Unread> {
+    match a_sync.zero_run(input) {
         ZeroRun::ASync { bytes } => {
             (1..bytes).try_for_each(|_| cursor.byte().map(|_| ()))?;
             Ok(())
         }
-        ZeroRun::Other { zeros, found } => Err(A_SYNC.not_a_sync(zeros, found).into()),
+        ZeroRun::Other { zeros, found } => Err(a_sync.not_a_sync(zeros, found).into()),
         ZeroRun::Unfinished => Err(Unread::NeedInput),
     }
 }
@@ -78,6 +79,8 @@ pub(super) enum Unread {
     NeedInput,
     /// It is none.
     Malformed(Malformation),
+    /// It is none that the configuration has, and behind so many bytes there may be a header.
+    Reserved(Malformation, usize),
 }
 
 impl From<NeedInput> for Unread {
@@ -94,11 +97,11 @@ impl From<Malformation> for Unread {
 
 impl Synchronisation {
     /// Searches for an A-sync.
-    fn search<P>(&mut self, input: &[u8], a_sync: P) -> Step<P> {
-        match A_SYNC.search(input) {
+    fn search<P>(&mut self, a_sync: ASync, input: &[u8], packet: P) -> Step<P> {
+        match a_sync.search(input) {
             Step::Packet { bytes, .. } => {
                 *self = Self::InStep;
-                Step::Packet { packet: a_sync, bytes }
+                Step::Packet { packet, bytes }
             }
             Step::Searched { bytes } => Step::Searched { bytes },
             Step::Malformed { .. } | Step::NeedInput => Step::NeedInput,
@@ -108,20 +111,26 @@ impl Synchronisation {
     /// What stands at the start of `input`. `read` reads a packet and says how many bytes it took; `forget` is called where
     /// what packets before this one sent counts no more.
     #[inline]
-    pub(super) fn step<P: PartialEq, D>(
+    pub(super) fn step<D: Decode<Packet: PartialEq>>(
         decoder: &mut D,
         state: impl Fn(&mut D) -> &mut Self,
         input: &[u8],
-        a_sync: P,
-        read: impl FnOnce(&mut D, &[u8]) -> Result<(P, usize), Unread>,
+        a_sync: D::Packet,
+        read: impl FnOnce(&mut D, &[u8]) -> Result<(D::Packet, usize), Unread>,
         forget: impl FnOnce(&mut D),
-    ) -> Step<P> {
+    ) -> Step<D::Packet> {
+        let form = const {
+            match D::A_SYNC {
+                Some(form) => form,
+                None => A_SYNC,
+            }
+        };
         let before = *state(decoder);
         if before == Self::Searching {
-            return state(decoder).search(input, a_sync);
+            return state(decoder).search(form, input, a_sync);
         }
         let read = read(decoder, input);
-        let step = state(decoder).judge(input, read, &a_sync);
+        let step = state(decoder).judge(input, read, form, &a_sync);
         if *state(decoder) != before {
             forget(decoder);
         }
@@ -130,10 +139,16 @@ impl Synchronisation {
 
     /// What to make of the packet that was read at the start of `input`, or could not be.
     #[inline]
-    fn judge<P: PartialEq>(&mut self, input: &[u8], read: Result<(P, usize), Unread>, a_sync: &P) -> Step<P> {
+    fn judge<P: PartialEq>(
+        &mut self,
+        input: &[u8],
+        read: Result<(P, usize), Unread>,
+        form: ASync,
+        a_sync: &P,
+    ) -> Step<P> {
         match read {
             Ok((packet, bytes)) if *self == Self::InStep => Step::Packet { packet, bytes },
-            Ok((packet, bytes)) => match A_SYNC.overlap(input, bytes) {
+            Ok((packet, bytes)) => match form.overlap(input, bytes) {
                 Overlap::None => {
                     if packet == *a_sync {
                         *self = Self::InStep;
@@ -144,6 +159,10 @@ impl Synchronisation {
                 Overlap::Unfinished => Step::NeedInput,
             },
             Err(Unread::NeedInput) => Step::NeedInput,
+            Err(Unread::Reserved(reason, bytes)) => {
+                *self = Self::OnTrial;
+                Step::Malformed { reason, bytes }
+            }
             Err(Unread::Malformed(reason)) => {
                 let reserved = matches!(reason, Malformation::ReservedHeader { .. });
                 *self = if reserved { Self::OnTrial } else { Self::Searching };

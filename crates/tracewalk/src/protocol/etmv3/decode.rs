@@ -128,7 +128,7 @@ impl Decoder {
             return Ok(Packet::PHeader(p_header.ok_or(Malformation::ReservedHeader { found: byte })?));
         }
         match byte {
-            header::A_SYNC => read_a_sync(input, cursor).map(|()| Packet::ASync),
+            header::A_SYNC => read_a_sync(A_SYNC, input, cursor).map(|()| Packet::ASync),
             header::CYCLE_COUNT => {
                 self.require(self.config.cycle_accurate, "cycle_count", "ETMCR[12]")?;
                 Ok(Packet::CycleCount(Self::cycle_count(cursor)?))

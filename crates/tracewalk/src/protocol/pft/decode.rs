@@ -50,7 +50,7 @@ impl Decoder {
                 Packet::Branch(self.branch(cursor)?)
             }
             header::A_SYNC => {
-                read_a_sync(input, cursor)?;
+                read_a_sync(A_SYNC, input, cursor)?;
                 Packet::ASync
             }
             header::I_SYNC => Packet::ISync(self.i_sync(cursor)?),

@@ -1,0 +1,290 @@
+//! The configuration of ETMv4 and ETE: registers in, named fields out.
+
+use core::fmt;
+
+use crate::ids::TraceId;
+
+/// The registers that decoding depends on, by Arm's names. What is `None` is unknown, not zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Registers {
+    /// TRCCONFIGR, trace configuration.
+    pub trcconfigr: Option<u32>,
+    /// TRCTRACEIDR, trace ID.
+    pub trctraceidr: Option<u32>,
+    /// TRCDEVARCH, device architecture: the version of ETE, which TRCIDR1 does not hold.
+    pub trcdevarch: Option<u32>,
+    /// TRCIDR0, what is implemented.
+    pub trcidr0: Option<u32>,
+    /// TRCIDR1, the version of ETMv4.
+    pub trcidr1: Option<u32>,
+    /// TRCIDR2, sizes of fields.
+    pub trcidr2: Option<u32>,
+    /// TRCIDR8, the greatest speculation depth.
+    pub trcidr8: Option<u32>,
+    /// TRCIDR12, the number of conditional instruction keys.
+    pub trcidr12: Option<u32>,
+    /// TRCIDR13, the number of those that are special.
+    pub trcidr13: Option<u32>,
+}
+
+/// The versions of the architecture, in the order in which they came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Version {
+    /// ETMv4, with its minor version, 0 to 6.
+    Etmv4(u8),
+    /// The Embedded Trace Extension of ARMv9, with its minor version, 0 to 3.
+    Ete(u8),
+}
+
+/// The architecture profile of the traced processor, on which the numbers of exceptions depend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// Application and real-time.
+    Ar,
+    /// Microcontroller.
+    M,
+}
+
+/// How a conditional result is written (TRCIDR0.CONDTYPE).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ConditionalResults {
+    /// Whether the condition passed.
+    PassFail,
+    /// The flags of APSR.
+    Flags,
+}
+
+/// How a trace unit was built and set up, as far as decoding depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    pub(super) version: Version,
+    pub(super) profile: Profile,
+    /// TRCIDR0.COMMOPT is 0: cycle count packets also commit P0 elements.
+    pub(super) cycle_counts_commit: bool,
+    /// TRCIDR0.QSUPP: Q packets exist.
+    pub(super) q_elements: bool,
+    /// TRCIDR0.TRCCOND: packets of conditional instructions exist.
+    pub(super) conditional: Option<ConditionalResults>,
+    /// TRCIDR0.TRCDATA: the unit has data trace, so that synchronisation markers exist.
+    pub(super) data_trace: bool,
+    /// TRCIDR0.COMMTRANS is 0: the start of a transaction is a P0 element.
+    pub(super) transaction_start_is_p0: bool,
+    /// TRCIDR2.CIDSIZE.
+    pub(super) context_id_bytes: u8,
+    /// TRCIDR2.VMIDSIZE.
+    pub(super) vmid_bytes: u8,
+    /// TRCIDR2.CCSIZE and 12: the width of the count in a timestamp packet.
+    pub(super) cycle_counter_bits: u32,
+    /// TRCIDR2.WFXMODE: WFI and WFE are P0 instructions.
+    pub(super) waits_are_waypoints: bool,
+    /// TRCIDR8.MAXSPEC: the number of P0 elements that may be uncommitted.
+    pub(super) greatest_speculation: u32,
+    /// TRCCONFIGR.RS.
+    pub(super) return_stack: bool,
+    /// TRCCONFIGR.INSTP0 and TRCIDR0.INSTP0: loads are P0 instructions.
+    pub(super) loads_are_waypoints: bool,
+    /// The same of stores.
+    pub(super) stores_are_waypoints: bool,
+    pub(super) trace_id: Option<TraceId>,
+}
+
+/// Why registers do not make a configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// A register that decoding depends on is not given.
+    Missing {
+        /// Its name.
+        register: &'static str,
+    },
+    /// TRCIDR1 or TRCDEVARCH are those of another architecture.
+    NotEtmv4 {
+        /// Which of them.
+        register: &'static str,
+        /// What it holds.
+        found: u32,
+    },
+    /// A version that did not exist when this was written.
+    UnknownVersion {
+        /// The register that holds it.
+        register: &'static str,
+        /// What it holds.
+        found: u32,
+    },
+    /// TRCIDR2 holds a size that the architecture does not define.
+    Size {
+        /// The field.
+        field: &'static str,
+        /// What it holds.
+        found: u32,
+    },
+    /// TRCTRACEIDR is no trace ID.
+    TraceId {
+        /// What it holds.
+        found: u32,
+    },
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Missing { register } => write!(f, "{register} is not given"),
+            Self::NotEtmv4 { register, found } => {
+                write!(
+                    f,
+                    "found 0x{found:08x} in {register}, expected major architecture version 4 or, for ETE, 5"
+                )
+            }
+            Self::UnknownVersion { register, found } => {
+                write!(
+                    f,
+                    "found 0x{found:08x} in {register}, expected a version from ETMv4.0 to 4.6 or ETE 1.0 to 1.3"
+                )
+            }
+            Self::Size { field, found } => {
+                write!(f, "found {field} {found} in TRCIDR2, which the architecture does not define")
+            }
+            Self::TraceId { found } => {
+                write!(f, "found 0x{found:x} in TRCTRACEIDR, expected a trace ID from 0x01 to 0x6f")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+/// Bits `high` to `low` of a register.
+const fn field(register: u32, high: u32, low: u32) -> u32 {
+    (register << (31 - high)) >> (31 - high + low)
+}
+
+/// Bit `bit` of a register.
+const fn is_set(register: u32, bit: u32) -> bool {
+    field(register, bit, bit) != 0
+}
+
+impl Config {
+    /// The configuration that registers say. `profile` is the processor's; if nobody knows it, a unit with 32-bit addresses and
+    /// without context IDs is one of M profile.
+    ///
+    /// TRCCONFIGR, TRCIDR0 and TRCIDR2 have to be given, and TRCIDR1 or TRCDEVARCH for the version. TRCIDR8 is taken for 0 if it is
+    /// not: no speculation, as on every processor that is publicly known.
+    pub fn from_registers(registers: Registers, profile: Option<Profile>) -> Result<Self, ConfigError> {
+        let given = |register, value: Option<u32>| value.ok_or(ConfigError::Missing { register });
+        let version = version(&registers)?;
+        let configr = given("TRCCONFIGR", registers.trcconfigr)?;
+        let idr0 = given("TRCIDR0", registers.trcidr0)?;
+        let idr2 = given("TRCIDR2", registers.trcidr2)?;
+        let counts_cycles = is_set(idr0, 7);
+        let p0_loads_and_stores = field(idr0, 2, 1) == 0b11;
+        let context_id_bytes = context_id_bytes(idr2)?;
+        Ok(Self {
+            version,
+            profile: profile.unwrap_or(match (field(idr2, 4, 0), context_id_bytes) {
+                (0b00100, 0) => Profile::M,
+                _ => Profile::Ar,
+            }),
+            cycle_counts_commit: !(counts_cycles && is_set(idr0, 29)),
+            q_elements: field(idr0, 16, 15) != 0,
+            conditional: is_set(idr0, 6).then_some(match field(idr0, 13, 12) {
+                0b00 => ConditionalResults::PassFail,
+                _ => ConditionalResults::Flags,
+            }),
+            data_trace: field(idr0, 4, 3) == 0b11,
+            transaction_start_is_p0: version >= Version::Ete(0) && !is_set(idr0, 30),
+            context_id_bytes,
+            vmid_bytes: vmid_bytes(idr2, version)?,
+            cycle_counter_bits: 12 + field(idr2, 28, 25),
+            waits_are_waypoints: version >= Version::Etmv4(3) && is_set(idr2, 31),
+            greatest_speculation: registers.trcidr8.unwrap_or(0),
+            return_stack: is_set(configr, 12),
+            loads_are_waypoints: p0_loads_and_stores && is_set(configr, 1),
+            stores_are_waypoints: p0_loads_and_stores && is_set(configr, 2),
+            trace_id: trace_id(registers.trctraceidr)?,
+        })
+    }
+
+    /// The architecture's version.
+    #[must_use]
+    pub const fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The processor's profile.
+    #[must_use]
+    pub const fn profile(&self) -> Profile {
+        self.profile
+    }
+
+    /// The number of P0 elements that may be uncommitted at a time.
+    #[must_use]
+    pub const fn greatest_speculation(&self) -> u32 {
+        self.greatest_speculation
+    }
+
+    /// The source's ID in formatted trace.
+    #[must_use]
+    pub const fn trace_id(&self) -> Option<TraceId> {
+        self.trace_id
+    }
+
+    pub(super) fn is_ete(&self) -> bool {
+        self.version >= Version::Ete(0)
+    }
+
+    /// Timestamp markers came with ETMv4.6 and ETE 1.1.
+    pub(super) fn has_timestamp_markers(&self) -> bool {
+        self.version >= Version::Etmv4(6) && self.version != Version::Ete(0)
+    }
+}
+
+/// TRCDEVARCH holds the version of both architectures, TRCIDR1 that of ETMv4.
+fn version(registers: &Registers) -> Result<Version, ConfigError> {
+    const ETE: u32 = 0b1111;
+    let (register, found, major, minor) = match (registers.trcdevarch, registers.trcidr1) {
+        (Some(found), _) => ("TRCDEVARCH", found, field(found, 15, 12), field(found, 19, 16)),
+        (None, Some(found)) if field(found, 11, 8) == ETE => {
+            return Err(ConfigError::Missing { register: "TRCDEVARCH" });
+        }
+        (None, Some(found)) => ("TRCIDR1", found, field(found, 11, 8), field(found, 7, 4)),
+        (None, None) => return Err(ConfigError::Missing { register: "TRCIDR1" }),
+    };
+    let unknown = ConfigError::UnknownVersion { register, found };
+    let minor = u8::try_from(minor).map_err(|_| unknown)?;
+    match (major, minor) {
+        (4, 0..=6) => Ok(Version::Etmv4(minor)),
+        (5, 0..=3) => Ok(Version::Ete(minor)),
+        (4 | 5, _) => Err(unknown),
+        _ => Err(ConfigError::NotEtmv4 { register, found }),
+    }
+}
+
+const fn context_id_bytes(idr2: u32) -> Result<u8, ConfigError> {
+    match field(idr2, 9, 5) {
+        0 => Ok(0),
+        4 => Ok(4),
+        found => Err(ConfigError::Size { field: "CIDSIZE", found }),
+    }
+}
+
+/// Before ETMv4.1 a VMID has at most one byte.
+fn vmid_bytes(idr2: u32, version: Version) -> Result<u8, ConfigError> {
+    match field(idr2, 14, 10) {
+        0 => Ok(0),
+        1 => Ok(1),
+        2 if version >= Version::Etmv4(1) => Ok(2),
+        4 if version >= Version::Etmv4(1) => Ok(4),
+        found => Err(ConfigError::Size { field: "VMIDSIZE", found }),
+    }
+}
+
+/// TRCTRACEIDR[6:0]. 0 is its reset value: not set.
+fn trace_id(trctraceidr: Option<u32>) -> Result<Option<TraceId>, ConfigError> {
+    match trctraceidr {
+        None | Some(0) => Ok(None),
+        Some(found) => {
+            let id = u8::try_from(found).ok().and_then(TraceId::new);
+            id.map(Some).ok_or(ConfigError::TraceId { found })
+        }
+    }
+}

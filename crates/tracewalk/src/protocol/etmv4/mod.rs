@@ -1,0 +1,56 @@
+//! ETMv4 and ETE: what trace units of Cortex-M7, of ARMv8 and ARMv9 processors put out.
+//!
+//! ETMv4.0 to 4.6 (IHI 0064) and the Embedded Trace Extension 1.0 to 1.3 of ARMv9 (DDI 0487, "The Embedded Trace Extension") are one
+//! protocol with additions; the [version](Version) says which there are.
+//!
+//! One E or N atom passes everything up to and including the next P0 instruction: a branch or an instruction barrier. Addresses come in
+//! packets of their own, after the atom. A unit may say what happened before that is certain: atoms and all other P0 elements wait in
+//! a queue until they are committed.
+//!
+//! ```
+//! use tracewalk::protocol::{Describe, Item, Packets, etmv4};
+//!
+//! // A Cortex-A53.
+//! let registers = etmv4::Registers {
+//!     trcconfigr: Some(0x1),
+//!     trcidr0: Some(0x2800_0ea1),
+//!     trcidr1: Some(0x4100_f403),
+//!     trcidr2: Some(0x488),
+//!     ..etmv4::Registers::default()
+//! };
+//! let config = etmv4::Config::from_registers(registers, Some(etmv4::Profile::Ar))?;
+//! let mut packets = Packets::new(etmv4::Decoder::new(&config));
+//! let mut names = Vec::new();
+//! let mut note = |item: Item<etmv4::Packet>, _span, _bytes: &[u8]| {
+//!     if let Item::Packet(packet) = item {
+//!         names.push(packet.name());
+//!     }
+//! };
+//! packets.push(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x01, 0x00, 0x04], &mut note);
+//! packets.push(&[0x9d, 0x20, 0x00, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0xf7], &mut note);
+//! packets.finish(&mut note);
+//! assert_eq!(names, ["a_sync", "trace_info", "trace_on", "address", "atom"]);
+//! # Ok::<(), etmv4::ConfigError>(())
+//! ```
+
+mod address;
+mod atoms;
+mod config;
+mod decode;
+mod describe;
+mod encode;
+mod fields;
+mod packet;
+#[cfg(test)]
+mod tests;
+
+pub use address::{AddressForm, Alignment, SentAddress};
+pub use atoms::Atoms;
+pub use config::{ConditionalResults, Config, ConfigError, Profile, Registers, Version};
+pub use decode::Decoder;
+pub use encode::{EncodeError, Encoder};
+pub use packet::{
+    AddressInterpretation, AddressPacket, Cancel, ConditionalInstruction, ConditionalResult, Context,
+    CycleCount, DataSynchronisation, Exception, Instrumentation, KeyedResult, Packet, Q, Timestamp,
+    TraceInfo,
+};
