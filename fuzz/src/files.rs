@@ -225,6 +225,7 @@ pub fn saved(data: &[u8]) {
             programs: Vec::new(),
             frequency: Some(1e6),
             inlined: true,
+            complete: true,
         };
         for write in [
             export::write_folded,

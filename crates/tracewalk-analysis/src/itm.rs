@@ -3,12 +3,16 @@
 //! [`Input::itm`](crate::drive::Input::itm) gives the records of one ITM in the order of the capture. A record says where
 //! in the capture its first byte stands, so that it can be told between records of other sources in the same frames.
 
+mod tables;
+
 use std::fmt;
 
 use tracewalk::ids::Exception;
 use tracewalk::protocol::itm::{ExceptionAction, Packet, Size, TimestampDelay};
 use tracewalk::protocol::{Describe as _, Item, Malformation, Packets, itm};
 use tracewalk::span::Span;
+
+pub use tables::{ITM_TABLES, event_table};
 
 /// Something that an ITM told.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,6 +15,7 @@
 //! ```
 
 use std::borrow::Cow;
+use std::io;
 
 use tracewalk::ids::Address;
 
@@ -22,6 +23,20 @@ use tracewalk::ids::Address;
 pub trait Tabular {
     /// The tables, always the same ones in the same order, with no rows where there is nothing to say.
     fn tables(&self) -> Vec<Table>;
+}
+
+/// Receives tables row by row: one that is written as it is found need not fit into memory.
+///
+/// The calls come as `(table row*)* finish`.
+pub trait TakeRows {
+    /// Rows of this table follow. It brings those that it has.
+    fn table(&mut self, table: &Table) -> io::Result<()>;
+
+    /// The table's next row.
+    fn row(&mut self, row: &[Cell]) -> io::Result<()>;
+
+    /// There are no more tables. `complete` is whether the capture was decoded to its end.
+    fn finish(&mut self, complete: bool) -> io::Result<()>;
 }
 
 /// A table.

@@ -18,10 +18,11 @@ mod work;
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
-use tracewalk_report::formats::{self, Format, MakeFlow, MakePackets};
-use tracewalk_session::Trust;
+use tracewalk_analysis::itm::ITM_TABLES;
+use tracewalk_report::formats::{self, Format, MakeFlow, MakeItm, MakePackets, WriteInfo};
+use tracewalk_session::{INFO_TABLES, Trust};
 
 use crate::task::Task;
 
@@ -183,6 +184,14 @@ impl Command {
 pub(crate) struct Info {
     #[command(flatten)]
     pub(crate) capture: CaptureArgs,
+
+    /// The output format.
+    #[arg(long, value_parser = built_in::listed(formats::INFO), default_value = "text", help_heading = "Output")]
+    pub(crate) format: &'static Format<WriteInfo>,
+
+    /// The table that --format csv writes.
+    #[arg(long, value_name = "TABLE", value_parser = built_in::table(&INFO_TABLES), default_value = INFO_TABLES[0], help_heading = "Output")]
+    pub(crate) table: &'static str,
 }
 
 #[derive(Args, Debug)]
@@ -191,23 +200,16 @@ pub(crate) struct Itm {
     pub(crate) capture: CaptureArgs,
 
     /// The output format.
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub(crate) format: ItmFormat,
+    #[arg(long, value_parser = built_in::listed(formats::ITM), default_value = "text", help_heading = "Output")]
+    pub(crate) format: &'static Format<MakeItm>,
 
     /// With --format text: what was written to this stimulus port, 0 to 255; 0 without the option. Can be given several times.
     #[arg(long = "port", value_name = "PORT", help_heading = "Output")]
     pub(crate) ports: Vec<u8>,
-}
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ItmFormat {
-    /// The bytes that software wrote to a stimulus port.
-    #[default]
-    Text,
-    /// A line for each thing that was told, with its offset in the capture.
-    Events,
-    /// A JSON object for each.
-    Jsonl,
+    /// The table that --format csv writes.
+    #[arg(long, value_name = "TABLE", value_parser = built_in::table(&ITM_TABLES), default_value = ITM_TABLES[0], help_heading = "Output")]
+    pub(crate) table: &'static str,
 }
 
 #[derive(Args, Debug)]

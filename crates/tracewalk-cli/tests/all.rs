@@ -32,5 +32,6 @@ mod session;
 mod streams;
 mod support;
 mod svd;
+mod tables;
 mod terminal;
 mod timeline;

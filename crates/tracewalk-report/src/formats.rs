@@ -10,16 +10,17 @@ use tracewalk_analysis::coverage::{Difference, ProgramInput, Report, Tracefile};
 use tracewalk_analysis::record::{FlowRecord, PacketRecord};
 use tracewalk_analysis::sink::{Join, Nothing, Sink};
 use tracewalk_analysis::symbols::SourceFile;
-use tracewalk_analysis::table::Tabular as _;
+use tracewalk_analysis::table::{Table, Tabular as _};
 
 use crate::Palette;
 use crate::export::{
-    CallTree, CallTreeOptions, ChromeTrace, CommonTraceFormat, CoverageTextOptions, DiffReport, Files,
-    FlowJsonl, InterruptReport, Listing, ListingOptions, PacketsJsonl, PacketsText, PerfettoTrace,
-    ProfileReport, ProfileTextOptions, Runs, TimelineExport, TimelineText, write_callgrind, write_cobertura,
-    write_coverage_html, write_coverage_json, write_coverage_text, write_diff_json, write_diff_text,
-    write_firefox, write_flamegraph, write_folded, write_interrupts_json, write_interrupts_text, write_lcov,
-    write_pprof, write_profile_text, write_speedscope, write_table_csv, write_tables_json,
+    CallTree, CallTreeOptions, ChromeTrace, CommonTraceFormat, CoverageTextOptions, DiffReport, ExportItm,
+    Files, FlowJsonl, InterruptReport, ItmJsonl, ItmTables, ItmText, Listing, ListingOptions, PacketsJsonl,
+    PacketsText, PerfettoTrace, ProfileReport, ProfileTextOptions, Runs, StimulusBytes, TableCsv, TablesJson,
+    TimelineExport, TimelineTable, TimelineText, write_callgrind, write_cobertura, write_coverage_html,
+    write_coverage_json, write_coverage_text, write_diff_json, write_diff_text, write_firefox,
+    write_flamegraph, write_folded, write_interrupts_json, write_interrupts_text, write_lcov, write_pprof,
+    write_profile_text, write_speedscope, write_table_csv, write_tables, write_tables_json,
 };
 
 /// An output format.
@@ -72,7 +73,7 @@ pub const PROFILE: &[Format<WriteProfile>] = &[
     format(
         "json",
         "The tables of functions, lines and calls as one JSON document (docs/formats.md)",
-        |out, report, _| write_tables_json(out, &report.tables()),
+        |out, report, _| write_tables_json(out, &report.tables(), report.complete),
     ),
 ];
 
@@ -186,9 +187,101 @@ pub const TIMELINE: &[Format<MakeTimeline>] = &[
         MakeTimeline::File(|out| Box::new(ChromeTrace::new(out))),
     ),
     format(
+        "csv",
+        "A line for each span and mark, with commas (docs/formats.md)",
+        MakeTimeline::File(|out| Box::new(TimelineTable::new(TableCsv::new(out)))),
+    ),
+    format(
+        "json",
+        "The same as one JSON document (docs/formats.md)",
+        MakeTimeline::File(|out| Box::new(TimelineTable::new(TablesJson::new(out)))),
+    ),
+    format(
         "ctf",
         "A folder in the Common Trace Format 1.8, for babeltrace2 and Trace Compass",
         MakeTimeline::Folder(|files| Box::new(CommonTraceFormat::new(files))),
+    ),
+];
+
+/// Writes tables: all of them, or the one of this name. The flag is whether what they are of was decoded to its end.
+pub type WriteTables = fn(&mut dyn Write, &[Table], &'static str, bool) -> io::Result<()>;
+
+/// Writes what is in a capture.
+#[derive(Clone, Copy, Debug)]
+pub enum WriteInfo {
+    /// For people: by the command, which knows the options that state what was inferred.
+    Text,
+    /// As tables.
+    Tables(WriteTables),
+}
+
+/// The formats of what is in a capture.
+pub const INFO: &[Format<WriteInfo>] = &[
+    format("text", "For people", WriteInfo::Text),
+    format("csv", "One table, with commas (docs/formats.md)", WriteInfo::Tables(one_table)),
+    format("json", "The tables as one JSON document (docs/formats.md)", WriteInfo::Tables(all_tables)),
+];
+
+fn one_table(out: &mut dyn Write, tables: &[Table], name: &'static str, complete: bool) -> io::Result<()> {
+    write_tables(&mut TableCsv::of(out, name), tables, complete)
+}
+
+fn all_tables(out: &mut dyn Write, tables: &[Table], _: &'static str, complete: bool) -> io::Result<()> {
+    write_tables_json(out, tables, complete)
+}
+
+/// Makes what writes the records of ITMs.
+#[derive(Clone, Copy, Debug)]
+pub struct MakeItm {
+    /// Takes records in the order of the capture.
+    pub export: for<'a> fn(&'a mut (dyn Write + 'a), &ItmOptions) -> Box<dyn ExportItm + 'a>,
+    /// Whether it writes nothing but what was written to some ports.
+    pub of_ports: bool,
+}
+
+/// How what ITMs sent is to look.
+#[derive(Clone, Debug)]
+pub struct ItmOptions {
+    /// The colours.
+    pub palette: Palette,
+    /// The stimulus ports whose bytes are written.
+    pub ports: Vec<u8>,
+    /// The table that CSV writes.
+    pub table: &'static str,
+}
+
+/// The formats of what ITMs sent.
+pub const ITM: &[Format<MakeItm>] = &[
+    format(
+        "text",
+        "The bytes that software wrote to a stimulus port",
+        MakeItm {
+            export: |out, options| Box::new(StimulusBytes::new(out, options.ports.clone())),
+            of_ports: true,
+        },
+    ),
+    format(
+        "events",
+        "A line for each thing that was told, with its offset in the capture",
+        MakeItm { export: |out, options| Box::new(ItmText::new(out, options.palette)), of_ports: false },
+    ),
+    format(
+        "jsonl",
+        "One JSON object a line (docs/formats.md)",
+        MakeItm { export: |out, _| Box::new(ItmJsonl::new(out)), of_ports: false },
+    ),
+    format(
+        "csv",
+        "One table, with commas (docs/formats.md)",
+        MakeItm {
+            export: |out, options| Box::new(ItmTables::new(TableCsv::of(out, options.table))),
+            of_ports: false,
+        },
+    ),
+    format(
+        "json",
+        "The tables as one JSON document (docs/formats.md)",
+        MakeItm { export: |out, _| Box::new(ItmTables::new(TablesJson::new(out))), of_ports: false },
     ),
 ];
 
@@ -301,34 +394,54 @@ pub const PACKETS: &[Format<MakePackets>] = &[
     format("none", "Decode everything and print nothing", |_, _| None),
 ];
 
+/// The registry of each command: the command, and its formats' names and help.
+#[must_use]
+pub fn registries() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
+    fn listed<Make>(formats: &[Format<Make>]) -> Vec<(&'static str, &'static str)> {
+        formats.iter().map(|format| (format.name, format.help)).collect()
+    }
+    vec![
+        ("info", listed(INFO)),
+        ("flow", listed(FLOW)),
+        ("packets", listed(PACKETS)),
+        ("itm", listed(ITM)),
+        ("coverage", listed(COVERAGE)),
+        ("profile", listed(PROFILE)),
+        ("timeline", listed(TIMELINE)),
+        ("interrupts", listed(INTERRUPTS)),
+        ("diff", listed(DIFF)),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn names<Make>(formats: &[Format<Make>]) -> Vec<&'static str> {
-        let all = formats.iter().map(|format| (format.name, format.help)).collect::<Vec<_>>();
-        assert!(all.iter().all(|(_, help)| !help.is_empty() && !help.ends_with('.')));
-        all.into_iter().map(|(name, _)| name).collect()
-    }
-
     #[test]
     fn every_name_is_listed_once_and_text_comes_first() {
-        for mut names in [
-            names(PROFILE),
-            names(COVERAGE),
-            names(INTERRUPTS),
-            names(DIFF),
-            names(PACKETS),
-            names(TIMELINE),
-            names(FLOW),
-        ] {
+        for (command, formats) in registries() {
+            assert!(formats.iter().all(|(_, help)| !help.is_empty() && !help.ends_with('.')), "{command}");
+            let mut names = formats.into_iter().map(|(name, _)| name).collect::<Vec<_>>();
             assert_eq!(names[0], "text");
             let count = names.len();
             names.sort_unstable();
             names.dedup();
-            assert_eq!(names.len(), count);
+            assert_eq!(names.len(), count, "{command}");
         }
         assert_eq!(find(PROFILE, "folded").map(|format| format.name), Some("folded"));
         assert!(find(PROFILE, "Folded").is_none());
+    }
+
+    /// Every format has its place in the page that promises it.
+    #[test]
+    fn the_page_of_formats_names_those_of_every_command() {
+        let page = include_str!("../../../docs/formats.md");
+        for (command, formats) in registries() {
+            let row = page.lines().find_map(|line| line.strip_prefix(&format!("| `{command}` | ")));
+            let row = row.unwrap_or_else(|| panic!("{command} has no row"));
+            let named = row.trim_end_matches(" |").split(", ").map(|name| name.trim_matches('`'));
+            let expected = formats.iter().map(|(name, _)| *name).collect::<Vec<_>>();
+            assert_eq!(named.collect::<Vec<_>>(), expected, "{command}");
+        }
     }
 }

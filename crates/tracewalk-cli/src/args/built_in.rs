@@ -15,6 +15,14 @@ pub(super) fn listed<Make: Copy + Send + Sync + 'static>(
     })
 }
 
+/// Reads the name of one of these tables.
+pub(super) fn table(all: &'static [&'static str]) -> impl TypedValueParser<Value = &'static str> {
+    PossibleValuesParser::new(all.iter().map(PossibleValue::new).collect::<Vec<_>>()).try_map(|name| {
+        let known = all.iter().copied().find(|known| *known == name);
+        known.ok_or_else(|| format!("expected one of {} tables", all.len()))
+    })
+}
+
 fn refuse(name: &str, lacking: &[&str]) -> Result<(), String> {
     if lacking.contains(&name) { Err(needs_full()) } else { Ok(()) }
 }
@@ -81,20 +89,9 @@ mod tests {
     #[test]
     fn a_command_takes_the_formats_of_its_registry_and_no_others() {
         use clap::CommandFactory as _;
-        fn names<Make>(all: &[Format<Make>]) -> Vec<&'static str> {
-            all.iter().map(|format| format.name).collect()
-        }
         let mut command = crate::args::Cli::command();
-        let registries = [
-            ("flow", names(formats::FLOW)),
-            ("packets", names(formats::PACKETS)),
-            ("profile", names(formats::PROFILE)),
-            ("coverage", names(formats::COVERAGE)),
-            ("interrupts", names(formats::INTERRUPTS)),
-            ("timeline", names(formats::TIMELINE)),
-            ("diff", names(formats::DIFF)),
-        ];
-        for (name, expected) in registries {
+        for (name, formats) in formats::registries() {
+            let expected = formats.iter().map(|(name, _)| *name).collect::<Vec<_>>();
             let command = command.find_subcommand_mut(name).unwrap();
             let format = command.get_arguments().find(|argument| argument.get_id() == "format").unwrap();
             let values = format.get_possible_values();

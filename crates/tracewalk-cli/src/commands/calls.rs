@@ -80,6 +80,7 @@ fn chains(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
         name: Plain(args.follow.capture.capture.display()).to_string(),
         frequency: None,
         inlined: true,
+        complete: gathered.found.complete,
     };
     let mut out = standard_output();
     write_call_chains(&mut out, &report, &CallChainsOptions { palette: palette(), depth: args.depth })?;

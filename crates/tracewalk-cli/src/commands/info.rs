@@ -1,23 +1,20 @@
 //! `info`: what is in a capture.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 
-use tracewalk::flow::{Element, Event, EventKind, Gap, GapReason};
 use tracewalk::frame::Discontinuity;
 use tracewalk::plain::Plain;
-use tracewalk::program::{Program, Scope};
-use tracewalk::protocol::Field;
-use tracewalk::source::PacketItem;
-use tracewalk::span::{CaptureOffset, StreamOffset};
-use tracewalk_analysis::itm::ItmEvent;
-use tracewalk_analysis::{Context, Contexts, DoubtfulChange, DoubtfulStretch, Doubting, Doubts, Statistics};
+use tracewalk::program::Scope;
+use tracewalk::span::CaptureOffset;
+use tracewalk_analysis::table::Tabular as _;
+use tracewalk_analysis::{Context, Contexts, DoubtfulStretch, Doubts, Survey};
 use tracewalk_input::capture::SourceDescription;
 use tracewalk_input::capture::wire::Reading;
+use tracewalk_report::formats::WriteInfo;
 
-use tracewalk_session::{Certainty, Contents, Finding, Itm, Session, Source};
+use tracewalk_session::{Certainty, Contents, Finding, Info, ItmInfo, Session, Source};
 
-use crate::args::Info;
+use crate::args;
 use crate::counted::counted;
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -26,7 +23,7 @@ use crate::output::{Destination, Output, palette, standard_output};
 use crate::sentences::{as_option, itm_name, source_name};
 use crate::task::{Reads, Task};
 
-impl Task for Info {
+impl Task for args::Info {
     fn reads(&self) -> Reads<'_> {
         Reads::one(&self.capture)
     }
@@ -41,16 +38,26 @@ impl Task for Info {
 }
 
 /// Prints what is in a capture.
-fn run(args: &Info, messages: &Messages) -> Result<(), Failure> {
+fn run(args: &args::Info, messages: &Messages) -> Result<(), Failure> {
     let session = open::whole(&args.capture, messages)?;
+    let info = session.info(messages)?;
     let mut out = standard_output();
+    match args.format.make {
+        WriteInfo::Text => print(&mut out, &session, &info)?,
+        WriteInfo::Tables(write) => write(&mut out, &info.tables(), args.table, info.complete)?,
+    }
+    Ok(out.flush()?)
+}
+
+/// For people.
+fn print(out: &mut Output, session: &Session, info: &Info<'_>) -> Result<(), Failure> {
     for (index, contents) in session.contents().iter().enumerate() {
-        print_buffer(&mut out, &session, index, contents)?;
-        for source in session.sources().iter().filter(|source| source.buffer == index) {
-            print_source(&mut out, &session, source, messages)?;
+        print_buffer(out, session, index, contents)?;
+        for (source, survey) in info.sources.iter().filter(|(source, _)| source.buffer == index) {
+            print_source(out, source, survey)?;
         }
-        for itm in session.itms().iter().filter(|itm| itm.buffer == index) {
-            print_itm(&mut out, &session, itm)?;
+        for itm in info.itms.iter().filter(|info| info.itm.buffer == index) {
+            print_itm(out, itm)?;
         }
     }
     let head = palette().head;
@@ -60,10 +67,9 @@ fn run(args: &Info, messages: &Messages) -> Result<(), Failure> {
             writeln!(out, "  visible in    {}", image.scope)?;
         }
         let of_image = session.image_findings().iter().filter(|(of, _)| *of == index);
-        findings(&mut out, &of_image.map(|(_, finding)| finding.clone()).collect::<Vec<_>>())?;
+        findings(out, &of_image.map(|(_, finding)| finding.clone()).collect::<Vec<_>>())?;
     }
-    unused(&mut out, &session)?;
-    Ok(out.flush()?)
+    unused(out, session)
 }
 
 /// What the description says that nothing was done with.
@@ -177,63 +183,9 @@ fn wires(out: &mut Output, reading: &Reading) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a look at every packet of a source found.
-#[derive(Default)]
-struct Found {
-    names: BTreeMap<&'static str, u64>,
-    first_sync: Option<CaptureOffset>,
-    /// Bytes in front of that.
-    unsynchronised: u64,
-    /// Bytes behind it that were passed over until the source synchronised again.
-    passed_over: u64,
-    first_time: Option<u64>,
-    last_time: Option<u64>,
-    cycles: u64,
-    /// How often tracing began, by the reason.
-    begins: BTreeMap<&'static str, u64>,
-    /// Places where trace was malformed or lost.
-    losses: u64,
-    /// The context IDs and VMIDs that the trace named.
-    contexts: Contexts,
-    /// What the trace alone puts in doubt, without a program.
-    doubts: Doubts,
-    doubting: Doubting,
-}
-
-fn print_source(
-    out: &mut Output,
-    session: &Session,
-    source: &Source,
-    messages: &Messages,
-) -> Result<(), Failure> {
+/// What every packet of a source shows.
+fn print_source(out: &mut Output, source: &Source, survey: &Survey) -> Result<(), Failure> {
     let head = palette().head;
-    let mut found = Found::default();
-    let buffer = session.buffer(source);
-    let watch = session.watch(source, messages);
-    let statistics = session.input(source, &watch).packets(&source.config, |record| {
-        let at = CaptureOffset(buffer.file_offset(record.at));
-        match record.content {
-            PacketItem::Packet(packet) => {
-                *found.names.entry(packet.name()).or_default() += 1;
-                found.first_sync.get_or_insert(at);
-                packet.fields(&mut |name, field| found.field(name, field));
-            }
-            PacketItem::Unsynchronised if found.first_sync.is_none() => {
-                found.unsynchronised += record.bytes.len() as u64;
-            }
-            PacketItem::Unsynchronised => found.passed_over += record.bytes.len() as u64,
-            PacketItem::Malformed(_) => {}
-        }
-        Ok(())
-    })?;
-    // Without a program flow tells only what the trace itself says.
-    let watch = session.watch(source, messages);
-    session.input(source, &watch).flow(&source.config, &Program::new(), |record| {
-        found.element(&record.element, CaptureOffset(buffer.file_offset(record.at)));
-        Ok(())
-    })?;
-    let end = (StreamOffset(statistics.bytes), CaptureOffset(buffer.bytes.len() as u64));
-    found.doubting.at_end(end.0, end.1).into_iter().for_each(|stretch| found.doubts.add(stretch));
     writeln!(out, "\n{head}{}{head:#}, {}", source_name(source.id), source.config.protocol())?;
     writeln!(out, "  as options    {}", as_option(&source.description))?;
     let others = other_registers(&source.description);
@@ -241,7 +193,37 @@ fn print_source(
         writeln!(out, "  not used      {}", others.join(" "))?;
     }
     findings(out, &source.findings)?;
-    found.print(out, &statistics)
+    let statistics = &survey.statistics;
+    writeln!(out, "  bytes         {}", statistics.bytes)?;
+    writeln!(out, "  packets       {}", statistics.packets)?;
+    for (name, count) in &survey.packets {
+        writeln!(out, "    {name:22} {count:>9}")?;
+    }
+    match survey.first_sync {
+        Some(at) => {
+            writeln!(out, "  synchronised  from {at}, behind {}", counted(survey.unsynchronised, "byte"))?;
+        }
+        None => writeln!(out, "  synchronised  never")?,
+    }
+    writeln!(out, "  malformed     {}", counted(statistics.malformed, "stretch"))?;
+    if survey.losses > statistics.malformed {
+        writeln!(out, "  lost          in {}", counted(survey.losses, "place"))?;
+    }
+    if survey.passed_over > 0 {
+        writeln!(out, "  passed over   {} to synchronise again", counted(survey.passed_over, "byte"))?;
+    }
+    print_doubts(out, &survey.doubts)?;
+    for (reason, times) in &survey.begins {
+        writeln!(out, "  trace begins  {} ({reason})", counted(*times, "time"))?;
+    }
+    print_contexts(out, &survey.contexts)?;
+    if let Some((first, last)) = survey.timestamps {
+        writeln!(out, "  timestamps    {first} to {last}")?;
+    }
+    if let Some(cycles) = survey.cycles.filter(|cycles| *cycles > 0) {
+        writeln!(out, "  cycles        {cycles}")?;
+    }
+    Ok(())
 }
 
 /// The registers that a description says, and on which nothing depends.
@@ -251,17 +233,8 @@ fn other_registers(description: &SourceDescription) -> Vec<String> {
 }
 
 /// What an ITM sent.
-fn print_itm(out: &mut Output, session: &Session, itm: &Itm) -> Result<(), Failure> {
-    const SHOWN: usize = 3;
+fn print_itm(out: &mut Output, ItmInfo { itm, counts, texts }: &ItmInfo) -> Result<(), Failure> {
     let head = palette().head;
-    let mut records = session.itm_records(itm);
-    let mut texts = Vec::new();
-    for record in records.by_ref() {
-        if let (ItmEvent::Text { .. }, true) = (&record.event, texts.len() < SHOWN) {
-            texts.push(record.event.to_string());
-        }
-    }
-    let counts = records.counts();
     writeln!(out, "\n{head}{}{head:#}, itm", itm_name(itm.id))?;
     writeln!(out, "  as options    {}", as_option(&itm.description))?;
     findings(out, &itm.findings)?;
@@ -278,94 +251,34 @@ fn print_itm(out: &mut Output, session: &Session, itm: &Itm) -> Result<(), Failu
     Ok(())
 }
 
-impl Found {
-    fn field(&mut self, name: &str, field: Field<'_>) {
-        match (name, field) {
-            ("timestamp", Field::Number(time)) if time != 0 => {
-                self.first_time.get_or_insert(time);
-                self.last_time = Some(time);
-            }
-            _ => {}
-        }
+/// The stretches of trace that are in doubt.
+fn print_doubts(out: &mut Output, doubts: &Doubts) -> Result<(), Failure> {
+    let Doubts { count, bytes, first } = doubts;
+    if *count > 0 {
+        let stretches = counted(*count, "stretch");
+        writeln!(out, "  in doubt      {stretches}, {}", counted(*bytes, "byte"))?;
     }
+    for DoubtfulStretch { from, to, .. } in first {
+        writeln!(out, "    from {from} to {to}")?;
+    }
+    if let Some(more) = count.checked_sub(first.len() as u64).filter(|more| *more > 0) {
+        writeln!(out, "    and {more} more")?;
+    }
+    Ok(())
+}
 
-    fn element(&mut self, element: &Element, at: CaptureOffset) {
-        self.contexts.element(element);
-        if let Some(DoubtfulChange::Ends(stretch)) = self.doubting.element(element, || at) {
-            self.doubts.add(stretch);
-        }
-        match element {
-            Element::Event(Event { kind: EventKind::Cycles(cycles), .. }) => self.cycles += cycles,
-            Element::Event(Event { kind: EventKind::TraceOn(reason), .. }) => {
-                *self.begins.entry(reason.name()).or_default() += 1;
-            }
-            Element::Gap(Gap { reason: GapReason::TraceLost, .. }) => self.losses += 1,
-            _ => {}
-        }
+/// The contexts in which code ran.
+fn print_contexts(out: &mut Output, contexts: &Contexts) -> Result<(), Failure> {
+    const SHOWN: usize = 20;
+    let named = |(context, _): &(Context, _)| *context != (None, None);
+    let all = contexts.iter().filter(named).collect::<Vec<_>>();
+    for (index, ((context_id, vmid), counts)) in all.iter().take(SHOWN).enumerate() {
+        let label = if index == 0 { "contexts" } else { "" };
+        let scope = Scope { context_id: *context_id, vmid: *vmid };
+        writeln!(out, "  {label:13} {scope}, {}", counted(counts.times, "time"))?;
     }
-
-    fn print(&self, out: &mut Output, statistics: &Statistics) -> Result<(), Failure> {
-        writeln!(out, "  bytes         {}", statistics.bytes)?;
-        writeln!(out, "  packets       {}", statistics.packets)?;
-        for (name, count) in &self.names {
-            writeln!(out, "    {name:22} {count:>9}")?;
-        }
-        match self.first_sync {
-            Some(at) => {
-                writeln!(out, "  synchronised  from {at}, behind {}", counted(self.unsynchronised, "byte"))?;
-            }
-            None => writeln!(out, "  synchronised  never")?,
-        }
-        writeln!(out, "  malformed     {}", counted(statistics.malformed, "stretch"))?;
-        if self.losses > statistics.malformed {
-            writeln!(out, "  lost          in {}", counted(self.losses, "place"))?;
-        }
-        if self.passed_over > 0 {
-            writeln!(out, "  passed over   {} to synchronise again", counted(self.passed_over, "byte"))?;
-        }
-        self.print_doubts(out)?;
-        for (reason, times) in &self.begins {
-            writeln!(out, "  trace begins  {} ({reason})", counted(*times, "time"))?;
-        }
-        self.print_contexts(out)?;
-        if let (Some(first), Some(last)) = (self.first_time, self.last_time) {
-            writeln!(out, "  timestamps    {first} to {last}")?;
-        }
-        if self.cycles > 0 {
-            writeln!(out, "  cycles        {}", self.cycles)?;
-        }
-        Ok(())
+    if let Some(more) = all.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        writeln!(out, "  {:13} and {}", "", counted(more as u64, "other"))?;
     }
-
-    /// The stretches of trace that are in doubt.
-    fn print_doubts(&self, out: &mut Output) -> Result<(), Failure> {
-        let Doubts { count, bytes, first } = &self.doubts;
-        if *count > 0 {
-            let stretches = counted(*count, "stretch");
-            writeln!(out, "  in doubt      {stretches}, {}", counted(*bytes, "byte"))?;
-        }
-        for DoubtfulStretch { from, to, .. } in first {
-            writeln!(out, "    from {from} to {to}")?;
-        }
-        if let Some(more) = count.checked_sub(first.len() as u64).filter(|more| *more > 0) {
-            writeln!(out, "    and {more} more")?;
-        }
-        Ok(())
-    }
-
-    /// The contexts in which code ran.
-    fn print_contexts(&self, out: &mut Output) -> Result<(), Failure> {
-        const SHOWN: usize = 20;
-        let named = |(context, _): &(Context, _)| *context != (None, None);
-        let all = self.contexts.iter().filter(named).collect::<Vec<_>>();
-        for (index, ((context_id, vmid), counts)) in all.iter().take(SHOWN).enumerate() {
-            let label = if index == 0 { "contexts" } else { "" };
-            let scope = Scope { context_id: *context_id, vmid: *vmid };
-            writeln!(out, "  {label:13} {scope}, {}", counted(counts.times, "time"))?;
-        }
-        if let Some(more) = all.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-            writeln!(out, "  {:13} and {}", "", counted(more as u64, "other"))?;
-        }
-        Ok(())
-    }
+    Ok(())
 }

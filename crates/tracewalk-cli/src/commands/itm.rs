@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use tracewalk_analysis::itm::ItmEvent;
-use tracewalk_report::export::{ExportItm, ItmJsonl, ItmText, StimulusBytes};
+use tracewalk_report::formats::ItmOptions;
 
 use tracewalk_session::Itms;
 
-use crate::args::{Itm, ItmFormat};
+use crate::args::Itm;
 use crate::counted::counted;
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -32,7 +32,7 @@ impl Task for Itm {
 
 /// Prints what ITMs told.
 fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
-    if !args.ports.is_empty() && args.format != ItmFormat::Text {
+    if !args.ports.is_empty() && !args.format.make.of_ports {
         let problem = "--port is for --format text, and other formats tell of every port";
         return Err(Failure::input(problem, "leave out --port"));
     }
@@ -48,11 +48,8 @@ fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
     let shown = out.clone();
     session.on_quiet(move || shown.clone().flush());
     let ports = if args.ports.is_empty() { vec![0] } else { args.ports.clone() };
-    let mut exporter: Box<dyn ExportItm + '_> = match args.format {
-        ItmFormat::Text => Box::new(StimulusBytes::new(&mut out, ports.clone())),
-        ItmFormat::Events => Box::new(ItmText::new(&mut out, palette())),
-        ItmFormat::Jsonl => Box::new(ItmJsonl::new(&mut out)),
-    };
+    let options = ItmOptions { palette: palette(), ports, table: args.table };
+    let mut exporter = (args.format.make.export)(&mut out, &options);
     let mut itms = Itms::new(&session, session.itms().to_vec());
     let mut written = Written::default();
     session.wait_for_itms(|| {
@@ -66,10 +63,12 @@ fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
         counts.iter().for_each(|(itm, counts)| record.itm(itm, counts));
         Ok(())
     })?;
+    let counted = counts.into_iter().map(|(itm, counts)| (itm.id, counts)).collect::<Vec<_>>();
+    exporter.finish(&counted, messages.complete())?;
     drop(exporter);
     out.flush()?;
-    if args.format == ItmFormat::Text {
-        written.tell_missing(&ports, !args.ports.is_empty(), messages);
+    if args.format.make.of_ports {
+        written.tell_missing(&options.ports, !args.ports.is_empty(), messages);
     }
     Ok(session.end_source(messages)?)
 }

@@ -72,6 +72,7 @@ fn report(
         name: name(args),
         frequency: args.frequency,
         inlined: !args.no_inlined,
+        complete: gathered.found.complete,
     };
     let table = match args.by {
         ProfileRows::Functions => ProfileTable::Functions,

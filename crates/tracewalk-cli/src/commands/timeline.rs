@@ -65,7 +65,7 @@ fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Failure> {
             let following = Following::new(session, source, axis.follow.trust(), messages);
             on_axis(axis.axis.unit(), window, following, &code, &mut timelines)
         })?;
-        Ok(exporter.finish()?)
+        Ok(exporter.finish(messages.complete())?)
     };
     match args.format.make {
         MakeTimeline::Text(make) => {

@@ -2,12 +2,15 @@
 
 use std::io::{self, Write};
 
+use tracewalk::ids::TraceId;
 use tracewalk::protocol::{Describe as _, Field};
 
 use super::json::{Line, Object};
+use super::tables::write_tables;
 use crate::Palette;
-use tracewalk_analysis::itm::ItmEvent;
+use tracewalk_analysis::itm::{ItmCounts, ItmEvent, event_table};
 use tracewalk_analysis::record::ItmRecord;
+use tracewalk_analysis::table::{Tabular as _, TakeRows};
 
 /// The format's version, in every object: those of `flow --format jsonl` have the same one.
 const VERSION: u64 = 1;
@@ -16,6 +19,18 @@ const VERSION: u64 = 1;
 pub trait ExportItm {
     /// Writes the next record.
     fn record(&mut self, record: &ItmRecord) -> io::Result<()>;
+
+    /// There are no more records. What was counted of each ITM, and whether the capture was decoded to its end.
+    fn finish(&mut self, _counts: &[(Option<TraceId>, ItmCounts)], _complete: bool) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes a row for each record, and tables of what was counted.
+#[derive(Debug)]
+pub struct ItmTables<R> {
+    rows: R,
+    begun: bool,
 }
 
 /// Writes the bytes that software wrote to stimulus ports, as they are.
@@ -71,6 +86,29 @@ impl<W: Write> ExportItm for ItmText<W> {
         let quiet = self.palette.quiet;
         let id = record.id.map_or_else(|| "-".to_owned(), |id| id.to_string());
         writeln!(self.out, "{quiet}{:>10} {id:>4}{quiet:#}  {}", record.at.0, record.event)
+    }
+}
+
+impl<R: TakeRows> ItmTables<R> {
+    /// Hands rows to `rows`.
+    pub const fn new(rows: R) -> Self {
+        Self { rows, begun: false }
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        if std::mem::replace(&mut self.begun, true) { Ok(()) } else { self.rows.table(&event_table()) }
+    }
+}
+
+impl<R: TakeRows> ExportItm for ItmTables<R> {
+    fn record(&mut self, record: &ItmRecord) -> io::Result<()> {
+        self.begin()?;
+        self.rows.row(&record.row())
+    }
+
+    fn finish(&mut self, counts: &[(Option<TraceId>, ItmCounts)], complete: bool) -> io::Result<()> {
+        self.begin()?;
+        write_tables(&mut self.rows, &counts.tables(), complete)
     }
 }
 
@@ -133,6 +171,7 @@ fn event(object: &mut Object<'_>, event: &ItmEvent) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::export::{TableCsv, TablesJson};
     use tracewalk_analysis::drive::{Carrier, Input, NoProgress, Stretch};
 
     fn written(write: impl FnOnce(&mut Vec<u8>, &[ItmRecord])) -> String {
@@ -159,6 +198,30 @@ mod tests {
             records.iter().for_each(|record| bytes.record(record).unwrap());
         });
         assert_eq!(bytes, "hi4\x12");
+    }
+
+    #[test]
+    fn records_become_rows_and_what_is_not_known_of_one_is_empty() {
+        let csv = written(|out, records| {
+            let mut rows = ItmTables::new(TableCsv::new(out));
+            records.iter().for_each(|record| rows.record(record).unwrap());
+            rows.finish(&[(None, ItmCounts::default())], true).unwrap();
+        });
+        let lines = csv.lines().collect::<Vec<_>>();
+        assert_eq!(lines[0], "offset,id,event,port,size,value,number,action,addr,comparator,total,text");
+        assert_eq!(lines[1], "0,,text,0,,,,,,,,hi");
+        assert_eq!(lines[2], "4,,exception,,,,15,entered,,,,SysTick entered");
+        assert_eq!(lines.len(), 5, "the other tables are not in it");
+        let json = written(|out, records| {
+            let mut rows = ItmTables::new(TablesJson::new(out));
+            records.iter().for_each(|record| rows.record(record).unwrap());
+            rows.finish(&[(TraceId::new(1), ItmCounts { bytes: 12, ..ItmCounts::default() })], true).unwrap();
+        });
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let names = json["tables"].as_array().unwrap().iter().map(|table| table["name"].as_str().unwrap());
+        assert_eq!(names.collect::<Vec<_>>(), tracewalk_analysis::itm::ITM_TABLES);
+        assert_eq!(json["tables"][1]["rows"][0]["bytes"], 12);
+        assert_eq!(json["tables"][0]["rows"][0]["value"], serde_json::Value::Null);
     }
 
     #[test]

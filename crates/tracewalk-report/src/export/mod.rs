@@ -44,7 +44,7 @@ pub use flamegraph::write_flamegraph;
 pub use flow_jsonl::FlowJsonl;
 pub use folded::write_folded;
 pub use interrupts::{InterruptRecording, InterruptReport, write_interrupts_json, write_interrupts_text};
-pub use itm::{ExportItm, ItmJsonl, ItmText, StimulusBytes};
+pub use itm::{ExportItm, ItmJsonl, ItmTables, ItmText, StimulusBytes};
 pub use last::LastInstructions;
 pub use lcov::write_lcov;
 #[cfg(not(feature = "full"))]
@@ -55,14 +55,16 @@ pub use pprof::write_pprof;
 pub use profile::{ProfileReport, ProfileTable, best_unit};
 pub use runs::{Runs, RunsPart};
 pub use speedscope::write_speedscope;
-pub use tables::{write_table_csv, write_tables_json, write_tables_text};
+pub use tables::{TableCsv, TablesJson, write_table_csv, write_tables, write_tables_json, write_tables_text};
 pub use text::{
     CallChainsOptions, CallTree, CallTreeOptions, Listing, ListingOptions, PacketsText, ProfileTextOptions,
     write_call_chains, write_profile_text,
 };
 #[cfg(feature = "full")]
 pub use timeline::PerfettoTrace;
-pub use timeline::{ChromeTrace, CommonTraceFormat, Files, TimelineExport, TimelineText, Timelines};
+pub use timeline::{
+    ChromeTrace, CommonTraceFormat, Files, TimelineExport, TimelineTable, TimelineText, Timelines,
+};
 
 /// The formats that this build lacks because the feature `full` is off, by the names that the command has for them.
 pub const LACKING: &[&str] =

@@ -35,6 +35,8 @@ pub struct ProfileReport {
     pub frequency: Option<f64>,
     /// Whether inlined functions are functions of their own.
     pub inlined: bool,
+    /// Whether every capture was decoded to its end.
+    pub complete: bool,
 }
 
 /// The best measure that all sources have.

@@ -3,56 +3,150 @@
 use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
-use tracewalk_analysis::table::{Cell, Column, Table};
+use tracewalk_analysis::table::{Cell, Column, Table, TakeRows};
 
 use crate::Palette;
 
 /// The version of the JSON document's shape. A field that is added does not change it.
 const VERSION: u32 = 1;
 
-/// Writes a line with the columns' names, and one for each row, with commas (RFC 4180). What is unknown is empty.
-pub fn write_table_csv(out: &mut dyn Write, table: &Table) -> io::Result<()> {
-    let names = table.columns.iter().map(|column| quoted(&column.name)).collect::<Vec<_>>();
-    write!(out, "{}\r\n", names.join(","))?;
-    for row in &table.rows {
+/// Writes one table as comma-separated values (RFC 4180): a line with the columns' names, and one for each row. What is unknown is empty.
+#[derive(Debug)]
+pub struct TableCsv<W> {
+    out: W,
+    /// The table's name; without one the first is written.
+    chosen: Option<&'static str>,
+    state: CsvState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CsvState {
+    Before,
+    Inside,
+    After,
+}
+
+/// Writes all tables as one JSON document, in which each row is an object. What is unknown is `null`.
+#[derive(Debug)]
+pub struct TablesJson<W> {
+    out: W,
+    /// The columns of the table whose rows are written, and its version.
+    open: Option<(Vec<Column>, u32)>,
+    tables: usize,
+    rows: usize,
+}
+
+impl<W: Write> TableCsv<W> {
+    /// Writes the first table.
+    pub const fn new(out: W) -> Self {
+        Self { out, chosen: None, state: CsvState::Before }
+    }
+
+    /// Writes the table of this name.
+    pub const fn of(out: W, name: &'static str) -> Self {
+        Self { out, chosen: Some(name), state: CsvState::Before }
+    }
+}
+
+impl<W: Write> TakeRows for TableCsv<W> {
+    fn table(&mut self, table: &Table) -> io::Result<()> {
+        let is_chosen = self.chosen.is_none_or(|chosen| chosen == table.name);
+        self.state = match self.state {
+            CsvState::Before if is_chosen => CsvState::Inside,
+            CsvState::Before => CsvState::Before,
+            CsvState::Inside | CsvState::After => CsvState::After,
+        };
+        if self.state == CsvState::Inside {
+            let names = table.columns.iter().map(|column| quoted(&column.name)).collect::<Vec<_>>();
+            write!(self.out, "{}\r\n", names.join(","))?;
+        }
+        table.rows.iter().try_for_each(|row| self.row(row))
+    }
+
+    fn row(&mut self, row: &[Cell]) -> io::Result<()> {
+        if self.state != CsvState::Inside {
+            return Ok(());
+        }
         let cells = row.iter().map(|cell| match cell {
             Cell::Text(text) => quoted(text),
             cell => plain(cell).unwrap_or_default(),
         });
-        write!(out, "{}\r\n", cells.collect::<Vec<_>>().join(","))?;
+        write!(self.out, "{}\r\n", cells.collect::<Vec<_>>().join(","))
     }
-    Ok(())
+
+    fn finish(&mut self, _complete: bool) -> io::Result<()> {
+        Ok(())
+    }
 }
 
-/// Writes one document with all tables, in which each row is an object. What is unknown is `null`.
-pub fn write_tables_json(out: &mut dyn Write, tables: &[Table]) -> io::Result<()> {
-    let column = |column: &Column| {
-        let mut object = Map::new();
-        object.insert("name".to_owned(), column.name.as_ref().into());
-        object.insert("kind".to_owned(), column.kind.name().into());
-        if let Some(unit) = column.unit {
-            object.insert("unit".to_owned(), unit.into());
+impl<W: Write> TablesJson<W> {
+    /// Writes to `out`.
+    pub const fn new(out: W) -> Self {
+        Self { out, open: None, tables: 0, rows: 0 }
+    }
+
+    fn end_table(&mut self) -> io::Result<()> {
+        match self.open.take() {
+            Some((_, version)) => write!(self.out, "],\"version\":{version}}}"),
+            None => Ok(()),
         }
-        Value::Object(object)
-    };
-    let row = |columns: &[Column], row: &[Cell]| {
+    }
+}
+
+impl<W: Write> TakeRows for TablesJson<W> {
+    fn table(&mut self, table: &Table) -> io::Result<()> {
+        self.end_table()?;
+        let head = if self.tables == 0 { "{\"format\":\"tracewalk tables\",\"tables\":[" } else { "," };
+        self.tables += 1;
+        let columns = table.columns.iter().map(|column| {
+            let mut object = json!({ "name": column.name, "kind": column.kind.name() });
+            if let Some(unit) = column.unit {
+                object["unit"] = unit.into();
+            }
+            object
+        });
+        let columns = columns.collect::<Value>();
+        write!(self.out, "{head}{{\"columns\":{columns},\"name\":{},\"rows\":[", json!(table.name))?;
+        self.open = Some((table.columns.clone(), table.version));
+        self.rows = 0;
+        table.rows.iter().try_for_each(|row| self.row(row))
+    }
+
+    fn row(&mut self, row: &[Cell]) -> io::Result<()> {
+        let Some((columns, _)) = &self.open else { return Ok(()) };
+        if self.rows > 0 {
+            self.out.write_all(b",")?;
+        }
+        self.rows += 1;
         let fields = columns.iter().zip(row).map(|(column, cell)| (column.name.to_string(), value(cell)));
-        Value::Object(fields.collect())
-    };
-    let table = |table: &Table| {
-        json!({
-            "name": table.name,
-            "version": table.version,
-            "columns": table.columns.iter().map(column).collect::<Vec<_>>(),
-            "rows": table.rows.iter().map(|cells| row(&table.columns, cells)).collect::<Vec<_>>(),
-        })
-    };
-    let tables = tables.iter().map(table).collect::<Vec<_>>();
-    serde_json::to_writer(
-        &mut *out,
-        &json!({ "format": "tracewalk tables", "version": VERSION, "tables": tables }),
-    )?;
-    out.write_all(b"\n")
+        serde_json::to_writer(&mut self.out, &fields.collect::<Map<_, _>>())?;
+        Ok(())
+    }
+
+    fn finish(&mut self, complete: bool) -> io::Result<()> {
+        self.end_table()?;
+        if self.tables == 0 {
+            self.out.write_all(b"{\"format\":\"tracewalk tables\",\"tables\":[")?;
+        }
+        let complete = if complete { "" } else { ",\"complete\":false" };
+        writeln!(self.out, "],\"version\":{VERSION}{complete}}}")
+    }
+}
+
+/// Hands tables on.
+pub fn write_tables(out: &mut dyn TakeRows, tables: &[Table], complete: bool) -> io::Result<()> {
+    tables.iter().try_for_each(|table| out.table(table))?;
+    out.finish(complete)
+}
+
+/// Writes a table as comma-separated values.
+pub fn write_table_csv(out: &mut dyn Write, table: &Table) -> io::Result<()> {
+    write_tables(&mut TableCsv::new(out), std::slice::from_ref(table), true)
+}
+
+/// Writes all tables as one JSON document.
+pub fn write_tables_json(out: &mut dyn Write, tables: &[Table], complete: bool) -> io::Result<()> {
+    write_tables(&mut TablesJson::new(out), tables, complete)
 }
 
 /// Writes tables for people: columns below each other, numbers to the right. What is unknown is `-`.
@@ -158,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_document_says_what_each_column_holds_and_unknown_is_null() {
-        let document = written(|out| write_tables_json(out, &[table()]));
+        let document = written(|out| write_tables_json(out, &[table()], true));
         let document: Value = serde_json::from_str(&document).unwrap();
         assert_eq!(document["format"], "tracewalk tables");
         assert_eq!(document["tables"][0]["version"], 3);
@@ -169,6 +263,22 @@ mod tests {
             json!({ "name": "a, \"b\"", "at": "0x00000306", "spent": 0, "mean": 1.5, "traced": true });
         assert_eq!(rows[0], first);
         assert_eq!(rows[1], json!({ "name": "", "at": null, "spent": null, "mean": null, "traced": null }));
+    }
+
+    #[test]
+    fn csv_has_the_table_that_was_asked_for_and_json_has_all() {
+        let other = Table { name: "others", ..table() };
+        let tables = [table(), other.clone()];
+        let csv = written(|out| write_tables(&mut TableCsv::of(out, "others"), &tables, true));
+        assert_eq!(csv, written(|out| write_table_csv(out, &other)));
+        let document = written(|out| write_tables_json(out, &tables, false));
+        let document: Value = serde_json::from_str(&document).unwrap();
+        assert_eq!(
+            (&document["tables"][1]["name"], &document["complete"]),
+            (&json!("others"), &json!(false))
+        );
+        let nothing: Value = serde_json::from_str(&written(|out| write_tables_json(out, &[], true))).unwrap();
+        assert_eq!(nothing, json!({ "format": "tracewalk tables", "tables": [], "version": 1 }));
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl<W: Write> TimelineExport for ChromeTrace<W> {
         self.line(&event)
     }
 
-    fn finish(&mut self) -> io::Result<()> {
+    fn finish(&mut self, _complete: bool) -> io::Result<()> {
         if self.process == 0 {
             write!(self.out, "{{\"traceEvents\":[")?;
         }

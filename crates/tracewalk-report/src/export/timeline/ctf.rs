@@ -156,7 +156,7 @@ impl TimelineExport for CommonTraceFormat<'_> {
         }
     }
 
-    fn finish(&mut self) -> io::Result<()> {
+    fn finish(&mut self, _complete: bool) -> io::Result<()> {
         let mut out = self.files.create("metadata")?;
         self.metadata(&mut out)
     }

@@ -7,6 +7,7 @@ mod ctf;
 mod names;
 #[cfg(feature = "full")]
 mod perfetto;
+mod table;
 mod text;
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ pub use chrome::ChromeTrace;
 pub use ctf::{CommonTraceFormat, Files};
 #[cfg(feature = "full")]
 pub use perfetto::PerfettoTrace;
+pub use table::TimelineTable;
 pub use text::TimelineText;
 
 /// Something that writes timelines down, source by source.
@@ -41,8 +43,8 @@ pub trait TimelineExport {
         Ok(())
     }
 
-    /// There are no more sources.
-    fn finish(&mut self) -> io::Result<()> {
+    /// There are no more sources. `complete` is whether the capture was decoded to its end.
+    fn finish(&mut self, _complete: bool) -> io::Result<()> {
         Ok(())
     }
 }

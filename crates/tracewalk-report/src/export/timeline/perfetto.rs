@@ -299,7 +299,7 @@ impl<W: Write> TimelineExport for PerfettoTrace<W> {
         })
     }
 
-    fn finish(&mut self) -> io::Result<()> {
+    fn finish(&mut self, _complete: bool) -> io::Result<()> {
         self.out.flush()
     }
 }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::*;
 use crate::Palette;
+use crate::export::{TableCsv, TablesJson};
 use tracewalk::flow::Element;
 use tracewalk::ids::TraceId;
 use tracewalk::span::CaptureOffset;
@@ -26,7 +27,7 @@ fn write(exporter: &mut dyn TimelineExport, scale: Scale, times: usize) {
         record(block(page("main") + 4, page("main") + 6, taken()));
     }
     timelines.end_section().unwrap();
-    exporter.finish().unwrap();
+    exporter.finish(true).unwrap();
 }
 
 #[test]
@@ -54,7 +55,7 @@ fn chromes_times_are_microseconds_and_nothing_is_valid_too() {
     let sort = events.iter().find(|event| event["name"] == "sort").unwrap();
     assert_eq!((&sort["ph"], sort["ts"].as_f64()), (&"B".into(), Some(1.0)));
     let mut nothing = Vec::new();
-    ChromeTrace::new(&mut nothing).finish().unwrap();
+    ChromeTrace::new(&mut nothing).finish(true).unwrap();
     assert!(serde_json::from_slice::<serde_json::Value>(&nothing).is_ok());
 }
 
@@ -102,4 +103,26 @@ fn packets_of_the_common_trace_format_tile_its_file() {
     }
     assert!(packets > 3, "{packets}");
     assert_eq!(at, stream.len());
+}
+
+#[test]
+fn a_row_has_a_span_from_its_beginning_to_its_end() {
+    let mut out = Vec::new();
+    write(&mut TimelineTable::new(TablesJson::new(&mut out)), SCALE, 2);
+    let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    let rows = document["tables"][0]["rows"].as_array().unwrap();
+    let of = |name: &str| rows.iter().filter(|row| row["name"] == name).collect::<Vec<_>>();
+    let [first, second] = of("sort")[..] else { panic!("{document}") };
+    let lengths = [first, second].map(|row| row["end"].as_u64().unwrap() - row["start"].as_u64().unwrap());
+    assert_eq!(lengths, [4, 4]);
+    assert!(second["start"].as_u64() > first["end"].as_u64());
+    assert_eq!((&first["kind"], &first["end_note"]), (&"function".into(), &serde_json::Value::Null));
+    assert_eq!((of("main").len(), of("task 1").len()), (1, 1));
+    let mut csv = Vec::new();
+    write(&mut TimelineTable::new(TableCsv::new(&mut csv)), SCALE, 2);
+    assert_eq!(String::from_utf8(csv).unwrap().lines().count(), rows.len() + 1);
+    let mut nothing = Vec::new();
+    TimelineTable::new(TablesJson::new(&mut nothing)).finish(false).unwrap();
+    let nothing: serde_json::Value = serde_json::from_slice(&nothing).unwrap();
+    assert_eq!((&nothing["tables"][0]["name"], &nothing["complete"]), (&"timeline".into(), &false.into()));
 }

@@ -164,7 +164,7 @@ impl<W: Write> TimelineExport for TimelineText<W> {
         self.release()
     }
 
-    fn finish(&mut self) -> io::Result<()> {
+    fn finish(&mut self, _complete: bool) -> io::Result<()> {
         self.out.flush()
     }
 }

@@ -1,0 +1,91 @@
+//! What ITMs sent, as tables.
+
+use tracewalk::ids::TraceId;
+use tracewalk::protocol::{Describe as _, Field};
+
+use super::{ItmCounts, ItmEvent};
+use crate::record::ItmRecord;
+use crate::table::{Cell, Column, Kind, Table, Tabular};
+
+/// The tables of ITMs, in the order in which they are given. The events come one by one, the others at the end.
+pub const ITM_TABLES: [&str; 3] = ["itm_events", "itms", "itm_packets"];
+
+/// The columns of `itm_events`.
+const EVENT_COLUMNS: [(&str, Kind); 12] = [
+    ("offset", Kind::Integer),
+    ("id", Kind::Integer),
+    ("event", Kind::Text),
+    ("port", Kind::Integer),
+    ("size", Kind::Integer),
+    ("value", Kind::Integer),
+    ("number", Kind::Integer),
+    ("action", Kind::Text),
+    ("addr", Kind::Address),
+    ("comparator", Kind::Integer),
+    ("total", Kind::Integer),
+    ("text", Kind::Text),
+];
+
+/// The table of events, without rows.
+#[must_use]
+pub fn event_table() -> Table {
+    let columns = EVENT_COLUMNS.map(|(name, kind)| Column::new(name, kind));
+    Table::new(ITM_TABLES[0], 1, columns)
+}
+
+impl ItmRecord {
+    /// A row of the table of events. `text` is what software wrote; of all other events it describes them.
+    #[must_use]
+    pub fn row(&self) -> Vec<Cell> {
+        let mut row = vec![Cell::Unknown; EVENT_COLUMNS.len()];
+        let mut set = |name: &str, value: Cell| {
+            let column = EVENT_COLUMNS.iter().position(|(known, kind)| *known == name && value.fits(*kind));
+            column.and_then(|column| row.get_mut(column)).into_iter().for_each(|cell| *cell = value.clone());
+        };
+        set("offset", self.at.0.into());
+        set("id", self.id.map(|id| u64::from(id.get())).into());
+        set("event", self.event.name().into());
+        set("text", self.event.to_string().into());
+        match &self.event {
+            ItmEvent::Text { port, bytes } => {
+                set("port", u64::from(*port).into());
+                set("text", String::from_utf8_lossy(bytes).into_owned().into());
+            }
+            ItmEvent::Value { port, size, value } => {
+                set("port", u64::from(*port).into());
+                set("size", u64::from(size.bytes()).into());
+                set("value", (*value).into());
+            }
+            ItmEvent::Packet(packet) => packet.fields(&mut |name, field| match field {
+                Field::Number(value) => set(name, value.into()),
+                Field::Address(address) => set(name, address.into()),
+                Field::Text(text) => set(name, text.into()),
+            }),
+            ItmEvent::LocalTime { total, .. } => set("total", (*total).into()),
+            ItmEvent::GlobalTime { value, .. } => set("value", (*value).into()),
+            ItmEvent::Malformed { bytes, .. } => set("size", (*bytes).into()),
+        }
+        row
+    }
+}
+
+/// What was counted of each ITM.
+impl Tabular for [(Option<TraceId>, ItmCounts)] {
+    fn tables(&self) -> Vec<Table> {
+        let integer = |name: &'static str| Column::new(name, Kind::Integer);
+        let [_, itms, packets] = ITM_TABLES;
+        let mut itms =
+            Table::new(itms, 1, [integer("id"), integer("bytes"), integer("packets"), integer("malformed")]);
+        let columns = [integer("id"), Column::new("packet", Kind::Text), integer("count")];
+        let mut packets = Table::new(packets, 1, columns);
+        for (id, counts) in self {
+            let id = || Cell::from(id.map(|id| u64::from(id.get())));
+            let all = counts.packets.values().sum::<u64>();
+            itms.push([id(), counts.bytes.into(), all.into(), counts.malformed.into()]);
+            for (name, count) in &counts.packets {
+                packets.push([id(), (*name).into(), (*count).into()]);
+            }
+        }
+        vec![itms, packets]
+    }
+}

@@ -1,0 +1,92 @@
+//! What is in a source's trace: packets, synchronisation, times, contexts, losses.
+
+use std::collections::BTreeMap;
+
+use tracewalk::flow::{Element, Event, EventKind, Gap, GapReason};
+use tracewalk::protocol::Field;
+use tracewalk::source::PacketItem;
+use tracewalk::span::{CaptureOffset, StreamOffset};
+
+use crate::record::PacketRecord;
+use crate::{Contexts, DoubtfulChange, Doubting, Doubts, Statistics};
+
+/// What every packet of a source shows, and its flow without a program.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// What was counted.
+    pub statistics: Statistics,
+    /// The number of packets of each kind.
+    pub packets: BTreeMap<&'static str, u64>,
+    /// Where the source synchronised first.
+    pub first_sync: Option<CaptureOffset>,
+    /// Bytes before that.
+    pub unsynchronised: u64,
+    /// Bytes after it that were passed over until the source synchronised again.
+    pub passed_over: u64,
+    /// The first timestamp and the last.
+    pub timestamps: Option<(u64, u64)>,
+    /// The cycles that the trace counts; `None` if it counts none.
+    pub cycles: Option<u64>,
+    /// How often tracing began, by the reason.
+    pub begins: BTreeMap<&'static str, u64>,
+    /// Places where trace was malformed or lost.
+    pub losses: u64,
+    /// The context IDs and VMIDs that the trace named.
+    pub contexts: Contexts,
+    /// What the trace alone puts in doubt, without a program.
+    pub doubts: Doubts,
+    doubting: Doubting,
+}
+
+impl Survey {
+    /// Takes the next packet.
+    pub fn packet(&mut self, record: &PacketRecord<'_>) {
+        match record.content {
+            PacketItem::Packet(packet) => {
+                *self.packets.entry(packet.name()).or_default() += 1;
+                self.first_sync.get_or_insert(record.at);
+                packet.fields(&mut |name, field| self.field(name, field));
+            }
+            PacketItem::Unsynchronised if self.first_sync.is_none() => {
+                self.unsynchronised += record.bytes.len() as u64;
+            }
+            PacketItem::Unsynchronised => self.passed_over += record.bytes.len() as u64,
+            PacketItem::Malformed(_) => {}
+        }
+    }
+
+    fn field(&mut self, name: &str, field: Field<'_>) {
+        if let ("timestamp", Field::Number(time)) = (name, field)
+            && time != 0
+        {
+            let first = self.timestamps.map_or(time, |(first, _)| first);
+            self.timestamps = Some((first, time));
+        }
+    }
+
+    /// Takes the next element of flow without a program, whose proof stands at `at`.
+    pub fn element(&mut self, element: &Element, at: CaptureOffset) {
+        self.contexts.element(element);
+        if let Some(DoubtfulChange::Ends(stretch)) = self.doubting.element(element, || at) {
+            self.doubts.add(stretch);
+        }
+        match element {
+            Element::Event(Event { kind: EventKind::Cycles(cycles), .. }) => {
+                *self.cycles.get_or_insert(0) += cycles;
+            }
+            Element::Event(Event { kind: EventKind::TraceOn(reason), .. }) => {
+                *self.begins.entry(reason.name()).or_default() += 1;
+            }
+            Element::Gap(Gap { reason: GapReason::TraceLost, .. }) => self.losses += 1,
+            _ => {}
+        }
+    }
+
+    /// The trace ends here, in a capture of so many bytes.
+    #[must_use]
+    pub fn finish(mut self, statistics: Statistics, capture: CaptureOffset) -> Self {
+        let end = StreamOffset(statistics.bytes);
+        self.doubting.at_end(end, capture).into_iter().for_each(|stretch| self.doubts.add(stretch));
+        Self { statistics, ..self }
+    }
+}

@@ -1,0 +1,260 @@
+//! What is in a capture: buffers, sources, ITMs, images, and what was inferred of them.
+
+use std::io;
+
+use tracewalk::program::Program;
+use tracewalk::span::CaptureOffset;
+use tracewalk_analysis::Survey;
+use tracewalk_analysis::itm::{ItmCounts, ItmEvent};
+use tracewalk_analysis::table::{Cell, Column, Kind, Table, Tabular};
+
+use crate::infer::{Certainty, Finding};
+use crate::model::{Itm, Source};
+use crate::observer::Observer;
+use crate::session::Session;
+
+/// What is in a capture.
+#[derive(Debug)]
+pub struct Info<'a> {
+    session: &'a Session,
+    /// The sources, with what every packet of each shows.
+    pub sources: Vec<(Source, Survey)>,
+    /// The ITMs.
+    pub itms: Vec<ItmInfo>,
+    /// Whether every source was decoded to its end.
+    pub complete: bool,
+}
+
+/// What an ITM sent.
+#[derive(Debug)]
+pub struct ItmInfo {
+    /// Which one.
+    pub itm: Itm,
+    /// What was counted.
+    pub counts: ItmCounts,
+    /// The first texts that software wrote.
+    pub texts: Vec<String>,
+}
+
+/// The tables of [`Info`], in the order in which they are given.
+pub const INFO_TABLES: [&str; 7] =
+    ["sources", "packets", "buffers", "findings", "images", "itms", "itm_packets"];
+
+/// How many texts of an ITM are kept.
+const TEXTS: usize = 3;
+
+impl Session {
+    /// Looks at every packet of every source.
+    ///
+    /// # Errors
+    ///
+    /// None arises today; decoding may come to have some.
+    pub fn info(&self, observer: &dyn Observer) -> io::Result<Info<'_>> {
+        let mut info = Info { session: self, sources: Vec::new(), itms: Vec::new(), complete: true };
+        for source in self.sources() {
+            let (survey, complete) = self.survey(source, observer)?;
+            info.complete &= complete;
+            info.sources.push((source.clone(), survey));
+        }
+        info.itms = self.itms().iter().map(|itm| self.survey_itm(itm)).collect();
+        Ok(info)
+    }
+
+    fn survey(&self, source: &Source, observer: &dyn Observer) -> io::Result<(Survey, bool)> {
+        let buffer = self.buffer(source);
+        let in_file = |at| CaptureOffset(buffer.file_offset(at));
+        let mut survey = Survey::default();
+        let watch = self.watch(source, observer);
+        let statistics = self.input(source, &watch).packets(&source.config, |mut record| {
+            record.at = in_file(record.at);
+            survey.packet(&record);
+            Ok(())
+        })?;
+        let mut complete = watch.ended_at().is_none();
+        drop(watch);
+        // Without a program flow has only what the trace itself states.
+        let watch = self.watch(source, observer);
+        self.input(source, &watch).flow(&source.config, &Program::new(), |record| {
+            survey.element(&record.element, in_file(record.at));
+            Ok(())
+        })?;
+        complete &= watch.ended_at().is_none();
+        Ok((survey.finish(statistics, CaptureOffset(buffer.bytes.len() as u64)), complete))
+    }
+
+    fn survey_itm(&self, itm: &Itm) -> ItmInfo {
+        let mut records = self.itm_records(itm);
+        let mut texts = Vec::new();
+        for record in records.by_ref() {
+            if let (ItmEvent::Text { .. }, true) = (&record.event, texts.len() < TEXTS) {
+                texts.push(record.event.to_string());
+            }
+        }
+        ItmInfo { itm: itm.clone(), counts: records.counts().clone(), texts }
+    }
+}
+
+impl Tabular for Info<'_> {
+    fn tables(&self) -> Vec<Table> {
+        let counts = self.itms.iter().map(|info| (info.itm.id, info.counts.clone()));
+        let mut tables =
+            vec![self.source_table(), self.packet_table(), self.buffer_table(), self.finding_table()];
+        tables.push(self.image_table());
+        tables.extend(counts.collect::<Vec<_>>().as_slice().tables());
+        tables
+    }
+}
+
+impl Info<'_> {
+    fn file(&self, buffer: usize) -> Cell {
+        let buffer = self.session.capture().buffers.get(buffer);
+        buffer.map(|buffer| buffer.file.display().to_string()).into()
+    }
+
+    fn source_table(&self) -> Table {
+        let columns = [
+            text("file"),
+            integer("id"),
+            text("protocol"),
+            text("cpu"),
+            integer("bytes"),
+            integer("packets"),
+            integer("malformed"),
+            integer("losses"),
+            integer("first_sync"),
+            integer("unsynchronised"),
+            integer("passed_over"),
+            integer("doubtful_stretches"),
+            integer("doubtful_bytes"),
+            integer("trace_begins"),
+            Column::new("first_timestamp", Kind::Time).of("ticks"),
+            Column::new("last_timestamp", Kind::Time).of("ticks"),
+            Column::new("cycles", Kind::Time).of("cycles"),
+            integer("context_ids"),
+        ];
+        let mut table = Table::new(INFO_TABLES[0], 1, columns);
+        for (source, survey) in &self.sources {
+            let contexts = survey.contexts.iter().filter(|((context, _), _)| context.is_some()).count();
+            table.push([
+                self.file(source.buffer),
+                source.id.map(|id| u64::from(id.get())).into(),
+                source.config.protocol().into(),
+                source.description.cpu.as_ref().map(|cpu| cpu.value.as_str()).into(),
+                survey.statistics.bytes.into(),
+                survey.statistics.packets.into(),
+                survey.statistics.malformed.into(),
+                survey.losses.into(),
+                survey.first_sync.map(|at| at.0).into(),
+                survey.unsynchronised.into(),
+                survey.passed_over.into(),
+                survey.doubts.count.into(),
+                survey.doubts.bytes.into(),
+                survey.begins.values().sum::<u64>().into(),
+                survey.timestamps.map(|(first, _)| first).into(),
+                survey.timestamps.map(|(_, last)| last).into(),
+                survey.cycles.into(),
+                (contexts as u64).into(),
+            ]);
+        }
+        table
+    }
+
+    fn packet_table(&self) -> Table {
+        let mut table =
+            Table::new(INFO_TABLES[1], 1, [text("file"), integer("id"), text("packet"), integer("count")]);
+        for (source, survey) in &self.sources {
+            for (name, count) in &survey.packets {
+                let id = source.id.map(|id| u64::from(id.get()));
+                table.push([self.file(source.buffer), id.into(), (*name).into(), (*count).into()]);
+            }
+        }
+        table
+    }
+
+    fn buffer_table(&self) -> Table {
+        let columns = [
+            text("file"),
+            integer("bytes"),
+            text("container"),
+            integer("padding"),
+            integer("overhead"),
+            integer("lost"),
+            integer("discontinuities"),
+        ];
+        let mut table = Table::new(INFO_TABLES[2], 1, columns);
+        for (index, contents) in self.session.contents().iter().enumerate() {
+            let bytes = self.session.capture().buffers.get(index).map(|buffer| buffer.bytes.len() as u64);
+            let frames = contents.frames.as_ref();
+            table.push([
+                self.file(index),
+                bytes.into(),
+                contents.container.value.to_string().into(),
+                frames.map(|frames| frames.account.padding).into(),
+                frames.map(|frames| frames.account.overhead).into(),
+                frames.map(|frames| frames.account.lost).into(),
+                frames.map(|frames| frames.discontinuities).into(),
+            ]);
+        }
+        table
+    }
+
+    fn finding_table(&self) -> Table {
+        let columns =
+            ["of", "about", "answer", "evidence", "runner_up", "runner_up_evidence", "certainty"].map(text);
+        let mut table = Table::new(INFO_TABLES[3], 1, columns);
+        let mut add = |of: &str, findings: &[Finding]| {
+            for finding in findings {
+                let runner_up = finding.runner_up.as_ref();
+                table.push([
+                    of.into(),
+                    finding.about.into(),
+                    finding.best.text.as_str().into(),
+                    finding.best.evidence.as_str().into(),
+                    runner_up.map(|answer| answer.text.as_str()).into(),
+                    runner_up.map(|answer| answer.evidence.as_str()).into(),
+                    certainty(finding.certainty).into(),
+                ]);
+            }
+        };
+        let named = |id: Option<tracewalk::ids::TraceId>| id.map_or("-".to_owned(), |id| id.to_string());
+        let contents = self.session.contents();
+        contents.iter().for_each(|contents| add("buffer", &contents.findings));
+        self.sources.iter().for_each(|(source, _)| add(&named(source.id), &source.findings));
+        self.itms.iter().for_each(|info| add(&named(info.itm.id), &info.itm.findings));
+        for (_, finding) in self.session.image_findings() {
+            add("image", std::slice::from_ref(finding));
+        }
+        table
+    }
+
+    fn image_table(&self) -> Table {
+        let mut table = Table::new(INFO_TABLES[4], 1, ["file", "origin", "visible_in"].map(text));
+        for image in &self.session.capture().images {
+            let scope =
+                (image.scope != tracewalk::program::Scope::EVERYWHERE).then(|| image.scope.to_string());
+            table.push([
+                image.file.display().to_string().into(),
+                image.origin.to_string().into(),
+                scope.into(),
+            ]);
+        }
+        table
+    }
+}
+
+const fn certainty(certainty: Certainty) -> &'static str {
+    match certainty {
+        Certainty::Certain => "certain",
+        Certainty::Indifferent => "indifferent",
+        Certainty::DoubtfulDetails => "doubtful_details",
+        Certainty::Doubtful => "doubtful",
+    }
+}
+
+fn text(name: &'static str) -> Column {
+    Column::new(name, Kind::Text)
+}
+
+fn integer(name: &'static str) -> Column {
+    Column::new(name, Kind::Integer)
+}
