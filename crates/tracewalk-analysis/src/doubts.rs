@@ -1,7 +1,9 @@
 //! Which stretches of a trace are in doubt.
 
-use tracewalk::flow::{Doubt, DoubtChange, Element};
+use tracewalk::flow::Element;
 use tracewalk::span::{CaptureOffset, StreamOffset};
+
+use crate::doubt::{Doubt, DoubtChange};
 
 /// What becomes of what is in doubt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,23 +31,6 @@ impl InDoubt {
         match doubtful {
             Doubtful::Drop => Self { left_out: instructions, counted: 0 },
             Doubtful::Keep => Self { left_out: 0, counted: instructions },
-        }
-    }
-
-    /// What became of them, and what to do to have it otherwise; `None` where there are none.
-    #[must_use]
-    pub fn sentence(self) -> Option<String> {
-        let told = |count, became: &str, otherwise: &str| match count {
-            1 => format!("1 instruction in doubt was {became}; {otherwise} it"),
-            _ => format!("{count} instructions in doubt were {became}; {otherwise} them"),
-        };
-        let left_out = told(self.left_out, "left out", "--doubtful keep counts");
-        let counted = told(self.counted, "counted", "--doubtful drop leaves out");
-        match (self.left_out, self.counted) {
-            (0, 0) => None,
-            (_, 0) => Some(left_out),
-            (0, _) => Some(counted),
-            _ => Some(format!("{left_out}. {counted}")),
         }
     }
 

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::io;
 
-use tracewalk::flow::{Doubt, DoubtChange, Element, Event, EventKind, Gap, GapReason};
+use tracewalk::flow::{Element, Event, EventKind, Gap, GapReason};
 use tracewalk::span::Span;
 
+use crate::doubt::{Doubt, DoubtChange};
 use crate::record::FlowRecord;
 
 /// Hands on records of which nothing can put in doubt any more that they are right, in order.

@@ -12,12 +12,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use tracewalk::flow::{Doubt, DoubtChange, Element};
+use tracewalk::flow::Element;
 use tracewalk::ids::{Address, Location};
 use tracewalk::isa;
 use tracewalk::program::Program;
 use tracewalk::source::{FlowStream, PacketItem, PacketStream, SourceConfig};
 use tracewalk::span::Span;
+use tracewalk_analysis::{Doubt, DoubtChange};
 
 /// The traces that are damaged: each protocol and encoding, plain and with more in it, in
 /// frames, and a buffer of jumps.

@@ -1,11 +1,23 @@
 //! Numbers in sentences and columns.
 
+use tracewalk_analysis::InDoubt;
 use tracewalk_analysis::coverage::Tally;
 
 /// `1 packet`, `2 packets`: the number of things, by the names of one and of several.
 #[must_use]
 pub fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// What became of instructions in doubt; `None` if there are none.
+pub(crate) fn in_doubt(InDoubt { left_out, counted: kept }: InDoubt) -> Option<String> {
+    let instructions = |count| counted(count, "instruction", "instructions");
+    match (left_out, kept) {
+        (0, 0) => None,
+        (_, 0) => Some(format!("{} in doubt left out", instructions(left_out))),
+        (0, _) => Some(format!("{} in doubt counted", instructions(kept))),
+        _ => Some(format!("{} in doubt left out, {kept} counted", instructions(left_out))),
+    }
 }
 
 /// `12.3%`, rounded to the next tenth; of nothing it is `0.0%`.

@@ -51,7 +51,7 @@
 //! - [`Element::Event`]: what happened between instructions: an exception, a new context, a timestamp.
 //! - [`Element::Gap`]: execution that could not be followed, and why. A gap is data, not an error: decoding
 //!   goes on after it. If the trace was damaged, code that no image holds was executed, or trace and image contradict each
-//!   other, the reason says so. A gap with `doubt` set puts in question what came shortly before it: see [`flow::Doubt`].
+//!   other, the reason says so. A gap with `doubt` set puts in question what came before it, since the last [`flow::Proof`].
 //! - [`Element::Proof`]: execution is known from here on whatever came before. Nothing happened.
 //!
 //! ```

@@ -1,7 +1,7 @@
 //! Recording the coverage of one source, element by element.
 
 use tracewalk::directive::BeginReason;
-use tracewalk::flow::{Block, Doubt, DoubtChange, Element, EventKind, Gap, GapReason, Passage};
+use tracewalk::flow::{Block, Element, EventKind, Gap, GapReason, Passage};
 use tracewalk::ids::Address;
 use tracewalk::span::{CaptureOffset, StreamOffset};
 
@@ -10,7 +10,7 @@ use super::collected::{Part, SourceSummary};
 use super::losses::{Loss, Losses};
 use super::once::Once;
 use super::undo::{Counts, UndoLog};
-use crate::{Doubtful, Doubting, InDoubt, sink};
+use crate::{Doubt, DoubtChange, Doubtful, Doubting, InDoubt, sink};
 
 /// Counts what a source's elements say, in parts that come in the order of the trace.
 #[derive(Clone, Debug)]

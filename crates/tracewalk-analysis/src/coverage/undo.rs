@@ -1,12 +1,12 @@
 //! Taking back what was counted since the position was proven.
 
-use tracewalk::flow::{Doubt, Passage};
+use tracewalk::flow::Passage;
 use tracewalk::span::StreamOffset;
 
 use super::blocks::BlockCounter;
 use super::once::{Once, PassageOnce};
 use super::passages::PassageCounter;
-use crate::Doubtful;
+use crate::{Doubt, Doubtful};
 
 /// Counts blocks, alone and in passages.
 #[derive(Clone, Debug, Default)]

@@ -48,7 +48,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             )
         }
         K::InDoubt { source, count, bytes, first, instructions } => {
-            let became = match instructions.map(InDoubt::sentence) {
+            let became = match instructions.map(in_doubt) {
                 Some(Some(sentence)) => sentence,
                 Some(None) => "no instruction was told in them".to_owned(),
                 None => "--doubtful drop leaves out what was told in them".to_owned(),
@@ -230,4 +230,20 @@ fn list(names: &[String]) -> String {
         more => format!(" and {more} more"),
     };
     names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ") + &more
+}
+
+/// What became of instructions in doubt, and the option that changes it; `None` if there are none.
+fn in_doubt(InDoubt { left_out, counted }: InDoubt) -> Option<String> {
+    let became = |count, became: &str, otherwise: &str| match count {
+        1 => format!("1 instruction in doubt was {became}; {otherwise} it"),
+        _ => format!("{count} instructions in doubt were {became}; {otherwise} them"),
+    };
+    let dropped = became(left_out, "left out", "--doubtful keep counts");
+    let kept = became(counted, "counted", "--doubtful drop leaves out");
+    match (left_out, counted) {
+        (0, 0) => None,
+        (_, 0) => Some(dropped),
+        (0, _) => Some(kept),
+        _ => Some(format!("{dropped}. {kept}")),
+    }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 
 use crate::Palette;
-use crate::words::{counted, percent_covered};
+use crate::words::{counted, in_doubt, percent_covered};
 use tracewalk_analysis::coverage::{
     Difference, FileDifference, Losses, Metric, Report, ReportedProgram, Tally, Totals,
 };
@@ -194,7 +194,7 @@ pub(super) fn notes(report: &Report) -> Vec<Note> {
     }
     notes.extend(not_observable(&report.totals));
     for program in &report.programs {
-        notes.extend(program.losses.in_doubt.sentence().map(|text| Note::new("in doubt", text)));
+        notes.extend(in_doubt(program.losses.in_doubt).map(|text| Note::new("in doubt", text)));
         notes.extend(lost(&program.losses));
         notes.extend(without_image(&program.losses));
         notes.extend(not_traced(&program.losses));

@@ -155,7 +155,7 @@ pub struct Gap {
     pub reason: GapReason,
     /// The trace in which it was found. For lost trace: the bytes that could not be used.
     pub span: Span,
-    /// Whether it says that something told before may be wrong: see [`Doubt`](super::Doubt).
+    /// Whether elements since the last [`Proof`] may be wrong, because only damage explains this gap.
     pub doubt: bool,
 }
 

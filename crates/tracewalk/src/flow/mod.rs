@@ -9,7 +9,6 @@
 mod checkpoint;
 mod code;
 mod data;
-mod doubt;
 mod element;
 #[cfg(test)]
 mod engine_tests;
@@ -27,7 +26,6 @@ mod vectors;
 mod walk;
 mod watched_stack;
 
-pub use doubt::{Doubt, DoubtChange};
 pub use element::{
     Block, BranchKind, Contradiction, DataTransfer, Element, Ending, Event, EventKind, Gap, GapReason, Proof,
 };

@@ -48,7 +48,7 @@ impl FlowStream {
     }
 
     /// The trace was cut here on purpose, and what comes next belongs to another time: as [`FlowStream::lose_sync`], but
-    /// nothing is wrong with what came before, and it is not in [doubt](crate::flow::Doubt).
+    /// nothing is wrong with what came before, and the gap casts no [doubt](crate::flow::Gap::doubt).
     pub fn cut(&mut self, program: &Program, sink: &mut impl TakeElements) {
         self.interrupt(Loss::Cut, program, sink);
     }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::{InterruptReport, Row, rows};
 use crate::Palette;
+use crate::words::in_doubt;
 use tracewalk_analysis::interrupts::{Activities, Lengths};
 use tracewalk_analysis::timeline::Scale;
 
@@ -128,7 +129,7 @@ fn write_notes(out: &mut dyn Write, activities: &Activities, palette: &Palette) 
             "calls of functions in no duration, for the same reason",
         ),
     ];
-    if let Some(in_doubt) = activities.in_doubt.sentence() {
+    if let Some(in_doubt) = in_doubt(activities.in_doubt) {
         writeln!(out, "\n{quiet}{in_doubt}{quiet:#}")?;
     }
     for (index, (count, what)) in notes.into_iter().filter(|(count, _)| *count > 0).enumerate() {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::Palette;
 use crate::export::profile::{ProfileReport, ProfileTable, duration};
-use crate::words::percent;
+use crate::words::{in_doubt, percent};
 use tracewalk_analysis::Section;
 use tracewalk_analysis::clock::{Cost, Unit};
 use tracewalk_analysis::profile::{Label, LabelId, LabelKind, Place, Profile, Tree};
@@ -148,7 +148,7 @@ impl Table<'_> {
     /// What the numbers leave out.
     fn notes(&mut self, profile: &Profile) -> io::Result<()> {
         let quiet = self.options.palette.quiet;
-        let mut notes = Vec::from_iter(profile.in_doubt.sentence());
+        let mut notes = Vec::from_iter(in_doubt(profile.in_doubt));
         let others = [
             (&profile.unfollowed, "of code that could not be followed"),
             (&profile.untraced, "while nothing was traced"),

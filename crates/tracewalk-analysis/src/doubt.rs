@@ -5,19 +5,19 @@
 //!       └──────── in doubt ─────────┘└─── in doubt ────┘
 //! ```
 //!
-//! Atoms and compressed addresses have no redundancy: behind a changed byte flow goes on through real code on a path that
-//! was not taken, until something cannot be. The damage may lie anywhere since the position was last [proven](Proof), and
+//! Atoms and compressed addresses have no redundancy: after a changed byte, flow follows real code on a path that was not
+//! taken, until it reaches a contradiction. The damage may lie anywhere since the position was last [proven](Proof), and
 //! everything up to where it is proven again rests on it.
 
-use crate::span::StreamOffset;
-
-use super::element::{Element, Gap, Proof};
+use tracewalk::flow::{Element, Gap, Proof};
+use tracewalk::span::StreamOffset;
 
 /// Finds the stretches of trace that are in doubt, element by element.
 ///
 /// ```
-/// use tracewalk::flow::{Doubt, DoubtChange, Element, Gap, GapReason, Proof};
+/// use tracewalk::flow::{Element, Gap, GapReason, Proof};
 /// use tracewalk::span::{Span, StreamOffset};
+/// use tracewalk_analysis::{Doubt, DoubtChange};
 ///
 /// let span = |at| Span::new(StreamOffset(at), 1);
 /// let mut doubt = Doubt::default();
@@ -106,8 +106,8 @@ impl Doubt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::GapReason;
-    use crate::span::Span;
+    use tracewalk::flow::GapReason;
+    use tracewalk::span::Span;
 
     fn span(at: u64) -> Span {
         Span::new(StreamOffset(at), 1)
