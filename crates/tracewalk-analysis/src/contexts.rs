@@ -133,13 +133,13 @@ impl Tabular for Contexts {
 mod tests {
     use super::*;
     use crate::samples::{block, event, gap, taken};
-    use tracewalk::ids::{Isa, Location, SecurityState};
+    use tracewalk::ids::{Isa, Location, Privilege};
 
     #[test]
     fn what_ran_is_counted_by_its_context() {
         let context = |number: u32| {
             let context_id = Some(ContextId(number));
-            event(EventKind::Context { context_id, vmid: None, security: SecurityState::default() })
+            event(EventKind::Context { context_id, vmid: None, privilege: Privilege::default() })
         };
         let nowhere = gap(GapReason::NoCode(Location::new(Address::new(0x8000), Isa::A32)));
         let elements = [

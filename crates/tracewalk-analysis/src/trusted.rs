@@ -113,7 +113,7 @@ mod tests {
     const CONTEXT: EventKind = EventKind::Context {
         context_id: None,
         vmid: None,
-        security: tracewalk::ids::SecurityState { non_secure: true, hypervisor: false },
+        privilege: tracewalk::ids::Privilege::of(tracewalk::ids::SecurityState::NonSecure),
     };
 
     fn span(at: u64) -> Span {

@@ -3,7 +3,8 @@
 use std::error::Error;
 
 use tracewalk::frame::FormatterOptions;
-use tracewalk::ids::{Address, SecurityState, TraceId};
+use tracewalk::ids::{Address, TraceId};
+use tracewalk::protocol::SecurityBits;
 use tracewalk::protocol::{etmv3 as etmv3_protocol, mtb as mtb_protocol, pft as pft_protocol};
 use tracewalk_generate::capture::{self, Capture, Container, File, Unit};
 use tracewalk_generate::container::{self, SourceBytes};
@@ -287,8 +288,8 @@ fn pauses(arguments: &mut Arguments) -> Result<Option<Pauses>, String> {
     text.map(|text| text.parse().map_err(|error| format!("--pauses: {error}"))).transpose()
 }
 
-fn security(arguments: &mut Arguments) -> SecurityState {
-    SecurityState { non_secure: arguments.flag("--non-secure"), hypervisor: false }
+fn security(arguments: &mut Arguments) -> SecurityBits {
+    SecurityBits { non_secure: arguments.flag("--non-secure"), hypervisor: false }
 }
 
 fn source_id(arguments: &mut Arguments) -> Result<TraceId, String> {

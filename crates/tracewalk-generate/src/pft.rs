@@ -13,9 +13,10 @@
 //! PFT does not tell the conditions of instructions that are no waypoints. No M-profile processor has it: a path with
 //! M-profile exceptions is refused.
 
-use tracewalk::ids::{Address, ContextId, Exception, Isa, Location, SecurityState};
+use tracewalk::ids::{Address, ContextId, Exception, Isa, Location};
 use tracewalk::isa::{Barrier, Class, Instruction};
 use tracewalk::program::Program;
+use tracewalk::protocol::SecurityBits;
 use tracewalk::protocol::pft::{
     Atom, Atoms, Config, Encoder, ISync, ISyncReason, Packet, Timestamp, Version,
 };
@@ -35,7 +36,7 @@ pub struct Options {
     /// How many returns the return stack holds, where the configuration has one.
     pub return_stack_depth: usize,
     /// The security state, which does not change.
-    pub security: SecurityState,
+    pub security: SecurityBits,
     /// When tracing is switched off.
     pub pauses: Option<Pauses>,
     /// How many instructions lie between two triggers, each with an ignore packet; `None` for none.
@@ -48,7 +49,7 @@ impl Default for Options {
             synchronise_every: Some(1024),
             timestamp_every: None,
             return_stack_depth: 4,
-            security: SecurityState::default(),
+            security: SecurityBits::default(),
             pauses: None,
             trigger_every: None,
         }

@@ -1,6 +1,6 @@
 //! A path with its program at hand: what an encoder asks about the steps around the one that it stands at.
 
-use tracewalk::ids::{Address, ContextId, Exception, Isa, Location};
+use tracewalk::ids::{Address, ContextId, Isa, Location, Profile};
 use tracewalk::isa::{self, Class, Instruction};
 use tracewalk::program::Program;
 
@@ -91,9 +91,9 @@ impl<'a> Story<'a> {
     /// The first instruction of the handler of the exception that is the step at `index`.
     pub(crate) fn handler(&self, index: usize, taken: &Taken) -> Location {
         let entered = self.next_executed(index).filter(|executed| executed.address == taken.handler);
-        let usual = match taken.exception {
-            Exception::M(_) => Isa::T32,
-            Exception::Ar(_) => Isa::A32,
+        let usual = match taken.exception.profile() {
+            Profile::M => Isa::T32,
+            Profile::Ar => Isa::A32,
         };
         Location::new(taken.handler, entered.map_or(usual, |executed| executed.isa))
     }

@@ -1,7 +1,8 @@
 //! Generated ETMv3 traces, decoded by `tracewalk`: it has to find what the emulator recorded.
 
 use crate::common::{assert_same, decoded, firmware};
-use tracewalk::ids::{Address, ContextId, SecurityState};
+use tracewalk::ids::{Address, ContextId};
+use tracewalk::protocol::SecurityBits;
 use tracewalk::protocol::etmv3::{Config, Core, Decoder, Lowering, Registers};
 use tracewalk_generate::etmv3::{Cancel, Options, encode};
 use tracewalk_generate::found::Found;
@@ -121,7 +122,7 @@ fn deprecated_exception_codes_name_the_same_exceptions() {
 
 #[test]
 fn security_state_is_sent_with_every_exception() {
-    let security = SecurityState { non_secure: true, hypervisor: false };
+    let security = SecurityBits { non_secure: true, hypervisor: false };
     check("a9", &config("cortex-a7", 0, None), &Options { security, ..Options::default() });
 }
 

@@ -1,8 +1,9 @@
 //! Generated PFT traces, decoded by `tracewalk`: it has to find what the emulator recorded.
 
 use crate::common::{assert_same, decoded, firmware};
-use tracewalk::ids::{Address, ContextId, Exception, Isa, SecurityState};
+use tracewalk::ids::{Address, ContextId, Exception, Isa};
 use tracewalk::program::Program;
+use tracewalk::protocol::SecurityBits;
 use tracewalk::protocol::pft::{Config, Core, Decoder, Lowering, Registers};
 use tracewalk_generate::firmware::Firmware;
 use tracewalk_generate::found::Found;
@@ -110,7 +111,7 @@ fn context_ids_are_found_in_every_size() {
 
 #[test]
 fn security_state_is_sent_with_every_exception() {
-    let security = SecurityState { non_secure: true, hypervisor: false };
+    let security = SecurityBits { non_secure: true, hypervisor: false };
     check(&config("cortex-a15", 0), &Options { security, ..Options::default() });
 }
 

@@ -7,7 +7,7 @@
 //!
 //! Cancelled instructions do not appear here: `lower` holds an instruction back until nothing can cancel it any more.
 
-use crate::ids::{Address, ContextId, Exception, Location, SecurityState, Vmid};
+use crate::ids::{Address, ContextId, Exception, Location, Privilege, Vmid};
 
 /// One step of the story that the trace tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +67,8 @@ pub enum Directive {
     ContextId(ContextId),
     /// A new virtual machine, for the instructions from here on.
     Vmid(Vmid),
-    /// A new security state, for the instructions from here on.
-    Security(SecurityState),
+    /// A new exception level or security state, for the instructions from here on.
+    Privilege(Privilege),
     /// The processor's clock speed changed since the last timestamp; the next one follows.
     ClockChanged,
     /// The time of the last traced instruction; 0 where the source did not know it.

@@ -2,7 +2,13 @@
 //!
 //! Everything here is validated when it is made, so that no function has to ask again.
 
+mod exception;
+mod privilege;
+
 use core::fmt;
+
+pub use exception::{Exception, Profile};
+pub use privilege::{ExceptionLevel, Privilege, SecurityState};
 
 /// A CoreSight trace source ID (ATID), `0x01..=0x6f`.
 ///
@@ -252,107 +258,6 @@ impl fmt::Display for Vmid {
     }
 }
 
-/// The state that qualifies an address: security and hypervisor mode.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct SecurityState {
-    /// Set in Non-secure state.
-    pub non_secure: bool,
-    /// Set in Hyp mode.
-    pub hypervisor: bool,
-}
-
-/// An exception by number, in the numbering that its architecture profile uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Exception {
-    /// M profile: the architecture's exception number (IPSR): 1 reset, 11 SVCall, 15 SysTick, `16 + n` IRQn.
-    M(u16),
-    /// A and R profile: the trace unit's code (ETM architecture IHI 0014Q, table 7.12; the same in PFT).
-    Ar(u8),
-}
-
-impl Exception {
-    /// The number by itself.
-    #[must_use]
-    pub const fn number(self) -> u16 {
-        match self {
-            Self::M(number) => number,
-            Self::Ar(code) => code as u16,
-        }
-    }
-
-    /// What the architecture calls it; `None` for a reserved number and for M profile's numbered interrupts.
-    #[must_use]
-    pub const fn name(self) -> Option<&'static str> {
-        match self {
-            Self::M(number) => m_profile_name(number),
-            Self::Ar(code) => ar_profile_name(code),
-        }
-    }
-
-    /// The number `n` of M profile's external interrupt IRQn.
-    #[must_use]
-    pub const fn external_interrupt(self) -> Option<u16> {
-        match self {
-            Self::M(number) => number.checked_sub(16),
-            Self::Ar(_) => None,
-        }
-    }
-
-    /// Whether this is the entry to Debug state of A and R profile, whose packet carries no meaningful address.
-    #[must_use]
-    pub const fn is_debug_entry(self) -> bool {
-        matches!(self, Self::Ar(1))
-    }
-}
-
-/// ARMv7-M Architecture Reference Manual (DDI 0403E), B1.5.2; SecureFault from ARMv8-M (DDI 0553B).
-const fn m_profile_name(number: u16) -> Option<&'static str> {
-    Some(match number {
-        1 => "Reset",
-        2 => "NMI",
-        3 => "HardFault",
-        4 => "MemManage",
-        5 => "BusFault",
-        6 => "UsageFault",
-        7 => "SecureFault",
-        11 => "SVCall",
-        12 => "DebugMonitor",
-        14 => "PendSV",
-        15 => "SysTick",
-        _ => return None,
-    })
-}
-
-/// ETM architecture (IHI 0014Q), table 7.12.
-const fn ar_profile_name(code: u8) -> Option<&'static str> {
-    Some(match code {
-        1 => "Debug entry",
-        2 => "SMC",
-        3 => "Hyp entry",
-        4 => "Asynchronous data abort",
-        5 => "ThumbEE check or Jazelle exception",
-        8 => "Reset",
-        9 => "Undefined instruction",
-        10 => "SVC",
-        11 => "Prefetch abort",
-        12 => "Data abort",
-        13 => "Generic",
-        14 => "IRQ",
-        15 => "FIQ",
-        _ => return None,
-    })
-}
-
-impl fmt::Display for Exception {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.name(), self.external_interrupt()) {
-            (Some(name), _) => f.write_str(name),
-            (None, Some(interrupt)) => write!(f, "IRQ{interrupt}"),
-            (None, None) => write!(f, "reserved exception {}", self.number()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -403,51 +308,5 @@ mod tests {
         let (last, first) = (Address::new(u64::MAX), Address::new(0));
         assert_eq!((last.checked_add(0), last.checked_add(1)), (Some(last), None));
         assert_eq!((last.offset_from(first), first.offset_from(last)), (Some(u64::MAX), None));
-    }
-
-    #[test]
-    fn exceptions_print_the_name_or_the_number() {
-        assert_eq!(Exception::M(15).to_string(), "SysTick");
-        assert_eq!(Exception::M(16 + 37).to_string(), "IRQ37");
-        assert_eq!(Exception::Ar(14).to_string(), "IRQ");
-        assert_eq!(Exception::Ar(7).to_string(), "reserved exception 7");
-    }
-
-    /// ARMv7-M ARM (DDI 0403E), table B1-4, with ARMv8-M's SecureFault (DDI 0553B); ETM architecture (IHI 0014Q), table
-    /// 7.12.
-    #[test]
-    fn every_exception_has_the_name_that_the_architecture_gives_it() {
-        let m = [
-            (1, "Reset"),
-            (2, "NMI"),
-            (3, "HardFault"),
-            (4, "MemManage"),
-            (5, "BusFault"),
-            (6, "UsageFault"),
-            (7, "SecureFault"),
-            (11, "SVCall"),
-            (12, "DebugMonitor"),
-            (14, "PendSV"),
-            (15, "SysTick"),
-        ];
-        let ar = [
-            (1, "Debug entry"),
-            (2, "SMC"),
-            (3, "Hyp entry"),
-            (4, "Asynchronous data abort"),
-            (5, "ThumbEE check or Jazelle exception"),
-            (8, "Reset"),
-            (9, "Undefined instruction"),
-            (10, "SVC"),
-            (11, "Prefetch abort"),
-            (12, "Data abort"),
-            (13, "Generic"),
-            (14, "IRQ"),
-            (15, "FIQ"),
-        ];
-        let named = (0..=u16::MAX).filter_map(|number| Some((number, Exception::M(number).name()?)));
-        assert!(named.eq(m));
-        let named = (0..=u8::MAX).filter_map(|code| Some((code, Exception::Ar(code).name()?)));
-        assert!(named.eq(ar));
     }
 }

@@ -139,5 +139,5 @@ impl<M> CallStack<M> {
 }
 
 fn is_reset(exception: Option<Exception>) -> bool {
-    matches!(exception, Some(Exception::M(1) | Exception::Ar(8)))
+    exception.is_some_and(Exception::is_reset)
 }

@@ -134,18 +134,6 @@ impl FrameKind {
     }
 }
 
-/// Whether an exception is an instruction's doing: a supervisor call or a fault. Others come from outside, and what
-/// their handlers do is not the interrupted function's doing.
-#[must_use]
-pub const fn is_synchronous(exception: Exception) -> bool {
-    match exception {
-        // HardFault to SecureFault, SVCall, DebugMonitor (DDI 0403E, B1.5.2; DDI 0553B).
-        Exception::M(number) => matches!(number, 3..=7 | 11 | 12),
-        // SMC, HVC, ThumbEE check, undefined instruction, SVC, aborts, generic (IHI 0014Q, table 7.12).
-        Exception::Ar(code) => matches!(code, 2 | 3 | 5 | 9..=13),
-    }
-}
-
 /// How a function is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {

@@ -37,7 +37,6 @@ use stack::{Next, Parked, Stack};
 
 pub use frame::{
     Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece, Task, Unobserved,
-    is_synchronous,
 };
 
 /// Follows calls, returns, exceptions and tasks, and tells an [`Observer`].

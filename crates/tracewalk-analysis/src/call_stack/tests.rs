@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tracewalk::directive::BeginReason;
 use tracewalk::flow::{BranchKind, Contradiction};
-use tracewalk::ids::{ContextId, Isa, Location, SecurityState};
+use tracewalk::ids::{ContextId, Isa, Location, Privilege};
 
 use super::*;
 use crate::samples::{self, block, call, event, gap, interrupted, page, pages, returns, taken};
@@ -566,8 +566,8 @@ fn a_function_that_switches_tasks_returns_in_another_one() {
 }
 
 fn context(id: u32) -> Element {
-    let security = SecurityState::default();
-    event(EventKind::Context { context_id: Some(ContextId(id)), vmid: None, security })
+    let privilege = Privilege::default();
+    event(EventKind::Context { context_id: Some(ContextId(id)), vmid: None, privilege })
 }
 
 #[test]

@@ -108,13 +108,13 @@ mod tests {
     use super::*;
     use crate::samples::{block, event, gap, taken};
     use tracewalk::flow::Contradiction;
-    use tracewalk::ids::{Address, ContextId, Isa, Location, SecurityState};
+    use tracewalk::ids::{Address, ContextId, Isa, Location, Privilege};
 
     #[test]
     fn cuts_do_not_show() {
         let context = |number| {
             let context_id = Some(ContextId(number));
-            event(EventKind::Context { context_id, vmid: None, security: SecurityState::default() })
+            event(EventKind::Context { context_id, vmid: None, privilege: Privilege::default() })
         };
         let at = |address| Location::new(Address::from(address), Isa::T32);
         let elements = [

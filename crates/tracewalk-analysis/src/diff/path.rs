@@ -11,7 +11,7 @@ use tracewalk::flow::{Element, EventKind, GapReason};
 use tracewalk::ids::{Address, Exception, Isa};
 use tracewalk::program::Scope;
 
-use crate::call_stack::{CallStack, Frame, FrameKind, Unobserved, is_synchronous};
+use crate::call_stack::{CallStack, Frame, FrameKind, Unobserved};
 use crate::{Code, CodeInContext};
 
 /// A part of a path.
@@ -136,7 +136,7 @@ impl Walk {
 
     fn is_in_interrupt(&self) -> bool {
         self.calls.frames().any(|frame| match frame.kind {
-            FrameKind::Exception(it) => !it.exception.is_some_and(is_synchronous),
+            FrameKind::Exception(it) => !it.exception.is_some_and(Exception::is_synchronous),
             FrameKind::Root | FrameKind::Call { .. } => false,
         })
     }

@@ -17,7 +17,7 @@ use tracewalk::flow::GapReason;
 use tracewalk::ids::Exception;
 
 use super::InDoubt;
-use super::call_stack::{FunctionId, Task, is_synchronous};
+use super::call_stack::{FunctionId, Task};
 use super::clock::Unit;
 use super::timeline::{Change, Finish, Item, Span, SpanId, Start, Track, Unknown, What};
 
@@ -205,7 +205,7 @@ impl ActivityRecorder {
 
     fn begin(&mut self, span: &Span) {
         let interrupt = match span.what {
-            What::Exception(it) => !it.exception.is_some_and(is_synchronous),
+            What::Exception(it) => !it.exception.is_some_and(Exception::is_synchronous),
             _ => false,
         };
         if span.start == Start::Resumed {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use tracewalk::flow::{Element, EventKind, GapReason};
+use tracewalk::ids::Exception;
 use tracewalk::span::CaptureOffset;
 
 use super::time::{Interval, Owner};
 use super::{Measures, NodeId, NodeKind, Profile};
 use crate::call_stack::{
     CallStack, Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece, Task,
-    is_synchronous,
 };
 use crate::clock::{Cost, CycleMeter, Spent};
 use crate::{Code, Phase, Window, Windowed};
@@ -160,7 +160,7 @@ impl Recorder {
         match kind {
             FrameKind::Exception(Interruption { exception, .. }) => {
                 // What an interrupt does is not the interrupted function's doing.
-                let cause = below.filter(|_| exception.is_some_and(is_synchronous));
+                let cause = below.filter(|_| exception.is_some_and(Exception::is_synchronous));
                 self.profile.node(cause, NodeKind::Exception(exception))
             }
             FrameKind::Root | FrameKind::Call { .. } => {

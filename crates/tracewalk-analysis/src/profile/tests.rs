@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tracewalk::directive::BeginReason;
 use tracewalk::flow::{Element, Event, EventKind, GapReason};
-use tracewalk::ids::{ContextId, SecurityState, Vmid};
+use tracewalk::ids::{ContextId, Privilege, Vmid};
 use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
 use super::*;
@@ -62,7 +62,7 @@ pub(super) fn recorded(story: &[u8]) -> Profile {
             28..30 => event(EventKind::Context {
                 context_id: Some(ContextId(u32::from(byte & 7))),
                 vmid: None,
-                security: SecurityState::default(),
+                privilege: Privilege::default(),
             }),
             30 => gap(GapReason::TraceLost),
             _ => event(EventKind::TraceOn(BeginReason::Enabled)),
@@ -237,7 +237,7 @@ fn tasks_are_told_apart_where_there_are_several() {
         event(EventKind::Context {
             context_id: Some(ContextId(id)),
             vmid: None,
-            security: SecurityState::default(),
+            privilege: Privilege::default(),
         })
     };
     let story = [
@@ -311,7 +311,7 @@ fn virtual_machines_are_tasks_and_a_machines_processes_are_tasks_of_its() {
         event(EventKind::Context {
             context_id: context_id.map(ContextId),
             vmid: Some(Vmid(vmid)),
-            security: SecurityState::default(),
+            privilege: Privilege::default(),
         })
     };
     let give_way = || at("yield", 0, 3, interrupted());

@@ -123,12 +123,14 @@ impl<'a> Fields<'a> {
     pub(crate) fn exception(&mut self) -> Result<Option<Exception>, SavedErrorKind> {
         const NUMBER: &str = "exception number";
         let profile = self.word("profile")?;
-        match profile {
-            "m" => self.parsed(NUMBER, |word| word.parse().ok()).map(|number| Some(Exception::M(number))),
-            "ar" => self.parsed(NUMBER, |word| word.parse().ok()).map(|code| Some(Exception::Ar(code))),
-            "-" => Ok(None),
-            _ => Err(SavedErrorKind::Field { field: "profile", found: profile.to_owned() }),
+        if profile == "-" {
+            return Ok(None);
         }
+        // Only a numbering that is known has the number 0.
+        if Exception::numbered(profile, 0).is_none() {
+            return Err(SavedErrorKind::Field { field: "profile", found: profile.to_owned() });
+        }
+        self.parsed(NUMBER, |word| Exception::numbered(profile, word.parse().ok()?)).map(Some)
     }
 
     pub(super) fn program(&mut self) -> Result<ProgramId, SavedErrorKind> {
@@ -213,9 +215,8 @@ pub(crate) fn function_words(function: FunctionId) -> String {
 
 /// `m 15`, `ar 14`, or a dash.
 pub(crate) fn exception_words(exception: Option<Exception>) -> String {
-    match exception {
-        Some(Exception::M(number)) => format!("m {number}"),
-        Some(Exception::Ar(number)) => format!("ar {number}"),
-        None => "-".to_owned(),
-    }
+    exception.map_or_else(
+        || "-".to_owned(),
+        |exception| format!("{} {}", exception.numbering(), exception.number()),
+    )
 }

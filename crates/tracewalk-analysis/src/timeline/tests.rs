@@ -8,7 +8,7 @@ use crate::samples::{
 };
 use crate::window::Position;
 use tracewalk::directive::BeginReason;
-use tracewalk::ids::{Address, ContextId, Exception, Isa, Location, SecurityState};
+use tracewalk::ids::{Address, ContextId, Exception, Isa, Location, Privilege};
 use tracewalk::program::Scope;
 
 const INSTRUCTIONS: Scale = Scale { unit: Unit::Instructions, counts_cycles: false, frequency: None };
@@ -162,7 +162,7 @@ fn exceptions_of_a_task_that_does_not_run_are_cut_and_go_on_with_it() {
         event(EventKind::Context {
             context_id: Some(ContextId(id)),
             vmid: None,
-            security: SecurityState::default(),
+            privilege: Privilege::default(),
         })
     };
     let found = lines(&[
@@ -259,7 +259,7 @@ fn spans_enclose_each_other_whatever_happens() {
             2 => event(EventKind::Context {
                 context_id: Some(ContextId(u32::try_from(random(3)).unwrap())),
                 vmid: None,
-                security: SecurityState::default(),
+                privilege: Privilege::default(),
             }),
             3 if random(4) == 0 => gap(GapReason::TraceLost),
             4 if random(4) == 0 => gap(GapReason::NoCode(Location::new(Address::new(0x9000), Isa::T32))),

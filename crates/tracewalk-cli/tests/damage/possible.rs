@@ -114,10 +114,9 @@ const FARTHEST_WAYPOINT: usize = 4096;
 impl<'a> Possible<'a> {
     pub(crate) fn new(config: &SourceConfig, program: &'a Program) -> Self {
         let unit = match config {
-            SourceConfig::Etmv3(config) => Unit {
-                m_profile: config.profile == tracewalk::protocol::etmv3::Profile::M,
-                ..Unit::default()
-            },
+            SourceConfig::Etmv3(config) => {
+                Unit { m_profile: config.profile == tracewalk::ids::Profile::M, ..Unit::default() }
+            }
             SourceConfig::Pft(config) => Unit {
                 waypoints: true,
                 barriers: config.barriers_are_waypoints,

@@ -1,6 +1,6 @@
 //! How differences are recognised as known deviations.
 
-use tracewalk::protocol::etmv3::Profile;
+use tracewalk::ids::Profile;
 use tracewalk::source::SourceConfig;
 
 use super::compare::Difference;

@@ -13,12 +13,12 @@
 
 mod p_headers;
 
-use tracewalk::ids::{Address, ContextId, Exception, Location, SecurityState};
+use tracewalk::ids::{Address, ContextId, Exception, Location, Profile};
 use tracewalk::isa::{Class, Instruction};
 use tracewalk::program::Program;
+use tracewalk::protocol::SecurityBits;
 use tracewalk::protocol::etmv3::{
     Branch, BranchException, Config, DataAddress, Encoder, ExceptionInformation, ISync, ISyncReason, Packet,
-    Profile,
 };
 
 use crate::path::{Access, Executed, Path, Step, Taken};
@@ -42,7 +42,7 @@ pub struct Options {
     /// Whether exceptions are named by the deprecated code in the address, where the encoding has it.
     pub deprecated_exceptions: bool,
     /// The security state, which does not change.
-    pub security: SecurityState,
+    pub security: SecurityBits,
     /// When tracing is switched off.
     pub pauses: Option<Pauses>,
     /// How many instructions lie between two triggers, each with an ignore packet; `None` for none.
@@ -68,7 +68,7 @@ impl Default for Options {
             cancel: Cancel::Multiple,
             tail_chaining_cancels: true,
             deprecated_exceptions: false,
-            security: SecurityState::default(),
+            security: SecurityBits::default(),
             pauses: None,
             trigger_every: None,
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tracewalk::directive::TransferValue;
 use tracewalk::flow::{Block, BranchKind, DataTransfer, Element, Ending, EventKind, Gap, GapReason};
-use tracewalk::ids::{Exception, Location, SecurityState, TraceId};
+use tracewalk::ids::{ExceptionLevel, Location, Privilege, TraceId};
 use tracewalk::span::CaptureOffset;
 
 use super::itm::write_itm;
@@ -158,7 +158,7 @@ fn event(object: &mut Object<'_>, kind: EventKind, interrupts: &Interrupts) {
             if let Some(exception) = exception {
                 object.number("number", exception.number().into());
                 object.text("name", &interrupts.name_or_number(exception));
-                object.text("profile", if matches!(exception, Exception::M(_)) { "M" } else { "A/R" });
+                object.text("profile", exception.profile().name());
             }
             if let Some(address) = preferred_return {
                 object.address("preferred_return", address);
@@ -166,7 +166,7 @@ fn event(object: &mut Object<'_>, kind: EventKind, interrupts: &Interrupts) {
             location(object, "handler", "handler_isa", handler);
         }
         EventKind::ExceptionReturn => object.text("element", "exception_return"),
-        EventKind::Context { context_id, vmid, security } => {
+        EventKind::Context { context_id, vmid, privilege } => {
             object.text("element", "context");
             if let Some(context_id) = context_id {
                 object.number("context_id", context_id.0.into());
@@ -174,7 +174,10 @@ fn event(object: &mut Object<'_>, kind: EventKind, interrupts: &Interrupts) {
             if let Some(vmid) = vmid {
                 object.number("vmid", vmid.0.into());
             }
-            object.text("security", security_name(security));
+            object.text("security", security_name(privilege));
+            if let Some(level) = stated_level(privilege) {
+                object.number("exception_level", level.number().into());
+            }
         }
         EventKind::ClockChanged => object.text("element", "clock_changed"),
         EventKind::Timestamp(value) => {
@@ -190,13 +193,14 @@ fn event(object: &mut Object<'_>, kind: EventKind, interrupts: &Interrupts) {
     }
 }
 
-/// The security state's name in the line formats.
-pub(super) const fn security_name(state: SecurityState) -> &'static str {
-    match (state.hypervisor, state.non_secure) {
-        (true, _) => "hypervisor",
-        (false, true) => "non_secure",
-        (false, false) => "secure",
-    }
+/// The security state's name in the line formats, which have a name of its own for Hyp mode.
+pub(super) fn security_name(privilege: Privilege) -> &'static str {
+    if privilege == Privilege::HYPERVISOR { "hypervisor" } else { privilege.security.name() }
+}
+
+/// The exception level that [`security_name`] does not state.
+pub(super) fn stated_level(privilege: Privilege) -> Option<ExceptionLevel> {
+    privilege.level.filter(|_| privilege != Privilege::HYPERVISOR)
 }
 
 fn location(object: &mut Object<'_>, address: &str, isa: &str, location: Option<Location>) {
@@ -250,7 +254,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
     use tracewalk::flow::Ending;
-    use tracewalk::ids::{Address, ContextId, Isa};
+    use tracewalk::ids::{Address, ContextId, Isa, SecurityState};
     use tracewalk::isa::Return;
     use tracewalk_analysis::samples::{self, SPAN, block, export};
 
@@ -290,7 +294,7 @@ mod tests {
         let context = EventKind::Context {
             context_id: Some(ContextId(0x1234)),
             vmid: None,
-            security: SecurityState { non_secure: true, hypervisor: false },
+            privilege: Privilege::of(SecurityState::NonSecure),
         };
         let found = objects(&[samples::event(unknown), samples::event(context)]);
         let expected = [

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use tracewalk::ids::Address;
+use tracewalk::ids::{Address, Profile};
 use tracewalk::program::Program;
-use tracewalk::protocol::{Describe, Field, etmv3, pft};
+use tracewalk::protocol::{Describe, Field, pft};
 use tracewalk::source::SourceConfig;
 
 /// Looks at a source's packets, one after the other.
@@ -74,8 +74,8 @@ impl<'a> Check<'a> {
         let traits = match config {
             SourceConfig::Etmv3(config) => Traits {
                 counts_gaps: config.cycle_accurate,
-                only_thumb: config.profile == etmv3::Profile::M,
-                m_profile: config.profile == etmv3::Profile::M,
+                only_thumb: config.profile == Profile::M,
+                m_profile: config.profile == Profile::M,
                 before_v1_1: false,
             },
             SourceConfig::Pft(config) => {

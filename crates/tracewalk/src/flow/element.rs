@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::directive::{BeginReason, TransferValue};
-use crate::ids::{Address, ContextId, Exception, Isa, Location, SecurityState, Vmid};
+use crate::ids::{Address, ContextId, Exception, Isa, Location, Privilege, SecurityState, Vmid};
 use crate::isa::{Return, Unclassified};
 use crate::span::Span;
 
@@ -115,8 +115,8 @@ pub enum EventKind {
         context_id: Option<ContextId>,
         /// The virtual machine, where it was traced.
         vmid: Option<Vmid>,
-        /// Security state and hypervisor mode.
-        security: SecurityState,
+        /// The exception level, if it was traced, and the security state.
+        privilege: Privilege,
     },
     /// The processor's clock speed changed since the last timestamp; the next one follows.
     ClockChanged,
@@ -358,7 +358,7 @@ impl fmt::Display for EventKind {
                 handler.map_or(Ok(()), |handler| write!(f, ", handler {handler}"))
             }
             Self::ExceptionReturn => f.write_str("exception return"),
-            Self::Context { context_id, vmid, security } => {
+            Self::Context { context_id, vmid, privilege } => {
                 f.write_str("context")?;
                 if let Some(context_id) = context_id {
                     write!(f, ", ID {context_id}")?;
@@ -366,8 +366,10 @@ impl fmt::Display for EventKind {
                 if let Some(vmid) = vmid {
                     write!(f, ", VMID {vmid}")?;
                 }
-                f.write_str(if security.non_secure { ", Non-secure" } else { "" })?;
-                f.write_str(if security.hypervisor { ", Hyp" } else { "" })
+                match privilege {
+                    Privilege { level: None, security: SecurityState::Secure } => Ok(()),
+                    _ => write!(f, ", {privilege}"),
+                }
             }
             Self::ClockChanged => f.write_str("clock speed changed"),
             Self::Timestamp(time) => write!(f, "timestamp {time}"),

@@ -9,7 +9,7 @@ use super::*;
 use crate::directive::{
     BeginReason, Counts, Directive, Handler, PreferredReturn, Rules, RunEnd, Transfer, TransferValue,
 };
-use crate::ids::{Address, ContextId, Exception, Isa, Location, SecurityState, Vmid};
+use crate::ids::{Address, ContextId, Exception, Isa, Location, Privilege, SecurityState, Vmid};
 use crate::program::{Program, Scope};
 use crate::span::{Span, StreamOffset};
 
@@ -202,33 +202,34 @@ fn code_is_looked_up_in_the_context_that_the_trace_names() {
 
 #[test]
 fn what_changes_of_a_context_leaves_the_rest_of_it() {
-    let secure = |hypervisor| SecurityState { non_secure: true, hypervisor };
+    let (hypervisor, non_secure) = (Privilege::HYPERVISOR, Privilege::of(SecurityState::NonSecure));
     let directives = [
         Directive::ContextId(ContextId(7)),
         Directive::Vmid(Vmid(3)),
-        Directive::Security(secure(true)),
+        Directive::Privilege(hypervisor),
         Directive::ContextId(ContextId(8)),
-        Directive::Security(secure(false)),
+        Directive::Privilege(non_secure),
         Directive::Vmid(Vmid(4)),
     ];
     let mut flow = Flow::new(Rules::default());
     let mut told = Vec::new();
     for directive in directives {
         flow.follow(&Program::new(), directive, Span::default(), &mut |element| {
-            if let Element::Event(Event { kind: EventKind::Context { context_id, vmid, security }, .. }) =
-                element
+            if let Element::Event(Event {
+                kind: EventKind::Context { context_id, vmid, privilege }, ..
+            }) = element
             {
-                told.push((context_id.map(|id| id.0), vmid.map(|id| id.0), security));
+                told.push((context_id.map(|id| id.0), vmid.map(|id| id.0), privilege));
             }
         });
     }
     let expected = [
-        (Some(7), None, SecurityState::default()),
-        (Some(7), Some(3), SecurityState::default()),
-        (Some(7), Some(3), secure(true)),
-        (Some(8), Some(3), secure(true)),
-        (Some(8), Some(3), secure(false)),
-        (Some(8), Some(4), secure(false)),
+        (Some(7), None, Privilege::default()),
+        (Some(7), Some(3), Privilege::default()),
+        (Some(7), Some(3), hypervisor),
+        (Some(8), Some(3), hypervisor),
+        (Some(8), Some(3), non_secure),
+        (Some(8), Some(4), non_secure),
     ];
     assert_eq!(told, expected);
 }

@@ -9,7 +9,7 @@
 //! [`Execution::spell_out`] replaces the names by what they stand for; whatever reads code does that first.
 
 use crate::directive::Rules;
-use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
+use crate::ids::{Address, ContextId, Isa, Location, Privilege, Vmid};
 use crate::isa::Return;
 use crate::program::{Program, ViewId};
 use crate::span::{Span, StreamOffset};
@@ -121,7 +121,7 @@ pub(super) enum Arrival {
 pub(super) struct Context {
     pub(super) context_id: Option<ContextId>,
     pub(super) vmid: Option<Vmid>,
-    pub(super) security: SecurityState,
+    pub(super) privilege: Privilege,
 }
 
 /// Whether what is followed rests on a position that was proven.

@@ -1,7 +1,8 @@
 //! What compressed fields of ETMv3 and PFT are restored from. Decoder and encoder hold the same.
 
 use crate::cursor::Cursor;
-use crate::ids::{Location, SecurityState};
+use crate::ids::Location;
+use crate::protocol::SecurityBits;
 
 use super::branch_address::{self, AddressEncoding, Alignment, BranchAddress, ReadError};
 use super::timestamp::RawTimestamp;
@@ -17,7 +18,7 @@ pub(super) struct Compression {
     /// AltISA: whether Thumb means ThumbEE.
     pub(super) alternative_isa: bool,
     /// NS and Hyp.
-    pub(super) security: SecurityState,
+    pub(super) security: SecurityBits,
     /// The last timestamp. Zero before the first one: a trace unit starts from there.
     pub(super) timestamp: RawTimestamp,
 }
@@ -27,7 +28,7 @@ pub(super) struct Compression {
 pub(crate) struct BranchCompression {
     base: Option<Location>,
     alternative_isa: bool,
-    security: SecurityState,
+    security: SecurityBits,
 }
 
 impl Compression {

@@ -30,10 +30,7 @@ pub fn write_interrupts_json(out: &mut dyn Write, report: &InterruptReport) -> i
             .filter(|row| row.function.is_none())
             .map(|row| ExceptionJson {
                 number: row.exception.map(Exception::number),
-                profile: row.exception.map(|exception| match exception {
-                    Exception::M(_) => "M",
-                    Exception::Ar(_) => "A/R",
-                }),
+                profile: row.exception.map(|exception| exception.profile().name()),
                 tail_chained: row.activity.tail_chained,
                 preempting: row.activity.preempting,
                 activity: ActivityJson::of(row),

@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::io::{self, Write};
 
 use tracewalk::flow::{Element, EventKind, GapReason};
-use tracewalk::ids::Address;
+use tracewalk::ids::{Address, Exception};
 
 use super::{address_and_name, gap_text, indent, marked_event, rule};
 use crate::Palette;
 use tracewalk_analysis::call_stack::{
     CallStack, Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece, Task,
-    is_synchronous,
 };
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
@@ -297,7 +296,9 @@ impl<W: Write> Observer for Printer<W> {
             self.line(&format!("{:margin$}{quiet}└ {name}  {count}{unwound}{quiet:#}", ""));
         }
         let own = match frame.kind {
-            FrameKind::Exception(Interruption { exception, .. }) => exception.is_some_and(is_synchronous),
+            FrameKind::Exception(Interruption { exception, .. }) => {
+                exception.is_some_and(Exception::is_synchronous)
+            }
             FrameKind::Root | FrameKind::Call { .. } => true,
         };
         if let (true, Some(below)) = (own, below) {
@@ -369,7 +370,6 @@ impl<W: Write> Sink<FlowRecord> for CallTree<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tracewalk::ids::Exception;
     use tracewalk::span::CaptureOffset;
     use tracewalk_analysis::Position;
     use tracewalk_analysis::samples::{

@@ -13,7 +13,7 @@ use tracewalk::directive::TransferValue;
 use tracewalk::flow::{DataTransfer, EventKind, Gap, GapReason};
 use tracewalk::ids::Address;
 
-use super::flow_jsonl::security_name;
+use super::flow_jsonl::{security_name, stated_level};
 use tracewalk_analysis::Code;
 use tracewalk_analysis::symbols::Symbols;
 
@@ -90,8 +90,11 @@ fn marked_event(code: &Code, event: &EventKind) -> Option<String> {
 /// The line's text for an event that does not stand out; `None` for the others.
 fn quiet_event(event: &EventKind) -> Option<String> {
     Some(match event {
-        EventKind::Context { context_id, vmid, security } => {
-            let mut text = security_name(*security).replace('_', "-");
+        EventKind::Context { context_id, vmid, privilege } => {
+            let mut text = security_name(*privilege).replace('_', "-");
+            if let Some(level) = stated_level(*privilege) {
+                let _ = write!(text, ", {level}");
+            }
             if let Some(context_id) = context_id {
                 let _ = write!(text, ", context ID {context_id}");
             }

@@ -34,8 +34,8 @@ impl Execution {
             Directive::Vmid(vmid) => {
                 self.enter_context(program, Context { vmid: Some(vmid), ..context }, report);
             }
-            Directive::Security(security) => {
-                self.enter_context(program, Context { security, ..context }, report);
+            Directive::Privilege(privilege) => {
+                self.enter_context(program, Context { privilege, ..context }, report);
             }
             _ => self.follow_in_context(program.view(self.view), directive, report),
         }
@@ -92,7 +92,7 @@ impl Execution {
             | Directive::Trigger
             | Directive::ContextId(_)
             | Directive::Vmid(_)
-            | Directive::Security(_) => {
+            | Directive::Privilege(_) => {
                 if let Some(kind) = event_kind(directive) {
                     self.event(kind, report);
                 }
@@ -108,8 +108,8 @@ impl Execution {
     ) {
         self.context = context;
         self.view = program.view_in(context.context_id, context.vmid);
-        let Context { context_id, vmid, security } = context;
-        self.event(EventKind::Context { context_id, vmid, security }, report);
+        let Context { context_id, vmid, privilege } = context;
+        self.event(EventKind::Context { context_id, vmid, privilege }, report);
     }
 
     fn transfer(

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::directive::{Counts, Rules};
-use crate::ids::TraceId;
+use crate::ids::{Profile, TraceId};
 use crate::protocol::branch_address::AddressEncoding;
 use crate::protocol::registers::{self, ContextIdSize, Registers, etmcr, etmidr};
 use crate::protocol::timestamp::TimestampFormat;
@@ -50,15 +50,6 @@ impl DataTrace {
     pub const fn any(self) -> bool {
         self.values || self.addresses
     }
-}
-
-/// The processor's profile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Profile {
-    /// Microcontroller: ARMv7-M, Thumb only, exceptions by vector table.
-    M,
-    /// Application and real-time, and everything before ARMv7.
-    Ar,
 }
 
 /// A processor whose ETM's usual registers are known.

@@ -3,7 +3,8 @@
 mod memo;
 
 use crate::cursor::{Cursor, NeedInput};
-use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
+use crate::ids::{Address, ContextId, Isa, Location, Vmid};
+use crate::protocol::SecurityBits;
 use crate::protocol::branch_address::{self, After, Alignment, ReadError};
 use crate::protocol::compression::Compression;
 use crate::protocol::synchronisation::{A_SYNC, Synchronisation, Unread, read_a_sync};
@@ -248,7 +249,7 @@ impl Decoder {
             reason: ISyncReason::from_bits(byte >> information::REASON_SHIFT),
             location,
             in_progress,
-            security: SecurityState {
+            security: SecurityBits {
                 non_secure: byte & information::NON_SECURE != 0,
                 hypervisor: byte & information::HYPERVISOR != 0,
             },
@@ -322,7 +323,7 @@ impl Decoder {
             code: u16::from(byte_0 >> 1 & 0b1111),
             cancel: byte_0 & bits::CANCEL != 0,
             alternative_isa: byte_0 & bits::ALTERNATIVE_ISA != 0,
-            security: SecurityState {
+            security: SecurityBits {
                 non_secure: byte_0 & bits::NON_SECURE != 0,
                 ..self.compression.security
             },

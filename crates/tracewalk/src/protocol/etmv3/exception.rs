@@ -1,8 +1,7 @@
 //! Exception information in branch packets: which exception, whether it cancels, and the state behind it.
 
-use crate::ids::{Address, Exception, SecurityState};
-
-use super::config::Profile;
+use crate::ids::{Address, Exception, Profile};
+use crate::protocol::SecurityBits;
 
 /// What a branch packet says beside the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +27,7 @@ pub struct ExceptionInformation {
     /// AltISA.
     pub alternative_isa: bool,
     /// NS and Hyp.
-    pub security: SecurityState,
+    pub security: SecurityBits,
     /// Resume, 0 to 15.
     pub resume: u8,
 }
@@ -132,7 +131,7 @@ impl ExceptionInformation {
         let code = match exception {
             Exception::M(number) => m_profile_code(number)?,
             Exception::Ar(code @ 1..=15) => u16::from(code),
-            Exception::Ar(_) => return None,
+            Exception::Ar(_) | Exception::ArType(_) | Exception::MType(_) => return None,
         };
         Some(Self { code, cancel, ..Self::default() })
     }

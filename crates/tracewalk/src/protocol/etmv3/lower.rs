@@ -15,12 +15,13 @@ mod memo;
 use alloc::vec::Vec;
 
 use crate::directive::{Directive, Handler, PreferredReturn, Transfer, TransferValue};
-use crate::ids::{ContextId, Exception, Location, SecurityState};
+use crate::ids::{ContextId, Exception, Location, Profile};
+use crate::protocol::SecurityBits;
 use crate::protocol::synchronisation::Tracking;
 use crate::protocol::{Emit, Loss, Lower};
 use crate::span::Span;
 
-use super::config::{Config, Profile};
+use super::config::Config;
 use super::exception::BranchException;
 use super::packet::{Atom, Branch, DataAddress, ISync, PHeader, Packet};
 
@@ -38,7 +39,7 @@ pub struct Lowering {
     /// Cycles counted since the last atom, and where the last of them stands.
     cycles: Option<(u64, Span)>,
     /// The last security state and context ID told.
-    security: SecurityState,
+    security: SecurityBits,
     context_id: Option<ContextId>,
     /// No I-sync came since the last A-sync: the next one does not rest on anything before.
     behind_a_sync: bool,
@@ -68,7 +69,7 @@ impl Lowering {
             target: None,
             queue: Vec::new(),
             cycles: None,
-            security: SecurityState::default(),
+            security: SecurityBits::default(),
             context_id: None,
             behind_a_sync: false,
         }
@@ -207,10 +208,10 @@ impl Lowering {
         }
     }
 
-    fn security(&mut self, security: SecurityState, span: Span, emit: &mut impl Emit) {
+    fn security(&mut self, security: SecurityBits, span: Span, emit: &mut impl Emit) {
         if security != self.security {
             self.security = security;
-            self.queue(Directive::Security(security), span, emit);
+            self.queue(Directive::Privilege(security.privilege()), span, emit);
         }
     }
 

@@ -19,7 +19,7 @@ use crate::directive::Rules;
 use crate::ids::TraceId;
 use crate::protocol::Protocol;
 pub use crate::protocol::{ContextIdSize, ISyncReason, Registers};
-pub use config::{Config, ConfigError, Core, DataTrace, Profile};
+pub use config::{Config, ConfigError, Core, DataTrace};
 pub use decode::Decoder;
 pub use encode::{EncodeError, Encoder};
 pub use exception::{BranchException, ExceptionInformation};

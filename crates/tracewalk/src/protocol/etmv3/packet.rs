@@ -1,6 +1,7 @@
 //! The packets of ETMv3, in the order of table 7.1 of IHI 0014Q.
 
-use crate::ids::{Address, ContextId, Location, SecurityState, Vmid};
+use crate::ids::{Address, ContextId, Location, Vmid};
+use crate::protocol::SecurityBits;
 use crate::protocol::{Describe, Field, ISyncReason};
 
 use super::exception::BranchException;
@@ -90,7 +91,7 @@ pub struct ISync {
     /// The load or store still in progress, which this packet says was executed.
     pub in_progress: Option<Location>,
     /// NS and Hyp.
-    pub security: SecurityState,
+    pub security: SecurityBits,
     /// The context ID, where it is traced.
     pub context_id: Option<ContextId>,
     /// Cycles before tracing began, where the packet counts them.

@@ -7,7 +7,8 @@ use proptest::strategy::ValueTree;
 
 use super::*;
 use crate::directive::{BeginReason, Directive, Handler, PreferredReturn};
-use crate::ids::{Address, ContextId, Exception, Isa, Location, SecurityState, TraceId, Vmid};
+use crate::ids::{Address, ContextId, Exception, Isa, Location, Profile, TraceId, Vmid};
+use crate::protocol::SecurityBits;
 use crate::protocol::branch_address::AddressEncoding;
 use crate::protocol::timestamp::{TimestampCoding, TimestampFormat, TimestampWidth};
 use crate::protocol::{Describe, Item, Lower, Malformation, Packets};
@@ -72,8 +73,8 @@ fn any_location() -> impl Strategy<Value = Location> {
     (address, isa).prop_map(|(address, isa)| Location::new(Address::from(address).aligned_for(isa), isa))
 }
 
-fn any_security() -> impl Strategy<Value = SecurityState> {
-    any::<(bool, bool)>().prop_map(|(non_secure, hypervisor)| SecurityState { non_secure, hypervisor })
+fn any_security() -> impl Strategy<Value = SecurityBits> {
+    any::<(bool, bool)>().prop_map(|(non_secure, hypervisor)| SecurityBits { non_secure, hypervisor })
 }
 
 fn any_branch() -> impl Strategy<Value = Packet> {
@@ -337,7 +338,7 @@ fn what_does_not_fit_its_field_is_not_encoded() {
     let branch =
         |exception| encoded(Packet::Branch(Branch { target, states_isa: true, exception: Some(exception) }));
     let information = |code, resume| {
-        let security = SecurityState::default();
+        let security = SecurityBits::default();
         branch(BranchException::Information(ExceptionInformation {
             code,
             cancel: false,
@@ -412,7 +413,7 @@ fn missing_fields_are_interpreted_as_table_7_5_says() {
         code: 14,
         cancel: false,
         alternative_isa: false,
-        security: SecurityState { non_secure: true, hypervisor: false },
+        security: SecurityBits { non_secure: true, hypervisor: false },
         resume: 0,
     };
     assert_eq!(branch.exception, Some(BranchException::Information(expected)));
@@ -425,8 +426,8 @@ fn missing_fields_are_interpreted_as_table_7_5_says() {
         Some(BranchException::Information(information)) => information.security,
         other => panic!("{other:?}"),
     };
-    assert_eq!(security(first), SecurityState { non_secure: true, hypervisor: true });
-    assert_eq!(security(second), SecurityState { non_secure: false, hypervisor: true });
+    assert_eq!(security(first), SecurityBits { non_secure: true, hypervisor: true });
+    assert_eq!(security(second), SecurityBits { non_secure: false, hypervisor: true });
 
     // AltISA stays: a Thumb address of five bytes without byte 0 is ThumbEE behind one that said so.
     let alt_isa = [0x95, 0x82, 0x81, 0x84, 0x5c, 0b0100_0000, 0x97, 0x82, 0x81, 0x84, 0x1c];
@@ -518,7 +519,7 @@ fn directives(config: &Config, packets: &[Packet]) -> Vec<Directive> {
         reason: ISyncReason::Enabled,
         location: Some(Location::new(Address::new(0x100), Isa::T32)),
         in_progress: None,
-        security: SecurityState::default(),
+        security: SecurityBits::default(),
         context_id: None,
         cycles: None,
     });
@@ -572,7 +573,7 @@ fn atom_then_timestamp_periodic_i_sync_and_target_then_cancel_leave_only_the_tim
         reason: ISyncReason::Periodic,
         location: Some(Location::new(Address::new(0x104), Isa::T32)),
         in_progress: None,
-        security: SecurityState::default(),
+        security: SecurityBits::default(),
         context_id: None,
         cycles: None,
     });
@@ -653,7 +654,7 @@ fn trace_behind_a_loss_counts_only_from_the_next_a_sync_and_i_sync() {
             reason,
             location: Some(Location::new(Address::new(0x100), Isa::T32)),
             in_progress: None,
-            security: SecurityState::default(),
+            security: SecurityBits::default(),
             context_id: None,
             cycles: None,
         })
@@ -684,7 +685,7 @@ fn a_load_in_progress_is_one_instruction_and_then_trace_begins() {
         reason: ISyncReason::Enabled,
         location: Some(Location::new(Address::new(0x110), Isa::T32)),
         in_progress: Some(Location::new(Address::new(0x104), Isa::T32)),
-        security: SecurityState::default(),
+        security: SecurityBits::default(),
         context_id: None,
         cycles: None,
     });

@@ -3,7 +3,8 @@
 mod memo;
 
 use crate::cursor::{Cursor, NeedInput};
-use crate::ids::{Address, ContextId, Isa, Location, SecurityState, Vmid};
+use crate::ids::{Address, ContextId, Isa, Location, Vmid};
+use crate::protocol::SecurityBits;
 use crate::protocol::branch_address::{self, AddressEncoding, After, Alignment, ReadError};
 use crate::protocol::compression::Compression;
 use crate::protocol::synchronisation::{A_SYNC, Synchronisation, Unread, read_a_sync};
@@ -104,7 +105,7 @@ impl Decoder {
             return Err(reserved("address", u64::from(address), "a multiple of 4 with A32"));
         }
         let location = Location::new(Address::from(address & !u32::from(bits::THUMB)), isa);
-        let security = SecurityState {
+        let security = SecurityBits {
             non_secure: information & bits::NON_SECURE != 0,
             hypervisor: information & bits::HYPERVISOR != 0,
         };

@@ -3,7 +3,8 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::ids::{Address, Isa, Location, SecurityState};
+use crate::ids::{Address, Isa, Location};
+use crate::protocol::SecurityBits;
 use crate::protocol::branch_address::{self, AddressEncoding, After, Alignment, Target};
 
 use crate::protocol::ISyncReason;
@@ -93,7 +94,7 @@ impl Encoder {
     /// The branch packet that says that a waypoint went to `target`, where the state is `security`: with exception
     /// information where the state changes.
     #[must_use]
-    pub fn branch_to(&self, target: Location, security: SecurityState, cycles: Option<u32>) -> Branch {
+    pub fn branch_to(&self, target: Location, security: SecurityBits, cycles: Option<u32>) -> Branch {
         let state_changes = security != self.compression.security || self.changes_alternative_isa(target.isa);
         let exception = state_changes.then_some(ExceptionInformation { number: 0, security });
         self.with_isa_stated(Branch { target: Some(target), states_isa: false, exception, cycles })
@@ -105,7 +106,7 @@ impl Encoder {
         &self,
         number: u16,
         handler: Location,
-        security: SecurityState,
+        security: SecurityBits,
         cycles: Option<u32>,
     ) -> Branch {
         let exception = Some(ExceptionInformation { number, security });

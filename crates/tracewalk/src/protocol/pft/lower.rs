@@ -3,7 +3,8 @@
 mod memo;
 
 use crate::directive::{Directive, Handler, PreferredReturn, RunEnd};
-use crate::ids::{ContextId, Exception, Location, SecurityState, Vmid};
+use crate::ids::{ContextId, Exception, Location, Vmid};
+use crate::protocol::SecurityBits;
 use crate::protocol::synchronisation::Tracking;
 use crate::protocol::{Emit, Loss, Lower};
 use crate::span::Span;
@@ -20,7 +21,7 @@ pub struct Lowering {
     /// The context that was last passed on; `None` for what was never traced.
     context_id: Option<ContextId>,
     vmid: Option<Vmid>,
-    security: Option<SecurityState>,
+    security: Option<SecurityBits>,
     /// No I-sync came since the last A-sync: the next one does not rest on anything before.
     behind_a_sync: bool,
 }
@@ -118,9 +119,9 @@ impl Lowering {
         }
     }
 
-    fn security(&mut self, security: SecurityState, emit: &mut impl FnMut(Directive)) {
+    fn security(&mut self, security: SecurityBits, emit: &mut impl FnMut(Directive)) {
         if self.security.replace(security) != Some(security) {
-            emit(Directive::Security(security));
+            emit(Directive::Privilege(security.privilege()));
         }
     }
 

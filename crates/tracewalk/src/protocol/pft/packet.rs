@@ -1,6 +1,7 @@
 //! The packets of PFT, in the order of section 4.3 of IHI 0035B.
 
-use crate::ids::{ContextId, Exception, Location, SecurityState, Vmid};
+use crate::ids::{ContextId, Exception, Location, Vmid};
+use crate::protocol::SecurityBits;
 use crate::protocol::{Describe, Field, ISyncReason};
 
 /// A packet, with compressed fields restored.
@@ -97,7 +98,7 @@ pub struct ISync {
     /// The next instruction to be executed.
     pub location: Location,
     /// NS and Hyp.
-    pub security: SecurityState,
+    pub security: SecurityBits,
     /// Cycles since the last count. In cycle-accurate trace, unless the packet is periodic.
     pub cycles: Option<u32>,
     /// The context ID, where it is traced.
@@ -142,7 +143,7 @@ pub struct ExceptionInformation {
     /// Exception bits 8 to 0; 0 where there was none: a branch that changes the security state or AltISA.
     pub number: u16,
     /// NS and Hyp; what was not sent is as in the last packet that said it.
-    pub security: SecurityState,
+    pub security: SecurityBits,
 }
 
 /// A waypoint update packet.
@@ -332,7 +333,7 @@ fn location_fields(
     }
 }
 
-fn security_fields(security: SecurityState, visit: &mut dyn FnMut(&'static str, Field<'_>)) {
+fn security_fields(security: SecurityBits, visit: &mut dyn FnMut(&'static str, Field<'_>)) {
     visit("ns", Field::Number(u64::from(security.non_secure)));
     visit("hyp", Field::Number(u64::from(security.hypervisor)));
 }

@@ -8,7 +8,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::directive::{BeginReason, Directive, Handler, PreferredReturn, RunEnd};
-use crate::ids::{Address, ContextId, Exception, Isa, Location, SecurityState, Vmid};
+use crate::ids::{Address, ContextId, Exception, Isa, Location, Vmid};
+use crate::protocol::SecurityBits;
 use crate::protocol::timestamp::{TimestampCoding, TimestampFormat, TimestampWidth};
 use crate::protocol::{Describe, Field, Item, Lower, Malformation, Packets};
 use crate::span::Span;
@@ -99,8 +100,8 @@ fn t32(address: u32) -> Location {
     Location::new(Address::from(address), Isa::T32)
 }
 
-const SECURE: SecurityState = SecurityState { non_secure: false, hypervisor: false };
-const NON_SECURE: SecurityState = SecurityState { non_secure: true, hypervisor: false };
+const SECURE: SecurityBits = SecurityBits { non_secure: false, hypervisor: false };
+const NON_SECURE: SecurityBits = SecurityBits { non_secure: true, hypervisor: false };
 
 mod configuration {
     use super::*;
@@ -314,7 +315,7 @@ mod decoding {
             _ => None,
         });
         // ... but byte 0 always says NS and AltISA.
-        let hyp = SecurityState { non_secure: false, hypervisor: true };
+        let hyp = SecurityBits { non_secure: false, hypervisor: true };
         let information = ExceptionInformation { number: 14, security: hyp };
         assert_eq!(
             targets.collect::<Vec<_>>(),
@@ -409,7 +410,7 @@ mod lowering {
         let bytes = [&PERIODIC[..], &PERIODIC, &I_SYNC].concat();
         let expected = [
             begin(BeginReason::Synchronised),
-            Directive::Security(SECURE),
+            Directive::Privilege(SECURE.privilege()),
             Directive::Confirm(a32(0xc000_8000)),
             begin(BeginReason::Enabled),
         ];
@@ -428,7 +429,7 @@ mod lowering {
             Directive::Vmid(Vmid(7)),
             Directive::Trigger,
             begin(BeginReason::Synchronised),
-            Directive::Security(SECURE),
+            Directive::Privilege(SECURE.privilege()),
             Directive::Waypoint { executed: true },
         ];
         assert_eq!(lowered(&bytes.concat()), expected);
@@ -451,7 +452,18 @@ mod lowering {
         let (begin, proven) = (begin(BeginReason::Synchronised), Directive::Proven);
         assert_eq!(
             all,
-            [begin, proven, Directive::Security(SECURE), e, e, Directive::Lost, begin, proven, e, e]
+            [
+                begin,
+                proven,
+                Directive::Privilege(SECURE.privilege()),
+                e,
+                e,
+                Directive::Lost,
+                begin,
+                proven,
+                e,
+                e
+            ]
         );
     }
 
@@ -476,7 +488,7 @@ mod lowering {
         let expected = [
             Directive::Cycles(31),
             begin(BeginReason::Enabled),
-            Directive::Security(SECURE),
+            Directive::Privilege(SECURE.privilege()),
             Directive::Cycles(2),
             Directive::Waypoint { executed: true },
             Directive::Cycles(3),
@@ -497,7 +509,7 @@ mod lowering {
                 handler: Handler::At(a32(0xffff_0018)),
                 preferred_return: PreferredReturn::Next,
             },
-            Directive::Security(NON_SECURE),
+            Directive::Privilege(NON_SECURE.privilege()),
         ];
         assert_eq!(all[2..], expected);
     }
@@ -505,7 +517,8 @@ mod lowering {
     #[test]
     fn exception_number_0_is_a_branch_that_changes_the_state() {
         let all = lowered(&[&I_SYNC[..], &[0x95, 0x40, 0x01]].concat());
-        let expected = [Directive::WaypointTo(a32(0xc000_8028)), Directive::Security(NON_SECURE)];
+        let expected =
+            [Directive::WaypointTo(a32(0xc000_8028)), Directive::Privilege(NON_SECURE.privilege())];
         assert_eq!(all[2..], expected);
     }
 
@@ -543,7 +556,7 @@ mod lowering {
         let bytes = [&A_SYNC[..], &I_SYNC, &[0x11, 0x6e, 0x11, 0x6e, 0x22], &I_SYNC, &[0x22]].concat();
         let expected = [
             begin(BeginReason::Enabled),
-            Directive::Security(SECURE),
+            Directive::Privilege(SECURE.privilege()),
             Directive::ContextId(ContextId(0x11)),
             Directive::ContextId(ContextId(0x22)),
             begin(BeginReason::Enabled),
@@ -687,12 +700,12 @@ mod properties {
     #[derive(Clone, Debug)]
     enum Saying {
         ASync,
-        ISync(ISyncReason, Location, SecurityState),
+        ISync(ISyncReason, Location, SecurityBits),
         Atoms(Vec<bool>),
-        BranchTo(Location, SecurityState),
-        BranchWithAllBytes(Location, SecurityState),
-        UnknownBranch(u16, SecurityState),
-        Exception(u16, Location, SecurityState),
+        BranchTo(Location, SecurityBits),
+        BranchWithAllBytes(Location, SecurityBits),
+        UnknownBranch(u16, SecurityBits),
+        Exception(u16, Location, SecurityBits),
         WaypointUpdate(Location),
         UnknownWaypointUpdate,
         ContextId,
@@ -739,9 +752,9 @@ mod properties {
         })
     }
 
-    fn any_security() -> impl Strategy<Value = SecurityState> {
+    fn any_security() -> impl Strategy<Value = SecurityBits> {
         (any::<bool>(), any::<bool>())
-            .prop_map(|(non_secure, hypervisor)| SecurityState { non_secure, hypervisor })
+            .prop_map(|(non_secure, hypervisor)| SecurityBits { non_secure, hypervisor })
     }
 
     fn any_saying() -> impl Strategy<Value = Saying> {

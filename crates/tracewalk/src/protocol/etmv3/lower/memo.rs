@@ -1,6 +1,7 @@
 //! What lowering the packets depends on that the memo may look up.
 
-use crate::ids::{Location, SecurityState};
+use crate::ids::Location;
+use crate::protocol::SecurityBits;
 use crate::protocol::memoised::{MemoLower, MemoState, WaitCycles};
 use crate::protocol::synchronisation::Tracking;
 use crate::span::{Span, StreamOffset};
@@ -12,7 +13,7 @@ use super::{Cancellable, Lowering};
 pub(crate) struct HeldBack {
     held: Option<(Cancellable, Span)>,
     target: Option<(Location, Span)>,
-    security: SecurityState,
+    security: SecurityBits,
 }
 
 impl MemoState for Lowering {

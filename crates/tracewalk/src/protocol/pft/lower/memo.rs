@@ -1,6 +1,6 @@
 //! What lowering the packets depends on that the memo may look up.
 
-use crate::ids::SecurityState;
+use crate::protocol::SecurityBits;
 use crate::protocol::memoised::{MemoLower, MemoState};
 use crate::protocol::synchronisation::Tracking;
 use crate::span::StreamOffset;
@@ -9,7 +9,7 @@ use super::Lowering;
 
 impl MemoState for Lowering {
     /// The security state that was last passed on.
-    type State = Option<SecurityState>;
+    type State = Option<SecurityBits>;
 
     fn state(&self, _at: StreamOffset) -> Option<Self::State> {
         (self.tracking == Tracking::Known).then_some(self.security)
