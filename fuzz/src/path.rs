@@ -2,7 +2,6 @@
 
 use tracewalk::ids::{Address, Exception, Isa, Location};
 use tracewalk::program::Program;
-use tracewalk::protocol::etmv3 as etmv3_protocol;
 use tracewalk::source::SourceConfig;
 use tracewalk_generate::etmv3::{self, Cancel};
 use tracewalk_generate::found::{Found, first_difference};
@@ -28,7 +27,7 @@ pub fn path(data: &[u8]) {
     };
     let Some(config) = config else { return };
     let profile = match &config {
-        SourceConfig::Etmv3(config) if config.profile == etmv3_protocol::Profile::M => Profile::M,
+        SourceConfig::Etmv3(config) if config.profile() == tracewalk::ids::Profile::M => Profile::M,
         _ => Profile::Ar,
     };
     let settings = Settings::of(&mut input);

@@ -96,7 +96,7 @@ fn etmv3_files(input: &Input, keys: &Keys, mut arguments: Arguments) -> Result<V
         input,
         "etmv3",
         cpu,
-        config.minor_version,
+        config.minor_version(),
         &set.or(usual.etmidr, usual.etmccer),
         &trace,
         arguments,
@@ -128,7 +128,7 @@ fn pft_files(input: &Input, keys: &Keys, mut arguments: Arguments) -> Result<Vec
     };
     let trace = pft::encode(&input.path, &input.elf.program, &config, &options)?;
     let usual = core.registers();
-    let version = u8::from(config.version == pft_protocol::Version::V1_1);
+    let version = u8::from(config.version() == pft_protocol::Version::V1_1);
     source_files(input, "pft", cpu, version, &set.or(usual.etmidr, usual.etmccer), &trace, arguments)
 }
 

@@ -273,18 +273,16 @@ impl Unit<'_> {
         }
         let places = usize::try_from(size.bytes()).unwrap_or(usize::MAX) / PACKET_BYTES;
         let stopped = self.recording == Recording::Stopped;
-        let config = Config {
-            pointer: u32::try_from(self.pointer()).unwrap_or_default(),
-            wrapped: self.packets.len() >= places,
-            size,
-            enabled: !(stopped && watermark.is_some_and(|watermark| watermark.stops)),
-            halt_request: stopped && watermark.is_some_and(|watermark| watermark.halts),
-            stops_by_signal: false,
-            starts_by_signal: false,
-            watermark,
-            base: Some(memory.base),
-            pointer_bits: None,
-        };
+        let pointer = u32::try_from(self.pointer()).unwrap_or_default();
+        let config =
+            Config::new(size, pointer).expect("packets have 8 bytes, and buffers start at a multiple of 16");
+        let config = config
+            .with_wrapped(self.packets.len() >= places)
+            .with_enabled(!(stopped && watermark.is_some_and(|watermark| watermark.stops)))
+            .with_halt_request(stopped && watermark.is_some_and(|watermark| watermark.halts));
+        // What no register can hold is not set.
+        let config = config.with_watermark(watermark).unwrap_or(config);
+        let config = config.with_base(memory.base).unwrap_or(config);
         let held = self.packets.get(self.packets.len().saturating_sub(places)..).unwrap_or_default();
         Buffer { bytes, registers: config.to_registers(), told: Path { steps: self.told_by(held) } }
     }

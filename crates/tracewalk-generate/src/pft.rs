@@ -161,7 +161,7 @@ impl<'a> Unit<'a> {
         }
         if let (true, Step::ContextId(context_id)) = (self.paused, step) {
             self.story.enter(*context_id);
-            self.context_id = truncated(*context_id, self.config.context_id_size.bytes());
+            self.context_id = truncated(*context_id, self.config.context_id_size().bytes());
         }
         Ok(self.paused)
     }
@@ -194,7 +194,7 @@ impl<'a> Unit<'a> {
             }
             (Class::Indirect, Went::TailChained | Went::End) if executed.passed => return Ok(false),
             (Class::Direct(target), _) if executed.passed => {
-                if self.config.branch_broadcast {
+                if self.config.branch_broadcast() {
                     self.branch(target)?;
                 } else {
                     self.atom(true)?;
@@ -218,7 +218,7 @@ impl<'a> Unit<'a> {
     fn is_waypoint(&self, instruction: &Instruction) -> bool {
         match instruction.class {
             Class::Direct(_) | Class::Indirect | Class::Barrier(Barrier::Isb) => true,
-            Class::Barrier(Barrier::Dsb | Barrier::Dmb) => self.config.barriers_are_waypoints,
+            Class::Barrier(Barrier::Dsb | Barrier::Dmb) => self.config.barriers_are_waypoints(),
             Class::Wait | Class::TransactionStart | Class::Other => false,
         }
     }
@@ -233,7 +233,7 @@ impl<'a> Unit<'a> {
     }
 
     fn push_return(&mut self, returns_to: Location) {
-        if !self.config.return_stack {
+        if !self.config.return_stack() {
             return;
         }
         if self.return_stack.len() == self.options.return_stack_depth {
@@ -270,7 +270,7 @@ impl<'a> Unit<'a> {
     }
 
     fn exception_return(&mut self, step: &Step) -> Result<bool, EncodeError> {
-        if self.config.version >= Version::V1_1 {
+        if self.config.version() >= Version::V1_1 {
             self.send(&Packet::ExceptionReturn)?;
             self.tell(*step);
         }
@@ -279,9 +279,9 @@ impl<'a> Unit<'a> {
 
     fn context_id(&mut self, context_id: ContextId) -> Result<bool, EncodeError> {
         self.story.enter(context_id);
-        let context_id = truncated(context_id, self.config.context_id_size.bytes());
+        let context_id = truncated(context_id, self.config.context_id_size().bytes());
         self.context_id = context_id;
-        if self.config.context_id_size.bytes() != 0 {
+        if self.config.context_id_size().bytes() != 0 {
             self.send(&Packet::ContextId(context_id))?;
             self.trace.told.steps.push(Step::ContextId(context_id));
         }
@@ -302,7 +302,7 @@ impl<'a> Unit<'a> {
             Some(atoms) => atoms.and(executed),
             None => Some(Atoms::one(executed)),
         };
-        if self.config.cycle_accurate { self.flush() } else { Ok(()) }
+        if self.config.cycle_accurate() { self.flush() } else { Ok(()) }
     }
 
     fn branch(&mut self, target: Location) -> Result<(), EncodeError> {
@@ -320,13 +320,13 @@ impl<'a> Unit<'a> {
         self.send(&Packet::ASync)?;
         self.synchronised_at = Some(self.trace.bytes.len());
         self.trace.starts += usize::from(reason != ISyncReason::Periodic);
-        let cycles = self.config.cycle_accurate && reason != ISyncReason::Periodic;
+        let cycles = self.config.cycle_accurate() && reason != ISyncReason::Periodic;
         self.send(&Packet::ISync(ISync {
             reason,
             location: next,
             security: self.options.security,
             cycles: cycles.then_some(1),
-            context_id: (self.config.context_id_size.bytes() != 0).then_some(self.context_id),
+            context_id: (self.config.context_id_size().bytes() != 0).then_some(self.context_id),
         }))?;
         self.run_start = next;
         self.return_stack.clear();
@@ -366,7 +366,7 @@ impl<'a> Unit<'a> {
     /// The cycles since the last count, where they are counted.
     fn take_cycles(&mut self) -> Option<u32> {
         let cycles = u32::try_from(self.clock.now() - self.cycles_sent).ok()?;
-        self.config.cycle_accurate.then(|| {
+        self.config.cycle_accurate().then(|| {
             self.cycles_sent = self.clock.now();
             cycles
         })

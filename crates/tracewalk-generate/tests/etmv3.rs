@@ -23,8 +23,8 @@ fn check(name: &str, config: &Config, options: &Options) -> (Trace, Found) {
     let mut told = trace.told.clone();
     for step in &mut told.steps {
         if let Step::Access(access) = step {
-            access.address = if config.data.addresses { access.address } else { Address::default() };
-            access.value = access.value.filter(|_| config.data.values);
+            access.address = if config.data().addresses { access.address } else { Address::default() };
+            access.value = access.value.filter(|_| config.data().values);
         }
     }
     assert_same(firmware.elf.profile, &told, &decoded.path, &format!("{config:?}, {options:?}"));
@@ -97,7 +97,7 @@ fn timestamps_rise_with_the_cycles() {
 fn context_ids_are_found_in_every_size() {
     for (bits, bytes) in [(0b01, 1), (0b10, 2), (0b11, 4)] {
         let config = config("cortex-a7", bits << 14, None);
-        assert_eq!(config.context_id_size.bytes(), bytes);
+        assert_eq!(config.context_id_size().bytes(), bytes);
         let (_, decoded) = check("a9", &config, &Options::default());
         let mut contexts = decoded.contexts.into_iter().flatten().collect::<Vec<_>>();
         contexts.dedup();
@@ -130,7 +130,7 @@ fn security_state_is_sent_with_every_exception() {
 fn old_cores_count_the_halves_of_thumb_pairs() {
     for cancel in [Cancel::Never, Cancel::Multiple, Cancel::Always] {
         let config = config("arm926", 0x100, None);
-        assert!(config.two_atoms_per_thumb_pair);
+        assert!(config.two_atoms_per_thumb_pair());
         check("a9", &config, &Options { cancel, synchronise_every: Some(100), ..Options::default() });
     }
 }

@@ -230,8 +230,8 @@ fn found(dump: &[u8], layout: &Layout, program: &Program) -> Path {
 }
 
 fn layout_of(buffer: &Buffer, memory: Memory) -> Layout {
-    let config =
-        Config { pointer_bits: Some(memory.pointer_bits), ..Config::from_registers(buffer.registers) };
+    let config = Config::from_registers(buffer.registers).with_pointer_bits(memory.pointer_bits);
+    let config = config.expect("an MTB has such a memory");
     let dump = Dump { data: &buffer.bytes, address: Some(memory.base) };
     by_registers(dump, &config).expect("the dump is the memory")
 }
@@ -317,8 +317,8 @@ proptest! {
         let layout = layout_of(&buffer, options.memory);
         assert_same(Profile::M, &buffer.told, &found(&buffer.bytes, &layout, &code.program), "traced in parts");
         let config = Config::from_registers(buffer.registers);
-        if !config.enabled || config.halt_request {
-            prop_assert_eq!(Some(config.pointer), options.watermark.map(|watermark| watermark.pointer));
+        if !config.enabled() || config.halt_request() {
+            prop_assert_eq!(Some(config.pointer()), options.watermark.map(|watermark| watermark.pointer));
         }
     }
 

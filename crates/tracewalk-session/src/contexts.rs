@@ -40,8 +40,8 @@ pub(crate) fn say(source: &Source, ran: &Contexts, program: &Program, observer: 
 /// Whether the trace unit was set up to trace context IDs.
 const fn has_context_ids(config: &SourceConfig) -> bool {
     match config {
-        SourceConfig::Etmv3(config) => config.context_id_size.bytes() > 0,
-        SourceConfig::Pft(config) => config.context_id_size.bytes() > 0,
+        SourceConfig::Etmv3(config) => config.context_id_size().bytes() > 0,
+        SourceConfig::Pft(config) => config.context_id_size().bytes() > 0,
         _ => false,
     }
 }

@@ -42,7 +42,7 @@ fn compare(vector: &Value, config: &Config, expected: &Map<String, Value>, found
             "ts" => {
                 // The vectors hold the bits as they were sent, also where ETMCCER says that they are a Gray code.
                 let time = found["timestamp"].as_u64().expect("a timestamp has a value");
-                assert_eq!(Some(config.timestamp.raw(time)), number(value).map(raw), "{context}");
+                assert_eq!(Some(config.timestamp().raw(time)), number(value).map(raw), "{context}");
             }
             // `0x??????28`: only a part is known, which is no address.
             "addr" if value.as_str().is_some_and(|text| text.contains('?')) => {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use tracewalk::protocol::pft::{Config, Registers};
-use tracewalk::protocol::timestamp::TimestampCoding;
+use tracewalk::protocol::timestamp::{TimestampCoding, TimestampFormat};
 use tracewalk::source::SourceConfig;
 
 use crate::support::{flow, hex, images, number, packets, vectors_file};
@@ -57,10 +57,10 @@ fn every_packet_vector_is_read_as_expected_however_it_is_cut() {
     assert_eq!(skipped.len(), SKIPPED.len(), "a skipped vector is not there");
     assert!(vectors.len() >= 35, "only {} packet vectors found", vectors.len());
     for vector in vectors {
-        let mut config = config(vector);
+        let config = config(vector);
         // The vectors hold the bits as they were sent, also where the registers say that they are a Gray code.
-        config.timestamp.coding = TimestampCoding::Binary;
-        let source = SourceConfig::Pft(config);
+        let binary = TimestampFormat { coding: TimestampCoding::Binary, ..config.timestamp() };
+        let source = SourceConfig::Pft(config.with_timestamp(binary));
         let bytes = hex(&vector["bytes"]);
         let found = packets(&source, &bytes, bytes.len());
         for size in 1..bytes.len() {

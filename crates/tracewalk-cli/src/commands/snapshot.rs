@@ -95,8 +95,8 @@ fn write(directory: &Path, snapshot: &Snapshot<'_>) -> Result<(), Failure> {
 /// A trace unit with all registers that OpenCSD asks for.
 fn trace_unit(source: &Source, index: usize, core: String) -> Result<SnapshotSource, Failure> {
     let (kind, minor_version) = match &source.config {
-        SourceConfig::Etmv3(config) => ("ETM", config.minor_version),
-        SourceConfig::Pft(config) => ("PTM", u8::from(config.version == pft::Version::V1_1)),
+        SourceConfig::Etmv3(config) => ("ETM", config.minor_version()),
+        SourceConfig::Pft(config) => ("PTM", u8::from(config.version() == pft::Version::V1_1)),
         config => {
             return Err(Failure::input(
                 format!("{}: no snapshot holds {}", source_name(source.id), config.protocol()),

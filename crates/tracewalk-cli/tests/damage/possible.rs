@@ -115,12 +115,12 @@ impl<'a> Possible<'a> {
     pub(crate) fn new(config: &SourceConfig, program: &'a Program) -> Self {
         let unit = match config {
             SourceConfig::Etmv3(config) => {
-                Unit { m_profile: config.profile == tracewalk::ids::Profile::M, ..Unit::default() }
+                Unit { m_profile: config.profile() == tracewalk::ids::Profile::M, ..Unit::default() }
             }
             SourceConfig::Pft(config) => Unit {
                 waypoints: true,
-                barriers: config.barriers_are_waypoints,
-                return_stack: config.return_stack,
+                barriers: config.barriers_are_waypoints(),
+                return_stack: config.return_stack(),
                 m_profile: false,
             },
             _ => Unit::default(),

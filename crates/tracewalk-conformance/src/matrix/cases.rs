@@ -108,7 +108,7 @@ fn units_for_ar() -> Vec<Unit> {
 
 /// ETMv3 has timestamps from version 3.5 on.
 fn is_possible(unit: &Unit, beside: &Beside) -> bool {
-    let old = unit.etmv3_config().is_some_and(|config| config.minor_version < 5);
+    let old = unit.etmv3_config().is_some_and(|config| config.minor_version() < 5);
     beside.timestamp_every.is_none() || !old
 }
 

@@ -256,8 +256,8 @@ fn encode(case: &Case, program: &Program, path: &Path) -> Result<(SourceConfig, 
                 etmv3::encode(path, program, &config, &options).map_err(|error| error.to_string())?;
             for step in &mut trace.told.steps {
                 if let Step::Access(access) = step {
-                    access.address = if config.data.addresses { access.address } else { Address::new(0) };
-                    access.value = access.value.filter(|_| config.data.values);
+                    access.address = if config.data().addresses { access.address } else { Address::new(0) };
+                    access.value = access.value.filter(|_| config.data().values);
                 }
             }
             Ok((SourceConfig::Etmv3(config), trace))
@@ -404,8 +404,8 @@ fn compare(
         count("starts", trace.starts as u64, found.starts as u64)?;
     }
     let cycle_accurate = match config {
-        SourceConfig::Etmv3(config) => config.cycle_accurate,
-        SourceConfig::Pft(config) => config.cycle_accurate,
+        SourceConfig::Etmv3(config) => config.cycle_accurate(),
+        SourceConfig::Pft(config) => config.cycle_accurate(),
         SourceConfig::Mtb(_) => false,
     };
     if cycle_accurate && case.beside.pauses.is_none() {

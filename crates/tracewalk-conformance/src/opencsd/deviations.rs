@@ -311,7 +311,7 @@ pub const DEVIATIONS: &[Deviation] = &[
         evidence: Evidence::Readings,
         recognises: |difference, place| {
             matches!(difference, Difference::Flow { .. })
-                && matches!(place.config, SourceConfig::Etmv3(config) if config.two_atoms_per_thumb_pair)
+                && matches!(place.config, SourceConfig::Etmv3(config) if config.two_atoms_per_thumb_pair())
                 && place.has_wide_thumb()
         },
     },

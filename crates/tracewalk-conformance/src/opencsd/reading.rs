@@ -20,7 +20,7 @@ impl Reading {
         let mut reading = Self { packets: packets(config, bytes), ..Self::default() };
         let mut atoms = match config {
             SourceConfig::Etmv3(config) => {
-                Some(Atoms::new(&reading.packets, config.two_atoms_per_thumb_pair))
+                Some(Atoms::new(&reading.packets, config.two_atoms_per_thumb_pair()))
             }
             // A single packet proves all of a block.
             _ => None,

@@ -57,11 +57,11 @@ pub(super) const fn is_etmv3(config: &SourceConfig) -> bool {
 }
 
 pub(super) const fn is_m_profile(config: &SourceConfig) -> bool {
-    matches!(config, SourceConfig::Etmv3(config) if matches!(config.profile, Profile::M))
+    matches!(config, SourceConfig::Etmv3(config) if matches!(config.profile(), Profile::M))
 }
 
 pub(super) const fn traces_data_addresses(config: &SourceConfig) -> bool {
-    matches!(config, SourceConfig::Etmv3(config) if config.data.addresses)
+    matches!(config, SourceConfig::Etmv3(config) if config.data().addresses)
 }
 
 /// Whether our reading has bytes that are malformed for this reason where the packets begin to differ.

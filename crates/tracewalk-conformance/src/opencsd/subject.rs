@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tracewalk::ids::{Location, TraceId};
 use tracewalk::program::Program;
-use tracewalk::protocol::{etmv3, pft};
+use tracewalk::protocol::pft;
 use tracewalk::source::SourceConfig;
 use tracewalk_generate::capture::{Capture, Container, File, Unit};
 
@@ -40,8 +40,8 @@ impl Subject<'_> {
     pub fn snapshot(&self) -> Result<Vec<File>, Unsuitable> {
         let id = TraceId::new(ID).ok_or(Unsuitable("no trace ID"))?;
         let (protocol, minor_version) = match &self.config {
-            SourceConfig::Etmv3(config) => ("etmv3", config.minor_version),
-            SourceConfig::Pft(config) => ("pft", u8::from(config.version == pft::Version::V1_1)),
+            SourceConfig::Etmv3(config) => ("etmv3", config.minor_version()),
+            SourceConfig::Pft(config) => ("pft", u8::from(config.version() == pft::Version::V1_1)),
             SourceConfig::Mtb(_) => return Err(Unsuitable("it reads no MTB")),
         };
         let Registers { etmcr, etmidr, etmccer } = self.registers;
@@ -58,7 +58,7 @@ impl Subject<'_> {
     #[must_use]
     pub const fn has_flow(&self) -> bool {
         match &self.config {
-            SourceConfig::Etmv3(etmv3::Config { data, .. }) => !data.addresses && !data.values,
+            SourceConfig::Etmv3(config) => !config.data().any(),
             _ => true,
         }
     }

@@ -183,7 +183,7 @@ impl<'a> Unit<'a> {
         }
         if let (true, Step::ContextId(context_id)) = (self.paused, step) {
             self.story.enter(*context_id);
-            self.context_id = truncated(*context_id, self.config.context_id_size.bytes());
+            self.context_id = truncated(*context_id, self.config.context_id_size().bytes());
         }
         Ok(self.paused)
     }
@@ -197,7 +197,7 @@ impl<'a> Unit<'a> {
         let accesses = instruction.access.is_some() && !instruction.is_branch() && executed.passed;
         // Cores that count halves have no loads of two halves.
         let whole = executed.bytes == 2 || !self.counts_halfwords(executed.location());
-        Ok(Some(*executed).filter(|_| accesses && whole && !self.config.data.any()))
+        Ok(Some(*executed).filter(|_| accesses && whole && !self.config.data().any()))
     }
 
     /// Encodes an instruction; false where the path ends before its target is known.
@@ -219,7 +219,7 @@ impl<'a> Unit<'a> {
         self.last = Some(executed.location());
         self.target = match (instruction.class, went) {
             (Class::Indirect, Went::To(target)) if executed.passed => Some(target),
-            (Class::Direct(target), _) if executed.passed && self.config.branch_broadcast => Some(target),
+            (Class::Direct(target), _) if executed.passed && self.config.branch_broadcast() => Some(target),
             _ => None,
         };
         Ok(true)
@@ -253,7 +253,7 @@ impl<'a> Unit<'a> {
 
     fn atoms_of(&mut self, executed: &Executed, instruction: &Instruction) {
         let cycles = self.clock.execute(executed, instruction) - std::mem::take(&mut self.cycles_sent);
-        let cycles = if self.config.cycle_accurate { cycles } else { 0 };
+        let cycles = if self.config.cycle_accurate() { cycles } else { 0 };
         self.atoms.push(Pending { cycles, passed: executed.passed });
         if self.counts_halfwords(executed.location()) && executed.bytes == 4 {
             self.atoms.push(Pending { cycles: 0, passed: executed.passed });
@@ -263,14 +263,14 @@ impl<'a> Unit<'a> {
     }
 
     fn counts_halfwords(&self, location: Location) -> bool {
-        self.config.two_atoms_per_thumb_pair && location.isa.alignment() == 2
+        self.config.two_atoms_per_thumb_pair() && location.isa.alignment() == 2
     }
 
     /// A target takes a while to be known: often the first cycle of the next instruction, if it takes any, passes
     /// before the branch packet.
     fn wait_for_target(&mut self, next: &Executed, instruction: &Instruction) -> Result<(), EncodeError> {
         let cycles = self.clock.clone().execute(next, instruction);
-        if !self.config.cycle_accurate || cycles == 0 || next.address.get() & 0b1000 == 0 {
+        if !self.config.cycle_accurate() || cycles == 0 || next.address.get() & 0b1000 == 0 {
             return Ok(());
         }
         self.flush()?;
@@ -333,23 +333,23 @@ impl<'a> Unit<'a> {
 
     /// The exception exit packet exists from ETMv3.4 on for ARMv7-M, from ETMv3.5 on for A and R profile.
     fn tells_exception_returns(&self) -> bool {
-        match self.config.profile {
-            Profile::M => self.config.minor_version >= 4,
-            Profile::Ar => self.config.minor_version >= 5,
+        match self.config.profile() {
+            Profile::M => self.config.minor_version() >= 4,
+            Profile::Ar => self.config.minor_version() >= 5,
         }
     }
 
     /// Encodes one transfer. Those whose value is not known are outside of what is traced.
     fn access(&mut self, access: &Access) -> Result<bool, EncodeError> {
-        let Some(value) = access.value.filter(|_| self.config.data.any()) else { return Ok(true) };
+        let Some(value) = access.value.filter(|_| self.config.data().any()) else { return Ok(true) };
         let words = if access.bytes == 8 { 2 } else { 1 };
         for word in 0..words {
             let address = Address::from(access.address.low_word().wrapping_add(4 * word));
             let value = u32::try_from(value >> (32 * word) & 0xffff_ffff).unwrap_or_default();
             let contiguous = self.next_transfer == Some(address);
-            let told = self.config.data.addresses && !contiguous;
+            let told = self.config.data().addresses && !contiguous;
             self.flush()?;
-            self.transfer(told.then_some(address), self.config.data.values.then_some(value))?;
+            self.transfer(told.then_some(address), self.config.data().values.then_some(value))?;
             let next = address.low_word().wrapping_add(access.bytes.min(4).into());
             self.next_transfer = Some(Address::from(next));
         }
@@ -372,9 +372,9 @@ impl<'a> Unit<'a> {
 
     fn context_id(&mut self, context_id: ContextId) -> Result<bool, EncodeError> {
         self.story.enter(context_id);
-        let context_id = truncated(context_id, self.config.context_id_size.bytes());
+        let context_id = truncated(context_id, self.config.context_id_size().bytes());
         self.context_id = context_id;
-        if self.config.context_id_size.bytes() != 0 {
+        if self.config.context_id_size().bytes() != 0 {
             self.send(&Packet::ContextId(context_id))?;
             self.trace.told.steps.push(Step::ContextId(context_id));
         }
@@ -440,13 +440,13 @@ impl<'a> Unit<'a> {
         self.trace.starts +=
             usize::from(reason != ISyncReason::Periodic) + usize::from(in_progress.is_some());
         self.trace.told.steps.extend(in_progress.map(Step::Instruction));
-        let counts = self.config.cycle_accurate && reason != ISyncReason::Periodic;
+        let counts = self.config.cycle_accurate() && reason != ISyncReason::Periodic;
         self.send(&Packet::ISync(ISync {
             reason,
             location: Some(next),
             in_progress: in_progress.map(|executed| executed.location()),
             security: self.options.security,
-            context_id: (self.config.context_id_size.bytes() != 0).then_some(self.context_id),
+            context_id: (self.config.context_id_size().bytes() != 0).then_some(self.context_id),
             cycles: counts.then_some(1),
         }))?;
         if self.options.timestamp_every.is_some() {
@@ -469,7 +469,7 @@ impl<'a> Unit<'a> {
     fn flush(&mut self) -> Result<(), EncodeError> {
         let atoms = std::mem::take(&mut self.atoms);
         let headers =
-            if self.config.cycle_accurate { p_headers::timed(&atoms) } else { p_headers::plain(&atoms) };
+            if self.config.cycle_accurate() { p_headers::timed(&atoms) } else { p_headers::plain(&atoms) };
         headers.into_iter().try_for_each(|header| self.append(&Packet::PHeader(header)))
     }
 

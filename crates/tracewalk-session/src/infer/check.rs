@@ -73,13 +73,13 @@ impl<'a> Check<'a> {
     pub(super) fn new(config: &SourceConfig, program: &'a Program) -> Self {
         let traits = match config {
             SourceConfig::Etmv3(config) => Traits {
-                counts_gaps: config.cycle_accurate,
-                only_thumb: config.profile == Profile::M,
-                m_profile: config.profile == Profile::M,
+                counts_gaps: config.cycle_accurate(),
+                only_thumb: config.profile() == Profile::M,
+                m_profile: config.profile() == Profile::M,
                 before_v1_1: false,
             },
             SourceConfig::Pft(config) => {
-                Traits { before_v1_1: config.version == pft::Version::V1_0, ..Traits::default() }
+                Traits { before_v1_1: config.version() == pft::Version::V1_0, ..Traits::default() }
             }
             _ => Traits::default(),
         };

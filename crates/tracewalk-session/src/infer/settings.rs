@@ -176,37 +176,37 @@ impl Question {
 
     const fn answer_etmv3(self, config: &etmv3::Config) -> &'static str {
         match self {
-            Self::BranchEncoding => match config.address_encoding {
+            Self::BranchEncoding => match config.address_encoding() {
                 AddressEncoding::Original => "original",
                 AddressEncoding::Alternative => "alternative",
             },
-            Self::CycleCounts => on_or_off(config.cycle_accurate),
-            Self::ContextIds => bytes(config.context_id_size.bytes()),
-            Self::Data => match (config.instructions, config.data.values, config.data.addresses) {
+            Self::CycleCounts => on_or_off(config.cycle_accurate()),
+            Self::ContextIds => bytes(config.context_id_size().bytes()),
+            Self::Data => match (config.instructions(), config.data().values, config.data().addresses) {
                 (false, ..) => "data and no instructions",
                 (true, true, true) => "values and addresses",
                 (true, true, false) => "values",
                 (true, false, true) => "addresses",
                 (true, false, false) => "none",
             },
-            Self::Timestamps => timestamps(config.timestamp.width, config.timestamp.coding),
+            Self::Timestamps => timestamps(config.timestamp().width, config.timestamp().coding),
             _ => "none",
         }
     }
 
     const fn answer_pft(self, config: &pft::Config) -> &'static str {
         match self {
-            Self::CycleCounts => on_or_off(config.cycle_accurate),
-            Self::ContextIds => bytes(config.context_id_size.bytes()),
-            Self::ReturnStack => on_or_off(config.return_stack),
+            Self::CycleCounts => on_or_off(config.cycle_accurate()),
+            Self::ContextIds => bytes(config.context_id_size().bytes()),
+            Self::ReturnStack => on_or_off(config.return_stack()),
             Self::Barriers => {
-                if config.barriers_are_waypoints {
+                if config.barriers_are_waypoints() {
                     "DMB and DSB are waypoints"
                 } else {
                     "only ISB is a waypoint"
                 }
             }
-            Self::Timestamps => timestamps(config.timestamp.width, config.timestamp.coding),
+            Self::Timestamps => timestamps(config.timestamp().width, config.timestamp().coding),
             _ => "none",
         }
     }

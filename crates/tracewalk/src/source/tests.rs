@@ -54,7 +54,7 @@ fn start(config: &SourceConfig, context_id: u8) -> Vec<u8> {
     let context_id = [context_id];
     let i_sync = match config {
         SourceConfig::Pft(_) => [&[0x08, 0x01, 0x10, 0, 0, 0x21], &context_id[..]],
-        SourceConfig::Etmv3(config) if config.context_id_size.bytes() == 0 => {
+        SourceConfig::Etmv3(config) if config.context_id_size().bytes() == 0 => {
             [&[0x08], &[0x21, 0x01, 0x10, 0, 0][..]]
         }
         _ => [&[0x08, context_id[0]], &[0x21, 0x01, 0x10, 0, 0][..]],
@@ -537,8 +537,8 @@ fn a_changed_clock_is_reported_before_its_timestamp() {
 #[test]
 fn a_configuration_tells_its_protocol_and_its_trace_id() {
     let id = TraceId::new(0x10);
-    let etmv3 = etmv3::Config { trace_id: id, ..etmv3::Config::for_core("cortex-m3").expect("a known core") };
-    let pft = pft::Config { trace_id: id, ..pft::Config::for_core("cortex-a9").expect("a known core") };
+    let etmv3 = etmv3::Config::for_core("cortex-m3").expect("a known core").with_trace_id(id);
+    let pft = pft::Config::for_core("cortex-a9").expect("a known core").with_trace_id(id);
     let told = [SourceConfig::Etmv3(etmv3), SourceConfig::Pft(pft)];
     assert_eq!(told.map(|config| (config.protocol(), config.trace_id())), [("etmv3", id), ("pft", id)]);
 }

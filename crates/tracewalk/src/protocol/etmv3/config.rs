@@ -12,27 +12,27 @@ use crate::protocol::timestamp::TimestampFormat;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The `x` of ETMv3.x, 0 to 5.
-    pub minor_version: u8,
+    pub(super) minor_version: u8,
     /// The processor's profile: which exceptions there are.
-    pub profile: Profile,
+    pub(super) profile: Profile,
     /// How branch addresses are encoded.
-    pub address_encoding: AddressEncoding,
+    pub(super) address_encoding: AddressEncoding,
     /// Whether a 32-bit Thumb instruction is passed by two atoms.
-    pub two_atoms_per_thumb_pair: bool,
+    pub(super) two_atoms_per_thumb_pair: bool,
     /// Whether cycles are counted.
-    pub cycle_accurate: bool,
+    pub(super) cycle_accurate: bool,
     /// Whether taken direct branches get branch packets as well.
-    pub branch_broadcast: bool,
+    pub(super) branch_broadcast: bool,
     /// Whether instructions are traced, or only data.
-    pub instructions: bool,
+    pub(super) instructions: bool,
     /// What is traced of loads and stores.
-    pub data: DataTrace,
+    pub(super) data: DataTrace,
     /// How much of the context ID is traced.
-    pub context_id_size: ContextIdSize,
+    pub(super) context_id_size: ContextIdSize,
     /// How timestamps are written.
-    pub timestamp: TimestampFormat,
+    pub(super) timestamp: TimestampFormat,
     /// The source's ID in formatted trace.
-    pub trace_id: Option<TraceId>,
+    pub(super) trace_id: Option<TraceId>,
 }
 
 /// What is traced of loads and stores.
@@ -282,6 +282,81 @@ impl Config {
             halfwords_count: self.two_atoms_per_thumb_pair,
             vectors_hold_addresses: m_profile,
         }
+    }
+}
+
+/// What the registers mean, field by field.
+impl Config {
+    /// The same with another source ID.
+    #[must_use]
+    pub const fn with_trace_id(self, trace_id: Option<TraceId>) -> Self {
+        Self { trace_id, ..self }
+    }
+
+    /// The `x` of ETMv3.x, 0 to 5.
+    #[must_use]
+    pub const fn minor_version(&self) -> u8 {
+        self.minor_version
+    }
+
+    /// The processor's profile: which exceptions there are.
+    #[must_use]
+    pub const fn profile(&self) -> Profile {
+        self.profile
+    }
+
+    /// How branch addresses are encoded.
+    #[must_use]
+    pub const fn address_encoding(&self) -> AddressEncoding {
+        self.address_encoding
+    }
+
+    /// Whether a 32-bit Thumb instruction is passed by two atoms.
+    #[must_use]
+    pub const fn two_atoms_per_thumb_pair(&self) -> bool {
+        self.two_atoms_per_thumb_pair
+    }
+
+    /// Whether cycles are counted.
+    #[must_use]
+    pub const fn cycle_accurate(&self) -> bool {
+        self.cycle_accurate
+    }
+
+    /// Whether taken direct branches get branch packets as well.
+    #[must_use]
+    pub const fn branch_broadcast(&self) -> bool {
+        self.branch_broadcast
+    }
+
+    /// Whether instructions are traced, or only data.
+    #[must_use]
+    pub const fn instructions(&self) -> bool {
+        self.instructions
+    }
+
+    /// What is traced of loads and stores.
+    #[must_use]
+    pub const fn data(&self) -> DataTrace {
+        self.data
+    }
+
+    /// How much of the context ID is traced.
+    #[must_use]
+    pub const fn context_id_size(&self) -> ContextIdSize {
+        self.context_id_size
+    }
+
+    /// How timestamps are written.
+    #[must_use]
+    pub const fn timestamp(&self) -> TimestampFormat {
+        self.timestamp
+    }
+
+    /// The source's ID in formatted trace.
+    #[must_use]
+    pub const fn trace_id(&self) -> Option<TraceId> {
+        self.trace_id
     }
 }
 

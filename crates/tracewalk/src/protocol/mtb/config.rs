@@ -40,26 +40,26 @@ pub struct Registers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
     /// Where the next packet would be written: the low bits of its address on the bus.
-    pub pointer: u32,
+    pub(super) pointer: u32,
     /// Whether the pointer has gone round, so that all of the buffer was written. Stays set when tracing is restarted.
-    pub wrapped: bool,
+    pub(super) wrapped: bool,
     /// How large the buffer is. May be larger than the memory, which then limits it.
-    pub size: BufferSize,
+    pub(super) size: BufferSize,
     /// Whether packets were written when the registers were read.
-    pub enabled: bool,
+    pub(super) enabled: bool,
     /// Whether the processor is asked to halt.
-    pub halt_request: bool,
+    pub(super) halt_request: bool,
     /// Whether the signal TSTOP ends tracing.
-    pub stops_by_signal: bool,
+    pub(super) stops_by_signal: bool,
     /// Whether the signal TSTART begins tracing.
-    pub starts_by_signal: bool,
+    pub(super) starts_by_signal: bool,
     /// What happens where the pointer comes to the watermark; `None` where FLOW was not read.
-    pub watermark: Option<Watermark>,
+    pub(super) watermark: Option<Watermark>,
     /// Where the MTB's memory starts on the bus; `None` where it is not known.
-    pub base: Option<Address>,
+    pub(super) base: Option<Address>,
     /// How many low bits of an address the pointer holds (the MTB's parameter AWIDTH, 15 on Kinetis L). Fixed when the
     /// chip was made, and in no register; `None` where it is not known, which seldom matters.
-    pub pointer_bits: Option<u8>,
+    pub(super) pointer_bits: Option<u8>,
 }
 
 /// What happens where the pointer comes to a chosen place.
@@ -127,6 +127,125 @@ impl Config {
                 None => None,
             },
         }
+    }
+}
+
+/// What the registers mean, field by field.
+impl Config {
+    /// A buffer of this size without anything in it, the pointer at `pointer`; `None` unless that is a multiple of 8.
+    #[must_use]
+    pub const fn new(size: BufferSize, pointer: u32) -> Option<Self> {
+        if pointer & !POSITION_POINTER != 0 {
+            return None;
+        }
+        let registers = Registers { position: pointer, master: size.0, flow: None, base: None };
+        Some(Self::from_registers(registers))
+    }
+
+    /// The same, wrapped or not.
+    #[must_use]
+    pub const fn with_wrapped(self, wrapped: bool) -> Self {
+        Self { wrapped, ..self }
+    }
+
+    /// The same, writing packets or not.
+    #[must_use]
+    pub const fn with_enabled(self, enabled: bool) -> Self {
+        Self { enabled, ..self }
+    }
+
+    /// The same, asking the processor to halt or not.
+    #[must_use]
+    pub const fn with_halt_request(self, halt_request: bool) -> Self {
+        Self { halt_request, ..self }
+    }
+
+    /// The same with this watermark; `None` unless its place is a multiple of 8.
+    #[must_use]
+    pub const fn with_watermark(self, watermark: Option<Watermark>) -> Option<Self> {
+        match watermark {
+            Some(Watermark { pointer, .. }) if pointer & !FLOW_WATERMARK != 0 => None,
+            _ => Some(Self { watermark, ..self }),
+        }
+    }
+
+    /// The same with its memory at this address; `None` unless BASE can hold it and it is not 0, which stands for unknown.
+    #[must_use]
+    pub const fn with_base(self, base: Address) -> Option<Self> {
+        if base.get() == 0 || base.get() > u32::MAX as u64 {
+            return None;
+        }
+        Some(Self { base: Some(base), ..self })
+    }
+
+    /// The same with a pointer of this many bits; `None` unless they are 4 to 32.
+    #[must_use]
+    pub const fn with_pointer_bits(self, bits: u8) -> Option<Self> {
+        match bits {
+            4..=32 => Some(Self { pointer_bits: Some(bits), ..self }),
+            _ => None,
+        }
+    }
+
+    /// Where the next packet would be written: the low bits of its address on the bus.
+    #[must_use]
+    pub const fn pointer(&self) -> u32 {
+        self.pointer
+    }
+
+    /// Whether the pointer has gone round, so that all of the buffer was written. Stays set when tracing is restarted.
+    #[must_use]
+    pub const fn wrapped(&self) -> bool {
+        self.wrapped
+    }
+
+    /// How large the buffer is. May be larger than the memory, which then limits it.
+    #[must_use]
+    pub const fn size(&self) -> BufferSize {
+        self.size
+    }
+
+    /// Whether packets were written when the registers were read.
+    #[must_use]
+    pub const fn enabled(&self) -> bool {
+        self.enabled
+    }
+
+    /// Whether the processor is asked to halt.
+    #[must_use]
+    pub const fn halt_request(&self) -> bool {
+        self.halt_request
+    }
+
+    /// Whether the signal TSTOP ends tracing.
+    #[must_use]
+    pub const fn stops_by_signal(&self) -> bool {
+        self.stops_by_signal
+    }
+
+    /// Whether the signal TSTART begins tracing.
+    #[must_use]
+    pub const fn starts_by_signal(&self) -> bool {
+        self.starts_by_signal
+    }
+
+    /// What happens where the pointer comes to the watermark; `None` where FLOW was not read.
+    #[must_use]
+    pub const fn watermark(&self) -> Option<Watermark> {
+        self.watermark
+    }
+
+    /// Where the MTB's memory starts on the bus; `None` where it is not known.
+    #[must_use]
+    pub const fn base(&self) -> Option<Address> {
+        self.base
+    }
+
+    /// How many low bits of an address the pointer holds (the MTB's parameter AWIDTH, 15 on Kinetis L). Fixed when the
+    /// chip was made, and in no register; `None` where it is not known, which seldom matters.
+    #[must_use]
+    pub const fn pointer_bits(&self) -> Option<u8> {
+        self.pointer_bits
     }
 }
 

@@ -150,7 +150,7 @@ impl Memory {
         let reached = (u64::from(config.pointer) + 1).max(config.size.bytes()).max(behind_base);
         let least = reached.next_power_of_two().trailing_zeros();
         let widths = match config.pointer_bits {
-            Some(bits) => u32::from(bits).clamp(4, 32)..=u32::from(bits).clamp(4, 32),
+            Some(bits) => u32::from(bits)..=u32::from(bits),
             None => least..=least.max(32),
         };
         // A dump that says where it starts may go on behind the MTB's memory, and the pointer then repeats within it.

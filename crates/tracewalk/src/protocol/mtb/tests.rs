@@ -118,6 +118,28 @@ fn registers_keep_their_fields_both_ways() {
 }
 
 #[test]
+fn a_configuration_holds_what_registers_can_hold() {
+    let size = BufferSize::new(64).expect("a power of two");
+    let config = Config::new(size, 0x18).expect("a multiple of 8");
+    assert_eq!(
+        (config.size(), config.pointer(), config.wrapped(), config.enabled()),
+        (size, 0x18, false, false)
+    );
+    assert_eq!(Config::new(size, 0x1c), None);
+    let config = config.with_wrapped(true).with_enabled(true).with_halt_request(true);
+    assert!(config.wrapped() && config.enabled() && config.halt_request());
+    let watermark = |pointer| Some(Watermark { pointer, halts: true, stops: false });
+    let set = config.with_watermark(watermark(0x20)).map(|config| config.watermark());
+    assert_eq!((set, config.with_watermark(watermark(4))), (Some(watermark(0x20)), None));
+    let base = |base| config.with_base(Address::new(base)).and_then(|config| config.base());
+    let last = 0xffff_fff0;
+    assert_eq!([0, last, 1 << 32].map(base), [None, Some(Address::new(last)), None]);
+    let bits = (0..=u8::MAX).filter(|&bits| config.with_pointer_bits(bits).is_some());
+    assert!(bits.eq(4..=32));
+    assert_eq!(Config::from_registers(config.to_registers()), config);
+}
+
+#[test]
 fn buffers_are_powers_of_two_from_16_bytes_on() {
     assert_eq!(BufferSize::new(16).map(BufferSize::bytes), Some(16));
     assert_eq!(BufferSize::new(1 << 35).map(BufferSize::bytes), Some(1 << 35));

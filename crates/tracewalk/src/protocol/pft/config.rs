@@ -14,27 +14,27 @@ use crate::protocol::timestamp::TimestampFormat;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The architecture's version.
-    pub version: Version,
+    pub(super) version: Version,
     /// Whether taken direct branches get branch packets as well.
-    pub branch_broadcast: bool,
+    pub(super) branch_broadcast: bool,
     /// Whether cycles are counted.
-    pub cycle_accurate: bool,
+    pub(super) cycle_accurate: bool,
     /// How much of the context ID is traced.
-    pub context_id_size: ContextIdSize,
+    pub(super) context_id_size: ContextIdSize,
     /// Whether returns may be traced as plain atoms.
-    pub return_stack: bool,
+    pub(super) return_stack: bool,
     /// Whether DMB and DSB are waypoints.
-    pub barriers_are_waypoints: bool,
+    pub(super) barriers_are_waypoints: bool,
     /// How timestamps are written.
-    pub timestamp: TimestampFormat,
+    pub(super) timestamp: TimestampFormat,
     /// Whether the address of a waypoint update is what the next address is compressed against.
     ///
     /// The specification can be read both ways: the section on branch address compression names branch and I-sync
     /// packets, the one on waypoint updates says that they are compressed in the same way. The other decoders at hand
     /// (OpenCSD, ptm2human) take waypoint updates in, and so does this one: it is the default.
-    pub waypoint_updates_are_bases: bool,
+    pub(super) waypoint_updates_are_bases: bool,
     /// The source's ID in formatted trace.
-    pub trace_id: Option<TraceId>,
+    pub(super) trace_id: Option<TraceId>,
 }
 
 /// The versions of the architecture.
@@ -245,6 +245,85 @@ impl Config {
             halfwords_count: false,
             vectors_hold_addresses: false,
         }
+    }
+}
+
+/// What the registers mean, field by field.
+impl Config {
+    /// The same with another source ID.
+    #[must_use]
+    pub const fn with_trace_id(self, trace_id: Option<TraceId>) -> Self {
+        Self { trace_id, ..self }
+    }
+
+    /// The same with timestamps of another form than ETMCCER says.
+    #[must_use]
+    pub const fn with_timestamp(self, timestamp: TimestampFormat) -> Self {
+        Self { timestamp, ..self }
+    }
+
+    /// The same with waypoint updates as bases of address compression, or without.
+    #[must_use]
+    pub const fn with_waypoint_updates_as_bases(self, are_bases: bool) -> Self {
+        Self { waypoint_updates_are_bases: are_bases, ..self }
+    }
+
+    /// The architecture's version.
+    #[must_use]
+    pub const fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Whether taken direct branches get branch packets as well.
+    #[must_use]
+    pub const fn branch_broadcast(&self) -> bool {
+        self.branch_broadcast
+    }
+
+    /// Whether cycles are counted.
+    #[must_use]
+    pub const fn cycle_accurate(&self) -> bool {
+        self.cycle_accurate
+    }
+
+    /// How much of the context ID is traced.
+    #[must_use]
+    pub const fn context_id_size(&self) -> ContextIdSize {
+        self.context_id_size
+    }
+
+    /// Whether returns may be traced as plain atoms.
+    #[must_use]
+    pub const fn return_stack(&self) -> bool {
+        self.return_stack
+    }
+
+    /// Whether DMB and DSB are waypoints.
+    #[must_use]
+    pub const fn barriers_are_waypoints(&self) -> bool {
+        self.barriers_are_waypoints
+    }
+
+    /// How timestamps are written.
+    #[must_use]
+    pub const fn timestamp(&self) -> TimestampFormat {
+        self.timestamp
+    }
+
+    /// Whether the address of a waypoint update is what the next address is compressed against.
+    ///
+    /// The specification can be read both ways: the section on branch address compression names branch and I-sync
+    /// packets, the one on waypoint updates says that they are compressed in the same way. The other decoders at hand
+    /// (OpenCSD, ptm2human) take waypoint updates in, and so does this one: it is the default.
+    #[must_use]
+    pub const fn waypoint_updates_are_bases(&self) -> bool {
+        self.waypoint_updates_are_bases
+    }
+
+    /// The source's ID in formatted trace.
+    #[must_use]
+    pub const fn trace_id(&self) -> Option<TraceId> {
+        self.trace_id
     }
 }
 

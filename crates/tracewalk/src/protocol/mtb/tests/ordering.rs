@@ -139,7 +139,7 @@ proptest! {
     fn any_registers_and_any_dump_give_packets_inside_the_dump_once(
         registers in any::<(u32, u32, u32)>(),
         small_pointer in any::<bool>(),
-        pointer_bits in proptest::option::of(0_u8..40),
+        pointer_bits in proptest::option::of(4_u8..=32),
         address in proptest::option::of(prop_oneof![any::<u32>(), 0x2000_0000_u32..0x2000_2000]),
         bytes in 0_usize..5000,
     ) {
