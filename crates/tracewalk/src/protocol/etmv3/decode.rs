@@ -185,7 +185,9 @@ impl Decoder {
             header::IGNORE => Ok(Packet::Ignore),
             header::CONTEXT_ID => {
                 self.require(self.config.context_id_size.bytes() != 0, "context_id", "ETMCR[15:14]")?;
-                Ok(Packet::ContextId(ContextId(cursor.little_endian(self.config.context_id_size.bytes())?)))
+                Ok(Packet::ContextId(ContextId(
+                    cursor.little_endian_word(self.config.context_id_size.bytes())?,
+                )))
             }
             header::EXCEPTION_EXIT => {
                 self.require_version(self.config.exception_exit_since(), "exception_return")?;
@@ -218,7 +220,7 @@ impl Decoder {
     fn i_sync(&mut self, cursor: &mut Cursor<'_>, cycles: Option<u32>) -> Result<Packet, Unread> {
         let context_id = match self.config.context_id_size.bytes() {
             0 => None,
-            bytes => Some(ContextId(cursor.little_endian(bytes)?)),
+            bytes => Some(ContextId(cursor.little_endian_word(bytes)?)),
         };
         let byte = cursor.byte()?;
         if byte & information::ALWAYS_SET == 0 {
@@ -227,7 +229,7 @@ impl Decoder {
         let mut location = None;
         let mut in_progress = None;
         if self.config.instructions {
-            let at = i_sync_location(byte, cursor.little_endian(4)?);
+            let at = i_sync_location(byte, cursor.little_endian_word(4)?);
             if !at.is_possible() {
                 let found = at.address.get();
                 let expected = "a multiple of 4 in ARM state";
@@ -399,7 +401,7 @@ impl Decoder {
             0b10 => 2,
             _ => 4,
         };
-        cursor.little_endian(bytes).map(Some)
+        cursor.little_endian_word(bytes).map(Some)
     }
 
     fn tag(bits: u8) -> Result<Tag, Unread> {

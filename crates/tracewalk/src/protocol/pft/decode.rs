@@ -83,7 +83,7 @@ impl Decoder {
     /// 4.4: address, information, cycle count unless periodic, context ID.
     fn i_sync(&mut self, cursor: &mut Cursor<'_>) -> Result<ISync, Unread> {
         use i_sync_information as bits;
-        let address = cursor.little_endian(4)?;
+        let address = cursor.little_endian_word(4)?;
         let information = cursor.byte()?;
         let reserved = |field, found, expected| {
             Unread::Malformed(Malformation::ReservedValue { packet: "i_sync", field, found, expected })
@@ -192,7 +192,11 @@ impl Decoder {
     /// A context ID of the size that the configuration says; `None` where that is no bytes.
     fn context_id(&self, cursor: &mut Cursor<'_>) -> Result<Option<ContextId>, NeedInput> {
         let bytes = self.config.context_id_size.bytes();
-        if bytes == 0 { Ok(None) } else { cursor.little_endian(bytes).map(|value| Some(ContextId(value))) }
+        if bytes == 0 {
+            Ok(None)
+        } else {
+            cursor.little_endian_word(bytes).map(|value| Some(ContextId(value)))
+        }
     }
 
     /// A cycle count field outside of atom packets; `None` without cycle accuracy.
