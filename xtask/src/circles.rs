@@ -36,6 +36,7 @@ pub(crate) fn run() -> Answer {
 
 /// Crates that are free of circles, and stay so.
 const FREE: &[&str] = &[
+    "tracewalk",
     "tracewalk-analysis",
     "tracewalk-cli",
     "tracewalk-conformance",

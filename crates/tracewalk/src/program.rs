@@ -19,19 +19,22 @@
 //! # Ok::<(), tracewalk::program::AddRegionError>(())
 //! ```
 
+mod error;
 mod regions;
+mod scope;
 mod vectors;
 mod views;
 
 use alloc::vec::Vec;
-use core::fmt;
 
 use crate::ids::{Address, ContextId, Exception, Vmid};
 
+pub use error::AddRegionError;
 pub use regions::Region;
 use regions::Regions;
-use views::{MOST_VIEWS, Part, View};
-pub use views::{Scope, ViewId};
+use scope::MOST_VIEWS;
+pub use scope::{Scope, ViewId};
+use views::Part;
 
 /// The code that was executed, as far as it is known.
 ///
@@ -47,6 +50,13 @@ pub struct Program {
     views: Vec<View>,
 }
 
+/// What is visible where exactly this is known of the context, or nothing more that any part names.
+#[derive(Clone, Debug)]
+struct View {
+    context: Scope,
+    program: Program,
+}
+
 /// What M profile's table of vectors says of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vectors {
@@ -59,44 +69,6 @@ pub enum Vectors {
     /// A handler starts there that several exceptions share.
     Several,
 }
-
-/// Why a region cannot be added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AddRegionError {
-    /// It ends after the last address of 64 bits.
-    PastEndOfMemory {
-        /// Where it was to start.
-        start: Address,
-        /// How long it is.
-        bytes: usize,
-    },
-    /// Memory there is already known and holds other bytes.
-    Conflict {
-        /// The first address where the two differ.
-        at: Address,
-    },
-    /// Memory would look different in more contexts than are kept apart.
-    TooManyViews,
-}
-
-impl fmt::Display for AddRegionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::PastEndOfMemory { start, bytes } => {
-                write!(f, "{bytes} bytes at {start} go past the end of the 64-bit address space")
-            }
-            Self::Conflict { at } => write!(f, "the byte at {at} is already known as another one"),
-            Self::TooManyViews => {
-                write!(
-                    f,
-                    "memory looks different in more than {MOST_VIEWS} combinations of context ID and VMID"
-                )
-            }
-        }
-    }
-}
-
-impl core::error::Error for AddRegionError {}
 
 impl Program {
     /// A program of which nothing is known.
@@ -139,7 +111,7 @@ impl Program {
     /// The word at `address`, in the byte order of code.
     #[must_use]
     pub fn word(&self, address: Address) -> Option<u32> {
-        self.code(address)?.first_chunk().copied().map(u32::from_le_bytes)
+        self.regions.word(address)
     }
 
     /// Says where M profile's table of vectors stands (VTOR).
@@ -160,7 +132,7 @@ impl Program {
     #[must_use]
     pub fn vectors_to(&self, address: Address) -> Vectors {
         let Some(table) = self.vector_table else { return Vectors::Unknown };
-        let mut found = vectors::handlers(self, table).filter(|&(_, handler)| handler == address);
+        let mut found = vectors::handlers(&self.regions, table).filter(|&(_, handler)| handler == address);
         match (found.next(), found.next()) {
             (None, _) => Vectors::None,
             (Some((number, _)), None) => Vectors::One(Exception::M(number)),
@@ -207,7 +179,7 @@ impl Program {
     /// What is visible in this context, where `None` stands for what is not known.
     #[must_use]
     pub fn view_in(&self, context_id: Option<ContextId>, vmid: Option<Vmid>) -> ViewId {
-        views::find(&self.views, context_id, vmid)
+        scope::nearest(self.views.iter().map(|view| view.context), context_id, vmid)
     }
 
     /// What is visible there, as a program of its own: its regions are visible everywhere, and it has no views.
@@ -234,7 +206,7 @@ impl Program {
                 let mut regions = Regions::new();
                 regions.add(start, bytes)?;
                 let scopes = self.scopes().chain([scope]).collect::<Vec<_>>();
-                if views::contexts(&scopes).nth(MOST_VIEWS).is_some() {
+                if scope::contexts(&scopes).nth(MOST_VIEWS).is_some() {
                     return Err(AddRegionError::TooManyViews);
                 }
                 self.parts.insert(at, Part { scope, regions });
@@ -244,7 +216,13 @@ impl Program {
     }
 
     fn make_views(&mut self) {
-        self.views = views::all(&self.regions, self.vector_table, &self.parts);
+        let scopes = self.scopes().collect::<Vec<_>>();
+        let view = |context| {
+            let regions = views::visible(&self.regions, &self.parts, context);
+            let program = Self { regions, vector_table: self.vector_table, ..Self::new() };
+            View { context, program }
+        };
+        self.views = scope::contexts(&scopes).map(view).collect();
     }
 }
 

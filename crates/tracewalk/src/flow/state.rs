@@ -1,17 +1,17 @@
 //! Putting the state of flow aside, and taking it up again when the same comes back.
 //!
 //! A state is what the meaning of the next packets depends on, but for the stacks of places to return to: these are as
-//! many as there are ways to come somewhere. What packets do to them is told as [`Exchanges`].
+//! many as there are ways to come somewhere. What packets do to them is told as [`StackEffects`].
 
 use crate::span::StreamOffset;
 
 use super::execution::{Arrival, Context, Inside, Last, Place, Trust};
 use super::follow::Flow;
-use super::watched_stack::{StackEffect, WatchedStack};
+use super::watched_stack::StackEffect;
 
 /// How far execution was followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct State {
+pub(crate) struct FlowState {
     place: Place,
     last: Last,
     arrival: Arrival,
@@ -21,21 +21,14 @@ pub(crate) struct State {
 
 /// What became of the stacks of places to return to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Exchanges {
+pub(crate) struct StackEffects {
     interrupted: StackEffect,
     returns: StackEffect,
 }
 
-/// The stacks as they were.
-#[derive(Clone, Debug)]
-pub(crate) struct Stacks {
-    interrupted: WatchedStack,
-    returns: WatchedStack,
-}
-
 impl Flow {
     /// The state before the byte at `at`; `None` while a block is open that is not one of the graph's.
-    pub(crate) fn state(&self, at: StreamOffset) -> Option<State> {
+    pub(crate) fn state(&self, at: StreamOffset) -> Option<FlowState> {
         let execution = &self.execution;
         let (mut last, mut arrival) = (execution.last, execution.arrival);
         let place = match execution.place {
@@ -48,13 +41,13 @@ impl Flow {
             }
             place => place,
         };
-        Some(State { place, last, arrival, context: execution.context, trust: execution.trust })
+        Some(FlowState { place, last, arrival, context: execution.context, trust: execution.trust })
     }
 
     /// Goes on in this state before the byte at `at`. The context may differ from the present one by its security
     /// state, which makes nothing else visible of the program.
-    pub(crate) fn resume(&mut self, state: &State, at: StreamOffset) {
-        let State { place, last, arrival, context, trust } = *state;
+    pub(crate) fn resume(&mut self, state: &FlowState, at: StreamOffset) {
+        let FlowState { place, last, arrival, context, trust } = *state;
         let place = match place {
             Place::Inside(inside @ Inside { passed: 1.., .. }) => {
                 Place::Inside(Inside { span: inside.span.placed_behind(at), ..inside })
@@ -66,32 +59,31 @@ impl Flow {
         (execution.context, execution.trust) = (context, trust);
     }
 
-    /// From here on [`Flow::exchanges_since`] tells what becomes of the stacks, which are returned as they are.
-    pub(crate) fn watch_stacks(&mut self) -> Stacks {
-        let execution = &mut self.execution;
-        execution.interrupted.watch();
-        execution.returns.watch();
-        Stacks { interrupted: execution.interrupted.clone(), returns: execution.returns.clone() }
+    /// From here on [`Flow::stack_effects`] says what becomes of the stacks.
+    pub(crate) const fn watch_stacks(&mut self) {
+        self.execution.interrupted.watch();
+        self.execution.returns.watch();
     }
 
-    /// What became of the stacks; `None` if that cannot be told.
-    pub(crate) fn exchanges_since(&self, before: &Stacks) -> Option<Exchanges> {
-        let interrupted = self.execution.interrupted.effect_since(&before.interrupted)?;
-        let returns = self.execution.returns.effect_since(&before.returns)?;
-        Some(Exchanges { interrupted, returns })
+    /// What became of the stacks since they were [watched](Flow::watch_stacks); `None` if that depends on what lay in them, or
+    /// is too much to say.
+    pub(crate) fn stack_effects(&self) -> Option<StackEffects> {
+        let interrupted = self.execution.interrupted.effect()?;
+        let returns = self.execution.returns.effect()?;
+        Some(StackEffects { interrupted, returns })
     }
 
-    /// Whether the stacks hold what these exchanges take.
+    /// Whether the stacks hold what is taken from them.
     #[inline]
-    pub(crate) fn allows(&self, exchanges: &Exchanges) -> bool {
-        self.execution.interrupted.allows(&exchanges.interrupted)
-            && self.execution.returns.allows(&exchanges.returns)
+    pub(crate) fn allows(&self, effects: &StackEffects) -> bool {
+        self.execution.interrupted.allows(&effects.interrupted)
+            && self.execution.returns.allows(&effects.returns)
     }
 
-    /// Does to the stacks what these exchanges say, which are [allowed](Flow::allows).
+    /// Does this to the stacks, which [allow](Flow::allows) it.
     #[inline]
-    pub(crate) fn apply(&mut self, exchanges: &Exchanges) {
-        self.execution.interrupted.apply(&exchanges.interrupted);
-        self.execution.returns.apply(&exchanges.returns);
+    pub(crate) fn apply(&mut self, effects: &StackEffects) {
+        self.execution.interrupted.apply(&effects.interrupted);
+        self.execution.returns.apply(&effects.returns);
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct WatchedStack {
 }
 
 /// What became of a stack since [`WatchedStack::watch`].
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Watch {
     /// Pushes less pops.
     level: i32,
@@ -28,6 +28,8 @@ struct Watch {
     highest: i32,
     /// An entry was asked for when there was none, or the stack was cleared.
     exhausted: bool,
+    /// The entries that were taken or looked at below the first level, the first one first; those of `lowest` count.
+    taken: [Location; MOST],
 }
 
 /// What lies below the entries, and whether it mattered.
@@ -64,7 +66,7 @@ const MOST: usize = 4;
 
 impl WatchedStack {
     pub(super) const fn new() -> Self {
-        let watch = Watch { level: 0, lowest: 0, highest: 0, exhausted: false };
+        let watch = Watch::NEW;
         let below = Below { unknown: false, asked: false, highest: 0 };
         Self { stack: LocationStack::new(), watch, below }
     }
@@ -97,11 +99,11 @@ impl WatchedStack {
     #[inline]
     pub(super) fn newest(&mut self) -> Option<Location> {
         let newest = self.stack.newest();
-        if newest.is_none() {
+        if let Some(location) = newest {
+            self.watch.look(location);
+        } else {
             self.watch.exhausted = true;
             self.below.asked |= self.below.unknown;
-        } else {
-            self.watch.lowest = self.watch.lowest.min(self.watch.level.wrapping_sub(1));
         }
         newest
     }
@@ -151,25 +153,28 @@ impl WatchedStack {
         stack
     }
 
-    /// From here on [`WatchedStack::effect_since`] says what became of the stack.
-    pub(super) fn watch(&mut self) {
-        self.watch = Watch::default();
+    /// From here on [`WatchedStack::effect`] says what became of the stack.
+    pub(super) const fn watch(&mut self) {
+        let taken = self.watch.taken;
+        self.watch = Watch { taken, ..Watch::NEW };
     }
 
-    /// What became of the stack, which was like `before` when it was [watched](WatchedStack::watch); `None` if that
-    /// depends on what lay in it, or is too much to say.
-    pub(super) fn effect_since(&self, before: &Self) -> Option<StackEffect> {
-        let Watch { level, lowest, highest, exhausted } = self.watch;
-        if exhausted {
+    /// What became of the stack since it was [watched](WatchedStack::watch); `None` if that depends on what lay in it, or
+    /// is too much to say.
+    pub(super) fn effect(&self) -> Option<StackEffect> {
+        let Watch { level, lowest, highest, exhausted, taken } = &self.watch;
+        if *exhausted {
             return None;
         }
-        if lowest == 0 && highest == 0 {
+        if *lowest == 0 && *highest == 0 {
             // Most windows do nothing to it.
             return Some(StackEffect::default());
         }
-        let taken = Few::newest_of(&before.stack, usize::try_from(lowest.unsigned_abs()).ok()?)?;
+        let mut taken = Few { entries: *taken, count: usize::try_from(lowest.unsigned_abs()).ok()? };
+        taken.entries.get_mut(..taken.count)?.reverse();
+        taken.entries.get_mut(taken.count..)?.fill(NOWHERE);
         let given = Few::newest_of(&self.stack, usize::try_from(level - lowest).ok()?)?;
-        Some(StackEffect { taken, given, rise: usize::try_from(highest).ok().filter(|rise| *rise <= MOST)? })
+        Some(StackEffect { taken, given, rise: usize::try_from(*highest).ok().filter(|rise| *rise <= MOST)? })
     }
 
     /// Whether the effect takes the entries that this stack has. Nearly always that is one, or none.
@@ -198,6 +203,23 @@ impl WatchedStack {
         if *count > 0 {
             self.stack.push(*first);
             more.iter().take(*count - 1).for_each(|&location| self.stack.push(location));
+        }
+    }
+}
+
+impl Watch {
+    const NEW: Self = Self { level: 0, lowest: 0, highest: 0, exhausted: false, taken: [NOWHERE; MOST] };
+
+    /// The newest entry, this one, is taken or looked at.
+    #[inline]
+    fn look(&mut self, newest: Location) {
+        let below = self.level.wrapping_sub(1);
+        if below < self.lowest {
+            let index = usize::try_from(self.lowest.unsigned_abs()).unwrap_or(usize::MAX);
+            if let Some(entry) = self.taken.get_mut(index) {
+                *entry = newest;
+            }
+            self.lowest = below;
         }
     }
 }
@@ -345,10 +367,10 @@ mod tests {
                 };
                 done.iter().map(what).collect::<Vec<_>>()
             };
-            let (before, mut worked) = (stack(&first), stack(&first));
+            let mut worked = stack(&first);
             worked.watch();
             let answers = act(&mut worked);
-            let Some(effect) = worked.effect_since(&before) else { return Ok(()) };
+            let Some(effect) = worked.effect() else { return Ok(()) };
             let mut other = stack(&second);
             if other.allows(&effect) {
                 let mut expected = other.clone();

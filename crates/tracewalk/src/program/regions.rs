@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::AddRegionError;
+use super::error::AddRegionError;
 use crate::ids::Address;
 
 /// A stretch of memory and its bytes.
@@ -63,6 +63,11 @@ impl Regions {
     pub(super) fn code(&self, address: Address) -> Option<&[u8]> {
         let behind = self.0.partition_point(|region| region.start <= address);
         self.0.get(behind.checked_sub(1)?)?.code(address)
+    }
+
+    /// The word at `address`, in the byte order of code.
+    pub(super) fn word(&self, address: Address) -> Option<u32> {
+        self.code(address)?.first_chunk().copied().map(u32::from_le_bytes)
     }
 
     /// Adds bytes, which have to be the same where memory is already known.

@@ -3,7 +3,7 @@
 //! ARMv7-M Architecture Reference Manual (DDI 0403E), B1.5.2 and B1.5.3: word `n` is the address of exception `n`'s
 //! handler with bit 0 set. How long the table is stands nowhere; it ends where its words stop making sense.
 
-use super::Program;
+use super::regions::Regions;
 use crate::ids::Address;
 
 /// The system's vectors, which are always there: 1 is reset, the interrupts start at 16.
@@ -12,7 +12,7 @@ const SYSTEM_VECTORS: u16 = 16;
 const MOST_VECTORS: u16 = SYSTEM_VECTORS + 480;
 
 /// The numbers and handlers of the exceptions in the table.
-pub(super) fn handlers(program: &Program, table: Address) -> impl Iterator<Item = (u16, Address)> {
+pub(super) fn handlers(regions: &Regions, table: Address) -> impl Iterator<Item = (u16, Address)> {
     // The table ends where the first handler behind it starts.
     let mut bytes = 4 * u64::from(MOST_VECTORS);
     let mut numbers = 1..MOST_VECTORS;
@@ -20,9 +20,9 @@ pub(super) fn handlers(program: &Program, table: Address) -> impl Iterator<Item 
         loop {
             let number = numbers.next()?;
             let offset = 4 * u64::from(number);
-            let word = program.word(table.checked_add(offset)?).filter(|_| offset < bytes)?;
+            let word = regions.word(table.checked_add(offset)?).filter(|_| offset < bytes)?;
             let handler = Address::from(word & !1);
-            if word & 1 == 1 && program.code(handler).is_some() {
+            if word & 1 == 1 && regions.code(handler).is_some() {
                 bytes = bytes.min(handler.offset_from(table).unwrap_or(bytes));
                 return Some((number, handler));
             }
@@ -39,7 +39,7 @@ pub(super) fn handlers(program: &Program, table: Address) -> impl Iterator<Item 
 mod tests {
     use alloc::vec::Vec;
 
-    use super::super::Vectors;
+    use super::super::{Program, Vectors};
     use super::*;
     use crate::ids::Exception;
 

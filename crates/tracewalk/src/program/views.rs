@@ -1,28 +1,7 @@
 //! What is visible in which context.
 
-use alloc::vec::Vec;
-use core::fmt;
-
-use super::Program;
 use super::regions::Regions;
-use crate::ids::{Address, ContextId, Vmid};
-
-/// In which contexts code is visible: where all that is named here is what the trace says. What is not known is not
-/// what is named.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Scope {
-    /// The context ID, whole as it is traced; `None` for any.
-    pub context_id: Option<ContextId>,
-    /// The virtual machine; `None` for any.
-    pub vmid: Option<Vmid>,
-}
-
-/// The name of what is visible in a context. The default is what is visible where no context is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ViewId(u16);
-
-/// How many views there may be: each may have its own copy of what touches or covers something.
-pub(super) const MOST_VIEWS: usize = 256;
+use super::scope::Scope;
 
 /// Memory that is visible in some contexts only.
 #[derive(Clone, Debug)]
@@ -31,107 +10,10 @@ pub(super) struct Part {
     pub(super) regions: Regions,
 }
 
-/// What is visible where exactly this is known of the context, or nothing more that any part names.
-#[derive(Clone, Debug)]
-pub(super) struct View {
-    pub(super) context: Scope,
-    pub(super) program: Program,
-}
-
-impl Scope {
-    /// All contexts, and where none is known.
-    pub const EVERYWHERE: Self = Self { context_id: None, vmid: None };
-
-    /// Where the context ID is this one.
-    #[must_use]
-    pub const fn context(context_id: ContextId) -> Self {
-        Self { context_id: Some(context_id), vmid: None }
-    }
-
-    /// Where the virtual machine is this one.
-    #[must_use]
-    pub const fn vmid(vmid: Vmid) -> Self {
-        Self { context_id: None, vmid: Some(vmid) }
-    }
-
-    /// Whether it holds in a context of which this is known.
-    #[must_use]
-    pub fn includes(self, context_id: Option<ContextId>, vmid: Option<Vmid>) -> bool {
-        (self.context_id.is_none() || self.context_id == context_id)
-            && (self.vmid.is_none() || self.vmid == vmid)
-    }
-
-    /// Whether its code is visible instead of the other's, where both are.
-    #[must_use]
-    pub fn covers(self, other: Self) -> bool {
-        self.rank() > other.rank()
-    }
-
-    /// The more particular a scope, the higher: a process within a virtual machine before a process.
-    pub(super) const fn rank(self) -> (bool, Option<ContextId>, Option<Vmid>) {
-        (self.context_id.is_some(), self.context_id, self.vmid)
-    }
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.context_id, self.vmid) {
-            (None, None) => f.write_str("all contexts"),
-            (Some(context_id), None) => write!(f, "context ID {context_id}"),
-            (None, Some(vmid)) => write!(f, "VMID {vmid}"),
-            (Some(context_id), Some(vmid)) => write!(f, "context ID {context_id} of VMID {vmid}"),
-        }
-    }
-}
-
-impl ViewId {
-    /// The view's place in the list; `None` for the program itself.
-    #[inline]
-    pub(super) fn index(self) -> Option<usize> {
-        usize::from(self.0).checked_sub(1)
-    }
-
-    pub(super) fn of(index: usize) -> Self {
-        // There are at most `MOST_VIEWS`.
-        Self(u16::try_from(index + 1).unwrap_or_default())
-    }
-}
-
-/// The contexts that see something else than what is visible everywhere, where code was added for these scopes.
-pub(super) fn contexts(scopes: &[Scope]) -> impl Iterator<Item = Scope> {
-    fn named<T: Ord>(names: impl Iterator<Item = Option<T>>) -> Vec<Option<T>> {
-        let mut named = names.chain([None]).collect::<Vec<_>>();
-        named.sort_unstable();
-        named.dedup();
-        named
-    }
-    let context_ids = named(scopes.iter().map(|scope| scope.context_id));
-    let vmids = named(scopes.iter().map(|scope| scope.vmid));
-    let all = context_ids.into_iter().flat_map(move |context_id| {
-        let vmids = vmids.clone();
-        vmids.into_iter().map(move |vmid| Scope { context_id, vmid })
-    });
-    all.filter(|context| scopes.iter().any(|scope| scope.includes(context.context_id, context.vmid)))
-}
-
-/// The views that show something else than `regions`.
-pub(super) fn all(regions: &Regions, vector_table: Option<Address>, parts: &[Part]) -> Vec<View> {
-    let scopes = parts.iter().map(|part| part.scope).collect::<Vec<_>>();
-    let view = |context: Scope| {
-        let visible = parts.iter().filter(|part| part.scope.includes(context.context_id, context.vmid));
-        let mut regions = regions.clone();
-        visible.flat_map(|part| part.regions.all()).for_each(|region| regions.cover(region));
-        View { context, program: Program { regions, vector_table, ..Program::new() } }
-    };
-    contexts(&scopes).map(view).collect()
-}
-
-/// The view of a context: that of what is named of it, or of less where that shows the same.
-pub(super) fn find(views: &[View], context_id: Option<ContextId>, vmid: Option<Vmid>) -> ViewId {
-    let candidates = [(context_id, vmid), (context_id, None), (None, vmid)];
-    let position = candidates.into_iter().find_map(|(context_id, vmid)| {
-        let scope = Scope { context_id, vmid };
-        views.iter().position(|view| view.context == scope)
-    });
-    position.map_or_else(ViewId::default, ViewId::of)
+/// What of `regions` and the parts is visible in a context.
+pub(super) fn visible(regions: &Regions, parts: &[Part], context: Scope) -> Regions {
+    let visible = parts.iter().filter(|part| part.scope.includes(context.context_id, context.vmid));
+    let mut regions = regions.clone();
+    visible.flat_map(|part| part.regions.all()).for_each(|region| regions.cover(region));
+    regions
 }

@@ -257,7 +257,7 @@ fn the_beginning_of_a_packet_can_be_forgotten() {
 #[test]
 fn a_passages_last_place_is_that_of_the_last_element_with_bytes() {
     use super::memo::table::{Meaning, Memo, WindowKey};
-    use crate::flow::state::Exchanges;
+    use crate::flow::state::StackEffects;
     use crate::flow::{Event, EventKind};
     let event = |at, bytes| {
         let span = Span::new(StreamOffset(at), bytes);
@@ -268,7 +268,7 @@ fn a_passages_last_place_is_that_of_the_last_element_with_bytes() {
     let state = memo.number(1);
     let mut of = |word, elements| {
         let key = WindowKey::new(word, 0xff, state).unwrap();
-        memo.insert(key, &Meaning { next: state, exchanges: Exchanges::default(), elements, packets: 1 });
+        memo.insert(key, &Meaning { next: state, effects: StackEffects::default(), elements, packets: 1 });
         let (_, entry) = memo.find(key, |_| true).unwrap();
         memo.passage(entry, StreamOffset(100), None).last_start()
     };
@@ -282,10 +282,10 @@ fn a_passages_last_place_is_that_of_the_last_element_with_bytes() {
 #[test]
 fn what_came_behind_a_window_comes_again_only_with_the_same_bytes_and_state() {
     use super::memo::table::{Meaning, Memo, WindowKey};
-    use crate::flow::state::Exchanges;
+    use crate::flow::state::StackEffects;
     let mut memo = Memo::new();
     let states = [memo.number(1), memo.number(2), memo.number(3)];
-    let meaning = |next| Meaning { next, exchanges: Exchanges::default(), elements: &[], packets: 1 };
+    let meaning = |next| Meaning { next, effects: StackEffects::default(), elements: &[], packets: 1 };
     let first = WindowKey::new(0x84, 0xff, states[0]).unwrap();
     let second = WindowKey::new(0x0284, 0xffff, states[1]).unwrap();
     memo.insert(first, &meaning(states[1]));

@@ -42,7 +42,7 @@ impl Learner {
         sink: &mut impl TakeElements,
     ) -> Learned {
         let start = chain.packets.position();
-        let stacks = chain.interpreter.flow.watch_stacks();
+        chain.interpreter.flow.watch_stacks();
         let waited = wait_cycles(chain);
         let elements = &mut self.elements;
         let mut note = |element| elements.push(element);
@@ -61,11 +61,11 @@ impl Learner {
             && self.forgotten == chain.interpreter.flow.forgotten()
             // Cycles have to be reported in the window, or where they stood would still count after it.
             && !waits;
-        let exchanges = chain.interpreter.flow.exchanges_since(&stacks).filter(|_| valid);
-        let next = Situation::of(chain).filter(|_| exchanges.is_some()).map(|state| memo.number(state));
-        if let (Some(exchanges), Some(next)) = (exchanges, next) {
+        let effects = chain.interpreter.flow.stack_effects().filter(|_| valid);
+        let next = Situation::of(chain).filter(|_| effects.is_some()).map(|state| memo.number(state));
+        if let (Some(effects), Some(next)) = (effects, next) {
             relate(&mut self.elements, start, waited.map(|waited| (waited, skipped)));
-            memo.insert(key, &Meaning { next, exchanges, elements: &self.elements, packets });
+            memo.insert(key, &Meaning { next, effects, elements: &self.elements, packets });
         }
         self.elements.clear();
         Learned { bytes, next, waits }

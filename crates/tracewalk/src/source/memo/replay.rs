@@ -2,7 +2,7 @@
 
 use crate::flow::TakeElements;
 use crate::flow::passage::Waited;
-use crate::flow::state::Exchanges;
+use crate::flow::state::StackEffects;
 use crate::protocol::memoised::{MemoDecode, MemoLower, WaitCycles};
 use crate::source::chain::Chain;
 use crate::span::{Span, StreamOffset};
@@ -106,7 +106,7 @@ fn windows<P: Memoised>(
         };
         let word = u64::from_le_bytes(next);
         let flow = &mut chain.interpreter.flow;
-        let allows = |exchanges: &Exchanges| flow.allows(exchanges);
+        let allows = |effects: &StackEffects| flow.allows(effects);
         let (id, entry) = if let Some(follower) = memo.follower(word, replayed.state, allows) {
             follower
         } else {
@@ -115,8 +115,8 @@ fn windows<P: Memoised>(
             let Some(found) = memo.find(key, allows) else { return ReplayEnd::Unknown };
             found
         };
-        if let Some(exchanges) = memo.exchanges_of(entry) {
-            flow.apply(exchanges);
+        if let Some(effects) = memo.effects_of(entry) {
+            flow.apply(effects);
         }
         sink.passage(memo.passage(entry, StreamOffset(start.0 + replayed.bytes as u64), None));
         replayed.window(entry);
@@ -136,10 +136,10 @@ fn window_after<P: Memoised>(
     let rest = input.get(replayed.bytes..).unwrap_or_default();
     let key = window(chain.packets.decoder(), rest, replayed.state.with_wait_cycles(true));
     let flow = &mut chain.interpreter.flow;
-    let found = memo.find(key.ok_or(ReplayEnd::NoWindow)?, |exchanges| flow.allows(exchanges));
+    let found = memo.find(key.ok_or(ReplayEnd::NoWindow)?, |effects| flow.allows(effects));
     let (id, entry) = found.ok_or(ReplayEnd::Unknown)?;
-    if let Some(exchanges) = memo.exchanges_of(entry) {
-        flow.apply(exchanges);
+    if let Some(effects) = memo.effects_of(entry) {
+        flow.apply(effects);
     }
     let position = StreamOffset(chain.packets.position().0 + replayed.bytes as u64);
     sink.passage(memo.passage(entry, position, Some(waited)));

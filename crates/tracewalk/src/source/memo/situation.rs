@@ -1,6 +1,6 @@
 //! What the meaning of the next repeatable packets depends on.
 
-use crate::flow::state::State as FlowState;
+use crate::flow::state::FlowState;
 use crate::protocol::memoised::{MemoDecode, MemoLower, MemoState};
 use crate::protocol::{Decode, Protocol};
 use crate::source::chain::Chain;

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::hash::Hash;
 
 use crate::flow::passage::Waited;
-use crate::flow::state::Exchanges;
+use crate::flow::state::StackEffects;
 use crate::flow::{Element, Passage, PassageId, Totals};
 use crate::span::StreamOffset;
 
@@ -42,8 +42,8 @@ pub(in crate::source) struct Entry {
     pub(in crate::source) next: SituationId,
     instructions: u32,
     first_element: u16,
-    /// The number of its [`Exchanges`]; 0 for none at all.
-    exchanges: u16,
+    /// The number of its [`StackEffects`]; 0 for none at all.
+    effects: u16,
     /// What came behind it the last time. It is a guess.
     follower: EntryId,
     elements: u8,
@@ -65,7 +65,7 @@ pub(in crate::source) struct EntryId(u16);
 #[derive(Clone, Debug)]
 pub(in crate::source) struct Meaning<'a> {
     pub(in crate::source) next: SituationId,
-    pub(in crate::source) exchanges: Exchanges,
+    pub(in crate::source) effects: StackEffects,
     /// Their spans are relative to the window's start.
     pub(in crate::source) elements: &'a [Element],
     pub(in crate::source) packets: u8,
@@ -75,8 +75,8 @@ pub(in crate::source) struct Meaning<'a> {
 #[derive(Clone, Debug)]
 pub(in crate::source) struct Memo<S> {
     states: Interned<S>,
-    /// Number 0 is no exchange.
-    exchanges: Interned<Exchanges>,
+    /// Number 0 is none.
+    effects: Interned<StackEffects>,
     elements: Vec<Element>,
     /// In the order in which they were learned. What was learned one after the other mostly comes so again.
     entries: Vec<Entry>,
@@ -108,7 +108,7 @@ impl<S: Eq + Hash> Memo<S> {
     pub(in crate::source) fn new() -> Self {
         Self {
             states: Interned::new(),
-            exchanges: Interned::new(),
+            effects: Interned::new(),
             elements: Vec::new(),
             entries: Vec::new(),
             table: Vec::new(),
@@ -127,7 +127,7 @@ impl<S: Eq + Hash> Memo<S> {
     /// Forgets all.
     pub(in crate::source) fn forget(&mut self) {
         self.states.clear();
-        self.exchanges.clear();
+        self.effects.clear();
         self.elements.clear();
         self.entries.clear();
         self.table.fill(FREE);
@@ -152,12 +152,12 @@ impl<S: Eq + Hash> Memo<S> {
         &self,
         word: u64,
         state: SituationId,
-        allows: impl Fn(&Exchanges) -> bool,
+        allows: impl Fn(&StackEffects) -> bool,
     ) -> Option<(EntryId, &Entry)> {
         let id = self.entries.get(usize::from(self.previous.0))?.follower;
         let entry = self.entries.get(usize::from(id.0))?;
         let comes = entry.state == state && (word ^ entry.word) << entry.others == 0;
-        (comes && self.exchanges_of(entry).is_none_or(allows)).then_some((id, entry))
+        (comes && self.effects_of(entry).is_none_or(allows)).then_some((id, entry))
     }
 
     /// What is known of a window; `allows` says whether the stacks allow what it does to them.
@@ -165,11 +165,11 @@ impl<S: Eq + Hash> Memo<S> {
     pub(in crate::source) fn find(
         &self,
         key: WindowKey,
-        allows: impl Fn(&Exchanges) -> bool,
+        allows: impl Fn(&StackEffects) -> bool,
     ) -> Option<(EntryId, &Entry)> {
         let number = *self.table.get(key.slot(self.table.len()))?;
         let first = self.entries.get(usize::from(number))?;
-        if first.key() == key && self.exchanges_of(first).is_none_or(&allows) {
+        if first.key() == key && self.effects_of(first).is_none_or(&allows) {
             return Some((EntryId(number), first));
         }
         self.find_behind(key, &allows)
@@ -177,11 +177,15 @@ impl<S: Eq + Hash> Memo<S> {
 
     /// The same, in the other slots.
     #[inline(never)]
-    fn find_behind(&self, key: WindowKey, allows: &impl Fn(&Exchanges) -> bool) -> Option<(EntryId, &Entry)> {
+    fn find_behind(
+        &self,
+        key: WindowKey,
+        allows: &impl Fn(&StackEffects) -> bool,
+    ) -> Option<(EntryId, &Entry)> {
         let numbers = key.slots(self.table.len()).skip(1).map_while(|slot| self.table.get(slot));
         numbers.take_while(|&&number| number != FREE).find_map(|&number| {
             let entry = self.entries.get(usize::from(number))?;
-            let fits = entry.key() == key && self.exchanges_of(entry).is_none_or(allows);
+            let fits = entry.key() == key && self.effects_of(entry).is_none_or(allows);
             fits.then_some((EntryId(number), entry))
         })
     }
@@ -197,8 +201,8 @@ impl<S: Eq + Hash> Memo<S> {
 
     /// What it does to the stacks; `None` for nothing.
     #[inline]
-    pub(in crate::source) fn exchanges_of(&self, entry: &Entry) -> Option<&Exchanges> {
-        if entry.exchanges == 0 { None } else { self.exchanges.get(u32::from(entry.exchanges)) }
+    pub(in crate::source) fn effects_of(&self, entry: &Entry) -> Option<&StackEffects> {
+        if entry.effects == 0 { None } else { self.effects.get(u32::from(entry.effects)) }
     }
 
     /// The elements that came, for a window that starts at `origin`.
@@ -242,19 +246,19 @@ impl<S: Eq + Hash> Memo<S> {
     /// The entry; `None` where it is too much for one.
     fn entry(&mut self, key: WindowKey, meaning: &Meaning<'_>) -> Option<Entry> {
         let Totals { blocks, instructions, gaps } = Totals::of(meaning.elements);
-        // Most windows exchange nothing, and number 0 is that.
-        if self.exchanges.len() == 0 {
-            self.exchanges.number(Exchanges::default());
+        // Most windows have none, and number 0 is that.
+        if self.effects.len() == 0 {
+            self.effects.number(StackEffects::default());
         }
-        let nothing = meaning.exchanges == Exchanges::default();
-        let exchanges = if nothing { 0 } else { self.exchanges.number(meaning.exchanges) };
+        let nothing = meaning.effects == StackEffects::default();
+        let effects = if nothing { 0 } else { self.effects.number(meaning.effects) };
         Some(Entry {
             word: key.word,
             state: key.state,
             next: meaning.next,
             instructions,
             first_element: u16::try_from(self.elements.len()).ok()?,
-            exchanges: u16::try_from(exchanges).ok()?,
+            effects: u16::try_from(effects).ok()?,
             follower: EntryId(FREE),
             elements: u8::try_from(meaning.elements.len()).ok()?,
             blocks: u8::try_from(blocks).ok()?,

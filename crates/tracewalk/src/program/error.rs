@@ -1,0 +1,44 @@
+//! Why code cannot be added to a program.
+
+use core::fmt;
+
+use super::scope::MOST_VIEWS;
+use crate::ids::Address;
+
+/// Why a region cannot be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddRegionError {
+    /// It ends after the last address of 64 bits.
+    PastEndOfMemory {
+        /// Where it was to start.
+        start: Address,
+        /// How long it is.
+        bytes: usize,
+    },
+    /// Memory there is already known and holds other bytes.
+    Conflict {
+        /// The first address where the two differ.
+        at: Address,
+    },
+    /// Memory would look different in more contexts than are kept apart.
+    TooManyViews,
+}
+
+impl fmt::Display for AddRegionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PastEndOfMemory { start, bytes } => {
+                write!(f, "{bytes} bytes at {start} go past the end of the 64-bit address space")
+            }
+            Self::Conflict { at } => write!(f, "the byte at {at} is already known as another one"),
+            Self::TooManyViews => {
+                write!(
+                    f,
+                    "memory looks different in more than {MOST_VIEWS} combinations of context ID and VMID"
+                )
+            }
+        }
+    }
+}
+
+impl core::error::Error for AddRegionError {}
