@@ -4,14 +4,14 @@ use core::fmt;
 
 /// A place in a slice of input. Reading past its end is [`NeedInput`], never a panic.
 #[derive(Clone, Copy, Debug)]
-pub struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     input: &'a [u8],
     position: usize,
 }
 
 /// The input ends before the field does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NeedInput;
+pub(crate) struct NeedInput;
 
 impl fmt::Display for NeedInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -25,20 +25,20 @@ impl<'a> Cursor<'a> {
     /// A cursor at the start of `input`.
     #[must_use]
     #[inline]
-    pub const fn new(input: &'a [u8]) -> Self {
+    pub(crate) const fn new(input: &'a [u8]) -> Self {
         Self { input, position: 0 }
     }
 
     /// How many bytes were read so far.
     #[must_use]
     #[inline]
-    pub const fn position(&self) -> usize {
+    pub(crate) const fn position(&self) -> usize {
         self.position
     }
 
     /// The next byte.
     #[inline]
-    pub fn byte(&mut self) -> Result<u8, NeedInput> {
+    pub(crate) fn byte(&mut self) -> Result<u8, NeedInput> {
         let byte = self.peek().ok_or(NeedInput)?;
         self.position += 1;
         Ok(byte)
@@ -47,13 +47,13 @@ impl<'a> Cursor<'a> {
     /// The next byte, left where it is.
     #[must_use]
     #[inline]
-    pub fn peek(&self) -> Option<u8> {
+    pub(crate) fn peek(&self) -> Option<u8> {
         self.input.get(self.position).copied()
     }
 
     /// An unsigned little-endian number of `bytes` bytes, at most eight.
     #[inline]
-    pub fn little_endian(&mut self, bytes: u8) -> Result<u64, NeedInput> {
+    pub(crate) fn little_endian(&mut self, bytes: u8) -> Result<u64, NeedInput> {
         let mut value = 0;
         for index in 0..u32::from(bytes.min(8)) {
             value |= u64::from(self.byte()?) << (8 * index);
@@ -64,7 +64,7 @@ impl<'a> Cursor<'a> {
     /// An unsigned little-endian number of `bytes` bytes, at most four.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "four bytes have 32 bits")]
-    pub fn little_endian_word(&mut self, bytes: u8) -> Result<u32, NeedInput> {
+    pub(crate) fn little_endian_word(&mut self, bytes: u8) -> Result<u32, NeedInput> {
         self.little_endian(bytes.min(4)).map(|value| value as u32)
     }
 }

@@ -87,9 +87,9 @@ pub enum Directive {
         /// The value.
         value: u32,
     },
-    /// Whatever came before, the position is this from here on: a synchronisation said it that is found without it. Where
-    /// execution had come to the same place, what was told up to there is confirmed.
-    Proven,
+    /// A synchronisation gave the position, which rests on nothing before it. If execution had come to the same place, what
+    /// was reported up to there is confirmed.
+    Synchronised,
     /// Trace was lost or could not be read; until the next [`Directive::Begin`] or [`Directive::Confirm`] nothing is
     /// known of the position.
     Lost,
@@ -204,9 +204,9 @@ pub enum TransferValue {
     Suppressed,
 }
 
-/// What an atom of a trace passes.
+/// How much execution an atom of a trace covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Counts {
+pub enum Granularity {
     /// One instruction.
     #[default]
     Instructions,
@@ -221,14 +221,14 @@ pub enum Counts {
 /// A protocol's configuration gives these; they are named for what they mean, not for their registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rules {
-    /// What an atom of the trace passes.
-    pub counts: Counts,
+    /// How much execution an atom of the trace covers.
+    pub granularity: Granularity,
     /// DMB and DSB are waypoints too (ISB always is).
     pub barriers_are_waypoints: bool,
     /// Returns may be traced as a plain executed waypoint, predicted by a stack of the calls before.
     pub return_stack: bool,
     /// A 32-bit Thumb instruction counts as two in [`Directive::Instructions`].
     pub halfwords_count: bool,
-    /// Exceptions are M profile's: handler addresses come from a table of vectors.
-    pub vectors_hold_addresses: bool,
+    /// The processor is of M profile: handler addresses come from a table of vectors.
+    pub m_profile: bool,
 }

@@ -46,7 +46,7 @@ impl fmt::Display for TraceId {
 /// where memory ends depends on the instruction set: see [`Location`].
 // Aligned like a word, so that a `Location` takes 12 bytes instead of 16: elements, stacks and blocks are full of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(packed(4))]
+#[repr(Rust, packed(4))]
 pub struct Address(u64);
 
 impl Address {

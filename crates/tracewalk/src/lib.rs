@@ -76,7 +76,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod capture;
-pub mod cursor;
+mod cursor;
 pub mod directive;
 pub mod flow;
 pub mod frame;

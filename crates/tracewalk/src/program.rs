@@ -179,7 +179,7 @@ impl Program {
     /// What is visible in this context, where `None` stands for what is not known.
     #[must_use]
     pub fn view_in(&self, context_id: Option<ContextId>, vmid: Option<Vmid>) -> ViewId {
-        scope::nearest(self.views.iter().map(|view| view.context), context_id, vmid)
+        scope::nearest(&self.views.iter().map(|view| view.context), context_id, vmid)
     }
 
     /// What is visible there, as a program of its own: its regions are visible everywhere, and it has no views.

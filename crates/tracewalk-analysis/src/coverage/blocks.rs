@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use tracewalk::directive::Counts;
+use tracewalk::directive::Granularity;
 use tracewalk::flow::{Block, BranchKind, Ending};
 use tracewalk::ids::{Address, Isa};
 use tracewalk::source::SourceConfig;
@@ -51,9 +51,9 @@ impl Conditions {
     /// What a source of this configuration tells.
     #[must_use]
     pub fn told_by(config: &SourceConfig) -> Self {
-        match config.rules().counts {
-            Counts::Instructions => Self::OfEvery,
-            Counts::Waypoints | Counts::Runs => Self::OfBranches,
+        match config.rules().granularity {
+            Granularity::Instructions => Self::OfEvery,
+            Granularity::Waypoints | Granularity::Runs => Self::OfBranches,
         }
     }
 }

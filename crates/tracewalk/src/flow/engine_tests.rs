@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::follow::MOST_OTHER_GRAPHS;
 use super::*;
 use crate::directive::{
-    BeginReason, Counts, Directive, Handler, PreferredReturn, Rules, RunEnd, Transfer, TransferValue,
+    BeginReason, Directive, Granularity, Handler, PreferredReturn, Rules, RunEnd, Transfer, TransferValue,
 };
 use crate::ids::{Address, ContextId, Exception, Isa, Location, Privilege, SecurityState, Vmid};
 use crate::program::{Program, Scope};
@@ -74,9 +74,9 @@ fn any_run_end() -> impl Strategy<Value = RunEnd> {
     prop_oneof![3 => Just(RunEnd::Through), 1 => Just(RunEnd::BeforeWithoutWaypoints), 1 => Just(RunEnd::Jumps)]
 }
 
-fn any_directive(counts: Counts) -> BoxedStrategy<Directive> {
-    let passing = match counts {
-        Counts::Instructions => (0_u8..16, any::<bool>())
+fn any_directive(granularity: Granularity) -> BoxedStrategy<Directive> {
+    let passing = match granularity {
+        Granularity::Instructions => (0_u8..16, any::<bool>())
             .prop_map(|(executed, then_failed)| Directive::Instructions { executed, then_failed })
             .boxed(),
         _ => prop_oneof![
@@ -106,7 +106,7 @@ fn any_directive(counts: Counts) -> BoxedStrategy<Directive> {
             1 => (0_u32..3).prop_map(|number| Directive::Vmid(Vmid(number))),
         ],
         1 => Just(Directive::Data(transfer)),
-        2 => prop_oneof![Just(Directive::Lost), Just(Directive::Proven)],
+        2 => prop_oneof![Just(Directive::Lost), Just(Directive::Synchronised)],
     ]
     .boxed()
 }
@@ -129,12 +129,17 @@ fn any_program() -> impl Strategy<Value = Program> {
 
 /// Directives that mostly fit the code: where the walk waits for a target, one follows.
 fn any_case() -> impl Strategy<Value = (Rules, Program, Vec<Directive>)> {
-    let counts = prop_oneof![Just(Counts::Instructions), Just(Counts::Waypoints)];
-    (counts, any::<(bool, bool)>(), proptest::bool::weighted(0.125), any_program()).prop_flat_map(
-        |(counts, (return_stack, barriers_are_waypoints), halfwords_count, program)| {
-            let rules =
-                Rules { counts, return_stack, barriers_are_waypoints, halfwords_count, ..Rules::default() };
-            (Just(rules), Just(program), proptest::collection::vec(any_directive(counts), 1..60))
+    let granularity = prop_oneof![Just(Granularity::Instructions), Just(Granularity::Waypoints)];
+    (granularity, any::<(bool, bool)>(), proptest::bool::weighted(0.125), any_program()).prop_flat_map(
+        |(granularity, (return_stack, barriers_are_waypoints), halfwords_count, program)| {
+            let rules = Rules {
+                granularity,
+                return_stack,
+                barriers_are_waypoints,
+                halfwords_count,
+                ..Rules::default()
+            };
+            (Just(rules), Just(program), proptest::collection::vec(any_directive(granularity), 1..60))
         },
     )
 }
@@ -241,7 +246,7 @@ fn more_contexts_than_graphs_are_kept_are_followed_all_the_same() {
         let code = [0x00, 0xbf].repeat(number as usize).into_iter().chain([0xfe, 0xe7]).collect::<Vec<_>>();
         program.add_in(Scope::context(ContextId(number)), Address::from(BASE), &code).expect("one region");
     }
-    let mut flow = Flow::new(Rules { counts: Counts::Waypoints, ..Rules::default() });
+    let mut flow = Flow::new(Rules { granularity: Granularity::Waypoints, ..Rules::default() });
     for number in (0..20).chain(0..20) {
         let mut instructions = 0;
         let begin = Directive::Begin {

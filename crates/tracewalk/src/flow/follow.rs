@@ -10,7 +10,7 @@
 
 use alloc::vec::Vec;
 
-use crate::directive::{Counts, Directive, Rules, RunEnd};
+use crate::directive::{Directive, Granularity, Rules, RunEnd};
 use crate::ids::{Address, Location};
 use crate::program::Program;
 use crate::span::Span;
@@ -370,7 +370,7 @@ impl Flow {
     /// Whether blocks are looked for at all.
     pub(super) fn has_graphs(&self) -> bool {
         let rules = self.execution.rules;
-        self.engine == Engine::Graph && rules.counts != Counts::Runs && !rules.halfwords_count
+        self.engine == Engine::Graph && rules.granularity != Granularity::Runs && !rules.halfwords_count
     }
 
     /// The context has changed: takes the graph of what is visible now, if there is one.

@@ -9,7 +9,7 @@
 
 use alloc::vec::Vec;
 
-use crate::directive::{Counts, Rules};
+use crate::directive::{Granularity, Rules};
 use crate::ids::{Address, Isa, Location};
 use crate::isa::{self, Barrier, Class, Instruction, Return};
 use crate::program::{Program, ViewId};
@@ -303,7 +303,7 @@ impl Graph {
 
     /// Whether flow has to ask how an instruction ended.
     const fn ends_block(&self, instruction: &Instruction) -> bool {
-        let waypoints = matches!(self.rules.counts, Counts::Waypoints);
+        let waypoints = matches!(self.rules.granularity, Granularity::Waypoints);
         match instruction.class {
             Class::Direct(_) | Class::Indirect => true,
             Class::Barrier(Barrier::Isb) => waypoints,

@@ -2,7 +2,7 @@ use std::vec::Vec;
 
 use super::*;
 use crate::directive::{
-    BeginReason, Counts, Directive, Handler, PreferredReturn, Rules, RunEnd, Transfer, TransferValue,
+    BeginReason, Directive, Granularity, Handler, PreferredReturn, Rules, RunEnd, Transfer, TransferValue,
 };
 use crate::ids::{Address, Exception, Isa, Location};
 use crate::program::Program;
@@ -167,8 +167,8 @@ fn a_synchronisation_that_contradicts_sound_flow_proves_nothing() {
         let found = follow(Rules::default(), &program, directives);
         found.iter().filter(|element| matches!(element, Element::Proof(_))).count()
     };
-    let confirmed = |at| [Directive::Confirm(t32(at)), Directive::Proven, executed(1)];
-    let mut directives = std::vec![begin(t32(0x100)), Directive::Proven, executed(1)];
+    let confirmed = |at| [Directive::Confirm(t32(at)), Directive::Synchronised, executed(1)];
+    let mut directives = std::vec![begin(t32(0x100)), Directive::Synchronised, executed(1)];
     directives.extend(confirmed(0x102));
     assert_eq!(proofs(&directives), 2, "both agree");
     directives.extend(confirmed(0x108));
@@ -337,7 +337,7 @@ fn a_return_stack_predicts_returns_until_the_trace_synchronises() {
 #[test]
 fn tracing_that_begins_anew_empties_the_return_stack() {
     let program = thumb(0x100, &[0xf000, 0xf802, NOP, 0xe7fe, BX_LR]);
-    let rules = Rules { counts: Counts::Waypoints, return_stack: true, ..Rules::default() };
+    let rules = Rules { granularity: Granularity::Waypoints, return_stack: true, ..Rules::default() };
     let waypoint = Directive::Waypoint { executed: true };
     let anew = [begin(t32(0x100)), waypoint, begin(t32(0x108)), waypoint];
     for found in [follow(rules, &program, &anew), follow_by_graph(rules, &program, &anew)] {
@@ -350,7 +350,7 @@ fn a_call_that_failed_its_condition_is_not_on_the_return_stack() {
     // 0x200: bleq 0x210; bx lr.
     let mut program = Program::new();
     program.add(Address::new(0x200), &[0x02, 0, 0, 0x0b, 0x1e, 0xff, 0x2f, 0xe1]).expect("one region");
-    let rules = Rules { counts: Counts::Waypoints, return_stack: true, ..Rules::default() };
+    let rules = Rules { granularity: Granularity::Waypoints, return_stack: true, ..Rules::default() };
     let directives =
         [begin(a32(0x200)), Directive::Waypoint { executed: false }, Directive::Waypoint { executed: true }];
     for found in [follow(rules, &program, &directives), follow_by_graph(rules, &program, &directives)] {
@@ -426,8 +426,8 @@ fn only_m_profile_has_vectors_that_tell_the_exception() {
     let table = [0x2000_4000_u32, 0x107, 0x101].map(u32::to_le_bytes);
     program.add(Address::new(0), table.as_flattened()).expect("a region of its own");
     program.set_vector_table(Address::new(0));
-    let kinds = |vectors_hold_addresses, handler| {
-        let rules = Rules { vectors_hold_addresses, ..Rules::default() };
+    let kinds = |m_profile, handler| {
+        let rules = Rules { m_profile, ..Rules::default() };
         let entry = Directive::Exception {
             exception: None,
             handler: Handler::At(t32(handler)),
@@ -512,7 +512,7 @@ fn an_exception_that_was_returned_from_corrects_no_later_return() {
         Directive::WaypointTo(a32(0x100)),
         exception,
     ];
-    let waypoints = Rules { counts: Counts::Waypoints, ..Rules::default() };
+    let waypoints = Rules { granularity: Granularity::Waypoints, ..Rules::default() };
     for found in [
         follow(Rules::default(), &blocks, &by_instructions),
         follow_by_graph(Rules::default(), &blocks, &by_instructions),
@@ -587,7 +587,7 @@ fn a_return_from_an_exception_that_was_predicted_is_one() {
         Directive::WaypointTo(a32(0x108)),
         exception,
     ];
-    let rules = Rules { counts: Counts::Waypoints, return_stack: true, ..Rules::default() };
+    let rules = Rules { granularity: Granularity::Waypoints, return_stack: true, ..Rules::default() };
     for found in [follow(rules, &program, &directives), follow_by_graph(rules, &program, &directives)] {
         assert_eq!(contradictions(&found), []);
         let returns = found.iter().filter_map(|element| match element {
@@ -636,11 +636,11 @@ fn follow_both(rules: Rules, program: &Program, directives: &[Directive]) -> Vec
 }
 
 const RETURN_STACK: Rules = Rules {
-    counts: Counts::Waypoints,
+    granularity: Granularity::Waypoints,
     return_stack: true,
     barriers_are_waypoints: false,
     halfwords_count: false,
-    vectors_hold_addresses: false,
+    m_profile: false,
 };
 
 const EXECUTED: Directive = Directive::Waypoint { executed: true };
@@ -827,7 +827,7 @@ fn no_block_spans_the_end_of_memory() {
     let blocks = outline(&follow_both(RETURN_STACK, &program, &directives)).0;
     assert_eq!(blocks, [(0xffff_fff8, 0, 2), (0, 8, 2), (4, 8, 1)]);
     let directives = [begin(a32(0xffff_fff8)), executed(4)];
-    let rules = Rules { counts: Counts::Instructions, ..RETURN_STACK };
+    let rules = Rules { granularity: Granularity::Instructions, ..RETURN_STACK };
     let blocks = outline(&follow_both(rules, &program, &directives)).0;
     assert_eq!(blocks, [(0xffff_fff8, 0, 2), (0, 8, 2)]);
 }

@@ -101,7 +101,7 @@ pub(super) fn contexts(scopes: &[Scope]) -> impl Iterator<Item = Scope> {
 /// The view of a context, if these are the contexts of all views: that of what is named of it, or of less if that shows the
 /// same.
 pub(super) fn nearest(
-    views: impl Iterator<Item = Scope> + Clone,
+    views: &(impl Iterator<Item = Scope> + Clone),
     context_id: Option<ContextId>,
     vmid: Option<Vmid>,
 ) -> ViewId {

@@ -71,7 +71,7 @@ pub enum After {
 
 /// Why an address field cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReadError {
+pub(crate) enum ReadError {
     /// The input ends inside it.
     NeedInput,
     /// Byte 5 has a reserved value.
@@ -177,7 +177,7 @@ pub(super) fn base(last: Option<Location>) -> (Address, Alignment) {
 }
 
 /// Reads an address field. `base` is the last address that was sent, `alignment` that of the instruction set there.
-pub fn read(
+pub(crate) fn read(
     cursor: &mut Cursor<'_>,
     encoding: AddressEncoding,
     base: Address,
@@ -238,7 +238,7 @@ fn full(byte: u8, encoding: AddressEncoding, value: u32) -> Result<BranchAddress
 /// A field of one to four address bytes that has nothing behind it, at the start of `bytes`, without asking byte by byte.
 /// `None` for every other field: [`read`] reads it.
 #[inline]
-pub fn read_short(
+pub(crate) fn read_short(
     bytes: [u8; 8],
     encoding: AddressEncoding,
     base: Address,

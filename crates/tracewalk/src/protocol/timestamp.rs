@@ -68,7 +68,7 @@ impl TimestampWidth {
 
 impl TimestampFormat {
     /// Reads the field behind a timestamp header, against the bits of the last one.
-    pub fn read(self, cursor: &mut Cursor<'_>, last: RawTimestamp) -> Result<RawTimestamp, NeedInput> {
+    pub(crate) fn read(self, cursor: &mut Cursor<'_>, last: RawTimestamp) -> Result<RawTimestamp, NeedInput> {
         let mut value = last.0;
         for index in 0..self.width.longest() {
             let byte = cursor.byte()?;

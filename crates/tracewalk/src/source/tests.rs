@@ -293,7 +293,7 @@ fn what_came_behind_a_window_comes_again_only_with_the_same_bytes_and_state() {
     let (id, _) = memo.find(first, |_| true).unwrap();
     memo.came(id);
     let next =
-        |word, state| memo.follower(word, state, |_| true).map(|(_, entry)| (entry.next, entry.bytes()));
+        |word, state| memo.successor(word, state, |_| true).map(|(_, entry)| (entry.next, entry.bytes()));
     assert_eq!(next(0x8888_0284, states[1]), Some((states[2], 2)));
     assert_eq!(next(0x8888_0384, states[1]), None, "the last byte of the window is another");
     assert_eq!(next(0x8888_0284, states[0]), None, "the state is another");
@@ -302,7 +302,7 @@ fn what_came_behind_a_window_comes_again_only_with_the_same_bytes_and_state() {
     memo.insert(other, &meaning(states[0]));
     memo.came(id);
     let next =
-        |word, state| memo.follower(word, state, |_| true).map(|(_, entry)| (entry.next, entry.bytes()));
+        |word, state| memo.successor(word, state, |_| true).map(|(_, entry)| (entry.next, entry.bytes()));
     assert_eq!(next(0x8888_0384, states[1]), Some((states[0], 2)));
     assert_eq!(next(0x8888_0284, states[1]), None);
 }

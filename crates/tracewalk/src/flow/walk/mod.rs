@@ -82,7 +82,7 @@ impl Execution {
                     self.event(EventKind::Data(transfer), report);
                 }
             }
-            Directive::Proven => self.proven(report),
+            Directive::Synchronised => self.synchronised(report),
             Directive::Lost => self.lose(true, report),
             Directive::Cut => self.lose(false, report),
             Directive::ExceptionReturn
@@ -123,7 +123,7 @@ impl Execution {
         }
     }
 
-    fn proven(&mut self, report: &mut Report<'_, impl FnMut(Element)>) {
+    fn synchronised(&mut self, report: &mut Report<'_, impl FnMut(Element)>) {
         if self.place == Place::Lost {
             return;
         }

@@ -1,6 +1,6 @@
 //! Where the trace says that execution is, or goes on.
 
-use crate::directive::{BeginReason, Counts, Handler, PreferredReturn};
+use crate::directive::{BeginReason, Granularity, Handler, PreferredReturn};
 use crate::ids::{Address, Exception, Location};
 use crate::isa::Raises;
 use crate::program::Program;
@@ -49,7 +49,7 @@ impl Execution {
         report: &mut Report<'_, impl FnMut(Element)>,
     ) {
         // An ETM says where a branch went even if nothing after it is traced; if it overflowed it cannot.
-        let target_is_missing = self.rules.counts == Counts::Instructions
+        let target_is_missing = self.rules.granularity == Granularity::Instructions
             && matches!(self.place, Place::Pending(pending) if pending.is_target());
         if target_is_missing && matches!(why, BeginReason::Enabled | BeginReason::DebugExit) {
             self.gap(GapReason::AddressUnknown, report);
@@ -90,9 +90,7 @@ impl Execution {
             self.interrupted.push(Location::new(address, at.isa));
         }
         let entered = match (exception, handler) {
-            (None, Handler::At(handler)) if self.rules.vectors_hold_addresses => {
-                vectors::entered(program, handler)
-            }
+            (None, Handler::At(handler)) if self.rules.m_profile => vectors::entered(program, handler),
             _ => Entered::Exception(exception),
         };
         let kind = match entered {

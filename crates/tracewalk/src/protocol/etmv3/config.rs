@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::directive::{Counts, Rules};
+use crate::directive::{Granularity, Rules};
 use crate::ids::{Profile, TraceId};
 use crate::protocol::branch_address::AddressEncoding;
 use crate::protocol::registers::{self, ContextIdSize, Registers, etmcr, etmidr};
@@ -276,11 +276,11 @@ impl Config {
     pub const fn rules(&self) -> Rules {
         let m_profile = matches!(self.profile, Profile::M);
         Rules {
-            counts: Counts::Instructions,
+            granularity: Granularity::Instructions,
             barriers_are_waypoints: false,
             return_stack: false,
             halfwords_count: self.two_atoms_per_thumb_pair,
-            vectors_hold_addresses: m_profile,
+            m_profile,
         }
     }
 }

@@ -196,7 +196,7 @@ impl Lowering {
 
     fn proven(&mut self, span: Span, emit: &mut impl Emit) {
         if core::mem::take(&mut self.behind_a_sync) {
-            self.queue(Directive::Proven, span, emit);
+            self.queue(Directive::Synchronised, span, emit);
         }
     }
 
@@ -297,7 +297,7 @@ impl Lowering {
                 directive,
                 Directive::Continue(_)
                     | Directive::Confirm(_)
-                    | Directive::Proven
+                    | Directive::Synchronised
                     | Directive::ExceptionReturn
                     | Directive::Data(_)
             );

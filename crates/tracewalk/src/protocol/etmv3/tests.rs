@@ -530,7 +530,7 @@ fn directives(config: &Config, packets: &[Packet]) -> Vec<Directive> {
         lowering.lower(packet, Span::default(), &mut emit);
     }
     lowering.finish(&mut emit);
-    assert!(matches!(all[..], [Directive::Begin { .. }, Directive::Proven, ..]));
+    assert!(matches!(all[..], [Directive::Begin { .. }, Directive::Synchronised, ..]));
     all.split_off(2)
 }
 
@@ -672,7 +672,7 @@ fn trace_behind_a_loss_counts_only_from_the_next_a_sync_and_i_sync() {
     assert!(
         matches!(
             found[..],
-            [Directive::Begin { .. }, Directive::Proven, Directive::Lost, Directive::Begin { why, .. }, Directive::Proven]
+            [Directive::Begin { .. }, Directive::Synchronised, Directive::Lost, Directive::Begin { why, .. }, Directive::Synchronised]
                 if why == synchronised
         ),
         "{found:?}"

@@ -13,18 +13,18 @@
 use alloc::vec::Vec;
 
 use super::packet::{Magic, Packet};
-use crate::directive::{BeginReason, Counts, Directive, Handler, PreferredReturn, Rules, RunEnd};
+use crate::directive::{BeginReason, Directive, Granularity, Handler, PreferredReturn, Rules, RunEnd};
 use crate::ids::{Address, Isa, Location};
 use crate::protocol::{Emit, Loss, Lower};
 use crate::span::Span;
 
 /// What flow has to know of an MTB beside its directives: it exists in M profile only.
 pub const RULES: Rules = Rules {
-    counts: Counts::Runs,
+    granularity: Granularity::Runs,
     barriers_are_waypoints: false,
     return_stack: false,
     halfwords_count: false,
-    vectors_hold_addresses: true,
+    m_profile: true,
 };
 
 /// How many handlers can be interrupted before their first instruction at once. Priorities nest less deeply.
@@ -107,7 +107,7 @@ impl Lowering {
         }
         emit.emit(Directive::RunTo { address: packet.source(), end }, span);
         // Addresses are whole: where a run fits its ends, what the packets before it told cannot matter any more.
-        emit.emit(Directive::Proven, span);
+        emit.emit(Directive::Synchronised, span);
         self.leave(packet, span, emit);
     }
 

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::directive::{Counts, Rules};
+use crate::directive::{Granularity, Rules};
 use crate::ids::TraceId;
 use crate::protocol::registers::{self, ContextIdSize, Registers, etmcr, etmidr};
 use crate::protocol::timestamp::TimestampFormat;
@@ -239,11 +239,11 @@ impl Config {
     #[must_use]
     pub const fn rules(&self) -> Rules {
         Rules {
-            counts: Counts::Waypoints,
+            granularity: Granularity::Waypoints,
             barriers_are_waypoints: self.barriers_are_waypoints,
             return_stack: self.return_stack,
             halfwords_count: false,
-            vectors_hold_addresses: false,
+            m_profile: false,
         }
     }
 }

@@ -57,7 +57,7 @@ impl Lowering {
         });
         self.tracking = Tracking::Known;
         if core::mem::take(&mut self.behind_a_sync) {
-            emit(Directive::Proven);
+            emit(Directive::Synchronised);
         }
         self.security(packet.security, emit);
         if let Some(context_id) = packet.context_id {

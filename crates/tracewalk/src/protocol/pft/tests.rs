@@ -76,7 +76,7 @@ fn directives(packets: &[Packet]) -> Vec<Directive> {
     let mut emit = |directive, _| all.push(directive);
     packets.iter().for_each(|packet| lowering.lower(packet, Span::default(), &mut emit));
     lowering.finish(&mut emit);
-    all.retain(|directive| *directive != Directive::Proven);
+    all.retain(|directive| *directive != Directive::Synchronised);
     all
 }
 
@@ -449,7 +449,7 @@ mod lowering {
             lowering.lower(packet, Span::default(), &mut emit);
         }
         let e = Directive::Waypoint { executed: true };
-        let (begin, proven) = (begin(BeginReason::Synchronised), Directive::Proven);
+        let (begin, proven) = (begin(BeginReason::Synchronised), Directive::Synchronised);
         assert_eq!(
             all,
             [

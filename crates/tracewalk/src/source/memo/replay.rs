@@ -107,8 +107,8 @@ fn windows<P: Memoised>(
         let word = u64::from_le_bytes(next);
         let flow = &mut chain.interpreter.flow;
         let allows = |effects: &StackEffects| flow.allows(effects);
-        let (id, entry) = if let Some(follower) = memo.follower(word, replayed.state, allows) {
-            follower
+        let (id, entry) = if let Some(successor) = memo.successor(word, replayed.state, allows) {
+            successor
         } else {
             let mask = chain.packets.decoder().window(word);
             let Some(key) = WindowKey::new(word, mask, replayed.state) else { return ReplayEnd::NoWindow };

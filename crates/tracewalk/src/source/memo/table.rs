@@ -44,8 +44,8 @@ pub(in crate::source) struct Entry {
     first_element: u16,
     /// The number of its [`StackEffects`]; 0 for none at all.
     effects: u16,
-    /// What came behind it the last time. It is a guess.
-    follower: EntryId,
+    /// The entry that came after it the last time. It is a guess.
+    successor: EntryId,
     elements: u8,
     blocks: u8,
     gaps: u8,
@@ -148,13 +148,13 @@ impl<S: Eq + Hash> Memo<S> {
     /// What came behind the entry found last, if it comes again: in this state, with a window that these bytes begin with, and
     /// with stacks that allow what it does to them. The window may be a shorter one than the bytes have, which means the same.
     #[inline(always)]
-    pub(in crate::source) fn follower(
+    pub(in crate::source) fn successor(
         &self,
         word: u64,
         state: SituationId,
         allows: impl Fn(&StackEffects) -> bool,
     ) -> Option<(EntryId, &Entry)> {
-        let id = self.entries.get(usize::from(self.previous.0))?.follower;
+        let id = self.entries.get(usize::from(self.previous.0))?.successor;
         let entry = self.entries.get(usize::from(id.0))?;
         let comes = entry.state == state && (word ^ entry.word) << entry.others == 0;
         (comes && self.effects_of(entry).is_none_or(allows)).then_some((id, entry))
@@ -194,7 +194,7 @@ impl<S: Eq + Hash> Memo<S> {
     #[inline(always)]
     pub(in crate::source) fn came(&mut self, id: EntryId) {
         if let Some(previous) = self.entries.get_mut(usize::from(self.previous.0)) {
-            previous.follower = id;
+            previous.successor = id;
         }
         self.previous = id;
     }
@@ -259,7 +259,7 @@ impl<S: Eq + Hash> Memo<S> {
             instructions,
             first_element: u16::try_from(self.elements.len()).ok()?,
             effects: u16::try_from(effects).ok()?,
-            follower: EntryId(FREE),
+            successor: EntryId(FREE),
             elements: u8::try_from(meaning.elements.len()).ok()?,
             blocks: u8::try_from(blocks).ok()?,
             gaps: u8::try_from(gaps).ok()?,

@@ -7,9 +7,7 @@ use proptest::prelude::*;
 
 use super::any_packet;
 use crate::directive::BeginReason::{Enabled, Synchronised};
-use crate::directive::Directive::{
-    self, Begin, Continue, Exception, ExceptionReturn, Lost, Proven, Resume, RunTo,
-};
+use crate::directive::Directive::{self, Begin, Continue, Exception, ExceptionReturn, Lost, Resume, RunTo};
 use crate::directive::{BeginReason, Handler, PreferredReturn, RunEnd};
 use crate::ids::{Address, Isa, Location};
 use crate::protocol::Lower;
@@ -40,7 +38,7 @@ fn lowered_with(mut lowering: Lowering, packets: &[Packet]) -> Vec<(usize, Direc
         lowering.lower(packet, span(index), &mut note);
     }
     lowering.finish(&mut note);
-    directives.retain(|(_, directive)| *directive != Proven);
+    directives.retain(|(_, directive)| *directive != Directive::Synchronised);
     directives
 }
 
