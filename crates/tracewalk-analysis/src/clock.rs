@@ -161,11 +161,8 @@ impl CycleMeter {
                     self.timestamp = Some(event.span);
                     return None;
                 }
-                EventKind::ExceptionReturn
-                | EventKind::Context { .. }
-                | EventKind::ClockChanged
-                | EventKind::Trigger
-                | EventKind::Data(_) => return None,
+                // Other events take no cycles.
+                _ => return None,
             },
         };
         Some(spent).filter(|spent| spent.cycles() > 0)

@@ -74,7 +74,8 @@ impl Gaps {
             reason @ GapReason::Undecodable(..) => self.undecodable.add(at, reason),
             GapReason::AddressUnknown => self.address_unknown.add(at, ()),
             reason @ GapReason::Contradiction(_) => self.contradictions.add(at, reason),
-            GapReason::TraceLost => self.trace_lost.add(at, ()),
+            // Execution was lost in trace, for whatever reason.
+            _ => self.trace_lost.add(at, ()),
         }
     }
 }

@@ -62,6 +62,7 @@ pub trait Merge: Default {
 
 /// Why two findings do not add up.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MergeError {
     /// They are of different programs.
     Program {

@@ -1,7 +1,7 @@
 //! A path ↔ its record: the record leaves out what the program says of each instruction.
 
 use tracewalk::ids::{Address, Location};
-use tracewalk::isa::{self, Unclassified};
+use tracewalk::isa;
 use tracewalk::program::Program;
 
 use crate::path::{Executed, Path, Step};
@@ -146,9 +146,7 @@ fn expand_run(
     let mut at = run.start;
     while at != run.end {
         let code = program.code(at).ok_or(ExpandError::NoCode { at })?;
-        let instruction = isa::classify(code, at, run.isa).map_err(|why| match why {
-            Unclassified::Truncated | Unclassified::Jazelle => ExpandError::NoCode { at },
-        })?;
+        let instruction = isa::classify(code, at, run.isa).map_err(|_| ExpandError::NoCode { at })?;
         let left = Location::new(run.end, run.isa).bytes_since(at);
         if u64::from(instruction.bytes) > left {
             return Err(ExpandError::RunEndsInside { at });

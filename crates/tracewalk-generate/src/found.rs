@@ -111,7 +111,8 @@ impl Found {
                 self.triggers += 1;
                 return;
             }
-            EventKind::Exception { exception: None, .. } | EventKind::ClockChanged => return,
+            // Nothing of the kind is generated.
+            _ => return,
         };
         self.path.steps.push(step);
     }

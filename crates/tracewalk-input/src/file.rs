@@ -20,6 +20,7 @@ pub(crate) const LONGEST_IMAGE: u64 = 4 << 30;
 
 /// Why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FileProblem {
     /// There is no such file.
     Missing,

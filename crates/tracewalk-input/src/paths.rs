@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Why a description may not name a file so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PathProblem {
     /// The name is empty.
     Empty,

@@ -11,6 +11,7 @@ use crate::ids::{Address, ContextId, Exception, Location, Privilege, Vmid};
 
 /// One step of the story that the trace tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Directive {
     /// Tracing begins: nothing is known of what ran before. The address is absent where instructions are not traced.
     Begin {
@@ -99,6 +100,7 @@ pub enum Directive {
 
 /// Why tracing begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum BeginReason {
     /// Tracing was switched on.
     Enabled,
@@ -125,6 +127,7 @@ impl BeginReason {
 
 /// How the instruction at the end of a [`Directive::RunTo`] takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum RunEnd {
     /// It was executed and jumped; a [`Directive::Continue`] says where to.
     Jumps,

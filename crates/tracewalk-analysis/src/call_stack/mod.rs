@@ -156,6 +156,8 @@ impl<M> CallStack<M> {
                 | EventKind::Trigger
                 | EventKind::ClockChanged
                 | EventKind::Data(_) => {}
+                // A kind that is not known here may change which functions run.
+                _ => self.lose(observer),
             },
             Element::Proof(_) => {}
             Element::Gap(gap) => match gap.reason {
@@ -163,9 +165,8 @@ impl<M> CallStack<M> {
                     let _ = self.arrive(at.address, observer);
                     self.next = Next::Elsewhere;
                 }
-                GapReason::AddressUnknown | GapReason::Contradiction(_) | GapReason::TraceLost => {
-                    self.lose(observer);
-                }
+                // Lost trace, contradictions, and every other reason: nobody knows which functions run.
+                _ => self.lose(observer),
             },
         }
         None

@@ -52,7 +52,8 @@ impl Losses {
             GapReason::AddressUnknown => &mut self.address_unknown,
             GapReason::Contradiction(_) => &mut self.contradictions,
             GapReason::Undecodable(..) => &mut self.undecodable,
-            GapReason::TraceLost | GapReason::NoCode(_) => &mut self.trace_lost,
+            // Without an image, a stretch is lost like any other.
+            _ => &mut self.trace_lost,
         };
         lost.stretches += 1;
         lost.bytes += found.0.saturating_sub(since.0);

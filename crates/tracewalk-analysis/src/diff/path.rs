@@ -100,7 +100,7 @@ impl Walk {
             Element::Proof(_) => return Part::Apart,
             Element::Gap(gap) => match gap.reason {
                 GapReason::NoCode(at) | GapReason::Undecodable(at, _) => Step::Missing(at.address),
-                GapReason::AddressUnknown | GapReason::TraceLost | GapReason::Contradiction(_) => Step::Lost,
+                _ => Step::Lost,
             },
         };
         self.finish(&mut complete);

@@ -2,6 +2,7 @@
 
 /// What is wrong with a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SavedErrorKind {
     /// The file does not begin as it should.
     NotSaved,

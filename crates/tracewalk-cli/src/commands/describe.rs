@@ -38,6 +38,7 @@ fn run(args: &Describe, messages: &Messages) -> Result<(), Failure> {
             }
             DescribeError::SameName { .. } => "give each buffer a name of its own",
             DescribeError::Name { .. } => "rename it",
+            _ => "name the files with options instead",
         };
         Failure::input(error.to_string(), hint)
     })?;

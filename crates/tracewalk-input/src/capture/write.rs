@@ -13,6 +13,7 @@ use crate::origin::Origin;
 
 /// Why a capture cannot be described in one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DescribeError {
     /// Two buffers have the same name, so that a source cannot say in which it is.
     SameName {

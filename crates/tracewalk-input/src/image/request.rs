@@ -70,6 +70,7 @@ impl ImageRequest {
 
 /// What cannot be understood in the argument of `--image`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ParseImageError {
     /// There is no file name.
     NoFile,

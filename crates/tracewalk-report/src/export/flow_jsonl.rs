@@ -190,6 +190,11 @@ fn event(object: &mut Object<'_>, kind: EventKind, interrupts: &Interrupts) {
         }
         EventKind::Trigger => object.text("element", "trigger"),
         EventKind::Data(transfer) => data(object, &transfer),
+        // Better named by its text than left out.
+        other => {
+            object.text("element", "other");
+            object.text("message", &other.to_string());
+        }
     }
 }
 
@@ -243,7 +248,7 @@ fn gap(object: &mut Object<'_>, gap: &Gap) {
     let at = match gap.reason {
         GapReason::NoCode(at) | GapReason::Undecodable(at, _) => Some(at),
         GapReason::Contradiction(contradiction) => Some(contradiction.location()),
-        GapReason::AddressUnknown | GapReason::TraceLost => None,
+        _ => None,
     };
     location(object, "addr", "isa", at);
     object.text("message", &gap.reason.to_string());

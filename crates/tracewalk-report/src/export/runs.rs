@@ -126,12 +126,8 @@ impl Lines {
             }
             EventKind::ExceptionReturn => self.line(b"T"),
             // Runs go on through these.
-            EventKind::Context { .. }
-            | EventKind::ClockChanged
-            | EventKind::Timestamp(_)
-            | EventKind::Cycles(_)
-            | EventKind::Trigger
-            | EventKind::Data(_) => {}
+            // The format has no line for other events.
+            _ => {}
         }
     }
 
@@ -145,10 +141,8 @@ impl Lines {
                 push_address(&mut self.text, at.address, 1);
                 self.text.push(b'\n');
             }
-            GapReason::Undecodable(_, Unclassified::Jazelle)
-            | GapReason::AddressUnknown
-            | GapReason::Contradiction(_)
-            | GapReason::TraceLost => self.line(b"U"),
+            // Every other reason: where execution went is unknown.
+            _ => self.line(b"U"),
         }
     }
 

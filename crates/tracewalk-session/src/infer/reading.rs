@@ -111,6 +111,8 @@ impl Reading {
                     GapReason::Contradiction(_) => self.contradictions += 1,
                     GapReason::AddressUnknown => self.lost += 1,
                     GapReason::NoCode(_) | GapReason::Undecodable(..) | GapReason::TraceLost => {}
+                    // Another reason not to follow execution speaks against the reading.
+                    _ => self.lost += 1,
                 },
                 Element::Event(_) | Element::Proof(_) => {}
             }

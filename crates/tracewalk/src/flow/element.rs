@@ -95,6 +95,7 @@ pub struct Event {
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum EventKind {
     /// Tracing began, or began again: what ran before is unknown.
     TraceOn(BeginReason),
@@ -170,6 +171,7 @@ pub struct Proof {
 
 /// Why execution could not be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum GapReason {
     /// Execution reached code that no image holds.
     NoCode(Location),
@@ -185,6 +187,7 @@ pub enum GapReason {
 
 /// A way in which trace and image disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Contradiction {
     /// The trace says that this instruction's condition failed, but it has none.
     UnconditionalFailed(Location),

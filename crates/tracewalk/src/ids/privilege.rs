@@ -43,6 +43,7 @@ impl fmt::Display for ExceptionLevel {
 
 /// A security state, each with a physical address space of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum SecurityState {
     /// Secure; the only one of processors without the Security Extension.
     #[default]

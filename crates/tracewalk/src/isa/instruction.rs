@@ -103,6 +103,7 @@ pub enum Direction {
 
 /// Why bytes are not an instruction that can be classified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Unclassified {
     /// The bytes end inside the instruction.
     Truncated,

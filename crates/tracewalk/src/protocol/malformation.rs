@@ -6,6 +6,7 @@ use core::fmt;
 ///
 /// [`Malformation::at_fault`] says where to look: at the trace, or at the configuration it is read with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Malformation {
     /// The protocol defines no packet with this header.
     ReservedHeader {

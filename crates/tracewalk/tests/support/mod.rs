@@ -127,10 +127,8 @@ pub(crate) fn flow(config: &SourceConfig, bytes: &[u8], program: &Program, size:
                 };
                 listing.push(format!("data {:?} {value}", transfer.address));
             }
-            EventKind::Context { .. }
-            | EventKind::Cycles(_)
-            | EventKind::Trigger
-            | EventKind::ClockChanged => {}
+            // The vectors do not list them.
+            _ => {}
         },
         Element::Gap(gap) => listing.push(match gap.reason {
             GapReason::AddressUnknown => "address_unknown".into(),

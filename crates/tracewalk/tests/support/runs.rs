@@ -16,12 +16,8 @@ pub(crate) fn line(element: &Element) -> Option<String> {
                 let returns = preferred_return.map_or("-".into(), |at| format!("{:x}", at.get()));
                 format!("X {number} {returns}")
             }
-            EventKind::Context { .. }
-            | EventKind::ClockChanged
-            | EventKind::Timestamp(_)
-            | EventKind::Cycles(_)
-            | EventKind::Trigger
-            | EventKind::Data(_) => return None,
+            // The format has no line for them.
+            _ => return None,
         },
         Element::Gap(gap) => match gap.reason {
             GapReason::NoCode(at) => format!("N {:x}", at.address.get()),

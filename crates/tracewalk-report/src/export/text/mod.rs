@@ -108,7 +108,11 @@ fn quiet_event(event: &EventKind) -> Option<String> {
         EventKind::Timestamp(value) => format!("timestamp {value}"),
         EventKind::Trigger => "trigger".to_owned(),
         EventKind::Data(transfer) => data(transfer),
-        _ => return None,
+        EventKind::TraceOn(_)
+        | EventKind::Exception { .. }
+        | EventKind::ExceptionReturn
+        | EventKind::Cycles(_) => return None,
+        other => other.to_string(),
     })
 }
 

@@ -128,6 +128,7 @@ const MAJOR_PFT: u32 = 3;
 
 /// Why registers do not make a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// A register that decoding depends on is not given, and no core stands in for it.
     Missing {

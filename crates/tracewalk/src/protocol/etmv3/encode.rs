@@ -26,6 +26,7 @@ pub struct Encoder {
 
 /// Why a packet cannot be sent with this configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EncodeError {
     /// The configuration excludes the packet, or a field of it, or asks for a field that is missing.
     Configuration {

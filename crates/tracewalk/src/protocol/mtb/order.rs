@@ -52,6 +52,7 @@ pub struct Piece {
 
 /// Why a dump and registers do not go together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LayoutError {
     /// The dump holds nothing of what was written.
     OutsideDump {

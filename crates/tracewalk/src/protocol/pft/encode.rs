@@ -31,6 +31,7 @@ pub struct Encoder {
 
 /// Why a packet cannot be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EncodeError {
     /// The configuration excludes the packet, or a field of it.
     NotEnabled {
