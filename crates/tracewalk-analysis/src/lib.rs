@@ -61,7 +61,7 @@ pub use doubt::{Doubt, DoubtChange};
 pub use doubts::{Doubtful, DoubtfulChange, DoubtfulStretch, Doubting, Doubts, InDoubt};
 pub use gaps::{GapCount, Gaps};
 pub use interrupt_names::Interrupts;
-pub use section::{ArmProfile, Code, CodeInContext, CodePlace, Section};
+pub use section::{Code, CodeInContext, CodePlace, Section};
 pub use statistics::Statistics;
 pub use survey::Survey;
 pub use trusted::Trusted;

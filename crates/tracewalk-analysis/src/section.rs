@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use tracewalk::flow::{Element, Event, EventKind};
-use tracewalk::ids::{Address, ContextId, Location, TraceId, Vmid};
+use tracewalk::ids::{Address, ContextId, Location, Profile, TraceId, Vmid};
 use tracewalk::isa;
 use tracewalk::program::{Program, Scope, ViewId};
 
@@ -35,19 +35,9 @@ pub struct Code {
     /// What the chip's interrupts are called.
     pub interrupts: Interrupts,
     /// The variant of the architecture that its instructions belong to.
-    pub profile: ArmProfile,
+    pub profile: Profile,
     /// What is visible of it in contexts where that is something else, each as a program of its own.
     pub views: BTreeMap<ViewId, Arc<Code>>,
-}
-
-/// The variants of the architecture whose encodings overlap.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ArmProfile {
-    /// Application and real-time processors.
-    #[default]
-    Ar,
-    /// Microcontrollers.
-    M,
 }
 
 /// A program as it is seen in the context that a trace has come to.
@@ -75,7 +65,7 @@ impl Code {
             program: Arc::new(Program::new()),
             symbols: Box::new(NoSymbols),
             interrupts: Interrupts::default(),
-            profile: ArmProfile::default(),
+            profile: Profile::Ar,
             views: BTreeMap::new(),
         }
     }

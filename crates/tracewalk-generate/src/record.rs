@@ -23,6 +23,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
+pub use tracewalk::ids::Profile;
 use tracewalk::ids::{Address, ContextId, Exception, Isa};
 
 use crate::path::{Access, Taken};
@@ -34,15 +35,6 @@ pub struct Record {
     pub profile: Profile,
     /// The lines behind the profile, in order.
     pub lines: Vec<Line>,
-}
-
-/// An architecture profile, as far as exceptions are concerned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Profile {
-    /// Microcontrollers.
-    M,
-    /// Applications and real time.
-    Ar,
 }
 
 /// One line of a record.

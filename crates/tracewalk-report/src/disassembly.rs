@@ -8,10 +8,8 @@ use std::fmt;
 use exarmo_aarch32::{
     BranchKind, DecodeError, Instruction as Decoded, ItState, TokenKind, TokenSink, a32, t32,
 };
-use tracewalk::ids::{Address, Isa, Location};
+use tracewalk::ids::{Address, Isa, Location, Profile};
 use tracewalk::program::Program;
-
-use tracewalk_analysis::ArmProfile;
 
 mod instruction;
 mod m_profile;
@@ -19,15 +17,15 @@ mod m_profile;
 pub use instruction::Disassembled;
 
 /// The disassembler for A32 and T32.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Disassembler {
-    profile: ArmProfile,
+    profile: Profile,
 }
 
 impl Disassembler {
     /// A disassembler for code of this profile.
     #[must_use]
-    pub const fn new(profile: ArmProfile) -> Self {
+    pub const fn new(profile: Profile) -> Self {
         Self { profile }
     }
 
@@ -50,7 +48,7 @@ impl Disassembler {
         let Some(first) = code.first_chunk().copied().map(u16::from_le_bytes) else { return data(code) };
         let bytes = t32::length(first);
         let second = code.get(2..4).filter(|_| bytes == 4).and_then(|code| code.first_chunk());
-        if self.profile == ArmProfile::M
+        if self.profile == Profile::M
             && let Some(text) = m_profile::disassemble(first, second.copied().map(u16::from_le_bytes))
         {
             return text;
@@ -172,7 +170,7 @@ impl TokenSink for Text {
 mod tests {
     use super::*;
 
-    fn lines(profile: ArmProfile, isa: Isa, code: &[u8]) -> Vec<String> {
+    fn lines(profile: Profile, isa: Isa, code: &[u8]) -> Vec<String> {
         let mut program = Program::new();
         program.add(Address::new(0x1000), code).unwrap();
         let disassembler = Disassembler::new(profile);
@@ -195,14 +193,14 @@ mod tests {
             0xde, // half an instruction
         ];
         let expected = ["push {lr}", "bl 0x1000", "ldr r3, 0x100c", "bne 0x1004", ".byte 0xde"];
-        assert_eq!(lines(ArmProfile::M, Isa::T32, &code), expected);
+        assert_eq!(lines(Profile::M, Isa::T32, &code), expected);
     }
 
     #[test]
     fn a_branch_has_its_target_and_a_literal_load_its_address() {
         let mut program = Program::new();
         program.add(Address::new(0x1002), &[0x01, 0x4b, 0xfd, 0xd1]).unwrap();
-        let disassembler = Disassembler::new(ArmProfile::M);
+        let disassembler = Disassembler::new(Profile::M);
         let load = disassembler.disassemble(&program, Location::new(Address::new(0x1002), Isa::T32)).unwrap();
         assert_eq!(load.literal, Some(Address::new(0x1008)));
         let branch =
@@ -219,19 +217,19 @@ mod tests {
             0x00, 0x20, // movs r0, #0
         ];
         assert_eq!(
-            lines(ArmProfile::M, Isa::T32, &code),
+            lines(Profile::M, Isa::T32, &code),
             ["ite eq", "moveq r0, #1", "movne r0, #0", "movs r0, #0"]
         );
         let mut program = Program::new();
         program.add(Address::new(0x1000), &code).unwrap();
         let at = Location::new(Address::new(0x1006), Isa::T32);
-        let text = Disassembler::new(ArmProfile::M).disassemble(&program, at).unwrap();
+        let text = Disassembler::new(Profile::M).disassemble(&program, at).unwrap();
         assert_eq!(text.mnemonic, "movne");
     }
 
     #[test]
     fn a32_words_are_disassembled_and_a_rest_is_data() {
         let code = [0x10, 0x40, 0x2d, 0xe9, 0x1e, 0xff, 0x2f, 0x01, 0xff, 0xff];
-        assert_eq!(lines(ArmProfile::Ar, Isa::A32, &code), ["push {r4, lr}", "bxeq lr", ".short 0xffff"]);
+        assert_eq!(lines(Profile::Ar, Isa::A32, &code), ["push {r4, lr}", "bxeq lr", ".short 0xffff"]);
     }
 }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tracewalk::ids::Address;
+use tracewalk::ids::{self, Address};
 use tracewalk::plain::plain;
 use tracewalk::program::{Scope, ViewId};
-use tracewalk_analysis::{ArmProfile, Code, Interrupts, symbols};
+use tracewalk_analysis::{Code, Interrupts, symbols};
 use tracewalk_input::cpu::Profile;
 use tracewalk_input::image::Memory;
 use tracewalk_input::symbols::{Content, Function, SourceLines, SymbolTable};
@@ -86,8 +86,8 @@ impl Reader<'_> {
         let directories = source_dirs.iter().cloned().chain(beside_images.map(Path::to_owned)).collect();
         let files = SourceFiles { directories, files: HashMap::new() };
         let profile = match profile {
-            Some(Profile::M) => ArmProfile::M,
-            _ => ArmProfile::Ar,
+            Some(Profile::M) => ids::Profile::M,
+            _ => ids::Profile::Ar,
         };
         Code {
             program: Arc::new(seen.program),

@@ -375,7 +375,7 @@ mod tests {
         let code = Code {
             program: Arc::new(program),
             symbols: Box::new(symbols),
-            profile: tracewalk_analysis::ArmProfile::M,
+            profile: tracewalk::ids::Profile::M,
             ..Code::unknown()
         };
         Section { id: None, protocol: "mtb", number: 1, code: Arc::new(code) }
