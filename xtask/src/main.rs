@@ -12,6 +12,7 @@ mod packages;
 mod portable;
 mod process;
 mod rooms;
+mod sentences;
 mod sources;
 mod test_files;
 mod unchanged;
@@ -97,6 +98,11 @@ const TASKS: &[Task] = &[
         name: "no-std",
         about: "check that the core builds, links and runs without std",
         run: no_std::run,
+    },
+    Task {
+        name: "sentences",
+        about: "check that tests compare kinds and numbers, and count the sentences that they still compare (--list)",
+        run: sentences::run,
     },
     Task {
         name: "unchanged",
