@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tracewalk_conformance::damage::Kind;
 use tracewalk_conformance::matrix::{Case, Programs, cases};
-use tracewalk_conformance::opencsd::{DEVIATIONS, Deviation, Found, Subject, Untrue, failed_blx};
+use tracewalk_conformance::opencsd::{Deviation, Found, Subject, Untrue, deviations, failed_blx};
 
 use tracewalk_generate::arguments::Arguments;
 
@@ -92,7 +92,7 @@ impl Tally {
     fn report(&self, samples: bool) -> Result<(), Box<dyn Error>> {
         println!("{} traces, {} differences that nothing explains; explained:", self.compared, self.failures);
         let mut stale = Vec::new();
-        for Deviation { id, .. } in DEVIATIONS {
+        for Deviation { id, .. } in deviations() {
             match self.explained.get(id) {
                 Some((count, first)) => println!("    {count:8} {id}, first in {first}"),
                 None => stale.push(*id),

@@ -5,7 +5,8 @@ use std::fmt::{self, Display, Formatter};
 use tracewalk::ids::Location;
 
 use super::compare::{self, Difference};
-use super::deviations::{DEVIATIONS, Deviation, Evidence};
+use super::deviation::{Deviation, Evidence};
+use super::deviations::deviations;
 use super::listing::Listing;
 use super::model::{Reading, What};
 use super::place::Place;
@@ -90,7 +91,7 @@ impl Subject<'_> {
             let deviation = |difference: &Difference| {
                 let is_broken = self.is_broken(difference);
                 let mut possible =
-                    DEVIATIONS.iter().filter(|known| known.evidence == Evidence::Readings || is_broken);
+                    deviations().filter(|known| known.evidence == Evidence::Readings || is_broken);
                 possible.find(|known| (known.recognises)(difference, &place))
             };
             let whole = deviation(&difference);

@@ -6,6 +6,7 @@
 
 mod atoms;
 pub mod compare;
+pub mod deviation;
 pub mod deviations;
 mod explain;
 pub mod failed_blx;
@@ -17,7 +18,8 @@ mod recognise;
 mod subject;
 
 pub use compare::Difference;
-pub use deviations::{DEVIATIONS, Deviation, Evidence};
+pub use deviation::{Deviation, Evidence};
+pub use deviations::deviations;
 pub use explain::{Found, Untrue};
 pub use model::Registers;
 pub use subject::{Subject, Unsuitable};
