@@ -10,13 +10,16 @@ pub fn counted(count: u64, one: &str, many: &str) -> String {
 }
 
 /// What became of instructions in doubt; `None` if there are none.
-pub(crate) fn in_doubt(InDoubt { left_out, counted: kept }: InDoubt) -> Option<String> {
-    let instructions = |count| counted(count, "instruction", "instructions");
-    match (left_out, kept) {
+pub(crate) fn in_doubt(InDoubt { left_out, counted }: InDoubt) -> Option<String> {
+    let became = |count, became| match count {
+        1 => format!("1 instruction in doubt was {became}"),
+        _ => format!("{count} instructions in doubt were {became}"),
+    };
+    match (left_out, counted) {
         (0, 0) => None,
-        (_, 0) => Some(format!("{} in doubt left out", instructions(left_out))),
-        (0, _) => Some(format!("{} in doubt counted", instructions(kept))),
-        _ => Some(format!("{} in doubt left out, {kept} counted", instructions(left_out))),
+        (_, 0) => Some(became(left_out, "left out")),
+        (0, _) => Some(became(counted, "counted")),
+        _ => Some(format!("{}, {counted} were counted", became(left_out, "left out"))),
     }
 }
 
