@@ -228,7 +228,7 @@ pub struct Rules {
     pub granularity: Granularity,
     /// DMB and DSB are waypoints too (ISB always is).
     pub barriers_are_waypoints: bool,
-    /// Returns may be traced as a plain executed waypoint, predicted by a stack of the calls before.
+    /// Returns may be traced as an executed waypoint, predicted by a stack of the calls before.
     pub return_stack: bool,
     /// A 32-bit Thumb instruction counts as two in [`Directive::Instructions`].
     pub halfwords_count: bool,

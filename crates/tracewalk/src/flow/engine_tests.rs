@@ -1,4 +1,4 @@
-//! The fast path gives what the plain walk gives, element for element.
+//! The fast path gives what the walk gives, element for element.
 
 use std::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! How far execution was followed: the one state that the plain walk and the block graph both drive.
+//! How far execution was followed: the one state that the walk and the block graph both drive.
 //!
 //! ```text
 //! place: lost | target pending | at an instruction | behind the open block | in a block of the graph

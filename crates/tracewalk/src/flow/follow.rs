@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! fast: the place is inside of a block of the graph, or the trace gives a pending target
-//! everything else: the state is spelled out, the plain walk follows the directive, and where the graph has a block the
+//! everything else: the state is spelled out, the walk follows the directive, and where the graph has a block the
 //!     state names it again
 //! ```
 //!
-//! The elements are what the plain walk alone would give, one for one.
+//! The elements are what the walk alone would give, one for one.
 
 use alloc::vec::Vec;
 

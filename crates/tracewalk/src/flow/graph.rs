@@ -212,7 +212,7 @@ impl Graph {
         self.nodes.get(id.0 as usize).unwrap_or(&Node::NONE)
     }
 
-    /// The block that starts at `at`; `None` where there is no code, or code that only the plain walk can follow.
+    /// The block that starts at `at`; `None` where there is no code, or code that only the walk can follow.
     #[inline]
     pub(super) fn node_at(&mut self, program: &Program, at: Location) -> Option<NodeId> {
         match *self.slot(at)? {

@@ -3,7 +3,7 @@
 //! Directives and a [`Program`](crate::program::Program) go in, [`Element`]s come out: blocks of executed instructions,
 //! events between them, and gaps where execution could not be followed. Protocols and packets are unknown here.
 //!
-//! There is one state, `execution::Execution`. The plain walk (`walk`) drives it instruction by instruction: simple, obviously right,
+//! There is one state, `execution::Execution`. The walk (`walk`) drives it instruction by instruction: simple, obviously right,
 //! and what [`Flow`] is tested against, which drives it a block at a time if the graph has one.
 
 mod checkpoint;
