@@ -136,16 +136,21 @@ pub(super) fn push_hex(text: &mut Vec<u8>, value: u32, digits: u32) {
     text.truncate(text.len() - (8 - needed as usize));
 }
 
-/// Appends an address with at least `digits` digits; behind 2^32 with all 16.
-#[inline]
+/// Appends an address with at least `digits` digits; from 2^32 on with all 16.
+#[inline(always)]
 pub(super) fn push_address(text: &mut Vec<u8>, address: Address, digits: u32) {
-    let high = u32::try_from(address.get() >> 32).expect("32 bits are left");
-    if high == 0 {
-        push_hex(text, address.low_word(), digits);
-    } else {
-        push_hex(text, high, 8);
-        push_hex(text, address.low_word(), 8);
+    match u32::try_from(address.get()) {
+        Ok(low) => push_hex(text, low, digits),
+        Err(_) => push_long_address(text, address),
     }
+}
+
+/// The same from 2^32 on. Out of line, so that what writes the others stays small.
+#[cold]
+fn push_long_address(text: &mut Vec<u8>, address: Address) {
+    let high = u32::try_from(address.get() >> 32).expect("32 bits are left");
+    push_hex(text, high, 8);
+    push_hex(text, address.low_word(), 8);
 }
 
 /// All eight digits, the first one in the highest byte, without a loop: these are most of what is in an output.
@@ -225,6 +230,17 @@ mod tests {
             let mut text = Vec::new();
             push_hex(&mut text, value, 1);
             assert_eq!(text, format!("{value:x}").into_bytes());
+        }
+    }
+
+    #[test]
+    fn addresses_from_2_to_the_32_on_have_all_their_digits() {
+        for (address, expected) in
+            [(0x8000, "8000"), (0xffff_ffff, "ffffffff"), (1 << 32, "0000000100000000")]
+        {
+            let mut text = Vec::new();
+            push_address(&mut text, Address::new(address), 1);
+            assert_eq!(text, expected.as_bytes());
         }
     }
 
