@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+pub use crate::ids::Profile;
 use crate::ids::TraceId;
 
 /// The registers that decoding depends on, by Arm's names. What is `None` is unknown, not zero.
@@ -34,15 +35,6 @@ pub enum Version {
     Etmv4(u8),
     /// The Embedded Trace Extension of ARMv9, with its minor version, 0 to 3.
     Ete(u8),
-}
-
-/// The architecture profile of the traced processor, on which the numbers of exceptions depend.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Profile {
-    /// Application and real-time.
-    Ar,
-    /// Microcontroller.
-    M,
 }
 
 /// How a conditional result is written (TRCIDR0.CONDTYPE).

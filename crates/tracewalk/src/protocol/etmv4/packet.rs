@@ -7,6 +7,7 @@ use super::atoms::Atoms;
 
 /// A packet, with compressed fields restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Packet {
     /// `00` eleven times and `80`: the next byte is a header.
     ASync,
