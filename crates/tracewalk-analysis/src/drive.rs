@@ -98,6 +98,11 @@ impl Stretch {
     pub const fn all(bytes: usize) -> Self {
         Self { bytes: 0..bytes, continues: false }
     }
+
+    /// Whether no byte of this capture is in it.
+    fn is_empty_in(&self, capture: &[u8]) -> bool {
+        self.bytes.start >= self.bytes.end.min(capture.len())
+    }
 }
 
 /// Somebody who wants to know how far the work has come.
@@ -184,8 +189,13 @@ impl<'a> Input<'a> {
                 Ok(if goes_on { Ending::Complete } else { Ending::Open })
             }
             Carrier::Stretches(stretches) => {
+                let mut is_cut = false;
                 let goes_on = stretches.iter().all(|stretch| {
-                    if !stretch.continues && sink.places().end().0 > 0 {
+                    is_cut |= !stretch.continues;
+                    if stretch.is_empty_in(self.capture) {
+                        return true;
+                    }
+                    if std::mem::take(&mut is_cut) && sink.places().end().0 > 0 {
                         sink.interrupt(Interruption::Cut);
                     }
                     self.chunks(stretch.bytes.clone(), |at, chunk| sink.take_contiguous(at, chunk))
@@ -652,5 +662,35 @@ mod tests {
         });
         assert_eq!(result.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
         assert_eq!(seen, 2);
+    }
+
+    #[test]
+    fn empty_stretches_are_the_same_in_order_and_in_parts() {
+        let half = SOURCE.len() / 2;
+        let stretch = |bytes: Range<usize>, continues| Stretch { bytes, continues };
+        let cases = [
+            (vec![stretch(0..15, false), stretch(15..15, false)], false),
+            (vec![stretch(0..15, false), stretch(15..40, false)], false),
+            (vec![stretch(0..half, false), stretch(3..3, false), stretch(half..15, true)], true),
+            (vec![stretch(0..half, false), stretch(3..3, true), stretch(half..15, true)], false),
+            (vec![stretch(0..0, false), stretch(0..half, true), stretch(half..15, true)], false),
+        ];
+        for (stretches, is_cut) in cases {
+            let carrier = Carrier::Stretches(stretches.clone());
+            let input = Input { capture: &SOURCE, carrier, rest: None, progress: &NoProgress };
+            let (config, program) = (config(), Program::new());
+            let in_order = Follower::new(&config, &program).flow(&input, |_| Ok(())).unwrap();
+            let mut in_parts = Statistics::default();
+            let mut follower = Follower::new(&config, &program);
+            let add = |part: Gathered<()>| {
+                in_parts.add(&part.statistics);
+                Ok(())
+            };
+            follower.flow_parts(&input, Spread::over(1), &(), add).unwrap();
+            assert_eq!(in_order, in_parts, "{stretches:?}");
+            let whole = Input { carrier: Carrier::Stretches(vec![Stretch::all(15)]), ..input };
+            let whole = Follower::new(&config, &program).flow(&whole, |_| Ok(())).unwrap();
+            assert_eq!(in_order != whole, is_cut, "{stretches:?}");
+        }
     }
 }

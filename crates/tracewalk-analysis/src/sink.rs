@@ -10,7 +10,7 @@ use crate::{Doubting, Section};
 
 /// Something that writes records down.
 ///
-/// The calls come as `begin (section record* end_section)*`. What an error leaves behind is a part of the output.
+/// The calls come as `begin (section record* cut? end_section)*`. What an error leaves behind is a part of the output.
 pub trait Sink<Record> {
     /// The output begins.
     fn begin(&mut self) -> io::Result<()> {
@@ -38,6 +38,11 @@ pub trait Sink<Record> {
 
     /// So many of the source's instructions were left out because they are in doubt.
     fn left_out(&mut self, _instructions: u64) {}
+
+    /// The section ends at this byte of the capture, and the trace does not: memory ran out, or nobody waits for more.
+    fn cut(&mut self, _at: CaptureOffset) -> io::Result<()> {
+        Ok(())
+    }
 
     /// The source has no more records.
     fn end_section(&mut self) -> io::Result<()> {
@@ -74,6 +79,10 @@ impl<Record, E: Sink<Record> + ?Sized> Sink<Record> for Box<E> {
         (**self).left_out(instructions);
     }
 
+    fn cut(&mut self, at: CaptureOffset) -> io::Result<()> {
+        (**self).cut(at)
+    }
+
     fn end_section(&mut self) -> io::Result<()> {
         (**self).end_section()
     }
@@ -81,7 +90,7 @@ impl<Record, E: Sink<Record> + ?Sized> Sink<Record> for Box<E> {
 
 /// Something that writes program flow down and can put parts together that were made elsewhere.
 ///
-/// The calls come as `begin (section join* end_section)*`.
+/// The calls come as `begin (section join* cut? end_section)*`.
 pub trait Join: Sink<FlowRecord> {
     /// What is made of a part of the records.
     type Part: Part;

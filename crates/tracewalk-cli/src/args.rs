@@ -22,7 +22,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use tracewalk_analysis::itm::ITM_TABLES;
 use tracewalk_report::formats::{self, Format, MakeFlow, MakeItm, MakePackets, WriteInfo};
-use tracewalk_session::{INFO_TABLES, Trust};
+use tracewalk_session::{Follow, INFO_TABLES, Trust};
 
 use crate::task::Task;
 
@@ -301,6 +301,12 @@ impl Flow {
     /// What is believed.
     pub(crate) fn trust(&self) -> Trust {
         Trust { image: self.trust_image, doubtful: self.doubtful.into() }
+    }
+
+    /// How sources are followed.
+    pub(crate) fn how(&self) -> Follow {
+        let names = self.format.make.names.then(|| self.source_dirs.clone());
+        Follow { trust: self.trust(), threads: self.work.threads, names }
     }
 }
 

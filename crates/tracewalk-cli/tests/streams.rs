@@ -315,10 +315,33 @@ fn a_file_that_grows_is_followed_until_a_signal_and_all_of_it_is_printed() {
         running.signal(signal);
         let outcome = running.end();
         let expected = case.of_file("flow", bytes.len());
-        assert_same_lines(&outcome.stdout, &expected.stdout);
-        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        assert_same_lines(&outcome.stdout, &format!("{}# cut {:x}\n", expected.stdout, bytes.len()));
+        assert_eq!(outcome.status, 2, "{}", outcome.stderr);
         let told = format!("{}: stopped after {} bytes", file.display(), bytes.len());
         assert!(outcome.stderr.contains(&told), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn what_is_printed_of_a_stream_that_was_stopped_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let case = with_image("m3-etmv3/trace.bin", "m3-etmv3/m3.elf");
+    let file = directory.path().join("growing.bin");
+    fs::copy(&case.trace, &file).unwrap();
+    let end = fs::metadata(&file).unwrap().len();
+    for (command, kind) in [("flow", "element"), ("packets", "packet")] {
+        let case = Case { format: "jsonl", ..case_of(&case) };
+        let case = if command == "packets" { without_image(case) } else { case };
+        let mut running = Running::start(&case.arguments(command, &file, &["--follow"]));
+        running.wait_for("{");
+        thread::sleep(Duration::from_millis(300));
+        running.signal("-INT");
+        let outcome = running.end();
+        assert_eq!(outcome.status, 2, "{command}: {}", outcome.stderr);
+        let last = serde_json::from_str::<serde_json::Value>(outcome.stdout.lines().last().unwrap()).unwrap();
+        assert_eq!((&last[kind], &last["offset"]), (&"cut".into(), &end.into()), "{command}");
+        let whole = run(case.arguments(command, &file, &[])).stdout;
+        assert!(outcome.stdout.starts_with(&whole) && !whole.contains("\"cut\""), "{command}");
     }
 }
 
@@ -362,7 +385,7 @@ fn reports_of_a_stream_are_those_of_the_file_when_it_ends_or_is_stopped() {
             running.signal("-INT");
             let outcome = running.end();
             let expected = run(case.arguments(command, &file, &[]));
-            assert_eq!(outcome.status, 0, "{command}: {}", outcome.stderr);
+            assert_eq!(outcome.status, 2, "{command}: {}", outcome.stderr);
             // What the program wrote to the ITM, up to the quotation mark behind it.
             let texts = |outcome: &Outcome| {
                 let parts = outcome.stdout.split("a round of work").skip(1);
@@ -634,8 +657,9 @@ fn a_file_that_does_not_exist_yet_is_waited_for_until_it_does_or_a_signal_comes(
     thread::sleep(Duration::from_millis(200));
     running.signal("-INT");
     let outcome = running.end();
-    assert_same_lines(&outcome.stdout, &case.of_file("flow", case.length()).stdout);
-    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let expected = case.of_file("flow", case.length()).stdout;
+    assert_same_lines(&outcome.stdout, &format!("{expected}# cut {:x}\n", case.length()));
+    assert_eq!(outcome.status, 2, "{}", outcome.stderr);
     let waiting = "later.bin: does not exist yet, and is waited for";
     assert_eq!(outcome.stderr.matches(waiting).count(), 1, "{}", outcome.stderr);
     let running = Running::start(&case.arguments("flow", directory.path().join("never.bin"), &["--follow"]));

@@ -120,8 +120,9 @@ impl Arrival {
         if let Some(end) = &self.end {
             say_end(&self.place, end, self.stream.received(), 0, observer);
         }
+        let stopped_at = self.end.as_ref().filter(|end| end.is_early()).map(|_| self.stream.received());
         let capture = Capture::read_from(&name, self.head.as_slice(), &request.stated.wires)?;
-        Session::of(capture, request, false, observer)
+        Ok(Session { stopped_at, ..Session::of(capture, request, false, observer)? })
     }
 
     /// The session on what has arrived so far, with the rest still to come; or on the whole capture, if all of it has to be

@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use tracewalk::flow::{Element, Event, EventKind};
 use tracewalk::program::{Program, Scope};
+use tracewalk_analysis::analysis::{Analysis, End, Growth};
 use tracewalk_analysis::coverage::{Conditions, ProgramCoverage, RecordedPart, Recorder};
 use tracewalk_analysis::record::FlowRecord;
-use tracewalk_analysis::sink::{Join, Sink};
-use tracewalk_analysis::{Code, Context, Doubtful, InDoubt, Section};
+use tracewalk_analysis::sink::Sink;
+use tracewalk_analysis::{Context, InDoubt, Section};
 use tracewalk_input::image::ImageError;
 
 use crate::error::RunError;
 use crate::model::Source;
 use crate::observer::Observer;
-use crate::outcome::{Follow, Losses, Outcome, Trust};
+use crate::outcome::{Follow, Outcome};
 use crate::program::FollowedProgram;
 use crate::session::{ScopedCode, Session};
 
@@ -27,6 +28,10 @@ pub struct Covered {
     programs: Vec<(Scope, FollowedProgram)>,
     program: Arc<Program>,
     context: Context,
+    /// What the capture and the source are called.
+    capture: String,
+    source: String,
+    protocol: &'static str,
 }
 
 impl Session {
@@ -42,31 +47,16 @@ impl Session {
         name: &str,
         observer: &dyn Observer,
     ) -> Result<Outcome<Vec<(FollowedProgram, ProgramCoverage)>>, RunError> {
-        let code = self.code(source, Some(&how.source_dirs), observer)?;
-        if code.program.is_empty() {
+        let covered = Covered::of(self, source, how, name, observer)?;
+        if covered.programs.is_empty() {
             return Err(RunError::NoProgram);
         }
-        let mut covered = Covered::of(self, source, &code, how, observer)?;
-        let outcome = if covered.is_of_one_program() && !self.is_live() {
-            let spread = self.spread(how.threads, &code).for_counts();
-            self.follow_in_parts(source, &code, (how.trust, spread), &mut covered, observer)?
-        } else {
-            // What is in doubt is recorded as such.
-            let trust = Trust { doubtful: Doubtful::Keep, ..how.trust };
-            self.follow(source, &code, trust, &mut covered, observer)?
-        };
-        let found = covered.finish(name, source, outcome.statistics.bytes);
-        let mut in_doubt = InDoubt::default();
-        found.iter().for_each(|(_, found)| in_doubt.add(found.losses().in_doubt));
-        let losses = Losses { in_doubt: Some(in_doubt), ..outcome.losses };
-        self.say_doubts(source, &losses, observer);
-        let Outcome { statistics, code, itms, notices, ended_at, .. } = outcome;
-        Ok(Outcome { found, statistics, losses, code, itms, notices, ended_at })
+        self.run_observed(source, how, covered, observer)
     }
 }
 
 impl Covered {
-    /// Nothing has run yet of a source's programs, of which `code` is the whole.
+    /// Nothing has run yet of a source's programs. `name` is what the capture is called in the answer.
     ///
     /// # Errors
     ///
@@ -74,16 +64,16 @@ impl Covered {
     pub fn of(
         session: &mut Session,
         source: &Source,
-        code: &Arc<Code>,
         how: &Follow,
+        name: &str,
         observer: &dyn Observer,
     ) -> Result<Self, ImageError> {
+        let code = session.code(source, how.names.as_deref(), observer)?;
         let images = session.images(source)?.into_iter();
         let images = images.filter(|visible| visible.scope == Scope::EVERYWHERE).map(|visible| visible.image);
-        let everywhere =
-            ScopedCode { scope: Scope::EVERYWHERE, code: Arc::clone(code), images: images.collect() };
+        let everywhere = ScopedCode { scope: Scope::EVERYWHERE, code, images: images.collect() };
         let everywhere = Some(everywhere).filter(|all| !all.code.program.regions().is_empty());
-        let scoped = session.scoped_code(source, &how.source_dirs, observer)?;
+        let scoped = session.scoped_code(source, how.names.as_deref().unwrap_or_default(), observer)?;
         let scopes = std::iter::once(Scope::EVERYWHERE).chain(scoped.iter().map(|scoped| scoped.scope));
         let doubtful = how.trust.doubtful;
         let recorder = |scope| (scope, Recorder::new(Conditions::told_by(&source.config), doubtful));
@@ -91,31 +81,15 @@ impl Covered {
         let followed =
             |program: ScopedCode| (program.scope, FollowedProgram::of_scope(program.code, &program.images));
         let programs = everywhere.into_iter().chain(scoped).map(followed).collect();
-        Ok(Self { recorders, programs, program: Arc::default(), context: Context::default() })
-    }
-
-    /// Whether there is one program only, so that it is known whose code ran in any part of the trace.
-    fn is_of_one_program(&self) -> bool {
-        self.recorders.len() == 1
-    }
-
-    /// What ran of each program, as a source of the capture with this name and of so many bytes says.
-    #[must_use]
-    pub fn finish(
-        self,
-        capture: &str,
-        source: &Source,
-        bytes: u64,
-    ) -> Vec<(FollowedProgram, ProgramCoverage)> {
-        let id = source.id.map_or_else(|| "-".to_owned(), |id| id.to_string());
-        let Self { mut recorders, programs, .. } = self;
-        let found = programs.into_iter().filter_map(|(scope, program)| {
-            let index = recorders.iter().position(|(of, _)| *of == scope)?;
-            let (_, recorder) = recorders.swap_remove(index);
-            let part = recorder.finish(capture, &id, source.config.protocol(), bytes);
-            Some((program, ProgramCoverage::of(part)))
-        });
-        found.collect()
+        Ok(Self {
+            recorders,
+            programs,
+            program: Arc::default(),
+            context: Context::default(),
+            capture: name.to_owned(),
+            source: source.id.map_or_else(|| "-".to_owned(), |id| id.to_string()),
+            protocol: source.config.protocol(),
+        })
     }
 }
 
@@ -155,12 +129,22 @@ impl Sink<FlowRecord> for Covered {
     }
 }
 
-impl Join for Covered {
+impl Analysis for Covered {
     type Part = RecordedPart;
+    type Found = Vec<(FollowedProgram, ProgramCoverage)>;
 
-    fn part(&self) -> RecordedPart {
-        // Where there is none, nothing becomes of the parts.
-        self.recorders.first().map(|(_, recorder)| recorder.part()).unwrap_or_default()
+    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
+        self
+    }
+
+    /// With several programs it depends on the context whose code ran, and a part does not know in which it begins.
+    fn part(&self) -> Option<(RecordedPart, Growth)> {
+        let part = match self.recorders.as_slice() {
+            [] => RecordedPart::default(),
+            [(_, only)] => only.part(),
+            _ => return None,
+        };
+        Some((part, Growth::Bounded))
     }
 
     fn join(&mut self, part: RecordedPart) -> io::Result<()> {
@@ -168,5 +152,26 @@ impl Join for Covered {
             only.join(part);
         }
         Ok(())
+    }
+
+    fn weighs_doubt(&self) -> bool {
+        true
+    }
+
+    fn finish(self, end: &End) -> Self::Found {
+        let Self { mut recorders, programs, capture, source, protocol, .. } = self;
+        let found = programs.into_iter().filter_map(|(scope, program)| {
+            let index = recorders.iter().position(|(of, _)| *of == scope)?;
+            let (_, recorder) = recorders.swap_remove(index);
+            let part = recorder.finish(&capture, &source, protocol, end.statistics.bytes);
+            Some((program, ProgramCoverage::of(part)))
+        });
+        found.collect()
+    }
+
+    fn in_doubt(found: &Self::Found) -> Option<InDoubt> {
+        let mut in_doubt = InDoubt::default();
+        found.iter().for_each(|(_, found)| in_doubt.add(found.losses().in_doubt));
+        Some(in_doubt)
     }
 }

@@ -38,7 +38,9 @@ impl Session {
     ///
     /// If an image of what else was in it cannot be used.
     pub fn end_source(&mut self, observer: &dyn Observer) -> Result<(), OpenError> {
-        let Some(Live { place, state, .. }) = self.live.take() else { return Ok(()) };
+        let Some(live) = self.live.take() else { return Ok(()) };
+        self.stopped_at = live.stopped_at();
+        let Live { place, state, .. } = live;
         let State { stream, taken: Taken { scan, kept, kept_is_cut, .. }, end, .. } = state.into_inner();
         let frames = scan.map(crate::frames::Scan::finish);
         let cut = frames.as_ref().map_or(0, |frames| frames.account.tail);
@@ -112,6 +114,7 @@ impl Session {
             None => observer.say(NoticeKind::DecodedByHead { source: done.id }),
         }
         whole.sources.insert(0, done);
+        whole.stopped_at = self.stopped_at;
         *self = whole;
         Ok(true)
     }

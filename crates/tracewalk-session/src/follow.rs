@@ -6,9 +6,10 @@ use std::io;
 use tracewalk::flow::{Element, GapReason, Passage};
 use tracewalk::program::Program;
 use tracewalk::span::{CaptureOffset, StreamOffset};
+use tracewalk_analysis::analysis::{Analysis, End};
 use tracewalk_analysis::drive::{Follower, Input, NoProgress, Spread};
 use tracewalk_analysis::record::FlowRecord;
-use tracewalk_analysis::sink::{Join, Part, Sink};
+use tracewalk_analysis::sink::{Part, Sink};
 use tracewalk_analysis::{
     Code, Contexts, Doubtful, DoubtfulChange, Doubting, Doubts, Gaps, InDoubt, Statistics, Trusted, Verdict,
 };
@@ -19,72 +20,64 @@ use crate::contexts;
 use crate::error::RunError;
 use crate::model::Source;
 use crate::notice::NoticeKind;
-use crate::observer::{Observer, Say};
-use crate::outcome::{Losses, Outcome, Trust};
+use crate::observer::{Notices, Observer, Say};
+use crate::outcome::{Follow, Losses, Outcome, Trust};
 use crate::session::Session;
 
 /// How much of a capture is decoded to see whether the image fits.
 const PROBE: usize = 1 << 19;
 
 impl Session {
-    /// Follows a source and hands what is found to `sink`, as a section of its own and in the order of the trace; without what
-    /// is in doubt, if that is dropped.
+    /// Runs an analysis over a source: in segments by several threads if the analysis can be put together from parts and all of the
+    /// capture is there, else in the order of the trace. What is worth knowing stands in the outcome.
+    ///
+    /// ```
+    /// use tracewalk_analysis::Window;
+    /// use tracewalk_analysis::profile::Profiling;
+    /// use tracewalk_session::{Follow, Request, Session};
+    ///
+    /// let (mut session, _) = Session::open(Request::new("../../testdata/examples/a7-etmv3/capture.toml"))?;
+    /// let source = session.sources()[0].clone();
+    /// let outcome = session.run(&source, &Follow::default(), Profiling::new(Window::default()))?;
+    /// assert!(outcome.complete);
+    /// assert_eq!(outcome.found.total().instructions, outcome.statistics.instructions);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// The first error of `sink`.
-    pub fn follow(
-        &self,
+    /// If an image cannot be used, or with the first error of the analysis.
+    pub fn run<A: Analysis>(
+        &mut self,
         source: &Source,
-        code: &Arc<Code>,
-        trust: Trust,
-        sink: &mut dyn Sink<FlowRecord>,
-        observer: &dyn Observer,
-    ) -> Result<Outcome<()>, RunError> {
-        let following = Following { session: self, source, trust, observer };
-        let mut itms = Vec::new();
-        let outcome = following.run(code, |follower, input, section, seen| {
-            sink.section(section)?;
-            itms = following.in_order(follower, input, sink, seen)?;
-            sink.end_section()
-        })?;
-        Ok(Outcome { itms, ..outcome })
+        how: &Follow,
+        analysis: A,
+    ) -> Result<Outcome<A::Found>, RunError> {
+        let notices = Notices::default();
+        let outcome = self.run_observed(source, how, analysis, &notices)?;
+        Ok(Outcome { notices: notices.into_vec(), ..outcome })
     }
 
-    /// As [`Session::follow`], on several threads and with all that is in doubt.
+    /// As [`Session::run`], with an observer that is given notices as they arise, and may end the work.
     ///
     /// # Errors
     ///
-    /// The first error of `sink`.
-    pub fn follow_in_parts(
-        &self,
+    /// As [`Session::run`].
+    pub fn run_observed<A: Analysis>(
+        &mut self,
         source: &Source,
-        code: &Arc<Code>,
-        (trust, spread): (Trust, Spread),
-        sink: &mut impl Join,
+        how: &Follow,
+        analysis: A,
         observer: &dyn Observer,
-    ) -> Result<Outcome<()>, RunError> {
-        let trust = Trust { doubtful: Doubtful::Keep, ..trust };
-        let following = Following { session: self, source, trust, observer };
-        following.run(code, |follower, input, section, seen| {
-            sink.section(section)?;
-            let in_file = |at| CaptureOffset(seen.buffer.file_offset(at));
-            let empty = InFile { part: sink.part(), buffer: seen.buffer };
-            follower.flow_parts(input, spread, &empty, |part| {
-                seen.statistics.add(&part.statistics);
-                seen.gaps.add_part(&part.gaps, in_file);
-                seen.doubts.add_part(&part.doubts, in_file);
-                seen.doubting = part.doubting;
-                seen.contexts.add_part(&part.contexts);
-                sink.join(part.part.part)
-            })?;
-            seen.doubting = seen.doubting.placed(in_file);
-            sink.end_section()
-        })
+    ) -> Result<Outcome<A::Found>, RunError> {
+        let code = self.code(source, how.names.as_deref(), observer)?;
+        let doubtful = if analysis.weighs_doubt() { Doubtful::Keep } else { how.trust.doubtful };
+        let trust = Trust { doubtful, ..how.trust };
+        Following { session: self, source, trust, threads: how.threads, observer }.run(&code, analysis)
     }
 
     /// Says which stretches of a source are in doubt, and what became of their instructions.
-    pub fn say_doubts(&self, source: &Source, losses: &Losses, observer: &dyn Observer) {
+    fn say_doubts(&self, source: &Source, losses: &Losses, observer: &dyn Observer) {
         let Doubts { count, bytes, first } = &losses.doubts;
         let Some(&first) = first.first() else { return };
         let kind = NoticeKind::InDoubt {
@@ -115,6 +108,7 @@ struct Following<'a> {
     session: &'a Session,
     source: &'a Source,
     trust: Trust,
+    threads: u16,
     observer: &'a dyn Observer,
 }
 
@@ -131,17 +125,8 @@ struct Seen<'a> {
 }
 
 impl<'a> Following<'a> {
-    /// Follows the source by `work`, through the program if that is what was traced.
-    fn run(
-        self,
-        code: &Arc<Code>,
-        work: impl FnOnce(
-            &mut Follower<'_>,
-            &Input<'_>,
-            &tracewalk_analysis::Section,
-            &mut Seen<'a>,
-        ) -> io::Result<()>,
-    ) -> Result<Outcome<()>, RunError> {
+    /// Follows the source, through the program if that is what was traced.
+    fn run<A: Analysis>(self, code: &Arc<Code>, mut analysis: A) -> Result<Outcome<A::Found>, RunError> {
         let Self { session, source, observer, .. } = self;
         let mut follower = Follower::new(&source.config, &code.program);
         let fits = self.trust.image || self.image_fits(&mut follower)?;
@@ -150,23 +135,71 @@ impl<'a> Following<'a> {
             follower = Follower::new(&source.config, &code.program);
         }
         let watch = session.watch(source, observer);
-        let mut seen = Seen {
-            buffer: session.buffer(source),
-            statistics: Statistics::default(),
-            gaps: Gaps::default(),
-            contexts: Contexts::default(),
-            doubts: Doubts::default(),
-            doubting: Doubting::default(),
-            left_out: None,
+        let input = session.input(source, &watch);
+        let mut seen = Seen::of(session.buffer(source));
+        analysis.sink().section(&session.section(source, Arc::clone(&code)))?;
+        let itms = match analysis.part().filter(|_| self.may_be_in_parts(analysis.sink().shows_itm())) {
+            Some((part, growth)) => {
+                let spread = session.spread(self.threads, &code).growing(growth);
+                self.in_parts(&mut follower, &input, (part, spread), &mut analysis, &mut seen)?;
+                Vec::new()
+            }
+            None => self.in_order(&mut follower, &input, analysis.sink(), &mut seen)?,
         };
-        let section = session.section(source, Arc::clone(&code));
-        work(&mut follower, &session.input(source, &watch), &section, &mut seen)?;
         let ended_at = watch.ended_at();
+        let early = session.ended_early(&watch);
+        if let Some(at) = early {
+            analysis.sink().cut(CaptureOffset(seen.buffer.file_offset(CaptureOffset(at))))?;
+        }
+        analysis.sink().end_section()?;
         drop((watch, follower));
         let statistics = seen.statistics;
+        let found = analysis.finish(&End { statistics, complete: early.is_none() });
         let losses = seen.losses();
+        let losses = Losses { in_doubt: A::in_doubt(&found).or(losses.in_doubt), ..losses };
         self.say(&statistics, &losses, &code.program, fits);
-        Ok(Outcome { found: (), statistics, losses, code, itms: Vec::new(), notices: Vec::new(), ended_at })
+        session.say_doubts(source, &losses, observer);
+        Ok(Outcome {
+            found,
+            statistics,
+            losses,
+            code,
+            itms,
+            notices: Vec::new(),
+            ended_at,
+            complete: early.is_none(),
+        })
+    }
+
+    /// Whether parts of the source can be followed before the ones before them: all of it is there, what is in doubt is kept, and
+    /// nothing of an ITM has its place between the records.
+    fn may_be_in_parts(self, shows_itm: bool) -> bool {
+        !self.session.is_live()
+            && self.trust.doubtful == Doubtful::Keep
+            && !(shows_itm && !self.session.itms_beside(self.source).is_empty())
+    }
+
+    /// Has threads make parts, and joins them.
+    fn in_parts<A: Analysis>(
+        self,
+        follower: &mut Follower<'_>,
+        input: &Input<'_>,
+        (part, spread): (A::Part, Spread),
+        analysis: &mut A,
+        seen: &mut Seen<'_>,
+    ) -> io::Result<()> {
+        let in_file = |at| CaptureOffset(seen.buffer.file_offset(at));
+        let empty = InFile { part, buffer: seen.buffer };
+        follower.flow_parts(input, spread, &empty, |part| {
+            seen.statistics.add(&part.statistics);
+            seen.gaps.add_part(&part.gaps, in_file);
+            seen.doubts.add_part(&part.doubts, in_file);
+            seen.doubting = part.doubting;
+            seen.contexts.add_part(&part.contexts);
+            analysis.join(part.part.part)
+        })?;
+        seen.doubting = seen.doubting.placed(in_file);
+        Ok(())
     }
 
     /// Hands each record to `sink` in the order of the trace, with what ITMs sent between them. Answers what was counted of
@@ -294,7 +327,20 @@ impl<'a> Following<'a> {
     }
 }
 
-impl Seen<'_> {
+impl<'a> Seen<'a> {
+    /// Nothing yet.
+    fn of(buffer: &'a Buffer) -> Self {
+        Self {
+            buffer,
+            statistics: Statistics::default(),
+            gaps: Gaps::default(),
+            contexts: Contexts::default(),
+            doubts: Doubts::default(),
+            doubting: Doubting::default(),
+            left_out: None,
+        }
+    }
+
     /// What was lost, now that the trace has ended.
     fn losses(self) -> Losses {
         let Self { buffer, statistics, gaps, contexts, mut doubts, doubting, left_out } = self;

@@ -123,6 +123,12 @@ impl Live {
         Self { place, state: RefCell::new(state), itms: RefCell::default() }
     }
 
+    /// After how many bytes it stopped arriving, if somebody stopped it or it failed.
+    pub(crate) fn stopped_at(&self) -> Option<u64> {
+        let state = self.state.borrow();
+        state.end.as_ref().filter(|end| end.is_early()).map(|_| state.stream.received())
+    }
+
     /// Calls `flush` when nothing arrives.
     pub(crate) fn on_quiet(&self, flush: OnQuiet) {
         self.state.borrow_mut().on_quiet = Some(flush);

@@ -328,7 +328,7 @@ impl NoticeKind {
             | K::InDoubt { .. }
             | K::ItmAlone { .. } => Severity::Note,
             K::StreamEnded { end: End::Closed, cut: 1.., .. }
-            | K::StreamEnded { end: End::Failed(_), .. } => Severity::Incomplete,
+            | K::StreamEnded { end: End::Failed(_) | End::Stopped, .. } => Severity::Incomplete,
             K::StreamEnded { .. } => Severity::Note,
             K::EntryLeftOut(_)
             | K::InterruptLeftOut(_)
@@ -374,10 +374,11 @@ impl NoticeKind {
     /// Whether decoding ended before the capture did, so that results are of a part of it.
     #[must_use]
     pub const fn is_cut(&self) -> bool {
-        matches!(
-            self,
-            Self::MemoryExhausted { .. } | Self::StreamEnded { end: End::Stopped | End::Failed(_), .. }
-        )
+        match self {
+            Self::MemoryExhausted { .. } => true,
+            Self::StreamEnded { end, .. } => end.is_early(),
+            _ => false,
+        }
     }
 
     /// What to do about it; `None` if nothing helps or nothing is wrong.

@@ -81,6 +81,7 @@ impl Session {
             known: Known::default(),
             arriving,
             live: None,
+            stopped_at: None,
             request,
         };
         session.identify(observer)?;

@@ -1,5 +1,6 @@
 //! What came of work on a source, whatever the work was.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tracewalk_analysis::itm::ItmCounts;
@@ -15,8 +16,9 @@ pub struct Follow {
     pub trust: Trust,
     /// On how many threads, at most.
     pub threads: u16,
-    /// Where to look for source files, besides beside the images.
-    pub source_dirs: Vec<std::path::PathBuf>,
+    /// Names and lines of the program are read, and source files are looked for in these folders as well as beside the images;
+    /// `None`: for work that needs neither.
+    pub names: Option<Vec<PathBuf>>,
 }
 
 /// What is believed of image and trace.
@@ -32,7 +34,7 @@ impl Default for Follow {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().ok();
         let threads = threads.and_then(|count| u16::try_from(count.get()).ok()).unwrap_or(1);
-        Self { trust: Trust::default(), threads, source_dirs: Vec::new() }
+        Self { trust: Trust::default(), threads, names: Some(Vec::new()) }
     }
 }
 
@@ -53,14 +55,8 @@ pub struct Outcome<T> {
     pub notices: Vec<Notice>,
     /// After which byte of the capture memory or an observer ended the work; `None` if it came to its end.
     pub ended_at: Option<u64>,
-}
-
-impl<T> Outcome<T> {
-    /// Whether all of the source was decoded that there is.
-    #[must_use]
-    pub const fn complete(&self) -> bool {
-        self.ended_at.is_none()
-    }
+    /// Whether all of the source was decoded that there is: not if the work was ended, or the capture stopped arriving.
+    pub complete: bool,
 }
 
 /// What of a source could not be decoded or followed.

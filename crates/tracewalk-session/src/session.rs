@@ -51,6 +51,8 @@ pub struct Session {
     pub(crate) arriving: bool,
     /// What is still arriving.
     pub(crate) live: Option<Live>,
+    /// After how many bytes the capture stopped arriving, if somebody stopped it or it failed.
+    pub(crate) stopped_at: Option<u64>,
 }
 
 /// What of a program is visible in one scope, as a program of its own.
@@ -161,6 +163,14 @@ impl Session {
     /// Watches work on a source: tells `observer` how far it has come, and ends it if memory runs out.
     pub fn watch<'a>(&self, source: &Source, observer: &'a dyn Observer) -> Watch<'a> {
         Watch::new(self.buffer(source).bytes.len() as u64, self.request.limit, observer)
+    }
+
+    /// After which byte of the capture work that was watched ended, or the capture stopped arriving, before its end: what was found is of
+    /// the part before. `None` if it came to its end.
+    #[must_use]
+    pub fn ended_early(&self, watch: &Watch<'_>) -> Option<u64> {
+        let stopped = || self.live.as_ref().map_or(self.stopped_at, Live::stopped_at);
+        watch.ended_at().or_else(stopped)
     }
 
     /// How work on a program is spread over threads, at most so many: as few as memory has room for.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use tracewalk::ids::TraceId;
 use tracewalk_analysis::Code;
+use tracewalk_analysis::analysis::InOrder;
 use tracewalk_analysis::sink::Nothing;
 use tracewalk_session::{
-    Notice, NoticeKind, Notices, OpenError, Policy, Remedy, Request, RunError, Session, Severity, Trust,
+    Follow, Notice, NoticeKind, Notices, OpenError, Policy, Remedy, Request, RunError, Session, Severity,
 };
 
 fn example(path: &str) -> PathBuf {
@@ -24,9 +25,9 @@ fn follow(request: Request) -> Vec<Notice> {
     let notices = Notices::default();
     let mut session = Session::open_observed(request, &notices).unwrap();
     let followed = session.each_source(&notices, |session, source| {
-        let code = session.code(source, None, &notices)?;
-        let outcome = session.follow(source, &code, Trust::default(), &mut Nothing, &notices)?;
-        assert!(outcome.complete());
+        let how = Follow { names: None, ..Follow::default() };
+        let outcome = session.run_observed(source, &how, InOrder(&mut Nothing), &notices)?;
+        assert!(outcome.complete);
         assert!(outcome.statistics.packets > 0);
         Ok::<(), RunError>(())
     });

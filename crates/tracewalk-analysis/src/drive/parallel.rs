@@ -24,6 +24,7 @@ use super::part::{Gathered, Gathering, Last};
 use super::segment::{Cut, Cutter, Segment, Whereabouts};
 use super::{Follower, Input, Progress};
 use crate::Doubting;
+use crate::analysis::Growth;
 use crate::sink::Part;
 
 /// How the work is spread.
@@ -49,10 +50,14 @@ impl Spread {
         Self { segment: if self.threads <= 1 { SEGMENT_ALONE } else { SEGMENT_OF_COUNTS }, ..self }
     }
 
-    /// For parts that are many times as long as the trace.
+    /// For parts that grow so.
     #[must_use]
-    pub const fn for_long_lines(self) -> Self {
-        Self { segment: SEGMENT_OF_LONG_LINES, ..self }
+    pub const fn growing(self, growth: Growth) -> Self {
+        match growth {
+            Growth::Bounded => self.for_counts(),
+            Growth::Lines => self,
+            Growth::LongLines => Self { segment: SEGMENT_OF_LONG_LINES, ..self },
+        }
     }
 
     /// The parts of a segment of so many bytes, each up to a checkpoint; at least one.

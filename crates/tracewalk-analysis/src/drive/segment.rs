@@ -217,17 +217,21 @@ impl<'a> Iterator for Cutter<'a> {
             }
             Kind::Indexed(indexed) => indexed.cut(capture, *start, *size)?,
             Kind::Stretches { rest, position } => {
+                let mut is_cut = false;
                 let stretch = loop {
                     let stretch = rest.first()?;
+                    is_cut |= !stretch.continues;
                     if *position < stretch.bytes.end.min(capture.len()).saturating_sub(stretch.bytes.start) {
                         break stretch;
                     }
+                    // What stands before an empty stretch is not continued behind it. Before the next one all is done.
+                    is_cut &= stretch.is_empty_in(capture);
                     *rest = rest.get(1..)?;
                     *position = 0;
                 };
                 let from = stretch.bytes.start + *position;
                 let to = from.saturating_add(*size).min(stretch.bytes.end).min(capture.len());
-                let is_new = *position == 0 && !stretch.continues && start.0 > 0;
+                let is_new = *position == 0 && is_cut && start.0 > 0;
                 let mut places = PlaceMap::new();
                 places.append_contiguous(CaptureOffset(from as u64), (to - from) as u64);
                 *position += to - from;

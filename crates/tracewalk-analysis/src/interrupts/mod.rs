@@ -6,6 +6,7 @@
 //!
 //! What was cut is counted, and in no duration: by a gap, or because its beginning or its end lies outside the trace.
 
+mod analysis;
 mod collected;
 mod lengths;
 mod saved;
@@ -21,6 +22,7 @@ use super::call_stack::{FunctionId, Task};
 use super::clock::Unit;
 use super::timeline::{Change, Finish, Item, Span, SpanId, Start, Track, Unknown, What};
 
+pub use analysis::Measuring;
 pub use collected::{AllActivities, Measured, ProgramActivities};
 pub use lengths::Lengths;
 

@@ -9,6 +9,7 @@
 //! Nothing is looked up by name while elements come. Memory is bounded by the program and the chains of calls that it
 //! makes, not by the trace's length.
 
+mod analysis;
 mod collected;
 mod record;
 mod saved;
@@ -26,6 +27,7 @@ use super::InDoubt;
 use super::call_stack::{Evidence, FunctionId, Piece, Task};
 use super::clock::{Cost, Unit};
 
+pub use analysis::Profiling;
 pub use collected::{Profiles, ProgramProfiles};
 pub use record::Profiler;
 pub use tables::{Edge, FunctionCost, LineCost};

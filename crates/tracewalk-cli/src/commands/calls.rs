@@ -5,15 +5,15 @@ use std::time::Instant;
 
 use tracewalk::plain::Plain;
 use tracewalk_analysis::Statistics;
+use tracewalk_analysis::analysis::InOrder;
 use tracewalk_analysis::profile::Profile;
 use tracewalk_analysis::sink::Sink;
 use tracewalk_report::export::{
     CallChainsOptions, CallTree, CallTreeOptions, ProfileReport, best_unit, write_call_chains,
 };
 
-use super::follow::{self, Following};
-use super::window::in_window;
-use super::{print_statistics, profile};
+use super::window::{self, View};
+use super::{follow, print_statistics, profile};
 use crate::args::{Calls, Fold};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -59,9 +59,12 @@ fn tree(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
         CallTreeOptions { palette: palette(), depth: args.depth, fold: args.fold != Fold::None, window };
     let mut tree = CallTree::new(&mut out, options);
     tree.begin()?;
-    let trust = args.follow.trust();
-    let total = follow::all_sources(&mut session, &args.follow, messages, |session, source, code| {
-        in_window(window, Following::new(session, source, trust, messages), &code, &mut tree)
+    let (how, view) = (follow::how(&args.follow, args.work.threads), View { window, stated: None });
+    let mut total = Statistics::default();
+    session.each_source(messages, |session, source| {
+        let outcome = window::run(session, source, (&how, view), InOrder(&mut tree), messages)?;
+        total.add(&outcome.statistics);
+        Ok::<(), Failure>(())
     })?;
     drop(tree);
     out.flush()?;
@@ -70,7 +73,7 @@ fn tree(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
 
 /// Added up by chains of calls.
 fn chains(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
-    let gathered = profile::gather(&args.follow, &[], args.window.window()?, messages)?;
+    let gathered = profile::gather(&args.follow, &[], (args.window.window()?, args.work.threads), messages)?;
     // What one function called stands in the order in which it was first called.
     let sources = profile::sources(&gathered, Profile::clone)?;
     let report = ProfileReport {

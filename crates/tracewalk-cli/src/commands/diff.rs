@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use tracewalk::flow::Element;
 use tracewalk::plain::Plain;
+use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart};
 use tracewalk_analysis::coverage::{Difference, Every, ProgramCoverage, ProgramInput, Report, Tracefile};
 use tracewalk_analysis::diff::{Aftermath, Digest, Parting, Stretch, Walk};
 use tracewalk_analysis::profile::{Profile, Profiler};
@@ -15,10 +16,9 @@ use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Code, Doubtful, Section, Statistics, Trusted, Window};
 use tracewalk_report::export::{DiffReport, FunctionDiff, SourceDiff};
-use tracewalk_session::{Covered, Follow, FollowedProgram, Session, Source};
+use tracewalk_session::{Covered, FollowedProgram, Session, Source};
 
-use super::follow::Following;
-use super::print_statistics;
+use super::{follow, print_statistics};
 use crate::args::{CaptureArgs, Diff};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -101,7 +101,7 @@ fn compare(
 ) -> Result<SourceDiff, Failure> {
     let [work_a, work_b] = works;
     let [job_a, job_b] = sources;
-    let done = [follow(work_a, job_a, args, messages)?, follow(work_b, job_b, args, messages)?];
+    let done = [done(work_a, job_a, args, messages)?, done(work_b, job_b, args, messages)?];
     refuse_different_programs(&done)?;
     for done in &done {
         total.add(&done.statistics);
@@ -122,24 +122,21 @@ fn compare(
     })
 }
 
-fn follow(session: &mut Session, source: &Source, args: &Diff, messages: &Messages) -> Result<Done, Failure> {
-    let code = session.code(source, Some(&args.follow.source_dirs), messages)?;
-    let trust = args.follow.trust();
-    let how = Follow { trust, source_dirs: args.follow.source_dirs.clone(), ..Follow::default() };
-    let covered = Covered::of(session, source, &code, &how, messages)?;
-    let mut listener = Listener { ignore_interrupts: args.ignore_interrupts, covered, seen: None };
-    let following = Following::new(session, source, trust, messages);
-    let statistics = following.in_order(&code, &mut listener)?;
-    let Some(Seen { code, mut walk, mut digest, profiler }) = listener.seen else {
+fn done(session: &mut Session, source: &Source, args: &Diff, messages: &Messages) -> Result<Done, Failure> {
+    let how = follow::how(&args.follow, args.work.threads);
+    let covered = Covered::of(session, source, &how, "", messages)?;
+    let listener = Listener { ignore_interrupts: args.ignore_interrupts, covered, seen: None };
+    let outcome = follow::run(session, source, &how, listener, messages)?;
+    let (covered, Some(Seen { mut walk, mut digest, profiler })) = outcome.found else {
         return Err(Failure::input("the source has no flow", "give the program with --image"));
     };
     walk.finish(|step| digest.add(step));
     digest.finish();
+    let (code, statistics) = (outcome.code, outcome.statistics);
     let program = match code.program.is_empty() {
         true => None,
         false => Some(session.followed(source, &code)?.id),
     };
-    let covered = listener.covered.finish("", source, statistics.bytes);
     Ok(Done { code, statistics, digest, profile: profiler.finish(), program, covered })
 }
 
@@ -238,7 +235,6 @@ struct Listener {
 }
 
 struct Seen {
-    code: Arc<Code>,
     walk: Walk,
     digest: Digest,
     profiler: Profiler,
@@ -249,7 +245,6 @@ impl Sink<FlowRecord> for Listener {
         self.covered.section(section)?;
         let code = &section.code;
         self.seen = Some(Seen {
-            code: Arc::clone(code),
             walk: Walk::new(Arc::clone(code), self.ignore_interrupts),
             digest: Digest::default(),
             profiler: Profiler::new(Arc::clone(code), Window::default()),
@@ -263,5 +258,26 @@ impl Sink<FlowRecord> for Listener {
             profiler.element(&record.element, record.at);
         }
         self.covered.record(record)
+    }
+}
+
+impl Analysis for Listener {
+    type Part = NoPart;
+    type Found = (Vec<(FollowedProgram, ProgramCoverage)>, Option<Seen>);
+
+    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
+        self
+    }
+
+    fn part(&self) -> Option<(NoPart, Growth)> {
+        None
+    }
+
+    fn join(&mut self, part: NoPart) -> io::Result<()> {
+        match part {}
+    }
+
+    fn finish(self, end: &End) -> Self::Found {
+        (self.covered.finish(end), self.seen)
     }
 }

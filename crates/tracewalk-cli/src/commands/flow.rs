@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::time::Instant;
 
+use tracewalk_analysis::analysis::{Growth, InOrder, InParts};
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::{Join, Sink};
 use tracewalk_analysis::{Code, Doubtful, Section, Statistics};
@@ -10,8 +11,7 @@ use tracewalk_report::export::LastInstructions;
 use tracewalk_report::formats::{FlowOptions, FlowParts, WithJoin};
 use tracewalk_session::{Itm, Itms, NoticeKind, Observer as _, Session};
 
-use super::follow::Following;
-use super::print_statistics;
+use super::{follow, print_statistics};
 use crate::args::Flow;
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -43,7 +43,7 @@ fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
     let itm_between = |parts: &FlowParts| *parts == FlowParts::Jsonl && !session.itms().is_empty();
     let parts = args.format.make.parts.filter(|parts| !in_order_only && !itm_between(parts));
     let total = match parts {
-        Some(parts) => parts.with(&mut out, InParts { args, session: &mut session, parts, messages })?,
+        Some(parts) => parts.with(&mut out, ByThreads { args, session: &mut session, parts, messages })?,
         None => in_order(args, &mut session, &mut out, messages)?,
     };
     out.flush()?;
@@ -67,13 +67,10 @@ fn in_order(
     let mut exporter = exporter(args, at_once, out);
     exporter.begin()?;
     let mut total = Statistics::default();
-    let names = args.format.make.names.then_some(args.source_dirs.as_slice());
+    let how = args.how();
     session.each_source(messages, |session, source| {
-        let code = session.code(source, names, messages)?;
-        let following = Following::new(session, source, args.trust(), messages);
-        total.add(&following.in_order(&code, &mut *exporter)?);
-        // As in `run`.
-        std::mem::forget(code);
+        let outcome = follow::run(session, source, &how, InOrder(&mut *exporter), messages)?;
+        total.add(&outcome.statistics);
         Ok::<(), Failure>(())
     })?;
     itms_alone(session, &mut *exporter, messages)?;
@@ -81,31 +78,31 @@ fn in_order(
 }
 
 /// Follows all sources by several threads.
-struct InParts<'a> {
+struct ByThreads<'a> {
     args: &'a Flow,
     session: &'a mut Session,
     parts: FlowParts,
     messages: &'a Messages,
 }
 
-impl WithJoin for InParts<'_> {
+impl WithJoin for ByThreads<'_> {
     type Answer = Result<Statistics, Failure>;
 
     fn with(self, exporter: &mut impl Join) -> Result<Statistics, Failure> {
         let Self { args, session, parts, messages } = self;
         exporter.begin()?;
         let mut total = Statistics::default();
-        for source in session.sources().to_vec() {
-            let code = session.code(&source, None, messages)?;
-            let following = Following::new(session, &source, args.trust(), messages);
-            let spread = session.spread(args.work.threads, &code);
-            let spread = match parts {
-                FlowParts::Nothing => spread.for_counts(),
-                FlowParts::Jsonl => spread.for_long_lines(),
-                FlowParts::Runs => spread,
-            };
-            total.add(&following.in_parts(&code, spread, exporter)?);
-        }
+        let growth = match parts {
+            FlowParts::Nothing => Growth::Bounded,
+            FlowParts::Jsonl => Growth::LongLines,
+            FlowParts::Runs => Growth::Lines,
+        };
+        let how = args.how();
+        session.each_source(messages, |session, source| {
+            let outcome = follow::run(session, source, &how, InParts(exporter, growth), messages)?;
+            total.add(&outcome.statistics);
+            Ok::<(), Failure>(())
+        })?;
         Ok(total)
     }
 }

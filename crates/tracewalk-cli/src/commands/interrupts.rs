@@ -5,18 +5,17 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use tracewalk_analysis::clock::Unit;
-use tracewalk_analysis::interrupts::{Measured, ProgramActivities};
+use tracewalk_analysis::interrupts::{Measured, Measuring, ProgramActivities};
 use tracewalk_analysis::programs::SourceId;
 use tracewalk_analysis::timeline::Scale;
 use tracewalk_analysis::{Code, Section};
-use tracewalk_report::export::{InterruptRecording, InterruptReport};
+use tracewalk_report::export::InterruptReport;
 use tracewalk_report::formats;
 
-use super::follow::{self, Following};
 use super::gather::Gathered;
-use super::print_statistics;
 use super::timeline::{best_unit, open, probe, scale};
-use super::window::on_axis;
+use super::window::{self, View};
+use super::{follow, print_statistics};
 use crate::args::{CaptureArgs, Interrupts};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -71,6 +70,7 @@ fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, 
         _ => None,
     };
     let scales = scales(args, saved, (&captures, opened.as_mut()), messages)?;
+    let how = follow::how(follow, args.work.threads);
     let functions = args.functions || saved.is_some_and(|saved| saved.functions);
     for (capture, scale) in captures.iter().zip(scales) {
         let mut session = match opened.take() {
@@ -78,20 +78,16 @@ fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, 
             None => open::live(capture, messages)?,
         };
         let measured = Measured { unit: scale.unit, counts_cycles: scale.counts_cycles, functions };
-        let statistics = follow::all_sources(&mut session, follow, messages, |session, source, code| {
-            let mut recording = InterruptRecording::new(scale, window, functions);
-            let following = Following::new(session, source, follow.trust(), messages);
-            let statistics = on_axis(args.axis.axis.unit(), window, following, &code, &mut recording)?;
-            for (section, activities) in recording.finish().sources {
-                let found = ProgramActivities {
-                    measured: Some(measured),
-                    sources: BTreeMap::from([(session.source_id(source), activities)]),
-                };
-                gathered.add(session.followed(source, &section.code)?, found);
-            }
-            Ok(statistics)
+        let view = View { window, stated: args.axis.axis.unit() };
+        session.each_source(messages, |session, source| {
+            let measuring = Measuring::new(scale, window, functions);
+            let outcome = window::run(session, source, (&how, view), measuring, messages)?;
+            gathered.statistics.add(&outcome.statistics);
+            let sources = BTreeMap::from([(session.source_id(source), outcome.found)]);
+            let found = ProgramActivities { measured: Some(measured), sources };
+            gathered.add(session.followed(source, &outcome.code)?, found);
+            Ok::<(), Failure>(())
         })?;
-        gathered.statistics.add(&statistics);
     }
     gathered.finish(messages)
 }

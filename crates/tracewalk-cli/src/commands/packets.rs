@@ -80,6 +80,9 @@ fn packets(
         exporter.as_mut().map_or(Ok(()), |exporter| exporter.record(record))
     })?;
     if let Some(exporter) = &mut exporter {
+        if let Some(at) = session.ended_early(&watch) {
+            exporter.cut(in_file(CaptureOffset(at)))?;
+        }
         exporter.end_section()?;
     }
     let ended_at = watch.ended_at();

@@ -2,24 +2,20 @@
 use std::sync::Arc;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use tracewalk::plain::Plain;
 use tracewalk_analysis::clock::Unit;
-use tracewalk_analysis::profile::{Profile, Profiler, ProgramProfiles};
+use tracewalk_analysis::profile::{Profile, Profiling, ProgramProfiles};
 use tracewalk_analysis::programs::SourceId;
-use tracewalk_analysis::record::FlowRecord;
-use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Code, Section, Window};
 use tracewalk_report::export::{ProfileReport, ProfileTable, ProfileTextOptions, best_unit};
 use tracewalk_report::formats::{self, Format, WriteProfile};
 
-use super::follow::{self, Following};
 use super::gather::Gathered;
-use super::window::in_window;
-use super::{no_measure, print_statistics, refuse_frequency};
+use super::window::{self, View};
+use super::{follow, no_measure, print_statistics, refuse_frequency};
 use crate::args::{self, CostChoice, FollowArgs, ProfileRows};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -44,7 +40,8 @@ impl Task for args::Profile {
 /// Records what functions cost, writes and saves it.
 fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
-    let gathered = gather(&args.follow, &args.more, args.window.window()?, messages)?;
+    let parts = (args.window.window()?, args.work.threads);
+    let gathered = gather(&args.follow, &args.more, parts, messages)?;
     if let Some(file) = &args.save {
         write_to(Some(file), |out| gathered.found.save(out))?;
     }
@@ -97,27 +94,21 @@ fn name(args: &args::Profile) -> String {
 pub(super) fn gather<'a>(
     follow: &'a FollowArgs,
     more: &'a [PathBuf],
-    window: Window,
+    (window, threads): (Window, u16),
     messages: &Messages,
 ) -> Result<Gathered<'a, ProgramProfiles>, Failure> {
     let mut gathered = Gathered::<ProgramProfiles>::open(follow, more)?;
     gathered.refuse_window(window)?;
+    let (how, view) = (follow::how(follow, threads), View { window, stated: None });
     for capture in gathered.captures() {
         let mut session = open::live(&capture, messages)?;
-        let statistics = follow::all_sources(&mut session, follow, messages, |session, source, code| {
-            let mut recording = Recording { window, running: None, left_out: 0 };
-            let following = Following::new(session, source, follow.trust(), messages);
-            let statistics = in_window(window, following, &code, &mut recording)?;
-            if let Some((code, profiler)) = recording.running {
-                let mut profile = profiler.finish();
-                profile.in_doubt.left_out = recording.left_out;
-                let sources = BTreeMap::from([(session.source_id(source), profile)]);
-                let found = ProgramProfiles { sources };
-                gathered.add(session.followed(source, &code)?, found);
-            }
-            Ok(statistics)
+        session.each_source(messages, |session, source| {
+            let outcome = window::run(session, source, (&how, view), Profiling::new(window), messages)?;
+            gathered.statistics.add(&outcome.statistics);
+            let sources = BTreeMap::from([(session.source_id(source), outcome.found)]);
+            gathered.add(session.followed(source, &outcome.code)?, ProgramProfiles { sources });
+            Ok::<(), Failure>(())
         })?;
-        gathered.statistics.add(&statistics);
     }
     gathered.finish(messages)
 }
@@ -150,33 +141,6 @@ fn programs(gathered: &Gathered<'_, ProgramProfiles>) -> Vec<(Arc<Code>, String)
     let programs = gathered.found.programs.iter();
     let named = programs.filter_map(|(id, program)| Some((Arc::clone(gathered.code(id)?), program.name())));
     named.filter(|(_, name)| !name.is_empty()).collect()
-}
-
-/// Records a source's profile.
-#[derive(Debug)]
-struct Recording {
-    window: Window,
-    running: Option<(Arc<Code>, Profiler)>,
-    left_out: u64,
-}
-
-impl Sink<FlowRecord> for Recording {
-    fn section(&mut self, section: &Section) -> io::Result<()> {
-        let code = Arc::clone(&section.code);
-        self.running = Some((Arc::clone(&code), Profiler::new(code, self.window)));
-        Ok(())
-    }
-
-    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
-        if let Some((_, profiler)) = &mut self.running {
-            profiler.element(&record.element, record.at);
-        }
-        Ok(())
-    }
-
-    fn left_out(&mut self, instructions: u64) {
-        self.left_out += instructions;
-    }
 }
 
 /// What cost is measured in, if all sources have it.

@@ -4,15 +4,15 @@ use std::io::{self, BufWriter, Write};
 use std::time::Instant;
 
 use tracewalk_analysis::Statistics;
+use tracewalk_analysis::analysis::InOrder;
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::drive::NoProgress;
 use tracewalk_analysis::timeline::{Probe, Scale};
 use tracewalk_report::export::{Files, TimelineExport, Timelines};
 use tracewalk_report::formats::MakeTimeline;
 
-use super::follow::{self, Following};
-use super::window::on_axis;
-use super::{no_measure, print_statistics, refuse_frequency};
+use super::window::{self, View};
+use super::{follow, no_measure, print_statistics, refuse_frequency};
 use crate::args::{self, CaptureArgs, FollowArgs};
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -58,12 +58,14 @@ fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Failure> {
         let shown = out.clone();
         session.on_quiet(move || shown.clone().flush());
     }
-    let mut total = Statistics::default();
+    let view = View { window, stated: axis.axis.unit() };
+    let (how, mut total) = (follow::how(&axis.follow, args.work.threads), Statistics::default());
     let mut write = |exporter: &mut dyn TimelineExport| -> Result<(), Failure> {
         let mut timelines = Timelines::new(&mut *exporter, scale, window);
-        total = follow::all_sources(&mut session, &axis.follow, messages, |session, source, code| {
-            let following = Following::new(session, source, axis.follow.trust(), messages);
-            on_axis(axis.axis.unit(), window, following, &code, &mut timelines)
+        session.each_source(messages, |session, source| {
+            let outcome = window::run(session, source, (&how, view), InOrder(&mut timelines), messages)?;
+            total.add(&outcome.statistics);
+            Ok::<(), Failure>(())
         })?;
         Ok(exporter.finish(messages.complete())?)
     };

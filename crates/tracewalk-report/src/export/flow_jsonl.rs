@@ -70,6 +70,13 @@ impl<W: Write> Sink<FlowRecord> for FlowJsonl<W> {
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
         self.lines.record(&record.element, record.at, &mut self.out)
     }
+
+    fn cut(&mut self, at: CaptureOffset) -> io::Result<()> {
+        let mut object = self.lines.line.start(VERSION, at, self.lines.id);
+        object.text("element", "cut");
+        object.close();
+        self.lines.line.end(&mut self.out)
+    }
 }
 
 impl<W: Write> Join for FlowJsonl<W> {

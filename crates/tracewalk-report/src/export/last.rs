@@ -6,6 +6,7 @@ use std::io;
 use tracewalk::flow::{Block, Element, Event, EventKind};
 use tracewalk::ids::Location;
 use tracewalk::isa::classify;
+use tracewalk::span::CaptureOffset;
 
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::Sink;
@@ -24,6 +25,8 @@ pub struct LastInstructions<E> {
     context: Option<FlowRecord>,
     /// What is in doubt behind those that were dropped.
     doubting: Doubting,
+    /// Where the section ends, if the trace does not.
+    cut: Option<CaptureOffset>,
 }
 
 /// Something that is held back.
@@ -47,6 +50,7 @@ impl<E: Sink<FlowRecord>> LastInstructions<E> {
             holding: 0,
             context: None,
             doubting: Doubting::new(),
+            cut: None,
         }
     }
 
@@ -113,6 +117,11 @@ impl<E: Sink<FlowRecord>> Sink<FlowRecord> for LastInstructions<E> {
         Ok(())
     }
 
+    fn cut(&mut self, at: CaptureOffset) -> io::Result<()> {
+        self.cut = Some(at);
+        Ok(())
+    }
+
     fn end_section(&mut self) -> io::Result<()> {
         self.inner.go_on(std::mem::take(&mut self.doubting));
         let mut code = self.section.take().map(|section| CodeInContext::new(section.code));
@@ -139,6 +148,7 @@ impl<E: Sink<FlowRecord>> Sink<FlowRecord> for LastInstructions<E> {
             }
             self.inner.record(record)?;
         }
+        self.cut.take().map_or(Ok(()), |at| self.inner.cut(at))?;
         self.inner.end_section()
     }
 }

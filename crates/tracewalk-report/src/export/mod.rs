@@ -43,7 +43,7 @@ pub use firefox::write_firefox;
 pub use flamegraph::write_flamegraph;
 pub use flow_jsonl::FlowJsonl;
 pub use folded::write_folded;
-pub use interrupts::{InterruptRecording, InterruptReport, write_interrupts_json, write_interrupts_text};
+pub use interrupts::{InterruptReport, write_interrupts_json, write_interrupts_text};
 pub use itm::{ExportItm, ItmJsonl, ItmTables, ItmText, StimulusBytes};
 pub use last::LastInstructions;
 pub use lcov::write_lcov;

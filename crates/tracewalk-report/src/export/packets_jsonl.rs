@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use tracewalk::ids::TraceId;
 use tracewalk::protocol::Field;
 use tracewalk::source::PacketItem;
+use tracewalk::span::CaptureOffset;
 
 use super::json::Line;
 use tracewalk_analysis::Section;
@@ -54,6 +55,14 @@ impl<W: Write> Sink<PacketRecord<'_>> for PacketsJsonl<W> {
             }
             PacketItem::Unsynchronised => object.text("packet", "unsynced"),
         }
+        object.close();
+        self.line.end(&mut self.out)
+    }
+
+    fn cut(&mut self, at: CaptureOffset) -> io::Result<()> {
+        let mut object = self.line.start(VERSION, at, self.id);
+        object.bytes("bytes", &[]);
+        object.text("packet", "cut");
         object.close();
         self.line.end(&mut self.out)
     }

@@ -185,6 +185,11 @@ impl<W: Write> Sink<FlowRecord> for Runs<W> {
         if self.lines.text.len() >= self.enough { self.write_out() } else { Ok(()) }
     }
 
+    fn cut(&mut self, at: CaptureOffset) -> io::Result<()> {
+        self.lines.line(format!("# cut {:x}", at.0).as_bytes());
+        Ok(())
+    }
+
     fn end_section(&mut self) -> io::Result<()> {
         self.lines.close_run();
         self.write_out()

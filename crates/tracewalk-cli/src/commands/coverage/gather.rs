@@ -3,9 +3,9 @@
 use tracewalk::plain::Plain;
 use tracewalk_analysis::coverage::{ProgramCoverage, ProgramInput};
 use tracewalk_analysis::programs::OfProgram;
-use tracewalk_session::{Follow, RunError};
+use tracewalk_session::RunError;
 
-use super::super::follow::record;
+use super::super::follow;
 use super::super::gather::Gathered;
 use crate::args::{self, CaptureArgs};
 use crate::failure::Failure;
@@ -45,17 +45,13 @@ fn decode(
 ) -> Result<(), Failure> {
     let mut session = open::live(capture, messages)?;
     let name = Plain(capture.capture.display()).to_string();
-    let how = Follow {
-        trust: args.follow.trust(),
-        threads: args.work.threads,
-        source_dirs: args.follow.source_dirs.clone(),
-    };
+    let how = follow::how(&args.follow, args.work.threads);
     session.each_source(messages, |session, source| {
         let outcome = session.coverage(source, &how, &name, messages).map_err(|error| match error {
             RunError::NoProgram => no_program(),
             error => error.into(),
         })?;
-        record(session, source, &outcome, messages)?;
+        follow::record(session, source, &outcome, messages)?;
         gathered.statistics.add(&outcome.statistics);
         for (program, found) in outcome.found {
             gathered.add(program, found);

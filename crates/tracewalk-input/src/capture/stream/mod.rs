@@ -161,6 +161,14 @@ pub enum End {
     Failed(StreamProblem),
 }
 
+impl End {
+    /// Whether what came is only a part of what was sent.
+    #[must_use]
+    pub const fn is_early(&self) -> bool {
+        matches!(self, Self::Stopped | Self::Failed(_))
+    }
+}
+
 /// Bytes that come over time.
 #[derive(Debug)]
 pub struct Stream {

@@ -1,0 +1,72 @@
+//! How long exceptions took, as an analysis of a source.
+
+use std::io;
+use std::sync::Arc;
+
+use super::{Activities, ActivityRecorder};
+use crate::analysis::{Analysis, End, Growth, NoPart};
+use crate::record::FlowRecord;
+use crate::sink::Sink;
+use crate::timeline::{Scale, Timeline};
+use crate::{InDoubt, Section, Window};
+
+/// Works out how often a source's exceptions were taken, and how long they took.
+#[derive(Debug)]
+pub struct Measuring {
+    scale: Scale,
+    window: Window,
+    functions: bool,
+    running: Option<(Timeline, ActivityRecorder)>,
+    left_out: u64,
+}
+
+impl Measuring {
+    /// On this axis, in this part of the trace, with or without functions.
+    #[must_use]
+    pub const fn new(scale: Scale, window: Window, functions: bool) -> Self {
+        Self { scale, window, functions, running: None, left_out: 0 }
+    }
+}
+
+impl Sink<FlowRecord> for Measuring {
+    fn section(&mut self, section: &Section) -> io::Result<()> {
+        let timeline = Timeline::new(Arc::clone(&section.code), &self.scale, self.window);
+        self.running = Some((timeline, ActivityRecorder::new(self.scale.unit, self.functions)));
+        Ok(())
+    }
+
+    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        if let Some((timeline, recorder)) = &mut self.running {
+            timeline.element(&record.element, record.at, &mut |item| recorder.item(&item));
+        }
+        Ok(())
+    }
+
+    fn left_out(&mut self, instructions: u64) {
+        self.left_out += instructions;
+    }
+}
+
+impl Analysis for Measuring {
+    type Part = NoPart;
+    type Found = Activities;
+
+    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
+        self
+    }
+
+    fn part(&self) -> Option<(NoPart, Growth)> {
+        None
+    }
+
+    fn join(&mut self, part: NoPart) -> io::Result<()> {
+        match part {}
+    }
+
+    fn finish(self, _: &End) -> Activities {
+        let Some((mut timeline, mut recorder)) = self.running else { return Activities::default() };
+        timeline.finish(&mut |item| recorder.item(&item));
+        let in_doubt = InDoubt { left_out: self.left_out, counted: 0 };
+        Activities { in_doubt, ..recorder.finish() }
+    }
+}

@@ -1,0 +1,67 @@
+//! A profile as an analysis of a source.
+
+use std::io;
+use std::sync::Arc;
+
+use super::{Profile, Profiler};
+use crate::analysis::{Analysis, End, Growth, NoPart};
+use crate::record::FlowRecord;
+use crate::sink::Sink;
+use crate::{Section, Window};
+
+/// Works out what a source's functions cost.
+#[derive(Debug)]
+pub struct Profiling {
+    window: Window,
+    running: Option<Profiler>,
+    left_out: u64,
+}
+
+impl Profiling {
+    /// In this part of the trace.
+    #[must_use]
+    pub const fn new(window: Window) -> Self {
+        Self { window, running: None, left_out: 0 }
+    }
+}
+
+impl Sink<FlowRecord> for Profiling {
+    fn section(&mut self, section: &Section) -> io::Result<()> {
+        self.running = Some(Profiler::new(Arc::clone(&section.code), self.window));
+        Ok(())
+    }
+
+    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        if let Some(profiler) = &mut self.running {
+            profiler.element(&record.element, record.at);
+        }
+        Ok(())
+    }
+
+    fn left_out(&mut self, instructions: u64) {
+        self.left_out += instructions;
+    }
+}
+
+impl Analysis for Profiling {
+    type Part = NoPart;
+    type Found = Profile;
+
+    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
+        self
+    }
+
+    fn part(&self) -> Option<(NoPart, Growth)> {
+        None
+    }
+
+    fn join(&mut self, part: NoPart) -> io::Result<()> {
+        match part {}
+    }
+
+    fn finish(self, _: &End) -> Profile {
+        let mut profile = self.running.map(Profiler::finish).unwrap_or_default();
+        profile.in_doubt.left_out = self.left_out;
+        profile
+    }
+}
