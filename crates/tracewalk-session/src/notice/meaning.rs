@@ -1,0 +1,212 @@
+//! What each notice means: how much it matters, what to do about it, and its name, which stays the same.
+
+use std::fmt;
+
+use tracewalk_input::capture::stream::End;
+
+use super::{NoticeKind, Question, Remedy, Severity};
+use crate::infer::{Certainty, Finding};
+
+impl NoticeKind {
+    /// How much it matters.
+    #[must_use]
+    pub const fn severity(&self) -> Severity {
+        use NoticeKind as K;
+        match self {
+            K::Inferred(_)
+            | K::MemoryRead { .. }
+            | K::LinesPassedOver { .. }
+            | K::MtbRegistersFound { .. }
+            | K::MemoryAsCode { .. }
+            | K::MtbOrderInferred(_)
+            | K::NotDecoded { .. }
+            | K::Undescribed { .. }
+            | K::DescribedAbsent { .. }
+            | K::FrameCut { .. }
+            | K::Awaited(_)
+            | K::InferringFromHead(_)
+            | K::DecodedInTurn { .. }
+            | K::DecodedByHead { .. }
+            | K::InDoubt { .. }
+            | K::ItmAlone { .. } => Severity::Note,
+            K::StreamEnded { end: End::Closed, cut: 1.., .. }
+            | K::StreamEnded { end: End::Failed(_) | End::Stopped, .. } => Severity::Incomplete,
+            K::StreamEnded { .. } => Severity::Note,
+            K::EntryLeftOut(_)
+            | K::InterruptLeftOut(_)
+            | K::InterruptsUnused { .. }
+            | K::AnotherAnswer { .. }
+            | K::ImageMoved { .. }
+            | K::MemoryContradictsImage(_)
+            | K::MtbAnotherOrder(_)
+            | K::WiresUnaligned { .. }
+            | K::NamesMissing(_)
+            | K::ContextAbsent { .. }
+            | K::ItmOverflow { .. }
+            | K::WindowEmpty { .. } => Severity::Warning,
+            K::StatementContradicted { .. }
+            | K::MtbIncomplete { .. }
+            | K::RegistersMissing { .. }
+            | K::NothingThere(_)
+            | K::NothingDecodable
+            | K::StatedAbsent { .. }
+            | K::FramesDamaged { .. }
+            | K::FramesOdd { .. }
+            | K::WireErrors { .. }
+            | K::RecordingCut(_)
+            | K::KeptPartly { .. }
+            | K::ReadsOtherwise { .. }
+            | K::MemoryExhausted { .. }
+            | K::NoSynchronisation { .. }
+            | K::Malformed { .. }
+            | K::NoContextIds { .. }
+            | K::NoVmids { .. }
+            | K::ImageRefused { .. }
+            | K::NoProgram { .. }
+            | K::CodeMissing { .. }
+            | K::CodeUndecodable { .. }
+            | K::Contradictions { .. }
+            | K::AddressUnknown { .. }
+            | K::TraceLost { .. }
+            | K::ItmMalformed { .. }
+            | K::WindowNotCounted { .. } => Severity::Incomplete,
+        }
+    }
+
+    /// Whether decoding ended before the capture did, so that results are of a part of it.
+    #[must_use]
+    pub const fn is_cut(&self) -> bool {
+        match self {
+            Self::MemoryExhausted { .. } => true,
+            Self::StreamEnded { end, .. } => end.is_early(),
+            _ => false,
+        }
+    }
+
+    /// What to do about it; `None` if nothing helps or nothing is wrong.
+    #[must_use]
+    pub const fn remedy(&self) -> Option<Remedy> {
+        use NoticeKind as K;
+        Some(match self {
+            K::AnotherAnswer { question: Question::ReadPointer, .. } => Remedy::ReadPointer,
+            K::AnotherAnswer { question: Question::Container, .. }
+            | K::InferringFromHead(_)
+            | K::FramesDamaged { .. }
+            | K::FramesOdd { .. } => Remedy::Container,
+            K::AnotherAnswer { question: Question::Source, .. }
+            | K::StatementContradicted { .. }
+            | K::RegistersMissing { .. }
+            | K::Undescribed { .. }
+            | K::StatedAbsent { .. }
+            | K::ReadsOtherwise { .. }
+            | K::NothingThere(_)
+            | K::NoSynchronisation { .. } => Remedy::Source,
+            K::MtbIncomplete { .. } | K::MtbOrderInferred(_) | K::MtbAnotherOrder(_) => Remedy::MtbRegisters,
+            K::WireErrors { .. } | K::WiresUnaligned { .. } => Remedy::Wires,
+            K::DecodedInTurn { .. } | K::KeptPartly { .. } => Remedy::Ids,
+            K::MemoryContradictsImage(_)
+            | K::NamesMissing(_)
+            | K::ImageRefused { .. }
+            | K::NoProgram { .. }
+            | K::CodeMissing { .. }
+            | K::CodeUndecodable { .. }
+            | K::Contradictions { .. } => Remedy::Image,
+            K::ImageMoved { .. } => Remedy::ImageAddress,
+            K::ContextAbsent { .. } => Remedy::ImageContext,
+            K::InterruptLeftOut(_) | K::InterruptsUnused { .. } => Remedy::Interrupts,
+            K::MemoryExhausted { .. } => Remedy::Memory,
+            K::WindowNotCounted { .. } | K::WindowEmpty { .. } => Remedy::Window,
+            K::InDoubt { .. } => Remedy::Doubtful,
+            K::Malformed { .. } | K::TraceLost { .. } | K::ItmMalformed { .. } => Remedy::Look,
+            K::NoContextIds { .. } | K::NoVmids { .. } | K::ItmOverflow { .. } => Remedy::TraceAgain,
+            K::EntryLeftOut(_)
+            | K::Inferred(_)
+            | K::MemoryRead { .. }
+            | K::LinesPassedOver { .. }
+            | K::MtbRegistersFound { .. }
+            | K::MemoryAsCode { .. }
+            | K::NotDecoded { .. }
+            | K::NothingDecodable
+            | K::DescribedAbsent { .. }
+            | K::FrameCut { .. }
+            | K::RecordingCut(_)
+            | K::Awaited(_)
+            | K::StreamEnded { .. }
+            | K::DecodedByHead { .. }
+            | K::AddressUnknown { .. }
+            | K::ItmAlone { .. } => return None,
+        })
+    }
+
+    /// Its name, which does not change from one version to the next.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        use NoticeKind as K;
+        match self {
+            K::EntryLeftOut(_) => "entry_left_out",
+            K::InterruptLeftOut(_) => "interrupt_left_out",
+            K::InterruptsUnused { .. } => "interrupts_unused",
+            K::Inferred(_) => "inferred",
+            K::AnotherAnswer { finding: Finding { certainty: Certainty::DoubtfulDetails, .. }, .. } => {
+                "other_details"
+            }
+            K::AnotherAnswer { .. } => "another_answer",
+            K::ImageMoved { .. } => "image_moved",
+            K::StatementContradicted { .. } => "statement_contradicted",
+            K::MemoryRead { .. } => "memory_read",
+            K::LinesPassedOver { .. } => "lines_passed_over",
+            K::MtbRegistersFound { .. } => "mtb_registers_found",
+            K::MemoryAsCode { .. } => "memory_as_code",
+            K::MemoryContradictsImage(_) => "memory_contradicts_image",
+            K::MtbOrderInferred(_) => "mtb_order_inferred",
+            K::MtbAnotherOrder(_) => "mtb_another_order",
+            K::MtbIncomplete { .. } => "mtb_incomplete",
+            K::NotDecoded { .. } => "not_decoded",
+            K::RegistersMissing { .. } => "registers_missing",
+            K::NothingThere(_) => "nothing_there",
+            K::NothingDecodable => "nothing_decodable",
+            K::Undescribed { .. } => "undescribed",
+            K::StatedAbsent { .. } => "stated_absent",
+            K::DescribedAbsent { .. } => "described_absent",
+            K::FramesDamaged { .. } => "frames_damaged",
+            K::FramesOdd { .. } => "frames_odd",
+            K::FrameCut { .. } => "frame_cut",
+            K::WireErrors { .. } => "wire_errors",
+            K::WiresUnaligned { .. } => "wires_unaligned",
+            K::RecordingCut(_) => "recording_cut",
+            K::Awaited(_) => "awaited",
+            K::InferringFromHead(_) => "inferring_from_head",
+            K::DecodedInTurn { .. } => "decoded_in_turn",
+            K::StreamEnded { .. } => "stream_ended",
+            K::KeptPartly { .. } => "kept_partly",
+            K::ReadsOtherwise { .. } => "reads_otherwise",
+            K::DecodedByHead { .. } => "decoded_by_head",
+            K::MemoryExhausted { .. } => "memory_exhausted",
+            K::NamesMissing(_) => "names_missing",
+            K::NoSynchronisation { .. } => "no_synchronisation",
+            K::Malformed { .. } => "malformed",
+            K::NoContextIds { .. } => "no_context_ids",
+            K::NoVmids { .. } => "no_vmids",
+            K::ContextAbsent { .. } => "context_absent",
+            K::InDoubt { .. } => "in_doubt",
+            K::ImageRefused { .. } => "image_refused",
+            K::NoProgram { .. } => "no_program",
+            K::CodeMissing { .. } => "code_missing",
+            K::CodeUndecodable { .. } => "code_undecodable",
+            K::Contradictions { .. } => "contradictions",
+            K::AddressUnknown { .. } => "address_unknown",
+            K::TraceLost { .. } => "trace_lost",
+            K::ItmMalformed { .. } => "itm_malformed",
+            K::ItmOverflow { .. } => "itm_overflow",
+            K::ItmAlone { .. } => "itm_alone",
+            K::WindowNotCounted { .. } => "window_not_counted",
+            K::WindowEmpty { .. } => "window_empty",
+        }
+    }
+}
+
+impl fmt::Display for NoticeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
