@@ -306,7 +306,7 @@ impl Flow {
     /// How sources are followed.
     pub(crate) fn how(&self) -> Follow {
         let names = self.format.make.names.then(|| self.source_dirs.clone());
-        Follow { trust: self.trust(), threads: self.work.threads, names }
+        Follow { trust: self.trust(), threads: self.work.threads, names, ..Follow::default() }
     }
 }
 

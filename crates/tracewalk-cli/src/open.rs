@@ -41,7 +41,7 @@ fn open(args: &CaptureArgs, begin: Begin, messages: &Messages) -> Result<Session
     let session = match place(args)? {
         None => Session::open_observed(request, messages)?,
         Some(place) => {
-            // What is recorded is looked at twice.
+            // What is recorded has a hash of all its bytes.
             let begin = if messages.records() { Begin::Whole } else { begin };
             let arrival = arrive(place, args, messages)?;
             Session::open_arriving(request, arrival, begin, messages)?

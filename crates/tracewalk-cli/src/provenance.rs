@@ -11,25 +11,18 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use tracewalk::flow::Element;
 use tracewalk::ids::TraceId;
-use tracewalk::program::Program;
-use tracewalk::source::PacketItem;
-use tracewalk::span::{CaptureOffset, StreamOffset};
-use tracewalk_analysis::drive::Progress;
+use tracewalk::span::CaptureOffset;
+use tracewalk_analysis::Statistics;
 use tracewalk_analysis::itm::ItmCounts;
-use tracewalk_analysis::{DoubtfulChange, Doubting, Statistics};
 
-use tracewalk_session::{Itm, Notice, Session, Severity, Source};
+use tracewalk_session::{Itm, Lost, LostPlace, LostPlaces, Notice, Outcome, Session, Severity, Source};
 
 use crate::failure::Failure;
 use crate::sentences::as_option;
 
 /// The version of the file's form (docs/provenance-2.schema.json).
 const VERSION: u64 = 2;
-
-/// So many places are listed of each kind of loss; the rest is counted.
-const MOST_PLACES: usize = 1000;
 
 /// What is recorded while a command runs.
 #[derive(Debug, Default)]
@@ -151,23 +144,14 @@ struct Place {
     message: Option<String>,
 }
 
-impl Losses {
-    fn add(&mut self, offset: u64, bytes: u64, message: Option<String>) {
-        self.count += 1;
-        self.bytes += bytes;
-        if self.places.len() < MOST_PLACES {
-            self.places.push(Place { offset, bytes, message });
-        }
-    }
-}
-
-/// Ends the work where it ended before.
-#[derive(Debug)]
-struct UpTo(Option<u64>);
-
-impl Progress for UpTo {
-    fn done(&self, bytes: u64) -> bool {
-        self.0.is_none_or(|end| bytes < end)
+impl From<&Lost> for Losses {
+    fn from(lost: &Lost) -> Self {
+        let place = |place: &LostPlace| Place {
+            offset: place.at.0,
+            bytes: place.bytes,
+            message: place.why.map(|why| why.to_string()),
+        };
+        Self { count: lost.count, bytes: lost.bytes, places: lost.first.iter().map(place).collect() }
     }
 }
 
@@ -221,18 +205,36 @@ impl Record {
         }
     }
 
-    /// Decodes a source once more, in order, as far as it was decoded, and notes what of it was lost and what could not be
-    /// observed.
-    pub(crate) fn source(
+    /// Notes what came of following a source.
+    pub(crate) fn outcome<T>(&mut self, session: &Session, source: &Source, outcome: &Outcome<T>) {
+        outcome.itms.iter().for_each(|(itm, counts)| self.itm(itm, counts));
+        let places = outcome.losses.places.clone().unwrap_or_default();
+        let followed = Some((outcome.statistics.instructions, all(&places.unobserved)));
+        self.source(session, source, (&outcome.statistics, outcome.ended_at), all(&places.unread), followed);
+    }
+
+    /// Notes the packets of a source, which was not followed.
+    pub(crate) fn packets(
         &mut self,
         session: &Session,
         source: &Source,
-        statistics: &Statistics,
-        (program, ended_at): (Option<&Program>, Option<u64>),
-    ) -> Result<(), Failure> {
+        decoded: (&Statistics, Option<u64>),
+        places: &LostPlaces,
+    ) {
+        self.source(session, source, decoded, all(&places.unread), None);
+    }
+
+    fn source(
+        &mut self,
+        session: &Session,
+        source: &Source,
+        (statistics, ended_at): (&Statistics, Option<u64>),
+        losses: BTreeMap<&'static str, Losses>,
+        followed: Option<(u64, BTreeMap<&'static str, Losses>)>,
+    ) {
         let option = as_option(&source.description);
-        let Statistics { bytes, packets, malformed, instructions, .. } = *statistics;
-        let unobserved = program.map(|program| unobserved(session, source, statistics, (program, ended_at)));
+        let Statistics { bytes, packets, malformed, .. } = *statistics;
+        let (instructions, unobserved) = followed.unzip();
         self.sources.push(SourceRecord::Trace {
             id: source.id.map(TraceId::get),
             buffer: file_name(&session.buffer(source).file),
@@ -242,11 +244,10 @@ impl Record {
             bytes,
             packets,
             malformed,
-            instructions: program.map(|_| instructions),
-            losses: losses(session, source, ended_at)?,
-            unobserved: unobserved.transpose()?,
+            instructions,
+            losses,
+            unobserved,
         });
-        Ok(())
     }
 
     /// Notes what the user was shown.
@@ -297,55 +298,9 @@ impl Record {
     }
 }
 
-/// The bytes of trace that could not be read.
-fn losses(
-    session: &Session,
-    source: &Source,
-    ended_at: Option<u64>,
-) -> Result<BTreeMap<&'static str, Losses>, Failure> {
-    let mut losses = BTreeMap::<_, Losses>::new();
-    session.input(source, &UpTo(ended_at)).packets(&source.config, |record| {
-        let (kind, message) = match record.content {
-            PacketItem::Packet(_) => return Ok(()),
-            PacketItem::Malformed(reason) => ("malformed", Some(reason.to_string())),
-            PacketItem::Unsynchronised => ("unsynchronised", None),
-        };
-        let at = session.buffer(source).file_offset(record.at);
-        losses.entry(kind).or_default().add(at, record.bytes.len() as u64, message);
-        Ok(())
-    })?;
-    Ok(losses)
-}
-
-/// Execution that could not be followed, and trace in doubt.
-fn unobserved(
-    session: &Session,
-    source: &Source,
-    statistics: &Statistics,
-    (program, ended_at): (&Program, Option<u64>),
-) -> Result<BTreeMap<&'static str, Losses>, Failure> {
-    let buffer = session.buffer(source);
-    let in_file = |at| buffer.file_offset(at);
-    let mut unobserved = BTreeMap::<_, Losses>::new();
-    let (mut doubting, mut in_doubt) = (Doubting::default(), Losses::default());
-    session.input(source, &UpTo(ended_at)).flow(&source.config, program, |record| {
-        if let Some(DoubtfulChange::Ends(stretch)) = doubting.element(&record.element, || record.at) {
-            in_doubt.add(in_file(stretch.from), stretch.bytes, None);
-        }
-        if let Element::Gap(gap) = record.element {
-            let entry = unobserved.entry(gap.reason.name()).or_default();
-            entry.add(in_file(record.at), gap.span.bytes(), Some(gap.reason.to_string()));
-        }
-        Ok(())
-    })?;
-    let end = (StreamOffset(statistics.bytes), CaptureOffset(buffer.bytes.len() as u64));
-    if let Some(stretch) = doubting.at_end(end.0, end.1) {
-        in_doubt.add(in_file(stretch.from), stretch.bytes, None);
-    }
-    if in_doubt.count > 0 {
-        unobserved.insert("in_doubt", in_doubt);
-    }
-    Ok(unobserved)
+/// The losses of all kinds.
+fn all(kinds: &BTreeMap<&'static str, Lost>) -> BTreeMap<&'static str, Losses> {
+    kinds.iter().map(|(kind, lost)| (*kind, lost.into())).collect()
 }
 
 impl FileRecord {

@@ -11,7 +11,8 @@ use tracewalk_analysis::drive::{Follower, Input, NoProgress, Spread};
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::{Part, Sink};
 use tracewalk_analysis::{
-    Code, Contexts, Doubtful, DoubtfulChange, Doubting, Doubts, Gaps, InDoubt, Statistics, Trusted, Verdict,
+    Code, Contexts, Doubtful, DoubtfulChange, DoubtfulStretch, Doubting, Doubts, Gaps, InDoubt, Statistics,
+    Trusted, Verdict,
 };
 use tracewalk_input::capture::Buffer;
 
@@ -22,6 +23,7 @@ use crate::model::Source;
 use crate::notice::NoticeKind;
 use crate::observer::{Notices, Observer, Say};
 use crate::outcome::{Follow, Losses, Outcome, Trust};
+use crate::places::{LostPlace, LostPlaces, Why};
 use crate::session::Session;
 
 /// How much of a capture is decoded to see whether the image fits.
@@ -73,7 +75,8 @@ impl Session {
         let code = self.code(source, how.names.as_deref(), observer)?;
         let doubtful = if analysis.weighs_doubt() { Doubtful::Keep } else { how.trust.doubtful };
         let trust = Trust { doubtful, ..how.trust };
-        Following { session: self, source, trust, threads: how.threads, observer }.run(&code, analysis)
+        Following { session: self, source, trust, threads: how.threads, places: how.places, observer }
+            .run(&code, analysis)
     }
 
     /// Says which stretches of a source are in doubt, and what became of their instructions.
@@ -109,6 +112,8 @@ struct Following<'a> {
     source: &'a Source,
     trust: Trust,
     threads: u16,
+    /// Whether places of losses are listed.
+    places: bool,
     observer: &'a dyn Observer,
 }
 
@@ -122,6 +127,8 @@ struct Seen<'a> {
     doubting: Doubting,
     /// How many instructions were left out because they are in doubt; `None` if none are.
     left_out: Option<u64>,
+    /// Where something was lost, if that is listed.
+    places: Option<LostPlaces>,
 }
 
 impl<'a> Following<'a> {
@@ -175,6 +182,7 @@ impl<'a> Following<'a> {
     /// nothing of an ITM has its place between the records.
     fn may_be_in_parts(self, shows_itm: bool) -> bool {
         !self.session.is_live()
+            && !self.places
             && self.trust.doubtful == Doubtful::Keep
             && !(shows_itm && !self.session.itms_beside(self.source).is_empty())
     }
@@ -219,19 +227,27 @@ impl<'a> Following<'a> {
             beside.before(record.at, sink)?;
             sink.record(record)
         };
-        seen.statistics = follower.flow(input, |mut record| {
-            record.at = CaptureOffset(seen.buffer.file_offset(record.at));
-            seen.gaps.element(&record.element, record.at);
-            if let Some(DoubtfulChange::Ends(stretch)) = seen.doubting.element(&record.element, || record.at)
-            {
-                seen.doubts.add(stretch);
-            }
-            seen.contexts.element(&record.element);
+        seen.places = self.places.then(LostPlaces::default);
+        let buffer = seen.buffer;
+        let look = |mut record: FlowRecord| {
+            record.at = CaptureOffset(buffer.file_offset(record.at));
+            seen.record(&record);
             match doubtful {
                 Doubtful::Keep => hand_on(record),
                 Doubtful::Drop => trusted.record(record, &mut hand_on),
             }
-        })?;
+        };
+        seen.statistics = if self.places {
+            let mut unread = LostPlaces::default();
+            let statistics = follower.flow_and_packets(input, look, |packet| {
+                unread.packet(&packet, CaptureOffset(buffer.file_offset(packet.at)));
+                Ok(())
+            })?;
+            seen.places.get_or_insert_default().unread = unread.unread;
+            statistics
+        } else {
+            follower.flow(input, look)?
+        };
         trusted.finish(&mut hand_on)?;
         beside.each(|record| sink.itm(record))?;
         sink.left_out(trusted.left_out());
@@ -338,18 +354,40 @@ impl<'a> Seen<'a> {
             doubts: Doubts::default(),
             doubting: Doubting::default(),
             left_out: None,
+            places: None,
+        }
+    }
+
+    /// Takes the next record, placed in the file.
+    fn record(&mut self, record: &FlowRecord) {
+        self.gaps.element(&record.element, record.at);
+        if let Some(DoubtfulChange::Ends(stretch)) = self.doubting.element(&record.element, || record.at) {
+            self.doubt(stretch);
+        }
+        self.contexts.element(&record.element);
+        if let (Element::Gap(gap), Some(places)) = (&record.element, &mut self.places) {
+            let (at, bytes, why) = (record.at, gap.span.bytes(), Some(Why::Gap(gap.reason)));
+            places.unobserved.entry(gap.reason.name()).or_default().add(LostPlace { at, bytes, why });
+        }
+    }
+
+    fn doubt(&mut self, stretch: DoubtfulStretch) {
+        self.doubts.add(stretch);
+        if let Some(places) = &mut self.places {
+            let place = LostPlace { at: stretch.from, bytes: stretch.bytes, why: None };
+            places.unobserved.entry("in_doubt").or_default().add(place);
         }
     }
 
     /// What was lost, now that the trace has ended.
-    fn losses(self) -> Losses {
-        let Self { buffer, statistics, gaps, contexts, mut doubts, doubting, left_out } = self;
-        let end = CaptureOffset(buffer.bytes.len() as u64);
-        if let Some(open) = doubting.at_end(StreamOffset(statistics.bytes), end) {
-            doubts.add(open);
+    fn losses(mut self) -> Losses {
+        let end = CaptureOffset(self.buffer.bytes.len() as u64);
+        if let Some(open) = self.doubting.at_end(StreamOffset(self.statistics.bytes), end) {
+            self.doubt(open);
         }
+        let Self { gaps, contexts, doubts, left_out, places, .. } = self;
         let in_doubt = left_out.map(|left_out| InDoubt::of(left_out, Doubtful::Drop));
-        Losses { gaps, contexts, doubts, in_doubt }
+        Losses { gaps, contexts, doubts, in_doubt, places }
     }
 }
 

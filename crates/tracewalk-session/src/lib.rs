@@ -30,6 +30,7 @@ mod open;
 mod options;
 mod outcome;
 mod place;
+mod places;
 mod program;
 mod report;
 mod request;
@@ -52,6 +53,7 @@ pub use notice::{Bound, Inferred, NoContext, Notice, NoticeKind, Question, Remed
 pub use observer::{Late, Notices, Observer};
 pub use open::interrupts;
 pub use outcome::{Follow, Losses, Outcome, Trust};
+pub use places::{Lost, LostPlace, LostPlaces, Why};
 pub use program::FollowedProgram;
 pub use request::{MtbStatements, Policy, Request, Statements};
 pub use session::{ScopedCode, Session};

@@ -8,6 +8,7 @@ use tracewalk_analysis::{Code, Contexts, Doubtful, Doubts, Gaps, InDoubt, Statis
 
 use crate::model::Itm;
 use crate::notice::Notice;
+use crate::places::LostPlaces;
 
 /// How a source is followed.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub struct Follow {
     /// Names and lines of the program are read, and source files are looked for in these folders as well as beside the images;
     /// `None`: for work that needs neither.
     pub names: Option<Vec<PathBuf>>,
+    /// Whether every place is listed where something was lost. It makes an analysis run in the order of the trace.
+    pub places: bool,
 }
 
 /// What is believed of image and trace.
@@ -34,7 +37,7 @@ impl Default for Follow {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().ok();
         let threads = threads.and_then(|count| u16::try_from(count.get()).ok()).unwrap_or(1);
-        Self { trust: Trust::default(), threads, names: Some(Vec::new()) }
+        Self { trust: Trust::default(), threads, names: Some(Vec::new()), places: false }
     }
 }
 
@@ -70,4 +73,6 @@ pub struct Losses {
     pub doubts: Doubts,
     /// What became of the instructions in them; `None` if nobody counted them.
     pub in_doubt: Option<InDoubt>,
+    /// Where something was lost, if that was asked for.
+    pub places: Option<LostPlaces>,
 }

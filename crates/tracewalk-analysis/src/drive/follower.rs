@@ -50,28 +50,9 @@ impl<'p> Follower<'p> {
     where
         F: FnMut(FlowRecord) -> io::Result<()>,
     {
-        let program = self.program;
-        let mut work = FlowWork {
-            stream: self.begin(),
-            program,
-            places: PlaceMap::new(),
-            look: Look::new(look),
-            statistics: Statistics::default(),
-        };
+        let mut work = FlowWork::new(self, look);
         let ending = input.feed(&mut work)?;
-        let FlowWork { stream, mut places, mut look, mut statistics, .. } = work;
-        statistics.bytes = places.end().0;
-        if ending == Ending::Open {
-            stream.forget_incomplete();
-        }
-        stream.finish(program, &mut |element| {
-            statistics.element(&element);
-            look.flow(element, &mut places);
-        });
-        let counts = stream.counts();
-        statistics.packets = counts.packets;
-        statistics.malformed = counts.malformed;
-        look.end(statistics)
+        work.end(ending)
     }
 }
 
@@ -85,12 +66,41 @@ impl Input<'_> {
     }
 }
 
-struct FlowWork<'a, F> {
+pub(super) struct FlowWork<'a, F> {
     stream: &'a mut FlowStream,
     program: &'a Program,
-    places: PlaceMap,
+    pub(super) places: PlaceMap,
     look: Look<F>,
     statistics: Statistics,
+}
+
+impl<'a, F: FnMut(FlowRecord) -> io::Result<()>> FlowWork<'a, F> {
+    pub(super) fn new(follower: &'a mut Follower<'_>, look: F) -> Self {
+        Self {
+            program: follower.program,
+            stream: follower.begin(),
+            places: PlaceMap::new(),
+            look: Look::new(look),
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// The source ends.
+    pub(super) fn end(self, ending: Ending) -> io::Result<Statistics> {
+        let Self { stream, program, mut places, mut look, mut statistics } = self;
+        statistics.bytes = places.end().0;
+        if ending == Ending::Open {
+            stream.forget_incomplete();
+        }
+        stream.finish(program, &mut |element| {
+            statistics.element(&element);
+            look.flow(element, &mut places);
+        });
+        let counts = stream.counts();
+        statistics.packets = counts.packets;
+        statistics.malformed = counts.malformed;
+        look.end(statistics)
+    }
 }
 
 impl<F: FnMut(FlowRecord) -> io::Result<()>> Take for FlowWork<'_, F> {

@@ -6,9 +6,10 @@ use tracewalk::frame::PlaceMap;
 use tracewalk::source::{PacketItem, PacketStream, SourceConfig};
 use tracewalk::span::Span;
 
+use super::follower::{FlowWork, Follower};
 use super::{Ending, Input, Interruption, Look, Take};
 use crate::Statistics;
-use crate::record::PacketRecord;
+use crate::record::{FlowRecord, PacketRecord};
 
 impl Input<'_> {
     /// Decodes the source's packets and calls `look` with each. The first error of `look` ends the work.
@@ -16,23 +17,32 @@ impl Input<'_> {
     where
         F: FnMut(PacketRecord<'_>) -> io::Result<()>,
     {
-        let mut work = PacketWork {
-            stream: PacketStream::new(config),
-            places: PlaceMap::new(),
-            look: Look::new(look),
-            statistics: Statistics::default(),
-        };
+        let mut work = PacketWork { places: PlaceMap::new(), packets: Packets::new(config, look) };
         let ending = self.feed(&mut work)?;
-        let PacketWork { mut stream, mut places, mut look, mut statistics } = work;
-        statistics.bytes = places.end().0;
-        if ending == Ending::Open {
-            stream.forget_incomplete();
-        }
-        stream.finish(&mut |item, span, bytes| {
-            note_packet(&mut statistics, item);
-            look.packet(item, span, bytes, &mut places);
-        });
-        look.end(statistics)
+        let PacketWork { places, packets } = work;
+        packets.end(ending, places)
+    }
+}
+
+impl Follower<'_> {
+    /// As [`Follower::flow`], and calls `look_at_packets` with each packet on the way: the capture is read once. Packets come before
+    /// what they prove.
+    pub fn flow_and_packets<F, G>(
+        &mut self,
+        input: &Input<'_>,
+        look: F,
+        look_at_packets: G,
+    ) -> io::Result<Statistics>
+    where
+        F: FnMut(FlowRecord) -> io::Result<()>,
+        G: FnMut(PacketRecord<'_>) -> io::Result<()>,
+    {
+        let packets = Packets::new(self.config, look_at_packets);
+        let mut both = Both { flow: FlowWork::new(self, look), packets };
+        let ending = input.feed(&mut both)?;
+        let Both { flow, packets } = both;
+        packets.end(ending, flow.places.clone())?;
+        flow.end(ending)
     }
 }
 
@@ -45,11 +55,52 @@ impl<F: FnMut(PacketRecord<'_>) -> io::Result<()>> Look<F> {
     }
 }
 
-struct PacketWork<F> {
+/// A source's packets, and who looks at them.
+struct Packets<F> {
     stream: PacketStream,
-    places: PlaceMap,
     look: Look<F>,
     statistics: Statistics,
+}
+
+impl<F: FnMut(PacketRecord<'_>) -> io::Result<()>> Packets<F> {
+    fn new(config: &SourceConfig, look: F) -> Self {
+        Self { stream: PacketStream::new(config), look: Look::new(look), statistics: Statistics::default() }
+    }
+
+    fn take(&mut self, bytes: &[u8], places: &mut PlaceMap) {
+        let Self { stream, look, statistics } = self;
+        stream.push(bytes, &mut |item, span, bytes| {
+            note_packet(statistics, item);
+            look.packet(item, span, bytes, places);
+        });
+    }
+
+    fn interrupt(&mut self, places: &mut PlaceMap) {
+        let Self { stream, look, statistics } = self;
+        stream.lose_sync(&mut |item, span, bytes| {
+            note_packet(statistics, item);
+            look.packet(item, span, bytes, places);
+        });
+    }
+
+    /// The source ends.
+    fn end(self, ending: Ending, mut places: PlaceMap) -> io::Result<Statistics> {
+        let Self { mut stream, mut look, mut statistics } = self;
+        statistics.bytes = places.end().0;
+        if ending == Ending::Open {
+            stream.forget_incomplete();
+        }
+        stream.finish(&mut |item, span, bytes| {
+            note_packet(&mut statistics, item);
+            look.packet(item, span, bytes, &mut places);
+        });
+        look.end(statistics)
+    }
+}
+
+struct PacketWork<F> {
+    places: PlaceMap,
+    packets: Packets<F>,
 }
 
 impl<F: FnMut(PacketRecord<'_>) -> io::Result<()>> Take for PacketWork<F> {
@@ -58,23 +109,45 @@ impl<F: FnMut(PacketRecord<'_>) -> io::Result<()>> Take for PacketWork<F> {
     }
 
     fn take(&mut self, bytes: &[u8]) {
-        let Self { stream, places, look, statistics } = self;
-        stream.push(bytes, &mut |item, span, bytes| {
-            note_packet(statistics, item);
-            look.packet(item, span, bytes, places);
-        });
+        self.packets.take(bytes, &mut self.places);
     }
 
     fn interrupt(&mut self, _: Interruption) {
-        let Self { stream, places, look, statistics } = self;
-        stream.lose_sync(&mut |item, span, bytes| {
-            note_packet(statistics, item);
-            look.packet(item, span, bytes, places);
-        });
+        self.packets.interrupt(&mut self.places);
     }
 
     fn has_failed(&self) -> bool {
-        self.look.failed.is_some()
+        self.packets.look.failed.is_some()
+    }
+}
+
+/// Flow and packets in one pass.
+struct Both<'a, F, G> {
+    flow: FlowWork<'a, F>,
+    packets: Packets<G>,
+}
+
+impl<F, G> Take for Both<'_, F, G>
+where
+    F: FnMut(FlowRecord) -> io::Result<()>,
+    G: FnMut(PacketRecord<'_>) -> io::Result<()>,
+{
+    fn places(&mut self) -> &mut PlaceMap {
+        &mut self.flow.places
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.packets.take(bytes, &mut self.flow.places);
+        self.flow.take(bytes);
+    }
+
+    fn interrupt(&mut self, why: Interruption) {
+        self.packets.interrupt(&mut self.flow.places);
+        self.flow.interrupt(why);
+    }
+
+    fn has_failed(&self) -> bool {
+        self.packets.look.failed.is_some() || self.flow.has_failed()
     }
 }
 

@@ -9,7 +9,7 @@ use crate::messages::Messages;
 
 /// How the sources of a capture are followed, on at most so many threads.
 pub(super) fn how(args: &FollowArgs, threads: u16) -> Follow {
-    Follow { trust: args.trust(), threads, names: Some(args.source_dirs.clone()) }
+    Follow { trust: args.trust(), threads, names: Some(args.source_dirs.clone()), ..Follow::default() }
 }
 
 /// Runs an analysis over a source.
@@ -20,9 +20,15 @@ pub(super) fn run<A: Analysis>(
     analysis: A,
     messages: &Messages,
 ) -> Result<Outcome<A::Found>, Failure> {
-    let outcome = session.run_observed(source, how, analysis, messages)?;
+    let how = accounting(how, messages);
+    let outcome = session.run_observed(source, &how, analysis, messages)?;
     record(session, source, &outcome, messages)?;
     Ok(outcome)
+}
+
+/// The same with all that `--provenance` accounts for, if that was asked for.
+pub(super) fn accounting(how: &Follow, messages: &Messages) -> Follow {
+    Follow { places: messages.records(), ..how.clone() }
 }
 
 /// Records what came of following a source, if that is wanted.
@@ -33,8 +39,7 @@ pub(super) fn record<T>(
     messages: &Messages,
 ) -> Result<(), Failure> {
     messages.record(|record| {
-        outcome.itms.iter().for_each(|(itm, counts)| record.itm(itm, counts));
-        let followed = (Some(&*outcome.code.program), outcome.ended_at);
-        record.source(session, source, &outcome.statistics, followed)
+        record.outcome(session, source, outcome);
+        Ok(())
     })
 }

@@ -10,7 +10,7 @@ use tracewalk_analysis::record::PacketRecord;
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Code, Statistics};
 
-use tracewalk_session::{NoticeKind, Observer as _, Session, Source};
+use tracewalk_session::{LostPlaces, NoticeKind, Observer as _, Session, Source};
 
 use super::print_statistics;
 use crate::args::Packets;
@@ -66,6 +66,7 @@ fn packets(
 ) -> Result<Statistics, Failure> {
     let watch = session.watch(source, messages);
     let buffer = session.buffer(source);
+    let mut places = LostPlaces::default();
     let mut first_malformed = None::<(CaptureOffset, Malformation)>;
     let input = session.input(source, &watch);
     let in_file = |at| CaptureOffset(buffer.file_offset(at));
@@ -74,6 +75,7 @@ fn packets(
     }
     let statistics = input.packets(&source.config, |mut record| {
         record.at = in_file(record.at);
+        places.packet(&record, record.at);
         if let PacketItem::Malformed(reason) = record.content {
             first_malformed.get_or_insert((record.at, reason));
         }
@@ -87,7 +89,10 @@ fn packets(
     }
     let ended_at = watch.ended_at();
     drop(watch);
-    messages.record(|record| record.source(session, source, &statistics, (None, ended_at)))?;
+    messages.record(|record| {
+        record.packets(session, source, (&statistics, ended_at), &places);
+        Ok(())
+    })?;
     session.say_if_nothing_decoded(source, &statistics, messages);
     if let Some((at, reason)) = first_malformed {
         session.reconsider(source, statistics.malformed, at, messages);

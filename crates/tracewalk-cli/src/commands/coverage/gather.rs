@@ -45,7 +45,7 @@ fn decode(
 ) -> Result<(), Failure> {
     let mut session = open::live(capture, messages)?;
     let name = Plain(capture.capture.display()).to_string();
-    let how = follow::how(&args.follow, args.work.threads);
+    let how = follow::accounting(&follow::how(&args.follow, args.work.threads), messages);
     session.each_source(messages, |session, source| {
         let outcome = session.coverage(source, &how, &name, messages).map_err(|error| match error {
             RunError::NoProgram => no_program(),

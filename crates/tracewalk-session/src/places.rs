@@ -1,0 +1,84 @@
+//! Where trace was lost, place by place: for whoever has to account for all of a result.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use tracewalk::flow::GapReason;
+use tracewalk::protocol::Malformation;
+use tracewalk::source::PacketItem;
+use tracewalk::span::CaptureOffset;
+use tracewalk_analysis::record::PacketRecord;
+
+/// What was lost of a source, by kind. Kinds have names that stay the same.
+#[derive(Clone, Debug, Default)]
+pub struct LostPlaces {
+    /// Trace that could not be read.
+    pub unread: BTreeMap<&'static str, Lost>,
+    /// Execution that could not be followed or is in doubt; empty if nothing was followed.
+    pub unobserved: BTreeMap<&'static str, Lost>,
+}
+
+/// Losses of one kind.
+#[derive(Clone, Debug, Default)]
+pub struct Lost {
+    /// How many.
+    pub count: u64,
+    /// How many bytes of trace.
+    pub bytes: u64,
+    /// The first ones.
+    pub first: Vec<LostPlace>,
+}
+
+/// A loss.
+#[derive(Clone, Copy, Debug)]
+pub struct LostPlace {
+    /// Where in the file it begins.
+    pub at: CaptureOffset,
+    /// How many bytes of trace it has.
+    pub bytes: u64,
+    /// What was wrong, if that is known.
+    pub why: Option<Why>,
+}
+
+/// What was wrong at a place.
+#[derive(Clone, Copy, Debug)]
+pub enum Why {
+    /// The packet.
+    Malformed(Malformation),
+    /// Following it.
+    Gap(GapReason),
+}
+
+impl LostPlaces {
+    /// So many places are listed of each kind; the rest is counted.
+    pub const MOST: usize = 1000;
+
+    /// Takes the source's next packet, which begins here in the file.
+    pub fn packet(&mut self, record: &PacketRecord<'_>, at: CaptureOffset) {
+        let (kind, why) = match record.content {
+            PacketItem::Packet(_) => return,
+            PacketItem::Malformed(reason) => ("malformed", Some(Why::Malformed(reason))),
+            PacketItem::Unsynchronised => ("unsynchronised", None),
+        };
+        self.unread.entry(kind).or_default().add(LostPlace { at, bytes: record.bytes.len() as u64, why });
+    }
+}
+
+impl Lost {
+    pub(crate) fn add(&mut self, place: LostPlace) {
+        self.count += 1;
+        self.bytes += place.bytes;
+        if self.first.len() < LostPlaces::MOST {
+            self.first.push(place);
+        }
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(reason) => reason.fmt(f),
+            Self::Gap(reason) => reason.fmt(f),
+        }
+    }
+}
