@@ -1,12 +1,14 @@
 //! What is in a capture: buffers, sources, ITMs, images, and what was inferred of them.
 
+use std::cell::RefCell;
 use std::io;
 
 use tracewalk::program::Program;
 use tracewalk::span::CaptureOffset;
-use tracewalk_analysis::Survey;
+use tracewalk_analysis::drive::Follower;
 use tracewalk_analysis::itm::{ItmCounts, ItmEvent};
 use tracewalk_analysis::table::{Cell, Column, Kind, Table, Tabular};
+use tracewalk_analysis::{Statistics, Survey};
 
 use crate::infer::{Certainty, Finding};
 use crate::model::{Itm, Source};
@@ -63,23 +65,26 @@ impl Session {
     fn survey(&self, source: &Source, observer: &dyn Observer) -> io::Result<(Survey, bool)> {
         let buffer = self.buffer(source);
         let in_file = |at| CaptureOffset(buffer.file_offset(at));
-        let mut survey = Survey::default();
+        let survey = RefCell::new(Survey::default());
         let watch = self.watch(source, observer);
-        let statistics = self.input(source, &watch).packets(&source.config, |mut record| {
-            record.at = in_file(record.at);
-            survey.packet(&record);
-            Ok(())
-        })?;
-        let mut complete = watch.ended_at().is_none();
-        drop(watch);
         // Without a program flow has only what the trace itself states.
-        let watch = self.watch(source, observer);
-        self.input(source, &watch).flow(&source.config, &Program::new(), |record| {
-            survey.element(&record.element, in_file(record.at));
-            Ok(())
-        })?;
-        complete &= watch.ended_at().is_none();
-        Ok((survey.finish(statistics, CaptureOffset(buffer.bytes.len() as u64)), complete))
+        let program = Program::new();
+        let followed = Follower::new(&source.config, &program).flow_and_packets(
+            &self.input(source, &watch),
+            |record| {
+                survey.borrow_mut().element(&record.element, in_file(record.at));
+                Ok(())
+            },
+            |mut record| {
+                record.at = in_file(record.at);
+                survey.borrow_mut().packet(&record);
+                Ok(())
+            },
+        )?;
+        let complete = self.ended_early(&watch).is_none();
+        let Statistics { bytes, packets, malformed, .. } = followed;
+        let statistics = Statistics { bytes, packets, malformed, ..Statistics::default() };
+        Ok((survey.into_inner().finish(statistics, CaptureOffset(buffer.bytes.len() as u64)), complete))
     }
 
     fn survey_itm(&self, itm: &Itm) -> ItmInfo {
