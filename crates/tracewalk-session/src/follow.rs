@@ -184,7 +184,7 @@ impl<'a> Following<'a> {
         !self.session.is_live()
             && !self.places
             && self.trust.doubtful == Doubtful::Keep
-            && !(shows_itm && !self.session.itms_beside(self.source).is_empty())
+            && (!shows_itm || self.session.itms_beside(self.source).is_empty())
     }
 
     /// Has threads make parts, and joins them.
