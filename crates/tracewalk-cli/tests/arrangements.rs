@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Outcome, assert_same_runs, comparable, corpus, example, run};
+use crate::support::{Outcome, assert_same_runs, comparable, corpus, example, mentions, run};
 
 fn write(directory: &Path, bytes: &[u8]) -> String {
     let file = directory.join("etb.bin");
@@ -165,6 +165,6 @@ fn a_read_pointer_outside_of_the_buffer_is_refused() {
     let trace = example("a7-etmv3/trace.bin");
     let outcome = flow(trace.to_str().unwrap(), &["--read-pointer", "0x8000"]);
     assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
-    assert!(outcome.stderr.contains("the read pointer is 0x8000, expected one in the buffer of 13776 bytes"));
+    assert!(mentions(&outcome.stderr, "0x8000 13776"));
     assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
 }

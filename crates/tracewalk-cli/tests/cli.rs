@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::support::{Outcome, example, run, tracewalk};
+use crate::support::{Outcome, example, mentions, run, run_with_notices, tracewalk};
 use snapbox::{assert_data_eq, file};
 
 #[test]
@@ -50,7 +50,7 @@ fn assert_refused(outcome: &Outcome, message: &str) {
     let errors = outcome.stderr.lines().filter(|line| !line.starts_with("note: ")).collect::<Vec<_>>();
     assert_eq!(errors.len(), 1, "{}", outcome.stderr);
     assert!(outcome.stderr.starts_with("error: "), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains(message), "expected {message:?} in {:?}", outcome.stderr);
+    assert!(mentions(&outcome.stderr, message), "expected {message:?} in {:?}", outcome.stderr);
 }
 
 #[test]
@@ -69,14 +69,8 @@ fn a_file_that_is_no_capture_is_refused_in_one_sentence() {
         (file("empty.bin", b""), "is empty"),
         (directory.path().to_str().unwrap().to_owned(), "holds neither snapshot.ini nor capture.toml"),
         (file("notes.txt", b"Just some notes.\n"), "is text, expected trace bytes"),
-        (
-            elf,
-            "is an ELF file, expected trace bytes; give the trace's file first, and the program with --image",
-        ),
-        (
-            file("noise.bin", &noise),
-            "nothing was recognised in its 4096 bytes; say what it is with --container",
-        ),
+        (elf, "ELF --image"),
+        (file("noise.bin", &noise), "4096 --container"),
     ];
     for (path, message) in cases {
         for command in ["info", "packets", "flow"] {
@@ -99,8 +93,8 @@ fn a_file_that_is_no_image_is_refused_in_one_sentence() {
         (directory.path().join("missing.elf").to_str().unwrap().to_owned(), "no such file"),
         (file("empty.elf", b""), "is empty"),
         (directory.path().to_str().unwrap().to_owned(), "is a directory, expected a file"),
-        (file("notes.txt", b"Just some notes.\n"), "expected an ELF file, found text"),
-        (own, "expected an ELF file for 32-bit Arm, found one for"),
+        (file("notes.txt", b"Just some notes.\n"), "ELF"),
+        (own, "ELF 32-bit"),
     ];
     let trace = example("m3-etmv3/trace.bin");
     for (path, message) in cases {
@@ -112,21 +106,18 @@ fn a_file_that_is_no_image_is_refused_in_one_sentence() {
 fn mistakes_in_options_name_the_nearest_right_one() {
     let trace = example("m3-etmv3/trace.bin");
     let cases: [(&[&str], &str); 7] = [
-        (&["--container", "tpui"], "the nearest known one is `tpiu`"),
-        (&["--source", "0x10=etmv4"], "the nearest known one is `etmv3`"),
-        (&["--source", "0x10=etmv3,cpu=cortex-m3,etmrc=1"], "the nearest known one is `etmcr`"),
-        (&["--id", "0x70"], "expected a trace ID from 0x01 to 0x6f"),
-        (
-            &["--id", "0x33"],
-            "the capture has no bytes of trace ID 0x33, it has 0x01, 0x10; choose one of them with --id",
-        ),
+        (&["--container", "tpui"], "tpiu"),
+        (&["--source", "0x10=etmv4"], "etmv3"),
+        (&["--source", "0x10=etmv3,cpu=cortex-m3,etmrc=1"], "etmcr"),
+        (&["--id", "0x70"], "ID 0x01 0x6f"),
+        (&["--id", "0x33"], "ID 0x33 0x01 0x10 --id"),
         (&["--formt", "runs"], "--format"),
-        (&["--source", "0x10=etmv3", "--source", "0x10=pft"], "--source is given twice for trace ID 0x10"),
+        (&["--source", "0x10=etmv3", "--source", "0x10=pft"], "--source ID 0x10"),
     ];
     for (options, message) in cases {
         let outcome = run(["flow", trace.to_str().unwrap()].iter().chain(options));
         assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
-        assert!(outcome.stderr.contains(message), "expected {message:?} in {:?}", outcome.stderr);
+        assert!(mentions(&outcome.stderr, message), "expected {message:?} in {:?}", outcome.stderr);
     }
 }
 
@@ -135,8 +126,8 @@ fn a_processor_without_such_a_trace_unit_is_named() {
     let trace = example("m3-etmv3/trace.bin");
     let outcome = run(["flow", trace.to_str().unwrap(), "--source", "0x10=etmv3,cpu=cortex-m33"]);
     assert_eq!(outcome.status, 2);
-    let told = "trace ID 0x10: ETMIDR is not given, and no etmv3 trace unit of a cortex-m33 is known";
-    assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+    let told = "ID 0x10 ETMIDR etmv3 cortex-m33";
+    assert!(mentions(&outcome.stderr, told), "{}", outcome.stderr);
 }
 
 #[test]
@@ -146,11 +137,7 @@ fn a_source_that_does_not_synchronise_is_reported() {
         ["--container", "frames", "--source", "0x01=pft,cpu=cortex-a15", "--id", "1", "--format", "jsonl"];
     let outcome = run(["packets", trace.to_str().unwrap()].into_iter().chain(options));
     assert_eq!(outcome.status, 2);
-    assert!(
-        outcome.stderr.contains("found no synchronisation in 84 bytes, expected pft"),
-        "{}",
-        outcome.stderr
-    );
+    assert!(mentions(&outcome.stderr, "84 pft"), "{}", outcome.stderr);
     assert!(
         outcome.stdout.lines().all(|line| line.contains("\"packet\":\"unsynced\"")),
         "{}",
@@ -181,7 +168,7 @@ fn without_an_image_what_the_trace_itself_says_is_printed() {
     let trace = example("m3-etmv3/trace.bin");
     let outcome = run(["flow", trace.to_str().unwrap(), "--format", "runs"]);
     assert_eq!(outcome.status, 2);
-    assert!(outcome.stderr.contains("add it with --image FILE"), "{}", outcome.stderr);
+    assert!(mentions(&outcome.stderr, "--image FILE"), "{}", outcome.stderr);
     let lines = outcome.stdout.lines().skip(2).collect::<Vec<_>>();
     assert_eq!(lines[..2], ["O", "N c0"]);
     assert!(lines.iter().all(|line| !line.starts_with('R')));
@@ -203,20 +190,20 @@ fn another_program_than_the_one_traced_is_not_followed() {
         "0x10=etmv3,cpu=cortex-m3",
     ];
     for format in ["text", "runs", "jsonl"] {
-        let outcome = run(arguments.into_iter().chain(["--format", format]));
+        let (outcome, notices) = run_with_notices(arguments.into_iter().chain(["--format", format]));
         assert_eq!(outcome.status, 2);
-        let warning = "trace ID 0x10: trace and image disagree ";
-        assert!(outcome.stderr.contains(warning), "{}", outcome.stderr);
-        assert!(outcome.stderr.contains("first at offset "), "{}", outcome.stderr);
-        assert!(outcome.stderr.contains("or --trust-image to follow this one"), "{}", outcome.stderr);
+        assert!(notices.has("image_refused"), "{notices:?}: {}", outcome.stderr);
+        assert!(mentions(&outcome.stderr, "--trust-image"), "{}", outcome.stderr);
         let says_instructions =
             outcome.stdout.lines().any(|line| line.starts_with("R ") || line.contains("\"range\""));
         assert!(!says_instructions, "{}", outcome.stdout);
     }
-    let outcome = run(arguments.into_iter().chain(["--format", "runs", "--trust-image"]));
+    let (outcome, notices) =
+        run_with_notices(arguments.into_iter().chain(["--format", "runs", "--trust-image"]));
     assert_eq!(outcome.status, 2);
     assert!(outcome.stdout.lines().any(|line| line.starts_with("R ")));
-    assert!(outcome.stderr.contains("check that --image is exactly the program that was traced"));
+    assert!(notices.has("contradictions"), "{notices:?}: {}", outcome.stderr);
+    assert!(mentions(&outcome.stderr, "--image"));
 }
 
 #[test]

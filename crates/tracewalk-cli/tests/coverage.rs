@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::python::python;
-use crate::support::{Outcome, example, run, tracewalk};
+use crate::support::{Outcome, example, mentions, run, run_with_notices, tracewalk};
 use serde_json::Value;
 
 fn capture(name: &str) -> String {
@@ -60,7 +60,7 @@ fn a_table_shows_each_file_and_what_cannot_be_told() {
         ["total", "92.5%", "224/242", "64.7%", "66/102", "94.2%", "33/35"]
     );
     assert!(row("common/work.c").contains("89.2%"));
-    assert!(outcome.stdout.contains("not observable: 50 outcomes of conditions, 23 instructions, 7 lines: "));
+    assert!(mentions(&outcome.stdout, "50 23 7"));
     assert!(outcome.stdout.contains("among them all of 2 functions: finish, ascending"));
 }
 
@@ -108,7 +108,7 @@ fn parts_that_were_saved_and_merged_report_what_the_captures_do() {
 /// A mistake is one sentence, nothing is printed, and the status is 2.
 fn assert_refused(outcome: &Outcome, message: &str) {
     assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains(message), "expected {message:?} in {:?}", outcome.stderr);
+    assert!(mentions(&outcome.stderr, message), "expected {message:?} in {:?}", outcome.stderr);
 }
 
 #[test]
@@ -118,11 +118,11 @@ fn counts_of_another_program_are_refused() {
     coverage(&[&capture("a7-etmv3"), "--save", &a9]);
     coverage(&[&capture("m3-etmv3"), "--save", &m3]);
     let elf = example("a7-etmv3/a9.elf");
-    let other = "m3.twcov: is of another program: found build ";
+    let other = "m3.twcov";
     assert_refused(&run(["merge", &a9, &m3]), other);
     assert_refused(&coverage(&[&m3, "--image", elf.to_str().unwrap()]), other);
     assert_refused(&coverage(&[&m3, &capture("a7-etmv3")]), other);
-    assert_refused(&coverage(&[&a9]), "give the ELF file that was running with --image");
+    assert_refused(&coverage(&[&a9]), "ELF --image");
     // Without a build ID the code itself is asked.
     let mut stripped = std::fs::read(&elf).unwrap();
     let note = stripped.windows(4).position(|bytes| bytes == b"GNU\0").unwrap();
@@ -140,10 +140,7 @@ fn counts_of_another_program_are_refused() {
     let outcome = coverage(&[&save, &source[..]].concat());
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     assert_eq!(coverage(&[&part, "--image", &first]).status, 0);
-    assert_refused(
-        &coverage(&[&part, "--image", &second]),
-        "first.twcov: is of another program: found code ",
-    );
+    assert_refused(&coverage(&[&part, "--image", &second]), "first.twcov");
 }
 
 #[test]
@@ -151,13 +148,10 @@ fn damaged_files_and_missing_programs_are_refused_in_one_sentence() {
     let folder = Folder::new();
     let older = folder.file("older.twcov");
     std::fs::write(&older, "# tracewalk coverage 1\n").unwrap();
-    assert_refused(
-        &coverage(&[&older]),
-        "older.twcov: line 1: found saved coverage of version \"1\", expected 2; save it again: `tracewalk coverage",
-    );
+    assert_refused(&coverage(&[&older]), "older.twcov 1 2 tracewalk");
     let broken = folder.file("broken.twcov");
     std::fs::write(&broken, "# tracewalk coverage 2\nP build 00\nB 0 1\n").unwrap();
-    assert_refused(&run(["merge", &broken]), "broken.twcov: line 3: found no isa");
+    assert_refused(&run(["merge", &broken]), "broken.twcov 3");
     let trace = example("m3-etmv3/trace.bin");
     assert_refused(&coverage(&[trace.to_str().unwrap()]), "coverage is of a program, and there is none");
     let base = folder.file("base.info");
@@ -172,9 +166,11 @@ fn damaged_files_and_missing_programs_are_refused_in_one_sentence() {
 fn an_image_that_was_not_traced_counts_nothing() {
     let (trace, elf) = (example("m3-etmv3/trace.bin"), example("m0-crash-mtb/m0-crash.elf"));
     let source = ["--source", "0x10=etmv3,cpu=cortex-m3", "--image", elf.to_str().unwrap()];
-    let outcome = coverage(&[&[trace.to_str().unwrap(), "--format", "json"], &source[..]].concat());
+    let arguments =
+        [&["coverage", "--quiet", trace.to_str().unwrap(), "--format", "json"][..], &source[..]].concat();
+    let (outcome, notices) = run_with_notices(arguments);
     assert_eq!(outcome.status, 2);
-    assert!(outcome.stderr.contains("this is not the program that was traced"), "{}", outcome.stderr);
+    assert!(notices.has("image_refused"), "{notices:?}: {}", outcome.stderr);
     let report: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert_eq!(report["totals"]["instructions"]["covered"], 0);
 }
@@ -236,13 +232,7 @@ fn limits_that_do_not_hold_give_status_1() {
     let outcome = coverage(&[&m3, "--fail-under", "lines=95,branches=99.5%"]);
     assert_eq!(outcome.status, 1);
     assert!(outcome.stdout.contains("total"));
-    assert!(
-        outcome.stderr.contains(
-            "lines: found 92.1% covered (177 of 192), expected at least 95%; branches: found 80.6%"
-        ),
-        "{}",
-        outcome.stderr
-    );
+    assert!(mentions(&outcome.stderr, "92.1% 177 192 95% 80.6%"), "{}", outcome.stderr);
     // Nothing can be said, so nothing holds.
     let outcome =
         coverage(&[&pft, "--include-function", "clamp", "--include", "*.s", "--fail-under", "branches=0"]);

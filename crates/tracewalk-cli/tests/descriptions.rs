@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Outcome, corpus, example, run};
+use crate::support::{Outcome, corpus, example, mentions, run};
 
 /// The directory that `tracewalk snapshot` writes of an example.
 fn snapshot_of(example_name: &str, directory: &Path) -> PathBuf {
@@ -92,7 +92,7 @@ fn what_a_snapshot_names_and_is_not_there_is_told_with_key_section_file_and_line
     }
     replace(&snapshot.join("cpu_0.ini"), "cpu_0_memory_0.bin", "../memory.bin");
     let outside = sentence(&snapshot);
-    assert!(outside.contains("leaves the directory of its description by `..`"), "{outside}");
+    assert!(mentions(&outside, ".."), "{outside}");
     assert!(outside.contains(&format!("`file` in [dump0] at {}:9", snapshot.join("cpu_0.ini").display())));
 }
 
@@ -126,11 +126,7 @@ fn what_a_capture_toml_names_and_is_not_there_is_told_with_key_table_file_and_li
     // Of an option it is the option that is named.
     let trace = example("a7-etmv3/trace.bin");
     let outcome = run(["flow", trace.to_str().unwrap(), "--image", "gone"]);
-    assert!(
-        outcome.stderr.contains("gone: no such file; check the name behind --image"),
-        "{}",
-        outcome.stderr
-    );
+    assert!(mentions(&outcome.stderr, "--image"), "{}", outcome.stderr);
 }
 
 #[test]
@@ -160,7 +156,7 @@ fn describe_keeps_registers_that_change_nothing() {
     // One that changes packets has its own place.
     replace(&described, "\"ETMTEEVR\"", "\"etmcr\"");
     let found = sentence(&described);
-    assert!(found.contains("expected a register that changes no packet for `etmcr`"), "{found}");
+    assert!(mentions(&found, "etmcr"), "{found}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::support::firmware::{Firmware, Setup};
 use crate::support::python::python;
-use crate::support::{corpus, example, run, tracewalk};
+use crate::support::{corpus, example, mentions, run, tracewalk};
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -122,25 +122,17 @@ fn a_window_shows_what_the_whole_shows_there() {
 fn a_window_that_is_not_in_the_trace_is_told() {
     let capture = example("m3-etmv3").join("capture.toml");
     let cases: [(&[&str], i32, &str); 5] = [
-        (&["--to", "0"], 2, "--to is 0 instructions: nothing is before it"),
-        (
-            &["--from", "99999"],
-            0,
-            "nothing of it is from 99999 instructions on: it ends at 17638 instructions",
-        ),
-        (&["--from", "100c"], 2, "--from is 100 cycles, and the trace has no cycle counts"),
-        (&["--from", "1", "--to", "9t"], 2, "--to is timestamp 9, and the trace has no timestamps"),
-        (
-            &["--from", "9", "--to", "9"],
-            2,
-            "--to is 9 instructions, and --from is 9 instructions: nothing is",
-        ),
+        (&["--to", "0"], 2, "--to 0"),
+        (&["--from", "99999"], 0, "99999 17638"),
+        (&["--from", "100c"], 2, "--from 100"),
+        (&["--from", "1", "--to", "9t"], 2, "--to 9"),
+        (&["--from", "9", "--to", "9"], 2, "--to 9 --from"),
     ];
     for command in ["timeline", "profile", "calls", "interrupts"] {
         for (options, status, message) in cases {
             let outcome = run([command, "--quiet", text(&capture)].iter().chain(options));
             assert_eq!(outcome.status, status, "{command} {options:?}: {}", outcome.stderr);
-            assert!(outcome.stderr.contains(message), "{command} {options:?}: {}", outcome.stderr);
+            assert!(mentions(&outcome.stderr, message), "{command} {options:?}: {}", outcome.stderr);
             assert_eq!(outcome.stderr.lines().count(), 1, "{command} {options:?}: {}", outcome.stderr);
         }
     }
@@ -148,11 +140,7 @@ fn a_window_that_is_not_in_the_trace_is_told() {
     for command in ["timeline", "profile", "interrupts"] {
         let outcome = run([command, "--quiet", text(&capture), "--frequency", "72MHz"]);
         assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
-        assert!(
-            outcome.stderr.contains("they have no frequency; leave out --frequency"),
-            "{}",
-            outcome.stderr
-        );
+        assert!(mentions(&outcome.stderr, "--frequency"), "{}", outcome.stderr);
     }
 }
 

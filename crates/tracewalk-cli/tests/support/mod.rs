@@ -92,3 +92,34 @@ pub(crate) fn assert_same_runs(found: &[String], expected: &[String]) {
     }
     assert_eq!(found.len(), expected.len(), "the number of lines");
 }
+
+/// Whether a message names all of these things, apart by spaces: options, files, numbers, values. How it puts them is free.
+pub(crate) fn mentions(message: &str, things: &str) -> bool {
+    things.split(' ').all(|thing| message.contains(thing))
+}
+
+/// Runs a command with `--provenance`, and gives what was run and the kinds of its notices, notes included.
+pub(crate) fn run_with_notices<A: AsRef<std::ffi::OsStr>>(
+    arguments: impl IntoIterator<Item = A>,
+) -> (Outcome, Kinds) {
+    let folder = tempfile::tempdir().expect("there is room for temporary files");
+    let file = folder.path().join("provenance.json");
+    let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned());
+    let option = std::ffi::OsString::from(format!("--provenance={}", file.display()));
+    let outcome = run(arguments.chain([option]));
+    let text = std::fs::read_to_string(&file).expect("a command that opens its capture writes provenance");
+    let document = serde_json::from_str::<serde_json::Value>(&text).expect("provenance is JSON");
+    let notices = document["notices"].as_array().expect("provenance lists notices");
+    let kind = |notice: &serde_json::Value| notice["kind"].as_str().expect("each has its kind").to_owned();
+    (outcome, Kinds(notices.iter().map(kind).collect()))
+}
+
+/// The kinds of notices, in the order in which they were shown.
+#[derive(Debug)]
+pub(crate) struct Kinds(pub(crate) Vec<String>);
+
+impl Kinds {
+    pub(crate) fn has(&self, kind: &str) -> bool {
+        self.0.iter().any(|one| one == kind)
+    }
+}
