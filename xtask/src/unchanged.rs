@@ -35,6 +35,7 @@ const INPUTS: &[Inputs] = &[
             "crates/tracewalk/src/cursor.rs",
             "crates/tracewalk/src/plain.rs",
             "xtask/src/check_isa.rs",
+            "xtask/src/disassembly",
             "xtask/src/disassembly.rs",
             "xtask/src/process.rs",
         ],
@@ -42,6 +43,14 @@ const INPUTS: &[Inputs] = &[
             &["arm-none-eabi-gcc", "--version"],
             &["arm-none-eabi-gcc", "-print-multi-lib"],
             &["arm-none-eabi-objdump", "--version"],
+            &["aarch64-linux-gnu-objdump", "--version"],
+            // What it disassembles of A64 stands outside of the project.
+            &[
+                "sha256sum",
+                "/usr/aarch64-linux-gnu/lib/libc.so.6",
+                "/usr/aarch64-linux-gnu/lib/libm.so.6",
+                "/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1",
+            ],
         ],
     },
     Inputs {
