@@ -66,14 +66,20 @@ fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, 
     let saved = saved(args, &gathered)?;
     let captures = gathered.captures();
     let mut opened = match captures.as_slice() {
-        [only] => Some(open(only, args.axis.axis.unit().or(saved.map(|saved| saved.unit)), messages)?),
-        _ => None,
+        [only] => vec![open(only, args.axis.axis.unit().or(saved.map(|saved| saved.unit)), messages)?],
+        // Open together, captures need memory for their images as many times: with a limit each is opened again to be followed.
+        _ if follow.capture.memory.is_some() => Vec::new(),
+        all => {
+            all.iter().try_for_each(refuse_stream)?;
+            all.iter().map(|capture| open::live(capture, messages)).collect::<Result<_, _>>()?
+        }
     };
-    let scales = scales(args, saved, (&captures, opened.as_mut()), messages)?;
+    let scales = scales(args, saved, (&captures, &mut opened), messages)?;
+    let mut opened = opened.into_iter();
     let how = follow::how(follow, args.work.threads);
     let functions = args.functions || saved.is_some_and(|saved| saved.functions);
     for (capture, scale) in captures.iter().zip(scales) {
-        let mut session = match opened.take() {
+        let mut session = match opened.next() {
             Some(session) => session,
             None => open::live(capture, messages)?,
         };
@@ -121,25 +127,19 @@ fn saved(args: &Interrupts, gathered: &Gathered<'_, ProgramActivities>) -> Resul
 fn scales(
     args: &Interrupts,
     saved: Option<Measured>,
-    (captures, opened): (&[CaptureArgs], Option<&mut Session>),
+    (captures, opened): (&[CaptureArgs], &mut [Session]),
     messages: &Messages,
 ) -> Result<Vec<Scale>, Failure> {
     let axis = &args.axis;
+    let is_live = opened.iter().any(Session::is_live);
     let mut probed = Vec::new();
-    let mut is_live = false;
-    match opened {
-        Some(session) => {
-            is_live = session.is_live();
-            probed.push(probe(session, &axis.follow, messages)?);
-        }
-        None => {
-            for capture in captures {
-                refuse_stream(capture)?;
-                // All of them together may be more than there is memory. Each is opened again to be followed, with notices.
-                let (mut session, _) = Session::open(capture.request())?;
-                probed.push(probe(&mut session, &axis.follow, &Notices::default())?);
-            }
-        }
+    for capture in captures.iter().skip(opened.len()) {
+        refuse_stream(capture)?;
+        let (mut session, _) = Session::open(capture.request())?;
+        probed.push(probe(&mut session, &axis.follow, &Notices::default())?);
+    }
+    for session in opened {
+        probed.push(probe(session, &axis.follow, messages)?);
     }
     let stated = axis.axis.unit().or(saved.map(|saved| saved.unit));
     let unit = best_unit(&probed, is_live, stated, axis.frequency)?;
