@@ -107,7 +107,7 @@ fn mistakes_in_options_name_the_nearest_right_one() {
     let trace = example("m3-etmv3/trace.bin");
     let cases: [(&[&str], &str); 7] = [
         (&["--container", "tpui"], "tpiu"),
-        (&["--source", "0x10=etmv4"], "etmv3"),
+        (&["--source", "0x10=etm"], "etmv3"),
         (&["--source", "0x10=etmv3,cpu=cortex-m3,etmrc=1"], "etmcr"),
         (&["--id", "0x70"], "ID 0x01 0x6f"),
         (&["--id", "0x33"], "ID 0x33 0x01 0x10 --id"),

@@ -288,5 +288,5 @@ fn saved_files_that_are_cut_off_anywhere_or_have_lost_lines_are_refused() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_without_an_end_is_refused() {
-    assert_refused(&["merge", "/dev/zero"], "/dev/zero 268435456");
+    assert_refused(&["merge", "/dev/zero"], "/dev/zero 4194304");
 }

@@ -35,6 +35,11 @@ pub enum FileProblem {
         /// The greatest length in bytes.
         limit: u64,
     },
+    /// It is a device that gives more bytes than anything would that has an end.
+    Endless {
+        /// How many bytes were read.
+        read: u64,
+    },
     /// It is not text.
     NotText {
         /// The first byte that is not UTF-8.
@@ -52,6 +57,7 @@ impl fmt::Display for FileProblem {
             Self::Denied => f.write_str("cannot be read: permission denied"),
             Self::Empty => f.write_str("is empty"),
             Self::TooLong { limit } => write!(f, "is longer than {limit} bytes"),
+            Self::Endless { read } => write!(f, "is a device without an end: {read} bytes were read"),
             Self::NotText { offset } => write!(f, "is not text: byte {offset} is not UTF-8"),
             Self::Other(message) => write!(f, "cannot be read: {message}"),
         }
@@ -72,6 +78,9 @@ impl From<io::Error> for FileProblem {
 /// The bytes of the file at `path`, at most `limit` of them, as they are now.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Bytes, FileProblem> {
     let file = open(path)?;
+    if is_device(&file)? {
+        return read_device(file);
+    }
     // A file that is not a regular one has no length, or none that means anything.
     let expected = file.metadata().map_or(0, |metadata| metadata.len());
     collect(file, Spool::with_room(expected), limit)
@@ -83,6 +92,9 @@ pub(crate) fn map(path: &Path, limit: u64) -> Result<Bytes, FileProblem> {
     const SMALLEST: u64 = 4 << 20;
     let file = open(path)?;
     let metadata = file.metadata()?;
+    if is_device(&file)? {
+        return read_device(file);
+    }
     if !metadata.is_file() || metadata.len() < SMALLEST {
         return read_from(file, limit);
     }
@@ -95,6 +107,28 @@ pub(crate) fn map(path: &Path, limit: u64) -> Result<Bytes, FileProblem> {
 fn open(path: &Path) -> Result<File, FileProblem> {
     let file = File::open(path)?;
     if file.metadata()?.is_dir() { Err(FileProblem::Directory) } else { Ok(file) }
+}
+
+/// Whether it is a device of characters, such as `/dev/zero`.
+#[cfg(unix)]
+fn is_device(file: &File) -> io::Result<bool> {
+    use std::os::unix::fs::FileTypeExt as _;
+    Ok(file.metadata()?.file_type().is_char_device())
+}
+
+#[cfg(not(unix))]
+fn is_device(_: &File) -> io::Result<bool> {
+    Ok(false)
+}
+
+/// What a device gives until its end. Most have none; nothing of these is kept.
+fn read_device(device: File) -> Result<Bytes, FileProblem> {
+    /// As much as stays in memory.
+    const MOST: u64 = 4 << 20;
+    read_from(device, MOST).map_err(|problem| match problem {
+        FileProblem::TooLong { limit } => FileProblem::Endless { read: limit },
+        other => other,
+    })
 }
 
 /// What `reader` gives until its end, at most `limit` bytes.
@@ -126,4 +160,20 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String, FileProblem> {
         std::str::from_utf8(&bytes).map_err(|error| FileProblem::NotText { offset: error.valid_up_to() })?;
     // Some Windows editors start a file with a byte order mark.
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_without_an_end_is_refused_after_a_few_megabytes() {
+        for device in ["/dev/zero", "/dev/urandom"] {
+            let path = Path::new(device);
+            let is_endless = |found: Result<Bytes, FileProblem>| matches!(found, Err(FileProblem::Endless { read }) if read <= 8 << 20);
+            assert!(is_endless(map(path, LONGEST_CAPTURE)), "{device}");
+            assert!(is_endless(read(path, LONGEST_IMAGE)), "{device}");
+        }
+        assert_eq!(map(Path::new("/dev/null"), LONGEST_CAPTURE).map(|bytes| bytes.len()), Ok(0));
+    }
 }

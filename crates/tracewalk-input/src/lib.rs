@@ -40,6 +40,7 @@ mod fixtures;
 pub mod image;
 mod limit;
 mod mapped;
+mod meant;
 mod nearest;
 mod number;
 mod origin;

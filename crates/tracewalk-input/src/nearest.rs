@@ -6,6 +6,13 @@ pub(crate) fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>)
     known.into_iter().min_by_key(|candidate| distance(&given, &letters(candidate)))
 }
 
+/// As [`nearest`], if at most half of the letters differ: what is further away was not meant.
+pub(crate) fn nearest_within<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let nearest = nearest(given, known)?;
+    let letters_given = letters(given);
+    (distance(&letters_given, &letters(nearest)) * 2 <= letters_given.len()).then_some(nearest)
+}
+
 /// The word in lower case. What follows a long beginning cannot make the word any nearer.
 fn letters(word: &str) -> Vec<char> {
     word.chars().take(64).flat_map(char::to_lowercase).collect()

@@ -11,7 +11,7 @@ use super::wire::{Reading, Wire};
 use crate::bytes::Bytes;
 use crate::excerpt::excerpt;
 use crate::file::FileProblem;
-use crate::nearest::nearest;
+use crate::meant;
 use crate::origin::{Origin, Stated};
 use crate::spool::Spool;
 
@@ -73,12 +73,12 @@ impl FromStr for Container {
     type Err = UnknownContainer;
 
     fn from_str(word: &str) -> Result<Self, UnknownContainer> {
-        Self::ALL.into_iter().find(|container| container.name() == word).ok_or_else(|| {
+        Self::ALL.into_iter().find(|container| container.name().eq_ignore_ascii_case(word)).ok_or_else(|| {
             let names = ["auto"].into_iter().chain(Self::ALL.map(Self::name));
             UnknownContainer(CaptureErrorKind::UnknownValue {
                 key: "container".to_owned(),
                 found: excerpt(word),
-                nearest: nearest(word, names).unwrap_or(""),
+                nearest: meant::container(word, names),
             })
         })
     }

@@ -83,7 +83,7 @@ pub enum CaptureErrorKind {
         key: String,
         /// The word.
         found: String,
-        /// The known word that was probably meant.
+        /// The known word that was probably meant; empty if none was.
         nearest: &'static str,
     },
     /// Something has to be said and is not.
@@ -166,6 +166,9 @@ impl CaptureError {
             Kind::File(FileProblem::TooLong { .. }) => {
                 Some("cut it, and describe the parts one by one".to_owned())
             }
+            Kind::File(FileProblem::Endless { .. }) => {
+                Some("save some of its bytes in a file, or pipe them to `-`".to_owned())
+            }
             Kind::File(FileProblem::Missing) => Some("check its name".to_owned()),
             Kind::File(FileProblem::Denied) => None,
             Kind::File(_) | Kind::NoDescription => {
@@ -178,7 +181,10 @@ impl CaptureError {
                 FileProblem::Missing => format!("copy the file there, or correct {by}"),
                 FileProblem::Denied => format!("allow to read it, or correct {by}"),
                 FileProblem::TooLong { .. } => format!("cut it, or name another file by {by}"),
-                FileProblem::Directory | FileProblem::NotText { .. } | FileProblem::Other(_) => {
+                FileProblem::Directory
+                | FileProblem::Endless { .. }
+                | FileProblem::NotText { .. }
+                | FileProblem::Other(_) => {
                     format!("correct {by}")
                 }
             }),
@@ -190,6 +196,7 @@ impl CaptureError {
                 Some(format!("copy the file into the directory of the description, and correct {by}"))
             }
             Kind::Path { by: None, .. } => Some("copy the directory with the files in it".to_owned()),
+            Kind::UnknownKey { nearest: "", .. } | Kind::UnknownValue { nearest: "", .. } => None,
             Kind::UnknownKey { nearest, .. } | Kind::UnknownValue { nearest, .. } => {
                 Some(format!("write `{nearest}`"))
             }
@@ -243,6 +250,7 @@ impl fmt::Display for CaptureErrorKind {
             Self::UnknownKey { place, key, nearest } => {
                 write!(f, "unknown key `{key}` in {place}, the nearest known one is `{nearest}`")
             }
+            Self::UnknownValue { key, found, nearest: "" } => write!(f, "unknown {key} `{found}`"),
             Self::UnknownValue { key, found, nearest } => {
                 write!(f, "unknown {key} `{found}`, the nearest known one is `{nearest}`")
             }

@@ -11,6 +11,7 @@ use super::error::CaptureErrorKind;
 use super::registers::{DECODING, LOWER_CASE, MTB_LOWER_CASE, Registers, known, parse_value};
 use crate::cpu::{Profile, UsualRegisters};
 use crate::excerpt::excerpt;
+use crate::meant;
 use crate::nearest::nearest;
 use crate::number;
 use crate::origin::{Origin, Stated};
@@ -77,7 +78,7 @@ impl Protocol {
             _ => Err(CaptureErrorKind::UnknownValue {
                 key: "protocol".to_owned(),
                 found: excerpt(name),
-                nearest: nearest(name, Self::NAMES).unwrap_or(""),
+                nearest: meant::protocol(name, Self::NAMES),
             }),
         }
     }
@@ -258,7 +259,7 @@ pub(crate) fn known_cpu(name: &str) -> Result<String, CaptureErrorKind> {
     Err(CaptureErrorKind::UnknownValue {
         key: "cpu".to_owned(),
         found: excerpt(name),
-        nearest: nearest(name, UsualRegisters::cpus()).unwrap_or(""),
+        nearest: meant::cpu(name, UsualRegisters::cpus()),
     })
 }
 
@@ -294,7 +295,7 @@ mod tests {
             ("0x70=pft", "expected a trace ID of 0x01 to 0x6f, found 0x70"),
             ("0=pft", "expected a trace ID of 0x01 to 0x6f, found 0x00"),
             ("x=pft", "expected a trace ID for `id`, found `x`"),
-            ("2=etmv4", "unknown protocol `etmv4`, the nearest known one is `etmv3`"),
+            ("2=etmv4", "unknown protocol `etmv4`"),
             ("etmv3,cpu=cortex-m33x,cqu=1", "unknown key `cqu` in --source, the nearest known one is `cpu`"),
             ("etmv3,cpu=crotex-m3", "unknown cpu `crotex-m3`, the nearest known one is `cortex-m3`"),
             ("etmv3,etmcr", "expected key=value for `etmcr`, found no `=`"),

@@ -151,7 +151,7 @@ fn mistakes_in_a_description_are_told_with_their_line() {
         ),
         ("OK[[source]]\nid = 2\n", ":3: [[source]] does not say `protocol`"),
         ("OK[source]\nid = 2\n", ":3: expected tables, each below its own [[…]] for `source`, found a table"),
-        ("OK[[source]]\nprotocol = 'etm'\n", ":4: unknown protocol `etm`, the nearest known one is `itm`"),
+        ("OK[[source]]\nprotocol = 'etm'\n", ":4: unknown protocol `etm`, the nearest known one is `etmv3`"),
         (
             "OK[[source]]\nprotocol = 'pft'\nid = 0x80\n",
             ":5: expected a trace ID of 0x01 to 0x6f, found 0x80",
