@@ -131,6 +131,11 @@ fn read_device(device: File) -> Result<Bytes, FileProblem> {
     })
 }
 
+/// The bytes of an open file that may be a pipe or a device, at most `limit` of them.
+pub(crate) fn read_open(file: File, limit: u64) -> Result<Bytes, FileProblem> {
+    if is_device(&file)? { read_device(file) } else { read_from(file, limit) }
+}
+
 /// What `reader` gives until its end, at most `limit` bytes.
 pub(crate) fn read_from(reader: impl Read, limit: u64) -> Result<Bytes, FileProblem> {
     collect(reader, Spool::default(), limit)
@@ -165,6 +170,7 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String, FileProblem> {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+    use crate::capture::CaptureErrorKind;
 
     #[test]
     fn a_device_without_an_end_is_refused_after_a_few_megabytes() {
@@ -173,6 +179,9 @@ mod tests {
             let is_endless = |found: Result<Bytes, FileProblem>| matches!(found, Err(FileProblem::Endless { read }) if read <= 8 << 20);
             assert!(is_endless(map(path, LONGEST_CAPTURE)), "{device}");
             assert!(is_endless(read(path, LONGEST_IMAGE)), "{device}");
+            let refused = crate::capture::Capture::open(path).map_err(|error| error.kind);
+            let is_endless = matches!(refused, Err(CaptureErrorKind::File(FileProblem::Endless { .. })));
+            assert!(is_endless, "{device}");
         }
         assert_eq!(map(Path::new("/dev/null"), LONGEST_CAPTURE).map(|bytes| bytes.len()), Ok(0));
     }

@@ -47,7 +47,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use crate::file;
+use crate::bytes::Bytes;
+use crate::file::{self, FileProblem};
 
 pub use arrangement::{Arrangement, ReadPointerOutside};
 pub use container::{Blocks, Container, UnknownContainer};
@@ -78,7 +79,8 @@ impl Capture {
         if !path.is_file() && !path.is_dir() && path.exists() {
             // A pipe cannot be looked at and then read from its start.
             let file = File::open(path).map_err(|error| CaptureError::of_file(path, error.into()))?;
-            return Self::read_from(path, file, wires);
+            let bytes = file::read_open(file, file::LONGEST_CAPTURE);
+            return Self::of_bytes(path, bytes, wires);
         }
         let given = Given::at(path);
         (formats::format_of(&given).open)(&given, wires)
@@ -98,8 +100,15 @@ impl Capture {
 
     /// A capture of what `reader` gives until its end: trace bytes, or a recording. `name` is used in messages.
     pub fn read_from(name: &Path, reader: impl Read, wires: &WireOptions) -> Result<Self, CaptureError> {
-        let bytes = file::read_from(reader, file::LONGEST_CAPTURE)
-            .map_err(|problem| CaptureError::of_file(name, problem))?;
+        Self::of_bytes(name, file::read_from(reader, file::LONGEST_CAPTURE), wires)
+    }
+
+    fn of_bytes(
+        name: &Path,
+        bytes: Result<Bytes, FileProblem>,
+        wires: &WireOptions,
+    ) -> Result<Self, CaptureError> {
+        let bytes = bytes.map_err(|problem| CaptureError::of_file(name, problem))?;
         let given = Given::read(name, bytes);
         (formats::format_of(&given).open)(&given, wires)
     }
