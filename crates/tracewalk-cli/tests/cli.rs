@@ -94,7 +94,7 @@ fn a_file_that_is_no_image_is_refused_in_one_sentence() {
         (file("empty.elf", b""), "is empty"),
         (directory.path().to_str().unwrap().to_owned(), "is a directory, expected a file"),
         (file("notes.txt", b"Just some notes.\n"), "ELF"),
-        (own, "ELF 32-bit"),
+        (own, "ELF Arm"),
     ];
     let trace = example("m3-etmv3/trace.bin");
     for (path, message) in cases {

@@ -29,12 +29,24 @@ impl Profile {
             Some(b'a' | b'x') => Some(Self::A),
             Some(b'r') => Some(Self::R),
             Some(b'm') => Some(Self::M),
+            _ if name.starts_with("neoverse") => Some(Self::A),
+            _ if name.starts_with("armv") => Self::of_architecture(&name),
             _ if name.starts_with("arm7") || name.starts_with("arm9") || name.starts_with("arm1") => {
                 Some(Self::Classic)
             }
             _ if name.starts_with("sc000") || name.starts_with("sc300") || name.starts_with("star-mc1") => {
                 Some(Self::M)
             }
+            _ => None,
+        }
+    }
+
+    /// The profile of an architecture, as snapshots name a processor by it: `ARMv8-M`.
+    fn of_architecture(name: &str) -> Option<Self> {
+        match name.rsplit_once('-')?.1 {
+            "a" => Some(Self::A),
+            "r" => Some(Self::R),
+            "m" => Some(Self::M),
             _ => None,
         }
     }
@@ -115,6 +127,9 @@ mod tests {
         assert_eq!(Profile::of_cpu("Cortex-A15"), Some(Profile::A));
         assert_eq!(Profile::of_cpu("Cortex-R5"), Some(Profile::R));
         assert_eq!(Profile::of_cpu("ARM1136"), Some(Profile::Classic));
+        assert_eq!(Profile::of_cpu("ARMv8-M"), Some(Profile::M));
+        assert_eq!(Profile::of_cpu("ARMv8-A"), Some(Profile::A));
+        assert_eq!(Profile::of_cpu("Neoverse-N1"), Some(Profile::A));
         assert_eq!(Profile::of_cpu("Z80"), None);
         assert!(UsualRegisters::of_cpu("cortex-a53").is_none());
     }

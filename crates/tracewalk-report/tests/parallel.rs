@@ -226,7 +226,7 @@ fn config(source: &SourceDescription) -> Option<SourceConfig> {
             pft::Config::from_registers(registers, core).map(SourceConfig::Pft).ok()
         }
         Protocol::Mtb => Some(SourceConfig::Mtb(mtb::Source::default())),
-        Protocol::Itm | Protocol::Unknown(_) => None,
+        Protocol::Etmv4 | Protocol::Itm | Protocol::Unknown(_) => None,
     }
 }
 

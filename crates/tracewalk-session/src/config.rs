@@ -2,9 +2,11 @@
 
 use std::fmt::Display;
 
-use tracewalk::protocol::{etmv3, mtb, pft};
+use tracewalk::ids::Profile;
+use tracewalk::protocol::{etmv3, etmv4, mtb, pft};
 use tracewalk::source::SourceConfig;
 use tracewalk_input::capture::{Protocol, SourceDescription};
+use tracewalk_input::cpu;
 
 /// Why a source is not decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +48,26 @@ pub(crate) fn config(description: &SourceDescription) -> Result<SourceConfig, No
             pft::Config::from_registers(registers, core)
                 .map(SourceConfig::Pft)
                 .map_err(|error| without_registers(description, named, &error))
+        }
+        Protocol::Etmv4 => {
+            let registers = etmv4::Registers {
+                trcconfigr: register("TRCCONFIGR"),
+                trctraceidr: register("TRCTRACEIDR"),
+                trcdevarch: register("TRCDEVARCH"),
+                trcidr0: register("TRCIDR0"),
+                trcidr1: register("TRCIDR1"),
+                trcidr2: register("TRCIDR2"),
+                trcidr8: register("TRCIDR8"),
+                trcidr12: register("TRCIDR12"),
+                trcidr13: register("TRCIDR13"),
+            };
+            let profile = description.profile().map(|profile| match profile {
+                cpu::Profile::M => Profile::M,
+                cpu::Profile::A | cpu::Profile::R | cpu::Profile::Classic => Profile::Ar,
+            });
+            etmv4::Config::from_registers(registers, profile)
+                .map(SourceConfig::Etmv4)
+                .map_err(|error| NoConfig::Registers(error.to_string()))
         }
         Protocol::Mtb => Ok(SourceConfig::Mtb(mtb::Source::default())),
         Protocol::Itm | Protocol::Unknown(_) => Err(NoConfig::NotDecoded),

@@ -40,6 +40,17 @@ pub enum Directive {
     /// As an executed [`Directive::Waypoint`] whose address may still come: if it is an indirect branch it goes where the next
     /// [`Directive::Continue`] says, or to the newest return stack entry if another instruction is passed first.
     WaypointPending,
+    /// As [`Directive::WaypointPending`] for the waypoint at this place: the waypoints on the way there were passed and not taken. If
+    /// execution is not known to come that way, only this one instruction was executed. The instruction set is that of execution, and
+    /// this one only if execution is not known.
+    WaypointAt(Location),
+    /// Instructions were executed, nobody knows which; execution goes on at `then`.
+    Unseen {
+        /// How many; `None` where the trace does not say.
+        instructions: Option<u64>,
+        /// The next instruction.
+        then: Location,
+    },
     /// Everything from here to `address` was passed, without any branch taken on the way.
     RunTo {
         /// Where it ended.
@@ -64,6 +75,8 @@ pub enum Directive {
     /// handler starts here, in that handler: its exception was taken instead (tail-chaining). The trace does not tell
     /// which; the vector table does.
     Resume(Location),
+    /// A transaction failed: what was executed since its start took no effect. A [`Directive::Continue`] says where execution goes on.
+    TransactionFailed,
     /// A new context ID, for the instructions from here on.
     ContextId(ContextId),
     /// A new virtual machine, for the instructions from here on.
@@ -234,4 +247,33 @@ pub struct Rules {
     pub halfwords_count: bool,
     /// The processor is of M profile: handler addresses come from a table of vectors.
     pub m_profile: bool,
+    /// WFI, WFE and their timed forms are waypoints too.
+    pub waits_are_waypoints: bool,
+    /// The start of a transaction is a waypoint too.
+    pub transaction_starts_are_waypoints: bool,
+    /// Loads are waypoints too.
+    pub loads_are_waypoints: bool,
+    /// Stores are waypoints too.
+    pub stores_are_waypoints: bool,
+    /// The code may go on for long without a waypoint: the trace unit sends nothing for its length alone.
+    pub waypoints_may_be_far: bool,
+    /// The trace does not mark returns from exceptions: an instruction that returns from one by its form is one.
+    pub exception_returns_by_form: bool,
+}
+
+impl Rules {
+    /// The rules of a source of which nothing is known: what a protocol's rules begin with.
+    pub(crate) const NONE: Self = Self {
+        granularity: Granularity::Instructions,
+        barriers_are_waypoints: false,
+        return_stack: false,
+        halfwords_count: false,
+        m_profile: false,
+        waits_are_waypoints: false,
+        transaction_starts_are_waypoints: false,
+        loads_are_waypoints: false,
+        stores_are_waypoints: false,
+        waypoints_may_be_far: false,
+        exception_returns_by_form: false,
+    };
 }

@@ -130,7 +130,7 @@ pub enum Isa {
     T32EE,
     /// Jazelle: Java bytecodes, whose flow cannot be followed.
     Jazelle,
-    /// The 64-bit instruction set: words, aligned to four bytes. Not followed yet.
+    /// The 64-bit instruction set: words, aligned to four bytes.
     A64,
 }
 

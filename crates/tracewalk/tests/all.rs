@@ -2,6 +2,7 @@
 
 mod engines;
 mod etmv3_vectors;
+mod etmv4_flow;
 mod etmv4_vectors;
 mod frame_captures;
 mod frame_vectors;

@@ -1,17 +1,21 @@
-//! The vectors of ETMv4 and ETE of the shared corpus, packet by packet.
+//! The vectors of ETMv4 and ETE of the shared corpus, packet by packet and instruction by instruction.
 
 use serde_json::{Map, Value, json};
 use tracewalk::protocol::etmv4::{Config, Decoder, Profile, Registers};
 use tracewalk::protocol::{Describe, Field, Item, Packets};
+use tracewalk::source::SourceConfig;
 use tracewalk::span::Span;
 
 use crate::support::{self, hex, number};
 
-fn vectors() -> Option<Vec<Value>> {
+fn file() -> Option<Value> {
     let text = std::fs::read_to_string(support::corpus()?.join("vectors-etm4.json")).expect("it is readable");
-    let mut file = serde_json::from_str::<Value>(&text).expect("vectors-etm4.json is JSON");
-    let Value::Array(vectors) = file["vectors"].take() else { panic!("the vectors are a list") };
-    Some(vectors)
+    Some(serde_json::from_str::<Value>(&text).expect("vectors-etm4.json is JSON"))
+}
+
+fn vectors(file: &Value, of_flow: bool) -> Vec<&Value> {
+    let vectors = file["vectors"].as_array().expect("the vectors are a list");
+    vectors.iter().filter(|vector| (vector["level"] == "flow") == of_flow).collect()
 }
 
 fn config(vector: &Value) -> Config {
@@ -105,8 +109,8 @@ fn is_same(expected: &Value, found: Option<&Value>) -> bool {
 
 #[test]
 fn every_packet_vector_is_read_as_expected_however_it_is_cut() {
-    let Some(vectors) = vectors() else { return };
-    let vectors = vectors.iter().filter(|vector| vector["level"] != "flow").collect::<Vec<_>>();
+    let Some(file) = file() else { return };
+    let vectors = vectors(&file, false);
     assert!(vectors.len() >= 128, "only {} packet vectors found", vectors.len());
     for vector in vectors {
         let config = config(vector);
@@ -130,4 +134,68 @@ fn every_packet_vector_is_read_as_expected_however_it_is_cut() {
             }
         }
     }
+}
+
+/// A line of the vectors in our notation; `None` for what is compared elsewhere: the beginnings of trace, contexts, times and
+/// what flow does not list.
+fn their_line(line: &str) -> Option<String> {
+    let words = line.split(' ').collect::<Vec<_>>();
+    let address = |text: &str| match text {
+        "-" => "-".to_owned(),
+        _ => format!("{:08X}", u64::from_str_radix(text, 16).expect("an address")),
+    };
+    match words[..] {
+        ["exception", number, "ret", returns, ..] => {
+            Some(format!("exception {number} ret {}", address(returns)))
+        }
+        ["no_memory", at] => Some(format!("no_memory {}", address(at))),
+        ["exception_return"] | ["Q", ..] => Some(line.to_owned()),
+        [at, "E" | "N" | "."] if u64::from_str_radix(at, 16).is_ok() => Some(line.to_owned()),
+        _ => None,
+    }
+}
+
+fn our_line(line: &str) -> Option<String> {
+    (!matches!(line, "trace_on" | "timestamp" | "transaction failure")).then(|| line.to_owned())
+}
+
+/// Vectors whose bytes contradict their image, which flow reports, and how many of the last expected lines it does not reach.
+///
+/// TF-084: LE without LR is not taken. TF-088, TF-093, TF-096: a direct branch goes elsewhere. TF-095: there is no call before a return.
+const CONTRADICTED: [(&str, usize); 5] =
+    [("TF-084", 1), ("TF-088", 0), ("TF-093", 0), ("TF-095", 0), ("TF-096", 0)];
+
+#[test]
+fn every_flow_vector_is_followed_as_expected_however_it_is_cut() {
+    let Some(file) = file() else { return };
+    let program = support::images(&file);
+    let vectors = vectors(&file, true);
+    assert!(vectors.len() >= 70, "only {} flow vectors found", vectors.len());
+    let mut wrong = Vec::new();
+    for vector in vectors {
+        let source = SourceConfig::Etmv4(config(vector));
+        let bytes = hex(&vector["bytes"]);
+        let elements = vector["expected"][0]["elements"].as_array().expect("a list of elements");
+        let mut expected =
+            elements.iter().filter_map(Value::as_str).filter_map(their_line).collect::<Vec<_>>();
+        let contradicted = CONTRADICTED.iter().find(|(id, _)| vector["id"] == *id);
+        if let Some((_, unreached)) = contradicted {
+            expected.truncate(expected.len() - unreached);
+        }
+        for size in [bytes.len(), 1, 3] {
+            let mut found = support::flow(&source, &bytes, &program, size);
+            found = found.iter().filter_map(|line| our_line(line)).collect();
+            let contradictions = found.extract_if(.., |line| line.starts_with("trace and image disagree"));
+            let contradictions = contradictions.count();
+            assert_eq!(contradictions, usize::from(contradicted.is_some()), "{}", vector["id"]);
+            if found != expected {
+                wrong.push(format!(
+                    "{} {}: found {found:?}, expected {expected:?}",
+                    vector["id"], vector["name"]
+                ));
+                break;
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} vectors:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -70,8 +70,9 @@ pub(crate) struct CaptureArgs {
 
     /// A source: [ID=]PROTOCOL[,key=value…].
     ///
-    /// PROTOCOL is `etmv3`, `pft`, `mtb` or `itm`. Keys are `cpu=cortex-m3`, which gives the usual register values, and the
-    /// registers by Arm's names in lower case: `etmcr=`, `etmidr=`, `etmccer=`, `etmtraceidr=`.
+    /// PROTOCOL is `etmv3`, `pft`, `etmv4` (or `ete`), `mtb` or `itm`. Keys are `cpu=cortex-m3`, which gives the usual register values, and the
+    /// registers by Arm's names in lower case: `etmcr=`, `etmidr=`, `etmccer=`, `etmtraceidr=`; of ETMv4 and ETE `trcconfigr=`,
+    /// `trctraceidr=`, `trcdevarch=`, `trcidr0=`, `trcidr1=`, `trcidr2=` and `trcidr8=`.
     #[arg(long = "source", value_name = "SOURCE", help_heading = "Capture")]
     pub(crate) sources: Vec<SourceDescription>,
 

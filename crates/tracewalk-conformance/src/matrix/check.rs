@@ -406,7 +406,7 @@ fn compare(
     let cycle_accurate = match config {
         SourceConfig::Etmv3(config) => config.cycle_accurate(),
         SourceConfig::Pft(config) => config.cycle_accurate(),
-        SourceConfig::Mtb(_) => false,
+        SourceConfig::Etmv4(_) | SourceConfig::Mtb(_) => false,
     };
     if cycle_accurate && case.beside.pauses.is_none() {
         count("cycles", trace.cycles, found.cycles)?;

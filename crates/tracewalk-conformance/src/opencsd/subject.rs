@@ -42,6 +42,7 @@ impl Subject<'_> {
         let (protocol, minor_version) = match &self.config {
             SourceConfig::Etmv3(config) => ("etmv3", config.minor_version()),
             SourceConfig::Pft(config) => ("pft", u8::from(config.version() == pft::Version::V1_1)),
+            SourceConfig::Etmv4(_) => return Err(Unsuitable("no trace of it is generated")),
             SourceConfig::Mtb(_) => return Err(Unsuitable("it reads no MTB")),
         };
         let Registers { etmcr, etmidr, etmccer } = self.registers;

@@ -369,13 +369,13 @@ fn read_image(document: &Document, table: &Table<'_, '_>) -> Result<ImageRequest
     const PLACE: &str = "[[image]]";
     table.check_keys(PLACE, &["file", "address", "offset", "length", "space", "cores", "context", "vmid"])?;
     let file = table.required_file(PLACE, "file")?;
-    let address = table.number("address", u64::from(u32::MAX))?;
+    let address = table.number("address", u64::MAX)?;
     let offset = table.number("offset", u64::MAX)?;
     let length = table.number("length", u64::MAX)?;
     let space = table.text("space")?;
     let kind = match address {
         Some(address) => ImageKind::Raw {
-            address: Address::from(u32::try_from(address.value).unwrap_or(u32::MAX)),
+            address: Address::new(address.value),
             offset: offset.map_or(0, |offset| offset.value),
             length: length.map(|length| length.value),
             space: space.map(|space| space.value),

@@ -42,7 +42,6 @@ pub(super) enum Class {
 pub(super) fn read(
     path: &Path,
     confinement: &Confinement,
-    notes: &mut Vec<CaptureError>,
     unused: &mut Vec<Unused>,
 ) -> Result<Device, CaptureError> {
     let ini = Ini::read(path)?;
@@ -67,7 +66,7 @@ pub(super) fn read(
         Class::Core => {
             device.cpu = kind.map(|kind| Stated::new(kind.value.clone(), Origin::line(path, kind.line)));
             for section in ini.sections.iter().filter(|section| section.is_numbered("dump")) {
-                device.dumps.extend(dump(section, &place, notes)?);
+                device.dumps.push(dump(section, &place)?);
             }
         }
         Class::TraceSource => {
@@ -92,6 +91,8 @@ fn protocol(kind: &str) -> Protocol {
         Protocol::EtmV3
     } else if starts(&["PTM", "PFT"]) {
         Protocol::Pft
+    } else if starts(&["ETM4", "ETMV4", "ETE"]) {
+        Protocol::Etmv4
     } else if starts(&["MTB"]) {
         Protocol::Mtb
     } else if starts(&["ITM"]) {
@@ -110,7 +111,8 @@ fn add_registers(
 ) -> Result<(), CaptureError> {
     let name_of = match source.protocol {
         Protocol::EtmV3 | Protocol::Pft | Protocol::Itm => meant_by,
-        Protocol::Mtb | Protocol::Unknown(_) => named_by,
+        // Tools give ETMv4's registers offsets or numbers, and always Arm's names.
+        Protocol::Etmv4 | Protocol::Mtb | Protocol::Unknown(_) => named_by,
     };
     let registers = &mut source.registers;
     for entry in &section.entries {
@@ -135,12 +137,8 @@ fn add_registers(
 
 const DUMP_KEYS: [&str; 5] = ["file", "address", "length", "offset", "space"];
 
-/// A stretch of a core's memory; `None`, with a note, for one that a 32-bit core cannot have.
-fn dump(
-    section: &Section,
-    place: &Place<'_>,
-    notes: &mut Vec<CaptureError>,
-) -> Result<Option<ImageRequest>, CaptureError> {
+/// A stretch of a core's memory.
+fn dump(section: &Section, place: &Place<'_>) -> Result<ImageRequest, CaptureError> {
     // A key that nobody knows is kept, unless it is probably one that is missing.
     let is_complete = section.entry("address").is_some() && section.entry("file").is_some();
     for entry in section.entries.iter().filter(|_| !is_complete) {
@@ -155,20 +153,14 @@ fn dump(
     let named = place.required(section, "file")?;
     let file = place.file(section, named)?;
     let start = entry_number(address, place)?;
-    let Ok(start) = u32::try_from(start) else {
-        let limit = u64::from(u32::MAX);
-        let kind = Kind::TooLarge { key: "address".to_owned(), found: start, limit };
-        notes.push(place.error(Some(address.line), kind));
-        return Ok(None);
-    };
     let number = |key| section.entry(key).map(|entry| entry_number(entry, place)).transpose();
     let kind = ImageKind::Raw {
-        address: Address::from(start),
+        address: Address::new(start),
         offset: number("offset")?.unwrap_or(0),
         // Some writers say 0 for the whole file, as if it were not said.
         length: number("length")?.filter(|&length| length != 0),
         space: section.entry("space").map(|space| space.value.clone()),
     };
     let request = ImageRequest::new(file, kind, Origin::line(place.path, section.line));
-    Ok(Some(ImageRequest { named_by: Some(place.naming(section, named)), ..request }))
+    Ok(ImageRequest { named_by: Some(place.naming(section, named)), ..request })
 }

@@ -13,7 +13,7 @@ use crate::number;
 use crate::origin::{Origin, Stated};
 
 /// The registers that change how trace is read. Others are kept as well, but nothing depends on their values.
-pub(crate) const DECODING: [&str; 9] = [
+pub(crate) const DECODING: [&str; 18] = [
     "ETMCR",
     "ETMIDR",
     "ETMCCER",
@@ -23,10 +23,19 @@ pub(crate) const DECODING: [&str; 9] = [
     "MTB_MASTER",
     "MTB_FLOW",
     "MTB_BASE",
+    "TRCCONFIGR",
+    "TRCTRACEIDR",
+    "TRCDEVARCH",
+    "TRCIDR0",
+    "TRCIDR1",
+    "TRCIDR2",
+    "TRCIDR8",
+    "TRCIDR12",
+    "TRCIDR13",
 ];
 
 /// The same, as options and descriptions write them.
-pub(crate) const LOWER_CASE: [&str; 9] = [
+pub(crate) const LOWER_CASE: [&str; 18] = [
     "etmcr",
     "etmidr",
     "etmccer",
@@ -36,6 +45,28 @@ pub(crate) const LOWER_CASE: [&str; 9] = [
     "mtb_master",
     "mtb_flow",
     "mtb_base",
+    "trcconfigr",
+    "trctraceidr",
+    "trcdevarch",
+    "trcidr0",
+    "trcidr1",
+    "trcidr2",
+    "trcidr8",
+    "trcidr12",
+    "trcidr13",
+];
+
+/// Those of ETMv4 and ETE.
+pub(crate) const ETMV4_LOWER_CASE: [&str; 9] = [
+    "trcconfigr",
+    "trctraceidr",
+    "trcdevarch",
+    "trcidr0",
+    "trcidr1",
+    "trcidr2",
+    "trcidr8",
+    "trcidr12",
+    "trcidr13",
 ];
 
 /// Those of an MTB.

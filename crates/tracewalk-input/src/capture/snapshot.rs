@@ -69,7 +69,7 @@ fn read(path: &Path) -> Result<Capture, CaptureError> {
         "trace" => entry.is("metadata"),
         _ => false,
     });
-    let mut devices = read_devices(&list, &place, &mut notes, &mut unused)?;
+    let mut devices = read_devices(&list, &place, &mut unused)?;
     let trace = list.section("trace").and_then(|section| Some((section, section.entry("metadata")?)));
     let (section, trace) = trace.ok_or_else(|| place.error(None, Kind::NoBuffer))?;
     let metadata = Metadata::read(&place.file(section, trace)?, &confinement, &mut unused)
@@ -103,7 +103,6 @@ fn check_version(list: &Ini, place: &Place<'_>) -> Result<(), CaptureError> {
 fn read_devices(
     list: &Ini,
     place: &Place<'_>,
-    notes: &mut Vec<CaptureError>,
     unused: &mut Vec<Unused>,
 ) -> Result<Vec<Device>, CaptureError> {
     let Some(section) = list.section("device_list") else { return Ok(Vec::new()) };
@@ -115,7 +114,7 @@ fn read_devices(
     let mut devices = Vec::<Device>::new();
     for entry in entries {
         let path = place.file(section, entry)?;
-        let device = devices::read(&path, place.confinement, notes, unused)
+        let device = devices::read(&path, place.confinement, unused)
             .map_err(|error| place.named(section, entry, error))?;
         if devices.iter().any(|known| known.name == device.name) {
             return Err(place.error(Some(entry.line), Kind::Repeated { key: excerpt(&device.name) }));

@@ -8,7 +8,9 @@ use tracewalk::ids::TraceId;
 use tracewalk::plain::Plain;
 
 use super::error::CaptureErrorKind;
-use super::registers::{DECODING, LOWER_CASE, MTB_LOWER_CASE, Registers, known, parse_value};
+use super::registers::{
+    DECODING, ETMV4_LOWER_CASE, LOWER_CASE, MTB_LOWER_CASE, Registers, known, parse_value,
+};
 use crate::cpu::{Profile, UsualRegisters};
 use crate::excerpt::excerpt;
 use crate::meant;
@@ -23,6 +25,8 @@ pub enum Protocol {
     EtmV3,
     /// Program Flow Trace: the PTM of Cortex-A9, A12, A15, A17.
     Pft,
+    /// ETM architecture version 4 and the Embedded Trace Extension: Cortex-M7, and ARMv8 and ARMv9.
+    Etmv4,
     /// Micro Trace Buffer: Cortex-M0+, M23, M33.
     Mtb,
     /// Instrumentation Trace Macrocell: what software wrote, not what it executed.
@@ -38,6 +42,7 @@ impl Protocol {
         match self {
             Self::EtmV3 => "etmv3",
             Self::Pft => "pft",
+            Self::Etmv4 => "etmv4",
             Self::Mtb => "mtb",
             Self::Itm => "itm",
             Self::Unknown(_) => "unknown",
@@ -46,7 +51,7 @@ impl Protocol {
 
     /// Whether this is a processor's trace, as far as anybody knows.
     pub(crate) const fn traces_a_core(&self) -> bool {
-        matches!(self, Self::EtmV3 | Self::Pft | Self::Mtb)
+        matches!(self, Self::EtmV3 | Self::Pft | Self::Etmv4 | Self::Mtb)
     }
 
     /// The registers that change how its bytes are read, as options and descriptions write them. What is not known may
@@ -54,6 +59,7 @@ impl Protocol {
     pub(crate) const fn register_names(&self) -> &'static [&'static str] {
         match self {
             Self::EtmV3 | Self::Pft => &["etmcr", "etmidr", "etmccer", "etmtraceidr"],
+            Self::Etmv4 => &ETMV4_LOWER_CASE,
             Self::Mtb => &MTB_LOWER_CASE,
             Self::Itm => &["itmtcr"],
             Self::Unknown(_) => &LOWER_CASE,
@@ -66,12 +72,14 @@ impl Protocol {
     }
 
     /// The words that options and descriptions take.
-    pub(crate) const NAMES: [&str; 5] = ["etmv3", "pft", "mtb", "itm", "unknown"];
+    pub(crate) const NAMES: [&str; 7] = ["etmv3", "pft", "etmv4", "ete", "mtb", "itm", "unknown"];
 
     pub(crate) fn from_name(name: &str) -> Result<Self, CaptureErrorKind> {
         match name.to_ascii_lowercase().as_str() {
             "etmv3" => Ok(Self::EtmV3),
             "pft" | "ptm" => Ok(Self::Pft),
+            // One protocol: the registers say which version it is.
+            "etmv4" | "ete" => Ok(Self::Etmv4),
             "mtb" => Ok(Self::Mtb),
             "itm" => Ok(Self::Itm),
             "unknown" => Ok(Self::Unknown(String::new())),
@@ -151,7 +159,8 @@ impl SourceDescription {
             Protocol::EtmV3 | Protocol::Pft => bits("ETMTRACEIDR", 0),
             // ARMv7-M Architecture Reference Manual (DDI 0403E), C1.7.6: ITM_TCR.TraceBusID.
             Protocol::Itm => bits("ITMTCR", 16),
-            // ETMv4 calls it TRCTRACEIDR, the STM keeps it as the ITM does.
+            Protocol::Etmv4 => bits("TRCTRACEIDR", 0),
+            // The STM keeps it as the ITM does.
             Protocol::Unknown(_) => bits("TRCTRACEIDR", 0).or_else(|| bits("STMTCSR", 16)),
             Protocol::Mtb => None,
         };

@@ -197,6 +197,7 @@ impl SnapshotSource {
         match &self.protocol {
             Protocol::EtmV3 => format!("ETM3.{minor}"),
             Protocol::Pft => format!("PTM1.{minor}"),
+            Protocol::Etmv4 => format!("ETM4.{minor}"),
             Protocol::Itm => "ITM".to_owned(),
             Protocol::Mtb => "MTB".to_owned(),
             Protocol::Unknown(name) => name.clone(),

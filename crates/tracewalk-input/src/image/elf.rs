@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::path::Path;
 
 use object::LittleEndian;
-use object::elf::{self, FileHeader32, ProgramHeader32, SectionHeader32};
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+use object::elf::{self, FileHeader32, FileHeader64};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable};
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::plain::plain;
 
@@ -22,21 +22,35 @@ pub(crate) const MOST_TIMES_THE_FILE: u64 = 4;
 
 const ENDIAN: LittleEndian = LittleEndian;
 
-type Sections<'data> = object::read::elf::SectionTable<'data, FileHeader32<LittleEndian>>;
-
 /// Reads an ELF file.
 pub(super) fn read(file: &Path, bytes: &Bytes) -> Result<Image, ImageErrorKind> {
-    check_identity(bytes)?;
+    match check_identity(bytes)? {
+        Width::Bits32 => read_class::<FileHeader32<LittleEndian>>(file, bytes),
+        Width::Bits64 => read_class::<FileHeader64<LittleEndian>>(file, bytes),
+    }
+}
+
+/// How wide addresses in an ELF file are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Width {
+    Bits32,
+    Bits64,
+}
+
+fn read_class<E: FileHeader<Endian = LittleEndian>>(
+    file: &Path,
+    bytes: &Bytes,
+) -> Result<Image, ImageErrorKind> {
     let data: &[u8] = bytes;
-    let header = FileHeader32::<LittleEndian>::parse(data).map_err(malformed)?;
+    let header = E::parse(data).map_err(malformed)?;
     check_tables(header, data)?;
     let sections = header.sections(ENDIAN, data).map_err(malformed)?;
     let programs = header.program_headers(ENDIAN, data).map_err(malformed)?;
     let loadable = programs.iter().any(|program| program.p_type(ENDIAN) == elf::PT_LOAD);
     let segments = if loadable {
-        from_program_headers(programs, &sections, data)?
+        from_program_headers::<E>(programs, &sections, data)?
     } else {
-        from_sections(&sections, header.e_type(ENDIAN) == elf::ET_REL, data)?
+        from_sections::<E>(&sections, header.e_type(ENDIAN) == elf::ET_REL, data)?
     };
     check_size(&segments, data)?;
     if !segments.iter().any(|segment| segment.executable) {
@@ -45,11 +59,12 @@ pub(super) fn read(file: &Path, bytes: &Bytes) -> Result<Image, ImageErrorKind> 
     Ok(Image {
         file: file.to_owned(),
         segments,
-        build_id: build_id(&sections, data),
-        attributes: attributes(&sections, data),
+        build_id: build_id::<E>(&sections, data),
+        attributes: attributes::<E>(&sections, data),
         entry: entry(header),
         bytes: bytes.clone(),
-        elf: true,
+        // Names and lines are read from files of 32 bits only.
+        elf: !header.is_type_64(),
     })
 }
 
@@ -57,9 +72,9 @@ pub(crate) fn malformed(error: object::read::Error) -> ImageErrorKind {
     ImageErrorKind::Malformed(error.to_string())
 }
 
-/// Whether this is a little-endian ELF file for 32-bit Arm. Looks at bytes one by one, because the layout of the header
-/// depends on what they say.
-pub(crate) fn check_identity(data: &[u8]) -> Result<(), ImageErrorKind> {
+/// Whether this is a little-endian ELF file for Arm, and how wide its addresses are. Looks at bytes one by one, because the
+/// layout of the header depends on what they say.
+pub(crate) fn check_identity(data: &[u8]) -> Result<Width, ImageErrorKind> {
     const HEADER: usize = size_of::<FileHeader32<LittleEndian>>();
     if !data.starts_with(&elf::ELFMAG) {
         return Err(ImageErrorKind::NotElf(Looks::like(data)));
@@ -75,27 +90,33 @@ pub(crate) fn check_identity(data: &[u8]) -> Result<(), ImageErrorKind> {
         elf::ELFCLASS64 => Some(64),
         _ => None,
     };
-    if elf::Machine(machine) != elf::EM_ARM || bits != Some(32) {
-        return Err(ImageErrorKind::Machine { bits, machine });
-    }
+    let (width, header) = match (elf::Machine(machine), bits) {
+        (elf::EM_ARM, Some(32)) => (Width::Bits32, HEADER),
+        (elf::EM_AARCH64, Some(64)) => (Width::Bits64, size_of::<FileHeader64<LittleEndian>>()),
+        _ => return Err(ImageErrorKind::Machine { bits, machine }),
+    };
     if big_endian {
         return Err(ImageErrorKind::BigEndian);
     }
-    if data.len() < HEADER {
-        return Err(cut_off("the header", HEADER as u64, data));
+    if data.len() < header {
+        return Err(cut_off("the header", header as u64, data));
     }
-    Ok(())
+    Ok(width)
 }
 
 /// Whether the tables of segments and sections are in the file. The section headers come last in most files, so this
 /// finds one that was not copied completely.
-pub(crate) fn check_tables(header: &FileHeader32<LittleEndian>, data: &[u8]) -> Result<(), ImageErrorKind> {
+pub(crate) fn check_tables<E: FileHeader<Endian = LittleEndian>>(
+    header: &E,
+    data: &[u8],
+) -> Result<(), ImageErrorKind> {
+    let (segments, sections) = (header.e_phoff(ENDIAN).into(), header.e_shoff(ENDIAN).into());
     let tables = [
-        ("the table of segments", header.e_phoff(ENDIAN), header.e_phnum(ENDIAN), header.e_phentsize(ENDIAN)),
-        ("the table of sections", header.e_shoff(ENDIAN), header.e_shnum(ENDIAN), header.e_shentsize(ENDIAN)),
+        ("the table of segments", segments, header.e_phnum(ENDIAN), header.e_phentsize(ENDIAN)),
+        ("the table of sections", sections, header.e_shnum(ENDIAN), header.e_shentsize(ENDIAN)),
     ];
     for (what, offset, entries, size) in tables {
-        let end = u64::from(offset) + u64::from(entries) * u64::from(size);
+        let end = offset.saturating_add(u64::from(entries) * u64::from(size));
         if offset != 0 && end > data.len() as u64 {
             return Err(cut_off(what, end, data));
         }
@@ -108,29 +129,31 @@ fn cut_off(what: &'static str, end: u64, data: &[u8]) -> ImageErrorKind {
 }
 
 /// The segments that a loader would load, as far as they can hold code or constants.
-fn from_program_headers(
-    programs: &[ProgramHeader32<LittleEndian>],
-    sections: &Sections<'_>,
+fn from_program_headers<E: FileHeader<Endian = LittleEndian>>(
+    programs: &[E::ProgramHeader],
+    sections: &SectionTable<'_, E>,
     data: &[u8],
 ) -> Result<Vec<Segment>, ImageErrorKind> {
     let mut segments = Vec::new();
     for (index, program) in programs.iter().enumerate() {
-        if program.p_type(ENDIAN) != elf::PT_LOAD || program.p_filesz(ENDIAN) == 0 {
+        if program.p_type(ENDIAN) != elf::PT_LOAD || program.p_filesz(ENDIAN).into() == 0 {
             continue;
         }
         let flags = program.p_flags(ENDIAN);
         // Some linkers do not mark segments as executable, but always the sections in them.
         let executable = flags.contains(elf::PF_X)
-            || sections_in(program, sections)
+            || sections_in::<E>(program, sections)
                 .any(|section| section.sh_flags(ENDIAN).contains(elf::SHF_EXECINSTR));
         if !executable && flags.contains(elf::PF_W) {
             continue;
         }
-        let all = file_range("a segment", program.p_offset(ENDIAN), program.p_filesz(ENDIAN), data)?;
-        let (skipped, range) = without_headers(program, sections, all);
-        let address = Address::from(program.p_vaddr(ENDIAN));
-        check_address(address, program.p_filesz(ENDIAN))?;
-        let address = Address::new(address.get() + u64::from(skipped));
+        let size = program.p_filesz(ENDIAN).into();
+        let all = file_range("a segment", program.p_offset(ENDIAN).into(), size, data)?;
+        let (skipped, range) = without_headers::<E>(program, sections, all);
+        let address = Address::new(program.p_vaddr(ENDIAN).into());
+        check_address::<E>(address, size)?;
+        // Not more than the size, up to which addresses are possible.
+        let address = Address::new(address.get().saturating_add(skipped));
         segments.push(Segment { name: format!("segment {index}"), address, executable, range });
         check_count(segments.len())?;
     }
@@ -138,16 +161,16 @@ fn from_program_headers(
 }
 
 /// The sections that a segment was made of and that have bytes in the file.
-fn sections_in<'a>(
-    program: &ProgramHeader32<LittleEndian>,
-    sections: &'a Sections<'_>,
-) -> impl Iterator<Item = &'a SectionHeader32<LittleEndian>> {
-    let start = u64::from(program.p_vaddr(ENDIAN));
-    let end = start + u64::from(program.p_filesz(ENDIAN));
+fn sections_in<'a, E: FileHeader<Endian = LittleEndian>>(
+    program: &E::ProgramHeader,
+    sections: &'a SectionTable<'_, E>,
+) -> impl Iterator<Item = &'a E::SectionHeader> {
+    let start: u64 = program.p_vaddr(ENDIAN).into();
+    let end = start.saturating_add(program.p_filesz(ENDIAN).into());
     sections.iter().filter(move |section| {
-        let from = u64::from(section.sh_addr(ENDIAN));
-        let to = from + u64::from(section.sh_size(ENDIAN));
-        has_memory(section) && from >= start && to <= end && from < to
+        let from: u64 = section.sh_addr(ENDIAN).into();
+        let to = from.saturating_add(section.sh_size(ENDIAN).into());
+        has_memory(*section) && from >= start && to <= end && from < to
     })
 }
 
@@ -155,27 +178,28 @@ fn sections_in<'a>(
 ///
 /// GNU ld lets the first segment of a bare-metal program start with the ELF header when the addresses allow it. What is
 /// at that address in the processor is something else, perhaps another image.
-fn without_headers(
-    program: &ProgramHeader32<LittleEndian>,
-    sections: &Sections<'_>,
+fn without_headers<E: FileHeader<Endian = LittleEndian>>(
+    program: &E::ProgramHeader,
+    sections: &SectionTable<'_, E>,
     range: Range<usize>,
-) -> (u32, Range<usize>) {
-    let base = program.p_vaddr(ENDIAN);
-    let bounds = sections_in(program, sections).fold(None, |bounds: Option<(u32, u32)>, section| {
-        let from = section.sh_addr(ENDIAN).wrapping_sub(base);
-        let to = from.saturating_add(section.sh_size(ENDIAN));
+) -> (u64, Range<usize>) {
+    let base: u64 = program.p_vaddr(ENDIAN).into();
+    let bounds = sections_in::<E>(program, sections).fold(None, |bounds: Option<(u64, u64)>, section| {
+        let from = section.sh_addr(ENDIAN).into().wrapping_sub(base);
+        let to = from.saturating_add(section.sh_size(ENDIAN).into());
         Some(bounds.map_or((from, to), |(first, last)| (first.min(from), last.max(to))))
     });
     let Some((from, to)) = bounds else { return (0, range) };
-    let end = range.start.saturating_add(to as usize).min(range.end);
-    let start = range.start.saturating_add(from as usize).min(end);
+    let index = |offset: u64| range.start.saturating_add(usize::try_from(offset).unwrap_or(usize::MAX));
+    let end = index(to).min(range.end);
+    let start = index(from).min(end);
     (from, start..end)
 }
 
 /// The sections with code, where there are no segments. In an object file that is not linked all of them are at 0, so
 /// only one can be taken.
-fn from_sections(
-    sections: &Sections<'_>,
+fn from_sections<E: FileHeader<Endian = LittleEndian>>(
+    sections: &SectionTable<'_, E>,
     relocatable: bool,
     data: &[u8],
 ) -> Result<Vec<Segment>, ImageErrorKind> {
@@ -184,12 +208,13 @@ fn from_sections(
         let flags = section.sh_flags(ENDIAN);
         let executable = flags.contains(elf::SHF_EXECINSTR);
         let wanted = executable || !(relocatable || flags.contains(elf::SHF_WRITE));
-        if !has_memory(section) || !wanted || section.sh_size(ENDIAN) == 0 {
+        let size = section.sh_size(ENDIAN).into();
+        if !has_memory(section) || !wanted || size == 0 {
             continue;
         }
-        let range = file_range("a section", section.sh_offset(ENDIAN), section.sh_size(ENDIAN), data)?;
-        let address = Address::from(section.sh_addr(ENDIAN));
-        check_address(address, section.sh_size(ENDIAN))?;
+        let range = file_range("a section", section.sh_offset(ENDIAN).into(), size, data)?;
+        let address = Address::new(section.sh_addr(ENDIAN).into());
+        check_address::<E>(address, size)?;
         let name = sections.section_name(ENDIAN, section).ok().filter(|name| !name.is_empty());
         let name = match name {
             Some(name) => plain(String::from_utf8_lossy(name)).into_owned(),
@@ -205,26 +230,29 @@ fn from_sections(
 }
 
 /// Whether a section is part of the running program and has bytes in the file.
-fn has_memory(section: &SectionHeader32<LittleEndian>) -> bool {
+fn has_memory<S: SectionHeader<Endian = LittleEndian>>(section: &S) -> bool {
     section.sh_flags(ENDIAN).contains(elf::SHF_ALLOC) && section.sh_type(ENDIAN) != elf::SHT_NOBITS
 }
 
 pub(crate) fn file_range(
     what: &'static str,
-    offset: u32,
-    size: u32,
+    offset: u64,
+    size: u64,
     data: &[u8],
 ) -> Result<Range<usize>, ImageErrorKind> {
-    let end = u64::from(offset) + u64::from(size);
+    let end = offset.saturating_add(size);
     match (usize::try_from(offset), usize::try_from(end)) {
         (Ok(offset), Ok(end)) if end <= data.len() => Ok(offset..end),
         _ => Err(cut_off(what, end, data)),
     }
 }
 
-fn check_address(start: Address, size: u32) -> Result<(), ImageErrorKind> {
-    if start.get() + u64::from(size) > 1 << 32 {
-        return Err(ImageErrorKind::PastEndOfMemory { start, bytes: u64::from(size) });
+fn check_address<E: FileHeader>(start: Address, size: u64) -> Result<(), ImageErrorKind> {
+    let isa = if E::is_type_64_sized() { Isa::A64 } else { Isa::A32 };
+    // The last byte, for the address behind it may be one too many for 64 bits.
+    let last = start.checked_add(size.saturating_sub(1));
+    if last.is_none_or(|last| last > isa.last_address()) {
+        return Err(ImageErrorKind::PastEndOfMemory { start, bytes: size });
     }
     Ok(())
 }
@@ -246,14 +274,21 @@ fn check_size(segments: &[Segment], data: &[u8]) -> Result<(), ImageErrorKind> {
 }
 
 /// Where the program starts; bit 0 of the header's field says Thumb. 0 is how files say that they have no start.
-fn entry(header: &FileHeader32<LittleEndian>) -> Option<Location> {
-    let entry = header.e_entry(ENDIAN);
-    let isa = if entry & 1 == 1 { Isa::T32 } else { Isa::A32 };
-    (entry != 0).then_some(Location::new(Address::from(entry & !1), isa))
+fn entry<E: FileHeader<Endian = LittleEndian>>(header: &E) -> Option<Location> {
+    let entry: u64 = header.e_entry(ENDIAN).into();
+    let isa = match (header.is_type_64(), entry & 1) {
+        (true, _) => Isa::A64,
+        (false, 1) => Isa::T32,
+        (false, _) => Isa::A32,
+    };
+    (entry != 0).then_some(Location::new(Address::new(entry & !1), isa))
 }
 
 /// The contents of the note that identifies a build (`NT_GNU_BUILD_ID`).
-fn build_id(sections: &Sections<'_>, data: &[u8]) -> Option<Vec<u8>> {
+fn build_id<E: FileHeader<Endian = LittleEndian>>(
+    sections: &SectionTable<'_, E>,
+    data: &[u8],
+) -> Option<Vec<u8>> {
     for section in sections.iter() {
         let Ok(Some(mut notes)) = section.notes(ENDIAN, data) else { continue };
         while let Ok(Some(note)) = notes.next() {
@@ -265,7 +300,10 @@ fn build_id(sections: &Sections<'_>, data: &[u8]) -> Option<Vec<u8>> {
     None
 }
 
-fn attributes(sections: &Sections<'_>, data: &[u8]) -> Attributes {
+fn attributes<E: FileHeader<Endian = LittleEndian>>(
+    sections: &SectionTable<'_, E>,
+    data: &[u8],
+) -> Attributes {
     let section = sections.iter().find(|section| section.sh_type(ENDIAN) == elf::SHT_ARM_ATTRIBUTES);
     let contents = section.and_then(|section| section.data(ENDIAN, data).ok());
     contents.map(Attributes::parse).unwrap_or_default()

@@ -207,7 +207,7 @@ impl fmt::Display for ImageErrorKind {
             Self::File(problem) => problem.fmt(f),
             Self::NotElf(looks) => write!(f, "expected an ELF file, found {looks}"),
             Self::Machine { bits, machine } => {
-                f.write_str("expected an ELF file for 32-bit Arm, found one for ")?;
+                f.write_str("expected an ELF file for Arm, found one for ")?;
                 if let (Some(bits), false) = (bits, object::elf::Machine(*machine) == object::elf::EM_AARCH64)
                 {
                     write!(f, "{bits}-bit ")?;

@@ -31,7 +31,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tracewalk::ids::Address;
+use tracewalk::ids::{Address, Isa};
 use tracewalk::plain::Plain;
 use tracewalk::program::{AddRegionError, Program, Scope, ViewId};
 
@@ -249,7 +249,10 @@ fn raw_range(
     else {
         return Err(ImageErrorKind::OutsideFile { offset, length: length.max(1), bytes: all });
     };
-    if address.get() + length > 1 << 32 {
+    // Bytes that begin in the memory of 32-bit processors end there.
+    let is_32_bit = address <= Isa::A32.last_address();
+    let last = if is_32_bit { Isa::A32.last_address() } else { Isa::A64.last_address() };
+    if address.checked_add(length - 1).is_none_or(|end| end > last) {
         return Err(ImageErrorKind::PastEndOfMemory { start: address, bytes: length });
     }
     Ok(start..end)

@@ -74,7 +74,7 @@ impl ImageRequest {
 pub enum ParseImageError {
     /// There is no file name.
     NoFile,
-    /// What stands before the `:` starts like a number and is no 32-bit address.
+    /// What stands before the `:` starts like a number and is no address.
     Address {
         /// What stands there.
         found: String,
@@ -91,7 +91,7 @@ impl fmt::Display for ParseImageError {
         match self {
             Self::NoFile => f.write_str("expected FILE or ADDRESS:FILE for --image, found no file name"),
             Self::Address { found } => {
-                write!(f, "expected a 32-bit address before the `:` of --image, found `{found}`")
+                write!(f, "expected an address before the `:` of --image, found `{found}`")
             }
             Self::Context { found } => {
                 write!(
@@ -117,9 +117,9 @@ impl FromStr for ImageRequest {
         let (argument, scope) = split_scope(argument)?;
         let (kind, file) = match argument.split_once(':') {
             Some((address, file)) if address.starts_with(|first: char| first.is_ascii_digit()) => {
-                let number = number::parse_u32(address)
+                let number = number::parse(address)
                     .ok_or_else(|| ParseImageError::Address { found: excerpt(address) })?;
-                (ImageKind::raw(Address::from(number)), file)
+                (ImageKind::raw(Address::new(number)), file)
             }
             _ => (ImageKind::Elf, argument),
         };

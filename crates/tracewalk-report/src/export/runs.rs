@@ -141,6 +141,17 @@ impl Lines {
                 push_address(&mut self.text, at.address, 1);
                 self.text.push(b'\n');
             }
+            GapReason::Unseen { from, instructions, then } => {
+                self.close_run();
+                self.text.extend_from_slice(b"Q ");
+                match from {
+                    Some(from) => push_address(&mut self.text, from.address, 1),
+                    None => self.text.push(b'-'),
+                }
+                self.text.push(b' ');
+                push_address(&mut self.text, then.address, 1);
+                self.text.extend_from_slice(format!(" {}\n", instructions.unwrap_or(0)).as_bytes());
+            }
             // Every other reason: where execution went is unknown.
             _ => self.line(b"U"),
         }

@@ -15,7 +15,7 @@ use tracewalk::flow::{Element, Engine, Flow, GapReason};
 use tracewalk::ids::{Address, Location};
 use tracewalk::program::Program;
 use tracewalk::protocol::mtb::order;
-use tracewalk::protocol::{Decode, Item, Loss, Lower, Packets, etmv3, mtb, pft};
+use tracewalk::protocol::{Decode, Item, Loss, Lower, Packets, etmv3, etmv4, mtb, pft};
 use tracewalk::source::SourceConfig;
 use tracewalk::span::Span;
 
@@ -151,6 +151,9 @@ fn directives(sample: &Sample, config: &SourceConfig) -> Vec<Directive> {
             lowered(sample.bytes(), etmv3::Decoder::new(config), etmv3::Lowering::new(config))
         }
         SourceConfig::Pft(config) => lowered(sample.bytes(), pft::Decoder::new(config), pft::Lowering::new()),
+        SourceConfig::Etmv4(config) => {
+            lowered(sample.bytes(), etmv4::Decoder::new(config), etmv4::Lowering::new(config))
+        }
         SourceConfig::Mtb(_) => lowered(&mtb_packets(sample), mtb::Decoder, mtb::Lowering::new()),
     }
 }
@@ -194,7 +197,8 @@ fn anchor(directives: &[Directive], others: &Program) -> Option<Address> {
             Directive::Begin { at: Some(at), .. }
             | Directive::Confirm(at)
             | Directive::Continue(at)
-            | Directive::WaypointTo(at) => Some(at.address),
+            | Directive::WaypointTo(at)
+            | Directive::WaypointAt(at) => Some(at.address),
             _ => None,
         })
         .filter(|&address| others.code(address).is_none())
@@ -225,6 +229,8 @@ fn moved(directive: Directive, base: Address) -> Directive {
         Directive::Begin { at, why } => Directive::Begin { at: at.map(place), why },
         Directive::Confirm(at) => Directive::Confirm(place(at)),
         Directive::WaypointTo(at) => Directive::WaypointTo(place(at)),
+        Directive::WaypointAt(at) => Directive::WaypointAt(place(at)),
+        Directive::Unseen { instructions, then } => Directive::Unseen { instructions, then: place(then) },
         Directive::Continue(at) => Directive::Continue(place(at)),
         Directive::Resume(at) => Directive::Resume(place(at)),
         Directive::RunTo { address: until, end } => Directive::RunTo { address: address(until), end },

@@ -1,14 +1,41 @@
 //! The program's code as execution reads it: at a location, up to the end of the instruction set's memory.
 
+use crate::directive::Rules;
 use crate::ids::{Isa, Location};
-use crate::isa::{self, Class, Instruction, Return, Unclassified};
+use crate::isa::{self, Access, Barrier, Class, Direction, Instruction, Return, Unclassified};
 use crate::program::Program;
 
 use super::element::{BranchKind, GapReason};
 
 /// How far the code may go on without a waypoint. A trace unit sends a waypoint update if more than 4096 bytes lie
 /// between waypoints (IHI 0035B, 4.6).
-pub(super) const FARTHEST_WAYPOINT: u64 = 4096 + 8;
+const FARTHEST_WAYPOINT: u64 = 4096 + 8;
+
+/// The same of a trace unit that sends nothing for the length of code alone: longer straight code is not a program.
+const FARTHEST_BY_PROGRAMS: u64 = 1 << 16;
+
+/// How far the code may go on without a waypoint.
+pub(super) const fn farthest_waypoint(rules: Rules) -> u64 {
+    if rules.waypoints_may_be_far { FARTHEST_BY_PROGRAMS } else { FARTHEST_WAYPOINT }
+}
+
+/// Whether an instruction is a waypoint of these rules.
+pub(super) const fn is_waypoint(rules: Rules, instruction: &Instruction) -> bool {
+    match instruction.class {
+        Class::Direct(_) | Class::Indirect | Class::Barrier(Barrier::Isb) => true,
+        Class::Barrier(Barrier::Dmb | Barrier::Dsb) => rules.barriers_are_waypoints,
+        Class::Wait => rules.waits_are_waypoints,
+        Class::TransactionStart => rules.transaction_starts_are_waypoints,
+        Class::Other => match instruction.access {
+            Some(Access { direction: Direction::Load, .. }) => rules.loads_are_waypoints,
+            Some(Access { direction: Direction::Store, .. }) => rules.stores_are_waypoints,
+            Some(Access { direction: Direction::Swap, .. }) => {
+                rules.loads_are_waypoints || rules.stores_are_waypoints
+            }
+            None => false,
+        },
+    }
+}
 
 /// An instruction that ends a block: a branch or, as a waypoint, a barrier.
 #[derive(Clone, Copy, Debug)]

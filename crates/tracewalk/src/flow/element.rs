@@ -110,6 +110,8 @@ pub enum EventKind {
     },
     /// The instruction before this returned from an exception.
     ExceptionReturn,
+    /// A transaction failed: what was executed since its start took no effect.
+    TransactionFailed,
     /// The context of the instructions from here on.
     Context {
         /// The context ID, where it was traced.
@@ -183,6 +185,15 @@ pub enum GapReason {
     Contradiction(Contradiction),
     /// Trace was malformed or lost.
     TraceLost,
+    /// The trace unit says that instructions were executed, and not which.
+    Unseen {
+        /// The first of them, if it is known.
+        from: Option<Location>,
+        /// How many, if the trace unit says so.
+        instructions: Option<u64>,
+        /// Where execution went on.
+        then: Location,
+    },
 }
 
 /// A way in which trace and image disagree.
@@ -256,7 +267,7 @@ impl GapReason {
     pub(super) const fn casts_doubt(self) -> bool {
         match self {
             // Not every image holds all code that runs, and of Jazelle nothing is known.
-            Self::NoCode(_) | Self::Undecodable(..) => false,
+            Self::NoCode(_) | Self::Undecodable(..) | Self::Unseen { .. } => false,
             Self::AddressUnknown | Self::Contradiction(_) | Self::TraceLost => true,
         }
     }
@@ -270,6 +281,7 @@ impl GapReason {
             Self::AddressUnknown => "address_unknown",
             Self::Contradiction(_) => "contradiction",
             Self::TraceLost => "trace_lost",
+            Self::Unseen { .. } => "unseen",
         }
     }
 }
@@ -318,6 +330,12 @@ impl fmt::Display for GapReason {
                 write!(f, "trace and image disagree: {contradiction}")
             }
             Self::TraceLost => f.write_str("trace was malformed or lost"),
+            Self::Unseen { instructions: Some(instructions), then, .. } => {
+                write!(f, "{instructions} instructions on an unknown path, then {then}")
+            }
+            Self::Unseen { instructions: None, then, .. } => {
+                write!(f, "instructions on an unknown path, then {then}")
+            }
         }
     }
 }
@@ -361,6 +379,7 @@ impl fmt::Display for EventKind {
                 handler.map_or(Ok(()), |handler| write!(f, ", handler {handler}"))
             }
             Self::ExceptionReturn => f.write_str("exception return"),
+            Self::TransactionFailed => f.write_str("transaction failed"),
             Self::Context { context_id, vmid, privilege } => {
                 f.write_str("context")?;
                 if let Some(context_id) = context_id {

@@ -70,7 +70,7 @@ pub(super) enum Pending {
         /// before it makes its own entry.
         call: Option<Location>,
     },
-    /// The handler of the exception that was taken.
+    /// The handler of the exception that was taken, or where execution goes on after a failed transaction.
     Handler,
     /// Nobody's: in Debug state nothing is traced before tracing begins again.
     DebugState,
@@ -257,6 +257,19 @@ impl Execution {
         };
         self.call(taken, exit);
         Ok(())
+    }
+
+    /// Reports a return from an exception that the trace does not mark.
+    #[inline(always)]
+    pub(super) fn report_return(
+        &self,
+        exit: &Exit,
+        taken: bool,
+        report: &mut Report<'_, impl FnMut(Element)>,
+    ) {
+        if taken && exit.returns == Some(Return::Exception) && self.rules.exception_returns_by_form {
+            report.element(Element::Event(Event { kind: EventKind::ExceptionReturn, span: report.span }));
+        }
     }
 
     /// If a call leaves the block, it makes an entry on the return stack.

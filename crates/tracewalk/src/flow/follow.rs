@@ -249,7 +249,9 @@ impl Flow {
         let node = graph.node(id);
         report.element(Element::Block(node.block(executed, report.span)));
         self.execution.last = Last::OfBlock(id);
-        if let Err(contradiction) = self.execution.leave(&node.exit(), executed, target_is) {
+        let exit = node.exit();
+        self.execution.report_return(&exit, executed, report);
+        if let Err(contradiction) = self.execution.leave(&exit, executed, target_is) {
             self.execution.stop(Err(contradiction.into()), report);
             return true;
         }

@@ -1,7 +1,7 @@
 //! The block graph: blocks found once for each place and linked to the ones that follow.
 //!
 //! For each region of the program and each instruction set there is an index, one entry for a halfword (Thumb) or a word
-//! (ARM), that names the block starting there; it takes memory for what was executed alone. A block knows its end, how many instructions it has, and what
+//! (A32, A64), that names the block starting there; it takes memory for what was executed alone. A block knows its end, how many instructions it has, and what
 //! ends it; which blocks come next is found out when they are first needed and remembered. Following an atom is then
 //! one dependent load.
 //!
@@ -11,11 +11,11 @@ use alloc::vec::Vec;
 
 use crate::directive::{Granularity, Rules};
 use crate::ids::{Address, Isa, Location};
-use crate::isa::{self, Barrier, Class, Instruction, Return};
+use crate::isa::{self, Instruction, Return};
 use crate::program::{Program, ViewId};
 use crate::span::Span;
 
-use super::code::{Exit, FARTHEST_WAYPOINT, code_at, may_be_in_it_block};
+use super::code::{Exit, code_at, farthest_waypoint, is_waypoint, may_be_in_it_block};
 use super::element::{Block, BranchKind, Ending};
 use super::pages::PagedTable;
 
@@ -74,6 +74,8 @@ struct RegionIndex {
     bytes: u64,
     words: PagedTable,
     halfwords: PagedTable,
+    /// Words as A64.
+    wide_words: PagedTable,
 }
 
 impl Node {
@@ -181,6 +183,7 @@ impl Graph {
                 bytes: region.bytes().len() as u64,
                 words: PagedTable::new(entries(2)),
                 halfwords: PagedTable::new(entries(1)),
+                wide_words: PagedTable::new(entries(2)),
             }
         });
         Self { rules, view, regions: regions.collect(), last_region: 0, nodes: alloc::vec![Node::NONE] }
@@ -202,6 +205,7 @@ impl Graph {
         for region in &mut self.regions {
             region.words.clear();
             region.halfwords.clear();
+            region.wide_words.clear();
         }
     }
 
@@ -249,7 +253,8 @@ impl Graph {
         let (index, shift) = match at.isa {
             Isa::A32 => (&mut region.words, 2),
             Isa::T32 => (&mut region.halfwords, 1),
-            Isa::T32EE | Isa::Jazelle | Isa::A64 => return None,
+            Isa::A64 => (&mut region.wide_words, 2),
+            Isa::T32EE | Isa::Jazelle => return None,
         };
         let entry = (at.address.get() >> shift) - (region.start.get() >> shift);
         index.entry(usize::try_from(entry).ok()?)
@@ -294,7 +299,7 @@ impl Graph {
                     next: [UNKNOWN; 2],
                 });
             }
-            if offset as u64 > FARTHEST_WAYPOINT {
+            if offset as u64 > farthest_waypoint(self.rules) {
                 return None;
             }
             offset += usize::from(instruction.bytes);
@@ -304,11 +309,6 @@ impl Graph {
     /// Whether flow has to ask how an instruction ended.
     const fn ends_block(&self, instruction: &Instruction) -> bool {
         let waypoints = matches!(self.rules.granularity, Granularity::Waypoints);
-        match instruction.class {
-            Class::Direct(_) | Class::Indirect => true,
-            Class::Barrier(Barrier::Isb) => waypoints,
-            Class::Barrier(_) => waypoints && self.rules.barriers_are_waypoints,
-            Class::Wait | Class::TransactionStart | Class::Other => false,
-        }
+        instruction.is_branch() || waypoints && is_waypoint(self.rules, instruction)
     }
 }

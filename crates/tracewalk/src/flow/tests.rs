@@ -635,13 +635,7 @@ fn follow_both(rules: Rules, program: &Program, directives: &[Directive]) -> Vec
     found
 }
 
-const RETURN_STACK: Rules = Rules {
-    granularity: Granularity::Waypoints,
-    return_stack: true,
-    barriers_are_waypoints: false,
-    halfwords_count: false,
-    m_profile: false,
-};
+const RETURN_STACK: Rules = Rules { granularity: Granularity::Waypoints, return_stack: true, ..Rules::NONE };
 
 const EXECUTED: Directive = Directive::Waypoint { executed: true };
 

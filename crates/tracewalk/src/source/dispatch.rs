@@ -3,7 +3,7 @@
 use crate::directive::Rules;
 use crate::flow::{Engine, Flow};
 use crate::ids::TraceId;
-use crate::protocol::{Packets, Protocol, etmv3, mtb, pft};
+use crate::protocol::{Packets, Protocol, etmv3, etmv4, mtb, pft};
 
 use super::chain::{Chain, ChainState};
 use super::memo::MemoChain;
@@ -89,6 +89,8 @@ macro_rules! protocols {
 protocols! { $
     /// ETMv3.
     Etmv3(etmv3::Config) by MemoChain;
+    /// ETMv4 or ETE.
+    Etmv4(etmv4::Config) by Chain;
     /// A micro trace buffer, its packets in order.
     Mtb(mtb::Source) by Chain;
     /// PFT.

@@ -450,7 +450,7 @@ fn a_loss_inside_a_packet_is_one_gap() {
     let parts = |config: &SourceConfig| match config {
         // The first byte of a branch packet.
         SourceConfig::Etmv3(_) | SourceConfig::Pft(_) => ([start(config, 0), vec![0x84]].concat(), 0x81),
-        SourceConfig::Mtb(_) => (jump.clone(), 0),
+        SourceConfig::Etmv4(_) | SourceConfig::Mtb(_) => (jump.clone(), 0),
     };
     for config in synchronising().into_iter().chain([mtb]) {
         let (whole, begun) = parts(&config);

@@ -1,6 +1,7 @@
 //! What the vector tests share: the corpus beside the project, its vectors, and a listing of flow in their notation.
 
 pub(crate) mod runs;
+pub(crate) mod snapshots;
 
 use std::path::PathBuf;
 
@@ -127,12 +128,17 @@ pub(crate) fn flow(config: &SourceConfig, bytes: &[u8], program: &Program, size:
                 };
                 listing.push(format!("data {:?} {value}", transfer.address));
             }
+            EventKind::TransactionFailed => listing.push("transaction failure".into()),
             // The vectors do not list them.
             _ => {}
         },
         Element::Gap(gap) => listing.push(match gap.reason {
             GapReason::AddressUnknown => "address_unknown".into(),
             GapReason::NoCode(at) => format!("no_memory {:08X}", at.address.get()),
+            GapReason::Unseen { from, instructions, then } => {
+                let from = from.map_or("-".into(), |from| format!("{:x}", from.address.get()));
+                format!("Q {from} {:x} {}", then.address.get(), instructions.unwrap_or(0))
+            }
             other => other.to_string(),
         }),
         Element::Proof(_) => {}

@@ -22,6 +22,10 @@ pub(crate) fn line(element: &Element) -> Option<String> {
         Element::Gap(gap) => match gap.reason {
             GapReason::NoCode(at) => format!("N {:x}", at.address.get()),
             GapReason::AddressUnknown => "U".into(),
+            GapReason::Unseen { from, instructions, then } => {
+                let from = from.map_or("-".into(), |from| format!("{:x}", from.address.get()));
+                format!("Q {from} {:x} {}", then.address.get(), instructions.unwrap_or(0))
+            }
             other => format!("gap: {other}"),
         },
         Element::Proof(_) => return None,

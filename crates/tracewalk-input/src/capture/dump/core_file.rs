@@ -9,7 +9,7 @@ use super::memory::MemoryPiece;
 use super::problem::DumpProblem;
 use crate::image::ImageErrorKind;
 use crate::image::elf::{
-    MOST_TIMES_THE_FILE, check_count, check_identity, check_tables, file_range, malformed,
+    MOST_TIMES_THE_FILE, Width, check_count, check_identity, check_tables, file_range, malformed,
 };
 
 const ENDIAN: LittleEndian = LittleEndian;
@@ -27,7 +27,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<Vec<MemoryPiece>, Located> {
 }
 
 fn segments(bytes: &[u8]) -> Result<Assembly, ImageErrorKind> {
-    check_identity(bytes)?;
+    // A Micro Trace Buffer is part of 32-bit processors only.
+    if check_identity(bytes)? == Width::Bits64 {
+        return Err(ImageErrorKind::Machine { bits: Some(64), machine: elf::EM_AARCH64.0 });
+    }
     let header = FileHeader32::<LittleEndian>::parse(bytes).map_err(malformed)?;
     check_tables(header, bytes)?;
     let mut memory = Assembly::default();
@@ -45,7 +48,7 @@ fn segments(bytes: &[u8]) -> Result<Assembly, ImageErrorKind> {
         if claimed > (bytes.len() as u64).saturating_mul(MOST_TIMES_THE_FILE) {
             return Err(ImageErrorKind::Oversized { claimed, bytes: bytes.len() as u64 });
         }
-        let range = file_range("a segment", program.p_offset(ENDIAN), size, bytes)?;
+        let range = file_range("a segment", program.p_offset(ENDIAN).into(), size.into(), bytes)?;
         let contents = bytes.get(range).unwrap_or_default();
         memory
             .add(address.into(), contents, None)

@@ -86,7 +86,8 @@ fn trace_units_are_known_by_their_types() {
         ("PFT1.0", Protocol::Pft),
         ("ITM", Protocol::Itm),
         ("MTB", Protocol::Mtb),
-        ("ETM4.0", Protocol::Unknown("ETM4.0".to_owned())),
+        ("ETM4.0", Protocol::Etmv4),
+        ("ETE", Protocol::Etmv4),
     ];
     for (kind, protocol) in types {
         let device =
@@ -172,7 +173,6 @@ fn what_does_not_fit_together_is_a_note() {
     assert_eq!(
         notes,
         [
-            "core.ini:7: expected at most 0xffffffff for `address`, found 0x100000000",
             "trace.ini:12: there is no trace source `PTM_0`, the nearest name is `ETM_0`",
             "trace.ini:8: there is no trace source `ETM_1`, the nearest name is `ETM_0`",
             "trace.ini:9: there is no trace buffer `ETB_9`, the nearest name is `ETB_0`",

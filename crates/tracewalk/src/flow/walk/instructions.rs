@@ -92,11 +92,23 @@ impl Execution {
         if !matches!(instruction.class, Class::Barrier(_)) {
             check_condition(program, at, &instruction, executed)?;
         }
+        self.pass_exit_unchecked((at, instruction), executed, target_is, report)
+    }
+
+    /// The same, whether or not the instruction has a condition that can fail.
+    pub(super) fn pass_exit_unchecked(
+        &mut self,
+        (at, instruction): (Location, Instruction),
+        executed: bool,
+        target_is: TargetIs,
+        report: &mut Report<'_, impl FnMut(Element)>,
+    ) -> Result<(), Obstacle> {
         let exit = Exit::of(&instruction, at);
         let Exit { behind, kind, link, returns, .. } = exit;
         let open = self.open_through(at, behind, report);
         report.element(Element::Block(open.block(Ending::Branch { kind, taken: executed, link, returns })));
         self.last = Last::At(Some(at));
+        self.report_return(&exit, executed, report);
         self.leave(&exit, executed, target_is)?;
         Ok(())
     }

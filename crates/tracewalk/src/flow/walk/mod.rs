@@ -10,13 +10,14 @@
 mod instructions;
 mod places;
 mod runs;
+mod unseen;
 
 use crate::directive::{Directive, Transfer};
 use crate::program::Program;
 
 use super::data::DataState;
 use super::element::{Element, EventKind, Gap, GapReason, Proof};
-use super::execution::{Context, Execution, Last, Place, Report, TargetIs, Trust};
+use super::execution::{Context, Execution, Last, Pending, Place, Report, TargetIs, Trust};
 
 impl Execution {
     /// Follows one directive. The state has to be [spelled out](Execution::spell_out).
@@ -65,6 +66,11 @@ impl Execution {
                 self.stop(passed, report);
                 self.go_on_at(target, report);
             }
+            Directive::WaypointAt(target) => {
+                let passed = self.waypoint_at(program, target, report);
+                self.stop(passed, report);
+            }
+            Directive::Unseen { instructions, then } => self.unseen(program, instructions, then, report),
             Directive::RunTo { address, end } => {
                 let passed = self.run_to(program, address, end, report);
                 self.stop(passed, report);
@@ -85,6 +91,10 @@ impl Execution {
             Directive::Synchronised => self.synchronised(report),
             Directive::Lost => self.lose(true, report),
             Directive::Cut => self.lose(false, report),
+            Directive::TransactionFailed => {
+                self.event(EventKind::TransactionFailed, report);
+                self.jump(Place::Pending(Pending::Handler));
+            }
             Directive::ExceptionReturn
             | Directive::ClockChanged
             | Directive::Timestamp(_)

@@ -2,10 +2,10 @@
 
 use crate::directive::RunEnd;
 use crate::ids::{Address, Location};
-use crate::isa::{Barrier, Class, Instruction};
+use crate::isa::{Class, Instruction};
 use crate::program::Program;
 
-use super::super::code::{FARTHEST_WAYPOINT, may_be_in_it_block};
+use super::super::code::{farthest_waypoint, is_waypoint, may_be_in_it_block};
 use super::super::element::{Contradiction, Element, GapReason};
 use super::super::execution::{Execution, Obstacle, Report, TargetIs};
 
@@ -38,7 +38,7 @@ impl Execution {
             if self.is_waypoint(&instruction) {
                 return Ok((at, instruction));
             }
-            if at.bytes_since(start.address) > FARTHEST_WAYPOINT {
+            if at.bytes_since(start.address) > farthest_waypoint(self.rules) {
                 return Err(Contradiction::NoBranchInReach(start).into());
             }
             self.pass_straight(program, (at, instruction), true, report)?;
@@ -60,11 +60,7 @@ impl Execution {
     }
 
     const fn is_waypoint(&self, instruction: &Instruction) -> bool {
-        match instruction.class {
-            Class::Direct(_) | Class::Indirect | Class::Barrier(Barrier::Isb) => true,
-            Class::Barrier(Barrier::Dmb | Barrier::Dsb) => self.rules.barriers_are_waypoints,
-            Class::Wait | Class::TransactionStart | Class::Other => false,
-        }
+        is_waypoint(self.rules, instruction)
     }
 
     /// Everything up to `until`.

@@ -282,6 +282,7 @@ impl Config {
             return_stack: false,
             halfwords_count: self.two_atoms_per_thumb_pair,
             m_profile,
+            ..Rules::NONE
         }
     }
 }

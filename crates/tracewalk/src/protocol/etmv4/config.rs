@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-pub use crate::ids::Profile;
-use crate::ids::TraceId;
+use crate::directive::{Granularity, Rules};
+use crate::ids::{Profile, TraceId};
 
 /// The registers that decoding depends on, by Arm's names. What is `None` is unknown, not zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +61,8 @@ pub struct Config {
     pub(super) data_trace: bool,
     /// TRCIDR0.COMMTRANS is 0: the start of a transaction is a P0 element.
     pub(super) transaction_start_is_p0: bool,
+    /// TRCIDR2.IASIZE: addresses have 64 bits.
+    pub(super) has_64_bit_addresses: bool,
     /// TRCIDR2.CIDSIZE.
     pub(super) context_id_bytes: u8,
     /// TRCIDR2.VMIDSIZE.
@@ -71,6 +73,8 @@ pub struct Config {
     pub(super) waits_are_waypoints: bool,
     /// TRCIDR8.MAXSPEC: the number of P0 elements that may be uncommitted.
     pub(super) greatest_speculation: u32,
+    /// TRCCONFIGR.CCI.
+    pub(super) cycle_counting: bool,
     /// TRCCONFIGR.RS.
     pub(super) return_stack: bool,
     /// TRCCONFIGR.INSTP0 and TRCIDR0.INSTP0: loads are P0 instructions.
@@ -184,11 +188,13 @@ impl Config {
             }),
             data_trace: field(idr0, 4, 3) == 0b11,
             transaction_start_is_p0: version >= Version::Ete(0) && !is_set(idr0, 30),
+            has_64_bit_addresses: field(idr2, 4, 0) == 0b01000,
             context_id_bytes,
             vmid_bytes: vmid_bytes(idr2, version)?,
             cycle_counter_bits: 12 + field(idr2, 28, 25),
             waits_are_waypoints: version >= Version::Etmv4(3) && is_set(idr2, 31),
             greatest_speculation: registers.trcidr8.unwrap_or(0),
+            cycle_counting: is_set(configr, 4),
             return_stack: is_set(configr, 12),
             loads_are_waypoints: p0_loads_and_stores && is_set(configr, 1),
             stores_are_waypoints: p0_loads_and_stores && is_set(configr, 2),
@@ -212,6 +218,23 @@ impl Config {
     #[must_use]
     pub const fn greatest_speculation(&self) -> u32 {
         self.greatest_speculation
+    }
+
+    /// What flow has to know.
+    #[must_use]
+    pub fn rules(&self) -> Rules {
+        Rules {
+            granularity: Granularity::Waypoints,
+            m_profile: self.profile == Profile::M,
+            return_stack: self.return_stack,
+            waits_are_waypoints: self.waits_are_waypoints,
+            transaction_starts_are_waypoints: self.is_ete(),
+            loads_are_waypoints: self.loads_are_waypoints,
+            stores_are_waypoints: self.stores_are_waypoints,
+            waypoints_may_be_far: true,
+            exception_returns_by_form: self.is_ete(),
+            ..Rules::NONE
+        }
     }
 
     /// The source's ID in formatted trace.

@@ -1,12 +1,13 @@
 //! Bytes → packets.
 
 use crate::cursor::Cursor;
+use crate::ids::Profile;
 use crate::protocol::synchronisation::{Synchronisation, Unread, read_a_sync};
 use crate::protocol::{ASync, Decode, Malformation, Step};
 
 use super::address::{AddressForm, AddressRegisters, Alignment, Form, SentAddress};
 use super::atoms::Atoms;
-use super::config::{Config, Profile, Version};
+use super::config::{Config, Version};
 use super::fields::{LONGEST_NUMBER, read_context, read_cycles, read_number, read_timestamp};
 use super::packet::{
     AddressInterpretation, AddressPacket, Cancel, ConditionalInstruction, ConditionalResult, CycleCount,

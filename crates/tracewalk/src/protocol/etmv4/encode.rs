@@ -3,9 +3,11 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::ids::Profile;
+
 use super::address::{AddressForm, SentAddress};
 use super::atoms::Atoms;
-use super::config::{Config, Profile, Version};
+use super::config::{Config, Version};
 use super::decode::{
     A_SYNC, Compression, Q_COUNT, Q_PLAIN, address_form, q_form, source_form, with_context_form,
 };

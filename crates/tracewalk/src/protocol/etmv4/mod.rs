@@ -40,17 +40,46 @@ mod decode;
 mod describe;
 mod encode;
 mod fields;
+mod lower;
 mod packet;
 #[cfg(test)]
 mod tests;
 
+use crate::directive::Rules;
+pub use crate::ids::Profile;
+use crate::ids::TraceId;
+use crate::protocol::Protocol;
 pub use address::{AddressForm, Alignment, SentAddress};
 pub use atoms::Atoms;
-pub use config::{ConditionalResults, Config, ConfigError, Profile, Registers, Version};
+pub use config::{ConditionalResults, Config, ConfigError, Registers, Version};
 pub use decode::Decoder;
 pub use encode::{EncodeError, Encoder};
+pub use lower::Lowering;
 pub use packet::{
     AddressInterpretation, AddressPacket, Cancel, ConditionalInstruction, ConditionalResult, Context,
     CycleCount, DataSynchronisation, Exception, Instrumentation, KeyedResult, Packet, Q, Timestamp,
     TraceInfo,
 };
+
+impl Protocol for Config {
+    const NAME: &'static str = "etmv4";
+
+    type Decoder = Decoder;
+    type Lowering = Lowering;
+
+    fn decoder(&self) -> Decoder {
+        Decoder::new(self)
+    }
+
+    fn lowering(&self) -> Lowering {
+        Lowering::new(self)
+    }
+
+    fn rules(&self) -> Rules {
+        Self::rules(self)
+    }
+
+    fn trace_id(&self) -> Option<TraceId> {
+        self.trace_id
+    }
+}

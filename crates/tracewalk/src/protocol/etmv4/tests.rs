@@ -78,7 +78,7 @@ mod configuration {
         assert_eq!((a53.version(), a53.profile()), (Version::Etmv4(0), Profile::Ar));
         assert_eq!((a53.context_id_bytes, a53.vmid_bytes, a53.cycle_counter_bits), (4, 1, 12));
         assert!(!a53.cycle_counts_commit && a53.conditional.is_none() && !a53.q_elements);
-        assert_eq!(a53.trace_id().map(crate::ids::TraceId::get), Some(0x10));
+        assert_eq!(a53.trace_id().map(TraceId::get), Some(0x10));
         let ete = config(ETE);
         assert_eq!((ete.version(), ete.greatest_speculation()), (Version::Ete(3), 30));
         assert_eq!((ete.vmid_bytes, ete.cycle_counter_bits), (4, 20));

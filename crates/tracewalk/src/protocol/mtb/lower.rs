@@ -25,6 +25,7 @@ pub const RULES: Rules = Rules {
     return_stack: false,
     halfwords_count: false,
     m_profile: true,
+    ..Rules::NONE
 };
 
 /// How many handlers can be interrupted before their first instruction at once. Priorities nest less deeply.

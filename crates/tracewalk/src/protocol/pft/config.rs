@@ -243,8 +243,7 @@ impl Config {
             granularity: Granularity::Waypoints,
             barriers_are_waypoints: self.barriers_are_waypoints,
             return_stack: self.return_stack,
-            halfwords_count: false,
-            m_profile: false,
+            ..Rules::NONE
         }
     }
 }

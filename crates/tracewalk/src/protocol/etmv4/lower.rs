@@ -1,0 +1,295 @@
+//! ETMv4 and ETE packets → directives.
+//!
+//! A trace unit may say what happened before that is certain. What it says comes into the queue, and leaves it when it is committed:
+//!
+//! ```text
+//! atom, exception …   a P0 element: it is queued; if there are more than MAXSPEC of them the oldest is committed
+//! address, time …     it is queued behind the P0 element that it belongs to
+//! commit              the oldest P0 elements are emitted, with what stands behind them
+//! cancel              the newest P0 elements did not happen, nor did where they went; time did
+//! mispredict          the newest atom is the other one, and went elsewhere
+//! ```
+//!
+//! Without speculation nothing stays in the queue.
+
+mod element;
+mod emission;
+mod queue;
+
+use crate::ids::Profile;
+use crate::protocol::synchronisation::Tracking;
+use crate::protocol::{Emit, Loss, Lower};
+use crate::span::Span;
+
+use super::atoms::Atoms;
+use super::config::Config;
+use super::packet::{
+    AddressInterpretation, AddressPacket, Cancel, CycleCount, Exception, Packet, Q, TraceInfo,
+};
+use element::{Element, Impossible, Place};
+use emission::Emission;
+use queue::Queue;
+
+/// The meaning of a packet stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lowering {
+    is_m_profile: bool,
+    transaction_start_is_p0: bool,
+    greatest_speculation: u64,
+    tracking: Tracking,
+    /// The trace unit had lost trace: the next trace on packet has that reason.
+    overflowed: bool,
+    /// What the next address packet completes.
+    incomplete: Option<(Incomplete, Span)>,
+    queue: Queue,
+    emission: Emission,
+}
+
+/// A P0 element whose address comes in a packet of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Incomplete {
+    Exception(Exception),
+    Q { count: Option<u64> },
+}
+
+impl Lowering {
+    /// Nothing is known yet.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        Self {
+            is_m_profile: config.profile == Profile::M,
+            transaction_start_is_p0: config.transaction_start_is_p0,
+            greatest_speculation: u64::from(config.greatest_speculation),
+            tracking: Tracking::Unsynchronised,
+            overflowed: false,
+            incomplete: None,
+            queue: Queue::default(),
+            emission: Emission::new(config),
+        }
+    }
+
+    /// A packet behind a trace info packet.
+    fn packet(&mut self, packet: &Packet, span: Span, emit: &mut impl Emit) -> Result<(), Impossible> {
+        match packet {
+            Packet::Atom(atoms) => self.atoms(*atoms, span, emit)?,
+            Packet::Address(address) => self.address(address, span, emit)?,
+            Packet::Context(context) => {
+                if let Some(context) = context {
+                    self.follower(Element::Context(*context), span, emit)?;
+                }
+            }
+            Packet::Exception(exception) => self.begin(Incomplete::Exception(*exception), span)?,
+            Packet::Q(q) => self.q(q, span, emit)?,
+            Packet::SourceAddress(sent) => {
+                let place = Place::of(*sent).ok_or(Impossible)?;
+                self.p0(Element::Source(place), span, emit)?;
+            }
+            Packet::ExceptionReturn if self.is_m_profile => {
+                self.p0(Element::ExceptionReturn, span, emit)?;
+            }
+            Packet::ExceptionReturn => self.follower(Element::ExceptionReturn, span, emit)?,
+            Packet::FunctionReturn => self.p0(Element::Nothing, span, emit)?,
+            Packet::PeReset => self.p0(Element::Reset, span, emit)?,
+            Packet::TransactionStart if self.transaction_start_is_p0 => {
+                self.p0(Element::Nothing, span, emit)?;
+            }
+            Packet::TransactionFailure => self.follower(Element::TransactionFailure, span, emit)?,
+            Packet::TraceOn => {
+                let overflowed = core::mem::take(&mut self.overflowed);
+                self.follower(Element::TraceOn { overflowed }, span, emit)?;
+            }
+            Packet::Timestamp(timestamp) => {
+                self.follower(Element::Timestamp(timestamp.value), span, emit)?;
+            }
+            Packet::CycleCount(CycleCount { commit, cycles, .. }) => {
+                if let Some(cycles) = cycles {
+                    self.follower(Element::Cycles(*cycles), span, emit)?;
+                }
+                // Without speculation everything was committed when it came.
+                if let Some(commit) = commit.filter(|_| self.greatest_speculation > 0) {
+                    self.commit(commit, emit)?;
+                }
+            }
+            Packet::Commit(count) => self.commit(*count, emit)?,
+            Packet::Cancel(Cancel { atoms, count, mispredict, .. }) => {
+                self.wrong_path(*atoms, *count, *mispredict, span)?;
+            }
+            Packet::Mispredict(atoms) => self.wrong_path(*atoms, 0, true, span)?,
+            Packet::Discard | Packet::Overflow => self.forget(*packet == Packet::Overflow, emit),
+            Packet::ASync
+            | Packet::TraceInfo(_)
+            | Packet::BranchFutureFlush
+            | Packet::Instrumentation(_)
+            | Packet::TransactionStart
+            | Packet::TransactionCommit
+            | Packet::DataSynchronisation(_)
+            | Packet::ConditionalInstruction(_)
+            | Packet::ConditionalFlush
+            | Packet::ConditionalResult(_)
+            | Packet::Ignore
+            | Packet::Event(_)
+            | Packet::TimestampMarker => {}
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn atoms(&mut self, atoms: Atoms, span: Span, emit: &mut impl Emit) -> Result<(), Impossible> {
+        if self.incomplete.is_some() {
+            return Err(Impossible);
+        }
+        if self.greatest_speculation == 0 && self.queue.is_empty() {
+            atoms.iter().for_each(|executed| self.emission.atom(executed, span, emit));
+            return Ok(());
+        }
+        atoms.iter().try_for_each(|executed| self.p0(Element::Atom { executed }, span, emit))
+    }
+
+    /// A P0 element.
+    fn p0(&mut self, element: Element, span: Span, emit: &mut impl Emit) -> Result<(), Impossible> {
+        if self.incomplete.is_some() {
+            return Err(Impossible);
+        }
+        self.queue.push_p0(element, span)?;
+        let surplus = self.queue.uncommitted().saturating_sub(self.greatest_speculation);
+        self.commit(surplus, emit)
+    }
+
+    /// What belongs to the P0 element before it.
+    fn follower(&mut self, element: Element, span: Span, emit: &mut impl Emit) -> Result<(), Impossible> {
+        if self.queue.is_empty() {
+            self.emission.tell(element, span, emit);
+            return Ok(());
+        }
+        self.queue.push(element, span)
+    }
+
+    /// A P0 element whose address comes next.
+    const fn begin(&mut self, incomplete: Incomplete, span: Span) -> Result<(), Impossible> {
+        if self.incomplete.is_some() {
+            return Err(Impossible);
+        }
+        self.incomplete = Some((incomplete, span));
+        Ok(())
+    }
+
+    fn address(
+        &mut self,
+        packet: &AddressPacket,
+        span: Span,
+        emit: &mut impl Emit,
+    ) -> Result<(), Impossible> {
+        let place = Place::of(packet.sent).ok_or(Impossible)?;
+        // The context of an exception's address is that of the place at which the exception was taken.
+        if let Some(context) = packet.context {
+            self.follower(Element::Context(context), span, emit)?;
+        }
+        match self.incomplete.take() {
+            None => self.follower(Element::Address(place), span, emit),
+            Some((Incomplete::Q { count }, began)) => {
+                self.p0(Element::Q { count, then: place }, began.to(span), emit)
+            }
+            Some((Incomplete::Exception(exception), began)) => {
+                let is_target = match exception.address {
+                    AddressInterpretation::Return => false,
+                    AddressInterpretation::TargetAndReturn => true,
+                    AddressInterpretation::Reserved0 | AddressInterpretation::Reserved3 => {
+                        return Err(Impossible);
+                    }
+                };
+                let number = exception.number;
+                self.p0(Element::Exception { number, is_target, place }, began.to(span), emit)
+            }
+        }
+    }
+
+    fn q(&mut self, q: &Q, span: Span, emit: &mut impl Emit) -> Result<(), Impossible> {
+        match q.sent {
+            None => self.begin(Incomplete::Q { count: q.count }, span),
+            Some(sent) => {
+                let then = Place::of(sent).ok_or(Impossible)?;
+                self.p0(Element::Q { count: q.count, then }, span, emit)
+            }
+        }
+    }
+
+    /// The oldest P0 elements are final.
+    fn commit(&mut self, count: u64, emit: &mut impl Emit) -> Result<(), Impossible> {
+        let Self { queue, emission, .. } = self;
+        queue.commit(count, |element, span| emission.tell(element, span, emit))
+    }
+
+    /// These atoms come, then the newest P0 elements did not happen, then the newest atom is the other one.
+    fn wrong_path(
+        &mut self,
+        atoms: Option<Atoms>,
+        cancelled: u64,
+        mispredicted: bool,
+        span: Span,
+    ) -> Result<(), Impossible> {
+        // The next P0 element would come first if there were more of them than the unit can hold.
+        self.incomplete = None;
+        for executed in atoms.iter().flat_map(|atoms| atoms.iter()) {
+            self.queue.push_p0(Element::Atom { executed }, span)?;
+        }
+        self.queue.cancel(cancelled)?;
+        if mispredicted {
+            self.queue.turn_newest_atom();
+        }
+        Ok(())
+    }
+
+    /// What is not committed did not happen, and the position is unknown up to the next trace info packet.
+    fn forget(&mut self, overflowed: bool, emit: &mut impl Emit) {
+        let Self { queue, emission, .. } = self;
+        queue.discard(|element, span| emission.tell(element, span, emit));
+        emission.forget_position(emit);
+        self.incomplete = None;
+        self.overflowed = overflowed;
+        self.tracking = Tracking::InStep;
+    }
+
+    fn trace_info(&mut self, packet: &TraceInfo, span: Span, emit: &mut impl Emit) -> Result<(), Impossible> {
+        if self.tracking != Tracking::Known {
+            self.tracking = Tracking::Known;
+            self.queue.begin(packet.speculation);
+        }
+        self.follower(Element::TraceInfo, span, emit)
+    }
+}
+
+impl Lower for Lowering {
+    type Packet = Packet;
+
+    #[inline]
+    fn lower(&mut self, packet: &Packet, span: Span, emit: &mut impl Emit) {
+        let lowered = match (packet, self.tracking) {
+            (Packet::ASync, _) => {
+                self.tracking.synchronise();
+                Ok(())
+            }
+            (_, Tracking::Unsynchronised | Tracking::Lost) => Ok(()),
+            (Packet::TraceInfo(trace_info), _) => self.trace_info(trace_info, span, emit),
+            (_, Tracking::InStep) => Ok(()),
+            (packet, Tracking::Known) => self.packet(packet, span, emit),
+        };
+        if lowered.is_err() {
+            self.lost(span, Loss::Lost, emit);
+        }
+    }
+
+    fn lost(&mut self, span: Span, loss: Loss, emit: &mut impl Emit) {
+        self.forget(false, emit);
+        self.tracking = Tracking::InStep;
+        if self.tracking.lose() {
+            emit.emit(loss.directive(), span);
+        }
+    }
+
+    /// What is not committed is not certain to have happened.
+    fn finish(&mut self, emit: &mut impl Emit) {
+        let Self { queue, emission, .. } = self;
+        queue.finish(|element, span| emission.tell(element, span, emit));
+        emission.release(emit);
+    }
+}

@@ -1,0 +1,70 @@
+//! What the trace says, one element after the other.
+
+use crate::ids::Address;
+use crate::protocol::etmv4::address::{Alignment, SentAddress};
+use crate::protocol::etmv4::packet::Context;
+
+/// Something that the trace says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Element {
+    /// A P0 instruction.
+    Atom {
+        executed: bool,
+    },
+    /// The address is a return address, and the target of the branch before if `is_target`.
+    Exception {
+        number: u16,
+        is_target: bool,
+        place: Place,
+    },
+    /// The processor was reset.
+    Reset,
+    /// Instructions on an unknown path, and where execution went on.
+    Q {
+        count: Option<u64>,
+        then: Place,
+    },
+    /// Execution went straight to this instruction, which was executed or taken.
+    Source(Place),
+    /// A P0 element that flow need not know.
+    Nothing,
+    /// Where execution goes on.
+    Address(Place),
+    Context(Context),
+    TraceOn {
+        overflowed: bool,
+    },
+    TraceInfo,
+    ExceptionReturn,
+    TransactionFailure,
+    Timestamp(u64),
+    Cycles(u64),
+}
+
+impl Element {
+    /// Whether it happened whatever is cancelled.
+    pub(super) const fn is_certain(self) -> bool {
+        matches!(self, Self::Timestamp(_) | Self::Cycles(_))
+    }
+}
+
+/// An address, and what it says of the instruction set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) address: Address,
+    pub(super) alignment: Alignment,
+}
+
+impl Place {
+    /// The place that was sent, unless nobody knows what it is compressed against.
+    pub(super) const fn of(sent: SentAddress) -> Option<Self> {
+        match sent.address {
+            Some(address) => Some(Self { address, alignment: sent.alignment }),
+            None => None,
+        }
+    }
+}
+
+/// The queue cannot be what the trace unit's is: packets were lost or damaged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Impossible;

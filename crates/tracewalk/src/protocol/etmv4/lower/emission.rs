@@ -1,0 +1,239 @@
+//! What is certain, in the words of directives.
+
+use alloc::vec::Vec;
+
+use crate::directive::{BeginReason, Directive, Handler, PreferredReturn, RunEnd};
+use crate::ids::{
+    Address, ContextId, Exception, ExceptionLevel, Isa, Location, Privilege, Profile, SecurityState, Vmid,
+};
+use crate::protocol::Emit;
+use crate::protocol::etmv4::address::Alignment;
+use crate::protocol::etmv4::config::Config;
+use crate::protocol::etmv4::packet::Context;
+use crate::span::Span;
+
+use super::element::{Element, Place};
+
+/// What depends on the order in which things happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Emission {
+    profile: Profile,
+    /// SF: words are A64.
+    is_64_bit: bool,
+    /// The context told last.
+    privilege: Option<Privilege>,
+    context_id: Option<ContextId>,
+    vmid: Option<Vmid>,
+    /// The place of the address told last, if nothing was executed since: its instruction set follows from a context that may still
+    /// come.
+    address: Option<Place>,
+    /// Whether tracing was told to have begun.
+    has_begun: bool,
+    /// The next address does not rest on what came before.
+    is_proof: bool,
+    /// Whether cycles are counted: a count comes behind what it is for.
+    holds: bool,
+    /// If so, the last P0 element and what belongs to it, until the next one or a count comes.
+    held: Vec<(Directive, Span)>,
+}
+
+/// The most directives that are held for a cycle count. More only come without any P0 element between them.
+const MOST_HELD: usize = 64;
+
+/// TYPE of a reset.
+const RESET: u16 = 0;
+
+/// M profile's value of a return address that there is none: the exception was taken on a return, or tail-chained.
+const NO_RETURN_ADDRESS: u64 = 0xffff_fffe;
+
+impl Emission {
+    pub(super) const fn new(config: &Config) -> Self {
+        Self {
+            profile: config.profile,
+            is_64_bit: config.has_64_bit_addresses,
+            privilege: None,
+            context_id: None,
+            vmid: None,
+            address: None,
+            has_begun: false,
+            is_proof: false,
+            holds: config.cycle_counting,
+            held: Vec::new(),
+        }
+    }
+
+    /// A P0 instruction.
+    #[inline]
+    pub(super) fn atom(&mut self, executed: bool, span: Span, emit: &mut impl Emit) {
+        if !self.has_begun {
+            return;
+        }
+        self.begin_p0(emit);
+        let directive =
+            if executed { Directive::WaypointPending } else { Directive::Waypoint { executed: false } };
+        self.out(directive, span, emit);
+    }
+
+    /// Emits what an element means.
+    pub(super) fn tell(&mut self, element: Element, span: Span, emit: &mut impl Emit) {
+        match element {
+            Element::Atom { executed } => self.atom(executed, span, emit),
+            Element::Exception { number, is_target, place } => {
+                self.begin_p0(emit);
+                self.exception(number, is_target, place, span, emit);
+            }
+            Element::Reset => {
+                self.begin_p0(emit);
+                let exception = Some(Exception::from_type(self.profile, RESET));
+                let handler = Handler::Pending;
+                let preferred_return = PreferredReturn::Unknown;
+                self.out(Directive::Exception { exception, handler, preferred_return }, span, emit);
+            }
+            Element::Q { count, then } => {
+                self.begin_p0(emit);
+                let then = self.location(then);
+                self.out(Directive::Unseen { instructions: count, then }, span, emit);
+            }
+            Element::Source(place) => {
+                let location = self.location(place);
+                if !self.has_begun {
+                    self.out(
+                        Directive::Begin { at: Some(location), why: BeginReason::Synchronised },
+                        span,
+                        emit,
+                    );
+                    self.has_begun = true;
+                }
+                self.begin_p0(emit);
+                self.out(Directive::WaypointAt(location), span, emit);
+            }
+            Element::Nothing => self.begin_p0(emit),
+            Element::Address(place) => self.go_on_at(place, span, emit),
+            Element::Context(context) => self.context(context, span, emit),
+            Element::TraceOn { overflowed } => {
+                let why = if overflowed { BeginReason::Overflow } else { BeginReason::Enabled };
+                self.release(emit);
+                self.out(Directive::Begin { at: None, why }, span, emit);
+                self.has_begun = true;
+                self.address = None;
+            }
+            Element::TraceInfo => self.is_proof = true,
+            Element::ExceptionReturn => self.out(Directive::ExceptionReturn, span, emit),
+            Element::TransactionFailure => self.out(Directive::TransactionFailed, span, emit),
+            Element::Timestamp(time) => self.out(Directive::Timestamp(time), span, emit),
+            Element::Cycles(cycles) => {
+                // They were spent on the last P0 element, and on what came before it since the last count.
+                emit.emit(Directive::Cycles(cycles), span);
+                self.release(emit);
+            }
+        }
+    }
+
+    /// The position is unknown up to the next address.
+    pub(super) fn forget_position(&mut self, emit: &mut impl Emit) {
+        self.release(emit);
+        self.has_begun = false;
+        self.address = None;
+    }
+
+    /// Emits what is held.
+    pub(super) fn release(&mut self, emit: &mut impl Emit) {
+        self.held.drain(..).for_each(|(directive, span)| emit.emit(directive, span));
+    }
+
+    #[inline]
+    fn begin_p0(&mut self, emit: &mut impl Emit) {
+        self.address = None;
+        if self.holds {
+            self.release(emit);
+        }
+    }
+
+    #[inline]
+    fn out(&mut self, directive: Directive, span: Span, emit: &mut impl Emit) {
+        if self.holds && self.held.len() < MOST_HELD {
+            self.held.push((directive, span));
+        } else {
+            self.release(emit);
+            emit.emit(directive, span);
+        }
+    }
+
+    /// Where an address leads in the present context.
+    fn location(&self, place: Place) -> Location {
+        let Place { address, alignment } = place;
+        match alignment {
+            _ if self.profile == Profile::M => {
+                Location::new(Address::from(address.low_word()).aligned_for(Isa::T32), Isa::T32)
+            }
+            Alignment::Halfwords => Location::new(Address::from(address.low_word()), Isa::T32),
+            Alignment::Words if self.is_64_bit => Location::new(address, Isa::A64),
+            Alignment::Words => Location::new(Address::from(address.low_word()), Isa::A32),
+        }
+    }
+
+    fn go_on_at(&mut self, place: Place, span: Span, emit: &mut impl Emit) {
+        let location = self.location(place);
+        if self.has_begun {
+            self.out(Directive::Continue(location), span, emit);
+        } else {
+            self.out(Directive::Begin { at: Some(location), why: BeginReason::Synchronised }, span, emit);
+            self.has_begun = true;
+        }
+        if core::mem::take(&mut self.is_proof) {
+            self.out(Directive::Synchronised, span, emit);
+        }
+        self.address = Some(place);
+    }
+
+    fn context(&mut self, context: Context, span: Span, emit: &mut impl Emit) {
+        let privilege = self.privilege_of(context);
+        if self.privilege.replace(privilege) != Some(privilege) {
+            self.out(Directive::Privilege(privilege), span, emit);
+        }
+        if let Some(vmid) = context.vmid.filter(|vmid| self.vmid != Some(*vmid)) {
+            self.vmid = Some(vmid);
+            self.out(Directive::Vmid(vmid), span, emit);
+        }
+        if let Some(context_id) = context.context_id.filter(|id| self.context_id != Some(*id)) {
+            self.context_id = Some(context_id);
+            self.out(Directive::ContextId(context_id), span, emit);
+        }
+        let is_64_bit = core::mem::replace(&mut self.is_64_bit, context.is_64_bit);
+        // The address before came without the context that says its instruction set.
+        if let Some(place) = self.address.filter(|_| is_64_bit != context.is_64_bit) {
+            self.out(Directive::Continue(self.location(place)), span, emit);
+        }
+    }
+
+    fn exception(&mut self, number: u16, is_target: bool, place: Place, span: Span, emit: &mut impl Emit) {
+        let location = self.location(place);
+        let is_none = self.profile == Profile::M && location.address.get() == NO_RETURN_ADDRESS;
+        let preferred_return = if is_none {
+            PreferredReturn::Unknown
+        } else if is_target {
+            self.out(Directive::Continue(location), span, emit);
+            PreferredReturn::At(location.address)
+        } else {
+            let end = RunEnd::BeforeWithoutWaypoints;
+            self.out(Directive::RunTo { address: location.address, end }, span, emit);
+            PreferredReturn::At(location.address)
+        };
+        let exception = Exception::from_type(self.profile, number);
+        let handler = if exception.is_debug_entry() { Handler::DebugState } else { Handler::Pending };
+        let exception = Some(exception);
+        self.out(Directive::Exception { exception, handler, preferred_return }, span, emit);
+    }
+
+    /// M profile has no exception levels.
+    fn privilege_of(&self, context: Context) -> Privilege {
+        let level = ExceptionLevel::new(context.exception_level).filter(|_| self.profile == Profile::Ar);
+        let security = match (context.non_secure_extension, context.non_secure) {
+            (false, false) => SecurityState::Secure,
+            (false, true) => SecurityState::NonSecure,
+            (true, false) => SecurityState::Root,
+            (true, true) => SecurityState::Realm,
+        };
+        Privilege { level, security }
+    }
+}

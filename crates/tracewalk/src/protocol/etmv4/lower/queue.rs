@@ -1,0 +1,147 @@
+//! What the trace says, until it is certain.
+
+use alloc::collections::VecDeque;
+
+use crate::span::Span;
+
+use super::element::{Element, Impossible};
+
+/// An element in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    element: Element,
+    span: Span,
+    is_p0: bool,
+}
+
+/// Elements that are not committed. Empty, or the oldest one is a P0 element, unless `unseen` ones come before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Queue {
+    entries: VecDeque<Entry>,
+    /// How many of them are P0 elements.
+    p0: u64,
+    /// P0 elements before these that came before decoding began.
+    unseen: u64,
+}
+
+/// The most entries. No trace unit holds so many P0 elements, and memory is bounded.
+const LONGEST: usize = 1 << 16;
+
+impl Queue {
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.unseen == 0
+    }
+
+    /// The number of P0 elements.
+    pub(super) const fn uncommitted(&self) -> u64 {
+        self.unseen.saturating_add(self.p0)
+    }
+
+    /// Decoding begins behind so many P0 elements.
+    pub(super) fn begin(&mut self, unseen: u64) {
+        *self = Self { unseen, ..Self::default() };
+    }
+
+    pub(super) fn push_p0(&mut self, element: Element, span: Span) -> Result<(), Impossible> {
+        self.p0 += 1;
+        self.push_entry(Entry { element, span, is_p0: true })
+    }
+
+    pub(super) fn push(&mut self, element: Element, span: Span) -> Result<(), Impossible> {
+        self.push_entry(Entry { element, span, is_p0: false })
+    }
+
+    fn push_entry(&mut self, entry: Entry) -> Result<(), Impossible> {
+        if self.entries.len() >= LONGEST {
+            return Err(Impossible);
+        }
+        self.entries.push_back(entry);
+        Ok(())
+    }
+
+    /// Takes the oldest P0 elements out, with what stands behind them.
+    pub(super) fn commit(
+        &mut self,
+        count: u64,
+        mut tell: impl FnMut(Element, Span),
+    ) -> Result<(), Impossible> {
+        if count > self.uncommitted() {
+            return Err(Impossible);
+        }
+        let unseen = count.min(self.unseen);
+        self.unseen -= unseen;
+        let mut left = count - unseen;
+        while self.unseen == 0 {
+            match self.entries.front() {
+                Some(Entry { is_p0: true, .. }) if left == 0 => break,
+                Some(&Entry { element, span, is_p0 }) => {
+                    left -= u64::from(is_p0);
+                    self.p0 -= u64::from(is_p0);
+                    self.entries.pop_front();
+                    tell(element, span);
+                }
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// The newest P0 elements did not happen.
+    pub(super) fn cancel(&mut self, count: u64) -> Result<(), Impossible> {
+        if count > self.uncommitted() {
+            return Err(Impossible);
+        }
+        let seen = count.min(self.p0);
+        let mut left = seen;
+        let mut index = self.entries.len();
+        while left > 0 && index > 0 {
+            index -= 1;
+            let Some(entry) = self.entries.get(index) else { break };
+            left -= u64::from(entry.is_p0);
+            if !entry.element.is_certain() {
+                self.entries.remove(index);
+            }
+        }
+        self.p0 -= seen;
+        self.unseen -= count - seen;
+        Ok(())
+    }
+
+    /// The newest atom is the other one, so that what it went to is not where execution went.
+    pub(super) fn turn_newest_atom(&mut self) {
+        let mut index = self.entries.len();
+        while index > 0 {
+            index -= 1;
+            match self.entries.get_mut(index).map(|entry| &mut entry.element) {
+                Some(Element::Atom { executed }) => {
+                    *executed = !*executed;
+                    return;
+                }
+                Some(Element::Address(_)) => _ = self.entries.remove(index),
+                _ => {}
+            }
+        }
+    }
+
+    /// Nothing in the queue happened, but what is certain.
+    pub(super) fn discard(&mut self, mut tell: impl FnMut(Element, Span)) {
+        for Entry { element, span, .. } in core::mem::take(self).entries {
+            if element.is_certain() {
+                tell(element, span);
+            }
+        }
+    }
+
+    /// The trace ends. What the oldest P0 element comes behind is certain.
+    pub(super) fn finish(&mut self, mut tell: impl FnMut(Element, Span)) {
+        for Entry { element, span, is_p0 } in core::mem::take(self).entries {
+            if is_p0 {
+                break;
+            }
+            if element.is_certain() {
+                tell(element, span);
+            }
+        }
+    }
+}
