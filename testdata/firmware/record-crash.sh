@@ -58,7 +58,8 @@ trace() {
     else
         generate capture --record "$record" --elf "$elf" --protocol etmv3,cpu=cortex-m3 --synchronise 256 \
             --output "$work/capture"
-        sed "s,crash-m3.elf,../../firmware/crash/crash-m3.elf," "$work/capture/capture.toml" >"$folder/capture.toml"
+        # The program is not beside it.
+        sed -n '/\[\[image\]\]/q;p' "$work/capture/capture.toml" >"$folder/capture.toml"
         cp "$work/capture/trace.bin" "$folder/trace.bin"
         cp "$work/gdb.log" "$folder/crash.log"
     fi

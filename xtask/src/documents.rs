@@ -20,6 +20,7 @@ const REQUIRED: &[&str] = &[
     "LICENSE-APACHE",
     "LICENSE-MIT",
     "docs/coverage.md",
+    "docs/crash.md",
     "docs/formats.md",
     "docs/profiling.md",
     "docs/protocols.md",

@@ -31,6 +31,7 @@ pub mod clock;
 mod contexts;
 mod contradictions;
 pub mod coverage;
+pub mod crash;
 pub mod diff;
 mod doubt;
 mod doubts;

@@ -24,6 +24,11 @@ pub trait Symbols: Send + Sync {
         Vec::new()
     }
 
+    /// The data object that holds `address`, by the program's symbols; the smallest one, where objects are nested.
+    fn object(&self, _address: Address) -> Option<Object> {
+        None
+    }
+
     /// A whole source file, where it is at hand.
     fn source_file(&self, _file: &str) -> Option<SourceFile> {
         None
@@ -52,6 +57,17 @@ pub struct Extent {
     pub end: u64,
     /// The instruction set that it starts in, where that is known.
     pub isa: Option<Isa>,
+}
+
+/// A data object by the program's symbols.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Its name, as the linker knows it.
+    pub name: String,
+    /// Its first address.
+    pub start: Address,
+    /// The address behind it, as a number that may be 2^32.
+    pub end: u64,
 }
 
 /// A stretch of memory with the same content.

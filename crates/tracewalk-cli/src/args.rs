@@ -4,6 +4,7 @@ mod arrival;
 mod built_in;
 mod capture;
 mod coverage;
+mod crash;
 mod diff;
 mod effective;
 mod numbers;
@@ -29,6 +30,7 @@ use crate::task::Task;
 pub(crate) use built_in::Pattern;
 pub(crate) use capture::CaptureArgs;
 pub(crate) use coverage::{Coverage, Limit, Merge};
+pub(crate) use crash::Crash;
 pub(crate) use diff::Diff;
 pub(crate) use effective::effective;
 pub(crate) use profile::{Calls, CostChoice, DoubtfulChoice, Fold, FollowArgs, Profile, ProfileRows};
@@ -122,6 +124,9 @@ pub(crate) enum Command {
     /// Print what was executed.
     #[command(after_help = EXIT_STATUS, after_long_help = FLOW_EXAMPLES)]
     Flow(Flow),
+    /// Say how a program crashed and why: the fault, the call stack, the last path, and what proves the cause.
+    #[command(after_help = EXIT_STATUS, after_long_help = crash::CRASH_EXAMPLES)]
+    Crash(Box<Crash>),
     /// Print what an ITM told: text of the program, and with --format events what the DWT watched.
     #[command(after_help = EXIT_STATUS)]
     Itm(Itm),
@@ -164,6 +169,7 @@ impl Command {
             Self::Info(args) => args,
             Self::Packets(args) => args,
             Self::Flow(args) => args,
+            Self::Crash(args) => &**args,
             Self::Itm(args) => args,
             Self::Coverage(args) => &**args,
             Self::Profile(args) => &**args,

@@ -9,6 +9,7 @@ mod corpus;
 mod coverage;
 mod coverage_formats;
 mod coverage_truth;
+mod crash;
 mod damage;
 mod descriptions;
 mod diff;

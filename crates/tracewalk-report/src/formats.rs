@@ -14,13 +14,14 @@ use tracewalk_analysis::table::{Table, Tabular as _};
 
 use crate::Palette;
 use crate::export::{
-    CallTree, CallTreeOptions, ChromeTrace, CommonTraceFormat, CoverageTextOptions, DiffReport, ExportItm,
-    Files, FlowJsonl, InterruptReport, ItmJsonl, ItmTables, ItmText, Listing, ListingOptions, PacketsJsonl,
-    PacketsText, PerfettoTrace, ProfileReport, ProfileTextOptions, Runs, StimulusBytes, TableCsv, TablesJson,
-    TimelineExport, TimelineTable, TimelineText, write_callgrind, write_cobertura, write_coverage_html,
-    write_coverage_json, write_coverage_text, write_diff_json, write_diff_text, write_firefox,
-    write_flamegraph, write_folded, write_interrupts_json, write_interrupts_text, write_lcov, write_pprof,
-    write_profile_text, write_speedscope, write_table_csv, write_tables, write_tables_json,
+    CallTree, CallTreeOptions, ChromeTrace, CommonTraceFormat, CoverageTextOptions, CrashReport, DiffReport,
+    ExportItm, Files, FlowJsonl, InterruptReport, ItmJsonl, ItmTables, ItmText, Listing, ListingOptions,
+    PacketsJsonl, PacketsText, PerfettoTrace, ProfileReport, ProfileTextOptions, Runs, StimulusBytes,
+    TableCsv, TablesJson, TimelineExport, TimelineTable, TimelineText, write_callgrind, write_cobertura,
+    write_coverage_html, write_coverage_json, write_coverage_text, write_crash_json, write_crash_markdown,
+    write_crash_text, write_diff_json, write_diff_text, write_firefox, write_flamegraph, write_folded,
+    write_interrupts_json, write_interrupts_text, write_lcov, write_pprof, write_profile_text,
+    write_speedscope, write_table_csv, write_tables, write_tables_json,
 };
 
 /// An output format.
@@ -147,6 +148,16 @@ pub const INTERRUPTS: &[Format<WriteInterrupts>] = &[
     format("json", "Everything that is known, as one JSON document (docs/profiling.md)", |out, report, _| {
         write_interrupts_json(out, report)
     }),
+];
+
+/// Writes how a program crashed.
+pub type WriteCrash = fn(&mut dyn Write, &CrashReport, &Palette) -> io::Result<()>;
+
+/// The formats of crashes.
+pub const CRASH: &[Format<WriteCrash>] = &[
+    format("text", "One screen for people", write_crash_text),
+    format("json", "Everything that is known, as one JSON document (docs/crash.md)", write_crash_json),
+    format("markdown", "For a bug report", write_crash_markdown),
 ];
 
 /// Writes how two captures differ.
@@ -409,6 +420,7 @@ pub fn registries() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
         ("profile", listed(PROFILE)),
         ("timeline", listed(TIMELINE)),
         ("interrupts", listed(INTERRUPTS)),
+        ("crash", listed(CRASH)),
         ("diff", listed(DIFF)),
     ]
 }

@@ -155,6 +155,11 @@ impl symbols::Symbols for ImageSymbols {
         self.symbols.contents().map(stretch).collect()
     }
 
+    fn object(&self, address: Address) -> Option<symbols::Object> {
+        let object = self.symbols.object_at(address)?;
+        Some(symbols::Object { name: object.name.clone(), start: object.start, end: object.end })
+    }
+
     fn source_file(&self, file: &str) -> Option<symbols::SourceFile> {
         let path = find(file, &held(&self.files).directories)?;
         let text = std::fs::read(&path).ok()?;

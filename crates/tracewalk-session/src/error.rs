@@ -62,6 +62,8 @@ pub enum OpenError {
     NoBuffer { file: PathBuf, registers: Registers },
     /// No piece of memory in the file looks like an MTB's trace.
     NoPiece { file: PathBuf, pieces: u64 },
+    /// A file holds neither registers nor memory of a processor.
+    NoSnapshot(PathBuf),
     /// The registers of the MTB do not fit the capture.
     Registers(String),
     /// Nothing in the capture looks like an MTB's packet.
@@ -169,6 +171,9 @@ impl fmt::Display for OpenError {
                 "{}: nothing in its {pieces} pieces of memory looks like an MTB's trace",
                 file.display()
             ),
+            Self::NoSnapshot(file) => {
+                write!(f, "{}: holds no registers and no memory as a debugger prints them", file.display())
+            }
             Self::Registers(problem) => f.write_str(problem),
             Self::NoMtbPacket => f.write_str("nothing in the capture looks like an MTB packet"),
             Self::NoTraceId(protocol) => {

@@ -36,6 +36,7 @@ mod report;
 mod request;
 mod sample;
 mod session;
+mod snapshot;
 mod sources;
 mod strict;
 mod watch;

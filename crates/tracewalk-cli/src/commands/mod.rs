@@ -2,6 +2,7 @@
 
 mod calls;
 mod coverage;
+mod crash;
 mod describe;
 mod diff;
 mod flow;

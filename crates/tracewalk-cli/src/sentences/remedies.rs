@@ -45,6 +45,7 @@ pub(crate) fn remedy(error: &OpenError) -> Option<String> {
             "save the memory there, or correct --mtb-position and --mtb-base"
         }
         OpenError::NoPiece { .. } => "save the memory that holds the trace buffer, or give --registers FILE",
+        OpenError::NoSnapshot(_) => "save what GDB's `info registers` and `x/16wx 0xe000ed00` print",
         OpenError::NoMtbPacket => "check --container, or give --registers FILE",
         OpenError::NoTraceId(protocol) => return Some(format!("say it with --source ID={protocol}")),
         OpenError::NotStated { needed, .. } => return Some(format!("say {needed}")),

@@ -28,6 +28,7 @@ mod dwarf;
 mod functions;
 mod lines;
 mod note;
+mod objects;
 mod table;
 mod vectors;
 
@@ -44,6 +45,7 @@ pub use contents::Content;
 pub use functions::{Function, FunctionKind};
 pub use lines::{Frame, LineRow, SourceLines};
 pub use note::SymbolNote;
+pub use objects::Object;
 pub use vectors::{VectorTable, VectorTableFrom};
 
 /// What the addresses of a program are called.
@@ -52,6 +54,7 @@ pub struct SymbolTable {
     images: Vec<VisibleImage>,
     functions: Arc<functions::Functions>,
     contents: contents::Contents,
+    objects: objects::Objects,
     profile: Option<Profile>,
     limit: MemoryLimit,
     notes: Vec<SymbolNote>,
@@ -69,6 +72,7 @@ impl SymbolTable {
         Self {
             functions: Arc::new(functions::Functions::of(&tables, &contents)),
             contents,
+            objects: objects::Objects::of(&tables),
             profile: memory.images.iter().find_map(|visible| visible.image.attributes.profile),
             images: memory.images.clone(),
             limit: memory.limit,
@@ -92,6 +96,12 @@ impl SymbolTable {
     #[must_use]
     pub fn function_named(&self, name: &str) -> Option<&Function> {
         self.functions().iter().find(|function| function.is_called(name))
+    }
+
+    /// The data object that holds `address`; the smallest one, where objects are nested.
+    #[must_use]
+    pub fn object_at(&self, address: Address) -> Option<&Object> {
+        self.objects.at(address)
     }
 
     /// What the mapping symbols say about `address`: code of an instruction set, or data between the code.

@@ -8,6 +8,7 @@ mod cobertura;
 mod coverage_html;
 mod coverage_json;
 mod coverage_text;
+mod crash;
 mod diff;
 #[cfg(feature = "full")]
 mod firefox;
@@ -37,6 +38,7 @@ pub use cobertura::write_cobertura;
 pub use coverage_html::write_coverage_html;
 pub use coverage_json::write_coverage_json;
 pub use coverage_text::{CoverageTextOptions, write_coverage_text};
+pub use crash::{CrashReport, write_crash_json, write_crash_markdown, write_crash_text};
 pub use diff::{DiffReport, FunctionDiff, SourceDiff, write_diff_json, write_diff_text};
 #[cfg(feature = "full")]
 pub use firefox::write_firefox;

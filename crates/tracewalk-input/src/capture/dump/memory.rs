@@ -6,6 +6,7 @@ use std::fmt;
 use tracewalk::ids::Address;
 
 use super::super::registers::Registers;
+use super::processor::ProcessorRegisters;
 use super::tool::Tool;
 use crate::bytes::Bytes;
 
@@ -18,6 +19,8 @@ pub struct MemoryDump {
     pub pieces: Vec<MemoryPiece>,
     /// Registers of a Micro Trace Buffer that the same text names (`MTB_POSITION=0x1bc`).
     pub registers: Registers,
+    /// Registers of the processor that the same text names.
+    pub processor: ProcessorRegisters,
     /// Lines of the text that are neither.
     pub other_lines: OtherLines,
 }
@@ -60,7 +63,13 @@ pub struct OtherLines {
 impl MemoryDump {
     /// Memory without anything else beside it.
     pub(super) fn of(form: Form, pieces: Vec<MemoryPiece>) -> Self {
-        Self { form, pieces, registers: Registers::new(), other_lines: OtherLines::default() }
+        Self {
+            form,
+            pieces,
+            registers: Registers::new(),
+            processor: ProcessorRegisters::default(),
+            other_lines: OtherLines::default(),
+        }
     }
 
     /// How many bytes all pieces have together.

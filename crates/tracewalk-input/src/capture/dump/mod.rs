@@ -26,20 +26,24 @@ mod findings;
 mod intel_hex;
 mod memory;
 mod problem;
+mod processor;
 mod s_record;
 mod text;
 mod tool;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use tracewalk::ids::Address;
 
 use super::error::{CaptureError, CaptureErrorKind};
 use crate::bytes::Bytes;
+use crate::file::LONGEST_CAPTURE;
 use crate::text::letters;
 
 pub use memory::{Form, MemoryDump, MemoryPiece, OtherLines};
 pub use problem::DumpProblem;
+pub use processor::ProcessorRegisters;
 pub use tool::Tool;
 
 impl MemoryDump {
@@ -66,6 +70,22 @@ impl MemoryDump {
             }
             _ => text::read(file, &text),
         }
+    }
+
+    /// Reads a file that may hold registers alone. `Ok(None)` where it holds neither these nor memory.
+    pub fn open(file: &Path) -> Result<Option<Self>, CaptureError> {
+        let bytes = crate::file::read(file, LONGEST_CAPTURE).map_err(|problem| CaptureError {
+            file: file.to_owned(),
+            line: None,
+            kind: CaptureErrorKind::File(problem),
+        })?;
+        if let Some(dump) = Self::read(file, &bytes)? {
+            return Ok(Some(dump));
+        }
+        let Some(text) = decode(&bytes) else { return Ok(None) };
+        let processor = ProcessorRegisters::read(text::lines(&text));
+        let found = !processor.is_empty();
+        Ok(found.then(|| Self { processor, ..Self::of(Form::Text(BTreeSet::new()), Vec::new()) }))
     }
 
     /// Memory as it is, from this address on.

@@ -18,6 +18,7 @@ use std::path::Path;
 use super::assembly::{Assembly, Located};
 use super::memory::{Form, MemoryDump, MemoryPiece, OtherLines};
 use super::problem::DumpProblem;
+use super::processor::ProcessorRegisters;
 use super::tool::Tool;
 use crate::capture::error::{CaptureError, CaptureErrorKind};
 use crate::capture::ini;
@@ -32,6 +33,7 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
     let mut tools = BTreeSet::new();
     let mut damaged = BTreeMap::new();
     let mut registers = Registers::new();
+    let mut processor = ProcessorRegisters::default();
     let mut other_lines = OtherLines::default();
     let mut values = Vec::new();
     for (number, line) in (1..=u32::MAX).zip(text.lines()) {
@@ -47,6 +49,7 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
             Line::Register { name, value } => {
                 registers.add_mtb(file, number, name, value).map_err(|kind| error(Some(number), kind))?;
             }
+            Line::Other if processor.read_line(without_prompts(line).trim()) => {}
             Line::Other => other_lines.add(number, line),
         }
     }
@@ -62,7 +65,12 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
         return Ok(Some(MemoryDump::of(Form::Numbers, vec![piece])));
     }
     let pieces = memory.finish().map_err(dump_error)?;
-    Ok(Some(MemoryDump { form: Form::Text(tools), pieces, registers, other_lines }))
+    Ok(Some(MemoryDump { form: Form::Text(tools), pieces, registers, processor, other_lines }))
+}
+
+/// The lines without the prompts of debuggers.
+pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(|line| without_prompts(line).trim())
 }
 
 impl OtherLines {

@@ -134,7 +134,6 @@ pub(super) fn written(code: &Code, palette: &Palette, at: Location) -> Option<Wr
 }
 
 /// The instruction at `at` with its operands and what they refer to; nothing where there is no code.
-#[cfg_attr(not(feature = "full"), expect(dead_code, reason = "the HTML page alone shows it"))]
 pub(in crate::export) fn instruction_text(code: &Code, at: Location) -> String {
     written(code, &Palette::PLAIN, at).map_or_else(String::new, |written| written.text)
 }

@@ -17,7 +17,6 @@ use super::flow_jsonl::{security_name, stated_level};
 use tracewalk_analysis::Code;
 use tracewalk_analysis::symbols::Symbols;
 
-#[cfg(feature = "full")]
 pub(super) use code::instruction_text;
 
 pub use calls::{CallTree, CallTreeOptions};

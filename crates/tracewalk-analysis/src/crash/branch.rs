@@ -1,0 +1,155 @@
+//! The last instruction branched to where no code is: where it got that address from.
+
+use tracewalk::ids::{Address, Isa};
+use tracewalk::isa::{self, Return};
+
+use super::evidence::{Cause, CauseKind, Evidence, Role, Target};
+use super::look::{Look, instruction, symbol};
+use super::replay::{Replay, Store};
+use super::state;
+use super::thumb::{LR, PC, SP};
+
+impl Look<'_> {
+    /// The last instruction branched to where no code is.
+    pub(super) fn branch(&self, replay: &Replay) -> Option<Cause> {
+        const AFTER_BRANCH: u32 = state::IACCVIOL | state::IBUSERR | state::UNDEFINSTR | state::INVSTATE;
+        let to = self.taken.returns_to?;
+        let target = self.target(to)?;
+        let mut proof = self.status_with(AFTER_BRANCH)?;
+        let index = replay.steps.len().checked_sub(1)?;
+        let branch = replay.steps.get(index)?;
+        let at = Address::from(branch.at);
+        proof.push(instruction(Role::Branch, branch));
+        proof.push(Evidence::Went { from: at, to });
+        if let Target::Data(Some(_)) = &target {
+            proof.extend(self.code.symbols.object(to).map(symbol));
+        }
+        let code = self.code.program.code(at)?;
+        let returns = isa::classify(code, at, Isa::T32).ok()?.returns == Some(Return::Function);
+        match branch.effect.branches_to.filter(|register| !returns || *register != LR) {
+            Some(register) => self.bad_branch(replay, (index, register), (to, target), proof),
+            None => self.bad_return(replay, index, (to, target), proof),
+        }
+    }
+
+    fn bad_branch(
+        &self,
+        replay: &Replay,
+        (index, register): (usize, u8),
+        (to, target): (Address, Target),
+        mut proof: Vec<Evidence>,
+    ) -> Option<Cause> {
+        let at = Address::from(replay.steps.get(index)?.at);
+        let value = replay.before(index, register);
+        if value.is_some_and(|value| Address::from(value & !1) != to) {
+            return None;
+        }
+        proof.extend(self.register(register));
+        let origin = replay.origin(index, register);
+        let loaded_from = origin.and_then(|origin| origin.address);
+        if let Some(origin) = origin {
+            proof.push(instruction(Role::Load, replay.steps.get(origin.step)?));
+        }
+        let mut store = None;
+        if let (Some(origin), Some(from)) = (origin, loaded_from) {
+            proof.extend(self.pointer(from, to));
+            store = replay.last_store(origin.step, from).filter(|store| is_of(store, from, to));
+        }
+        if let Some(store) = store {
+            proof.push(instruction(Role::Store, replay.steps.get(store.step)?));
+            let overflow = loaded_from.and_then(|from| self.overflow(replay, store, from));
+            if let Some((object, stack_pointer)) = overflow {
+                let pushed_by = Address::from(replay.steps.get(store.step)?.at);
+                proof.push(Evidence::Symbol { name: object.0.clone(), start: object.1, end: object.2 });
+                let kind = CauseKind::StackOverflow { pushed_by, stack_pointer, object, branch: at, to };
+                return Some(Cause { kind, proof });
+            }
+        }
+        let place = |step: usize| replay.steps.get(step).map(|step| Address::from(step.at));
+        let kind = CauseKind::BadBranch {
+            at,
+            to,
+            target,
+            value,
+            loaded_by: origin.and_then(|origin| place(origin.step)),
+            loaded_from: loaded_from.map(Address::from),
+            stored_by: store.and_then(|store| place(store.step)),
+        };
+        Some(Cause { kind, proof })
+    }
+
+    fn bad_return(
+        &self,
+        replay: &Replay,
+        index: usize,
+        (to, target): (Address, Target),
+        mut proof: Vec<Evidence>,
+    ) -> Option<Cause> {
+        let step = replay.steps.get(index)?;
+        let transfer = step.effect.loads.iter().find(|load| load.register == PC);
+        let slot = transfer.and_then(|transfer| replay.address(index, transfer));
+        let (mut saved_by, mut overwritten_by) = (None, None);
+        if let Some(slot) = slot {
+            proof.extend(self.pointer(slot, to));
+            let saves = |store: &&Store| store.register == LR && store.address == Some(slot);
+            let saved = replay.stores().iter().rev().find(saves);
+            let last = replay.last_store(index, slot);
+            if let (Some(saved), Some(last)) = (saved, last.filter(|last| last.register != LR)) {
+                let (saved, last) = (replay.steps.get(saved.step)?, replay.steps.get(last.step)?);
+                proof.push(instruction(Role::Save, saved));
+                proof.push(instruction(Role::Store, last));
+                saved_by = Some(Address::from(saved.at));
+                overwritten_by = Some(Address::from(last.at));
+            }
+        }
+        let slot = slot.map(Address::from);
+        let at = Address::from(step.at);
+        Some(Cause { kind: CauseKind::BadReturn { at, to, target, slot, saved_by, overwritten_by }, proof })
+    }
+
+    /// What is at the address that a branch went to, if it is nothing that can be executed.
+    fn target(&self, at: Address) -> Option<Target> {
+        const THUMB: u32 = 1 << 24;
+        let symbols = &self.code.symbols;
+        let object = symbols.object(at).map(|object| object.name);
+        if self.code.program.code(at).is_none() {
+            return Some(object.map_or(Target::Nothing, |name| Target::Data(Some(name))));
+        }
+        let stretches = symbols.stretches();
+        let stretch = stretches.iter().rev().find(|stretch| stretch.start <= at && at.get() < stretch.end);
+        let is_data = stretch.is_some_and(|stretch| stretch.isa.is_none());
+        if is_data || object.is_some() {
+            return Some(Target::Data(object));
+        }
+        let status = self.frame.map(|frame| frame.words[7]);
+        let no_thumb_bit = status.is_some_and(|status| status & THUMB == 0);
+        no_thumb_bit.then_some(Target::NoThumbBit)
+    }
+
+    /// Whether the store at the word `at` is one of the stack's, which has come down into an object that it was above of: the
+    /// object, and the stack pointer behind the store.
+    fn overflow(
+        &self,
+        replay: &Replay,
+        store: Store,
+        at: u32,
+    ) -> Option<((String, Address, Address), Address)> {
+        let object = self.code.symbols.object(Address::from(at))?;
+        let is_push = replay.steps.get(store.step)?.effect.writes.iter().any(|(to, _)| *to == SP);
+        let stack = |step| replay.before(step, SP);
+        let stack_pointer = stack(store.step + 1)?;
+        let above = (0..=store.step).rev().map_while(stack).any(|sp| u64::from(sp) >= object.end);
+        let inside = Address::from(stack_pointer) >= object.start && u64::from(stack_pointer) < object.end;
+        let end = Address::from(u32::try_from(object.end).ok()?);
+        (is_push && above && inside)
+            .then_some(((object.name, object.start, end), Address::from(stack_pointer)))
+    }
+}
+
+/// Whether a store is one that the address `to` at the word `at` may come from.
+fn is_of(store: &Store, at: u32, to: Address) -> bool {
+    match (store.bytes, store.address) {
+        (4, Some(place)) if place == at => store.value.is_some_and(|value| Address::from(value & !1) == to),
+        (bytes, _) => bytes < 4,
+    }
+}

@@ -1,0 +1,108 @@
+//! From what is known of a crash to its cause.
+//!
+//! ```text
+//! the last instruction branched to a register or a loaded address, and the exception was taken there:
+//!     no code there → the branch is the cause; what it went to, from where, and who wrote that, as far as it follows
+//! the exception was taken at an instruction of the program: see `fault`
+//! it is no fault: no handler, or a watchdog's
+//! ```
+
+use tracewalk::ids::{Address, Exception};
+
+use super::evidence::{Cause, CauseKind, Evidence, Role};
+use super::handlers::{RESET, endless_loop, is_fault, is_unhandled, is_watchdog, sharing};
+use super::look::Look;
+use super::replay::{Replay, Step};
+use super::trail::{self, Happened, PathItem};
+
+/// A loop that ran less often may have ended by itself.
+const STUCK: u64 = 16;
+
+impl Look<'_> {
+    /// The cause, if it is proven.
+    pub(super) fn cause(&self, steps: Vec<Step>) -> Option<Cause> {
+        if self.exception == Some(RESET) {
+            return self.watchdog();
+        }
+        if !self.exception.is_some_and(is_fault) {
+            return self.watchdog().or_else(|| self.no_handler());
+        }
+        // Where it was taken has to be known twice.
+        if self.frame.is_none() && !self.states_return {
+            return None;
+        }
+        let replay = Replay::new(steps, self.end(), &|at| self.constant(at));
+        let mut cause = if self.ends_in_branch() { self.branch(&replay) } else { self.fault(&replay) }?;
+        cause.proof.extend(self.taken());
+        Some(cause)
+    }
+
+    /// An exception that no fault is, and that the shared handler of those without one took.
+    fn no_handler(&self) -> Option<Cause> {
+        let handler = self.taken.handler.filter(|_| is_unhandled(self.taken, self.code, self.snapshot))?;
+        let sharing = sharing(self.code, self.snapshot, handler);
+        let mut proof = vec![Evidence::Instruction {
+            role: Role::Handler,
+            at: handler,
+            bytes: endless_loop(handler, self.code)?,
+            executed: false,
+        }];
+        let others = sharing.iter().filter(|number| Some(Exception::M(**number)) != self.exception);
+        proof.extend(others.take(2).filter_map(|number| self.vector(*number)));
+        proof.extend(self.taken());
+        let vectors = u16::try_from(sharing.len()).ok()?;
+        Some(Cause { kind: CauseKind::NoHandler { handler, vectors, exception: self.exception }, proof })
+    }
+
+    /// A watchdog's interrupt came into a loop; and if the processor was reset, then while that was being handled.
+    fn watchdog(&self) -> Option<Cause> {
+        let reset = self.exception == Some(RESET);
+        let (warning, before) = if reset {
+            let index = self.before.iter().rposition(|piece| matches!(piece, Happened::Taken(_)))?;
+            let behind = self.before.get(index..)?;
+            let Some(Happened::Taken(taken)) = behind.first() else { return None };
+            let ran = |piece: &&&Happened| !matches!(piece, Happened::Ran(_));
+            if behind.iter().skip(1).any(|piece| ran(&piece)) {
+                return None;
+            }
+            (taken, self.before.get(..index)?)
+        } else {
+            // Who stopped the processor there found it in the handler.
+            self.snapshot
+                .exception_number()
+                .filter(|number| self.exception.is_some_and(|exception| exception.number() == *number))?;
+            (self.taken, self.before)
+        };
+        let handler = warning.handler.filter(|_| is_watchdog(warning, self.code))?;
+        let path = trail::folded(before);
+        let stuck = path.iter().rev().take(2).find_map(|item| match item {
+            PathItem::Loop { body, times } if *times >= STUCK => Some((bounds(body)?, *times)),
+            _ => None,
+        });
+        let (stuck, times) = stuck?;
+        let mut proof = vec![Evidence::Repeated { start: stuck.0, last: stuck.1, times }];
+        if let Some(at) = warning.returns_to.filter(|_| reset) {
+            proof.push(Evidence::Taken { exception: warning.exception, at, handler });
+        }
+        let functions = self.code.symbols.functions();
+        let function = functions.into_iter().find(|function| function.start == handler)?;
+        let end = Address::from(u32::try_from(function.end).ok()?);
+        proof.push(Evidence::Symbol { name: function.symbol, start: handler, end });
+        proof.extend(warning.exception.and_then(|exception| self.vector(exception.number())));
+        proof.extend(self.taken());
+        if !reset {
+            proof.extend(self.snapshot.xpsr.map(|value| Evidence::Register { name: "xpsr", value }));
+        }
+        Some(Cause { kind: CauseKind::Watchdog { handler, reset, stuck, times }, proof })
+    }
+}
+
+/// The first and the last instruction of what ran.
+fn bounds(body: &[PathItem]) -> Option<(Address, Address)> {
+    let ends = body.iter().filter_map(|item| match item {
+        PathItem::Run { start, last, .. } => Some((*start, *last)),
+        PathItem::Loop { body, .. } => bounds(body),
+        _ => None,
+    });
+    ends.reduce(|(start, last), (other, end)| (start.min(other), last.max(end)))
+}

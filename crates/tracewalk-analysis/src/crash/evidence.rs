@@ -1,0 +1,237 @@
+//! What a cause is, and what proves it.
+
+use tracewalk::ids::{Address, Exception};
+
+/// Why a program crashed, and what proves it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// Why.
+    pub kind: CauseKind,
+    /// Everything that proves it.
+    pub proof: Vec<Evidence>,
+}
+
+/// Why a program crashed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CauseKind {
+    /// A branch went to where no code is.
+    BadBranch {
+        /// The branch.
+        at: Address,
+        /// Where it went.
+        to: Address,
+        /// What is there.
+        target: Target,
+        /// What the register held that it branched to, with the Thumb bit; `None` where it was not saved.
+        value: Option<u32>,
+        /// The instruction that loaded it, if it was loaded.
+        loaded_by: Option<Address>,
+        /// Where it was loaded from, if that follows.
+        loaded_from: Option<Address>,
+        /// The instruction that wrote it there, if the trace shows it.
+        stored_by: Option<Address>,
+    },
+    /// A return went to where no code is.
+    BadReturn {
+        /// The return.
+        at: Address,
+        /// Where it went.
+        to: Address,
+        /// What is there.
+        target: Target,
+        /// Where the return address was in memory, if that follows.
+        slot: Option<Address>,
+        /// The instruction that saved the right return address there, if the trace shows it.
+        saved_by: Option<Address>,
+        /// The instruction that overwrote it, if the trace shows it.
+        overwritten_by: Option<Address>,
+    },
+    /// The stack grew into something else, which was used afterwards.
+    StackOverflow {
+        /// The instruction that wrote over it.
+        pushed_by: Address,
+        /// The stack pointer behind it.
+        stack_pointer: Address,
+        /// What lies below the stack: its name, and where it starts and ends.
+        object: (String, Address, Address),
+        /// The branch that went to the address that was overwritten.
+        branch: Address,
+        /// Where it went.
+        to: Address,
+    },
+    /// An instruction that is permanently undefined, or that the processor says is undefined.
+    UndefinedInstruction {
+        /// The instruction.
+        at: Address,
+        /// Its bytes.
+        bytes: Vec<u8>,
+    },
+    /// A division by zero.
+    DivideByZero {
+        /// The division, or the call of the function that divides.
+        at: Address,
+        /// The run-time library's function that is called for a division by zero, for a processor that cannot divide.
+        trap: Option<Address>,
+    },
+    /// An access to an address that is no multiple of its size.
+    Unaligned {
+        /// The instruction.
+        at: Address,
+        /// The address, where it follows.
+        address: Option<Address>,
+    },
+    /// An access to where nothing is.
+    BusFault {
+        /// The instruction.
+        at: Address,
+        /// The address.
+        address: Address,
+        /// Whether it was a store.
+        store: bool,
+    },
+    /// An access that was not allowed.
+    MemoryProtection {
+        /// The instruction.
+        at: Address,
+        /// The address.
+        address: Address,
+    },
+    /// An exception whose vector leads to the handler that all exceptions without one share, which never ends.
+    NoHandler {
+        /// The shared handler.
+        handler: Address,
+        /// How many vectors lead there.
+        vectors: u16,
+        /// The exception, where it is known.
+        exception: Option<Exception>,
+    },
+    /// A watchdog's interrupt ended a loop, or its reset did.
+    Watchdog {
+        /// The watchdog's handler.
+        handler: Address,
+        /// Whether the processor was reset while that ran.
+        reset: bool,
+        /// The first and the last instruction of the loop.
+        stuck: (Address, Address),
+        /// How often it ran, at least.
+        times: u64,
+    },
+}
+
+/// What is where a branch went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// No image has anything there.
+    Nothing,
+    /// Data, by this name if it has one.
+    Data(Option<String>),
+    /// Code, but the address had no Thumb bit.
+    NoThumbBit,
+}
+
+/// Something that proves a cause, and that can be looked up where it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// An instruction in the image.
+    Instruction {
+        /// What it did.
+        role: Role,
+        /// Its address.
+        at: Address,
+        /// Its bytes.
+        bytes: Vec<u8>,
+        /// Whether the trace shows that it was executed.
+        executed: bool,
+    },
+    /// The trace shows that execution went from this branch to this address.
+    Went {
+        /// The branch.
+        from: Address,
+        /// Where it went.
+        to: Address,
+    },
+    /// The trace shows that an exception was taken.
+    Taken {
+        /// Which; `None` where the trace does not say.
+        exception: Option<Exception>,
+        /// Where.
+        at: Address,
+        /// Its handler.
+        handler: Address,
+    },
+    /// A word in memory.
+    Word {
+        /// What it is.
+        role: Role,
+        /// Its address.
+        at: Address,
+        /// Its value.
+        value: u32,
+        /// Who holds it.
+        holder: Holder,
+    },
+    /// A core register that was saved.
+    Register {
+        /// Its name: `r0` to `r12`, `sp`, `lr`, `pc` or `xpsr`.
+        name: &'static str,
+        /// Its value.
+        value: u32,
+    },
+    /// A symbol of the image.
+    Symbol {
+        /// Its name.
+        name: String,
+        /// Its first address.
+        start: Address,
+        /// The address behind it.
+        end: Address,
+    },
+    /// The trace shows that instructions ran over and over.
+    Repeated {
+        /// The first one.
+        start: Address,
+        /// The last one.
+        last: Address,
+        /// How often, at least.
+        times: u64,
+    },
+}
+
+/// Who holds a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// The program's image.
+    Image,
+    /// What was saved of the memory.
+    Dump,
+}
+
+/// What something does in a proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The branch or return that went wrong.
+    Branch,
+    /// It loaded the address.
+    Load,
+    /// It wrote the address.
+    Store,
+    /// It saved the return address.
+    Save,
+    /// It was to be executed when the exception was taken.
+    Faulting,
+    /// The call of a function that is part of the proof.
+    Call,
+    /// A handler's endless loop.
+    Handler,
+    /// The address that was branched to, where it was loaded from.
+    Pointer,
+    /// A fault status register.
+    Status,
+    /// CPUID.
+    Cpuid,
+    /// A word of the stacked frame.
+    Frame,
+    /// A vector.
+    Vector,
+}

@@ -1,0 +1,228 @@
+//! The exception was taken at an instruction of the program: what that instruction did wrong.
+
+use tracewalk::ids::{Address, Isa};
+use tracewalk::isa::{self, Raises};
+
+use super::evidence::{Cause, CauseKind, Evidence, Holder, Role};
+use super::look::{Look, frame_word, instruction};
+use super::replay::{Replay, Step};
+use super::state::{self, CPUID};
+use super::thumb::{Base, Effect, Operand, Transfer};
+
+/// What the run-time ABI calls for a division by zero (IHI 0043E, 5.3.1).
+const DIVISION_TRAPS: [&str; 2] = ["__aeabi_idiv0", "__aeabi_ldiv0"];
+
+/// What divides on a processor that cannot, by the names that the run-time ABI and libgcc give it.
+const DIVISIONS: [&str; 12] = [
+    "__aeabi_idiv",
+    "__aeabi_uidiv",
+    "__aeabi_idivmod",
+    "__aeabi_uidivmod",
+    "__aeabi_ldivmod",
+    "__aeabi_uldivmod",
+    "__divsi3",
+    "__udivsi3",
+    "__modsi3",
+    "__umodsi3",
+    "__udivmoddi4",
+    "__divdi3",
+];
+
+impl Look<'_> {
+    /// What the instruction did wrong where the exception was taken.
+    pub(super) fn fault(&self, replay: &Replay) -> Option<Cause> {
+        let at = self.taken.returns_to?;
+        self.code.symbols.function(at)?;
+        let code = self.code.program.code(at)?;
+        let known = isa::classify(code, at, Isa::T32).ok()?;
+        let bytes = code.get(..usize::from(known.bytes))?.to_vec();
+        let step = Step {
+            at: at.low_word(),
+            effect: Effect::of(at.low_word(), code),
+            code: bytes,
+            conditional: false,
+        };
+        let faulting =
+            Evidence::Instruction { role: Role::Faulting, at, bytes: step.code.clone(), executed: false };
+        let status = self.snapshot.fault_status();
+        let mut cause = if known.raises == Some(Raises::Undefined) {
+            self.undefined(at, &step, replay)
+        } else if status.is_set(state::DIVBYZERO) {
+            self.division(at, &step)
+        } else if status.is_set(state::UNALIGNED) {
+            self.unaligned(at, &step)
+        } else if status.is_set(state::UNDEFINSTR) && step.effect.opaque {
+            let kind = CauseKind::UndefinedInstruction { at, bytes: step.code.clone() };
+            Some(Cause { kind, proof: self.status_with(state::UNDEFINSTR)? })
+        } else if status.is_set(state::PRECISERR) {
+            self.refused(at, &step, status.bfar.filter(|_| status.is_set(state::BFARVALID))?)
+        } else if status.is_set(state::DACCVIOL) {
+            self.forbidden(at, &step, status.mmfar.filter(|_| status.is_set(state::MMARVALID))?)
+        } else {
+            self.by_elimination(at, &step)
+        }?;
+        cause.proof.push(faulting);
+        Some(cause)
+    }
+
+    /// UDF. In the function that is called for divisions by zero it is there for that.
+    fn undefined(&self, at: Address, step: &Step, replay: &Replay) -> Option<Cause> {
+        let mut proof = self.status_with(state::UNDEFINSTR)?;
+        let name = |at: Address| self.code.symbols.function(at).map(|function| function.name);
+        let is_trap = name(at).is_some_and(|name| DIVISION_TRAPS.contains(&name));
+        if !is_trap {
+            let kind = CauseKind::UndefinedInstruction { at, bytes: step.code.clone() };
+            return Some(Cause { kind, proof });
+        }
+        let trap = self
+            .code
+            .symbols
+            .functions()
+            .into_iter()
+            .find(|function| function.start <= at && at.get() < function.end)?;
+        let end = Address::from(u32::try_from(trap.end).ok()?);
+        proof.push(Evidence::Symbol { name: trap.symbol, start: trap.start, end });
+        let divides = |at: &Address| {
+            name(*at).is_some_and(|name| DIVISIONS.contains(&name) || DIVISION_TRAPS.contains(&name))
+        };
+        let call = self.taken.stack.iter().filter_map(|running| running.at).find(|at| !divides(at));
+        let called = call.and_then(|call| replay.steps.iter().rfind(|step| step.at == call.low_word()));
+        proof.extend(called.map(|step| instruction(Role::Call, step)));
+        let at = called.map_or(at, |step| Address::from(step.at));
+        Some(Cause { kind: CauseKind::DivideByZero { at, trap: Some(trap.start) }, proof })
+    }
+
+    fn division(&self, at: Address, step: &Step) -> Option<Cause> {
+        let mut proof = self.status_with(state::DIVBYZERO)?;
+        let divisor = step.effect.divides_by?;
+        if self.end()[usize::from(divisor)].is_some_and(|divisor| divisor != 0) {
+            return None;
+        }
+        proof.extend(self.register(divisor));
+        Some(Cause { kind: CauseKind::DivideByZero { at, trap: None }, proof })
+    }
+
+    fn unaligned(&self, at: Address, step: &Step) -> Option<Cause> {
+        let mut proof = self.status_with(state::UNALIGNED)?;
+        let accessed = self.accessed(step)?;
+        if accessed.address.is_some_and(|address| address % accessed.bytes == 0) {
+            return None;
+        }
+        proof.extend(accessed.registers);
+        let address = accessed.address.map(Address::from);
+        Some(Cause { kind: CauseKind::Unaligned { at, address }, proof })
+    }
+
+    /// The bus refused an access to this address.
+    fn refused(&self, at: Address, step: &Step, address: u32) -> Option<Cause> {
+        let mut proof = self.status_with(state::PRECISERR)?;
+        let accessed = self.accessed(step).filter(|accessed| accessed.may_be(address))?;
+        proof.extend(self.status_word("BFAR"));
+        proof.extend(accessed.registers);
+        let kind = CauseKind::BusFault { at, address: Address::from(address), store: accessed.store };
+        Some(Cause { kind, proof })
+    }
+
+    /// The memory protection forbade an access to this address.
+    fn forbidden(&self, at: Address, step: &Step, address: u32) -> Option<Cause> {
+        let mut proof = self.status_with(state::DACCVIOL)?;
+        let accessed = self.accessed(step).filter(|accessed| accessed.may_be(address))?;
+        proof.extend(self.status_word("MMFAR"));
+        proof.extend(accessed.registers);
+        Some(Cause { kind: CauseKind::MemoryProtection { at, address: Address::from(address) }, proof })
+    }
+
+    /// ARMv6-M says nothing of why, but little is possible: an instruction that was fetched, is defined and accesses memory
+    /// at an aligned address can only be refused by the bus (DDI 0419E, B1.5.6).
+    fn by_elimination(&self, at: Address, step: &Step) -> Option<Cause> {
+        let frame = self.frame.filter(|_| self.snapshot.is_baseline() == Some(true))?;
+        let cpuid = self.snapshot.word(CPUID)?;
+        let accessed = self.accessed(step)?;
+        let address = accessed.address?;
+        let mut proof = vec![
+            Evidence::Word {
+                role: Role::Cpuid,
+                at: Address::from(CPUID),
+                value: cpuid,
+                holder: Holder::Dump,
+            },
+            frame_word(frame, 7),
+        ];
+        proof.extend(accessed.registers);
+        let place = Address::from(address);
+        let kind = if address % accessed.bytes != 0 {
+            CauseKind::Unaligned { at, address: Some(place) }
+        } else {
+            let is_known = self.code.program.holds(place) || self.snapshot.holds(address);
+            (!is_known).then_some(CauseKind::BusFault { at, address: place, store: accessed.store })?
+        };
+        Some(Cause { kind, proof })
+    }
+
+    fn status_word(&self, name: &str) -> Option<Evidence> {
+        let status = self.snapshot.fault_status().registers();
+        let register = status.into_iter().find(|register| register.name == name)?;
+        let (at, value) = (register.address, register.value);
+        Some(Evidence::Word { role: Role::Status, at, value, holder: Holder::Dump })
+    }
+
+    /// What an instruction accesses; `None` where it accesses no memory.
+    fn accessed(&self, step: &Step) -> Option<Accessed> {
+        let end = self.end();
+        let store = !step.effect.stores.is_empty();
+        let transfers = if store { &step.effect.stores } else { &step.effect.loads };
+        let first = transfers.first()?;
+        let bytes = transfers.iter().map(|transfer| u32::from(transfer.bytes)).sum();
+        Some(Accessed {
+            address: address(first, &end),
+            bytes: u32::from(first.bytes),
+            all_bytes: bytes,
+            store,
+            registers: registers(first).into_iter().filter_map(|register| self.register(register)).collect(),
+        })
+    }
+}
+
+/// An access to memory.
+struct Accessed {
+    /// The first address, where it follows.
+    address: Option<u32>,
+    /// The size of one transfer.
+    bytes: u32,
+    /// Of all of them.
+    all_bytes: u32,
+    store: bool,
+    /// The registers that the address is made of.
+    registers: Vec<Evidence>,
+}
+
+impl Accessed {
+    /// Whether it may have accessed this address.
+    fn may_be(&self, address: u32) -> bool {
+        self.address.is_none_or(|first| address.wrapping_sub(first) < self.all_bytes)
+    }
+}
+
+fn address(transfer: &Transfer, known: &super::replay::Registers) -> Option<u32> {
+    let base = match transfer.base {
+        Base::Constant(base) => base,
+        Base::Register(register) => known[usize::from(register)]?,
+    };
+    let offset = match transfer.offset {
+        Operand::Constant(offset) => offset,
+        Operand::Register(register, shift) => known[usize::from(register)]?.wrapping_shl(shift.into()),
+    };
+    Some(base.wrapping_add(offset))
+}
+
+fn registers(transfer: &Transfer) -> Vec<u8> {
+    let base = match transfer.base {
+        Base::Constant(_) => None,
+        Base::Register(register) => Some(register),
+    };
+    let offset = match transfer.offset {
+        Operand::Constant(_) => None,
+        Operand::Register(register, _) => Some(register),
+    };
+    base.into_iter().chain(offset).collect()
+}

@@ -1,0 +1,178 @@
+//! Everything that is known of a crash, and what of it is evidence.
+
+use tracewalk::flow::{BranchKind, Ending};
+use tracewalk::ids::{Address, Exception, Isa};
+use tracewalk::isa::{self, Return};
+
+use super::evidence::{Evidence, Holder, Role};
+use super::handlers::vector;
+use super::replay::{Registers, Step};
+use super::state::{Snapshot, StackedFrame};
+use super::thumb::{Effect, LR, PC, SP};
+use super::trail::{self, Happened, Taken};
+use crate::Code;
+
+/// How many instructions are looked at, at most.
+const MOST_STEPS: usize = 1 << 13;
+
+/// Everything that is known.
+pub(super) struct Look<'a> {
+    pub(super) code: &'a Code,
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) taken: &'a Taken,
+    pub(super) exception: Option<Exception>,
+    pub(super) numbered_by_registers: bool,
+    pub(super) frame: Option<StackedFrame>,
+    /// What happened before the exception.
+    pub(super) before: &'a [&'a Happened],
+    pub(super) states_return: bool,
+}
+
+impl Look<'_> {
+    /// The instructions that ran one after the other up to the exception, as far back as nothing else came between.
+    pub(super) fn steps(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for piece in self.before.iter().rev() {
+            let block = match piece {
+                Happened::Ran(block) => block,
+                Happened::NoCode(_) if steps.is_empty() => continue,
+                _ => break,
+            };
+            let places = trail::instructions(block, self.code);
+            if places.is_empty() || steps.len() >= MOST_STEPS {
+                break;
+            }
+            let mut conditional = 0;
+            let mut of_block = Vec::new();
+            for place in places {
+                let Some(code) = self.code.program.code(place) else { return Vec::new() };
+                let Ok(instruction) = isa::classify(code, place, Isa::T32) else { return Vec::new() };
+                let bytes = code.get(..usize::from(instruction.bytes)).unwrap_or_default();
+                of_block.push(Step {
+                    at: place.low_word(),
+                    code: bytes.to_vec(),
+                    effect: Effect::of(place.low_word(), code),
+                    conditional: conditional > 0,
+                });
+                conditional = if instruction.it_block > 0 {
+                    instruction.it_block
+                } else {
+                    u8::saturating_sub(conditional, 1)
+                };
+            }
+            steps.extend(of_block.into_iter().rev());
+        }
+        steps.reverse();
+        steps
+    }
+
+    /// The registers when the exception was taken, as far as they were saved.
+    pub(super) fn end(&self) -> Registers {
+        /// Where the handler returns to: bit 4 says that there are no floating-point registers in the frame.
+        const BASIC_FRAME: u32 = 1 << 4;
+        const ALIGNED: u32 = 1 << 9;
+        let mut end = Registers::default();
+        let Some(StackedFrame { address, words: [r0, r1, r2, r3, r12, link, _, status] }) = self.frame else {
+            return end;
+        };
+        end = self.snapshot.registers;
+        for (register, value) in [(0, r0), (1, r1), (2, r2), (3, r3), (12, r12), (LR, link)] {
+            end[usize::from(register)] = Some(value);
+        }
+        let basic = self.snapshot.registers[usize::from(LR)].is_some_and(|link| link & BASIC_FRAME != 0);
+        let bytes = if basic { 0x20 } else { 0x68 } + if status & ALIGNED == 0 { 0 } else { 4 };
+        end[usize::from(SP)] = Some(address.low_word().wrapping_add(bytes));
+        end[usize::from(PC)] = None;
+        end
+    }
+
+    /// A word that does not change while the program runs: of the part of the image that is executed.
+    pub(super) fn constant(&self, at: u32) -> Option<u32> {
+        let executed = self.taken.handler?;
+        let region = self.code.program.regions().iter().find(|region| {
+            executed.offset_from(region.start()).is_some_and(|offset| offset < region.bytes().len() as u64)
+        })?;
+        let offset = usize::try_from(Address::from(at).offset_from(region.start())?).ok()?;
+        region.bytes().get(offset..)?.first_chunk().copied().map(u32::from_le_bytes)
+    }
+
+    /// Whether the last instruction is a branch to a computed address, so that the exception was taken where it went.
+    pub(super) fn ends_in_branch(&self) -> bool {
+        let last = self.before.iter().rev().find(|piece| !matches!(piece, Happened::NoCode(_)));
+        let Some(Happened::Ran(block)) = last else { return false };
+        matches!(block.ending, Ending::Branch { kind: BranchKind::Indirect, taken: true, returns, .. }
+            if returns != Some(Return::Exception))
+    }
+
+    /// What the dump holds at an address that the target was loaded from, if it is still there.
+    pub(super) fn pointer(&self, at: u32, to: Address) -> Option<Evidence> {
+        let value = self.snapshot.word(at).filter(|value| Address::from(value & !1) == to)?;
+        Some(Evidence::Word { role: Role::Pointer, at: Address::from(at), value, holder: Holder::Dump })
+    }
+
+    /// A register when the exception was taken.
+    pub(super) fn register(&self, register: u8) -> Option<Evidence> {
+        const NAMES: [&str; 13] =
+            ["r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12"];
+        let frame = self.frame?;
+        let stacked = match register {
+            0..=3 => Some(usize::from(register)),
+            12 => Some(4),
+            LR => Some(5),
+            _ => None,
+        };
+        if let Some(index) = stacked {
+            return Some(frame_word(frame, index));
+        }
+        let value = self.snapshot.registers.get(usize::from(register)).copied().flatten()?;
+        Some(Evidence::Register { name: NAMES.get(usize::from(register))?, value })
+    }
+
+    /// The fault status as evidence, if it is known: then one of these flags has to be set.
+    pub(super) fn status_with(&self, flags: u32) -> Option<Vec<Evidence>> {
+        let status = self.snapshot.fault_status().registers();
+        let Some(cfsr) = status.iter().find(|register| register.name == "CFSR") else {
+            return Some(Vec::new());
+        };
+        let word =
+            Evidence::Word { role: Role::Status, at: cfsr.address, value: cfsr.value, holder: Holder::Dump };
+        (cfsr.value & flags != 0).then(|| vec![word])
+    }
+
+    /// That the exception was taken, and what else says so.
+    pub(super) fn taken(&self) -> Vec<Evidence> {
+        let Taken { returns_to: Some(at), handler: Some(handler), .. } = *self.taken else {
+            return Vec::new();
+        };
+        let exception = self.exception.filter(|_| !self.numbered_by_registers);
+        let mut proof = vec![Evidence::Taken { exception, at, handler }];
+        if self.numbered_by_registers {
+            proof.extend(self.snapshot.xpsr.map(|value| Evidence::Register { name: "xpsr", value }));
+            proof.extend(self.exception.and_then(|exception| self.vector(exception.number())));
+        }
+        proof.extend(self.frame.map(|frame| frame_word(frame, 6)));
+        proof
+    }
+
+    pub(super) fn vector(&self, number: u16) -> Option<Evidence> {
+        let (at, handler) = vector(self.code, self.snapshot, number)?;
+        let value = handler.low_word() | 1;
+        Some(Evidence::Word { role: Role::Vector, at, value, holder: Holder::Image })
+    }
+}
+
+pub(super) fn instruction(role: Role, step: &Step) -> Evidence {
+    Evidence::Instruction { role, at: Address::from(step.at), bytes: step.code.clone(), executed: true }
+}
+
+/// A word of the stacked frame.
+pub(super) fn frame_word(frame: StackedFrame, index: usize) -> Evidence {
+    let at = frame.address.checked_add(4 * index as u64).unwrap_or(frame.address);
+    let value = frame.words.get(index).copied().unwrap_or_default();
+    Evidence::Word { role: Role::Frame, at, value, holder: Holder::Dump }
+}
+
+pub(super) fn symbol(object: crate::symbols::Object) -> Evidence {
+    let end = Address::from(u32::try_from(object.end).unwrap_or(u32::MAX));
+    Evidence::Symbol { name: object.name, start: object.start, end }
+}

@@ -1,0 +1,256 @@
+//! Why a program ended in a fault, as far as the trace and what a debugger saved of the processor prove it.
+//!
+//! In: program flow ([`CrashRecorder`]), and registers and memory as they were found ([`Snapshot`]). Out: a [`Crash`]: the
+//! exception that the trace ends in, where it was taken, the functions that were running, the last path with its loops
+//! folded, and a [`Cause`] with everything that proves it. M profile only.
+//!
+//! A cause is claimed only where its evidence is complete; what is merely likely is no cause. Where the exception was
+//! taken has to be known twice: by the trace, and by the stacked frame or, in an MTB, by the branch that went there.
+
+mod branch;
+mod cause;
+mod evidence;
+mod fault;
+mod handlers;
+mod look;
+mod replay;
+mod state;
+mod thumb;
+mod trail;
+
+use std::io;
+use std::sync::Arc;
+
+use tracewalk::flow::Element;
+use tracewalk::ids::{Address, Exception};
+
+use crate::record::FlowRecord;
+use crate::sink::Sink;
+use crate::{Code, Section};
+pub use evidence::{Cause, CauseKind, Evidence, Holder, Role, Target};
+use handlers::{RESET, is_fault};
+use look::Look;
+pub use state::{FaultStatus, Snapshot, StackedFrame, StatusRegister};
+use trail::{Happened, Taken, Trail};
+pub use trail::{PathItem, Running};
+
+/// How a program ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Crash {
+    /// The exception; `None` where neither the trace nor the vector table nor the registers say which.
+    pub exception: Option<Exception>,
+    /// Whether only the registers say which.
+    pub numbered_by_registers: bool,
+    /// Where it was taken: the instruction that faulted, or the one that was not executed any more.
+    pub at: Option<Address>,
+    /// The first instruction of its handler.
+    pub handler: Option<Address>,
+    /// The fault status registers, where they were saved.
+    pub status: Vec<StatusRegister>,
+    /// The frame that the exception stacked, where it was saved.
+    pub frame: Option<StackedFrame>,
+    /// The functions that were running, innermost first.
+    pub stack: Vec<Running>,
+    /// The path that led there, oldest first.
+    pub path: Vec<PathItem>,
+    /// The last instructions that were executed, oldest first.
+    pub last: Vec<Address>,
+    /// Why, if that is proven.
+    pub cause: Option<Cause>,
+    /// What would have to be known for more.
+    pub missing: Vec<Missing>,
+}
+
+/// Something that is not known of a crash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// The fault status registers were not saved.
+    FaultStatus,
+    /// The frame that the exception stacked was not saved, or is not where the registers say.
+    Frame,
+    /// The core registers were not saved.
+    Registers,
+    /// The number of the exception.
+    Number,
+    /// The trace says nothing of what ran before the exception.
+    Path,
+    /// The processor has no fault status registers.
+    NoFaultStatus,
+}
+
+/// Listens to program flow for how it ends.
+#[derive(Debug)]
+pub struct CrashRecorder {
+    code: Arc<Code>,
+    /// Whether the trace itself says where exceptions were taken, beside what ran before.
+    states_return: bool,
+    trail: Trail,
+}
+
+/// How many instructions are listed.
+const LISTED: usize = 8;
+
+impl CrashRecorder {
+    /// Before the first element. `states_return` says whether the protocol states where exceptions are taken, as an MTB's
+    /// packets do.
+    #[must_use]
+    pub fn new(code: Arc<Code>, states_return: bool) -> Self {
+        Self { trail: Trail::new(Arc::clone(&code)), code, states_return }
+    }
+
+    /// Takes the next element.
+    pub fn element(&mut self, element: &Element) {
+        self.trail.element(element);
+    }
+
+    /// How the program ended, by its flow and by what was saved of the processor; `None` where it was not in an exception
+    /// that ends a program.
+    #[must_use]
+    pub fn finish(&self, snapshot: &Snapshot) -> Option<Crash> {
+        let pieces = self.trail.pieces();
+        let index = ending(&pieces, &self.code, snapshot)?;
+        let Happened::Taken(taken) = pieces.get(index)? else { return None };
+        let before = pieces.get(..index).unwrap_or_default();
+        let mut taken = taken.clone();
+        // Where the trace does not say it, it may be where execution came to no code: the stacked frame has to confirm it.
+        let states_return = self.states_return && taken.returns_to.is_some();
+        if let (None, Some(Happened::NoCode(at))) = (taken.returns_to, before.last()) {
+            taken.returns_to = Some(*at);
+        }
+        let taken = &taken;
+        let (exception, numbered_by_registers) = number(taken, &self.code, snapshot);
+        let frame = frame(taken, snapshot);
+        let status = snapshot.fault_status();
+        let look = Look {
+            code: &self.code,
+            snapshot,
+            taken,
+            exception,
+            numbered_by_registers,
+            frame,
+            before,
+            states_return,
+        };
+        let steps = look.steps();
+        let last = steps.iter().rev().take(LISTED).rev().map(|step| Address::from(step.at)).collect();
+        let is_fault = exception.is_some_and(is_fault);
+        let missing = [
+            (Missing::Number, exception.is_none()),
+            (Missing::Path, steps.is_empty()),
+            (Missing::Registers, snapshot.registers.iter().all(Option::is_none)),
+            (Missing::Frame, frame.is_none() && exception != Some(RESET)),
+            (Missing::NoFaultStatus, is_fault && snapshot.is_baseline() == Some(true)),
+            (Missing::FaultStatus, is_fault && status.cfsr.is_none() && snapshot.is_baseline() != Some(true)),
+        ];
+        Some(Crash {
+            exception,
+            numbered_by_registers,
+            at: taken.returns_to,
+            handler: taken.handler,
+            status: if is_fault { status.registers() } else { Vec::new() },
+            frame,
+            stack: taken.stack.clone(),
+            path: trail::folded(before),
+            last,
+            cause: look.cause(steps),
+            missing: missing.into_iter().filter(|(_, is)| *is).map(|(missing, _)| missing).collect(),
+        })
+    }
+}
+
+/// Records how the program of each source ends.
+#[derive(Debug, Default)]
+pub struct CrashRecording {
+    sources: Vec<(Section, CrashRecorder)>,
+}
+
+impl CrashRecording {
+    /// How each ended.
+    #[must_use]
+    pub fn finish(self, snapshot: &Snapshot) -> Vec<(Section, Option<Crash>)> {
+        let finish = |(section, recorder): (Section, CrashRecorder)| {
+            let crash = recorder.finish(snapshot);
+            (section, crash)
+        };
+        self.sources.into_iter().map(finish).collect()
+    }
+}
+
+impl Sink<FlowRecord> for CrashRecording {
+    fn section(&mut self, section: &Section) -> io::Result<()> {
+        // Each of its packets names both ends of what it says.
+        let states_return = section.protocol == "mtb";
+        self.sources.push((section.clone(), CrashRecorder::new(Arc::clone(&section.code), states_return)));
+        Ok(())
+    }
+
+    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        if let Some((_, recorder)) = self.sources.last_mut() {
+            recorder.element(&record.element);
+        }
+        Ok(())
+    }
+}
+
+/// Which piece is the exception that the program ended in: the innermost fault that is still being handled at the end, else
+/// a reset, else what has no handler or is a watchdog's.
+fn ending(pieces: &[&Happened], code: &Code, snapshot: &Snapshot) -> Option<usize> {
+    let mut active = Vec::new();
+    let mut reset = None;
+    for (index, piece) in pieces.iter().enumerate() {
+        match piece {
+            Happened::Taken(taken) if taken.exception == Some(RESET) => {
+                reset = Some(index);
+                active.clear();
+            }
+            Happened::Taken(_) => active.push(index),
+            Happened::Returned => {
+                active.pop();
+            }
+            Happened::Lost => (active, reset) = (Vec::new(), None),
+            Happened::Ran(_) | Happened::NoCode(_) => {}
+        }
+    }
+    let taken = |index: &usize| match pieces.get(*index) {
+        Some(Happened::Taken(taken)) => Some(taken),
+        _ => None,
+    };
+    let is = |wanted: &dyn Fn(&Taken) -> bool| {
+        active.iter().rev().find(|index| taken(index).is_some_and(wanted)).copied()
+    };
+    is(&|taken| number(taken, code, snapshot).0.is_some_and(is_fault))
+        .or(reset)
+        .or_else(|| is(&|taken| handlers::is_unhandled(taken, code, snapshot)))
+        .or_else(|| is(&|taken| handlers::is_watchdog(taken, code)))
+}
+
+/// The number of an exception, and whether only the registers say it.
+fn number(taken: &Taken, code: &Code, snapshot: &Snapshot) -> (Option<Exception>, bool) {
+    if taken.exception.is_some() {
+        return (taken.exception, false);
+    }
+    let found = snapshot.exception_number().filter(|number| {
+        let vector = handlers::vector(code, snapshot, *number).map(|(_, handler)| handler);
+        vector.is_some() && vector == taken.handler
+    });
+    (found.map(Exception::M), found.is_some())
+}
+
+/// The frame that the exception stacked: where EXC_RETURN says, if the program counter in it is where the exception was
+/// taken, and the handler has not moved the stack pointer yet.
+fn frame(taken: &Taken, snapshot: &Snapshot) -> Option<StackedFrame> {
+    const PROCESS_STACK: u32 = 1 << 2;
+    let [.., stack_pointer, link, at] = snapshot.registers;
+    if taken.exception == Some(RESET) || taken.handler != at.map(Address::from) {
+        return None;
+    }
+    let link = link.filter(|link| *link >= 0xffff_ff00)?;
+    let address = if link & PROCESS_STACK == 0 { stack_pointer } else { snapshot.stack_pointers[1] }?;
+    let mut words = [0; 8];
+    for (word, offset) in words.iter_mut().zip((0..).step_by(4)) {
+        *word = snapshot.word(address.checked_add(offset)?)?;
+    }
+    let [.., stacked, _] = words;
+    let at = taken.returns_to?;
+    (Address::from(stacked & !1) == at).then_some(StackedFrame { address: Address::from(address), words })
+}

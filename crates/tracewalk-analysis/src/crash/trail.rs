@@ -1,0 +1,284 @@
+//! What ran last: the newest pieces of flow, and the functions that were running when each exception was taken.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tracewalk::flow::{Block, BranchKind, Element, Ending, EventKind, GapReason};
+use tracewalk::ids::{Address, Exception, Isa};
+
+use crate::call_stack::{FrameKind, FunctionId, Unobserved};
+use crate::{CallStack, Code};
+
+/// How many pieces are kept.
+const LONGEST: usize = 1 << 15;
+
+/// How many functions of a stack are kept, from the innermost on.
+const DEEPEST: usize = 256;
+
+/// How long the body of a loop is at most, in runs.
+const LONGEST_BODY: usize = 12;
+
+/// A piece of what happened.
+#[derive(Clone, Debug)]
+pub(super) enum Happened {
+    Ran(Block),
+    Taken(Taken),
+    Returned,
+    /// Execution came to where no image has code.
+    NoCode(Address),
+    /// What came before says nothing of what comes behind.
+    Lost,
+}
+
+/// An exception that was taken.
+#[derive(Clone, Debug)]
+pub(super) struct Taken {
+    pub(super) exception: Option<Exception>,
+    pub(super) returns_to: Option<Address>,
+    pub(super) handler: Option<Address>,
+    pub(super) stack: Vec<Running>,
+}
+
+/// A function that was running, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// The function.
+    pub function: FunctionId,
+    /// The instruction that it had come to, or that called the next function; `None` where it is not known.
+    pub at: Option<Address>,
+    /// The exception that interrupted the function below, if this one is its handler.
+    pub handles: Option<Option<Exception>>,
+}
+
+/// A piece of the path, with loops folded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathItem {
+    /// Instructions that ran one after the other, by their addresses.
+    Run {
+        /// The first one.
+        start: Address,
+        /// The last one.
+        last: Address,
+        /// The address behind it.
+        end: Address,
+        /// How many.
+        instructions: u32,
+    },
+    /// The same, several times.
+    Loop {
+        /// What ran each time.
+        body: Vec<Self>,
+        /// How many times.
+        times: u64,
+    },
+    /// An exception was taken.
+    Exception {
+        /// Which; `None` where it is not known.
+        exception: Option<Exception>,
+        /// Where it returns to.
+        returns_to: Option<Address>,
+    },
+    /// The return from an exception.
+    ExceptionReturn,
+    /// It is not known what ran here.
+    Unknown,
+}
+
+/// The newest pieces.
+#[derive(Debug)]
+pub(super) struct Trail {
+    happened: VecDeque<Happened>,
+    stack: CallStack<()>,
+}
+
+impl Trail {
+    pub(super) fn new(code: Arc<Code>) -> Self {
+        Self { happened: VecDeque::new(), stack: CallStack::new(code) }
+    }
+
+    pub(super) fn element(&mut self, element: &Element) {
+        let happened = match element {
+            Element::Block(block) => Some(Happened::Ran(*block)),
+            Element::Gap(gap) => Some(match gap.reason {
+                GapReason::NoCode(at) if !gap.doubt => Happened::NoCode(at.address),
+                _ => Happened::Lost,
+            }),
+            Element::Event(event) => match event.kind {
+                EventKind::TraceOn(_) => Some(Happened::Lost),
+                EventKind::Exception { exception, preferred_return, handler } => {
+                    Some(Happened::Taken(Taken {
+                        exception,
+                        returns_to: preferred_return,
+                        handler: handler.map(|handler| handler.address),
+                        stack: self.running(preferred_return),
+                    }))
+                }
+                EventKind::ExceptionReturn => Some(Happened::Returned),
+                _ => None,
+            },
+            Element::Proof(_) => None,
+        };
+        self.stack.element(element, &mut Unobserved);
+        if let Some(happened) = happened {
+            if self.happened.len() == LONGEST {
+                self.happened.pop_front();
+            }
+            self.happened.push_back(happened);
+        }
+    }
+
+    /// The functions that are running, innermost first, at `at`.
+    pub(super) fn running(&self, at: Option<Address>) -> Vec<Running> {
+        let last = self.happened.back().and_then(|happened| match happened {
+            Happened::Ran(block) => Some(block.last),
+            _ => None,
+        });
+        let in_function = |at: &Address| self.stack.code().symbols.function(*at).is_some();
+        // Where execution went to no code, the branch is the last place in the function.
+        let mut place = at.filter(in_function).or(last).or(at);
+        let mut running = Vec::new();
+        for frame in self.stack.frames().rev().take(DEEPEST) {
+            let handles = match frame.kind {
+                FrameKind::Exception(interruption) => Some(interruption.exception),
+                _ => None,
+            };
+            running.push(Running { function: frame.function, at: place, handles });
+            place = match frame.kind {
+                FrameKind::Call { site, .. } => site,
+                FrameKind::Exception(interruption) => interruption.returns_to,
+                FrameKind::Root => None,
+            };
+        }
+        running
+    }
+
+    /// The pieces, oldest first.
+    pub(super) fn pieces(&self) -> Vec<&Happened> {
+        self.happened.iter().collect()
+    }
+}
+
+/// These pieces as a path with loops folded.
+pub(super) fn folded(pieces: &[&Happened]) -> Vec<PathItem> {
+    let mut path = Vec::new();
+    let mut open = None::<(Block, Address, u32)>;
+    let close = |path: &mut Vec<PathItem>, open: &mut Option<(Block, Address, u32)>| {
+        if let Some((last, start, instructions)) = open.take() {
+            add(path, PathItem::Run { start, last: last.last, end: last.end, instructions });
+        }
+    };
+    for piece in pieces {
+        if let Happened::Ran(block) = piece {
+            let (start, before) = match open.take() {
+                Some((last, start, instructions)) if goes_on(&last, block) => (start, instructions),
+                closed => {
+                    open = closed;
+                    close(&mut path, &mut open);
+                    (block.start, 0)
+                }
+            };
+            open = Some((*block, start, before.saturating_add(block.instructions)));
+            continue;
+        }
+        close(&mut path, &mut open);
+        let item = match piece {
+            Happened::Ran(_) | Happened::NoCode(_) => continue,
+            Happened::Taken(taken) => {
+                PathItem::Exception { exception: taken.exception, returns_to: taken.returns_to }
+            }
+            Happened::Returned => PathItem::ExceptionReturn,
+            Happened::Lost => PathItem::Unknown,
+        };
+        add(&mut path, item);
+    }
+    close(&mut path, &mut open);
+    path
+}
+
+/// Whether `next` follows `block` in memory as well.
+fn goes_on(block: &Block, next: &Block) -> bool {
+    let jumps = matches!(
+        block.ending,
+        Ending::Branch { taken: true, kind: BranchKind::Direct | BranchKind::Indirect, .. }
+    );
+    !jumps && block.end == next.start && block.isa == next.isa
+}
+
+/// Adds an item to a path, and folds what repeats at its end.
+fn add(path: &mut Vec<PathItem>, item: PathItem) {
+    path.push(item);
+    while fold_end(path) {}
+}
+
+fn fold_end(path: &mut Vec<PathItem>) -> bool {
+    let length = path.len();
+    for period in 1..=LONGEST_BODY.min(length.saturating_sub(1)) {
+        let (before, body) = path.split_at(length - period);
+        if let Some(PathItem::Loop { body: known, .. }) = before.last()
+            && known == body
+        {
+            path.truncate(length - period);
+            if let Some(PathItem::Loop { times, .. }) = path.last_mut() {
+                *times += 1;
+            }
+            return true;
+        }
+        let only_runs =
+            || body.iter().all(|item| matches!(item, PathItem::Run { .. } | PathItem::Loop { .. }));
+        if before.ends_with(body) && only_runs() {
+            let body = body.to_vec();
+            path.truncate(length - 2 * period);
+            path.push(PathItem::Loop { body, times: 2 });
+            return true;
+        }
+    }
+    false
+}
+
+/// The places of the instructions of a block.
+pub(super) fn instructions(block: &Block, code: &Code) -> Vec<Address> {
+    let mut at = block.start;
+    let mut places = Vec::new();
+    if block.isa != Isa::T32 {
+        return places;
+    }
+    for _ in 0..block.instructions {
+        places.push(at);
+        at = code.behind(tracewalk::ids::Location::new(at, block.isa));
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(start: u32) -> PathItem {
+        let at = |offset: u32| Address::from(start + offset);
+        PathItem::Run { start: at(0), last: at(2), end: at(4), instructions: 2 }
+    }
+
+    #[test]
+    fn what_repeats_is_a_loop_and_loops_nest() {
+        let mut path = Vec::new();
+        for _ in 0..3 {
+            for _ in 0..5 {
+                add(&mut path, run(0x10));
+            }
+            add(&mut path, run(0x20));
+        }
+        let inner = PathItem::Loop { body: vec![run(0x10)], times: 5 };
+        assert_eq!(path, [PathItem::Loop { body: vec![inner, run(0x20)], times: 3 }]);
+    }
+
+    #[test]
+    fn exceptions_are_not_folded() {
+        let taken = PathItem::Exception { exception: None, returns_to: None };
+        let mut path = Vec::new();
+        for _ in 0..2 {
+            add(&mut path, run(0x10));
+            add(&mut path, taken.clone());
+        }
+        assert_eq!(path.len(), 4);
+    }
+}

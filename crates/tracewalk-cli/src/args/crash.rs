@@ -1,0 +1,50 @@
+//! The options of `crash`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use tracewalk_report::formats::{self, Format, WriteCrash};
+
+use super::built_in;
+use super::profile::FollowArgs;
+use super::work::WorkArgs;
+
+pub(crate) const CRASH_EXAMPLES: &str = "\
+Examples:
+  tracewalk crash crash.log --image firmware.elf
+      what GDB printed of an MTB, of the registers and of the stack
+  tracewalk crash etb.bin --image firmware.elf --dump crash.log
+      a trace, and what GDB printed beside it
+  tracewalk crash crash.log --image firmware.elf --markdown -o crash.md
+      for a bug report
+
+Exit status:
+  0  everything was decoded, whether the program crashed or not
+  2  something could not be read, or the trace had malformed parts or gaps;
+     what could be found is printed all the same";
+
+#[derive(Args, Debug)]
+pub(crate) struct Crash {
+    #[command(flatten)]
+    pub(crate) follow: FollowArgs,
+
+    /// Registers and memory of the halted processor, as a debugger printed or saved them, if they are not in the capture: fault
+    /// status (0xe000ed00), core registers, the stack.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Capture")]
+    pub(crate) dump: Option<PathBuf>,
+
+    /// The output format.
+    #[arg(long, value_parser = built_in::listed(formats::CRASH), default_value = "text", help_heading = "Output")]
+    pub(crate) format: &'static Format<WriteCrash>,
+
+    /// The same as --format markdown.
+    #[arg(long, conflicts_with = "format", help_heading = "Output")]
+    pub(crate) markdown: bool,
+
+    /// Where to write the output; standard output without it.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+}

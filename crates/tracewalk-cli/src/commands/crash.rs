@@ -1,0 +1,55 @@
+//! `crash`: how a program crashed, and why.
+
+use std::time::Instant;
+
+use tracewalk_analysis::Statistics;
+use tracewalk_analysis::analysis::InOrder;
+use tracewalk_analysis::crash::CrashRecording;
+use tracewalk_report::export::CrashReport;
+use tracewalk_report::formats;
+
+use super::{follow, print_statistics};
+use crate::args::Crash;
+use crate::failure::Failure;
+use crate::messages::Messages;
+use crate::open;
+use crate::output::{Destination, palette_for, write_to};
+use crate::task::{Reads, Task};
+
+impl Task for Crash {
+    fn reads(&self) -> Reads<'_> {
+        Reads { beside: self.dump.as_deref(), ..Reads::one(&self.follow.capture) }
+    }
+
+    fn writes(&self) -> Vec<Destination<'_>> {
+        vec![Destination::output(self.output.as_deref())]
+    }
+
+    fn run(&self, messages: &Messages) -> Result<(), Failure> {
+        run(self, messages)
+    }
+}
+
+/// Follows each source to its end, and says how its program ended.
+fn run(args: &Crash, messages: &Messages) -> Result<(), Failure> {
+    let start = Instant::now();
+    let mut session = open::whole(&args.follow.capture, messages)?;
+    let snapshot = session.snapshot(args.dump.as_deref())?;
+    let mut recording = CrashRecording::default();
+    let how = follow::how(&args.follow, args.work.threads);
+    let mut total = Statistics::default();
+    session.each_source(messages, |session, source| {
+        let outcome = follow::run(session, source, &how, InOrder(&mut recording), messages)?;
+        total.add(&outcome.statistics);
+        Ok::<(), Failure>(())
+    })?;
+    let report = CrashReport { sources: recording.finish(&snapshot), complete: messages.complete() };
+    let markdown = || formats::find(formats::CRASH, "markdown");
+    let format = args.markdown.then(markdown).flatten().unwrap_or(args.format);
+    let output = args.output.as_deref();
+    write_to(output, |out| (format.make)(out, &report, &palette_for(output)))?;
+    if args.work.stats {
+        print_statistics(&total, start.elapsed(), args.work.threads, messages);
+    }
+    Ok(())
+}

@@ -1,0 +1,269 @@
+//! `crash` against crashes that were recorded in an emulator: what it claims, what proves it, and that it claims nothing else.
+
+mod truth;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::support::{Outcome, corpus, example, run};
+use truth::{Truth, crashes, program};
+
+/// What a crash is, the line that caused it, and the exception.
+const SCENARIOS: [(&str, &str, &str, u64); 20] = [
+    ("m0-null-pointer", "bad_branch", "crash.c:49", 3),
+    ("m0-return-address", "bad_return", "crash.c:66", 3),
+    ("m0-unaligned", "unaligned", "crash.c:73", 3),
+    ("m0-divide", "divide_by_zero", "crash.c:78", 3),
+    ("m0-stack-overflow", "stack_overflow", "crash.c:107", 3),
+    ("m0-undefined", "undefined_instruction", "crash.c:122", 3),
+    ("m0-bus-fault", "bus_fault", "crash.c:133", 3),
+    ("m0-missing-handler", "no_handler", "startup.S:76", 21),
+    ("m0-wild-jump", "bad_branch", "crash.c:141", 3),
+    ("m0-watchdog", "watchdog", "crash.c:148", 24),
+    ("m3-null-pointer", "bad_branch", "crash.c:49", 3),
+    ("m3-return-address", "bad_return", "crash.c:66", 3),
+    ("m3-unaligned", "unaligned", "crash.c:73", 6),
+    ("m3-divide", "divide_by_zero", "crash.c:79", 3),
+    ("m3-stack-overflow", "stack_overflow", "crash.c:107", 3),
+    ("m3-undefined", "undefined_instruction", "crash.c:122", 6),
+    ("m3-bus-fault", "bus_fault", "crash.c:133", 3),
+    ("m3-missing-handler", "no_handler", "startup.S:76", 21),
+    ("m3-wild-jump", "bad_branch", "crash.c:141", 3),
+    ("m3-watchdog", "watchdog", "crash.c:148", 1),
+];
+
+/// The arguments for a crash as it was saved.
+fn arguments(name: &str) -> Vec<PathBuf> {
+    let folder = crashes().join(name);
+    let mut arguments = vec![PathBuf::from("crash")];
+    if name.starts_with("m0") {
+        arguments.push(folder.join("crash.log"));
+    } else {
+        arguments.extend([folder.join("capture.toml"), "--dump".into(), folder.join("crash.log")]);
+    }
+    arguments.extend(["--image".into(), program(name)]);
+    arguments
+}
+
+fn json(arguments: &[PathBuf]) -> (Outcome, Value) {
+    let options = ["--format", "json"].map(PathBuf::from);
+    let outcome = run(arguments.iter().chain(&options));
+    let value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|_| panic!("{}", outcome.stderr));
+    (outcome, value)
+}
+
+fn crash(arguments: &[PathBuf]) -> Value {
+    json(arguments).1["sources"][0]["crash"].clone()
+}
+
+#[test]
+fn the_cause_of_each_crash_is_named_and_every_entry_of_its_proof_is_true() {
+    for (name, kind, line, exception) in SCENARIOS {
+        let (outcome, document) = json(&arguments(name));
+        // ETM trace of a jump into data goes on where no image has code, which is a gap.
+        let status = if name == "m3-wild-jump" { 2 } else { 0 };
+        assert_eq!(outcome.status, status, "{name}: {}", outcome.stderr);
+        let crash = &document["sources"][0]["crash"];
+        assert_eq!(crash["exception"]["number"], exception, "{name}");
+        let cause = &crash["cause"];
+        assert_eq!(cause["kind"], kind, "{name}: {crash:#}");
+        let at = &cause["at"];
+        let file = at["file"].as_str().unwrap_or_default().rsplit('/').next().unwrap();
+        assert_eq!(format!("{file}:{}", at["line"]), line, "{name}: {cause:#}");
+        let proof = cause["proof"].as_array().unwrap();
+        assert!(proof.len() >= 3, "{name}: {proof:#?}");
+        let truth = Truth::read(name);
+        for entry in proof {
+            truth.check(entry);
+        }
+    }
+}
+
+/// Who wrote what was branched to, as far as the trace reaches back.
+#[test]
+fn where_bad_addresses_come_from_is_said() {
+    let cause = crash(&arguments("m0-null-pointer"))["cause"].clone();
+    assert_eq!(cause["loaded_from"], "0x20000028", "{cause:#}");
+    for name in ["m0-return-address", "m3-return-address"] {
+        let cause = crash(&arguments(name))["cause"].clone();
+        assert_eq!(cause["overwritten_by"]["line"], 63, "{cause:#}");
+        assert_eq!(cause["saved_by"]["function"], "greet", "{cause:#}");
+    }
+    let cause = crash(&arguments("m3-stack-overflow"))["cause"].clone();
+    assert_eq!(cause["object"]["name"], "visitor", "{cause:#}");
+    let cause = crash(&arguments("m3-wild-jump"))["cause"].clone();
+    assert_eq!(cause["target"]["name"], "scratch", "{cause:#}");
+    let cause = crash(&arguments("m3-bus-fault"))["cause"].clone();
+    assert_eq!(cause["address"], "0x87654330", "{cause:#}");
+    let cause = crash(&arguments("m0-watchdog"))["cause"].clone();
+    assert!(cause["times"].as_u64().unwrap() > 50, "{cause:#}");
+    assert_eq!(crash(&arguments("m3-watchdog"))["cause"]["reset"], true);
+}
+
+#[test]
+fn fault_status_is_decoded_and_a_cortex_m0_has_none() {
+    let found = crash(&arguments("m3-bus-fault"));
+    let flags = |index: usize| found["status"][index]["fields"].to_string();
+    assert!(flags(0).contains("PRECISERR") && flags(0).contains("BFARVALID"), "{found:#}");
+    assert!(flags(1).contains("FORCED"), "{found:#}");
+    let found = crash(&arguments("m0-bus-fault"));
+    assert_eq!(found["status"], Value::Array(Vec::new()));
+    assert!(found["missing"].as_array().unwrap().contains(&"no_fault_status".into()), "{found:#}");
+}
+
+#[test]
+fn one_screen_of_80_columns_shows_it_all() {
+    for (name, ..) in SCENARIOS {
+        let outcome = run(arguments(name));
+        assert!(outcome.stdout.lines().count() <= 60, "{name}:\n{}", outcome.stdout);
+        for line in outcome.stdout.lines() {
+            assert!(line.chars().count() <= 80, "{name}: {line}");
+        }
+        for title in ["Fault", "Cause", "Call stack", "Last path", "Last instructions", "Proof"] {
+            assert!(outcome.stdout.lines().any(|line| line == title), "{name}: {title}\n{}", outcome.stdout);
+        }
+        let markdown = run(arguments(name).into_iter().chain(["--markdown".into()]));
+        assert!(markdown.stdout.starts_with("## ") && markdown.stdout.contains("### Cause"), "{name}");
+        assert_eq!(markdown.stdout.matches("```").count() % 2, 0, "{name}");
+    }
+}
+
+/// The lines of a crash's log that are kept.
+fn log(name: &str, keep: impl Fn(&str) -> bool) -> (tempfile::TempDir, PathBuf) {
+    let text = std::fs::read_to_string(crashes().join(name).join("crash.log")).unwrap();
+    let kept = text.lines().filter(|line| keep(line)).map(|line| format!("{line}\n")).collect::<String>();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("crash.log");
+    std::fs::write(&file, kept).unwrap();
+    (folder, file)
+}
+
+fn is_trace(line: &str) -> bool {
+    line.starts_with("MTB_") || line.starts_with("0x20001")
+}
+
+#[test]
+fn what_the_trace_cannot_prove_is_not_claimed() {
+    // A load through a pointer that nobody printed: it may be misaligned, or go to where nothing is.
+    let (_folder, file) = log("m0-bus-fault", is_trace);
+    let found = crash(&["crash".into(), file, "--image".into(), program("m0-bus-fault")]);
+    assert_eq!((&found["exception"]["number"], &found["cause"]), (&3.into(), &Value::Null));
+    // A load in ETM trace, with nothing printed: what the processor says of it is not known.
+    for name in ["m3-bus-fault", "m3-divide", "m3-unaligned"] {
+        let found = crash(&[
+            "crash".into(),
+            crashes().join(name).join("capture.toml"),
+            "--image".into(),
+            program(name),
+        ]);
+        assert!(found["exception"]["number"].is_u64(), "{found:#}");
+        assert_eq!(found["cause"], Value::Null, "{found:#}");
+        assert!(found["missing"].as_array().unwrap().contains(&"fault_status".into()), "{found:#}");
+    }
+    // The handler's endless loop has overwritten the buffer: what faulted is not in the trace any more.
+    let (_folder, file) = log("m0-null-pointer", |line| !line.starts_with("0x20001"));
+    let mut text = std::fs::read_to_string(&file).unwrap();
+    for line in 0..64 {
+        let words = ["0x000000e6"; 4].join("\t");
+        text += &format!("0x{:x}:\t{words}\n", 0x2000_1000 + 16 * line);
+    }
+    std::fs::write(&file, text).unwrap();
+    let found = crash(&["crash".into(), file, "--image".into(), program("m0-null-pointer")]);
+    assert_eq!(found["cause"], Value::Null, "{found:#}");
+}
+
+/// Fault status of another fault than the trace shows, as where somebody printed it later.
+#[test]
+fn registers_that_contradict_the_trace_prove_nothing() {
+    let text = std::fs::read_to_string(crashes().join("m3-divide/crash.log")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("crash.log");
+    let arguments = |file: &Path| {
+        let mut arguments = arguments("m3-divide");
+        arguments[3] = file.to_owned();
+        arguments
+    };
+    std::fs::write(&file, text.replace("0x02000000", "0x00008200")).unwrap();
+    assert_eq!(crash(&arguments(&file))["cause"], Value::Null);
+    let other_frame = text.replace("0x00000154\t0x", "0x00000158\t0x");
+    assert_ne!(other_frame, text);
+    std::fs::write(&file, other_frame).unwrap();
+    assert_eq!(crash(&arguments(&file))["cause"], Value::Null);
+}
+
+/// The examples and the corpus, whole, cut and with bits turned over.
+#[test]
+fn healthy_and_damaged_captures_claim_nothing() {
+    let mut checked = 0;
+    let mut check = |arguments: &[PathBuf]| {
+        let outcome = run(["crash", "--format", "json"].map(PathBuf::from).iter().chain(arguments));
+        let Ok(document) = serde_json::from_str::<Value>(&outcome.stdout) else { return };
+        for source in document["sources"].as_array().unwrap() {
+            assert_eq!(source["crash"]["cause"], Value::Null, "{arguments:?}: {source:#}");
+        }
+        checked += 1;
+    };
+    for name in ["m3-etmv3", "a7-etmv3", "a15-pft"] {
+        check(&[example(name).join("capture.toml")]);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let whole = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
+    let described = std::fs::read_to_string(example("m3-etmv3/capture.toml")).unwrap();
+    std::fs::write(folder.path().join("capture.toml"), described).unwrap();
+    std::fs::copy(example("m3-etmv3/m3.elf"), folder.path().join("m3.elf")).unwrap();
+    for part in 1..=8 {
+        std::fs::write(folder.path().join("trace.bin"), &whole[..whole.len() / 16 * part * 2 - 16]).unwrap();
+        check(&[folder.path().join("capture.toml")]);
+        let mut flipped = whole.clone();
+        let length = flipped.len();
+        flipped[length - 1 - 37 * part] ^= 1 << (part - 1);
+        std::fs::write(folder.path().join("trace.bin"), flipped).unwrap();
+        check(&[folder.path().join("capture.toml")]);
+    }
+    if let Some(real) = corpus("real") {
+        for entry in std::fs::read_dir(real).unwrap() {
+            let description = entry.unwrap().path().join("capture.toml");
+            if description.is_file() {
+                check(&[description]);
+            }
+        }
+    }
+    assert!(checked >= 19, "{checked}");
+}
+
+/// One bit of the packets that show the crash: what they say then does not fit together.
+#[test]
+fn damage_of_the_evidence_takes_the_claim_away() {
+    let text = std::fs::read_to_string(crashes().join("m0-null-pointer/crash.log")).unwrap();
+    let position = text.lines().find_map(|line| line.strip_prefix("MTB_POSITION=0x")).unwrap();
+    let position = u32::from_str_radix(position, 16).unwrap() & !7;
+    // The last packet but one is the branch; its destination is the second word.
+    let at = 0x2000_1000 + (position + 1024 - 16 + 4) % 1024;
+    let line = at & !15;
+    let (folder, _) = log("m0-null-pointer", |_| true);
+    let file = folder.path().join("damaged.log");
+    let damaged = text.lines().map(|text| {
+        if !text.starts_with(&format!("0x{line:x}:")) {
+            return format!("{text}\n");
+        }
+        let (head, words) = text.split_once('\t').unwrap();
+        let mut words = words.split('\t').map(str::to_owned).collect::<Vec<_>>();
+        let word = &mut words[(at as usize - line as usize) / 4];
+        *word = format!("0x{:08x}", u32::from_str_radix(&word[2..], 16).unwrap() ^ 0x100);
+        format!("{head}\t{}\n", words.join("\t"))
+    });
+    std::fs::write(&file, damaged.collect::<String>()).unwrap();
+    let found = crash(&["crash".into(), file, "--image".into(), program("m0-null-pointer")]);
+    assert_eq!(found["cause"], Value::Null, "{found:#}");
+}
+
+#[test]
+fn a_file_that_holds_no_registers_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("notes.txt");
+    std::fs::write(&file, "it crashed again today\n").unwrap();
+    let mut arguments = arguments("m3-divide");
+    arguments[3] = file;
+    assert_eq!(run(arguments).status, 2);
+}

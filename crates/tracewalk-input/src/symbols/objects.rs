@@ -1,0 +1,72 @@
+//! Data objects by address.
+
+use tracewalk::ids::Address;
+
+use super::table::{Kind, Table};
+
+/// A data object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Its name, as the linker knows it.
+    pub name: String,
+    /// Its first address.
+    pub start: Address,
+    /// The address behind it, as a number that may be 2^32.
+    pub end: u64,
+}
+
+/// The data objects of a program.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Objects {
+    /// By their first addresses; of those that start together the longest first.
+    all: Vec<Object>,
+    /// How long the longest one is.
+    longest: u64,
+}
+
+impl Objects {
+    pub(super) fn of(tables: &[Table<'_>]) -> Self {
+        let symbols = tables.iter().flat_map(|table| &table.symbols);
+        let mut all = symbols
+            .filter(|symbol| symbol.kind == Kind::Object && symbol.size > 0)
+            .map(|symbol| Object {
+                name: symbol.name.to_string(),
+                start: Address::from(symbol.value),
+                end: u64::from(symbol.value) + u64::from(symbol.size),
+            })
+            .collect::<Vec<_>>();
+        all.sort_by(|a, b| (a.start, b.end, &a.name).cmp(&(b.start, a.end, &b.name)));
+        let longest = all.iter().map(|object| object.end - object.start.get()).max().unwrap_or(0);
+        Self { all, longest }
+    }
+
+    pub(super) fn at(&self, address: Address) -> Option<&Object> {
+        let behind = self.all.partition_point(|object| object.start <= address);
+        let near = self.all.get(..behind)?.iter().rev();
+        let near = near.take_while(|object| address.get() - object.start.get() < self.longest);
+        near.filter(|object| address.get() < object.end).min_by_key(|object| object.end - object.start.get())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_object_holds_an_address() {
+        let object = |name: &str, start: u32, end: u64| Object {
+            name: name.to_owned(),
+            start: Address::from(start),
+            end,
+        };
+        let objects = Objects {
+            all: vec![object("all", 0, 100), object("part", 8, 16), object("next", 200, 204)],
+            longest: 100,
+        };
+        let at = |address: u32| objects.at(Address::from(address)).map(|object| object.name.as_str());
+        assert_eq!(
+            [at(4), at(8), at(16), at(100), at(203), at(204)].map(Option::unwrap_or_default),
+            ["all", "part", "all", "", "next", ""]
+        );
+    }
+}

@@ -1,0 +1,21 @@
+//! How a program crashed, as text, JSON and Markdown: one screen.
+
+mod json;
+mod sheet;
+mod text;
+mod words;
+
+use tracewalk_analysis::Section;
+use tracewalk_analysis::crash::Crash;
+
+pub use json::write_crash_json;
+pub use text::{write_crash_markdown, write_crash_text};
+
+/// How the program of each source ended; `None` where no fault ended it.
+#[derive(Debug)]
+pub struct CrashReport {
+    /// The sources.
+    pub sources: Vec<(Section, Option<Crash>)>,
+    /// Whether every capture was decoded to its end.
+    pub complete: bool,
+}

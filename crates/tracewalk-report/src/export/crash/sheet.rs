@@ -1,0 +1,150 @@
+//! What is shown of a crash, part by part, for the formats that people read.
+
+use tracewalk::ids::{Address, Isa, Location};
+use tracewalk_analysis::Code;
+use tracewalk_analysis::crash::{Crash, PathItem, Running};
+
+use super::words;
+
+/// A part: its title and its lines.
+pub(super) struct Part {
+    pub(super) title: &'static str,
+    pub(super) lines: Vec<String>,
+    /// Whether the lines are columns, or else sentences.
+    pub(super) columns: bool,
+}
+
+/// How many lines the path and the stack have at most.
+const PATH_LINES: usize = 8;
+const STACK_LINES: usize = 8;
+
+/// The parts, most important first.
+pub(super) fn parts(code: &Code, crash: &Crash) -> Vec<Part> {
+    let columns = |title, lines: Vec<String>| Part { title, lines, columns: true };
+    let sentences = |title, lines: Vec<String>| Part { title, lines, columns: false };
+    let cause = match &crash.cause {
+        Some(cause) => words::sentence(code, cause),
+        None => "Not proven by the trace and what was saved.".to_owned(),
+    };
+    let missing = crash.missing.iter().map(|missing| words::missing(*missing).to_owned());
+    let proof = crash.cause.iter().flat_map(|cause| &cause.proof);
+    vec![
+        columns("Fault", fault(code, crash)),
+        sentences("Cause", vec![cause]),
+        columns("Call stack", stack(code, &crash.stack)),
+        columns("Last path", path(code, &crash.path)),
+        columns("Last instructions", instructions(code, crash)),
+        columns("Proof", proof.map(|evidence| words::evidence(code, evidence)).collect()),
+        sentences("Not known", missing.collect()),
+    ]
+}
+
+fn fault(code: &Code, crash: &Crash) -> Vec<String> {
+    let mut lines = Vec::new();
+    let at = crash.at.map_or_else(String::new, |at| {
+        let known = code.symbols.function(at).is_some();
+        format!(" at {at}{}", if known { format!(", {}", words::place(code, at)) } else { String::new() })
+    });
+    lines.push(format!("{}{at}", words::exception(code, crash.exception)));
+    if let (Some(at), Some(last)) = (crash.at, crash.last.last()) {
+        let faulting = code.symbols.function(at).is_some() && code.program.code(at).is_some();
+        lines.push(if faulting {
+            format!("instruction  {}", words::instruction(code, at))
+        } else {
+            format!("after        {}, {}", words::instruction(code, *last), words::place(code, *last))
+        });
+    }
+    for register in &crash.status {
+        lines.push(format!("{:5} 0x{:08x}", register.name, register.value));
+        lines.extend(register.fields.iter().map(|(name, meaning)| format!("      {name}: {meaning}")));
+    }
+    if let Some(frame) = &crash.frame {
+        let names = ["r0", "r1", "r2", "r3", "r12", "lr", "pc", "xpsr"];
+        let words = names.iter().zip(frame.words).map(|(name, word)| format!("{name} {word:08x}"));
+        let words = words.collect::<Vec<_>>();
+        for half in words.chunks(4) {
+            lines.push(half.join("  "));
+        }
+    }
+    lines
+}
+
+fn stack(code: &Code, stack: &[Running]) -> Vec<String> {
+    let entry = |(index, running): (usize, &Running)| {
+        let name = running.function.name(code);
+        let line = running.at.and_then(|at| words::line(code, at));
+        let at = running.at.map_or_else(String::new, |at| format!("  {at}"));
+        let handles =
+            running.handles.map_or_else(String::new, |it| format!("  ({})", words::exception(code, it)));
+        format!("#{index:<2} {name}{handles}  {}{at}", line.unwrap_or_default())
+    };
+    let mut lines = stack.iter().enumerate().take(STACK_LINES).map(entry).collect::<Vec<_>>();
+    if let Some(more) = stack.len().checked_sub(STACK_LINES).filter(|more| *more > 0) {
+        lines.push(format!("… {more} more"));
+    }
+    lines
+}
+
+fn path(code: &Code, path: &[PathItem]) -> Vec<String> {
+    let from = path.len().saturating_sub(PATH_LINES);
+    path.get(from..).unwrap_or_default().iter().map(|item| path_item(code, item)).collect()
+}
+
+fn path_item(code: &Code, item: &PathItem) -> String {
+    match item {
+        PathItem::Run { start, last, .. } => {
+            format!("{:08x} to {:08x}  {}", start, last, run_name(code, *start, *last))
+        }
+        PathItem::Loop { body, times } => {
+            let mut names = body.iter().map(|item| loop_name(code, item)).collect::<Vec<_>>();
+            names.dedup();
+            format!("{times:>8} times: {}", names.join(" → "))
+        }
+        PathItem::Exception { exception, returns_to } => {
+            let to = returns_to.map_or_else(String::new, |to| format!(", returns to {to}"));
+            format!("── {}{to}", words::exception(code, *exception))
+        }
+        PathItem::ExceptionReturn => "── return from the exception".to_owned(),
+        PathItem::Unknown => "── not known what ran here".to_owned(),
+    }
+}
+
+fn loop_name(code: &Code, item: &PathItem) -> String {
+    match item {
+        PathItem::Run { start, last, .. } => run_name(code, *start, *last),
+        PathItem::Loop { body, times } => {
+            let names = body.iter().map(|item| loop_name(code, item)).collect::<Vec<_>>();
+            format!("({times} times: {})", names.join(" → "))
+        }
+        other => path_item(code, other),
+    }
+}
+
+/// The function, and the lines from the first to the last instruction.
+fn run_name(code: &Code, start: Address, last: Address) -> String {
+    let name = |at| code.symbols.function(at).map_or_else(|| at.to_string(), |it| it.name.to_owned());
+    let (first, end) = (words::line(code, start), words::line(code, last));
+    let lines = match (first, end) {
+        (Some(first), Some(end)) if first != end && name(start) == name(last) => {
+            let line = end.rsplit(':').next().unwrap_or_default().to_owned();
+            format!("  {first}…{line}")
+        }
+        (Some(first), _) => format!("  {first}"),
+        (None, _) => String::new(),
+    };
+    format!("{}{lines}", name(start))
+}
+
+fn instructions(code: &Code, crash: &Crash) -> Vec<String> {
+    const SHOWN: usize = 5;
+    let from = crash.last.len().saturating_sub(SHOWN);
+    let shown = crash.last.get(from..).unwrap_or_default();
+    shown
+        .iter()
+        .map(|at| {
+            let text = super::super::text::instruction_text(code, Location::new(*at, Isa::T32));
+            let line = words::line(code, *at).map_or_else(String::new, |line| format!("  ; {line}"));
+            format!("{:08x}  {text}{line}", at)
+        })
+        .collect()
+}

@@ -1,0 +1,106 @@
+//! For people: on a terminal, and in a bug report.
+
+use std::io::{self, Write};
+
+use tracewalk::plain::Plain;
+
+use super::CrashReport;
+use super::sheet::{Part, parts};
+use crate::Palette;
+
+/// How wide the lines are.
+const WIDTH: usize = 80;
+
+/// Writes the report for a terminal.
+pub fn write_crash_text(out: &mut dyn Write, report: &CrashReport, palette: &Palette) -> io::Result<()> {
+    let head = palette.head;
+    for (section, crash) in &report.sources {
+        if report.sources.len() > 1 {
+            writeln!(out, "{head}{section}{head:#}")?;
+        }
+        let Some(crash) = crash else {
+            writeln!(out, "The trace does not end in a fault, a reset or an exception without a handler.")?;
+            continue;
+        };
+        for Part { title, lines, columns } in parts(&section.code, crash) {
+            if lines.is_empty() {
+                continue;
+            }
+            writeln!(out, "{head}{title}{head:#}")?;
+            for line in lines {
+                let line = Plain(&line).to_string();
+                let lines = if columns { vec![cut(&line)] } else { wrapped(&line) };
+                for line in lines {
+                    writeln!(out, "  {line}")?;
+                }
+            }
+        }
+    }
+    if !report.complete {
+        writeln!(out, "The trace was not decoded to its end.")?;
+    }
+    Ok(())
+}
+
+/// Writes the report as Markdown.
+pub fn write_crash_markdown(out: &mut dyn Write, report: &CrashReport, _: &Palette) -> io::Result<()> {
+    for (section, crash) in &report.sources {
+        writeln!(out, "## Crash, {section}\n")?;
+        let Some(crash) = crash else {
+            writeln!(out, "The trace does not end in a fault, a reset or an exception without a handler.\n")?;
+            continue;
+        };
+        for Part { title, lines, columns } in parts(&section.code, crash) {
+            if lines.is_empty() {
+                continue;
+            }
+            writeln!(out, "### {title}\n")?;
+            if columns {
+                writeln!(out, "```text")?;
+                for line in lines {
+                    // A line of the program's own names cannot end the block.
+                    writeln!(out, "{}", Plain(line.replace("```", "'''")))?;
+                }
+                writeln!(out, "```\n")?;
+            } else if let [only] = lines.as_slice() {
+                writeln!(out, "{}\n", Plain(only))?;
+            } else {
+                for line in lines {
+                    writeln!(out, "- {}", Plain(line))?;
+                }
+                writeln!(out)?;
+            }
+        }
+    }
+    if !report.complete {
+        writeln!(out, "The trace was not decoded to its end.")?;
+    }
+    Ok(())
+}
+
+/// The line, as far as it fits.
+fn cut(line: &str) -> String {
+    let room = WIDTH - 2;
+    if line.chars().count() <= room {
+        return line.to_owned();
+    }
+    line.chars().take(room - 1).chain(['…']).collect()
+}
+
+/// A sentence in lines.
+fn wrapped(text: &str) -> Vec<String> {
+    let room = WIDTH - 2;
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let Some(line) = lines.last_mut() else { break };
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}

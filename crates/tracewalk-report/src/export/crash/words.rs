@@ -1,0 +1,222 @@
+//! Causes, places and what is missing, in words.
+
+use tracewalk::ids::{Address, Exception, Isa, Location};
+use tracewalk_analysis::Code;
+use tracewalk_analysis::crash::{Cause, CauseKind, Evidence, Holder, Missing, Role, Target};
+
+use super::super::text::instruction_text;
+
+/// `run_timers+0xe`, or the address where no function is.
+pub(super) fn function(code: &Code, at: Address) -> String {
+    match code.symbols.function(at) {
+        Some(function) => match at.offset_from(function.start) {
+            Some(0) | None => function.name.to_owned(),
+            Some(offset) => format!("{}+0x{offset:x}", function.name),
+        },
+        None => at.to_string(),
+    }
+}
+
+/// `crash.c:49`
+pub(super) fn line(code: &Code, at: Address) -> Option<String> {
+    let frame = code.symbols.frames(at).into_iter().next()?;
+    let file = frame.file?;
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(&file);
+    Some(frame.line.map_or_else(|| name.to_owned(), |line| format!("{name}:{line}")))
+}
+
+/// `run_timers+0xe (crash.c:49)`
+pub(super) fn place(code: &Code, at: Address) -> String {
+    let line = line(code, at).map_or_else(String::new, |line| format!(" ({line})"));
+    format!("{}{line}", function(code, at))
+}
+
+/// `blx r3`, without what pads columns.
+pub(super) fn instruction(code: &Code, at: Address) -> String {
+    let text = instruction_text(code, Location::new(at, Isa::T32));
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+pub(super) fn exception(code: &Code, exception: Option<Exception>) -> String {
+    exception.map_or_else(|| "an exception".to_owned(), |it| code.interrupts.describe(it).to_string())
+}
+
+/// The cause as a sentence.
+pub(super) fn sentence(code: &Code, cause: &Cause) -> String {
+    let at_place = |at: Address| place(code, at);
+    match &cause.kind {
+        CauseKind::BadBranch { at, to, target, value, loaded_by, loaded_from, stored_by } => {
+            let value = value.map_or_else(|| to.to_string(), |value| format!("0x{value:08x}"));
+            let mut text = format!("{} branched to {value}, {}", at_place(*at), where_to(code, *to, target));
+            if let Some(by) = loaded_by {
+                let from = loaded_from.map_or_else(String::new, |from| format!(" from {}", data(code, from)));
+                text += &format!("; {} loaded that address{from}", at_place(*by));
+            }
+            if let Some(by) = stored_by {
+                text += &format!(", where {} had stored it", at_place(*by));
+            }
+            text + "."
+        }
+        CauseKind::BadReturn { at, to, target, slot, saved_by, overwritten_by } => {
+            let mut text = format!("{} returned to {to}, {}", at_place(*at), where_to(code, *to, target));
+            if let Some(slot) = slot {
+                text += &format!("; the return address was on the stack at {slot}");
+            }
+            if let (Some(saved), Some(over)) = (saved_by, overwritten_by) {
+                text += &format!(
+                    ", where {} had saved it and {} overwrote it",
+                    at_place(*saved),
+                    at_place(*over)
+                );
+            }
+            text + "."
+        }
+        CauseKind::StackOverflow { pushed_by, stack_pointer, object: (name, start, end), branch, to } => {
+            format!(
+                "The stack grew into `{name}` ({start} to {end}): {} pushed registers onto it, down to {stack_pointer}. \
+             {} then branched to {to}, which it loaded from there.",
+                at_place(*pushed_by),
+                at_place(*branch),
+            )
+        }
+        CauseKind::UndefinedInstruction { at, bytes } => {
+            format!("{} is an undefined instruction ({}).", at_place(*at), hex(bytes))
+        }
+        CauseKind::DivideByZero { at, trap: None } => format!("{} divided by zero.", at_place(*at)),
+        CauseKind::DivideByZero { at, trap: Some(trap) } => format!(
+            "{} divided by zero: the division called {}, which traps.",
+            at_place(*at),
+            function(code, *trap)
+        ),
+        CauseKind::Unaligned { at, address } => {
+            let address = address.map_or_else(String::new, |address| format!(" at {address}"));
+            format!("{} made an unaligned access{address}.", at_place(*at))
+        }
+        CauseKind::BusFault { at, address, store } => {
+            let did = if *store { "stored to" } else { "loaded from" };
+            format!("{} {did} {address}, where the bus refused it.", at_place(*at))
+        }
+        CauseKind::MemoryProtection { at, address } => {
+            format!("{} accessed {address}, where that is not allowed.", at_place(*at))
+        }
+        CauseKind::NoHandler { handler, vectors, exception: which } => {
+            let (which, verb) = match which {
+                Some(_) => (exception(code, *which), "has"),
+                None => ("The exception".to_owned(), "has"),
+            };
+            format!(
+                "{which} {verb} no handler of its own: its vector leads to {}, an endless loop that {vectors} vectors \
+                 share.",
+                place(code, *handler)
+            )
+        }
+        CauseKind::Watchdog { handler, reset, stuck: (start, _), times } => {
+            let ended =
+                if *reset { "The watchdog reset the processor" } else { "The watchdog's interrupt came" };
+            let then = if *reset {
+                format!(", while {} was running", function(code, *handler))
+            } else {
+                String::new()
+            };
+            format!(
+                "{ended}{then}: the program was in a loop in {} that had run at least {times} times.",
+                at_place(*start)
+            )
+        }
+        _ => "The cause has no description in this format.".to_owned(),
+    }
+}
+
+fn where_to(code: &Code, to: Address, target: &Target) -> String {
+    match target {
+        Target::Nothing => "where no image has code".to_owned(),
+        Target::Data(Some(name)) => format!("which is the data object `{name}`"),
+        Target::Data(None) => "which is data".to_owned(),
+        Target::NoThumbBit => format!("{} without the Thumb bit", function(code, to)),
+    }
+}
+
+/// `timers+16 at 0x20000028`
+fn data(code: &Code, at: Address) -> String {
+    match code.symbols.object(at) {
+        Some(object) => match at.offset_from(object.start) {
+            Some(0) | None => format!("`{}` at {at}", object.name),
+            Some(offset) => format!("`{}+{offset}` at {at}", object.name),
+        },
+        None => at.to_string(),
+    }
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+}
+
+/// An entry of a proof as a line.
+pub(super) fn evidence(code: &Code, evidence: &Evidence) -> String {
+    match evidence {
+        Evidence::Instruction { role, at, bytes, executed } => {
+            let ran = if *executed { "" } else { ", not executed" };
+            format!("{at}  {}: {} [{}]{ran}", role_name(*role), instruction(code, *at), hex(bytes))
+        }
+        Evidence::Went { from, to } => format!("{from}  trace: execution went from here to {to}"),
+        Evidence::Taken { exception: which, at, handler } => {
+            format!("{at}  trace: {} was taken here, handler {handler}", exception(code, *which))
+        }
+        Evidence::Word { role, at, value, holder } => {
+            let holder = match holder {
+                Holder::Image => "image",
+                Holder::Dump => "dump",
+            };
+            format!("{at}  {holder}: {} 0x{value:08x}", role_name(*role))
+        }
+        Evidence::Register { name, value } => format!("register {name} = 0x{value:08x}"),
+        Evidence::Symbol { name, start, end } => format!("{start}  symbol `{name}`, up to {end}"),
+        Evidence::Repeated { start, last, times } => {
+            format!("{start}  trace: the loop from here to {last} ran at least {times} times")
+        }
+    }
+}
+
+pub(super) const fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Branch => "branch",
+        Role::Load => "load",
+        Role::Store => "store",
+        Role::Save => "save",
+        Role::Faulting => "faulting",
+        Role::Call => "call",
+        Role::Handler => "handler",
+        Role::Pointer => "pointer",
+        Role::Status => "fault status",
+        Role::Cpuid => "CPUID",
+        Role::Frame => "stacked frame",
+        Role::Vector => "vector",
+    }
+}
+
+pub(super) const fn missing(missing: Missing) -> &'static str {
+    match missing {
+        Missing::FaultStatus => {
+            "The fault status registers: print the words from 0xe000ed00 on (x/16wx 0xe000ed00)."
+        }
+        Missing::Frame => {
+            "The registers that the exception stacked: print the memory at the stack pointer, with the \
+                           processor halted at the handler's first instruction."
+        }
+        Missing::Registers => "The core registers: print them with the memory.",
+        Missing::Number => "Which exception it was: its handler is shared, and no register says it.",
+        Missing::Path => "What ran before: the trace does not reach back that far.",
+        Missing::NoFaultStatus => "Why, by the processor itself: ARMv6-M has no fault status registers.",
+    }
+}
+
+pub(super) const fn missing_name(missing: Missing) -> &'static str {
+    match missing {
+        Missing::FaultStatus => "fault_status",
+        Missing::Frame => "frame",
+        Missing::Registers => "registers",
+        Missing::Number => "number",
+        Missing::Path => "path",
+        Missing::NoFaultStatus => "no_fault_status",
+    }
+}

@@ -1,0 +1,58 @@
+//! What debuggers saved of the processor, beside the trace or in the same file.
+
+use std::path::Path;
+
+use tracewalk_analysis::crash::Snapshot;
+use tracewalk_input::capture::dump::{MemoryDump, ProcessorRegisters};
+
+use crate::error::OpenError;
+use crate::session::Session;
+
+impl Session {
+    /// The registers and the memory that the capture's files hold, and `file`, if there is one. What two files say of the
+    /// same is taken from `file`.
+    pub fn snapshot(&self, file: Option<&Path>) -> Result<Snapshot, OpenError> {
+        let mut snapshot = Snapshot::default();
+        for dumped in self.dumps.iter().flatten() {
+            add(&mut snapshot, &dumped.dump);
+        }
+        if let Some(file) = file {
+            let dump = MemoryDump::open(file)?.ok_or_else(|| OpenError::NoSnapshot(file.to_owned()))?;
+            add(&mut snapshot, &dump);
+        }
+        Ok(snapshot)
+    }
+}
+
+fn add(snapshot: &mut Snapshot, dump: &MemoryDump) {
+    for piece in &dump.pieces {
+        let Some(address) = piece.address.and_then(|address| u32::try_from(address.get()).ok()) else {
+            continue;
+        };
+        snapshot.memory.insert(address, piece.bytes.to_vec());
+    }
+    add_registers(snapshot, &dump.processor);
+}
+
+fn add_registers(snapshot: &mut Snapshot, found: &ProcessorRegisters) {
+    for (known, value) in snapshot.registers.iter_mut().zip(found.core) {
+        *known = value.or(*known);
+    }
+    snapshot.xpsr = found.xpsr.or(snapshot.xpsr);
+    for (known, value) in snapshot.stack_pointers.iter_mut().zip(found.stack_pointers) {
+        *known = value.or(*known);
+    }
+    // In a handler the stack pointer is the main one, which OpenOCD prints alone.
+    let in_handler = snapshot.exception_number().is_some();
+    let [main, _] = snapshot.stack_pointers;
+    if let Some(stack_pointer) = snapshot.registers.get_mut(13)
+        && in_handler
+    {
+        *stack_pointer = stack_pointer.or(main);
+    }
+    for (address, value) in &found.system {
+        if snapshot.word(*address).is_none() {
+            snapshot.memory.insert(*address, value.to_le_bytes().to_vec());
+        }
+    }
+}
