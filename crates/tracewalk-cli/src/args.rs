@@ -27,7 +27,7 @@ use tracewalk_session::{Follow, INFO_TABLES, Trust};
 
 use crate::task::Task;
 
-pub(crate) use built_in::Pattern;
+pub(crate) use built_in::{Pattern, pattern_text};
 pub(crate) use capture::CaptureArgs;
 pub(crate) use coverage::{Coverage, Limit, Merge};
 pub(crate) use crash::Crash;

@@ -237,3 +237,103 @@ fn a_page_holds_its_overview_without_scripts_and_asks_for_nothing_from_elsewhere
             .replace("http://www.w3.org/2000/svg", "")
     );
 }
+
+/// Against a base that cannot be read as one nothing is ever lost: a gate must not pass.
+#[test]
+fn a_base_that_is_none_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    };
+    let lcov = std::fs::read_to_string(report(folder.path(), "m3-etmv3", "lcov")).unwrap();
+    let html = std::fs::read(report(folder.path(), "m3-etmv3", "html")).unwrap();
+    let cut = lcov.rsplit_once("end_of_record").unwrap().0;
+    let saved = |command: &str, capture: &str| {
+        let path = folder.path().join(format!("{command}-{capture}"));
+        let capture = example(capture).join("capture.toml");
+        let outcome = run([command, "-q", capture.to_str().unwrap(), "--save", path.to_str().unwrap()]);
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        path
+    };
+    let capture = example("m3-etmv3/capture.toml");
+    let against = |base: &Path| {
+        let arguments = ["coverage", "-q", capture.to_str().unwrap(), "--no-loss", "--diff"];
+        run(arguments.iter().copied().chain(base.to_str()))
+    };
+    let document = report(folder.path(), "m3-etmv3", "json");
+    let own = saved("coverage", "m3-etmv3");
+    let saved_text = std::fs::read_to_string(&own).unwrap();
+    let half = saved_text.lines().take(5).map(|line| format!("{line}\n")).collect::<String>();
+    let refused = [
+        file("empty.info", b""),
+        file("page.html", &html),
+        file("cut.info", cut.as_bytes()),
+        file("text.txt", b"hello\nworld\n"),
+        file("some.json", b"{}"),
+        file("list.json", b"[1, 2]"),
+        file("half.twcov", half.as_bytes()),
+        saved("profile", "m3-etmv3"),
+        saved("coverage", "a15-pft"),
+        folder.path().join("nothing"),
+    ];
+    for base in &refused {
+        let outcome = against(base);
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{}", base.display());
+    }
+    let json = std::fs::read_to_string(&document).unwrap();
+    for base in [&file("whole.info", lcov.as_bytes()), &document, &own] {
+        let outcome = against(base);
+        assert_eq!(outcome.status, 0, "{}: {}", base.display(), outcome.stderr);
+    }
+    // A line that nothing ran of had run.
+    let mut changed: Value = serde_json::from_str(&json).unwrap();
+    let lines = changed["files"].as_array_mut().unwrap().iter_mut();
+    let mut lines = lines.flat_map(|file| file["lines"].as_array_mut().unwrap());
+    lines.find(|line| line["state"] == "unreached").unwrap()["count"] = 1.into();
+    let outcome = against(&file("changed.json", changed.to_string().as_bytes()));
+    assert_eq!(outcome.status, 1, "{}", outcome.stderr);
+}
+
+#[test]
+fn a_source_that_is_not_the_one_that_was_compiled_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, image) = (folder.path().join("trace.bin"), folder.path().join("m3.elf"));
+    std::fs::copy(example("m3-etmv3/trace.bin"), &trace).unwrap();
+    std::fs::copy(example("m3-etmv3/m3.elf"), &image).unwrap();
+    let stale = |sources: &Path| {
+        let arguments = ["coverage", "-q", "--format", "json", "--source-dir", sources.to_str().unwrap()];
+        let files = [trace.to_str().unwrap(), "--image", image.to_str().unwrap()];
+        let outcome = run(arguments.iter().chain(&files));
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        document["stale"].as_array().map_or(0, Vec::len)
+    };
+    // The copies are younger than the project's sources.
+    assert_eq!(stale(&sources()), 0);
+    // The same file cut short, and as old as the program.
+    let other = folder.path().join("sources");
+    let work = std::fs::read_to_string(sources().join("common/work.c")).unwrap();
+    std::fs::create_dir_all(other.join("common")).unwrap();
+    let short = work.lines().take(20).map(|line| format!("{line}\n")).collect::<String>();
+    let path = other.join("common/work.c");
+    std::fs::write(&path, &short).unwrap();
+    assert_eq!(stale(&other), 1);
+    // All of it, changed an hour after.
+    std::fs::write(&path, &work).unwrap();
+    assert_eq!(stale(&other), 0);
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
+    std::fs::File::options().append(true).open(&path).unwrap().set_modified(later).unwrap();
+    assert_eq!(stale(&other), 1);
+}
+
+#[test]
+fn a_pattern_that_matches_nothing_is_named() {
+    let capture = example("m3-etmv3/capture.toml");
+    let warnings = |pattern: &str| {
+        let outcome = run(["coverage", "-q", capture.to_str().unwrap(), "--include", pattern]);
+        outcome.stderr.lines().filter(|line| line.contains("--include")).count()
+    };
+    assert_eq!((warnings("nomatch/**"), warnings("*.c")), (1, 0));
+}

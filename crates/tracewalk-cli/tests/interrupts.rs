@@ -59,6 +59,9 @@ fn assert_same(name: &str, found: &BTreeMap<String, Value>, truth: &BTreeMap<Str
             };
             for (figure, expected) in figures {
                 let found = &found[number][field][figure];
+                // The sum of no known lengths is not known.
+                let unknown = figure == "sum" && figures["count"] == 0;
+                let expected = if unknown { &Value::Null } else { expected };
                 assert_eq!(found, expected, "{name}: {figure} of {field} of {number}");
             }
             let mean = found[number][field]["mean"].as_f64();

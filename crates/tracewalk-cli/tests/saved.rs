@@ -290,3 +290,17 @@ fn saved_files_that_are_cut_off_anywhere_or_have_lost_lines_are_refused() {
 fn a_file_without_an_end_is_refused() {
     assert_refused(&["merge", "/dev/zero"], "/dev/zero 4194304");
 }
+
+#[test]
+fn what_is_named_twice_does_not_count_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let (saved, other) = (folder.path().join("run.twcov"), folder.path().join("link.twcov"));
+    let capture = example("m3-etmv3/capture.toml");
+    let outcome = run(["coverage", "-q", capture.to_str().unwrap(), "--save", saved.to_str().unwrap()]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let saved = saved.to_str().unwrap();
+    assert_eq!(run(["merge", saved, saved]).status, 2);
+    assert_eq!(run(["coverage", "-q", saved, saved]).status, 2);
+    std::fs::copy(saved, &other).unwrap();
+    assert_eq!(run(["merge", saved, other.to_str().unwrap()]).status, 0);
+}

@@ -53,3 +53,32 @@ fn timelines_give_a_row_for_each_span() {
     assert!(spans.iter().any(|row| row["kind"] == "function" && row["name"] == "main"));
     assert_eq!(csv(&arguments).len(), spans.len() + 1);
 }
+
+/// An ITM tells of interrupts, and nobody knows how long they took; the same of a capture whose program nobody gave.
+#[test]
+fn what_is_unknown_is_never_a_zero() {
+    let trace = example("m3-etmv3/trace.bin");
+    let options = ["--container", "frames", "--source", "0x10=etmv3,cpu=cortex-m3", "-q", "--format"];
+    let arguments = |command: &'static str, format: &'static str| {
+        let mut arguments = vec![command, trace.to_str().unwrap()];
+        arguments.extend(options);
+        arguments.push(format);
+        run(arguments).stdout
+    };
+    let document: Value = serde_json::from_str(&arguments("interrupts", "json")).unwrap();
+    for exception in document["sources"][0]["exceptions"].as_array().unwrap() {
+        let lengths = ["with_preemption", "without_preemption", "inter_arrival"].map(|name| &exception[name]);
+        for lengths in lengths {
+            let values = ["sum", "min", "mean", "p99", "max"].map(|name| lengths[name].clone());
+            assert_eq!((&lengths["count"], values), (&0.into(), [const { Value::Null }; 5]), "{exception}");
+        }
+    }
+    assert!(!arguments("interrupts", "text").contains(" 0.0"));
+    let csv = arguments("profile", "csv");
+    for row in csv.lines().skip(1) {
+        let cells = row.split(',').collect::<Vec<_>>();
+        assert_eq!(&cells[cells.len() - 3..], ["", "", ""], "{row}");
+    }
+    let text = arguments("profile", "text");
+    assert!(!text.contains("0.0%") && !text.contains(" 0 "), "{text}");
+}

@@ -165,7 +165,7 @@ pub type WriteDiff = fn(&mut dyn Write, &DiffReport, &Palette) -> io::Result<()>
 
 /// The formats of differences.
 pub const DIFF: &[Format<WriteDiff>] = &[
-    format("text", "For people; nothing where nothing differs", write_diff_text),
+    format("text", "For people", write_diff_text),
     format("json", "One JSON document (docs/profiling.md)", |out, report, _| write_diff_json(out, report)),
 ];
 

@@ -1,5 +1,7 @@
 //! Numbers in sentences and columns.
 
+use std::cmp::Ordering;
+
 use tracewalk_analysis::InDoubt;
 use tracewalk_analysis::coverage::Tally;
 
@@ -23,13 +25,12 @@ pub(crate) fn in_doubt(InDoubt { left_out, counted }: InDoubt) -> Option<String>
     }
 }
 
-/// `12.3%`, rounded to the next tenth; of nothing it is `0.0%`.
+/// `12.3%`, rounded to the next tenth; of nothing it is `-`.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
-    let permille = match u128::from(whole) {
-        0 => 0,
-        whole => (u128::from(part) * 2000 + whole) / (2 * whole),
-    };
-    tenths(permille)
+    match u128::from(whole) {
+        0 => "-".to_owned(),
+        whole => tenths((u128::from(part) * 2000 + whole) / (2 * whole)),
+    }
 }
 
 /// `12.3%`, rounded down, so that 100.0% is all; `None` where nothing can be judged.
@@ -39,4 +40,52 @@ pub(crate) fn percent_covered(tally: Tally) -> Option<String> {
 
 fn tenths(permille: u128) -> String {
     format!("{}.{}%", permille / 10, permille % 10)
+}
+
+/// The order that people expect of names: `run-2` before `run-10`.
+#[cfg_attr(not(feature = "full"), allow(dead_code, reason = "the page alone sorts names"))]
+pub(crate) fn natural_order(a: &str, b: &str) -> Ordering {
+    let (mut a_rest, mut b_rest) = (a, b);
+    while let (Some(a_next), Some(b_next)) = (a_rest.chars().next(), b_rest.chars().next()) {
+        let ((a_digits, a_after), (b_digits, b_after)) = (digits(a_rest), digits(b_rest));
+        if a_digits.is_empty() || b_digits.is_empty() {
+            if a_next != b_next {
+                return a_next.cmp(&b_next);
+            }
+            (a_rest, b_rest) = (&a_rest[a_next.len_utf8()..], &b_rest[b_next.len_utf8()..]);
+            continue;
+        }
+        let value = |digits: &str| digits.trim_start_matches('0').to_owned();
+        let (a_value, b_value) = (value(a_digits), value(b_digits));
+        match a_value.len().cmp(&b_value.len()).then(a_value.cmp(&b_value)) {
+            Ordering::Equal => (a_rest, b_rest) = (a_after, b_after),
+            order => return order,
+        }
+    }
+    a_rest.len().cmp(&b_rest.len()).then(a.cmp(b))
+}
+
+/// The digits that a text begins with, and the rest.
+fn digits(text: &str) -> (&str, &str) {
+    text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_names_are_compared_as_numbers() {
+        let mut names = ["rev1-10", "rev1-2", "rev10-1", "rev2", "rev", "a", "rev1-02", "ä3"];
+        names.sort_by(|a, b| natural_order(a, b));
+        assert_eq!(names, ["a", "rev", "rev1-02", "rev1-2", "rev1-10", "rev2", "rev10-1", "ä3"]);
+    }
+
+    #[test]
+    fn of_nothing_there_is_no_part() {
+        assert_eq!(
+            (percent(0, 0), percent(0, 3), percent(1, 3)),
+            ("-".into(), "0.0%".into(), "33.3%".into())
+        );
+    }
 }

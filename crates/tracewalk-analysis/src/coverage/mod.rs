@@ -41,4 +41,4 @@ pub use report::{
     OutcomeCount, ProgramInput, Report, ReportedProgram,
 };
 pub use tally::{Metric, Tally, Totals};
-pub use tracefile::{TracedFile, TracedFunction, TracedLine, Tracefile, TracefileError};
+pub use tracefile::{TracedFile, TracedFunction, TracedLine, Tracefile, TracefileError, TracefileErrorKind};

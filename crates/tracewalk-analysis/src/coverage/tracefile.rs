@@ -55,8 +55,22 @@ pub struct TracedLine {
 pub struct TracefileError {
     /// The line, from 1.
     pub line: usize,
-    /// The record there that cannot be read.
-    pub found: String,
+    /// What is wrong there.
+    pub kind: TracefileErrorKind,
+}
+
+/// What is wrong with a tracefile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TracefileErrorKind {
+    /// A record cannot be read.
+    Record {
+        /// The record.
+        found: String,
+    },
+    /// A file's records are not ended by `end_of_record`: the rest of them is missing.
+    NotEnded,
+    /// There is no file in it.
+    NoFile,
 }
 
 impl Tracefile {
@@ -78,29 +92,50 @@ impl Tracefile {
         Self { files }
     }
 
-    /// Reads a tracefile.
+    /// Reads a tracefile. Every line has to be a record, every file has to be ended, and there has to be one: what is read
+    /// from half a tracefile or from something else would be compared as if nothing had been covered.
+    ///
+    /// # Errors
+    ///
+    /// The first line that is not as it should be.
     pub fn read(text: &str) -> Result<Self, TracefileError> {
         let mut read = Self::default();
         let mut current = None;
+        let mut last = 1;
         for (line, number) in text.lines().zip(1..) {
+            last = number;
             let line = plain(line.trim_end().into());
-            let error = || TracefileError { line: number, found: line.to_string() };
-            let Some((record, fields)) = line.split_once(':') else {
-                if line == "end_of_record" {
-                    current = None;
-                }
+            let error = |kind| TracefileError { line: number, kind };
+            let unknown = || error(TracefileErrorKind::Record { found: line.to_string() });
+            if line.is_empty() || line.starts_with('#') {
                 continue;
-            };
+            }
+            if line == "end_of_record" {
+                current.take().ok_or_else(unknown)?;
+                continue;
+            }
+            let (record, fields) = line.split_once(':').ok_or_else(unknown)?;
+            if record.is_empty() || !record.bytes().all(|byte| byte.is_ascii_uppercase()) {
+                return Err(unknown());
+            }
             if record == "SF" {
+                if current.is_some() {
+                    return Err(error(TracefileErrorKind::NotEnded));
+                }
                 current = Some(fields.to_owned());
                 read.files.entry(fields.to_owned()).or_default();
             } else if let Some(file) = current.as_ref().and_then(|name| read.files.get_mut(name)) {
-                file.record(record, fields).ok_or_else(error)?;
-            } else if matches!(record, "DA" | "FN" | "FNDA" | "BRDA") {
-                return Err(error());
+                file.record(record, fields).ok_or_else(unknown)?;
+            } else if record != "TN" {
+                return Err(unknown());
             }
         }
-        Ok(read)
+        let kind = match (current, read.files.is_empty()) {
+            (Some(_), _) => TracefileErrorKind::NotEnded,
+            (None, true) => TracefileErrorKind::NoFile,
+            (None, false) => return Ok(read),
+        };
+        Err(TracefileError { line: last, kind })
     }
 }
 
@@ -200,7 +235,14 @@ fn lines_of(text: &[u8]) -> Vec<&[u8]> {
 
 impl fmt::Display for TracefileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: found {:?} where a record of an LCOV tracefile should be", self.line, self.found)
+        write!(f, "line {}: ", self.line)?;
+        match &self.kind {
+            TracefileErrorKind::Record { found } => {
+                write!(f, "found {found:?}, expected a record of an LCOV tracefile")
+            }
+            TracefileErrorKind::NotEnded => f.write_str("the file is cut off: end_of_record is missing"),
+            TracefileErrorKind::NoFile => f.write_str("found no file in the LCOV tracefile"),
+        }
     }
 }
 
@@ -244,14 +286,17 @@ end_of_record
 
     #[test]
     fn what_is_no_tracefile_is_refused_with_its_line() {
-        let error = |text| Tracefile::read(text).unwrap_err().to_string();
-        assert_eq!(
-            error("SF:a\nDA:x,1\n"),
-            "line 2: found \"DA:x,1\" where a record of an LCOV tracefile should be"
-        );
-        assert_eq!(
-            error("DA:1,1\n"),
-            "line 1: found \"DA:1,1\" where a record of an LCOV tracefile should be"
-        );
+        let error = |text| Tracefile::read(text).map(|_| ()).map_err(|error| (error.line, error.kind));
+        let record = |found: &str| TracefileErrorKind::Record { found: found.to_owned() };
+        assert_eq!(error("SF:a\nDA:x,1\n"), Err((2, record("DA:x,1"))));
+        assert_eq!(error("DA:1,1\n"), Err((1, record("DA:1,1"))));
+        assert_eq!(error(""), Err((1, TracefileErrorKind::NoFile)));
+        assert_eq!(error("TN:\n"), Err((1, TracefileErrorKind::NoFile)));
+        assert_eq!(error("SF:a\nDA:1,1\n"), Err((2, TracefileErrorKind::NotEnded)));
+        assert_eq!(error("SF:a\nSF:b\nend_of_record\n"), Err((2, TracefileErrorKind::NotEnded)));
+        assert_eq!(error("# tracewalk coverage 2\nP build 0a\n"), Err((2, record("P build 0a"))));
+        assert_eq!(error("<!doctype html>\n"), Err((1, record("<!doctype html>"))));
+        assert_eq!(error("end_of_record\n"), Err((1, record("end_of_record"))));
+        assert_eq!(error("TN:\nSF:a\nDA:1,1\nend_of_record\n"), Ok(()));
     }
 }

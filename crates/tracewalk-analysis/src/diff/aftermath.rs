@@ -62,6 +62,12 @@ pub enum Next {
 const MOST_NEXT: usize = 5;
 
 impl Aftermath {
+    /// Whether the trace merely ends where the paths part.
+    #[must_use]
+    pub fn ends(&self) -> bool {
+        matches!(self.next.first(), Some(Next::End) | None)
+    }
+
     /// A path begins.
     #[must_use]
     pub fn new(code: Arc<Code>, ignore_interrupts: bool, parting: Parting) -> Self {

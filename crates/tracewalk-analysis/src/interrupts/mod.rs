@@ -201,6 +201,11 @@ impl ActivityRecorder {
         *self.clocks.entry(self.context()).or_default() += passed;
     }
 
+    /// Whether no instruction was followed since then. A handler has at least one: how long it took is not known, which is not 0.
+    fn nothing_ran(&self, since: u64) -> bool {
+        self.unit == Unit::Instructions && self.now <= since
+    }
+
     fn context(&self) -> Context {
         self.interrupts.last().map_or(Context::Task(self.task), |id| Context::Interrupt(*id))
     }
@@ -234,13 +239,14 @@ impl ActivityRecorder {
         }
         let last = self.last.insert(key, (self.now, self.epoch));
         let (now, epoch) = (self.now, self.epoch);
+        let nothing_ran = last.is_some_and(|(last, _)| self.nothing_ran(last));
         let activity = self.found.of(key);
         activity.count += 1;
         activity.preempting += u64::from(preempting);
         if let What::Exception(it) = span.what {
             activity.tail_chained += u64::from(it.chained);
         }
-        if let Some((last, _)) = last.filter(|(_, last_epoch)| *last_epoch == epoch) {
+        if let Some((last, _)) = last.filter(|(_, last_epoch)| *last_epoch == epoch && !nothing_ran) {
             activity.inter_arrival.add(now.saturating_sub(last));
         }
     }
@@ -264,8 +270,10 @@ impl ActivityRecorder {
             _ => false,
         };
         let (now, epoch) = (self.now, self.epoch);
+        let known =
+            complete && open.epoch == epoch && !open.since.is_some_and(|since| self.nothing_ran(since));
         let activity = self.found.of(open.key);
-        match open.since.filter(|_| complete && open.epoch == epoch) {
+        match open.since.filter(|_| known) {
             Some(since) => {
                 activity.with_preemption.add(now.saturating_sub(since));
                 activity.without_preemption.add(clock.saturating_sub(open.clock));

@@ -38,6 +38,12 @@ mod pattern {
     /// A pattern for names.
     pub(crate) type Pattern = GlobMatcher;
 
+    /// The pattern, as it was given.
+    pub(crate) fn text(pattern: &Pattern) -> &str {
+        let text = pattern.glob().glob();
+        text.strip_prefix("**/").unwrap_or(text)
+    }
+
     /// A pattern for paths: a star stays in its folder, and the pattern may begin at any folder.
     pub(crate) fn path(text: &str) -> Result<Pattern, String> {
         let anywhere = if text.starts_with('/') || text.starts_with("**") { "" } else { "**/" };
@@ -64,6 +70,10 @@ mod pattern {
         }
     }
 
+    pub(crate) fn text(pattern: &Pattern) -> &str {
+        match *pattern {}
+    }
+
     pub(crate) fn path(_: &str) -> Result<Pattern, String> {
         Err(super::needs_full())
     }
@@ -73,7 +83,7 @@ mod pattern {
     }
 }
 
-pub(crate) use pattern::Pattern;
+pub(crate) use pattern::{Pattern, text as pattern_text};
 pub(super) use pattern::{name, path};
 
 #[cfg(test)]

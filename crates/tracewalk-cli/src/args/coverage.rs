@@ -60,8 +60,9 @@ pub(crate) struct Coverage {
     #[arg(long, value_name = "LIMITS", value_delimiter = ',', value_parser = limit, help_heading = "Checks")]
     pub(crate) fail_under: Vec<Limit>,
 
-    /// Say what was covered in an LCOV tracefile and is not now, and what is new.
-    #[arg(long, value_name = "BASE.info", value_hint = ValueHint::FilePath, help_heading = "Checks")]
+    /// Report what a base covered and this does not, and what is new. The base is an LCOV tracefile, a JSON document of
+    /// --format json, or, of the same program, a file saved by --save.
+    #[arg(long, value_name = "BASE", value_hint = ValueHint::FilePath, help_heading = "Checks")]
     pub(crate) diff: Option<PathBuf>,
 
     /// Exit with status 1 where lines of the base are no longer covered, or outcomes of their conditions.

@@ -1,9 +1,10 @@
 //! `coverage`: what of a program ran.
 
+mod base;
 mod gather;
 mod selection;
+mod stale;
 
-use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tracewalk_analysis::coverage::{
@@ -14,7 +15,7 @@ use tracewalk_report::Palette;
 use tracewalk_report::export::CoverageTextOptions;
 use tracewalk_report::formats::{self, CoverageAnswer, Format, WriteCoverage};
 
-use super::gather::{Gathered, read_text};
+use super::gather::Gathered;
 use super::print_statistics;
 use crate::args::{Coverage, Limit};
 use crate::counted::counted;
@@ -53,7 +54,7 @@ fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
     }
     let format = args.format.or_else(|| formats::COVERAGE.first().filter(|_| args.save.is_none()));
     if format.is_some() || !args.fail_under.is_empty() || args.diff.is_some() {
-        report(args, format, &gathered)?;
+        report(args, format, &gathered, messages)?;
     }
     if args.work.stats {
         print_statistics(&gathered.statistics, start.elapsed(), args.work.threads, messages);
@@ -65,13 +66,30 @@ fn report(
     args: &Coverage,
     format: Option<&Format<WriteCoverage>>,
     gathered: &Gathered<'_, ProgramCoverage>,
+    messages: &Messages,
 ) -> Result<(), Failure> {
     let inputs = gather::inputs(gathered)?;
     let complete = gathered.found.complete;
-    let report = Report { complete, ..Report::of(&inputs, &Selection::of(args)) };
+    let selection = Selection::of(args);
+    let mut report = Report { complete, ..Report::of(&inputs, &selection) };
+    report.stale = stale::files(args, &report, |name| source_file(&inputs, name));
+    if let [first, others @ ..] = report.stale.as_slice() {
+        let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+        messages.warning(format_args!(
+            "{first}{more}: not the source that was compiled: changed since the capture or the image, or shorter than its line \
+             numbers; check out the revision that was traced"
+        ));
+    }
+    for (option, pattern) in selection.unused() {
+        messages
+            .warning(format_args!("{option} {pattern}: matches nothing in the program; check the pattern"));
+    }
     let source = |file: &str| source_file(&inputs, file);
     let difference = match &args.diff {
-        Some(file) => Some(Difference::between(&read_tracefile(file)?, &Tracefile::of(&report, source))),
+        Some(file) => {
+            let base = base::read(file, args, gathered)?;
+            Some(Difference::between(&base, &Tracefile::of(&report, source)))
+        }
         None => None,
     };
     if let Some(format) = format {
@@ -106,13 +124,6 @@ fn time() -> u64 {
     let stated = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse().ok());
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     stated.unwrap_or_else(now)
-}
-
-fn read_tracefile(file: &Path) -> Result<Tracefile, Failure> {
-    let text = read_text(file)?;
-    Tracefile::read(&text).map_err(|error| {
-        Failure::input(format!("{}: {error}", file.display()), "give --diff a file that --format lcov wrote")
-    })
 }
 
 /// Whether what was to be checked holds.

@@ -56,6 +56,7 @@ impl<'a, T: Save> Gathered<'a, T> {
                 None => gathered.captures.push(path),
             }
         }
+        refuse_twice(gathered.parts.iter().map(|(path, _)| *path))?;
         Ok(gathered)
     }
 
@@ -144,6 +145,19 @@ impl<'a, T: Save> Gathered<'a, T> {
             }
         }
     }
+}
+
+/// Refuses a saved file that is named twice: what is in it would count twice.
+pub(super) fn refuse_twice<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
+    let mut known = std::collections::BTreeSet::new();
+    for path in paths {
+        let Ok(file) = path.canonicalize() else { continue };
+        if !known.insert(file) {
+            let problem = format!("{}: is named twice, and would count twice", path.display());
+            return Err(Failure::input(problem, "name each run once"));
+        }
+    }
+    Ok(())
 }
 
 /// Adds what is in a saved file.

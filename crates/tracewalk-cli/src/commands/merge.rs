@@ -1,12 +1,14 @@
 //! `merge`: what was saved of several runs together.
 
+use std::path::PathBuf;
+
 use tracewalk_analysis::coverage::ProgramCoverage;
 use tracewalk_analysis::interrupts::ProgramActivities;
 use tracewalk_analysis::profile::ProgramProfiles;
 use tracewalk_analysis::programs::Programs;
 use tracewalk_analysis::saved::Save;
 
-use super::gather::{add_part, kind_of, read_part, read_text};
+use super::gather::{add_part, kind_of, read_part, read_text, refuse_twice};
 use crate::args::Merge;
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -29,6 +31,7 @@ impl Task for Merge {
 
 /// Puts saved parts together.
 fn run(args: &Merge) -> Result<(), Failure> {
+    refuse_twice(args.parts.iter().map(PathBuf::as_path))?;
     let Some(first) = args.parts.first() else { return Ok(()) };
     match kind_of(first) {
         Some(kind) if kind == ProgramProfiles::FORMAT.name => merge::<ProgramProfiles>(args),

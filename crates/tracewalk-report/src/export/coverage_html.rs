@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::coverage_json::Document;
 use super::coverage_text::{Note, notes};
 use super::text::instruction_text;
-use crate::words::percent_covered;
+use crate::words::{natural_order, percent_covered};
 use tracewalk_analysis::coverage::{
     Conditions, Difference, Metric, ProgramInput, Report, ReportedProgram, Tally, Totals,
 };
@@ -190,10 +190,12 @@ impl ProgramHead {
                 Conditions::OfBranches => "of branches only",
             },
         });
+        let mut sources = sources.collect::<Vec<_>>();
+        sources.sort_by(|a, b| natural_order(&a.capture, &b.capture));
         Self {
             images: program.images.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
             id: program.id.to_string(),
-            sources: sources.collect(),
+            sources,
         }
     }
 }
@@ -271,6 +273,15 @@ mod tests {
     #[test]
     fn names_of_files_are_parts_of_addresses() {
         assert_eq!(percent_encoded("src/a b&c.c"), "src%2Fa%20b%26c.c");
+    }
+
+    #[test]
+    fn totals_stand_before_the_runs() {
+        let mut out = Vec::new();
+        write_coverage_html(&Report::default(), &[], None, |_| None, &mut out).unwrap();
+        let page = String::from_utf8(out).unwrap();
+        let at = |what: &str| page.find(what).unwrap_or_else(|| panic!("{what}"));
+        assert!(at("class=\"cards\"") < at("id=\"files\"") && at("id=\"files\"") < at("<h2>Runs</h2>"));
     }
 
     #[test]

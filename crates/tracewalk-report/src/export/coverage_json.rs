@@ -33,6 +33,8 @@ pub(super) struct Document<'a> {
     version: u32,
     #[serde(skip_serializing_if = "is_true")]
     complete: bool,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    stale: &'a [String],
     totals: TotalsJson,
     programs: Vec<ProgramJson<'a>>,
     files: Vec<FileJson<'a>>,
@@ -207,6 +209,7 @@ impl<'a> Document<'a> {
             format: "tracewalk-coverage",
             version: VERSION,
             complete: report.complete,
+            stale: &report.stale,
             totals: report.totals.into(),
             programs: report.programs.iter().map(ProgramJson::of).collect(),
             files: (report.files.iter())

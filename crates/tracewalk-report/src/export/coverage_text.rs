@@ -192,6 +192,12 @@ pub(super) fn notes(report: &Report) -> Vec<Note> {
             "the end of a capture: memory ran out, or it was interrupted".to_owned(),
         ));
     }
+    if !report.stale.is_empty() {
+        let files = report.stale.join(", ");
+        let text =
+            format!("{files}: changed since, or shorter than its line numbers; its lines may be others");
+        notes.push(Note::new("not the source that was compiled", text));
+    }
     notes.extend(not_observable(&report.totals));
     for program in &report.programs {
         notes.extend(in_doubt(program.losses.in_doubt).map(|text| Note::new("in doubt", text)));

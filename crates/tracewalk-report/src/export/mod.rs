@@ -4,6 +4,7 @@
 
 mod callgrind;
 mod cobertura;
+mod coverage_base;
 #[cfg(feature = "full")]
 mod coverage_html;
 mod coverage_json;
@@ -34,6 +35,7 @@ mod timeline;
 
 pub use callgrind::write_callgrind;
 pub use cobertura::write_cobertura;
+pub use coverage_base::read_coverage_json;
 #[cfg(feature = "full")]
 pub use coverage_html::write_coverage_html;
 pub use coverage_json::write_coverage_json;

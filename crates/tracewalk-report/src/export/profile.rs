@@ -169,6 +169,11 @@ impl ProfileReport {
         }
     }
 
+    /// A cost in a table: unknown where nothing was measured in the whole tree.
+    fn cell(&self, tree: &Tree, cost: &Cost) -> Cell {
+        if self.value(&tree.total()) == 0 { Cell::Unknown } else { self.value(cost).into() }
+    }
+
     fn functions(&self) -> Table {
         let columns = [
             text("source"),
@@ -194,9 +199,9 @@ impl ProfileReport {
                     file,
                     line,
                     function.calls.into(),
-                    self.value(&function.own).into(),
-                    self.value(&function.total).into(),
-                    function.own.instructions.into(),
+                    self.cell(&tree, &function.own),
+                    self.cell(&tree, &function.total),
+                    (tree.total().instructions > 0).then_some(function.own.instructions).into(),
                 ]);
             }
         }
@@ -217,8 +222,8 @@ impl ProfileReport {
             for found in tree.lines(|cost| self.value(cost)) {
                 let [file, line] = place(found.place.as_ref());
                 let function = tree.labels[found.function.index()].text();
-                let own = self.value(&found.own);
-                table.push([self.name_of(&source.0).into(), function.into(), file, line, own.into()]);
+                let own = self.cell(&tree, &found.own);
+                table.push([self.name_of(&source.0).into(), function.into(), file, line, own]);
             }
         }
         table
@@ -247,7 +252,7 @@ impl ProfileReport {
                     file,
                     line,
                     edge.calls.into(),
-                    self.value(&edge.total).into(),
+                    self.cell(&tree, &edge.total),
                 ]);
             }
         }

@@ -54,7 +54,7 @@ impl Report {
         for program in programs {
             builder.program(program, filter);
         }
-        Self { complete: true, ..builder.finish() }
+        Self { complete: true, stale: Vec::new(), ..builder.finish() }
     }
 }
 

@@ -27,6 +27,9 @@ pub struct Report {
     pub totals: Totals,
     /// Whether every capture was decoded to its end. What [`Report::of`] makes says yes.
     pub complete: bool,
+    /// Source files that are not those that were compiled, by the names that the report has for them: shorter than their line
+    /// numbers, or changed since. [`Report::of`] reads no files, and knows of none.
+    pub stale: Vec<String>,
 }
 
 /// A program and what its traces say.

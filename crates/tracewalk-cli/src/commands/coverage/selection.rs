@@ -1,8 +1,10 @@
 //! Which code a report is about, by the names of files and functions.
 
+use std::cell::Cell;
+
 use tracewalk_analysis::coverage::Filter;
 
-use crate::args::{Coverage, Pattern};
+use crate::args::{Coverage, Pattern, pattern_text};
 
 /// What the options select.
 #[derive(Debug)]
@@ -13,31 +15,71 @@ pub(super) struct Selection<'a> {
 
 #[derive(Debug)]
 struct Names<'a> {
-    include: &'a [Pattern],
-    exclude: &'a [Pattern],
+    include: Vec<Watched<'a>>,
+    exclude: Vec<Watched<'a>>,
+}
+
+/// A pattern, and whether something matched it.
+#[derive(Debug)]
+struct Watched<'a> {
+    pattern: &'a Pattern,
+    matched: Cell<bool>,
 }
 
 impl<'a> Selection<'a> {
     pub(super) fn of(args: &'a Coverage) -> Self {
         Self {
-            files: Names { include: &args.include, exclude: &args.exclude },
-            functions: Names { include: &args.include_function, exclude: &args.exclude_function },
+            files: Names::of(&args.include, &args.exclude),
+            functions: Names::of(&args.include_function, &args.exclude_function),
         }
+    }
+
+    /// The options whose patterns matched nothing.
+    pub(super) fn unused(&self) -> Vec<(&'static str, &str)> {
+        let options = [
+            ("--include", &self.files.include),
+            ("--exclude", &self.files.exclude),
+            ("--include-function", &self.functions.include),
+            ("--exclude-function", &self.functions.exclude),
+        ];
+        let unused = options.into_iter().flat_map(|(option, patterns)| {
+            let unused = patterns.iter().filter(|watched| !watched.matched.get());
+            unused.map(move |watched| (option, pattern_text(watched.pattern)))
+        });
+        unused.collect()
     }
 }
 
-impl Names<'_> {
+impl<'a> Names<'a> {
+    fn of(include: &'a [Pattern], exclude: &'a [Pattern]) -> Self {
+        let watched = |patterns: &'a [Pattern]| {
+            patterns.iter().map(|pattern| Watched { pattern, matched: Cell::new(false) }).collect()
+        };
+        Self { include: watched(include), exclude: watched(exclude) }
+    }
+
     /// Whether something is selected that has all of these names.
     fn select(&self, names: &[&str]) -> bool {
-        let any = |patterns: &[Pattern]| {
-            patterns.iter().any(|pattern| names.iter().any(|name| pattern.is_match(name)))
+        // Every pattern is tried, so that each shows whether it matches anything.
+        let any = |patterns: &[Watched<'_>]| {
+            patterns.iter().fold(false, |any, watched| watched.is_match(names) || any)
         };
-        (self.include.is_empty() || any(self.include)) && !any(self.exclude)
+        let (included, excluded) = (any(&self.include), any(&self.exclude));
+        (self.include.is_empty() || included) && !excluded
+    }
+}
+
+impl Watched<'_> {
+    fn is_match(&self, names: &[&str]) -> bool {
+        let matches = names.iter().any(|name| self.pattern.is_match(name));
+        self.matched.set(self.matched.get() || matches);
+        matches
     }
 }
 
 impl Filter for Selection<'_> {
     fn keeps(&self, file: Option<&str>, functions: &[&str]) -> bool {
-        self.files.select(file.as_slice()) && self.functions.select(functions)
+        let (file, function) = (self.files.select(file.as_slice()), self.functions.select(functions));
+        file && function
     }
 }

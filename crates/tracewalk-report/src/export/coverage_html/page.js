@@ -282,16 +282,15 @@
     const last = Math.max(text?.length ?? 0, ...lines.keys());
     const colour = highlighter(file.name);
     const rows = [];
+    if (!text) rows.push(element("tr", { class: "missing" }, element("td", { colspan: "4", text: "the source file is not at hand; --source-dir says where it is" })));
     for (let line = 1; line <= last; line++) {
       const found = lines.get(line);
       // Without the source only lines with code can be shown.
       if (!text && !found) continue;
-      rows.push(sourceRow(line, found, text ? colour(text[line - 1] ?? "") : missing(), lost.has(line)));
+      rows.push(sourceRow(line, found, text ? colour(text[line - 1] ?? "") : [], lost.has(line)));
     }
     return rows;
   }
-
-  const missing = () => [element("span", { class: "missing", text: "the source file is not at hand; --source-dir says where it is" })];
 
   function sourceRow(line, found, text, lost) {
     if (!found) return element("tr", { class: "source", id: `L${line}` }, element("td", { text: line }), element("td"), element("td"), element("td", {}, ...text));

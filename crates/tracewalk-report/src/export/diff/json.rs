@@ -71,6 +71,8 @@ struct SideJson {
     /// Innermost first.
     stack: Vec<FrameJson>,
     next: Vec<NextJson>,
+    /// Whether this trace merely ends here.
+    ends: bool,
 }
 
 #[derive(Serialize)]
@@ -202,7 +204,7 @@ impl SideJson {
                 text: next_text(code, next),
             }
         });
-        Self { stack: frames.collect(), next: next.collect() }
+        Self { stack: frames.collect(), next: next.collect(), ends: side.ends() }
     }
 }
 

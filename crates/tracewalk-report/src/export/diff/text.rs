@@ -5,16 +5,17 @@ use std::io::{self, Write};
 use super::{DiffReport, SourceDiff};
 use crate::Palette;
 use crate::export::text::address_and_name;
+use crate::words::counted;
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::coverage::FileDifference;
 use tracewalk_analysis::diff::{Aftermath, Called, Next};
 use tracewalk_analysis::{Code, CodePlace};
 
-/// Writes what differs; nothing where nothing does.
+/// Writes what differs, and of sources in which nothing does a line.
 pub fn write_diff_text(out: &mut dyn Write, report: &DiffReport, palette: &Palette) -> io::Result<()> {
     let [a, b] = &report.names;
     let head = palette.head;
-    for source in report.sources.iter().filter(|source| !source.is_same()) {
+    for source in &report.sources {
         let id = match source.ids {
             [None, None] => String::new(),
             [Some(a), Some(b)] if a == b => format!(", trace ID {a}"),
@@ -25,6 +26,10 @@ pub fn write_diff_text(out: &mut dyn Write, report: &DiffReport, palette: &Palet
         };
         writeln!(out, "{head}A {a}, B {b}{id}{head:#}")?;
         let [in_a, in_b] = source.instructions;
+        if source.is_same() {
+            writeln!(out, "nothing differs in {}", counted(in_a, "instruction", "instructions"))?;
+            continue;
+        }
         writeln!(out, "{in_a} instructions in A, {in_b} in B")?;
         parting(out, source, palette)?;
         functions(out, source, palette)?;
@@ -40,7 +45,20 @@ fn parting(out: &mut dyn Write, source: &SourceDiff, palette: &Palette) -> io::R
     };
     let [code, _] = &source.code;
     let problem = palette.problem;
+    let goes_on = match [a.ends(), b.ends()] {
+        [true, false] => Some(("A", "B")),
+        [false, true] => Some(("B", "A")),
+        _ => None,
+    };
     match a.last {
+        Some(last) if goes_on.is_some() => {
+            let (place, common) = (place(code, last), a.common);
+            let (ends, other) = goes_on.unwrap_or_default();
+            writeln!(
+                out,
+                "\n{problem}{ends} ends after {common} instructions, at {place}; up to there {other} is the same{problem:#}"
+            )?;
+        }
         Some(last) => {
             let place = place(code, last);
             writeln!(

@@ -118,7 +118,8 @@ struct ActivityJson {
 #[derive(Serialize)]
 struct LengthsJson {
     count: u64,
-    sum: u128,
+    /// Null if no length is known.
+    sum: Option<u128>,
     min: Option<u64>,
     mean: Option<f64>,
     p99: Option<u64>,
@@ -145,7 +146,7 @@ impl From<&Lengths> for LengthsJson {
     fn from(lengths: &Lengths) -> Self {
         Self {
             count: lengths.count(),
-            sum: lengths.sum(),
+            sum: (lengths.count() > 0).then(|| lengths.sum()),
             min: lengths.min(),
             mean: lengths.mean(),
             p99: lengths.percentile(99),

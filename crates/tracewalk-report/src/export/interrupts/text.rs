@@ -122,7 +122,8 @@ fn write_notes(out: &mut dyn Write, activities: &Activities, palette: &Palette) 
         (sum(|activity| activity.preempting), "taken in another one's handler"),
         (
             sum(|activity| activity.cut),
-            "in no duration: the trace has a gap in it, or begins behind its beginning or ends before its end",
+            "in no duration: the trace has a gap in it, does not have its beginning or its end, or there is no program to count its \
+             instructions by",
         ),
         (
             activities.functions.values().map(|activity| activity.cut).fold(0, u64::saturating_add),

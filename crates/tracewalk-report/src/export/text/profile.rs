@@ -56,6 +56,10 @@ impl Table<'_> {
         let head = self.options.palette.head;
         let measure = self.report.measure();
         let program = self.report.of_program(section);
+        if self.whole == 0 {
+            let unit = self.report.unit.name();
+            return writeln!(self.out, "{head}{section}{program}{head:#}: nothing is known of {unit}");
+        }
         write!(self.out, "{head}{section}{program}{head:#}: {} {measure}", self.whole)?;
         if let Some(seconds) = self.report.seconds(self.whole) {
             write!(self.out, ", {}", duration(seconds))?;
@@ -109,26 +113,31 @@ impl Table<'_> {
         writeln!(self.out, "{quiet}{:>12} {:>6} {:>9}  caller → callee{quiet:#}", "total", "", "calls")?;
         let rows = self.shown(edges.len());
         for edge in edges.iter().take(rows) {
-            let value = self.report.value(&edge.total);
+            let (value, percent) = self.known(self.report.value(&edge.total));
             let [caller, callee] =
                 [edge.caller, edge.callee].map(|label| self.tree.labels[label.index()].text());
             let site = edge.site.as_ref().map_or_else(String::new, |site| format!(" ({})", site.short()));
             writeln!(
                 self.out,
-                "{value:>12} {:>6} {:>9}  {function}{caller}{function:#}{quiet}{site}{quiet:#} → \
+                "{value:>12} {percent:>6} {:>9}  {function}{caller}{function:#}{quiet}{site}{quiet:#} → \
                  {function}{callee}{function:#}",
-                percent(value, self.whole),
                 edge.calls
             )?;
         }
         self.rest(edges.len() - rows, "calls")
     }
 
+    /// A cost, and its part of the whole; a dash where nothing was measured, for it is unknown and not 0.
+    fn known(&self, value: u64) -> (String, String) {
+        let value_text = if self.whole == 0 { "-".to_owned() } else { value.to_string() };
+        (value_text, percent(value, self.whole))
+    }
+
     fn costs(&mut self, own: &Cost, total: &Cost) -> io::Result<()> {
         for cost in [own, total] {
-            let value = self.report.value(cost);
+            let (value, percent) = self.known(self.report.value(cost));
             let space = if std::ptr::eq(cost, own) { "" } else { " " };
-            write!(self.out, "{space}{value:>12} {:>6}", percent(value, self.whole))?;
+            write!(self.out, "{space}{value:>12} {percent:>6}")?;
         }
         Ok(())
     }

@@ -1,0 +1,63 @@
+//! What coverage is compared with: an LCOV tracefile, a saved file, or a JSON document.
+
+use std::path::Path;
+
+use tracewalk_analysis::coverage::{ProgramCoverage, ProgramInput, Report, Tracefile};
+use tracewalk_analysis::programs::{OfProgram, Programs};
+use tracewalk_analysis::saved::Save;
+use tracewalk_report::export::read_coverage_json;
+
+use super::super::gather::{Gathered, kind_of, read_part, read_text};
+use super::selection::Selection;
+use super::source_file;
+use crate::args::Coverage;
+use crate::failure::Failure;
+
+/// Reads a base. What is none of these is refused: against nothing, nothing is ever lost.
+pub(super) fn read(
+    file: &Path,
+    args: &Coverage,
+    gathered: &Gathered<'_, ProgramCoverage>,
+) -> Result<Tracefile, Failure> {
+    match kind_of(file) {
+        Some(kind) if kind == ProgramCoverage::FORMAT.name => saved(file, &read_part(file)?, args, gathered),
+        Some(kind) => Err(refused(file, format_args!("found saved {kind}"))),
+        None => {
+            let text = read_text(file)?;
+            if text.trim_start().starts_with('{') {
+                return read_coverage_json(&text)
+                    .ok_or_else(|| refused(file, "the JSON is no coverage document of version 1"));
+            }
+            Tracefile::read(&text).map_err(|error| refused(file, error))
+        }
+    }
+}
+
+/// What a saved file says of the programs at hand.
+fn saved(
+    file: &Path,
+    part: &Programs<ProgramCoverage>,
+    args: &Coverage,
+    gathered: &Gathered<'_, ProgramCoverage>,
+) -> Result<Tracefile, Failure> {
+    let inputs = part.programs.iter().map(|(id, OfProgram { images, found })| {
+        let code = gathered.code(id).ok_or_else(|| {
+            let problem = format!("{}: was saved of another program ({id})", file.display());
+            Failure::input(problem, "compare builds by what `coverage --format lcov` wrote of each")
+        })?;
+        Ok(ProgramInput { id, images, coverage: found, code })
+    });
+    let inputs = inputs.collect::<Result<Vec<_>, Failure>>()?;
+    if inputs.is_empty() {
+        return Err(refused(file, "no program is in it"));
+    }
+    let report = Report::of(&inputs, &Selection::of(args));
+    Ok(Tracefile::of(&report, |name| source_file(&inputs, name)))
+}
+
+fn refused(file: &Path, problem: impl std::fmt::Display) -> Failure {
+    Failure::input(
+        format!("{}: {problem}", file.display()),
+        "give --diff what `coverage --format lcov`, `--format json` or `--save` wrote",
+    )
+}

@@ -1,0 +1,50 @@
+//! Which source files are not those that were compiled.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use tracewalk_analysis::coverage::{File, Report};
+use tracewalk_analysis::symbols::SourceFile;
+
+use crate::args::Coverage;
+
+/// What a checkout or an archive writes in one go differs by this much at most.
+const TOGETHER: Duration = Duration::from_secs(10);
+
+/// The files that have fewer lines than their line numbers say, or that changed after the capture or the image was written.
+pub(super) fn files(
+    args: &Coverage,
+    report: &Report,
+    source: impl Fn(&str) -> Option<SourceFile>,
+) -> Vec<String> {
+    let recorded = recorded(args);
+    let is_stale = |file: &&File| {
+        source(&file.name)
+            .is_some_and(|found| is_shorter(file, &found.text) || is_newer(&found.path, recorded))
+    };
+    report.files.iter().filter(is_stale).map(|file| file.name.clone()).collect()
+}
+
+fn is_shorter(file: &File, text: &[u8]) -> bool {
+    let lines = text.split(|byte| *byte == b'\n').count();
+    file.lines.last().is_some_and(|last| usize::try_from(last.number).is_ok_and(|number| number > lines))
+}
+
+fn is_newer(path: &str, recorded: Option<SystemTime>) -> bool {
+    let modified = modified(Path::new(path));
+    modified.zip(recorded).is_some_and(|(modified, recorded)| modified > recorded + TOGETHER)
+}
+
+/// When the program was built or traced, as far as files say it: the earliest of them.
+fn recorded(args: &Coverage) -> Option<SystemTime> {
+    let capture = &args.follow.capture;
+    let captures = std::iter::once(&capture.capture).chain(&args.more);
+    let images = capture.images.iter().map(|image| &image.file);
+    captures.chain(images).filter_map(|path| modified(path)).min()
+}
+
+/// When a file was changed last; nothing of what is no file.
+fn modified(path: &Path) -> Option<SystemTime> {
+    let found = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    found.modified().ok()
+}
