@@ -291,6 +291,27 @@ fn a_file_without_an_end_is_refused() {
     assert_refused(&["merge", "/dev/zero"], "/dev/zero 4194304");
 }
 
+/// Memory beside the ELF file has no build ID: the report needs both again, and the command names them.
+#[test]
+fn a_program_that_is_known_by_its_memory_is_saved_with_a_note_of_its_images() {
+    let folder = tempfile::tempdir().unwrap();
+    let (saved, memory) = (folder.path().join("run.twcov"), folder.path().join("boot.bin"));
+    std::fs::write(&memory, [0; 64]).unwrap();
+    let (trace, elf) = (example("m3-etmv3/trace.bin"), example("m3-etmv3/m3.elf"));
+    let [saved, trace, elf] = [&saved, &trace, &elf].map(|path| path.to_str().unwrap());
+    let memory = format!("0x70000000:{}", memory.to_str().unwrap());
+    let notes = |stderr: &str| {
+        stderr.lines().filter(|line| line.contains("boot.bin") && line.contains("m3.elf")).count()
+    };
+    let outcome = run(["coverage", trace, "--image", elf, "--save", saved]);
+    assert_eq!((outcome.status, notes(&outcome.stderr)), (0, 0), "{}", outcome.stderr);
+    let outcome = run(["coverage", trace, "--image", elf, "--image", &memory, "--save", saved]);
+    assert_eq!((outcome.status, notes(&outcome.stderr)), (0, 1), "{}", outcome.stderr);
+    let outcome = run(["coverage", saved, "--image", elf]);
+    assert_eq!((outcome.status, notes(&outcome.stderr)), (2, 1), "{}", outcome.stderr);
+    assert_eq!(run(["coverage", saved, "--image", elf, "--image", &memory]).status, 0);
+}
+
 #[test]
 fn what_is_named_twice_does_not_count_twice() {
     let folder = tempfile::tempdir().unwrap();

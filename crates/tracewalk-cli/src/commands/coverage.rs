@@ -7,10 +7,7 @@ mod stale;
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use tracewalk_analysis::coverage::{
-    Difference, Metric, ProgramCoverage, ProgramInput, Report, Tally, Tracefile,
-};
-use tracewalk_analysis::symbols::SourceFile;
+use tracewalk_analysis::coverage::{Difference, Metric, ProgramCoverage, Report, Tally, Tracefile};
 use tracewalk_report::Palette;
 use tracewalk_report::export::CoverageTextOptions;
 use tracewalk_report::formats::{self, CoverageAnswer, Format, WriteCoverage};
@@ -50,7 +47,7 @@ fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let gathered = gather::gather(args, messages)?;
     if let Some(file) = &args.save {
-        write_to(Some(file), |out| gathered.found.save(out))?;
+        gathered.save(file, messages)?;
     }
     let format = args.format.or_else(|| formats::COVERAGE.first().filter(|_| args.save.is_none()));
     if format.is_some() || !args.fail_under.is_empty() || args.diff.is_some() {
@@ -72,7 +69,7 @@ fn report(
     let complete = gathered.found.complete;
     let selection = Selection::of(args);
     let mut report = Report { complete, ..Report::of(&inputs, &selection) };
-    report.stale = stale::files(args, &report, |name| source_file(&inputs, name));
+    report.stale = stale::files(args, &report, |name| gather::source_file(&inputs, name));
     if let [first, others @ ..] = report.stale.as_slice() {
         let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
         messages.warning(format_args!(
@@ -84,7 +81,7 @@ fn report(
         messages
             .warning(format_args!("{option} {pattern}: matches nothing in the program; check the pattern"));
     }
-    let source = |file: &str| source_file(&inputs, file);
+    let source = |file: &str| gather::source_file(&inputs, file);
     let difference = match &args.diff {
         Some(file) => {
             let base = base::read(file, args, gathered)?;
@@ -111,11 +108,6 @@ fn text_options(args: &Coverage) -> CoverageTextOptions {
         Some(_) => CoverageTextOptions { palette: Palette::PLAIN, width: None },
         None => CoverageTextOptions { palette: palette(), width: terminal_width() },
     }
-}
-
-/// The file that the debugging information of one of the programs calls so.
-fn source_file(inputs: &[ProgramInput<'_>], file: &str) -> Option<SourceFile> {
-    inputs.iter().find_map(|input| input.code.symbols.source_file(file))
 }
 
 /// The time that an output is dated with, in seconds since 1970. `SOURCE_DATE_EPOCH` makes outputs reproducible

@@ -10,13 +10,14 @@ use tracewalk::program::Program;
 use tracewalk_analysis::coverage::ProgramCoverage;
 use tracewalk_analysis::interrupts::ProgramActivities;
 use tracewalk_analysis::profile::ProgramProfiles;
-use tracewalk_analysis::programs::{ProgramId, Programs};
+use tracewalk_analysis::programs::{OfProgram, ProgramId, Programs};
 use tracewalk_analysis::saved::{Save, SavedErrorKind, saved_kind};
 use tracewalk_analysis::{Code, Statistics, Window};
 
 use crate::args::{CaptureArgs, FollowArgs};
 use crate::failure::Failure;
 use crate::messages::Messages;
+use crate::output::write_to;
 use tracewalk_session::{FollowedProgram, interrupts};
 
 /// The longest file of saved findings. A wrong name such as `/dev/zero` has no end.
@@ -102,6 +103,22 @@ impl<'a, T: Save> Gathered<'a, T> {
         Ok(self)
     }
 
+    /// Saves what was found. Notes which images a program has whose identity is its memory: the file says nothing else of them.
+    pub(super) fn save(&self, file: &Path, messages: &Messages) -> Result<(), Failure> {
+        write_to(Some(file), |out| self.found.save(out))?;
+        for (id, program) in &self.found.programs {
+            if matches!(id, ProgramId::Code(_)) && !program.images.is_empty() {
+                messages.note(format_args!(
+                    "{}: an image has no build ID, so that the program is known by all of its memory; report it with --image for \
+                     each of {}",
+                    file.display(),
+                    program.name()
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// The program with this identity; `None` where nobody gave it.
     pub(super) fn code(&self, id: &ProgramId) -> Option<&Arc<Code>> {
         self.programs.get(id)
@@ -138,9 +155,16 @@ impl<'a, T: Save> Gathered<'a, T> {
                 let nothing = ProgramId::of(&Program::new(), []);
                 let known = self.programs.keys().filter(|id| **id != nothing);
                 let known = known.map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+                let images = part.programs.get(other).map(OfProgram::name).unwrap_or_default();
+                let remedy = match other {
+                    ProgramId::Code(_) if !images.is_empty() => {
+                        format!("it is known by all of its memory: give with --image each of {images}")
+                    }
+                    _ => "give the ELF file that was running with --image".to_owned(),
+                };
                 Err(Failure::input(
                     format!("{}: is of another program: found {other}, expected {known}", path.display()),
-                    "give the ELF file that was running with --image",
+                    remedy,
                 ))
             }
         }

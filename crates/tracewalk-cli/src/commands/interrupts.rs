@@ -43,7 +43,7 @@ fn run(args: &Interrupts, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let gathered = gather(args, messages)?;
     if let Some(file) = &args.save {
-        write_to(Some(file), |out| gathered.found.save(out))?;
+        gathered.save(file, messages)?;
     }
     if let Some(format) = args.format.or_else(|| formats::INTERRUPTS.first().filter(|_| args.save.is_none()))
     {

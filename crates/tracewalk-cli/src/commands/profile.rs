@@ -43,7 +43,7 @@ fn run(args: &args::Profile, messages: &Messages) -> Result<(), Failure> {
     let parts = (args.window.window()?, args.work.threads);
     let gathered = gather(&args.follow, &args.more, parts, messages)?;
     if let Some(file) = &args.save {
-        write_to(Some(file), |out| gathered.found.save(out))?;
+        gathered.save(file, messages)?;
     }
     if let Some(format) = args.format.or_else(|| formats::PROFILE.first().filter(|_| args.save.is_none())) {
         report(args, format, &gathered)?;

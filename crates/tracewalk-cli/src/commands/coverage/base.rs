@@ -8,8 +8,8 @@ use tracewalk_analysis::saved::Save;
 use tracewalk_report::export::read_coverage_json;
 
 use super::super::gather::{Gathered, kind_of, read_part, read_text};
+use super::gather::source_file;
 use super::selection::Selection;
-use super::source_file;
 use crate::args::Coverage;
 use crate::failure::Failure;
 

@@ -3,6 +3,7 @@
 use tracewalk::plain::Plain;
 use tracewalk_analysis::coverage::{ProgramCoverage, ProgramInput};
 use tracewalk_analysis::programs::OfProgram;
+use tracewalk_analysis::symbols::SourceFile;
 use tracewalk_session::RunError;
 
 use super::super::follow;
@@ -65,4 +66,9 @@ fn no_program() -> Failure {
         "coverage is of a program, and there is none",
         "give the ELF file that was running with --image",
     )
+}
+
+/// The file that the debugging information of one of the programs calls so.
+pub(super) fn source_file(inputs: &[ProgramInput<'_>], file: &str) -> Option<SourceFile> {
+    inputs.iter().find_map(|input| input.code.symbols.source_file(file))
 }

@@ -61,9 +61,8 @@ impl<'a> Names<'a> {
     /// Whether something is selected that has all of these names.
     fn select(&self, names: &[&str]) -> bool {
         // Every pattern is tried, so that each shows whether it matches anything.
-        let any = |patterns: &[Watched<'_>]| {
-            patterns.iter().fold(false, |any, watched| watched.is_match(names) || any)
-        };
+        let any =
+            |patterns: &[Watched<'_>]| patterns.iter().filter(|watched| watched.is_match(names)).count() > 0;
         let (included, excluded) = (any(&self.include), any(&self.exclude));
         (self.include.is_empty() || included) && !excluded
     }

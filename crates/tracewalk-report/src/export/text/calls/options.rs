@@ -1,0 +1,17 @@
+//! How a tree of calls is printed.
+
+use crate::Palette;
+use tracewalk_analysis::Window;
+
+/// How a tree of calls is printed.
+#[derive(Clone, Copy, Debug)]
+pub struct CallTreeOptions {
+    /// The colours.
+    pub palette: Palette,
+    /// Functions deeper than this are not printed, only counted in those that called them.
+    pub depth: Option<usize>,
+    /// Whether calls that look the same and come one after the other share a line.
+    pub fold: bool,
+    /// What is printed; what runs before it is followed all the same, so that its calls are known.
+    pub window: Window,
+}
