@@ -83,7 +83,10 @@ impl Decoder {
             // Atoms, above.
             0xc0..=0xff => return Err(reserved(found)),
         };
-        self.compression = next;
+        // On trial a packet may be read twice, and its addresses rest on nothing.
+        if self.synchronisation == Synchronisation::InStep {
+            self.compression = next;
+        }
         Ok(packet)
     }
 }
