@@ -71,8 +71,8 @@ impl Protocol {
         self.register_names().iter().any(|known| known.eq_ignore_ascii_case(name))
     }
 
-    /// The words that options and descriptions take.
-    pub(crate) const NAMES: [&str; 7] = ["etmv3", "pft", "etmv4", "ete", "mtb", "itm", "unknown"];
+    /// The words that options and descriptions take, without other spellings: what is suggested for a word that is not known.
+    pub(crate) const NAMES: [&str; 6] = ["etmv3", "pft", "etmv4", "mtb", "itm", "unknown"];
 
     pub(crate) fn from_name(name: &str) -> Result<Self, CaptureErrorKind> {
         match name.to_ascii_lowercase().as_str() {
