@@ -465,7 +465,7 @@ fn a_snapshot_of_trace_that_cannot_be_decoded_is_no_success() {
             "snapshot.ini",
             "[snapshot]\nversion=1.0\n[device_list]\ndevice0=etm.ini\n[trace]\nmetadata=trace.ini\n",
         ),
-        ("etm.ini", "[device]\nname=ETM_0\nclass=trace_source\ntype=ETM4\n[regs]\nTRCTRACEIDR(0x010)=0x10\n"),
+        ("etm.ini", "[device]\nname=ETM_0\nclass=trace_source\ntype=ETM1\n[regs]\nTRCTRACEIDR(0x010)=0x10\n"),
         (
             "trace.ini",
             "[trace_buffers]\nbuffers=b\n[b]\nname=ETB\nfile=trace.bin\nformat=source_data\n[source_buffers]\nETM_0=ETB\n",
@@ -475,6 +475,6 @@ fn a_snapshot_of_trace_that_cannot_be_decoded_is_no_success() {
     files.iter().for_each(|(name, text)| std::fs::write(directory.path().join(name), text).unwrap());
     let outcome = run(["flow", directory.path().to_str().unwrap()]);
     assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{}", outcome.stderr);
-    assert!(mentions(&outcome.stderr, "ETM4"), "{}", outcome.stderr);
+    assert!(mentions(&outcome.stderr, "ETM1"), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("nothing in it can be decoded"), "{}", outcome.stderr);
 }
