@@ -93,7 +93,8 @@ fn a_line_that_another_tool_would_have_printed_otherwise_is_passed_over() {
          J-Link>mem32 0x20000000, 2\n20000000 = 03020100 07060504 \n",
     );
     assert_eq!(pieces(&dump), [(0x2000_0000, &[0, 1, 2, 3, 4, 5, 6, 7][..])]);
-    assert_eq!(dump.other_lines.count, 3);
+    assert_eq!(dump.other_lines.count, 2);
+    assert_eq!(dump.processor.core[15], Some(0x154));
 }
 
 #[test]
