@@ -49,6 +49,7 @@ const KEPT: &[(&str, usize, &str)] = &[
     ("crates/tracewalk-generate/tests/mtb_paths.rs", 2, NAMES),
     ("crates/tracewalk-report/tests/parallel.rs", 1, NAMES),
     ("crates/tracewalk-session/tests/notices.rs", 1, REFUSALS),
+    ("crates/tracewalk/tests/etmv4_vectors.rs", 1, WORDS_OF_THE_CORE),
     ("crates/tracewalk/tests/instruction_accesses.rs", 2, ASSEMBLER),
     ("crates/tracewalk/tests/mtb_flow.rs", 5, WORDS_OF_THE_CORE),
     ("crates/tracewalk/tests/pft_vectors.rs", 3, WORDS_OF_THE_CORE),

@@ -262,7 +262,7 @@ fn damage_of_the_evidence_takes_the_claim_away() {
 fn a_file_that_holds_no_registers_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("notes.txt");
-    std::fs::write(&file, "it crashed again today\n").unwrap();
+    std::fs::write(&file, "again\n").unwrap();
     let mut arguments = arguments("m3-divide");
     arguments[3] = file;
     assert_eq!(run(arguments).status, 2);

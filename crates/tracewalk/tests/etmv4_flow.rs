@@ -77,7 +77,7 @@ fn compare(found: &[String], expected: &[String]) -> Result<Beside, String> {
     match expected.next() {
         None => Ok(beside),
         Some(_) if disagrees => Ok(beside),
-        other => Err(format!("found the end, expected {other:?}")),
+        other => Err(format!("ended, not {other:?}")),
     }
 }
 
