@@ -170,8 +170,12 @@ mod tests {
         assert_eq!(request(""), Err(ParseImageError::NoFile));
         assert_eq!(request("0x100:"), Err(ParseImageError::NoFile));
         assert_eq!(
-            request("0x100000000:a"),
-            Err(ParseImageError::Address { found: "0x100000000".to_owned() })
+            request("0xffff_8000_0000_0000:a"),
+            Ok((ImageKind::raw(Address::new(0xffff_8000_0000_0000)), "a".into()))
+        );
+        assert_eq!(
+            request("0x10000000000000000:a"),
+            Err(ParseImageError::Address { found: "0x10000000000000000".to_owned() })
         );
     }
 
