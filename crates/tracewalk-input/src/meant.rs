@@ -94,9 +94,8 @@ const CONTAINERS: &[Meaning] = &[
 const PROTOCOLS: &[Meaning] = &[
     ("etm", "etmv3"),
     ("etm3", "etmv3"),
-    ("etmv4", ""),
-    ("etm4", ""),
-    ("ete", ""),
+    ("etm4", "etmv4"),
+    ("ete", "etmv4"),
     ("stm", ""),
     ("swo", "itm"),
     ("swv", "itm"),
@@ -185,6 +184,6 @@ mod tests {
         assert_eq!(words.map(container), ["frames", "frames", "raw", "tpiu", "tpiu", "frames", ""]);
         let protocol = |word| protocol(word, Protocol::NAMES);
         let words = ["etm", "etmv4", "ETE", "swo", "pfts", "unknwon"];
-        assert_eq!(words.map(protocol), ["etmv3", "", "", "itm", "pft", "unknown"]);
+        assert_eq!(words.map(protocol), ["etmv3", "etmv4", "etmv4", "itm", "pft", "unknown"]);
     }
 }

@@ -304,7 +304,7 @@ mod tests {
             ("0x70=pft", "expected a trace ID of 0x01 to 0x6f, found 0x70"),
             ("0=pft", "expected a trace ID of 0x01 to 0x6f, found 0x00"),
             ("x=pft", "expected a trace ID for `id`, found `x`"),
-            ("2=etmv5", "unknown protocol `etmv5`"),
+            ("2=stm", "unknown protocol `stm`"),
             ("etmv3,cpu=cortex-m33x,cqu=1", "unknown key `cqu` in --source, the nearest known one is `cpu`"),
             ("etmv3,cpu=crotex-m3", "unknown cpu `crotex-m3`, the nearest known one is `cortex-m3`"),
             ("etmv3,etmcr", "expected key=value for `etmcr`, found no `=`"),
