@@ -7,12 +7,14 @@ use crate::protocol::{ASync, Decode, Malformation, Step};
 
 use super::address::{AddressForm, AddressRegisters, Alignment, Form, SentAddress};
 use super::atoms::Atoms;
+use super::conditional;
 use super::config::{Config, Version};
-use super::fields::{LONGEST_NUMBER, read_context, read_cycles, read_number, read_timestamp};
+use super::fields::{
+    LONGEST_NUMBER, not_enabled, read_context, read_cycles, read_number, read_timestamp, reserved,
+};
 use super::packet::{
-    AddressInterpretation, AddressPacket, Cancel, ConditionalInstruction, ConditionalResult, CycleCount,
-    DataSynchronisation, Exception, Instrumentation, KeyedResult, Packet, Q, Timestamp, TraceInfo, control,
-    exception_byte, extension, header,
+    AddressInterpretation, AddressPacket, Cancel, CycleCount, DataSynchronisation, Exception,
+    Instrumentation, Packet, Q, Timestamp, TraceInfo, control, exception_byte, extension, header,
 };
 
 /// The A-sync of ETMv4 and ETE.
@@ -75,7 +77,7 @@ impl Decoder {
             0x0c..=0x1f => Packet::CycleCount(reader.cycle_count(found, cursor)?),
             0x20..=0x2c => reader.data_synchronisation(found)?,
             0x2d..=0x3f => speculation(found, cursor)?,
-            0x40..=0x6f => reader.conditional(found, cursor)?,
+            0x40..=0x6f => conditional::read(self.config.conditional.is_some(), found, cursor)?,
             header::IGNORE if self.config.version < Version::Etmv4(3) => return Err(reserved(found)),
             header::IGNORE => Packet::Ignore,
             0x71..=0x7f => Packet::Event(found & 0b1111),
@@ -89,16 +91,6 @@ impl Decoder {
         }
         Ok(packet)
     }
-}
-
-/// The header is none of the protocol's, and the next byte may be one.
-const fn reserved(found: u8) -> Unread {
-    Unread::Reserved(Malformation::ReservedHeader { found }, 1)
-}
-
-/// The header is one that the configuration excludes.
-const fn not_enabled(packet: &'static str, setting: &'static str) -> Unread {
-    Unread::Reserved(Malformation::NotEnabled { packet, setting }, 1)
 }
 
 /// Reads packets of one trace unit; `next` becomes what the next packet is compressed against.
@@ -258,52 +250,6 @@ impl Reader<'_> {
         }))
     }
 
-    /// Headers from 0x40 to 0x6f.
-    fn conditional(self, found: u8, cursor: &mut Cursor<'_>) -> Result<Packet, Unread> {
-        use ConditionalInstruction as Instruction;
-        use ConditionalResult as Result;
-        if self.config.conditional.is_none() {
-            return Err(match found {
-                0x47 | 0x4b | 0x4f | 0x60..=0x67 => reserved(found),
-                _ => not_enabled("conditional", "TRCIDR0.TRCCOND"),
-            });
-        }
-        Ok(match found {
-            0x40 => Packet::ConditionalInstruction(Instruction::Next),
-            0x41 => Packet::ConditionalInstruction(Instruction::Same),
-            0x42 => Packet::ConditionalInstruction(Instruction::NextAndSame),
-            header::CONDITIONAL_FLUSH => Packet::ConditionalFlush,
-            0x44..=0x46 => Packet::ConditionalResult(Result::Previous(found - header::CONDITIONAL_RESULT_4)),
-            0x48..=0x4a | 0x4c..=0x4e => {
-                let advance = if found & 0b100 == 0 { 1 } else { 2 };
-                Packet::ConditionalResult(Result::Token { advance, token: found & 0b11 })
-            }
-            0x50..=0x5f => {
-                let high = u16::from(found - header::CONDITIONAL_RESULT_3);
-                Packet::ConditionalResult(Result::Tokens(high << 8 | u16::from(cursor.byte()?)))
-            }
-            0x68..=0x6b => {
-                let first = keyed_result(cursor, found & 0b01 != 0)?;
-                let second = keyed_result(cursor, found & 0b10 != 0)?;
-                Packet::ConditionalResult(Result::Keys(first, Some(second)))
-            }
-            header::CONDITIONAL_INSTRUCTION_1 => {
-                let key = read_number(cursor, "conditional_instruction", LONGEST_NUMBER)?;
-                Packet::ConditionalInstruction(Instruction::Key(key))
-            }
-            header::CONDITIONAL_INSTRUCTION_3 => {
-                let byte = cursor.byte()?;
-                let (count, and_same) = (byte >> 1 & 0b11_1111, byte & 0b1 != 0);
-                Packet::ConditionalInstruction(Instruction::Successive { count, and_same })
-            }
-            0x6e | 0x6f => {
-                Packet::ConditionalResult(Result::Keys(keyed_result(cursor, found & 0b1 != 0)?, None))
-            }
-            // 0x47, 0x4b, 0x4f, 0x60 to 0x67.
-            _ => return Err(reserved(found)),
-        })
-    }
-
     /// Headers from 0x80 to 0xbf.
     fn address_or_context(self, found: u8, cursor: &mut Cursor<'_>) -> Result<Packet, Unread> {
         let mut address = |cursor: &mut Cursor<'_>, form| self.next.addresses.read(cursor, form);
@@ -457,15 +403,6 @@ fn speculation(found: u8, cursor: &mut Cursor<'_>) -> Result<Packet, Unread> {
         }),
         _ => Packet::Commit(read_number(cursor, "commit", LONGEST_NUMBER)?),
     })
-}
-
-/// Three bits of the key and the result, then seven bits of the key a byte.
-fn keyed_result(cursor: &mut Cursor<'_>, ci: bool) -> Result<KeyedResult, Unread> {
-    let first = cursor.byte()?;
-    let low = u64::from(first >> 4 & 0b111);
-    let high =
-        if first & 0b1000_0000 == 0 { 0 } else { read_number(cursor, "conditional_result", LONGEST_NUMBER)? };
-    Ok(KeyedResult { key: low | high << 3, result: first & 0b1111, ci })
 }
 
 impl Decode for Decoder {

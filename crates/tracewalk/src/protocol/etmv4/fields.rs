@@ -1,4 +1,4 @@
-//! Fields that several packets have.
+//! Fields that several packets have, and headers that are no packet's.
 
 use alloc::vec::Vec;
 
@@ -19,6 +19,16 @@ pub(super) const LONGEST_NUMBER: u32 = 5;
 /// The most bytes of a count of cycles, and how many bits it has.
 pub(super) const LONGEST_CYCLES: u32 = 3;
 pub(super) const CYCLE_BITS: u32 = 20;
+
+/// The header is none of the protocol's, and the next byte may be one.
+pub(super) const fn reserved(found: u8) -> Unread {
+    Unread::Reserved(Malformation::ReservedHeader { found }, 1)
+}
+
+/// The header is one that the configuration excludes.
+pub(super) const fn not_enabled(packet: &'static str, setting: &'static str) -> Unread {
+    Unread::Reserved(Malformation::NotEnabled { packet, setting }, 1)
+}
 
 /// Reads a number of seven bits a byte, lowest bits first, and at most so many bytes.
 pub(super) fn read_number(

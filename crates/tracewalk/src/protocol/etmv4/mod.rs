@@ -35,6 +35,7 @@
 
 mod address;
 mod atoms;
+mod conditional;
 mod config;
 mod decode;
 mod describe;
