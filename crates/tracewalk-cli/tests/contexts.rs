@@ -227,7 +227,7 @@ fn reports_over_time_and_differences_name_the_functions_of_each_context() {
         }
         let capture = machine.file("etb.bin");
         let same = machine.run("diff", &ALL, &[&[capture.to_str().unwrap()][..], &source].concat());
-        assert_eq!((same.status, same.stdout.as_str()), (0, ""), "{}", same.stderr);
+        assert_eq!((same.status, same.stdout.lines().count()), (0, 1), "{}", same.stderr);
     }
 }
 
