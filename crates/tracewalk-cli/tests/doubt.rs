@@ -112,7 +112,10 @@ fn every_report_says_how_much_was_left_out() {
         let saved = damaged.file(command);
         assert_eq!(told(&damaged.run(&[command]).stdout, "left out"), left_out, "{command}");
         damaged.run(&[command, "--save", &saved]);
-        let twice = run([command, &saved, &saved, "--image", &damaged.image]);
+        // A file that is named twice is refused.
+        let copy = damaged.file(&format!("{command}-copy"));
+        std::fs::copy(&saved, &copy).unwrap();
+        let twice = run([command, &saved, &copy, "--image", &damaged.image]);
         assert_eq!(told(&twice.stdout, "left out"), 2 * left_out, "{command}: {}", twice.stderr);
     }
     let interrupts = damaged.run(&["interrupts", "--format", "json"]);
