@@ -421,6 +421,8 @@ fn where_memory_runs_out_what_was_found_is_printed() {
         stderr.split(" MiB of memory").next().and_then(|told| told.rsplit(' ').next()?.parse::<u32>().ok());
     assert!(used.is_some_and(|used| (28..32).contains(&used)), "{stderr}");
     assert!(part.len() > whole.len() / 8 && part.len() < whole.len());
-    let (last, before) = part.trim_end().rsplit_once('\n').map(|(before, last)| (last, before)).unwrap();
+    let (part, cut) = part.trim_end().rsplit_once('\n').unwrap();
+    assert!(cut.starts_with("# cut "), "{cut}");
+    let (before, last) = part.rsplit_once('\n').unwrap();
     assert!(whole.starts_with(before), "what was found is what is found with more memory; last {last}");
 }
