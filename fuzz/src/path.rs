@@ -111,7 +111,8 @@ impl Settings {
                 };
                 pft::encode(path, program, config, &options).ok()
             }
-            SourceConfig::Mtb(_) => None,
+            // The generator encodes no ETMv4 from a path.
+            SourceConfig::Mtb(_) | SourceConfig::Etmv4(_) => None,
         }
     }
 }
