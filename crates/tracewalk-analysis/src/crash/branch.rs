@@ -127,7 +127,7 @@ impl Look<'_> {
     }
 
     /// Whether the store at the word `at` is one of the stack's, which has come down into an object that it was above of: the
-    /// object, and the stack pointer behind the store.
+    /// object, and the stack pointer after the store.
     fn overflow(
         &self,
         replay: &Replay,

@@ -51,7 +51,7 @@ pub enum CauseKind {
     StackOverflow {
         /// The instruction that wrote over it.
         pushed_by: Address,
-        /// The stack pointer behind it.
+        /// The stack pointer after it.
         stack_pointer: Address,
         /// What lies below the stack: its name, and where it starts and ends.
         object: (String, Address, Address),
@@ -184,7 +184,7 @@ pub enum Evidence {
         name: String,
         /// Its first address.
         start: Address,
-        /// The address behind it.
+        /// The address after it.
         end: Address,
     },
     /// The trace shows that instructions ran over and over.

@@ -26,7 +26,7 @@ pub(super) enum Happened {
     Returned,
     /// Execution came to where no image has code.
     NoCode(Address),
-    /// What came before says nothing of what comes behind.
+    /// What came before says nothing of what comes after.
     Lost,
 }
 
@@ -59,7 +59,7 @@ pub enum PathItem {
         start: Address,
         /// The last one.
         last: Address,
-        /// The address behind it.
+        /// The address after it.
         end: Address,
         /// How many.
         instructions: u32,
