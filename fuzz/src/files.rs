@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tracewalk::ids::Address;
 use tracewalk::plain::plain;
 use tracewalk_analysis::clock::Unit;
-use tracewalk_analysis::coverage::{ProgramCoverage, Tracefile};
+use tracewalk_analysis::coverage::ProgramCoverage;
 use tracewalk_analysis::interrupts::ProgramActivities;
 use tracewalk_analysis::profile::ProgramProfiles;
 use tracewalk_analysis::programs::{Programs, SourceId};
@@ -17,7 +17,7 @@ use tracewalk_analysis::timeline::Scale;
 use tracewalk_analysis::{Code, Section};
 use tracewalk_input::Bytes;
 use tracewalk_input::capture::dump::MemoryDump;
-use tracewalk_input::capture::wire::{self, Recording, Role, Wire, WireOptions};
+use tracewalk_input::capture::wire::{self, Recording, Role, Samples, Wire, WireOptions};
 use tracewalk_input::capture::{Capture, CaptureError};
 use tracewalk_input::image::{Image, ImageKind, Memory};
 use tracewalk_input::symbols::{SymbolTable, VectorTable};
@@ -126,8 +126,9 @@ pub fn description(data: &[u8]) {
 /// A recording of a logic analyser: `.sr`, VCD or CSV.
 pub fn recording(data: &[u8]) {
     let mut input = Input(data);
+    let first = input.byte();
     let options = WireOptions {
-        wire: match input.byte() % 4 {
+        wire: match first % 4 {
             0 => None,
             1 => Some(Wire::Uart),
             2 => Some(Wire::Manchester),
@@ -135,8 +136,10 @@ pub fn recording(data: &[u8]) {
         },
         baud: input.flag().then(|| u64::from(input.word())),
         channels: if input.flag() { vec![("D0".to_owned(), Role::Swo)] } else { Vec::new() },
+        inverted: [None, Some(false), Some(true)].get(usize::from(first >> 2 & 3)).copied().flatten(),
+        samples: (first >> 4 & 1 == 1).then_some(Samples { rate: 1_000_000, bytes: first >> 5 }),
     };
-    let recording = match Recording::from_bytes(Path::new("fuzz"), input.0.to_vec().into()) {
+    let recording = match Recording::from_bytes_with(Path::new("fuzz"), input.0.to_vec().into(), &options) {
         Ok(Some(recording)) => recording,
         Ok(None) => return,
         Err(error) => return is_refused(&error, error.hint()),
@@ -167,7 +170,7 @@ pub fn dump(data: &[u8]) {
 
 /// What was saved, of one kind.
 fn saved_as<T: Save + Clone>(text: &str) -> Option<Programs<T>> {
-    let found = match Programs::<T>::read(text) {
+    let found = match Programs::<T>::read(text.as_bytes()) {
         Ok(found) => found,
         Err(error) => {
             is_sentence(&error.to_string());
@@ -177,7 +180,7 @@ fn saved_as<T: Save + Clone>(text: &str) -> Option<Programs<T>> {
     let mut saved = Vec::new();
     found.save(&mut saved).expect("memory takes everything");
     let saved = String::from_utf8(saved).expect("what is saved is text");
-    let again = Programs::<T>::read(&saved).expect("what was saved can be read");
+    let again = Programs::<T>::read(saved.as_bytes()).expect("what was saved can be read");
     let mut twice = Vec::new();
     again.save(&mut twice).expect("memory takes everything");
     assert_eq!(saved.as_bytes(), twice, "saving what was saved changes it");
@@ -189,8 +192,10 @@ fn saved_as<T: Save + Clone>(text: &str) -> Option<Programs<T>> {
 
 /// The same lines with an end that counts them: changes that add or take lines would all be refused for that.
 fn ended(text: &str) -> String {
-    let mut lines = text.lines().filter(|line| !line.starts_with("E ")).collect::<Vec<_>>();
-    let end = format!("E {}\n", lines.len());
+    let is_end = |line: &&str| line.starts_with("E ") || line.starts_with("{\"end\":");
+    let mut lines = text.lines().filter(|line| !is_end(line)).collect::<Vec<_>>();
+    let count = lines.len();
+    let end = if text.starts_with('#') { format!("E {count}\n") } else { format!("{{\"end\":{count}}}\n") };
     lines.push(&end);
     lines.join("\n")
 }
@@ -198,7 +203,7 @@ fn ended(text: &str) -> String {
 /// Saved coverage, profiles and figures of interrupts, in every format that the last two are shown in.
 pub fn saved(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    if let Err(error) = Programs::<ProgramCoverage>::read(&text) {
+    if let Err(error) = Programs::<ProgramCoverage>::read(data) {
         is_sentence(&error.to_string());
     }
     let text = ended(&text);
@@ -263,7 +268,7 @@ pub fn saved(data: &[u8]) {
 /// LCOV tracefiles.
 pub fn coverage(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    if let Err(error) = Tracefile::read(&text) {
+    if let Err(error) = export::read_lcov(&text) {
         is_sentence(&error.to_string());
     }
 }

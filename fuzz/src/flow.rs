@@ -12,9 +12,10 @@ use crate::input::Input;
 const MOST_ELEMENTS_PER_BYTE: usize = 64;
 
 fn config(input: &mut Input<'_>) -> Option<SourceConfig> {
-    Some(match input.byte() % 3 {
+    Some(match input.byte() % 4 {
         0 => SourceConfig::Etmv3(input.etmv3()?),
         1 => SourceConfig::Pft(input.pft()?),
+        2 => SourceConfig::Etmv4(input.etmv4()?),
         _ => SourceConfig::Mtb(mtb::Source { halted_at: input.flag().then(|| Address::from(input.word())) }),
     })
 }

@@ -5,8 +5,8 @@ use tracewalk::ids::Address;
 use tracewalk::ids::{Isa, Location};
 use tracewalk::program::Program;
 use tracewalk::protocol::{
-    Decode, Item, Packets, etmv3 as etmv3_protocol, etmv4 as etmv4_protocol, itm as itm_protocol, mtb as mtb_protocol,
-    pft as pft_protocol,
+    Decode, Item, Packets, etmv3 as etmv3_protocol, etmv4 as etmv4_protocol, itm as itm_protocol,
+    mtb as mtb_protocol, pft as pft_protocol,
 };
 use tracewalk::span::Span;
 
@@ -141,7 +141,7 @@ pub fn mtb(data: &[u8]) {
     let items = tiled(|| Decoder, input.0, 3);
     let again = packets(&items).flat_map(|packet| packet.to_bytes()).collect::<Vec<_>>();
     assert!(input.0.starts_with(&again));
-    let dump = Dump { data: input.0, address };
+    let dump = Dump { data: input.0, address, holes: &[] };
     let pieces = |layout: mtb_protocol::order::Layout| {
         for piece in &layout.pieces {
             assert!(input.0.get(piece.bytes.clone()).is_some_and(|bytes| bytes.len() % 8 == 0));

@@ -56,3 +56,15 @@ for width, kind in ((8, "B"), (16, "H"), (32, "I"), (64, "Q")):
     with open(f"pyocd-read{width}.txt", "w") as file:
         file.write(dump_hex_data_to_str(values, start_address=0x20001000, width=width))
 EOF
+
+buffer="$example/trace.bin"
+xxd "$buffer" > xxd.txt
+xxd -e "$buffer" > xxd-e.txt
+xxd -g1 -c 12 "$buffer" > xxd-g1-c12.txt
+xxd -g4 -o 0x20001000 "$buffer" > xxd-g4-o.txt
+xxd -p "$buffer" > xxd-p.txt
+hexdump -C "$buffer" > hexdump-c.txt
+hexdump "$buffer" > hexdump.txt
+od -A x -t x1 "$buffer" > od-x1.txt
+od -A x -t x4z "$buffer" > od-x4z.txt
+od -A d -t x8 "$buffer" > od-d-x8.txt

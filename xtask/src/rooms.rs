@@ -1,7 +1,8 @@
 //! `rooms`: whether the modules keep to their rooms, the tables of `ARCHITECTURE.md`, and every file of tests is run.
 //!
 //! A module belongs to the room with the longest name that its path starts with. It may name what its row says it may
-//! use, and the vocabulary; files, threads and the network need a permission in the row.
+//! use, and the vocabulary; files, threads, the network, the standard streams, the process and the command line's arguments
+//! need a permission in the row. Text that this does not read is refused.
 
 mod table;
 
@@ -27,7 +28,26 @@ const PERMISSIONS: &[Permission] = &[
         paths: &["std::thread::spawn", "std::thread::scope", "std::thread::Builder", "rayon", "crossbeam"],
     },
     Permission { what: "network", paths: &["std::net"] },
+    Permission {
+        what: "streams",
+        paths: &[
+            "print!",
+            "println!",
+            "eprint!",
+            "eprintln!",
+            "dbg!",
+            "std::io::stdin",
+            "std::io::stdout",
+            "std::io::stderr",
+            "anstream",
+        ],
+    },
+    Permission { what: "process", paths: &["std::process", "std::env"] },
+    Permission { what: "arguments", paths: &["clap"] },
 ];
+
+/// What brings in text that is not looked at.
+const UNREAD: [&str; 2] = ["include!", "#[path]"];
 
 /// Runs the task.
 pub(crate) fn run() -> Answer {
@@ -70,10 +90,17 @@ fn findings(sources: &Sources, rooms: &Rooms) -> Vec<String> {
         let looked_at = |place, length| match place {
             Place::Use | Place::Reexport => true,
             Place::Code => length > 1,
+            Place::Macro => true,
             Place::Method => false,
         };
         let mut said = BTreeSet::new();
         for named in module.named.iter().filter(|named| looked_at(named.place, named.path.len())) {
+            if let [word] = named.path.as_slice()
+                && UNREAD.contains(&word.as_str())
+            {
+                let (file, line) = (&module.file, named.line);
+                findings.push(format!("{file}:{line}: found {word}, whose text is not looked at"));
+            }
             let used = sources.spelled(path, &named.path);
             let Some(what) = rooms.forbidden_room(&room, &used).or_else(|| missing_permission(&room, &used))
             else {
@@ -157,7 +184,7 @@ mod tests {
 | `tracewalk-input` | captures | `frame`, `tracewalk-input::stream` | files |
 | `tracewalk-input::stream` | over time | `tracewalk-input` | files, threads, network |
 | `tracewalk-report` | formats | `protocol`, `flow` | |
-| `tracewalk-cli` | the command | `tracewalk-input`, `tracewalk-report` | files |
+| `tracewalk-cli` | the command | `tracewalk-input`, `tracewalk-report` | files, streams, process, arguments |
 ";
 
     /// What is found in a module with this text, beside what the project lacks.
@@ -232,6 +259,35 @@ mod tests {
     }
 
     #[test]
+    fn only_the_command_prints_and_asks_for_its_arguments() {
+        let (outside, inside) = ("tracewalk_report::export", "tracewalk_cli");
+        for text in [
+            "fn f() { println!(\"x\") }",
+            "fn f() { std::eprintln!(\"x\") }",
+            "fn f() { assert!({ dbg!(x) }) }",
+            "use std::io;\nfn f() { io::stderr() }",
+            "use std::env;",
+            "fn f() { std::process::exit(1) }",
+            "use clap::Args;",
+        ] {
+            assert!(!sees(outside, text), "{text}");
+            assert!(sees(inside, text), "{text}");
+        }
+        for text in ["fn println() {}\nfn f() { println() }", "fn f(a: u8) { assert!(print != a) }"] {
+            assert!(sees(outside, text), "{text}");
+        }
+    }
+
+    #[test]
+    fn text_that_is_not_read_is_refused_outside_tests() {
+        for text in ["include!(\"x.rs\");", "fn f() { include!(\"x.rs\") }", "#[path = \"x.rs\"]\nmod x {}"] {
+            assert!(!sees("tracewalk::frame", text), "{text}");
+            assert!(sees("tracewalk::frame", &format!("#[cfg(test)]\nmod tests {{ {text} }}")), "{text}");
+        }
+        assert!(sees("tracewalk::frame", "const A: &str = include_str!(\"x\");"));
+    }
+
+    #[test]
     fn walls_between_crates_and_inside_them() {
         assert!(sees("tracewalk_report::export", "use tracewalk::protocol::{Describe, Field};"));
         assert!(!sees("tracewalk_report::export", "use tracewalk::protocol::pft::Packet;"));
@@ -266,6 +322,14 @@ mod tests {
         assert!(!sees("tracewalk::flow", "tracewalk::protocol"));
         assert!(!sees("tracewalk_input", "tracewalk::flow"));
         assert!(!sees("tracewalk_report", "tracewalk_input"));
+        for library in ["session", "analysis", "report"].map(|name| format!("tracewalk_{name}")) {
+            for what in ["streams", "process", "arguments"] {
+                assert!(!room(&library).world.contains(what), "{library} {what}");
+            }
+        }
+        assert!(!sees("tracewalk_cli::args", "tracewalk_cli::commands"));
+        assert!(!sees("tracewalk_cli::sentences", "tracewalk_cli::args"));
+        assert!(!sees("tracewalk_cli::output", "tracewalk_cli::commands"));
         for room in &rooms.rooms {
             let is_core = room.module.starts_with("tracewalk::");
             assert!(!is_core || room.world.is_empty(), "{} has {:?}", room.module, room.world);

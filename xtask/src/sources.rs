@@ -36,6 +36,8 @@ pub(crate) enum Place {
     Reexport,
     /// In the code.
     Code,
+    /// The name of a macro with `!`, or of an attribute that brings in a file.
+    Macro,
     /// A method that is called by `self.name()`, as a path from `Self`'s type.
     Method,
 }

@@ -6,7 +6,7 @@
 
 use std::io;
 
-use tracewalk::flow::Element;
+use tracewalk::flow::{Element, KeptPassage, Placing, Totals};
 use tracewalk::span::CaptureOffset;
 
 use crate::record::FlowRecord;
@@ -23,6 +23,21 @@ pub trait Analysis {
 
     /// Takes elements one by one. A section begins and ends in it in any case.
     fn sink(&mut self) -> &mut dyn Sink<FlowRecord>;
+
+    /// Takes elements that come again and again. To an analysis that does not remember what they did they come one by one.
+    ///
+    /// # Errors
+    ///
+    /// If an output cannot be written.
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        repeated.records().try_for_each(|record| self.sink().record(record))
+    }
+
+    /// Whether it asks where in the capture elements stand. If not, [`FlowRecord::at`] means nothing, and passages come to
+    /// [`Analysis::passage`].
+    fn needs_places(&self) -> bool {
+        true
+    }
 
     /// What parts of the section that has begun are made from, and how they grow; `None` if this analysis takes elements in order
     /// alone.
@@ -46,6 +61,60 @@ pub trait Analysis {
     /// What became of instructions in doubt, if this analysis weighs doubt.
     fn in_doubt(_found: &Self::Found) -> Option<InDoubt> {
         None
+    }
+}
+
+/// Elements that come again and again, in order: blocks, exceptions, returns from exceptions, and cycles.
+#[derive(Clone, Copy, Debug)]
+pub struct Repeated<'a> {
+    passage: &'a KeptPassage,
+    key: (u32, u32),
+    placing: Placing,
+}
+
+impl<'a> Repeated<'a> {
+    /// This passage, placed. Equal ones have equal keys: the set of its number, and its number.
+    pub(crate) const fn new(passage: &'a KeptPassage, key: (u32, u32), placing: Placing) -> Self {
+        Self { passage, key, placing }
+    }
+
+    /// Of which set its number is. A new set begins when many numbers were given out.
+    #[inline]
+    #[must_use]
+    pub const fn set(&self) -> u32 {
+        self.key.0
+    }
+
+    /// Its number in the set: what has the same one has the same elements, apart from where they stand and from
+    /// [`Repeated::waited_cycles`].
+    #[inline]
+    #[must_use]
+    pub const fn number(&self) -> u32 {
+        self.key.1
+    }
+
+    /// How many of the first block's cycles the trace states before the passage.
+    #[inline]
+    #[must_use]
+    pub fn waited_cycles(&self) -> u64 {
+        self.placing.waited_cycles()
+    }
+
+    /// How much there is in it.
+    #[inline]
+    #[must_use]
+    pub const fn totals(&self) -> Totals {
+        self.passage.totals()
+    }
+
+    /// The elements.
+    pub fn elements(&self) -> impl Iterator<Item = Element> + use<'a> {
+        self.passage.placed(self.placing).elements()
+    }
+
+    /// The elements as records, for one that does not ask for their places.
+    pub fn records(&self) -> impl Iterator<Item = FlowRecord> + use<'a> {
+        self.elements().map(|element| FlowRecord { element, at: CaptureOffset(0) })
     }
 }
 

@@ -12,11 +12,13 @@
 
 use std::ops::AddAssign;
 
+use serde::{Deserialize, Serialize};
 use tracewalk::flow::{Element, EventKind};
 use tracewalk::span::Span;
 
 /// How much something cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Cost {
     /// Instructions that were executed or passed.
     pub instructions: u64,
@@ -43,6 +45,16 @@ impl Cost {
         self.instructions == 0 && self.cycles == 0 && self.time == 0
     }
 
+    /// So many times as much.
+    #[must_use]
+    pub(crate) const fn times(&self, times: u64) -> Self {
+        Self {
+            instructions: self.instructions.saturating_mul(times),
+            cycles: self.cycles.saturating_mul(times),
+            time: self.time.saturating_mul(times),
+        }
+    }
+
     /// The part of it that belongs to `part` of `whole` items, of which `before` were given theirs already: the parts
     /// of all items add up to the whole.
     #[must_use]
@@ -64,13 +76,15 @@ impl AddAssign for Cost {
 }
 
 /// What cost is measured in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Instructions: every trace has them.
     Instructions,
     /// Cycles, of a cycle-accurate trace.
     Cycles,
     /// Ticks of the timestamps' counter.
+    #[serde(rename = "ticks")]
     Time,
 }
 
@@ -166,6 +180,16 @@ impl CycleMeter {
             },
         };
         Some(spent).filter(|spent| spent.cycles() > 0)
+    }
+
+    /// The cycles that the next block takes beside those that are counted from here on; `None` where it may be otherwise.
+    pub(crate) const fn waiting(&self) -> Option<u64> {
+        if self.lost || self.unfinished { None } else { Some(self.pending) }
+    }
+
+    /// Blocks passed, and what was counted behind the last of them waits.
+    pub(crate) const fn pass(&mut self, waiting: u64) {
+        *self = Self { pending: waiting, lost: false, unfinished: false, timestamp: None };
     }
 
     /// The trace ends here. Cycles that are left.

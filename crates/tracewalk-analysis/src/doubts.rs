@@ -1,5 +1,6 @@
 //! Which stretches of a trace are in doubt.
 
+use serde::{Deserialize, Serialize};
 use tracewalk::flow::Element;
 use tracewalk::span::{CaptureOffset, StreamOffset};
 
@@ -16,7 +17,8 @@ pub enum Doubtful {
 }
 
 /// Instructions that are in doubt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct InDoubt {
     /// How many were left out.
     pub left_out: u64,

@@ -40,8 +40,11 @@ mod gaps;
 mod interrupt_names;
 pub mod interrupts;
 pub mod itm;
+pub mod log;
+pub mod place;
 pub mod profile;
 pub mod programs;
+mod quick;
 pub mod record;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;
@@ -63,8 +66,14 @@ pub use doubt::{Doubt, DoubtChange};
 pub use doubts::{Doubtful, DoubtfulChange, DoubtfulStretch, Doubting, Doubts, InDoubt};
 pub use gaps::{GapCount, Gaps};
 pub use interrupt_names::Interrupts;
+pub use place::{Place, Position};
 pub use section::{Code, CodeInContext, CodePlace, Section};
 pub use statistics::Statistics;
 pub use survey::Survey;
 pub use trusted::Trusted;
-pub use window::{Phase, Position, Window, Windowed};
+pub use window::{Happened, Phase, Window, Windowed};
+
+/// The README's example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

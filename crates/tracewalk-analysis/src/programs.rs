@@ -3,18 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 use tracewalk::ids::TraceId;
 use tracewalk::program::{Program, Scope};
 
+use crate::saved::words;
+
 /// Which program it was. What was found of different programs cannot be added: their addresses mean different code.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub enum ProgramId {
     /// The build IDs of its images, where each of them has one.
+    #[serde(rename = "build", with = "words::set")]
     Builds(BTreeSet<Vec<u8>>),
     /// The SHA-256 hash of its code: of each region's address and length as little-endian words of eight bytes, and its
     /// bytes. Of what is visible in some contexts only, the words of context ID and VMID come first, each increased by one,
     /// and 0 for any.
+    #[serde(rename = "code", with = "words")]
     Code([u8; 32]),
 }
 
@@ -39,13 +44,17 @@ pub struct OfProgram<T> {
 }
 
 /// One source of a program's captures: in each of them the one that has this ID and tells in this protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct SourceId {
     /// The trace ID; `None` for captures without IDs.
+    #[serde(with = "words::optional")]
     pub id: Option<TraceId>,
     /// The protocol's name.
-    pub protocol: &'static str,
+    #[serde(with = "words")]
+    pub protocol: words::ProtocolName,
     /// Which of these it is, from 1: the buffers of one capture may each have one.
+    #[serde(deserialize_with = "from_one")]
     pub number: u16,
 }
 
@@ -78,6 +87,11 @@ pub enum MergeError {
         /// How the other was.
         found: String,
     },
+}
+
+/// A number that is counted from 1.
+fn from_one<'de, D: Deserializer<'de>>(from: D) -> Result<u16, D::Error> {
+    std::num::NonZeroU16::deserialize(from).map(std::num::NonZeroU16::get)
 }
 
 impl<T> OfProgram<T> {
@@ -183,6 +197,17 @@ impl fmt::Display for ProgramId {
                 f.write_str("code ")?;
                 hex(f, hash)
             }
+        }
+    }
+}
+
+impl MergeError {
+    /// A short name that stays what it is.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Program { .. } => "other_program",
+            Self::Measure { .. } => "other_measure",
         }
     }
 }

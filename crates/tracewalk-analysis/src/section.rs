@@ -113,6 +113,11 @@ impl CodeInContext {
         self.view
     }
 
+    /// Which view is seen, and in which context: what is seen depends on nothing else.
+    pub(crate) const fn seen(&self) -> (ViewId, Scope) {
+        (self.view, self.context)
+    }
+
     /// Whose the code at `address` is.
     #[must_use]
     pub fn scope_at(&self, address: Address) -> Scope {

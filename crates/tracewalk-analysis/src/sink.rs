@@ -10,7 +10,7 @@ use crate::{Doubting, Section};
 
 /// Something that writes records down.
 ///
-/// The calls come as `begin (section record* cut? end_section)*`. What an error leaves behind is a part of the output.
+/// The calls come as `begin (section record* cut? end_section)* finish`. What an error leaves behind is a part of the output.
 pub trait Sink<Record> {
     /// The output begins.
     fn begin(&mut self) -> io::Result<()> {
@@ -46,6 +46,11 @@ pub trait Sink<Record> {
 
     /// The source has no more records.
     fn end_section(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// There are no more sources. `complete` is whether the capture was decoded to its end.
+    fn finish(&mut self, _complete: bool) -> io::Result<()> {
         Ok(())
     }
 }
@@ -86,11 +91,15 @@ impl<Record, E: Sink<Record> + ?Sized> Sink<Record> for Box<E> {
     fn end_section(&mut self) -> io::Result<()> {
         (**self).end_section()
     }
+
+    fn finish(&mut self, complete: bool) -> io::Result<()> {
+        (**self).finish(complete)
+    }
 }
 
 /// Something that writes program flow down and can put parts together that were made elsewhere.
 ///
-/// The calls come as `begin (section join* cut? end_section)*`.
+/// The calls come as `begin (section join* cut? end_section)* finish`.
 pub trait Join: Sink<FlowRecord> {
     /// What is made of a part of the records.
     type Part: Part;
@@ -131,6 +140,15 @@ impl Join for Nothing {
 /// Parts are made by any thread, as copies of an empty one, and joined in the order of the trace: where the cuts are must
 /// not show in the whole.
 pub trait Part: Clone + Send {
+    /// An empty part like this one, for the same thread to make: with it goes what the thread has learned.
+    #[must_use]
+    fn lend(&mut self) -> Self {
+        self.clone()
+    }
+
+    /// Takes back what the thread has learned, and what it learned meanwhile.
+    fn learn(&mut self, _lent: &mut Self) {}
+
     /// The part begins. Whether what comes is in doubt, and from where on what came is if it is found to be, is known from the
     /// parts before.
     fn begin(&mut self, _doubting: Doubting) {}

@@ -19,6 +19,19 @@ pub trait Symbols: Send + Sync {
         Vec::new()
     }
 
+    /// The functions of this name, as the program spells it or as the linker knows it.
+    fn functions_named(&self, name: &str) -> Vec<Extent> {
+        self.functions()
+            .into_iter()
+            .filter(|function| function.name == name || function.symbol == name)
+            .collect()
+    }
+
+    /// The stretches of code that come from wanted lines, which are asked for by file and line.
+    fn line_extents(&self, _is_wanted: &mut dyn FnMut(&str, u32) -> bool) -> Vec<LineExtent> {
+        Vec::new()
+    }
+
     /// Where there is code and where data, as far as the program says it, in the order of the addresses.
     fn stretches(&self) -> Vec<Stretch> {
         Vec::new()
@@ -64,6 +77,15 @@ pub struct Extent {
 pub struct Object {
     /// Its name, as the linker knows it.
     pub name: String,
+    /// Its first address.
+    pub start: Address,
+    /// The address behind it, as a number that may be 2^32.
+    pub end: u64,
+}
+
+/// A stretch of code that comes from one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineExtent {
     /// Its first address.
     pub start: Address,
     /// The address behind it, as a number that may be 2^32.

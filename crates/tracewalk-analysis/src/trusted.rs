@@ -67,6 +67,11 @@ impl Trusted {
         }
     }
 
+    /// Goes on where this is in doubt, or proven.
+    pub(crate) const fn go_on(&mut self, doubt: Doubt) {
+        self.doubt = doubt;
+    }
+
     /// The trace ends here: nothing speaks against what waits.
     pub fn finish(&mut self, take: &mut impl FnMut(FlowRecord) -> io::Result<()>) -> io::Result<()> {
         self.waiting.drain(..).try_for_each(take)

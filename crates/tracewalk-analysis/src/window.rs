@@ -1,32 +1,28 @@
-//! A part of a source's trace: from one position to another.
+//! A part of a source's trace: from one place to another.
 //!
 //! Analyses follow everything before the window as well, so that they know its calls; they report only what is in it.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
 
-use tracewalk::flow::{Element, EventKind};
+use tracewalk::flow::{Block, Element, Ending, EventKind};
+use tracewalk::ids::{Address, Location};
+use tracewalk::isa::classify;
+use tracewalk::program::ViewId;
 use tracewalk::span::CaptureOffset;
 
-/// A place in a source's trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Position {
-    /// Behind so many instructions.
-    Instructions(u64),
-    /// Behind so many cycles.
-    Cycles(u64),
-    /// At the first timestamp that is not smaller.
-    Time(u64),
-    /// At this byte of the capture.
-    Capture(CaptureOffset),
-}
+use crate::place::{ExceptionName, Found, Place, Position};
+use crate::{Code, CodeInContext};
 
 /// What is looked at; without an end, up to the trace's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// The first position that is in it.
-    pub from: Option<Position>,
-    /// The first position behind it.
-    pub to: Option<Position>,
+    /// The first place that is in it.
+    pub from: Option<Place>,
+    /// The first place behind it.
+    pub to: Option<Place>,
 }
 
 /// Where an element is.
@@ -40,10 +36,14 @@ pub enum Phase {
     After,
 }
 
-/// Tells which of a source's elements are in a window. A block that a position falls into counts to what is before it.
-#[derive(Clone, Copy, Debug)]
+/// Tells which of a source's elements are in a window. A block that a position falls into counts to what is before it; a block that
+/// something happens in has to be [divided](Windowed::divide) there.
+#[derive(Clone, Debug)]
 pub struct Windowed {
-    window: Window,
+    from: Option<Bound>,
+    to: Option<Bound>,
+    /// The program in the context that the elements have come to.
+    code: CodeInContext,
     phase: Phase,
     instructions: u64,
     cycles: u64,
@@ -51,35 +51,112 @@ pub struct Windowed {
     at: Option<CaptureOffset>,
 }
 
-impl Position {
-    /// Whether it is in front of another one; `None` where they count different things.
-    #[must_use]
-    pub const fn is_before(self, other: Self) -> Option<bool> {
-        match (self, other) {
-            (Self::Instructions(one), Self::Instructions(other))
-            | (Self::Cycles(one), Self::Cycles(other))
-            | (Self::Time(one), Self::Time(other))
-            | (Self::Capture(CaptureOffset(one)), Self::Capture(CaptureOffset(other))) => Some(one < other),
-            _ => None,
-        }
-    }
+/// How often something happened that was to happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Happened {
+    /// What was looked for.
+    pub place: Place,
+    /// How often it happened: for the window's end, after its start.
+    pub times: u64,
+    /// Whether it happened as often as it was to happen.
+    pub is_reached: bool,
+}
 
-    /// Whether nothing is in front of it.
-    #[must_use]
-    pub const fn is_beginning(self) -> bool {
-        let (Self::Instructions(count)
-        | Self::Cycles(count)
-        | Self::Time(count)
-        | Self::Capture(CaptureOffset(count))) = self;
-        count == 0
-    }
+/// An end of a window.
+#[derive(Clone, Debug)]
+enum Bound {
+    Position(Position),
+    Happening { place: Place, nth: u64, times: u64, watched: Watched },
+}
+
+/// What an element is compared with.
+#[derive(Clone, Debug)]
+enum Watched {
+    /// The instructions of each view, and those of the view that is seen.
+    Instructions {
+        views: BTreeMap<ViewId, Vec<Address>>,
+        seen: Vec<Address>,
+    },
+    Exception(ExceptionName),
 }
 
 impl Window {
-    /// Begins with a source's first element.
+    /// Whether what is in it depends on where in the capture elements stand.
     #[must_use]
-    pub const fn begin(self) -> Windowed {
-        Windowed { window: self, phase: Phase::Before, instructions: 0, cycles: 0, time: None, at: None }
+    pub fn needs_places(&self) -> bool {
+        self.places().any(|place| matches!(place.position(), Some(Position::Capture(_))))
+    }
+
+    /// Begins with a source's first element, of this program.
+    #[must_use]
+    pub fn begin(&self, code: &Arc<Code>) -> Windowed {
+        let bound = |place: &Option<Place>| place.as_ref().map(|place| Bound::new(place, code));
+        let (from, to) = (bound(&self.from), bound(&self.to));
+        let code = CodeInContext::new(Arc::clone(code));
+        Windowed { from, to, code, phase: Phase::Before, instructions: 0, cycles: 0, time: None, at: None }
+    }
+
+    /// Its ends.
+    pub fn places(&self) -> impl Iterator<Item = &Place> {
+        self.from.iter().chain(&self.to)
+    }
+}
+
+impl Bound {
+    fn new(place: &Place, code: &Code) -> Self {
+        let (what, nth) = match place {
+            Place::Position(position) => return Self::Position(*position),
+            Place::Happening { what, nth } => (what, nth.get()),
+        };
+        let watched = match what.find(code) {
+            Ok(Found::Exception(name)) => Watched::Exception(name),
+            Ok(Found::Instructions(views)) => {
+                let seen = views.get(&ViewId::default()).cloned().unwrap_or_default();
+                Watched::Instructions { views, seen }
+            }
+            // It never happens in this program.
+            Err(_) => Watched::Instructions { views: BTreeMap::new(), seen: Vec::new() },
+        };
+        Self::Happening { place: place.clone(), nth, times: 0, watched }
+    }
+
+    /// Another view of the program is seen.
+    fn change_view(&mut self, view: ViewId) {
+        if let Self::Happening { watched: Watched::Instructions { views, seen }, .. } = self {
+            *seen = views.get(&view).cloned().unwrap_or_default();
+        }
+    }
+
+    /// Takes note of an element that may be what is waited for.
+    fn see(&mut self, element: &Element, code: &CodeInContext) {
+        let Self::Happening { times, watched, .. } = self else { return };
+        let happens = match (element, watched) {
+            (Element::Block(block), Watched::Instructions { seen, .. }) => {
+                seen.binary_search(&block.start).is_ok()
+            }
+            (Element::Event(event), Watched::Exception(name)) => match event.kind {
+                EventKind::Exception { exception, .. } => name.is(exception, &code.whole().interrupts),
+                _ => false,
+            },
+            _ => false,
+        };
+        *times += u64::from(happens);
+    }
+
+    fn happened(&self) -> Option<Happened> {
+        match self {
+            Self::Position(_) => None,
+            Self::Happening { place, nth, times, .. } => {
+                Some(Happened { place: place.clone(), times: *times, is_reached: times >= nth })
+            }
+        }
+    }
+
+    /// The first address that is waited for among these.
+    fn first_of(&self, addresses: &Range<u64>) -> Option<u64> {
+        let Self::Happening { watched: Watched::Instructions { seen, .. }, .. } = self else { return None };
+        let first = seen.partition_point(|address| address.get() < addresses.start);
+        seen.get(first).map(|address| address.get()).filter(|address| *address < addresses.end)
     }
 }
 
@@ -93,11 +170,11 @@ impl Windowed {
             self.time = Some(time);
         }
         self.at = Some(at);
-        let Window { from, to } = self.window;
-        if self.phase == Phase::Before && from.is_none_or(|from| self.has_reached(from, at)) {
+        self.see(element);
+        if self.phase == Phase::Before && self.from.as_ref().is_none_or(|from| self.has_reached(from, at)) {
             self.phase = Phase::Inside;
         }
-        if self.phase == Phase::Inside && to.is_some_and(|to| self.has_reached(to, at)) {
+        if self.phase == Phase::Inside && self.to.as_ref().is_some_and(|to| self.has_reached(to, at)) {
             self.phase = Phase::After;
         }
         match element {
@@ -112,6 +189,69 @@ impl Windowed {
         self.phase
     }
 
+    /// Divides a block where something may happen in it that an end of the window waits for; with `exactly`, also where a number of
+    /// instructions ends. The window is to be asked of the first part before the second one is divided further.
+    #[must_use]
+    pub fn divide(&self, block: &Block, exactly: bool) -> Option<(Block, Block)> {
+        let bounds = || [&self.from, &self.to].into_iter().flatten();
+        let first_of = |addresses: Range<u64>| bounds().filter_map(|bound| bound.first_of(&addresses)).min();
+        let end = block.end.get();
+        let mut address = first_of(block.start.get() + 1..end);
+        let count = bounds().filter(|_| exactly).filter_map(|bound| match bound {
+            Bound::Position(Position::Instructions(count)) => count.checked_sub(self.instructions),
+            _ => None,
+        });
+        let count = count.filter(|count| (1..u64::from(block.instructions)).contains(count)).min();
+        if address.is_none() && count.is_none() {
+            return None;
+        }
+        self.divide_where(block, |at, passed| {
+            // No instruction starts at an address that was passed over.
+            if address.is_some_and(|address| address < at.get()) {
+                address = first_of(at.get()..end);
+            }
+            address == Some(at.get()) || count == Some(u64::from(passed))
+        })
+    }
+
+    /// Divides a block that has more than so many instructions behind them.
+    #[must_use]
+    pub fn divide_after(&self, block: &Block, instructions: u32) -> Option<(Block, Block)> {
+        self.divide_where(block, |_, passed| passed == instructions)
+    }
+
+    /// Divides a block at the first of its instructions that is wanted, by its address and how many are before it.
+    fn divide_where(
+        &self,
+        block: &Block,
+        mut is_wanted: impl FnMut(Address, u32) -> bool,
+    ) -> Option<(Block, Block)> {
+        let mut at = Location::new(block.start, block.isa);
+        for passed in 1..block.instructions {
+            let last = at.address;
+            let bytes = self.code.program.code(at.address)?;
+            at = at.after(classify(bytes, at.address, at.isa).ok()?.bytes.into());
+            if is_wanted(at.address, passed) {
+                let head = Block {
+                    end: at.address,
+                    instructions: passed,
+                    last,
+                    ending: Ending::Interrupted,
+                    ..*block
+                };
+                let tail = Block { start: at.address, instructions: block.instructions - passed, ..*block };
+                return Some((head, tail));
+            }
+        }
+        None
+    }
+
+    /// How often what happens at the window's start and at its end happened; `None` for a position.
+    #[must_use]
+    pub fn happened(&self) -> [Option<Happened>; 2] {
+        [&self.from, &self.to].map(|bound| bound.as_ref().and_then(Bound::happened))
+    }
+
     /// How far the elements went so far, counted in what `position` counts; `None` where they have none of it.
     #[must_use]
     pub fn reached(&self, position: Position) -> Option<Position> {
@@ -123,23 +263,29 @@ impl Windowed {
         }
     }
 
-    fn has_reached(&self, position: Position, at: CaptureOffset) -> bool {
-        match position {
-            Position::Instructions(count) => self.instructions >= count,
-            Position::Cycles(count) => self.cycles >= count,
-            Position::Time(time) => self.time.is_some_and(|now| now >= time),
-            Position::Capture(place) => at >= place,
+    /// Takes note of what happens.
+    fn see(&mut self, element: &Element) {
+        if self.code.element(element) {
+            let view = self.code.view();
+            [&mut self.from, &mut self.to].into_iter().flatten().for_each(|bound| bound.change_view(view));
+        }
+        // What opens the window does not end it as well.
+        let ends = self.phase == Phase::Inside || self.from.is_none();
+        if let Some(from) = &mut self.from {
+            from.see(element, &self.code);
+        }
+        if let Some(to) = self.to.as_mut().filter(|_| ends) {
+            to.see(element, &self.code);
         }
     }
-}
 
-impl fmt::Display for Position {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Instructions(count) => write!(f, "{count} instructions"),
-            Self::Cycles(count) => write!(f, "{count} cycles"),
-            Self::Time(time) => write!(f, "timestamp {time}"),
-            Self::Capture(at) => write!(f, "byte {at}"),
+    fn has_reached(&self, bound: &Bound, at: CaptureOffset) -> bool {
+        match bound {
+            Bound::Happening { nth, times, .. } => times >= nth,
+            Bound::Position(Position::Instructions(count)) => self.instructions >= *count,
+            Bound::Position(Position::Cycles(count)) => self.cycles >= *count,
+            Bound::Position(Position::Time(time)) => self.time.is_some_and(|now| now >= *time),
+            Bound::Position(Position::Capture(place)) => at >= *place,
         }
     }
 }
@@ -147,7 +293,7 @@ impl fmt::Display for Position {
 impl fmt::Display for Window {
     /// `from 2000 instructions to 3000 instructions`; nothing where it is everything.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.from, self.to) {
+        match (&self.from, &self.to) {
             (None, None) => Ok(()),
             (Some(from), None) => write!(f, "from {from} on"),
             (None, Some(to)) => write!(f, "up to {to}"),
@@ -159,10 +305,11 @@ impl fmt::Display for Window {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{block, event, taken};
+    use crate::place::Happening;
+    use crate::samples::{block, event, irq, page, pages, taken, within};
 
-    fn phases(window: Window, elements: &[Element]) -> Vec<Phase> {
-        let mut windowed = window.begin();
+    fn phases(window: &Window, elements: &[Element]) -> Vec<Phase> {
+        let mut windowed = window.begin(&pages());
         let places = (0..).map(|at| CaptureOffset(at * 10));
         elements.iter().zip(places).map(|(element, at)| windowed.element(element, at)).collect()
     }
@@ -176,12 +323,15 @@ mod tests {
             block(0x100, 0x108, taken()),
             block(0x100, 0x108, taken()),
         ];
-        let window = |from, to| Window { from: Some(from), to: Some(to) };
+        let window = |from: Position, to: Position| Window { from: Some(from.into()), to: Some(to.into()) };
         let (count, byte) = (Position::Instructions, |at| Position::Capture(CaptureOffset(at)));
-        assert_eq!(phases(Window::default(), &blocks), [Inside; 4]);
-        assert_eq!(phases(window(count(3), count(9)), &blocks), [Before, Inside, Inside, After]);
-        assert_eq!(phases(window(byte(10), byte(11)), &blocks), [Before, Inside, After, After]);
-        assert_eq!(phases(Window { from: None, to: Some(count(4)) }, &blocks), [Inside, After, After, After]);
+        assert_eq!(phases(&Window::default(), &blocks), [Inside; 4]);
+        assert_eq!(phases(&window(count(3), count(9)), &blocks), [Before, Inside, Inside, After]);
+        assert_eq!(phases(&window(byte(10), byte(11)), &blocks), [Before, Inside, After, After]);
+        assert_eq!(
+            phases(&Window { from: None, to: Some(count(4).into()) }, &blocks),
+            [Inside, After, After, After]
+        );
         let timed = [
             event(EventKind::Timestamp(5)),
             event(EventKind::Cycles(3)),
@@ -189,18 +339,18 @@ mod tests {
             event(EventKind::Timestamp(9)),
         ];
         assert_eq!(
-            phases(window(Position::Time(5), Position::Time(6)), &timed),
+            phases(&window(Position::Time(5), Position::Time(6)), &timed),
             [Inside, Inside, Inside, After]
         );
         assert_eq!(
-            phases(Window { from: Some(Position::Cycles(1)), to: None }, &timed),
+            phases(&Window { from: Some(Position::Cycles(1).into()), to: None }, &timed),
             [Before, Before, Inside, Inside]
         );
     }
 
     #[test]
     fn a_window_knows_how_far_the_trace_went_in_what_it_counts() {
-        let mut windowed = Window::default().begin();
+        let mut windowed = Window::default().begin(&pages());
         let elements = [block(0x100, 0x108, taken()), event(EventKind::Timestamp(5))];
         for (element, at) in elements.iter().zip([7, 9]) {
             windowed.element(element, CaptureOffset(at));
@@ -220,8 +370,62 @@ mod tests {
 
     #[test]
     fn a_window_says_what_it_is() {
-        let window = Window { from: Some(Position::Cycles(5)), to: Some(Position::Time(9)) };
+        let window = Window { from: Some(Position::Cycles(5).into()), to: Some(Position::Time(9).into()) };
         assert_eq!(window.to_string(), "from 5 cycles to timestamp 9");
         assert_eq!(Window::default().to_string(), "");
+    }
+
+    fn place(what: Happening, nth: u64) -> Place {
+        Place::Happening { what, nth: std::num::NonZeroU64::new(nth).unwrap() }
+    }
+
+    fn function(name: &str) -> Happening {
+        Happening::Function { name: name.to_owned(), offset: 0 }
+    }
+
+    #[test]
+    fn a_window_opens_and_ends_where_something_happens() {
+        use Phase::{After, Before, Inside};
+        let swap =
+            |times| (0..times).flat_map(|_| [within("main", 0, 4, taken()), within("swap", 0, 4, taken())]);
+        let elements = swap(3).collect::<Vec<_>>();
+        let window = |from, to| Window { from: Some(from), to };
+        let second = window(place(function("swap"), 2), None);
+        assert_eq!(phases(&second, &elements), [Before, Before, Before, Inside, Inside, Inside]);
+        // What opens the window does not end it.
+        let once = window(place(function("swap"), 1), Some(place(function("swap"), 1)));
+        assert_eq!(phases(&once, &elements), [Before, Inside, Inside, After, After, After]);
+        let up_to = Window { from: None, to: Some(place(function("main"), 2)) };
+        assert_eq!(phases(&up_to, &elements), [Inside, Inside, After, After, After, After]);
+        let never = window(place(function("swap"), 4), None);
+        let mut windowed = never.begin(&pages());
+        for element in &elements {
+            assert_eq!(windowed.element(element, CaptureOffset(0)), Before);
+        }
+        let [from, to] = windowed.happened();
+        assert_eq!((from.map(|from| (from.times, from.is_reached)), to), (Some((3, false)), None));
+        let interrupt = place(Happening::Exception(ExceptionName::Number(15)), 1);
+        let elements = [within("main", 0, 4, taken()), irq(15, None, "swap"), within("swap", 0, 4, taken())];
+        assert_eq!(phases(&window(interrupt, None), &elements), [Before, Inside, Inside]);
+    }
+
+    #[test]
+    fn a_block_is_divided_where_something_happens_in_it() {
+        let at = |offset: u32| place(Happening::Address(Address::from(page("main") + offset)), 1);
+        let Element::Block(block) = within("main", 0, 0x10, taken()) else { unreachable!() };
+        let divide = |window: Window| {
+            let (head, tail) = window.begin(&pages()).divide(&block, true)?;
+            assert_eq!(head.instructions + tail.instructions, block.instructions);
+            assert_eq!((head.start, tail.end, tail.ending), (block.start, block.end, block.ending));
+            assert_eq!((head.end, head.ending), (tail.start, Ending::Interrupted));
+            Some((tail.start.low_word() - page("main"), head.instructions))
+        };
+        let from = |place| Window { from: Some(place), to: None };
+        assert_eq!(divide(from(at(6))), Some((6, 3)));
+        assert_eq!(divide(Window { from: Some(at(8)), to: Some(at(4)) }), Some((4, 2)));
+        assert_eq!(divide(from(at(0))), None, "it begins there");
+        assert_eq!(divide(from(at(0x10))), None, "it ends there");
+        assert_eq!(divide(from(at(7))), None, "no instruction starts there");
+        assert_eq!(divide(Window { from: Some(at(7)), to: Some(at(8)) }), Some((8, 4)));
     }
 }

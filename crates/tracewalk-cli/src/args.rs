@@ -8,6 +8,7 @@ mod crash;
 mod diff;
 mod effective;
 mod numbers;
+mod place;
 mod profile;
 mod recording;
 mod request;
@@ -22,10 +23,16 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use tracewalk_analysis::itm::ITM_TABLES;
+use tracewalk_analysis::{Place, Window};
+use tracewalk_report::export::Selection;
 use tracewalk_report::formats::{self, Format, MakeFlow, MakeItm, MakePackets, WriteInfo};
 use tracewalk_session::{Follow, INFO_TABLES, Trust};
 
+use crate::failure::Failure;
+use crate::open;
+use crate::output::Destination;
 use crate::task::Task;
+use window::{AroundArgs, WindowArgs};
 
 pub(crate) use built_in::{Pattern, pattern_text};
 pub(crate) use capture::CaptureArgs;
@@ -35,7 +42,7 @@ pub(crate) use diff::Diff;
 pub(crate) use effective::effective;
 pub(crate) use profile::{Calls, CostChoice, DoubtfulChoice, Fold, FollowArgs, Profile, ProfileRows};
 pub(crate) use timeline::{Interrupts, Timeline};
-pub(crate) use when::When;
+pub(crate) use when::{MessageFormat, When};
 pub(crate) use work::WorkArgs;
 
 const STYLES: Styles = Styles::styled()
@@ -108,9 +115,48 @@ pub(crate) struct Cli {
     #[allow(clippy::option_option, reason = "no file, its usual name, or the one that was said")]
     pub(crate) provenance: Option<Option<PathBuf>>,
 
+    /// Print to a terminal without a pager. It is the program in TRACEWALK_PAGER or PAGER, or less; none where that is empty or cat.
+    #[arg(long, global = true, help_heading = "Output")]
+    pub(crate) no_pager: bool,
+
+    /// How errors, warnings and notes are written on standard error: with --messages json each is an object with its `kind`,
+    /// which does not change with its words (docs/formats.md).
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t, global = true, help_heading = "Output")]
+    pub(crate) messages: MessageFormat,
+
     /// Print no notes and no progress on standard error, only warnings and errors.
     #[arg(short, long, global = true, help_heading = "Output")]
     pub(crate) quiet: bool,
+}
+
+impl Cli {
+    /// Whether what is printed may go through a pager: texts for people, of a capture that is all there.
+    pub(crate) fn is_paged(&self) -> bool {
+        let is_for_people = match &self.command {
+            Command::Info(args) => args.format.name == "text",
+            Command::Packets(args) => args.format.name == "text",
+            Command::Flow(args) => args.format.name == "text",
+            Command::Crash(args) => args.format.name == "text",
+            Command::Calls(args) => args.format.name == "text",
+            Command::Coverage(args) => args.format.is_none_or(|format| format.name == "text"),
+            Command::Profile(args) => args.format.is_none_or(|format| format.name == "text"),
+            Command::Interrupts(args) => args.format.is_none_or(|format| format.name == "text"),
+            Command::Diff(args) => args.format.name == "text",
+            Command::Timeline(args) => args.format.name == "text",
+            // What an ITM sent may be anything, and is most often watched.
+            Command::Itm(_)
+            | Command::Merge(_)
+            | Command::Describe(_)
+            | Command::Snapshot(_)
+            | Command::Completions(_)
+            | Command::Man(_) => false,
+        };
+        let task = self.command.task();
+        let prints = task.writes().iter().any(Destination::is_standard_output);
+        let waits =
+            task.reads().capture.is_some_and(|capture| open::comes_over_time(capture).unwrap_or(true));
+        is_for_people && prints && !waits && !self.no_pager
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -295,9 +341,19 @@ pub(crate) struct Flow {
     #[arg(long = "source-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub(crate) source_dirs: Vec<PathBuf>,
 
-    /// Print only the last N instructions of each source, and what happened between them.
-    #[arg(long, value_name = "N", help_heading = "Output")]
+    /// Print only the last N instructions of each source, or of what --from and --to leave, and what happened between them.
+    #[arg(long, value_name = "N", help_heading = "Window")]
     pub(crate) last: Option<u64>,
+
+    #[command(flatten)]
+    window: WindowArgs,
+
+    #[command(flatten)]
+    around: AroundArgs,
+
+    /// Where to write the output; standard output without it.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) work: WorkArgs,
@@ -309,9 +365,20 @@ impl Flow {
         Trust { image: self.trust_image, doubtful: self.doubtful.into() }
     }
 
+    /// Which part of each source is printed; `None` for all of it.
+    pub(crate) fn selection(&self) -> Result<Option<Selection>, Failure> {
+        let AroundArgs { around, before, after } = &self.around;
+        if let Some(place) = around {
+            return Ok(Some(Selection::around(place.clone(), *before, *after)));
+        }
+        let window = self.window.window()?;
+        Ok((window != Window::default()).then(|| Selection::of(window)))
+    }
+
     /// How sources are followed.
     pub(crate) fn how(&self) -> Follow {
-        let names = self.format.make.names.then(|| self.source_dirs.clone());
+        let looked_up = self.window.places().chain(&self.around.around).any(Place::needs_names);
+        let names = (self.format.make.names || looked_up).then(|| self.source_dirs.clone());
         Follow { trust: self.trust(), threads: self.work.threads, names, ..Follow::default() }
     }
 }

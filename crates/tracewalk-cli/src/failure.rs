@@ -22,15 +22,30 @@ pub(crate) enum Failure {
     Write { file: PathBuf, error: io::Error },
     /// What was to be compared differs.
     Different,
+    /// No fault was found, which was asked for.
+    NoFault,
     /// What was to be checked does not hold.
     Unmet(String),
     /// The input is not what it should be.
-    Input { problem: String, hint: String },
+    Input { kind: &'static str, problem: String, hint: String },
 }
 
 impl Failure {
-    pub(crate) fn input(problem: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Input { problem: problem.into(), hint: hint.into() }
+    pub(crate) fn input(kind: &'static str, problem: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Input { kind, problem: problem.into(), hint: hint.into() }
+    }
+
+    /// A short name of what went wrong, which does not change from one version to the next (docs/formats.md).
+    pub(crate) const fn kind(&self) -> &'static str {
+        match self {
+            Self::ClosedPipe => "closed_pipe",
+            Self::Output(_) | Self::Write { .. } => "output",
+            Self::Open(error) => error.name(),
+            Self::Different => "different",
+            Self::NoFault => "no_fault",
+            Self::Unmet(_) => "unmet",
+            Self::Input { kind, .. } => kind,
+        }
     }
 
     /// What is written to a file that is a pipe may have a reader that went away.
@@ -54,8 +69,9 @@ impl fmt::Display for Failure {
             Self::Open(error) => with_hint(f, error, remedy(error)),
             Self::Write { file, error } => write!(f, "{}: cannot be written: {error}", file.display()),
             Self::Different => f.write_str("the captures differ"),
+            Self::NoFault => f.write_str("no fault ended the program"),
             Self::Unmet(what) => f.write_str(what),
-            Self::Input { problem, hint } => with_hint(f, problem, Some(hint.clone())),
+            Self::Input { problem, hint, .. } => with_hint(f, problem, Some(hint.clone())),
         }
     }
 }
@@ -78,7 +94,11 @@ impl From<RunError> for Failure {
             RunError::Sink(error) => error.into(),
             RunError::Image(error) => error.into(),
             RunError::Open(error) => error.into(),
-            other => Self::input(other.to_string(), "give the ELF file that was running with --image"),
+            other => Self::input(
+                "no_program",
+                other.to_string(),
+                "give the ELF file that was running with --image",
+            ),
         }
     }
 }

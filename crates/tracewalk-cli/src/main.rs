@@ -3,7 +3,6 @@
 
 mod args;
 mod commands;
-mod counted;
 mod failure;
 mod messages;
 mod open;
@@ -14,16 +13,18 @@ mod sentences;
 mod signals;
 mod task;
 
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use tracewalk::plain::plain;
 
 use args::Cli;
 use failure::Failure;
 use messages::Messages;
-use output::{Destination, DestinationKind};
+use output::{Destination, DestinationKind, Replaced, pager};
 
 /// Everything was decoded, and what was to be checked held.
 const COMPLETE: u8 = 0;
@@ -33,15 +34,24 @@ const UNMET: u8 = 1;
 const INCOMPLETE: u8 = 2;
 
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => refuse(error),
+    };
     output::set_colours(cli.color);
-    let messages = Messages::new(cli.quiet, cli.provenance.is_some());
-    let outcome = prepare(&cli).and_then(|provenance| {
+    let mut messages = Messages::new(cli.quiet, cli.messages, cli.provenance.is_some());
+    if cli.is_paged()
+        && let Some(problem) = pager::start()
+    {
+        messages.warning("no_pager", problem);
+    }
+    let outcome = prepare(&cli).and_then(|(provenance, replaced)| {
+        messages.replaced = replaced;
         let outcome = cli.command.task().run(&messages);
         messages.say_late();
         match (&outcome, provenance) {
             // A result that does not hold what was to be checked is one, too.
-            (Ok(()) | Err(Failure::Unmet(_) | Failure::Different), Some(file)) => {
+            (Ok(()) | Err(Failure::Unmet(_) | Failure::Different | Failure::NoFault), Some(file)) => {
                 write_provenance(&cli, &file, &messages).and(outcome)
             }
             _ => outcome,
@@ -53,29 +63,68 @@ fn main() -> ExitCode {
         // Whoever read the output has seen enough, like `head`.
         Err(Failure::ClosedPipe) => COMPLETE,
         // What differs was printed; a comparison that is not complete is an error before all.
-        Err(Failure::Different) if messages.failed() => INCOMPLETE,
-        Err(Failure::Different) => UNMET,
+        Err(Failure::Different | Failure::NoFault) if messages.failed() => INCOMPLETE,
+        Err(Failure::Different | Failure::NoFault) => UNMET,
         Err(failure @ Failure::Unmet(_)) => {
-            messages.error(failure);
+            messages.error(&failure);
             UNMET
         }
         Err(failure) => {
-            messages.error(failure);
+            messages.error(&failure);
             INCOMPLETE
         }
     };
-    ExitCode::from(status)
+    // What cannot be shown any more was reported, or nobody wants to see it.
+    let _ = io::stdout().flush();
+    match pager::finish() {
+        None => ExitCode::from(status),
+        Some(problem) => {
+            messages.error(&Failure::input(
+                "no_pager",
+                problem,
+                "correct PAGER or TRACEWALK_PAGER, or add --no-pager",
+            ));
+            ExitCode::from(INCOMPLETE)
+        }
+    }
 }
 
 /// Says what is wrong with the arguments, or what was asked about them. Where a shell filled in the names of files, they may
 /// hold anything, and are quoted.
-fn refuse(error: &clap::Error) -> ! {
+fn refuse(error: clap::Error) -> ! {
     let arguments = std::env::args_os().map(|word| plain(word.to_string_lossy()).into_owned());
-    Cli::try_parse_from(arguments).err().as_ref().unwrap_or(error).exit()
+    let arguments = arguments.collect::<Vec<_>>();
+    let is_json = arguments.iter().any(|word| word == "--messages=json")
+        || arguments.windows(2).any(|words| words == ["--messages", "json"]);
+    let mut shown = Cli::try_parse_from(arguments).err().unwrap_or(error);
+    suggest_image(&mut shown);
+    if is_json && shown.use_stderr() {
+        messages::refuse(&shown);
+        std::process::exit(shown.exit_code());
+    }
+    shown.exit()
 }
 
-/// Whether everything can be written that is to be written; before any work. Answers which file `--provenance` is about.
-fn prepare(cli: &Cli) -> Result<Option<PathBuf>, Failure> {
+/// Names `--image` if what was not expected is a program, or an option of another tool for one.
+fn suggest_image(error: &mut clap::Error) {
+    const OPTIONS: [&str; 6] = ["--elf", "--axf", "--firmware", "--program", "--exe", "--binary"];
+    const EXTENSIONS: [&str; 4] = ["elf", "axf", "out", "hex"];
+    if error.kind() != ErrorKind::UnknownArgument {
+        return;
+    }
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg).cloned() else { return };
+    let extension = Path::new(&word).extension().and_then(std::ffi::OsStr::to_str);
+    if OPTIONS.contains(&word.as_str()) {
+        error.insert(ContextKind::SuggestedArg, ContextValue::String("--image".to_owned()));
+    } else if !word.starts_with('-') && extension.is_some_and(|extension| EXTENSIONS.contains(&extension)) {
+        let tip = format!("the program is given with '--image {word}'");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+}
+
+/// Whether everything can be written that is to be written; before any work. Answers which file `--provenance` is about, and
+/// what is replaced.
+fn prepare(cli: &Cli) -> Result<(Option<PathBuf>, Replaced), Failure> {
     let provenance = cli.provenance.as_ref().map(|file| match file {
         Some(file) => Ok(file.clone()),
         None => beside_result(cli),
@@ -88,8 +137,9 @@ fn prepare(cli: &Cli) -> Result<Option<PathBuf>, Failure> {
         path,
         kind: DestinationKind::File,
     }));
-    output::check(&outputs, &task.inputs())?;
-    Ok(provenance)
+    output::check(&outputs, task.inputs())?;
+    let replaced = Replaced::by(&outputs, task.reads().source_dirs);
+    Ok((provenance, replaced))
 }
 
 /// `--provenance` without a name.
@@ -97,6 +147,7 @@ fn beside_result(cli: &Cli) -> Result<PathBuf, Failure> {
     let results = cli.command.task().results();
     let Some(result) = results.first() else {
         return Err(Failure::input(
+            "provenance_without_result",
             "--provenance writes a file beside the result, and the result has none",
             "say which with --provenance=FILE, or write the result to a file with -o",
         ));

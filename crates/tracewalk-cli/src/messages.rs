@@ -1,6 +1,6 @@
 //! What is said on standard error.
 //!
-//! Three kinds: an error ends the command, a warning tells of something that is not as it should be and ends in what
+//! Three severities: an error ends the command, a warning tells of something that is not as it should be and ends in what
 //! to try, a note tells what was found out.
 
 use std::fmt;
@@ -9,11 +9,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
+use serde::Serialize;
 use tracewalk::plain::Plain;
+use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::drive::Progress;
 use tracewalk_session::{Late, Notice, Observer, Severity};
 
+use crate::args::MessageFormat;
 use crate::failure::Failure;
+use crate::output::Replaced;
 use crate::progress::Bar;
 use crate::provenance::Record;
 use crate::sentences::sentence;
@@ -22,6 +26,7 @@ use crate::sentences::sentence;
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
     quiet: bool,
+    format: MessageFormat,
     /// Whether something was said that makes the exit status 2.
     failed: AtomicBool,
     /// Whether decoding ended before the capture did.
@@ -30,12 +35,14 @@ pub(crate) struct Messages {
     record: Option<Mutex<Record>>,
     /// What arises when names are looked up, said at the end.
     late: Late,
+    /// The files that results replace.
+    pub(crate) replaced: Replaced,
 }
 
 impl Messages {
-    pub(crate) fn new(quiet: bool, records: bool) -> Self {
+    pub(crate) fn new(quiet: bool, format: MessageFormat, records: bool) -> Self {
         let record = records.then(Mutex::default);
-        Self { quiet, record, ..Self::default() }
+        Self { quiet, format, record, ..Self::default() }
     }
 
     /// Adds to what is recorded for `--provenance`, if that was asked for.
@@ -52,28 +59,37 @@ impl Messages {
     }
 
     /// Something was found out.
-    pub(crate) fn note(&self, text: impl fmt::Display) {
-        if !self.quiet {
-            say("note", AnsiColor::Cyan.on_default().bold(), &text);
-        }
+    pub(crate) fn note(&self, kind: &str, text: impl fmt::Display) {
+        self.say(Severity::Note, kind, None, &text);
     }
 
     /// Something is not as it should be; the work goes on.
-    #[allow(clippy::unused_self, reason = "warnings are said like the other messages")]
-    pub(crate) fn warning(&self, text: impl fmt::Display) {
-        say("warning", AnsiColor::Yellow.on_default().bold(), &text);
+    pub(crate) fn warning(&self, kind: &str, text: impl fmt::Display) {
+        self.say(Severity::Warning, kind, None, &text);
     }
 
     /// As a warning, of something that could not be read: the exit status will be 2.
-    pub(crate) fn incomplete(&self, text: impl fmt::Display) {
-        self.failed.store(true, Ordering::Relaxed);
-        self.warning(text);
+    pub(crate) fn incomplete(&self, kind: &str, text: impl fmt::Display) {
+        self.say(Severity::Incomplete, kind, None, &text);
     }
 
     /// The command ends without what it was asked for.
-    pub(crate) fn error(&self, text: impl fmt::Display) {
+    pub(crate) fn error(&self, failure: &Failure) {
         self.failed.store(true, Ordering::Relaxed);
-        say("error", AnsiColor::Red.on_default().bold(), &text);
+        write(self.format, Label::Error, failure.kind(), None, failure);
+    }
+
+    fn say(&self, severity: Severity, kind: &str, at: Option<CaptureOffset>, text: &dyn fmt::Display) {
+        let label = match severity {
+            Severity::Note if self.quiet => return,
+            Severity::Note => Label::Note,
+            Severity::Warning => Label::Warning,
+            Severity::Incomplete => {
+                self.failed.store(true, Ordering::Relaxed);
+                Label::Warning
+            }
+        };
+        write(self.format, label, kind, at, text);
     }
 
     /// Says what arose when names were looked up.
@@ -95,12 +111,7 @@ impl Messages {
 impl Observer for Messages {
     fn notice(&self, notice: Notice) {
         self.cut.fetch_or(notice.kind.is_cut(), Ordering::Relaxed);
-        match notice.severity() {
-            Severity::Note if self.quiet => {}
-            Severity::Note => self.note(sentence(&notice)),
-            Severity::Warning => self.warning(sentence(&notice)),
-            Severity::Incomplete => self.incomplete(sentence(&notice)),
-        }
+        self.say(notice.severity(), notice.kind.name(), notice.at, &sentence(&notice));
         if let Some(record) = &self.record {
             record.lock().unwrap_or_else(PoisonError::into_inner).notice(&notice);
         }
@@ -116,8 +127,68 @@ impl Observer for Messages {
     }
 }
 
-fn say(kind: &str, style: Style, text: &dyn fmt::Display) {
+/// What stands in front of a message.
+#[derive(Clone, Copy, Debug)]
+enum Label {
+    Note,
+    Warning,
+    Error,
+}
+
+impl Label {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+
+    const fn style(self) -> Style {
+        match self {
+            Self::Note => AnsiColor::Cyan.on_default(),
+            Self::Warning => AnsiColor::Yellow.on_default(),
+            Self::Error => AnsiColor::Red.on_default(),
+        }
+        .bold()
+    }
+}
+
+/// Says as JSON what is wrong with the arguments.
+pub(crate) fn refuse(error: &clap::Error) {
+    let text = error.render().to_string();
+    // A paragraph each for the mistake, for tips, and for the usage.
+    let lines = text.trim_start_matches("error: ").lines().map(str::trim).filter(|line| !line.is_empty());
+    let text = lines.collect::<Vec<_>>().join("; ");
+    write(MessageFormat::Json, Label::Error, "arguments", None, &text);
+}
+
+fn write(
+    format: MessageFormat,
+    label: Label,
+    kind: &str,
+    at: Option<CaptureOffset>,
+    text: &dyn fmt::Display,
+) {
+    #[derive(Serialize)]
+    struct Message<'a> {
+        severity: &'static str,
+        kind: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        offset: Option<u64>,
+        message: String,
+    }
+    let (severity, style) = (label.name(), label.style());
     // Whatever a message quotes, it is one line and nothing that the terminal obeys.
     // Where standard error is closed there is nobody to tell.
-    let _ = writeln!(anstream::stderr(), "{style}{kind}:{style:#} {}", Plain(text));
+    let _ = match format {
+        MessageFormat::Text => {
+            writeln!(anstream::stderr(), "{style}{severity}:{style:#} {}", Plain(text))
+        }
+        MessageFormat::Json => {
+            let offset = at.map(|CaptureOffset(at)| at);
+            let message = Message { severity, kind, offset, message: Plain(text).to_string() };
+            serde_json::to_string(&message).map_or(Ok(()), |line| writeln!(std::io::stderr(), "{line}"))
+        }
+    };
 }

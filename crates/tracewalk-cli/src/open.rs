@@ -16,14 +16,32 @@ pub(crate) fn whole(args: &CaptureArgs, messages: &Messages) -> Result<Session, 
     open(args, Begin::Whole, messages)
 }
 
-/// Opens a capture; one that arrives over time as soon as it is known what it is.
+/// As [`whole`], of what executed.
+pub(crate) fn whole_trace(args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
+    trace(args, whole(args, messages)?)
+}
+
+/// Opens a capture of what executed; one that arrives over time as soon as it is known what it is.
 pub(crate) fn live(args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
+    after(0, args, messages)
+}
+
+/// As [`live`], where an ITM alone will do.
+pub(crate) fn live_or_itm(args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
     open(args, Begin::Trace { at_least: 0 }, messages)
 }
 
 /// As [`live`], when at least so many bytes have arrived, or all.
 pub(crate) fn after(bytes: usize, args: &CaptureArgs, messages: &Messages) -> Result<Session, Failure> {
-    open(args, Begin::Trace { at_least: bytes }, messages)
+    trace(args, open(args, Begin::Trace { at_least: bytes }, messages)?)
+}
+
+/// Refuses a capture of nothing but ITMs: an answer without rows would read as if nothing had happened.
+fn trace(args: &CaptureArgs, session: Session) -> Result<Session, Failure> {
+    if session.sources().is_empty() && !session.itms().is_empty() {
+        return Err(OpenError::OnlyItm(args.capture.clone()).into());
+    }
+    Ok(session)
 }
 
 /// As [`live`], for its ITMs.
@@ -38,7 +56,7 @@ pub(crate) fn comes_over_time(args: &CaptureArgs) -> Result<bool, Failure> {
 
 fn open(args: &CaptureArgs, begin: Begin, messages: &Messages) -> Result<Session, Failure> {
     let request = args.request();
-    let session = match place(args)? {
+    let mut session = match place(args)? {
         None => Session::open_observed(request, messages)?,
         Some(place) => {
             // What is recorded has a hash of all its bytes.
@@ -47,6 +65,7 @@ fn open(args: &CaptureArgs, begin: Begin, messages: &Messages) -> Result<Session
             Session::open_arriving(request, arrival, begin, messages)?
         }
     };
+    messages.replaced.spare(|directories| session.source_files(directories))?;
     messages.record(|record| {
         record.capture(&session);
         Ok(())

@@ -307,6 +307,7 @@ impl FileRecord {
     fn of(role: Option<&'static str>, path: &Path) -> Result<Self, Failure> {
         let contents = path.is_file().then(|| hash(path)).transpose().map_err(|error| {
             Failure::input(
+                "changed_meanwhile",
                 format!("{}: cannot be read again: {error}", path.display()),
                 "leave out --provenance",
             )

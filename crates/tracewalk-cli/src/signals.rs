@@ -11,7 +11,7 @@ use tracewalk_input::capture::stream::Stop;
 const INTERRUPTED: i32 = 130;
 
 /// What a signal finds.
-static STATE: Mutex<State> = Mutex::new(State { stream: None, leftovers: Vec::new(), next: 0 });
+static STATE: Mutex<State> = Mutex::new(State { stream: None, leftovers: Vec::new(), next: 0, last: None });
 
 struct State {
     /// Ends the stream that was opened last.
@@ -19,6 +19,8 @@ struct State {
     /// What may not outlive the program, by number.
     leftovers: Vec<(u64, Leftover)>,
     next: u64,
+    /// What is waited for before the program ends.
+    last: Option<fn()>,
 }
 
 /// What an unfinished output has in the file system.
@@ -45,8 +47,15 @@ impl Leftover {
 
 /// Lets the first signal end the stream; the second one ends the program.
 pub(crate) fn end_stream(stop: Stop) {
-    listen();
+    // Whoever sees that signals are listened to may send one.
     state().stream = Some(stop);
+    listen();
+}
+
+/// Has a signal call this before it ends the program.
+pub(crate) fn before_ending(last: fn()) {
+    listen();
+    state().last = Some(last);
 }
 
 /// Makes an unfinished output, which a signal removes before it ends the program, as long as the answer lives. No signal comes
@@ -89,6 +98,9 @@ fn signalled() {
         Some(stop) if !stop.is_requested() => stop.request(),
         _ => {
             state.leftovers.iter().for_each(|(_, leftover)| leftover.remove());
+            if let Some(last) = state.last {
+                last();
+            }
             // Nobody can register anything any more.
             std::process::exit(INTERRUPTED);
         }

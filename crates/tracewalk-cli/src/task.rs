@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tracewalk_input::capture::files;
 
-use crate::args::CaptureArgs;
+use crate::args::{CaptureArgs, FollowArgs};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::output::{Destination, file};
@@ -34,15 +34,23 @@ pub(crate) struct Reads<'a> {
     pub(crate) takes_saved: bool,
     /// A file beside the captures.
     pub(crate) beside: Option<&'a Path>,
+    /// Where else source files are looked for.
+    pub(crate) source_dirs: &'a [PathBuf],
 }
 
 impl<'a> Reads<'a> {
     /// No files.
-    pub(crate) const NOTHING: Self = Self { capture: None, more: &[], takes_saved: false, beside: None };
+    pub(crate) const NOTHING: Self =
+        Self { capture: None, more: &[], takes_saved: false, beside: None, source_dirs: &[] };
 
     /// One capture.
     pub(crate) const fn one(capture: &'a CaptureArgs) -> Self {
         Self { capture: Some(capture), ..Self::NOTHING }
+    }
+
+    /// One capture whose program is followed.
+    pub(crate) fn followed(follow: &'a FollowArgs) -> Self {
+        Self { source_dirs: &follow.source_dirs, ..Self::one(&follow.capture) }
     }
 
     /// The captures and saved files.
@@ -64,13 +72,18 @@ impl dyn Task + '_ {
         reads.places().filter(|path| reads.takes_saved && path.is_file()).collect()
     }
 
-    /// Every file that it reads, as far as that is known before it is run.
+    /// Every file that it reads, as far as that is known before it is run. Which source files the programs lead to shows
+    /// when a capture is opened: see [`Replaced`](crate::output::Replaced).
     pub(crate) fn inputs(&self) -> Vec<PathBuf> {
         // Standard input may be a file.
         let place =
             |path: &Path| if path.as_os_str() == "-" { vec!["/dev/stdin".into()] } else { files(path) };
         let reads = self.reads();
-        let mut inputs = reads.places().flat_map(place).collect::<Vec<_>>();
+        // What is no capture describes no other files.
+        let mut inputs = match reads.capture {
+            Some(_) => reads.places().flat_map(place).collect::<Vec<_>>(),
+            None => reads.places().map(Path::to_owned).collect(),
+        };
         if let Some(capture) = reads.capture {
             inputs.extend(capture.images.iter().map(|image| image.file.clone()));
             inputs.extend(capture.svd.iter().chain(&capture.registers).cloned());

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::support::{Outcome, example, mentions, run, run_with_notices, tracewalk};
+use crate::support::{MESSAGES, Outcome, example, mentions, run, run_with_notices, told, tracewalk};
 use snapbox::{assert_data_eq, file};
 
 #[test]
@@ -39,9 +39,7 @@ fn the_manual_has_a_page_for_each_command() {
         assert!(pages.join(page).is_file(), "{page}");
     }
     // A file stands where the directory should be.
-    let outcome = run(["man", pages.join("tracewalk.1").to_str().unwrap()]);
-    assert_eq!(outcome.status, 2);
-    assert!(outcome.stderr.contains("cannot be written"), "{}", outcome.stderr);
+    assert_refused(&told(["man", pages.join("tracewalk.1").to_str().unwrap()]), "error: output: tracewalk.1");
 }
 
 /// A mistake is one sentence, nothing is printed, and the status is 2.
@@ -66,18 +64,42 @@ fn a_file_that_is_no_capture_is_refused_in_one_sentence() {
         (0..4096_u32).map(|index| (index.wrapping_mul(2_654_435_761) >> 24) as u8).collect::<Vec<_>>();
     let elf = example("m3-etmv3/m3.elf").to_str().unwrap().to_owned();
     let cases = [
-        (directory.path().join("missing").to_str().unwrap().to_owned(), "no such file"),
+        (directory.path().join("missing").to_str().unwrap().to_owned(), "file_missing"),
         (file("empty.bin", b""), "is empty"),
         (directory.path().to_str().unwrap().to_owned(), "holds neither snapshot.ini nor capture.toml"),
-        (file("notes.txt", b"Just some notes.\n"), "is text, expected trace bytes"),
+        (file("notes.txt", b"Just some notes.\n"), "no_trace"),
         (elf, "ELF --image"),
         (file("noise.bin", &noise), "4096 --container"),
     ];
     for (path, message) in cases {
         for command in ["info", "packets", "flow"] {
-            assert_refused(&run([command, &path]), message);
+            assert_refused(&told([command, &path]), message);
         }
     }
+}
+
+#[test]
+fn messages_for_programs_are_objects_with_their_kind() {
+    let messages = |arguments: &[&str]| {
+        let outcome = run(arguments.iter().chain(&MESSAGES));
+        let object = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+        let all = outcome.stderr.lines().map(object).collect::<Vec<_>>();
+        assert!(all.iter().all(|message| message["message"].as_str().is_some_and(|text| !text.is_empty())));
+        let of = |message: &serde_json::Value| {
+            format!("{} {}", message["severity"].as_str().unwrap(), message["kind"].as_str().unwrap())
+        };
+        (outcome.status, all.iter().map(of).collect::<Vec<_>>())
+    };
+    let trace = example("m3-etmv3/trace.bin");
+    let trace = trace.to_str().unwrap();
+    assert_eq!(messages(&["info", "missing"]), (2, vec!["error file_missing".to_owned()]));
+    assert_eq!(messages(&["flow", trace, "--formt", "runs"]), (2, vec!["error arguments".to_owned()]));
+    let [note, warning] = ["note inferred", "warning no_program"].map(str::to_owned);
+    assert_eq!(messages(&["flow", trace, "--format", "none"]), (2, vec![note, warning.clone()]));
+    assert_eq!(messages(&["flow", trace, "--format", "none", "--quiet"]), (2, vec![warning]));
+    let capture = example("m3-etmv3/capture.toml");
+    let unmet = ["coverage", capture.to_str().unwrap(), "--fail-under", "lines=100"];
+    assert_eq!(messages(&unmet), (1, vec!["error unmet".to_owned()]));
 }
 
 #[test]
@@ -91,15 +113,15 @@ fn a_file_that_is_no_image_is_refused_in_one_sentence() {
     // This test itself is a program for another machine.
     let own = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
     let cases = [
-        (directory.path().join("missing.elf").to_str().unwrap().to_owned(), "no such file"),
+        (directory.path().join("missing.elf").to_str().unwrap().to_owned(), "file_missing"),
         (file("empty.elf", b""), "is empty"),
-        (directory.path().to_str().unwrap().to_owned(), "is a directory, expected a file"),
+        (directory.path().to_str().unwrap().to_owned(), "file_directory"),
         (file("notes.txt", b"Just some notes.\n"), "ELF"),
         (own, "ELF Arm"),
     ];
     let trace = example("m3-etmv3/trace.bin");
     for (path, message) in cases {
-        assert_refused(&run(["flow", trace.to_str().unwrap(), "--image", &path]), message);
+        assert_refused(&told(["flow", trace.to_str().unwrap(), "--image", &path]), message);
     }
 }
 
@@ -273,5 +295,20 @@ fn info_says_what_is_in_a_capture() {
     for expected in ["container     frames", "trace ID 0x10 ", "--source 0x10=etmv3,cpu=cortex-m3", "i_sync"]
     {
         assert!(outcome.stdout.contains(expected), "{}", outcome.stdout);
+    }
+}
+
+#[test]
+fn who_gives_a_program_in_another_way_is_told_of_the_option() {
+    let trace = example("m3-etmv3/trace.bin");
+    let trace = trace.to_str().unwrap();
+    for (arguments, named) in [
+        (vec!["flow", trace, "firmware.elf"], "--image firmware.elf"),
+        (vec!["info", trace, "build/a.axf"], "--image build/a.axf"),
+        (vec!["flow", trace, "--elf", "firmware.elf"], "--image"),
+    ] {
+        let outcome = run(&arguments);
+        assert_eq!(outcome.status, 2, "{arguments:?}");
+        assert!(outcome.stderr.contains(named), "{arguments:?}: {}", outcome.stderr);
     }
 }

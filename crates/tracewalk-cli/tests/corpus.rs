@@ -168,3 +168,52 @@ fn emulated_programs_ran_as_the_emulator_recorded() {
         assert!(found.get(proven).is_none_or(|last| start(last) == start(&expected[proven])), "{name}");
     }
 }
+
+/// The record of what was executed begins and ends a little farther than the trace tells, and knows the exceptions that share a
+/// handler.
+fn assert_told(name: &str, found: &[String], record: &[String]) {
+    let is_told = |found: &String, recorded: &String| {
+        let at = |line: &String| line.rsplit_once(' ').map(|(rest, at)| (rest.to_owned(), at.to_owned()));
+        found == recorded
+            || found.starts_with("X - ")
+                && recorded.starts_with("X ")
+                && at(found).map(|(_, at)| at) == at(recorded).map(|(_, at)| at)
+    };
+    let starts_at = |skipped: &usize| record.get(1 + skipped).is_some_and(|line| is_told(&found[1], line));
+    let skipped = (0..3).find(starts_at).unwrap_or_else(|| panic!("{name}: begins with {}", found[0]));
+    let record = &record[skipped..];
+    assert!(found.len() + 12 >= record.len() && found.len() <= record.len(), "{name}: {} lines", found.len());
+    for (index, (found, recorded)) in found.iter().zip(record).enumerate().skip(1) {
+        assert!(is_told(found, recorded), "{name}, line {index}: {found}, recorded {recorded}");
+    }
+}
+
+#[test]
+fn captures_that_were_read_wrongly_once_are_read_as_they_were_recorded() {
+    let Some(folder) = corpus("found") else { return };
+    let path = |name: &str| folder.join(name).display().to_string();
+    let mtb = |name: &str| {
+        let [buffer, registers, program] =
+            ["mtb.bin", "registers.txt", "program.elf"].map(|file| path(&format!("{name}/{file}")));
+        ["--container", "mtb", &buffer, "--registers", &registers, "--image", &program]
+            .map(str::to_owned)
+            .to_vec()
+    };
+    let fsync = path("tpiu-fsync-outvoted/capture.toml");
+    let gray = path("auto-pft-timestamps-64-gray/trace.bin");
+    let gray_image = path("auto-pft-timestamps-64-gray/program.elf");
+    let cases = [
+        ("tpiu-fsync-outvoted", vec![fsync.clone()]),
+        ("tpiu-fsync-outvoted", vec![fsync, "--strict".to_owned()]),
+        ("mtb-return-to-shared-handler", mtb("mtb-return-to-shared-handler")),
+        ("mtb-tail-chain-to-shared-handler", mtb("mtb-tail-chain-to-shared-handler")),
+        ("pft-gray-timestamps-before-t-sync", vec![path("pft-gray-timestamps-before-t-sync/capture.toml")]),
+        ("auto-pft-timestamps-64-gray", vec![path("auto-pft-timestamps-64-gray/capture.toml")]),
+        ("auto-pft-timestamps-64-gray", vec![gray, "--image".to_owned(), gray_image]),
+    ];
+    for (name, arguments) in cases {
+        let record = comparable(&text(&folder.join(name).join("runs.txt")));
+        let arguments = arguments.iter().map(String::as_str).collect::<Vec<_>>();
+        assert_told(name, &runs(&arguments, 0), &record);
+    }
+}

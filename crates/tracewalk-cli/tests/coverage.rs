@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::python::python;
-use crate::support::{Outcome, example, mentions, run, run_with_notices, tracewalk};
+use crate::support::{Outcome, example, mentions, run, run_with_notices, told, tracewalk};
 use serde_json::Value;
 
 fn capture(name: &str) -> String {
@@ -147,13 +147,13 @@ fn counts_of_another_program_are_refused() {
 fn damaged_files_and_missing_programs_are_refused_in_one_sentence() {
     let folder = Folder::new();
     let older = folder.file("older.twcov");
-    std::fs::write(&older, "# tracewalk coverage 1\n").unwrap();
-    assert_refused(&coverage(&[&older]), "older.twcov 1 2 tracewalk");
+    std::fs::write(&older, "# tracewalk coverage 9\n").unwrap();
+    assert_refused(&coverage(&[&older]), "older.twcov 1 \"9\"");
     let broken = folder.file("broken.twcov");
     std::fs::write(&broken, "# tracewalk coverage 2\nP build 00\nB 0 1\n").unwrap();
     assert_refused(&run(["merge", &broken]), "broken.twcov 3");
     let trace = example("m3-etmv3/trace.bin");
-    assert_refused(&coverage(&[trace.to_str().unwrap()]), "coverage is of a program, and there is none");
+    assert_refused(&told(["coverage", trace.to_str().unwrap()]), "error: no_program");
     let base = folder.file("base.info");
     std::fs::write(&base, "DA:1,1\n").unwrap();
     assert_refused(
@@ -237,11 +237,8 @@ fn limits_that_do_not_hold_give_status_1() {
     let outcome =
         coverage(&[&pft, "--include-function", "clamp", "--include", "*.s", "--fail-under", "branches=0"]);
     assert_eq!(outcome.status, 1, "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("found no branches to check"), "{}", outcome.stderr);
-    assert_refused(
-        &coverage(&[&m3, "--fail-under", "line=80"]),
-        "expected lines, branches, functions or instructions",
-    );
+    assert!(mentions(&outcome.stderr, "error: branches"), "{}", outcome.stderr);
+    assert_refused(&told(["coverage", &m3, "--fail-under", "line=80"]), "error: arguments line=80");
 }
 
 #[test]
@@ -355,4 +352,74 @@ fn the_number_of_threads_does_not_show() {
         assert!(losses["trace_lost"]["stretches"].as_u64() > Some(0), "{losses}");
         assert_eq!(count("3"), alone, "{name}");
     }
+}
+
+#[test]
+#[cfg_attr(not(feature = "full"), ignore = "needs HTML")]
+fn several_reports_of_one_run_are_what_each_alone_is() {
+    let (capture, folder) = (capture("m3-etmv3"), tempfile::tempdir().unwrap());
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let run = |more: &[&str]| {
+        let mut command = tracewalk();
+        let output =
+            command.args(["coverage", &capture]).args(more).env("SOURCE_DATE_EPOCH", "1").output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let formats = ["html", "lcov", "cobertura", "json"];
+    let options = formats.map(|format| [format!("--{format}"), file(format)]).concat();
+    let options = options.iter().map(String::as_str).collect::<Vec<_>>();
+    assert_eq!(run(&options), (Some(0), String::new()), "what is written to files is not printed");
+    for format in formats {
+        let alone = run(&["--format", format]);
+        assert_eq!(std::fs::read_to_string(file(format)).unwrap(), alone.1, "{format}");
+    }
+    // Beside them any other, and a text in a file.
+    let csv = run(&[&options[..], &["--format", "csv"]].concat());
+    assert_eq!(csv, run(&["--format", "csv"]));
+    assert_eq!(run(&[&options[..], &["-o", &file("text")]].concat()), (Some(0), String::new()));
+    assert!(std::fs::read_to_string(file("text")).unwrap().contains("main.c"));
+    // No file takes two of them, or stands for an input.
+    let same = file("same");
+    assert_eq!(run(&["--lcov", &same, "--json", &same]).0, Some(2));
+    assert_eq!(run(&["--lcov", &capture]).0, Some(2));
+    assert!(!Path::new(&same).exists());
+}
+
+#[test]
+fn paths_are_mapped_in_reports_and_where_files_are_looked_for() {
+    let capture = capture("m3-etmv3");
+    let names = |more: &[&str]| {
+        let document = document(&[&[capture.as_str()][..], more].concat());
+        let files = document["files"].as_array().unwrap();
+        files.iter().map(|file| file["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let before = names(&[]);
+    let main = before.iter().find(|name| name.ends_with("main.c")).unwrap();
+    let folder = main.strip_suffix("main.c").unwrap();
+    let map = format!("{main}=/elsewhere/zz.c");
+    let after = names(&["--path-map", &map]);
+    assert!(after.contains(&"/elsewhere/zz.c".to_owned()) && !after.contains(main), "{folder}: {after:?}");
+    assert!(after.is_sorted() && after.len() == before.len());
+    assert_eq!(names(&["--path-map", "/no/such=/elsewhere"]), before);
+    // The functions of a file that moved are still its own.
+    let of = |document: &Value, file: &str| {
+        let files = document["files"].as_array().unwrap();
+        let index = files.iter().position(|known| known["name"] == file).unwrap();
+        let functions = document["functions"].as_array().unwrap();
+        let here = functions.iter().filter(|function| function["file"] == index);
+        here.map(|function| function["name"].clone()).collect::<Vec<_>>()
+    };
+    let found = of(&document(&[&capture, "--path-map", &map]), "/elsewhere/zz.c");
+    assert_eq!(found, of(&document(&[&capture]), main));
+    assert!(!found.is_empty());
+}
+
+#[test]
+#[cfg_attr(not(feature = "full"), ignore = "needs patterns")]
+fn a_selection_that_leaves_nothing_is_an_error() {
+    let capture = capture("m3-etmv3");
+    assert_eq!(coverage(&[&capture, "--include", "nomatch/**"]).status, 2);
+    assert_eq!(coverage(&[&capture, "--include-function", "nomatch"]).status, 2);
+    assert_eq!(coverage(&[&capture, "--include", "nomatch/**", "--include", "main.c"]).status, 0);
+    assert_eq!(coverage(&[&capture, "--exclude", "nomatch/**"]).status, 0);
 }

@@ -11,25 +11,25 @@ use truth::{Truth, crashes, program};
 
 /// What a crash is, the line that caused it, and the exception.
 const SCENARIOS: [(&str, &str, &str, u64); 20] = [
-    ("m0-null-pointer", "bad_branch", "crash.c:49", 3),
-    ("m0-return-address", "bad_return", "crash.c:66", 3),
+    ("m0-null-pointer", "bad_pointer", "crash.c:49", 3),
+    ("m0-return-address", "corrupted_return", "crash.c:66", 3),
     ("m0-unaligned", "unaligned", "crash.c:73", 3),
     ("m0-divide", "divide_by_zero", "crash.c:78", 3),
     ("m0-stack-overflow", "stack_overflow", "crash.c:107", 3),
     ("m0-undefined", "undefined_instruction", "crash.c:122", 3),
-    ("m0-bus-fault", "bus_fault", "crash.c:133", 3),
-    ("m0-missing-handler", "no_handler", "startup.S:76", 21),
-    ("m0-wild-jump", "bad_branch", "crash.c:141", 3),
+    ("m0-bus-fault", "bad_access", "crash.c:133", 3),
+    ("m0-missing-handler", "missing_handler", "startup.S:76", 21),
+    ("m0-wild-jump", "bad_pointer", "crash.c:141", 3),
     ("m0-watchdog", "watchdog", "crash.c:148", 24),
-    ("m3-null-pointer", "bad_branch", "crash.c:49", 3),
-    ("m3-return-address", "bad_return", "crash.c:66", 3),
+    ("m3-null-pointer", "bad_pointer", "crash.c:49", 3),
+    ("m3-return-address", "corrupted_return", "crash.c:66", 3),
     ("m3-unaligned", "unaligned", "crash.c:73", 6),
     ("m3-divide", "divide_by_zero", "crash.c:79", 3),
     ("m3-stack-overflow", "stack_overflow", "crash.c:107", 3),
     ("m3-undefined", "undefined_instruction", "crash.c:122", 6),
-    ("m3-bus-fault", "bus_fault", "crash.c:133", 3),
-    ("m3-missing-handler", "no_handler", "startup.S:76", 21),
-    ("m3-wild-jump", "bad_branch", "crash.c:141", 3),
+    ("m3-bus-fault", "bad_access", "crash.c:133", 3),
+    ("m3-missing-handler", "missing_handler", "startup.S:76", 21),
+    ("m3-wild-jump", "bad_pointer", "crash.c:141", 3),
     ("m3-watchdog", "watchdog", "crash.c:148", 1),
 ];
 
@@ -54,7 +54,7 @@ fn json(arguments: &[PathBuf]) -> (Outcome, Value) {
 }
 
 fn crash(arguments: &[PathBuf]) -> Value {
-    json(arguments).1["sources"][0]["crash"].clone()
+    json(arguments).1
 }
 
 #[test]
@@ -64,8 +64,13 @@ fn the_cause_of_each_crash_is_named_and_every_entry_of_its_proof_is_true() {
         // ETM trace of a jump into data goes on where no image has code, which is a gap.
         let status = if name == "m3-wild-jump" { 2 } else { 0 };
         assert_eq!(outcome.status, status, "{name}: {}", outcome.stderr);
-        let crash = &document["sources"][0]["crash"];
-        assert_eq!(crash["exception"]["number"], exception, "{name}");
+        let crash = &document;
+        assert_eq!(crash["v"], 1, "{name}");
+        assert_eq!(crash["fault"]["number"], exception, "{name}");
+        // A reset says no place; where a branch led to no function there is no instruction.
+        assert_eq!(crash["at"]["address"].is_string(), exception != 1, "{name}: {crash:#}");
+        let [function, instruction] = ["function", "instruction"].map(|field| crash["at"][field].is_string());
+        assert_eq!(function, instruction, "{name}: {crash:#}");
         let cause = &crash["cause"];
         assert_eq!(cause["kind"], kind, "{name}: {crash:#}");
         let at = &cause["at"];
@@ -104,11 +109,11 @@ fn where_bad_addresses_come_from_is_said() {
 #[test]
 fn fault_status_is_decoded_and_a_cortex_m0_has_none() {
     let found = crash(&arguments("m3-bus-fault"));
-    let flags = |index: usize| found["status"][index]["fields"].to_string();
+    let flags = |index: usize| found["fault"]["status"][index]["fields"].to_string();
     assert!(flags(0).contains("PRECISERR") && flags(0).contains("BFARVALID"), "{found:#}");
     assert!(flags(1).contains("FORCED"), "{found:#}");
     let found = crash(&arguments("m0-bus-fault"));
-    assert_eq!(found["status"], Value::Array(Vec::new()));
+    assert_eq!(found["fault"]["status"], Value::Array(Vec::new()));
     assert!(found["missing"].as_array().unwrap().contains(&"no_fault_status".into()), "{found:#}");
 }
 
@@ -148,7 +153,7 @@ fn what_the_trace_cannot_prove_is_not_claimed() {
     // A load through a pointer that nobody printed: it may be misaligned, or go to where nothing is.
     let (_folder, file) = log("m0-bus-fault", is_trace);
     let found = crash(&["crash".into(), file, "--image".into(), program("m0-bus-fault")]);
-    assert_eq!((&found["exception"]["number"], &found["cause"]), (&3.into(), &Value::Null));
+    assert_eq!((&found["fault"]["number"], &found["cause"]), (&3.into(), &Value::Null));
     // A load in ETM trace, with nothing printed: what the processor says of it is not known.
     for name in ["m3-bus-fault", "m3-divide", "m3-unaligned"] {
         let found = crash(&[
@@ -157,7 +162,7 @@ fn what_the_trace_cannot_prove_is_not_claimed() {
             "--image".into(),
             program(name),
         ]);
-        assert!(found["exception"]["number"].is_u64(), "{found:#}");
+        assert!(found["fault"]["number"].is_u64(), "{found:#}");
         assert_eq!(found["cause"], Value::Null, "{found:#}");
         assert!(found["missing"].as_array().unwrap().contains(&"fault_status".into()), "{found:#}");
     }
@@ -199,8 +204,12 @@ fn healthy_and_damaged_captures_claim_nothing() {
     let mut check = |arguments: &[PathBuf]| {
         let outcome = run(["crash", "--format", "json"].map(PathBuf::from).iter().chain(arguments));
         let Ok(document) = serde_json::from_str::<Value>(&outcome.stdout) else { return };
-        for source in document["sources"].as_array().unwrap() {
-            assert_eq!(source["crash"]["cause"], Value::Null, "{arguments:?}: {source:#}");
+        let others = document["others"].as_array().cloned().unwrap_or_default();
+        for source in others.iter().chain([&document]) {
+            assert_eq!(source["cause"], Value::Null, "{arguments:?}: {source:#}");
+        }
+        if document["fault"].is_null() {
+            assert_ne!(outcome.status, 0, "{arguments:?}");
         }
         checked += 1;
     };

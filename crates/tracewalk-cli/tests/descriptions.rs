@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Outcome, corpus, example, mentions, run};
+use crate::support::{Outcome, corpus, example, mentions, run, told};
 
 /// The directory that `tracewalk snapshot` writes of an example.
 fn snapshot_of(example_name: &str, directory: &Path) -> PathBuf {
@@ -21,7 +21,7 @@ fn replace(file: &Path, from: &str, to: &str) {
 }
 
 fn runs(capture: &Path) -> Outcome {
-    run(["flow", capture.to_str().unwrap(), "--format", "runs"])
+    told(["flow", capture.to_str().unwrap(), "--format", "runs"])
 }
 
 #[test]
@@ -78,11 +78,11 @@ fn what_a_snapshot_names_and_is_not_there_is_told_with_key_section_file_and_line
         let place = format!("{entry} at {}:{line}", snapshot.join(description).display());
         fs::rename(&path, directory.path().join("aside")).unwrap();
         let missing = sentence(&snapshot);
-        assert!(missing.contains(&format!("{}: no such file", path.display())), "{missing}");
-        assert!(missing.ends_with(&format!("; copy the file there, or correct {place}\n")), "{missing}");
+        assert!(mentions(&missing, &format!("file_missing: {}:", path.display())), "{missing}");
+        assert!(missing.ends_with(&format!(" correct {place}\n")), "{missing}");
         fs::create_dir(&path).unwrap();
         let directory_there = sentence(&snapshot);
-        assert!(directory_there.contains("is a directory, expected a file"), "{directory_there}");
+        assert!(directory_there.contains("error: file_directory: "), "{directory_there}");
         assert!(directory_there.ends_with(&format!("; correct {place}\n")), "{directory_there}");
         fs::remove_dir(&path).unwrap();
         fs::rename(directory.path().join("aside"), &path).unwrap();
@@ -114,10 +114,7 @@ fn what_a_capture_toml_names_and_is_not_there_is_told_with_key_table_file_and_li
         ),
     ];
     for (text, place) in cases {
-        for (name, told) in [
-            ("gone", "; copy the file there, or correct "),
-            (".", "is a directory, expected a file; correct "),
-        ] {
+        for (name, told) in [("gone", "error: file_missing: "), (".", "error: file_directory: ")] {
             fs::write(&description, text.replace("gone", name)).unwrap();
             let found = sentence(directory.path());
             assert!(found.contains(told) && found.ends_with(&format!("correct {place}\n")), "{found}");

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-use crate::support::example;
+use crate::support::{MESSAGES, example, mentions};
 
 /// What a command may take of memory, in KiB, and of the processor's time, in seconds. Tests run unoptimised.
 const MOST_KIBIBYTES: &str = "1500000";
@@ -131,6 +131,7 @@ fn run(image: &Path, options: &[&str]) -> Output {
         .arg("--image")
         .arg(image)
         .args(options)
+        .args(MESSAGES)
         .output()
         .unwrap()
 }
@@ -162,13 +163,13 @@ fn survived_with(what: &str, sections: &[Section], further: &[&str], told: &str)
             assert!(output.stdout == executed(), "{what}: {stderr}");
         } else {
             assert!(output.stdout.len() > 1000, "{what}: {stderr}");
-            assert_eq!(stderr.matches(told).count().min(1), 1, "{what}: expected {told:?} in {stderr:?}");
+            assert!(mentions(&stderr, told), "{what}: expected {told:?} in {stderr:?}");
         }
     }
 }
 
 /// Of debugging information that is followed in circles.
-const REPEATS: &str = "refers to the same parts again and again";
+const REPEATS: &str = "names_missing again";
 
 #[test]
 fn entries_that_refer_to_each_other_in_circles_end() {
@@ -207,11 +208,7 @@ fn deeply_nested_entries_are_told() {
     let inlined = abbreviation(3, INLINED, true, &BOUNDS);
     let nested = [vec![3], everywhere()].concat().repeat(100_000);
     let entries = [vec![1], everywhere(), vec![2], everywhere(), nested].concat();
-    survived(
-        "nested",
-        &debugging(&[root, function, inlined], unit(0, &entries)),
-        "nested more than 500 deep",
-    );
+    survived("nested", &debugging(&[root, function, inlined], unit(0, &entries)), "names_missing 500");
 }
 
 #[test]
@@ -240,12 +237,12 @@ fn what_all_units_share_is_not_read_for_each() {
     let entries = [vec![1], words(&[0]), vec![0]].concat();
     let mut sections = debugging(&[root.clone(), function.clone()], unit(0, &entries).repeat(UNITS));
     sections.push(ranges());
-    survived("ranges of units", &sections, REPEATS);
+    survived("ranges-of-units", &sections, REPEATS);
     let functions = [vec![2], words(&[0])].concat().repeat(UNITS);
     let entries = [vec![1], words(&[0]), functions, vec![0]].concat();
     let mut sections = debugging(&[root, function], unit(0, &entries));
     sections.push(ranges());
-    survived("ranges of functions", &sections, REPEATS);
+    survived("ranges-of-functions", &sections, REPEATS);
 }
 
 /// A line program behind its head (DWARF 4, 6.2.4): instructions of one byte, no directories, these files.
@@ -274,9 +271,9 @@ fn line_programs_that_never_end_are_told_or_end() {
     // A row for each byte, of addresses that go on and on, without an end of the sequence.
     let rows = vec![0xff; 500_000];
     survived("rows", &lines(1, line_program(1, &rows, 14)), "");
-    survived("rows of all units", &lines(10_000, line_program(1, &rows, 14)), REPEATS);
-    survived("files of all units", &lines(10_000, line_program(50_000, &[], 14)), REPEATS);
-    survived("no range of lines", &lines(1, line_program(1, &rows, 0)), "");
+    survived("rows-of-all-units", &lines(10_000, line_program(1, &rows, 14)), REPEATS);
+    survived("files-of-all-units", &lines(10_000, line_program(50_000, &[], 14)), REPEATS);
+    survived("no-range-of-lines", &lines(1, line_program(1, &rows, 0)), "");
     // A length that goes beyond the section, and 2^63 instructions at once.
     let mut cut = line_program(1, &rows, 14);
     cut[..4].copy_from_slice(&[0xef, 0xff, 0xff, 0xff]);
@@ -321,7 +318,7 @@ fn zstd_zeros(blocks: usize) -> Vec<u8> {
 #[test]
 fn compressed_sections_that_are_too_much_are_told() {
     let with = |info: Section| [section(".debug_abbrev", [0]), info];
-    let claims = "claims to be 4294967295 bytes";
+    let claims = "names_missing 4294967295";
     survived("zlib claims", &with(compressed(".debug_info", ZLIB, u32::MAX, &zlib_zeros(10))), claims);
     survived("zstd claims", &with(compressed(".debug_info", ZSTD, u32::MAX, &zstd_zeros(32))), claims);
     // They hold what they say, which is too much for so short a file, and is not.
@@ -331,13 +328,13 @@ fn compressed_sections_that_are_too_much_are_told() {
     survived(
         "zlib holds 192 MiB",
         &with(compressed(".debug_info", ZLIB, 192 << 20, &much)),
-        "to be 201326592 bytes",
+        "names_missing 201326592",
     );
     let little = zlib_zeros((32 << 20) / 258);
     let size = word(1 + 258 * ((32 << 20) / 258));
     survived("zlib holds 32 MiB", &with(compressed(".debug_info", ZLIB, size, &little)), "");
     // They hold more, or less, than they say.
-    let lies = "its source lines cannot be read";
+    let lies = "names_missing";
     survived("zlib lies", &with(compressed(".debug_info", ZLIB, 100, &zlib_zeros(1 << 20))), lies);
     survived("zstd lies", &with(compressed(".debug_info", ZSTD, 100, &zstd_zeros(32 << 10))), lies);
     survived("zlib lacks", &with(compressed(".debug_info", ZLIB, 50 << 20, &zlib_zeros(10))), lies);
@@ -365,25 +362,25 @@ fn millions_of_symbols_are_read_or_told() {
     const GLOBAL_FUNCTION: u8 = 0x12;
     let short = || b"\0name\0".to_vec();
     let functions = symbols(2_000_000, short(), |number| [1, number * 2 + 1, 2], GLOBAL_FUNCTION);
-    survived("two million functions", &functions, "");
+    survived("2,000,000 functions", &functions, "");
     let aliases = symbols(2_000_000, short(), |number| [1 + number % 4, 0xc1, 2], GLOBAL_FUNCTION);
-    survived("two million names of one function", &aliases, "");
+    survived("2,000,000 names for 1 function", &aliases, "");
     let too_many = symbols(5_000_000, short(), |number| [1, number * 2 + 1, 2], GLOBAL_FUNCTION);
-    survived("five million", &too_many, "found 5000001 symbols, expected at most 2097152");
+    survived("five million", &too_many, "names_missing 5000001 2097152");
     // Each name is the rest of one long one.
     let long = [vec![0], vec![b'x'; 1 << 16], vec![0]].concat();
     let names = symbols(2_000_000, long, |number| [1 + number % 100, number * 2 + 1, 2], GLOBAL_FUNCTION);
-    survived("long names", &names, "their names have more bytes than the file");
+    survived("long names", &names, "names_missing names bytes");
 }
 
 #[test]
 fn what_does_not_fit_into_its_share_of_memory_is_left_out_with_a_sentence() {
     let memory = ["--memory", "32M"];
     let functions = symbols(50_000, b"\0name\0".to_vec(), |number| [1, number * 2 + 1, 2], 0x12);
-    survived("symbols that fit", &functions, "");
-    survived_with("symbols", &functions, &memory, "found 50001 symbols, expected at most 20971");
+    survived("few symbols", &functions, "");
+    survived_with("symbols", &functions, &memory, "names_missing 50001 20971");
     let info = compressed(".debug_info", ZLIB, 1 + 258 * 100_000, &zlib_zeros(100_000));
-    let told = "section .debug_info claims to be 25800001 bytes, and 8388607 are left for it";
+    let told = "names_missing .debug_info 25800001 8388607";
     survived_with("lines", &[section(".debug_abbrev", [0]), info], &memory, told);
 
     let folder = tempfile::tempdir().unwrap();
@@ -392,7 +389,7 @@ fn what_does_not_fit_into_its_share_of_memory_is_left_out_with_a_sentence() {
     let output = run(&image, &memory);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{stderr}");
-    assert!(stderr.contains("long.elf: is longer than 8388608 bytes"), "{stderr}");
+    assert!(mentions(&stderr, "file_too_long long.elf 8388608"), "{stderr}");
 }
 
 #[cfg(target_os = "linux")]
@@ -419,7 +416,7 @@ fn where_memory_runs_out_what_was_found_is_printed() {
     // What one section of the capture gives is less than what is kept to write the results.
     let used =
         stderr.split(" MiB of memory").next().and_then(|told| told.rsplit(' ').next()?.parse::<u32>().ok());
-    assert!(used.is_some_and(|used| (28..=32).contains(&used)), "{stderr}");
+    assert!(used.is_some_and(|used| (28..32).contains(&used)), "{stderr}");
     assert!(part.len() > whole.len() / 8 && part.len() < whole.len());
     let (part, cut) = part.trim_end().rsplit_once('\n').unwrap();
     assert!(cut.starts_with("# cut "), "{cut}");

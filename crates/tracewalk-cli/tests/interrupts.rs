@@ -238,3 +238,35 @@ fn sources_of_several_programs_with_one_trace_id_are_named_by_their_programs() {
     let text = run(["interrupts", "--quiet", &both[0]]).stdout;
     assert!(text.starts_with("trace ID 0x10, etmv3, in instructions"), "{text}");
 }
+
+/// The trace unit was off when the interrupt came.
+#[test]
+fn exceptions_that_only_an_itm_saw_stand_apart() {
+    let Some(case) = corpus("real/stm32f105") else { return };
+    let [swo, elf] = ["swo.bin", "trace_example.elf"].map(|file| case.join(file).display().to_string());
+    let arguments = |format| ["interrupts", &swo, "--image", &elf, "--format", format].map(str::to_owned);
+    let document = run(arguments("json")).stdout;
+    let document = serde_json::from_str::<Value>(&document).unwrap();
+    let sources = document["sources"].as_array().unwrap();
+    let itm = sources.iter().find(|source| source["protocol"] == "itm").expect("the ITM reports exceptions");
+    let exceptions = itm["exceptions"].as_array().unwrap();
+    assert_eq!((exceptions.len(), &exceptions[0]["number"]), (1, &44.into()), "{exceptions:?}");
+    assert!(exceptions[0]["count"].as_u64().is_some_and(|count| count > 0));
+    assert!(exceptions[0]["tail_chained"].is_null() && exceptions[0]["with_preemption"]["sum"].is_null());
+    // What instruction trace says is as it was: nothing is counted in it twice.
+    let traced = sources.iter().find(|source| source["protocol"] == "etmv3").unwrap();
+    assert_eq!(traced["exceptions"].as_array().unwrap().len(), 0);
+    let table = run(arguments("csv")).stdout;
+    assert!(table.lines().any(|line| line.contains(" itm,exception,44,")), "{table}");
+    let text = run(arguments("text")).stdout;
+    assert!(text.contains("IRQ28"), "{text}");
+    // Saved and read again it is the same.
+    let folder = tempfile::tempdir().unwrap();
+    let saved = folder.path().join("a.twint").display().to_string();
+    run(["interrupts", &swo, "--image", &elf, "--save", &saved]);
+    let again = run(["interrupts", &saved, "--format", "json"]).stdout;
+    let again = serde_json::from_str::<Value>(&again).unwrap();
+    let mut sources = again["sources"].as_array().unwrap().iter();
+    let again = sources.find(|source| source["protocol"] == "itm").expect("it is saved");
+    assert_eq!(again["exceptions"], itm["exceptions"]);
+}

@@ -115,6 +115,12 @@ fn an_itm_alone_is_recognised_in_frames_and_without() {
         let flow = run(["flow", file.to_str().unwrap()]);
         assert_eq!(flow.status, 0, "{}", flow.stderr);
         assert!(flow.stdout.contains("ITM") && mentions(&flow.stderr, "tracewalk itm"));
+        // What would have no rows is refused.
+        for command in ["packets", "calls", "coverage", "profile", "timeline", "interrupts"] {
+            let refused = run([command, file.to_str().unwrap()]);
+            assert_eq!((refused.status, refused.stdout.as_str()), (2, ""), "{command}");
+            assert!(mentions(&refused.stderr, "error: ITM `tracewalk itm`"), "{command}: {}", refused.stderr);
+        }
     }
 }
 

@@ -98,6 +98,38 @@ fn links_do_not_hide_an_input() {
 }
 
 #[test]
+fn source_files_that_the_program_leads_to_are_not_overwritten() {
+    let folder = Folder::with("m3-etmv3");
+    fs::create_dir(folder.at("src")).unwrap();
+    fs::write(folder.at("other.c"), "int other;").unwrap();
+    assert_eq!(folder.run(&["coverage", "capture.toml", "--save", "saved"]).0, 0);
+    let refuses = |arguments: &[&str], source: &str| {
+        fs::write(folder.at(source), "int main;").unwrap();
+        folder.refuses(arguments);
+        assert_eq!(fs::read_to_string(folder.at(source)).unwrap(), "int main;");
+        fs::remove_file(folder.at(source)).unwrap();
+    };
+    // Beside the image; whether the command reads it or not.
+    for command in ["timeline", "coverage", "profile", "interrupts", "describe"] {
+        refuses(&[command, "capture.toml", "-o", "main.c"], "main.c");
+    }
+    refuses(&["coverage", "capture.toml", "--format", "html", "-o", "src/../main.c"], "main.c");
+    refuses(&["coverage", "saved", "--image", "m3.elf", "-o", "main.c"], "main.c");
+    refuses(&["diff", "capture.toml", "trace.bin", "-o", "main.c"], "main.c");
+    refuses(&["profile", "capture.toml", "--save", "main.c"], "main.c");
+    refuses(&["flow", "capture.toml", "--provenance=main.c"], "main.c");
+    // In a folder that the user names.
+    let elsewhere = ["capture.toml", "--source-dir", "src", "-o", "src/main.c"];
+    refuses(&[&["coverage", "--format", "lcov"][..], &elsewhere].concat(), "src/main.c");
+    refuses(&[&["profile"][..], &elsewhere].concat(), "src/main.c");
+    // Neither a file that the program does not lead to, nor a name that nothing has yet.
+    for output in ["other.c", "main.c"] {
+        let (status, _, errors) = folder.run(&["coverage", "capture.toml", "-o", output]);
+        assert_eq!(status, 0, "{errors}");
+    }
+}
+
+#[test]
 fn a_mapped_capture_is_not_cut_under_the_one_that_reads_it() {
     let folder = Folder::with("m3-etmv3");
     let trace = fs::read(folder.at("trace.bin")).unwrap();

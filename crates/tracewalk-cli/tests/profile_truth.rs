@@ -157,7 +157,7 @@ fn assert_instructions(name: &str, capture: &[&str], truth: &Truth) {
     assert_lines(name, &callgrind, truth);
     assert_same(&format!("{name}: calls"), &callgrind.calls, &names(&truth.counts("edge_calls")));
     let inclusive = column(&names(&truth.costs("edge_total")), 0);
-    assert_same(&format!("{name}: cost of calls"), &column(&callgrind.inclusive, 0), &inclusive);
+    assert_same(&format!("{name}: call costs"), &column(&callgrind.inclusive, 0), &inclusive);
     let mut functions = BTreeMap::<String, [u64; 3]>::new();
     for (function, total) in names(&truth.costs("total")) {
         functions.entry(function).or_default()[2] = total[0];
@@ -304,10 +304,10 @@ fn assert_cycles(python: &Path, program: &str, setup: &Setup, contexts: bool) {
     let truth = Truth::of(python, &firmware.file, &firmware.file.with_extension("record"), &options);
     assert_instructions(&name, &capture, &truth);
     let chains = folded(&capture, &["--cost", "cycles", "--no-inlined"]);
-    assert_same(&format!("{name}: cycles of chains"), &chains, &column(&truth.costs("folded"), 1));
+    assert_same(&format!("{name}: chain cycles"), &chains, &column(&truth.costs("folded"), 1));
     let callgrind = Callgrind::of(&capture);
     let inclusive = column(&names(&truth.costs("edge_total")), 1);
-    assert_same(&format!("{name}: cycles of calls"), &column(&callgrind.inclusive, 1), &inclusive);
+    assert_same(&format!("{name}: call cycles"), &column(&callgrind.inclusive, 1), &inclusive);
 }
 
 const CYCLE_ACCURATE: u32 = 1 << 12;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{example, has, run};
+use crate::support::{example, has, run, told};
 use serde_json::Value;
 
 /// Runs a command with `--provenance`, and reads what it wrote.
@@ -239,7 +239,7 @@ fn a_capture_that_was_interrupted_is_not_complete_wherever_the_result_goes() {
 
 #[test]
 fn without_a_file_to_stand_beside_one_has_to_be_named() {
-    let outcome = run(["flow", example("m3-etmv3/capture.toml").to_str().unwrap(), "--provenance"]);
+    let outcome = told(["flow", example("m3-etmv3/capture.toml").to_str().unwrap(), "--provenance"]);
     assert_eq!(outcome.status, 2);
-    assert!(outcome.stderr.contains("say which with --provenance=FILE"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("error: provenance_without_result"), "{}", outcome.stderr);
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Outcome, assert_same_runs, comparable, corpus, example, mentions, run};
+use crate::support::{Outcome, assert_same_runs, comparable, corpus, example, mentions, run, told};
 
 /// The levels of pins, and for how many nanoseconds they have them.
 type Levels = Vec<(u64, u64)>;
@@ -60,7 +60,7 @@ fn flow(capture: &Path, options: &[&str]) -> Outcome {
     let image = example("m3-etmv3/m3.elf");
     let arguments =
         ["flow", capture.to_str().unwrap(), "--image", image.to_str().unwrap(), "--format", "runs"];
-    run(arguments.into_iter().chain(options.iter().copied()))
+    told(arguments.into_iter().chain(options.iter().copied()))
 }
 
 #[test]
@@ -96,6 +96,51 @@ fn swo_and_trace_ports_give_what_the_bytes_give() {
         let outcome = flow(&capture, &[]);
         assert_eq!((outcome.status, &outcome.stdout), (0, &expected), "{}", outcome.stderr);
     }
+}
+
+#[test]
+fn an_inverted_swo_is_read_and_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
+    let expected = std::fs::read_to_string(example("m3-etmv3/runs.txt")).unwrap();
+    let inverted = uart(&trace).into_iter().map(|(level, time)| (level ^ 1, time)).collect::<Vec<_>>();
+    let capture = write(directory.path(), "swo.vcd", dump(&["SWO"], &inverted));
+    let found = flow(&capture, &[]);
+    assert_eq!((found.status, &found.stdout), (0, &expected), "{}", found.stderr);
+    assert!(mentions(&found.stderr, "--invert"), "{}", found.stderr);
+    let said = flow(&capture, &["--invert"]);
+    assert_eq!((said.status, &said.stdout), (0, &expected), "{}", said.stderr);
+    assert!(!mentions(&said.stderr, "--invert"), "{}", said.stderr);
+    let strict = flow(&capture, &["--strict", "--wire", "uart", "--baud", "2000000"]);
+    assert!(strict.status == 2 && mentions(&strict.stderr, "--invert"), "{}", strict.stderr);
+    let toml = "[capture]\nfile = \"swo.vcd\"\ninvert = true\n";
+    let described = flow(&write(directory.path(), "capture.toml", toml), &[]);
+    assert_eq!((described.status, &described.stdout), (0, &expected), "{}", described.stderr);
+    let written = run(["describe", capture.to_str().unwrap()]).stdout;
+    assert!(written.contains("invert = true\n"), "{written}");
+}
+
+#[test]
+fn bare_samples_are_read_with_their_rate() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = std::fs::read(example("m3-etmv3/trace.bin")).unwrap();
+    let expected = std::fs::read_to_string(example("m3-etmv3/runs.txt")).unwrap();
+    // 16 MHz; the line is channel 4.
+    let sample = |(level, time): (u64, u64)| {
+        vec![u8::try_from(level << 4).unwrap(); usize::try_from(time * 2 / 125).unwrap()]
+    };
+    let samples = uart(&trace).into_iter().flat_map(sample).collect::<Vec<_>>();
+    let capture = write(directory.path(), "samples.bin", samples);
+    for options in [&["--rate", "16MHz"][..], &["--rate", "16MHz", "--channel", "4=swo", "--wire", "uart"]] {
+        let outcome = flow(&capture, options);
+        assert_eq!((outcome.status, &outcome.stdout), (0, &expected), "{options:?}: {}", outcome.stderr);
+    }
+    let toml = "[capture]\nfile = \"samples.bin\"\nrate = 16_000_000\nchannels = { 4 = \"swo\" }\n";
+    let described = flow(&write(directory.path(), "capture.toml", toml), &[]);
+    assert_eq!((described.status, &described.stdout), (0, &expected), "{}", described.stderr);
+    let description = run(["describe", capture.to_str().unwrap(), "--rate", "16MHz"]).stdout;
+    let again = flow(&write(directory.path(), "again.toml", description), &[]);
+    assert_eq!((again.status, &again.stdout), (0, &expected), "{}", again.stderr);
 }
 
 #[test]
@@ -156,17 +201,12 @@ fn recordings_that_cannot_be_read_are_refused_in_one_sentence() {
     let directory = tempfile::tempdir().unwrap();
     let quiet = dump(&["SWO"], &[(1, 1000)]);
     let cases: [(&str, &[u8], &[&str], &str); 7] = [
-        ("cut.sr", b"PK\x03\x04\x14\0\0\0", &[], "is no complete zip file: "),
-        ("a.vcd", b"$timescale 1 ns $end\n$enddefinitions $end\n", &[], "a.vcd: records no channel"),
+        ("cut.sr", b"PK\x03\x04\x14\0\0\0", &[], "recording_zip"),
+        ("a.vcd", b"$timescale 1 ns $end\n$enddefinitions $end\n", &[], "recording_no_channels a.vcd"),
         ("b.vcd", b"$timescale 7 ns $end\n", &[], "b.vcd:1 1 $timescale 7ns"),
         ("c.csv", b"Time [s],SWO\n0.5,1\n0.4,0\n", &[], "c.csv:3"),
-        ("quiet.vcd", quiet.as_bytes(), &[], "channel `SWO` carries no signal"),
-        (
-            "quiet.vcd",
-            quiet.as_bytes(),
-            &["--wire", "port"],
-            "which channel is clk is not known, expected it of SWO",
-        ),
+        ("quiet.vcd", quiet.as_bytes(), &[], "recording_no_signal `SWO`"),
+        ("quiet.vcd", quiet.as_bytes(), &["--wire", "port"], "recording_no_channel clk SWO"),
         ("quiet.vcd", quiet.as_bytes(), &["--channel", "SW0=swo"], "write --channel SWO=…"),
     ];
     for (name, bytes, options, message) in cases {
@@ -234,10 +274,10 @@ fn whoever_names_the_wrong_channel_is_told_what_was_seen_on_each() {
     let capture = write(directory.path(), "four.vcd", four_channels(&names, &trace[..1000]));
     let seen = ["PB3 uart 2000000 0 1000", "PB4 uart 2000000 0 1000", "PA5", "NRST stays high"];
     let wrong: [(&[&str], &str); 4] = [
-        (&["--channel", "NRST=swo"], "channel `NRST` carries no signal: "),
-        (&["--channel", "PB4=swo", "--wire", "uart"], "on the wires, the first at "),
-        (&["--channel", "NRST=clk", "--channel", "PB3=d0"], "channel `NRST` carries no signal: "),
-        (&["--channel", "PA5=clk", "--channel", "PB3=d0"], "nothing was recognised in its"),
+        (&["--channel", "NRST=swo"], "recording_no_signal `NRST`"),
+        (&["--channel", "PB3=swo", "--wire", "uart", "--invert"], "wire_errors"),
+        (&["--channel", "NRST=clk", "--channel", "PB3=d0"], "recording_no_signal `NRST`"),
+        (&["--channel", "PA5=clk", "--channel", "PB3=d0"], "nothing_recognised"),
     ];
     for (options, told) in wrong {
         let outcome = flow(&capture, options);
@@ -252,6 +292,16 @@ fn whoever_names_the_wrong_channel_is_told_what_was_seen_on_each() {
     let outcome = flow(&capture, &["--channel", "SWDIO=swo"]);
     assert!(mentions(&outcome.stderr, "SWDIO"), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("PB3, PB4, PA5, NRST"), "{}", outcome.stderr);
+    // A complement is read as what it is, and is not taken for another channel with bytes.
+    let outcome = flow(&capture, &["--channel", "PB4=swo"]);
+    assert!(mentions(&outcome.stderr, "--invert"), "{}", outcome.stderr);
+    assert_eq!(outcome.stdout.lines().nth(1), Some("S 10"), "{}", outcome.stderr);
+    let outcome = flow(&capture, &[]);
+    assert!(
+        mentions(&outcome.stderr, "PB3=swo") && !mentions(&outcome.stderr, "--invert"),
+        "{}",
+        outcome.stderr
+    );
     // What is right needs no telling.
     let outcome = flow(&capture, &["--channel", "PB3=swo"]);
     assert!(!outcome.stderr.contains("seen were"), "{}", outcome.stderr);

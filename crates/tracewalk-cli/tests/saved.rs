@@ -1,6 +1,6 @@
 //! Profiles and figures of interrupts that are saved, merged and shown later, as coverage is.
 
-use crate::support::{Outcome, example, mentions, run};
+use crate::support::{Outcome, example, mentions, run, told};
 
 fn capture(name: &str) -> String {
     example(name).join("capture.toml").to_str().unwrap().to_owned()
@@ -27,7 +27,7 @@ fn quietly(arguments: &[&str]) -> Outcome {
 
 /// A mistake is one sentence, nothing is printed, and the status is 2.
 fn assert_refused(arguments: &[&str], message: &str) {
-    let outcome = run(arguments);
+    let outcome = told(arguments);
     assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{arguments:?}: {}", outcome.stderr);
     assert!(mentions(&outcome.stderr, message), "expected {message:?} in {:?}", outcome.stderr);
 }
@@ -155,7 +155,7 @@ fn sources_of_one_id_that_speak_different_protocols_are_told_apart() {
     quietly(&["profile", &a7, "--save", &folder.file("one")]);
     quietly(&["profile", &capture("a15-pft"), "--save", &folder.file("other")]);
     let text = std::fs::read_to_string(folder.file("other")).unwrap();
-    std::fs::write(folder.file("other"), text.replace("S 0x13 pft 1", "S 0x10 pft 1")).unwrap();
+    std::fs::write(folder.file("other"), text.replace(r#""id":"0x13""#, r#""id":"0x10""#)).unwrap();
     let image = ["--image", program.to_str().unwrap(), "--cost", "instructions"];
     let parts = [folder.file("one"), folder.file("other")];
     let arguments = ["profile", &parts[0], &parts[1], "--format", "folded"];
@@ -199,30 +199,24 @@ fn what_does_not_belong_together_is_refused() {
     let elf = example("a7-etmv3/a9.elf");
     let image = elf.to_str().unwrap();
 
-    let other = "m3.twprof";
+    let other = "error: other_program m3.twprof";
     assert_refused(&["merge", &a9, &m3], other);
     assert_refused(&["profile", &m3, "--image", image], other);
     assert_refused(&["profile", &m3, &etm], other);
-    assert_refused(&["profile", &a9], "a profile is of a program, and there is none; give the ELF file");
+    assert_refused(&["profile", &a9], "error: no_program --image");
 
-    assert_refused(
-        &["merge", &a9, &coverage],
-        "a9.twcov: line 1: found saved \"coverage\", expected saved profile",
-    );
-    assert_refused(&["profile", &ticks], "ticks.twirq: line 1: found saved \"interrupts\"");
+    assert_refused(&["merge", &a9, &coverage], "a9.twcov: 1: \"coverage\", profile");
+    assert_refused(&["profile", &ticks], "ticks.twirq: 1: \"interrupts\"");
     assert_refused(&["merge", image], "a9.elf: ");
-    assert_refused(&["merge", &folder.file("nothing")], "nothing: no such file");
+    assert_refused(&["merge", &folder.file("nothing")], "error: file_missing nothing:");
 
-    let measured = "--functions";
+    let measured = "error: other_measure --functions";
     assert_refused(&["merge", &ticks, &functions], measured);
-    assert_refused(
-        &["interrupts", &ticks, "--axis", "cycles"],
-        "ticks.twirq: was saved in ticks, not in cycles",
-    );
-    assert_refused(&["interrupts", &ticks, "--functions"], "ticks.twirq: was saved without functions");
+    assert_refused(&["interrupts", &ticks, "--axis", "cycles"], "error: other_measure ticks.twirq: cycles");
+    assert_refused(&["interrupts", &ticks, "--functions"], "error: other_measure ticks.twirq: functions");
     for command in [["profile", &a9], ["interrupts", &ticks]] {
         let arguments = [&command[..], &["--image", image, "--from", "100"]].concat();
-        assert_refused(&arguments, "was saved as a whole, and no window can be cut out of it");
+        assert_refused(&arguments, "error: window_of_saved");
     }
 }
 
@@ -237,25 +231,26 @@ fn exceptions_that_were_saved_are_shown_without_the_program() {
 #[test]
 fn damaged_files_are_refused_in_one_sentence_with_the_line() {
     let folder = Folder::new();
+    let file = folder.file("broken");
+    let head = |kind: &str| format!("{{\"saved\":\"{kind}\",\"version\":3,\"complete\":true}}\n");
+    let program = "{\"program\":{\"id\":{\"build\":[\"00\"]},\"images\":[]}}\n";
     let cases = [
-        ("profile", "# tracewalk profile 1\n", "line 1: found saved profile of version \"1\", expected 2"),
-        ("profile", "# tracewalk profile 2\nS 0x10 etmv3 1\n", "line 2: the line that it belongs to"),
-        ("profile", "# tracewalk profile 2\nP build 00\nB 1\n", "line 3: the line that it belongs to"),
-        (
-            "interrupts",
-            "# tracewalk interrupts 2\nP build 00\nZ\n",
-            "line 3: found an item \"Z\", expected P, I, E, A, S,",
-        ),
+        ("profile", "# tracewalk profile 3\n".to_owned(), "saved_version broken: 1: \"3\""),
+        ("profile", head("profile").replace('3', "4"), "saved_version broken: 1: \"4\""),
+        ("profile", "# tracewalk profile 2\nS 0x10 etmv3 1\n".to_owned(), "saved_misplaced broken: 2:"),
+        ("profile", "# tracewalk profile 2\nP build 00\nB 1\n".to_owned(), "broken: 3:"),
+        ("profile", head("profile") + "{\"some\":1}\n", "broken: 2:"),
+        ("profile", head("profile") + program + "{\"some\":1}\n", "broken: 3: 7: `some`"),
+        ("interrupts", "# tracewalk interrupts 2\nP build 00\nZ\n".to_owned(), "broken: 3: \"Z\""),
+        ("interrupts", head("interrupts") + program + "\u{fffd}", "broken: 3:"),
     ];
     for (command, text, message) in cases {
-        let file = folder.file("broken");
         std::fs::write(&file, text).unwrap();
         assert_refused(&[command, &file], message);
         assert_refused(&["merge", &file], message);
     }
-    let file = folder.file("binary");
-    std::fs::write(&file, b"# tracewalk profile 2\n\xff\xff").unwrap();
-    assert_refused(&["merge", &file], "22 UTF-8");
+    std::fs::write(&file, b"# tracewalk profile 2\n\xff\xff\n").unwrap();
+    assert_refused(&["merge", &file], "broken: 2:");
 }
 
 #[test]
@@ -268,20 +263,61 @@ fn saved_files_that_are_cut_off_anywhere_or_have_lost_lines_are_refused() {
         let text = std::fs::read_to_string(&whole).unwrap();
         let lines = text.split_inclusive('\n').collect::<Vec<_>>();
         let last = lines.len() - 1;
-        assert_eq!(lines[last], format!("E {last}\n"));
+        assert_eq!(lines[last], format!("{{\"end\":{last}}}\n"));
         let refuses = |text: &str, message: &str| {
             std::fs::write(&file, text).unwrap();
             assert_refused(&["merge", &file], message);
         };
         // Behind each of some lines, and in the middle of the last one, of which what is there would be one, too.
         for end in [1, 2, last / 2, last] {
-            refuses(&lines[..end].concat(), &format!("line {end}: the file is cut off here"));
+            refuses(&lines[..end].concat(), &format!("saved_cut_off {end}:"));
         }
-        refuses(&text[..text.len() - 1], &format!("line {}: the file is cut off here", last + 1));
+        refuses(&text[..text.len() - 1], &format!("saved_cut_off {}:", last + 1));
         let without_one = [&lines[..last - 1], &lines[last..]].concat().concat();
-        let message = format!("line {last}: found {} lines before the end, expected {last}", last - 1);
-        refuses(&without_one, &message);
-        refuses(&text.repeat(2), &format!("line {}: the file has ended before it", last + 2));
+        refuses(&without_one, &format!("saved_lines {last}: {} {last}", last - 1));
+        refuses(&text.repeat(2), &format!("saved_behind_end {}:", last + 2));
+    }
+}
+
+/// What version 2 of the command saved of the example, and version 1 of another one.
+#[test]
+fn files_of_versions_1_and_2_are_read_and_written_in_version_3() {
+    let folder = Folder::new();
+    let saved = |version: u8, name: &str| {
+        let file =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/saved/{version}/{name}"));
+        file.to_str().unwrap().to_owned()
+    };
+    let (newer, again) = (folder.file("newer"), folder.file("again"));
+    for (command, ending) in [("coverage", "twcov"), ("profile", "twprof"), ("interrupts", "twirq")] {
+        for (version, name, warnings) in [(1, "m0", 1), (2, "m3", 0)] {
+            let older = saved(version, &format!("{name}.{ending}"));
+            let outcome = run(["merge", &older, "-o", &newer]);
+            assert_eq!((outcome.status, outcome.stderr.lines().count()), (0, warnings), "{}", outcome.stderr);
+            quietly(&["merge", &newer, "-o", &again]);
+            let text = std::fs::read_to_string(&newer).unwrap();
+            assert_eq!(text, std::fs::read_to_string(&again).unwrap());
+            assert!(text.starts_with(&format!("{{\"saved\":\"{command}\",\"version\":3,")), "{text}");
+        }
+        // The same as what is saved today; the capture was called otherwise.
+        std::fs::copy(saved(2, &format!("m3.{ending}")), folder.file("older")).unwrap();
+        quietly(&["merge", &folder.file("older"), "-o", &newer]);
+        let m3 = capture("m3-etmv3");
+        quietly(&[command, &m3, "--save", &again]);
+        let read = |file: &String| std::fs::read_to_string(file).unwrap();
+        assert_eq!(read(&newer).replace("m3-etmv3/capture.toml", &m3), read(&again));
+        let elf = example("m3-etmv3/m3.elf");
+        let shown = |input: &str| {
+            quietly(&[command, input, "--image", elf.to_str().unwrap(), "--format", "json"])
+                .stdout
+                .replace(input, "")
+        };
+        if command != "profile" {
+            assert_eq!(
+                shown(&saved(2, &format!("m3.{ending}"))).replace("m3-etmv3/capture.toml", ""),
+                shown(&m3)
+            );
+        }
     }
 }
 

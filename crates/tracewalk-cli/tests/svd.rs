@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::support::{example, mentions, run};
+use crate::support::{example, mentions, run, told};
 
 /// A description with these interrupts.
 fn svd(directory: &tempfile::TempDir, interrupts: &[(&str, &str)]) -> PathBuf {
@@ -82,13 +82,13 @@ fn a_description_that_cannot_be_used_is_refused_in_one_sentence() {
     let path = directory.path().join("chip.svd");
     let flow = |text: &[u8]| {
         std::fs::write(&path, text).unwrap();
-        run(["flow", capture.to_str().unwrap(), "--svd", path.to_str().unwrap(), "--format", "none"])
+        told(["flow", capture.to_str().unwrap(), "--svd", path.to_str().unwrap(), "--format", "none"])
     };
     let cases: [(&[u8], &str); 5] = [
         (b"", "is no CMSIS-SVD file, expected `<device>`; give the chip's CMSIS-SVD file with --svd"),
         (b"<package/>", "is no CMSIS-SVD file, expected `<device>`, found `<package>`"),
         (b"<device><peripherals>", "chip.svd:1"),
-        (b"<device></device>", "describes no interrupt"),
+        (b"<device></device>", "svd_no_interrupt"),
         (b"\x7fELF\x01\x01\x01", "is no CMSIS-SVD file"),
     ];
     for (text, message) in cases {

@@ -129,7 +129,7 @@ fn saved_results_do_nothing_to_a_terminal() {
         let text = fs::read_to_string(&saved).unwrap();
         assert!(!text.contains('\x1b'), "{text}");
         // Somebody else's file may have more than what this command writes.
-        fs::write(&saved, text.replace("I m3", "I \x1b[2Jm3").replace("/a", "/\x1ba")).unwrap();
+        fs::write(&saved, text.replace("[\"m3", "[\"\\u001b[2Jm3").replace("/a", "/\\u001ba")).unwrap();
         let outcome =
             hostile.run(&[command, "--image", hostile.path("m3\x1b[2J.elf").to_str().unwrap()], "saved");
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::support::firmware::{Firmware, Setup};
 use crate::support::python::python;
-use crate::support::{corpus, example, mentions, run, tracewalk};
+use crate::support::{corpus, example, mentions, run, told, tracewalk};
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -82,9 +82,9 @@ fn a_folder_that_holds_something_is_not_written_to() {
     assert_eq!(run(arguments).status, 0);
     let before = std::fs::read(output.join("metadata")).unwrap();
     std::fs::write(output.join("source_9"), "another one's").unwrap();
-    let outcome = run(arguments);
+    let outcome = told(arguments);
     assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
-    assert!(outcome.stderr.contains("is not empty; choose a directory with -o"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("error: folder_not_empty"), "{}", outcome.stderr);
     assert_eq!(std::fs::read(output.join("metadata")).unwrap(), before);
 }
 

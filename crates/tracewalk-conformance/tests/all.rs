@@ -4,3 +4,4 @@ mod cursor;
 mod damage;
 mod doubt;
 mod matrix;
+mod protocols;

@@ -145,7 +145,7 @@ fn walk_about(index: &FlowIndex<'_>, steps: &[Step], numbers: &mut Numbers) {
             }
             _ => {
                 let at = CaptureOffset(steps[numbers.below(steps.len())].at.0 + numbers.below(3) as u64);
-                (cursor.seek(Position::Capture(at)), first(&|step| step.at >= at), "byte of the capture")
+                (cursor.seek(Position::Capture(at)), first(&|step| step.at >= at), "byte")
             }
         };
         assert_eq!(moved, expected.is_some(), "{how}");

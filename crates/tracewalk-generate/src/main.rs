@@ -5,11 +5,15 @@ mod files;
 mod generate;
 
 use std::error::Error;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::process::ExitCode;
 
-use files::{read_elf, read_record, read_text, write};
+use files::{read_elf, read_record, write};
 use tracewalk_generate::arguments::Arguments;
-use tracewalk_generate::qemu;
+use tracewalk_generate::elf::Elf;
+use tracewalk_generate::path::Path;
+use tracewalk_generate::qemu::LogReader;
 use tracewalk_generate::record::Record;
 
 const USAGE: &str = "\
@@ -85,9 +89,21 @@ fn record(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     let output = arguments.required("--output")?;
     arguments.finish()?;
     let elf = read_elf(&elf_file)?;
-    let log = read_text(&log_file)?;
-    let path =
-        qemu::read_log(&log, elf.profile, &elf.program).map_err(|error| format!("{log_file}: {error}"))?;
+    let path = read_log(&log_file, &elf).map_err(|error| format!("{log_file}: {error}"))?;
     write(&output, Record::of_path(elf.profile, &path).to_string().as_bytes())?;
     Ok(())
+}
+
+/// Reads a log that need not fit into memory, and may be a pipe.
+fn read_log(file: &str, elf: &Elf) -> Result<Path, Box<dyn Error>> {
+    let mut log = BufReader::with_capacity(1 << 20, File::open(file)?);
+    let mut reader = LogReader::new(elf.profile, &elf.program);
+    let mut line = Vec::new();
+    while log.read_until(b'\n', &mut line)? > 0 {
+        if !reader.line(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']))? {
+            break;
+        }
+        line.clear();
+    }
+    Ok(reader.finish()?)
 }

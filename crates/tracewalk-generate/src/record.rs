@@ -166,7 +166,7 @@ impl Display for Record {
         for line in &self.lines {
             match line {
                 Line::Run(run) => {
-                    write!(f, "R {:x} {:x} {}", run.start, run.end, isa_word(run.isa))?;
+                    write!(f, "R {:x} {:x} {}", run.start, run.end, run.isa.word())?;
                     for failed in &run.failed {
                         write!(f, " !{failed:x}")?;
                     }
@@ -202,7 +202,7 @@ impl Display for Runs<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for line in &self.0.lines {
             match line {
-                Line::Run(run) => writeln!(f, "R {:x} {:x} {}", run.start, run.end, isa_word(run.isa))?,
+                Line::Run(run) => writeln!(f, "R {:x} {:x} {}", run.start, run.end, run.isa.word())?,
                 Line::Exception(taken) => {
                     write_exception(f, taken)?;
                     writeln!(f)?;
@@ -221,16 +221,6 @@ fn write_exception(f: &mut Formatter<'_>, taken: &Taken) -> fmt::Result {
     match taken.preferred_return {
         Some(address) => write!(f, "{address:x}"),
         None => write!(f, "-"),
-    }
-}
-
-const fn isa_word(isa: Isa) -> &'static str {
-    match isa {
-        Isa::A32 => "a32",
-        Isa::T32 => "t32",
-        Isa::T32EE => "t32ee",
-        Isa::Jazelle => "jazelle",
-        Isa::A64 => "a64",
     }
 }
 
@@ -297,11 +287,7 @@ impl<'a> Words<'a> {
     fn run(&mut self) -> Result<Run, ParseErrorKind> {
         let start = self.address("start")?;
         let end = self.address("end")?;
-        let isa = self.parse("instruction set", |word| {
-            [Isa::A32, Isa::T32, Isa::T32EE, Isa::Jazelle, Isa::A64]
-                .into_iter()
-                .find(|&isa| isa_word(isa) == word)
-        })?;
+        let isa = self.parse("instruction set", Isa::of_word)?;
         let mut failed = Vec::new();
         for word in self.0.by_ref() {
             let address = word.strip_prefix('!').and_then(hexadecimal);

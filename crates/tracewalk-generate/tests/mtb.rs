@@ -18,9 +18,9 @@ fn check(name: &str, bytes: u64, writes_branches_to_next: bool) -> Buffer {
     };
     let buffer = encode(&firmware.path, program, &options).unwrap();
     let config = Config::from_registers(buffer.registers);
-    let dump = order::Dump { data: &buffer.bytes, address: Some(options.memory.base) };
+    let dump = order::Dump::new(&buffer.bytes, Some(options.memory.base));
     let layout = order::by_registers(dump, &config).unwrap();
-    assert_eq!(layout.missing, 0);
+    assert_eq!(layout.missing, []);
     let packets =
         layout.pieces.into_iter().flat_map(|piece| buffer.bytes[piece.bytes].to_vec()).collect::<Vec<_>>();
     let found = decoded(&packets, Decoder, Lowering::new(), RULES, program);

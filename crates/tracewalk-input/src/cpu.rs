@@ -4,7 +4,9 @@
 
 use std::fmt;
 
-use tracewalk::protocol::{etmv3, pft};
+use tracewalk::protocol::{etmv3, etmv4, pft};
+
+use crate::origin::Origin;
 
 /// An architecture profile: how exceptions are numbered and which instruction sets exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,14 +66,14 @@ impl fmt::Display for Profile {
 }
 
 /// What is usual for a processor's trace unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsualRegisters {
     /// The processor, as `cpu=` takes it.
     pub cpu: &'static str,
-    /// ETMIDR.
-    pub etmidr: Option<u32>,
-    /// ETMCCER.
-    pub etmccer: Option<u32>,
+    /// Register values by Arm's names.
+    registers: Vec<(&'static str, u32)>,
+    /// Whether nobody has said it of this processor.
+    is_assumed: bool,
 }
 
 impl UsualRegisters {
@@ -79,27 +81,59 @@ impl UsualRegisters {
     #[must_use]
     pub fn of_cpu(name: &str) -> Option<Self> {
         let name = canonical(name);
-        if let Some(core) = etmv3::Core::named(&name) {
-            let registers = core.registers();
-            return Some(Self { cpu: core.name(), etmidr: registers.etmidr, etmccer: registers.etmccer });
+        if let Some(core) = etmv4::Core::named(&name) {
+            return Some(Self::of_etmv4(core));
         }
-        let core = pft::Core::named(&name)?;
-        let registers = core.registers();
-        Some(Self { cpu: core.name(), etmidr: registers.etmidr, etmccer: registers.etmccer })
+        let (cpu, etmidr, etmccer) = match etmv3::Core::named(&name) {
+            Some(core) => (core.name(), core.registers().etmidr, core.registers().etmccer),
+            None => {
+                let core = pft::Core::named(&name)?;
+                (core.name(), core.registers().etmidr, core.registers().etmccer)
+            }
+        };
+        // ETMCR is not a property of a processor but of how it was set up. 0 is instruction trace with nothing added:
+        // no context IDs, cycle counts or data, which would change the packets' lengths.
+        let registers = [("ETMCR", Some(0)), ("ETMIDR", etmidr), ("ETMCCER", etmccer)];
+        Some(Self { cpu, registers: given(registers), is_assumed: false })
+    }
+
+    fn of_etmv4(core: etmv4::Core) -> Self {
+        let usual = etmv4::Registers::default().or_usual_of(core);
+        let registers = [
+            ("TRCCONFIGR", usual.trcconfigr),
+            ("TRCDEVARCH", usual.trcdevarch),
+            ("TRCIDR0", usual.trcidr0),
+            ("TRCIDR1", usual.trcidr1),
+            ("TRCIDR2", usual.trcidr2),
+            ("TRCIDR8", usual.trcidr8),
+        ];
+        let is_assumed = core.certainty() == etmv4::Certainty::Assumed;
+        Self { cpu: core.name(), registers: given(registers), is_assumed }
     }
 
     /// The names of the processors that are known.
     pub fn cpus() -> impl Iterator<Item = &'static str> {
-        etmv3::Core::names().chain(pft::Core::names())
+        etmv3::Core::names().chain(pft::Core::names()).chain(etmv4::Core::names())
     }
 
     /// Register values by Arm's names.
-    pub fn iter(self) -> impl Iterator<Item = (&'static str, u32)> {
-        // ETMCR is not a property of a processor but of how it was set up. 0 is instruction trace with nothing added:
-        // no context IDs, cycle counts or data, which would change the packets' lengths.
-        let registers = [("ETMCR", Some(0)), ("ETMIDR", self.etmidr), ("ETMCCER", self.etmccer)];
-        registers.into_iter().filter_map(|(name, value)| Some((name, value?)))
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u32)> {
+        self.registers.iter().copied()
     }
+
+    /// Who says so.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        if self.is_assumed {
+            Origin::Assumed(self.cpu.to_owned())
+        } else {
+            Origin::Usual(self.cpu.to_owned())
+        }
+    }
+}
+
+fn given<const N: usize>(registers: [(&'static str, Option<u32>); N]) -> Vec<(&'static str, u32)> {
+    registers.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 /// `Cortex-A7`, `ARM Cortex A7` and `cortex_a7` as `cortex-a7`.
@@ -131,7 +165,26 @@ mod tests {
         assert_eq!(Profile::of_cpu("ARMv8-A"), Some(Profile::A));
         assert_eq!(Profile::of_cpu("Neoverse-N1"), Some(Profile::A));
         assert_eq!(Profile::of_cpu("Z80"), None);
-        assert!(UsualRegisters::of_cpu("cortex-a53").is_none());
+        assert!(UsualRegisters::of_cpu("cortex-m0").is_none());
+    }
+
+    #[test]
+    fn what_nobody_has_said_of_a_processor_is_assumed_for_it() {
+        let origin = |cpu| UsualRegisters::of_cpu(cpu).map(|usual| usual.origin());
+        assert_eq!(origin("Cortex-A53"), Some(Origin::Usual("cortex-a53".to_owned())));
+        assert_eq!(origin("Cortex-A520"), Some(Origin::Assumed("cortex-a520".to_owned())));
+        assert_eq!(origin("Neoverse_N2"), Some(Origin::Assumed("neoverse-n2".to_owned())));
+        let registers = |cpu: &str| UsualRegisters::of_cpu(cpu).map(|usual| usual.iter().collect::<Vec<_>>());
+        assert_eq!(
+            registers("cortex-m33").unwrap_or_default(),
+            [
+                ("TRCCONFIGR", 1),
+                ("TRCIDR0", 0x2800_06e1),
+                ("TRCIDR1", 0x4100_f420),
+                ("TRCIDR2", 0x4),
+                ("TRCIDR8", 0)
+            ]
+        );
     }
 
     #[test]

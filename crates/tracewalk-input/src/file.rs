@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
 use crate::bytes::Bytes;
@@ -47,6 +47,23 @@ pub enum FileProblem {
     },
     /// Something else, in the operating system's words.
     Other(String),
+}
+
+impl FileProblem {
+    /// A short name that stays what it is.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Missing { .. } => "file_missing",
+            Self::Directory { .. } => "file_directory",
+            Self::Denied { .. } => "file_denied",
+            Self::Empty { .. } => "file_empty",
+            Self::TooLong { .. } => "file_too_long",
+            Self::Endless { .. } => "file_endless",
+            Self::NotText { .. } => "file_not_text",
+            Self::Other { .. } => "file_other",
+        }
+    }
 }
 
 impl fmt::Display for FileProblem {
@@ -121,11 +138,12 @@ fn is_device(_: &File) -> io::Result<bool> {
     Ok(false)
 }
 
+/// No device with an end gives more: as much as stays in memory.
+const LONGEST_DEVICE: u64 = 4 << 20;
+
 /// What a device gives until its end. Most have none; nothing of these is kept.
 fn read_device(device: File) -> Result<Bytes, FileProblem> {
-    /// As much as stays in memory.
-    const MOST: u64 = 4 << 20;
-    read_from(device, MOST).map_err(|problem| match problem {
+    read_from(device, LONGEST_DEVICE).map_err(|problem| match problem {
         FileProblem::TooLong { limit } => FileProblem::Endless { read: limit },
         other => other,
     })
@@ -167,6 +185,33 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String, FileProblem> {
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned())
 }
 
+/// The bytes of the file at `path`, one after the other. An error stands behind the first `limit` of them.
+pub fn reader(path: &Path, limit: u64) -> Result<impl BufRead, FileProblem> {
+    let file = open(path)?;
+    let (left, problem) = match is_device(&file)? {
+        true => (LONGEST_DEVICE, FileProblem::Endless { read: LONGEST_DEVICE }),
+        false => (limit, FileProblem::TooLong { limit }),
+    };
+    Ok(BufReader::with_capacity(1 << 14, Limited { file, left, problem }))
+}
+
+/// A file that must not be longer.
+struct Limited {
+    file: File,
+    left: u64,
+    problem: FileProblem,
+}
+
+impl Read for Limited {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(into)?;
+        let length = u64::try_from(read).unwrap_or(u64::MAX);
+        self.left =
+            self.left.checked_sub(length).ok_or_else(|| io::Error::other(self.problem.to_string()))?;
+        Ok(read)
+    }
+}
+
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
@@ -184,5 +229,19 @@ mod tests {
             assert!(is_endless, "{device}");
         }
         assert_eq!(map(Path::new("/dev/null"), LONGEST_CAPTURE).map(|bytes| bytes.len()), Ok(0));
+        let mut some = Vec::new();
+        assert!(reader(Path::new("/dev/zero"), u64::MAX).unwrap().read_to_end(&mut some).is_err());
+        assert!(some.len() <= 4 << 20);
+    }
+
+    #[test]
+    fn a_file_is_read_up_to_its_limit() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), [7; 100_000]).unwrap();
+        let read = |limit| {
+            let mut bytes = Vec::new();
+            reader(file.path(), limit).unwrap().read_to_end(&mut bytes).map_err(drop)
+        };
+        assert_eq!((read(100_000), read(99_999)), (Ok(100_000), Err(())));
     }
 }

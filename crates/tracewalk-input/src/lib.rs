@@ -41,7 +41,7 @@ pub mod image;
 mod limit;
 mod mapped;
 mod meant;
-mod nearest;
+pub mod nearest;
 mod number;
 mod origin;
 mod paths;
@@ -51,7 +51,7 @@ pub mod symbols;
 mod text;
 
 pub use bytes::Bytes;
-pub use file::{FileProblem, read_text};
+pub use file::{FileProblem, read_text, reader};
 pub use limit::{MemoryLimit, ParseMemoryLimitError};
 pub use origin::{Naming, Origin, Stated};
 pub use paths::PathProblem;

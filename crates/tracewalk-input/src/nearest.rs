@@ -1,9 +1,27 @@
 //! The known word that was probably meant.
 
+use std::collections::BTreeSet;
+
 /// The one of `known` that takes the fewest changed letters to become `given`, without regard to case.
 pub(crate) fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given = letters(given);
     known.into_iter().min_by_key(|candidate| distance(&given, &letters(candidate)))
+}
+
+/// The few of `known` that take the fewest changed letters to become `given`, without regard to case, the nearest first. A name that
+/// begins as what was given goes before those that only look alike.
+pub fn nearest_few<'a>(given: &str, known: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
+    let letters_given = letters(given);
+    let mut best = BTreeSet::new();
+    for candidate in known {
+        let letters = letters(candidate);
+        let begins_so = !letters_given.is_empty() && letters.starts_with(&letters_given);
+        best.insert((!begins_so, distance(&letters_given, &letters), candidate));
+        if best.len() > most {
+            best.pop_last();
+        }
+    }
+    best.into_iter().map(|(_, _, candidate)| candidate).collect()
 }
 
 /// As [`nearest`], if at most half of the letters differ: what is further away was not meant.
@@ -47,6 +65,14 @@ mod tests {
         assert_eq!(distance("", "abc"), 3);
         assert_eq!(distance("abc", ""), 3);
         assert_eq!(distance("Container", "container"), 0);
+    }
+
+    #[test]
+    fn the_nearest_words_come_in_order_and_beginnings_first() {
+        let known = ["main", "SysTick_Handler", "maim", "many", "domain", "many"];
+        assert_eq!(nearest_few("mai", known, 3), ["maim", "main", "many"]);
+        assert_eq!(nearest_few("systick", known, 1), ["SysTick_Handler"]);
+        assert!(nearest_few("x", [], 3).is_empty());
     }
 
     #[test]

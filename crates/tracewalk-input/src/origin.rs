@@ -19,11 +19,19 @@ pub enum Origin {
     Option(&'static str),
     /// What is usual for a processor, by its name.
     Usual(String),
+    /// What the architecture makes likely for a processor, by its name: nobody has said it of this one.
+    Assumed(String),
     /// It was found out from the bytes.
     Detected,
 }
 
 impl Origin {
+    /// Whether it follows from the processor's name alone.
+    #[must_use]
+    pub const fn is_of_processor(&self) -> bool {
+        matches!(self, Self::Usual(_) | Self::Assumed(_))
+    }
+
     /// The line `line` of the file at `path`.
     #[must_use]
     pub fn line(path: &Path, line: u32) -> Self {
@@ -44,6 +52,7 @@ impl fmt::Display for Origin {
             Self::File { path, line: None } => Plain(path.display()).fmt(f),
             Self::Option(option) => f.write_str(option),
             Self::Usual(cpu) => write!(f, "usual for {}", Plain(cpu)),
+            Self::Assumed(cpu) => write!(f, "assumed for {}", Plain(cpu)),
             Self::Detected => f.write_str("detected"),
         }
     }

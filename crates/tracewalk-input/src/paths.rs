@@ -28,6 +28,21 @@ pub enum PathProblem {
     Ambiguous,
 }
 
+impl PathProblem {
+    /// A short name that stays what it is.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Empty { .. } => "path_empty",
+            Self::Absolute { .. } => "path_absolute",
+            Self::Parent { .. } => "path_parent",
+            Self::Link { .. } => "path_link",
+            Self::Special { .. } => "path_special",
+            Self::Ambiguous { .. } => "path_ambiguous",
+        }
+    }
+}
+
 impl fmt::Display for PathProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

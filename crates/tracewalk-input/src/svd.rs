@@ -328,6 +328,23 @@ impl fmt::Display for SvdError {
 
 impl std::error::Error for SvdError {}
 
+impl SvdErrorKind {
+    /// A short name that stays what it is.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::File(problem) => problem.name(),
+            Self::Xml { .. } => "svd_xml",
+            Self::Root { .. } => "svd_root",
+            Self::TooDeep { .. } => "svd_too_deep",
+            Self::CutOff { .. } => "svd_cut_off",
+            Self::NoInterrupt { .. } => "svd_no_interrupt",
+            Self::Incomplete { .. } => "svd_incomplete",
+            Self::Number { .. } => "svd_number",
+        }
+    }
+}
+
 impl fmt::Display for SvdErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

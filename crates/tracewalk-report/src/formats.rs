@@ -14,10 +14,11 @@ use tracewalk_analysis::table::{Table, Tabular as _};
 
 use crate::Palette;
 use crate::export::{
-    CallTree, CallTreeOptions, ChromeTrace, CommonTraceFormat, CoverageTextOptions, CrashReport, DiffReport,
-    ExportItm, Files, FlowJsonl, InterruptReport, ItmJsonl, ItmTables, ItmText, Listing, ListingOptions,
-    PacketsJsonl, PacketsText, PerfettoTrace, ProfileReport, ProfileTextOptions, Runs, StimulusBytes,
-    TableCsv, TablesJson, TimelineExport, TimelineTable, TimelineText, write_callgrind, write_cobertura,
+    CallChainsOptions, CallTable, CallTree, CallTreeOptions, ChromeTrace, CommonTraceFormat,
+    CoverageTextOptions, CrashReport, DiffReport, ExportItm, Files, FlowJsonl, InterruptReport, ItmJsonl,
+    ItmTables, ItmText, Listing, ListingOptions, PacketTable, PacketsJsonl, PacketsText, PerfettoTrace,
+    ProfileReport, ProfileTextOptions, Runs, StimulusBytes, TableCsv, TablesJson, TimelineExport,
+    TimelineTable, TimelineText, write_call_chains, write_callgrind, write_chain_rows, write_cobertura,
     write_coverage_html, write_coverage_json, write_coverage_text, write_crash_json, write_crash_markdown,
     write_crash_text, write_diff_json, write_diff_text, write_firefox, write_flamegraph, write_folded,
     write_interrupts_json, write_interrupts_text, write_lcov, write_pprof, write_profile_text,
@@ -76,6 +77,7 @@ pub const PROFILE: &[Format<WriteProfile>] = &[
         "The tables of functions, lines and calls as one JSON document (docs/formats.md)",
         |out, report, _| write_tables_json(out, &report.tables(), report.complete),
     ),
+    format("none", "Count everything and print nothing", |_, _, _| Ok(())),
 ];
 
 /// What reports of coverage are written from.
@@ -106,7 +108,7 @@ pub const COVERAGE: &[Format<WriteCoverage>] = &[
         write_coverage_html(answer.report, answer.inputs, answer.difference, answer.source, out)
     }),
     format("lcov", "An LCOV tracefile, which most tools read", |out, answer| {
-        write_lcov(&Tracefile::of(answer.report, answer.source), out)
+        write_lcov(&Tracefile::of(answer.report, answer.source), answer.report.complete, out)
     }),
     format("cobertura", "Cobertura's XML, for GitLab, Jenkins and others", |out, answer| {
         write_cobertura(answer.report, &answer.paths(), answer.time, out)
@@ -148,6 +150,7 @@ pub const INTERRUPTS: &[Format<WriteInterrupts>] = &[
     format("json", "Everything that is known, as one JSON document (docs/profiling.md)", |out, report, _| {
         write_interrupts_json(out, report)
     }),
+    format("none", "Measure everything and print nothing", |_, _, _| Ok(())),
 ];
 
 /// Writes how a program crashed.
@@ -160,13 +163,16 @@ pub const CRASH: &[Format<WriteCrash>] = &[
     format("markdown", "For a bug report", write_crash_markdown),
 ];
 
-/// Writes how two captures differ.
-pub type WriteDiff = fn(&mut dyn Write, &DiffReport, &Palette) -> io::Result<()>;
+/// Writes how two captures differ: all of it, or the table of this name.
+pub type WriteDiff = fn(&mut dyn Write, &DiffReport, &Palette, &'static str) -> io::Result<()>;
 
 /// The formats of differences.
 pub const DIFF: &[Format<WriteDiff>] = &[
-    format("text", "For people", write_diff_text),
-    format("json", "One JSON document (docs/profiling.md)", |out, report, _| write_diff_json(out, report)),
+    format("text", "For people", |out, report, palette, _| write_diff_text(out, report, palette)),
+    format("csv", "One table, with commas (docs/formats.md)", |out, report, _, table| {
+        one_table(out, &report.tables(), table, report.complete)
+    }),
+    format("json", "One JSON document (docs/profiling.md)", |out, report, _, _| write_diff_json(out, report)),
 ];
 
 /// Makes what writes timelines.
@@ -212,6 +218,7 @@ pub const TIMELINE: &[Format<MakeTimeline>] = &[
         "A folder in the Common Trace Format 1.8, for babeltrace2 and Trace Compass",
         MakeTimeline::Folder(|files| Box::new(CommonTraceFormat::new(files))),
     ),
+    format("none", "Follow everything and print nothing", MakeTimeline::File(|_| Box::new(Nothing))),
 ];
 
 /// Writes tables: all of them, or the one of this name. The flag is whether what they are of was decoded to its end.
@@ -297,7 +304,7 @@ pub const ITM: &[Format<MakeItm>] = &[
 ];
 
 /// How program flow is to look.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct FlowOptions {
     /// The colours.
     pub palette: Palette,
@@ -307,6 +314,10 @@ pub struct FlowOptions {
     pub functions: bool,
     /// Each line is written as soon as it is known.
     pub at_once: bool,
+    /// The columns that lines of text are to fit; `None` for lines of any length.
+    pub width: Option<usize>,
+    /// The part that a tree of calls shows.
+    pub window: Window,
 }
 
 /// Makes what writes program flow.
@@ -376,12 +387,12 @@ pub const FLOW: &[Format<MakeFlow>] = &[
 ];
 
 fn flow_text<'a>(out: &'a mut (dyn Write + 'a), options: &FlowOptions) -> Box<dyn Sink<FlowRecord> + 'a> {
-    let FlowOptions { palette, source_lines, .. } = *options;
+    let FlowOptions { palette, source_lines, width, .. } = *options;
     if options.functions {
-        let options = CallTreeOptions { palette, depth: None, fold: true, window: Window::default() };
+        let options = CallTreeOptions { palette, depth: None, fold: true, window: options.window.clone() };
         Box::new(CallTree::new(out, options))
     } else {
-        Box::new(Listing::new(out, ListingOptions { palette, source_lines }))
+        Box::new(Listing::new(out, ListingOptions { palette, source_lines, width }))
     }
 }
 
@@ -389,6 +400,44 @@ fn flow_runs<'a>(out: &'a mut (dyn Write + 'a), options: &FlowOptions) -> Box<dy
     let runs = Runs::new(out);
     Box::new(if options.at_once { runs.at_once() } else { runs })
 }
+
+/// Makes what writes calls.
+#[derive(Clone, Copy, Debug)]
+pub struct MakeCalls {
+    /// One by one, as they ran.
+    pub tree: for<'a> fn(&'a mut (dyn Write + 'a), CallTreeOptions) -> Box<dyn Sink<FlowRecord> + 'a>,
+    /// Added up by chains.
+    pub chains: fn(&mut dyn Write, &ProfileReport, &CallChainsOptions) -> io::Result<()>,
+}
+
+/// The formats of calls.
+pub const CALLS: &[Format<MakeCalls>] = &[
+    format(
+        "text",
+        "A tree for people",
+        MakeCalls { tree: |out, options| Box::new(CallTree::new(out, options)), chains: write_call_chains },
+    ),
+    format(
+        "csv",
+        "A line for each call, or each chain, with commas (docs/formats.md)",
+        MakeCalls {
+            tree: |out, CallTreeOptions { window, depth, .. }| {
+                Box::new(CallTable::new(TableCsv::new(out), window, depth))
+            },
+            chains: |out, report, options| write_chain_rows(&mut TableCsv::new(out), report, options.depth),
+        },
+    ),
+    format(
+        "json",
+        "The same as one JSON document (docs/formats.md)",
+        MakeCalls {
+            tree: |out, CallTreeOptions { window, depth, .. }| {
+                Box::new(CallTable::new(TablesJson::new(out), window, depth))
+            },
+            chains: |out, report, options| write_chain_rows(&mut TablesJson::new(out), report, options.depth),
+        },
+    ),
+];
 
 /// Takes packets.
 pub type PacketSink<'a> = Box<dyn for<'b> Sink<PacketRecord<'b>> + 'a>;
@@ -401,6 +450,12 @@ pub const PACKETS: &[Format<MakePackets>] = &[
     format("text", "A table for people", |out, palette| Some(Box::new(PacketsText::new(out, palette)))),
     format("jsonl", "One JSON object a line (docs/formats.md)", |out, _| {
         Some(Box::new(PacketsJsonl::new(out)))
+    }),
+    format("csv", "How many packets of each kind, with commas (docs/formats.md)", |out, _| {
+        Some(Box::new(PacketTable::new(TableCsv::new(out))))
+    }),
+    format("json", "The same as one JSON document (docs/formats.md)", |out, _| {
+        Some(Box::new(PacketTable::new(TablesJson::new(out))))
     }),
     format("none", "Decode everything and print nothing", |_, _| None),
 ];
@@ -418,6 +473,7 @@ pub fn registries() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
         ("itm", listed(ITM)),
         ("coverage", listed(COVERAGE)),
         ("profile", listed(PROFILE)),
+        ("calls", listed(CALLS)),
         ("timeline", listed(TIMELINE)),
         ("interrupts", listed(INTERRUPTS)),
         ("crash", listed(CRASH)),
@@ -442,6 +498,179 @@ mod tests {
         }
         assert_eq!(find(PROFILE, "folded").map(|format| format.name), Some("folded"));
         assert!(find(PROFILE, "Folded").is_none());
+    }
+
+    /// Formats that cannot say it, those that write nothing, and what the command writes itself.
+    #[cfg(feature = "full")]
+    const CUT_DOES_NOT_SHOW: [(&str, &str); 17] = [
+        ("info", "text"),
+        ("info", "csv"),
+        ("flow", "none"),
+        ("packets", "csv"),
+        ("packets", "none"),
+        ("itm", "text"),
+        ("itm", "csv"),
+        ("coverage", "csv"),
+        ("profile", "none"),
+        ("profile", "folded"),
+        ("profile", "csv"),
+        ("calls", "csv"),
+        ("timeline", "none"),
+        ("timeline", "csv"),
+        ("interrupts", "none"),
+        ("interrupts", "csv"),
+        ("diff", "csv"),
+    ];
+
+    #[cfg(feature = "full")]
+    #[test]
+    fn a_cut_shows_in_every_format_that_can_say_it() {
+        for (command, formats) in registries() {
+            for (name, _) in formats {
+                let documents = written(command, name, true).into_iter().zip(written(command, name, false));
+                let shows = documents.map(|(whole, part)| whole != part).collect::<Vec<_>>();
+                let shows = !shows.is_empty() && shows.iter().all(|shows| *shows);
+                assert_eq!(shows, !CUT_DOES_NOT_SHOW.contains(&(command, name)), "{command} --format {name}");
+            }
+        }
+    }
+
+    /// The documents that a format makes of a capture of which nothing was decoded, `complete` or not.
+    #[cfg(feature = "full")]
+    fn written(command: &str, name: &str, complete: bool) -> Vec<Vec<u8>> {
+        use tracewalk::span::CaptureOffset;
+        use tracewalk_analysis::clock::Unit;
+        use tracewalk_analysis::coverage::Every;
+        use tracewalk_analysis::timeline::Scale;
+        use tracewalk_analysis::{Code, Section};
+
+        let palette = Palette::PLAIN;
+        let scale = Scale { unit: Unit::Instructions, counts_cycles: false, frequency: None };
+        let profile = ProfileReport {
+            sources: Vec::new(),
+            programs: Vec::new(),
+            name: "capture".to_owned(),
+            unit: Unit::Instructions,
+            frequency: None,
+            inlined: false,
+            complete,
+        };
+        let section = Section { id: None, protocol: "etmv3", number: 1, code: Code::unknown().into() };
+        let flow = |sink: &mut dyn Sink<FlowRecord>| {
+            sink.begin().unwrap();
+            sink.section(&section).unwrap();
+            if !complete {
+                sink.cut(CaptureOffset(1)).unwrap();
+            }
+            sink.end_section().unwrap();
+            sink.finish(complete).unwrap();
+        };
+        let mut out = Vec::new();
+        match command {
+            "info" => match find(INFO, name).unwrap().make {
+                WriteInfo::Text => return Vec::new(),
+                WriteInfo::Tables(write) => write(&mut out, &[], "sources", complete).unwrap(),
+            },
+            "flow" => {
+                let options = FlowOptions {
+                    palette,
+                    source_lines: false,
+                    functions: false,
+                    at_once: false,
+                    width: None,
+                    window: Window::default(),
+                };
+                flow(&mut *(find(FLOW, name).unwrap().make.sink)(&mut out, &options));
+            }
+            "calls" => {
+                let make = find(CALLS, name).unwrap().make;
+                let options = CallTreeOptions { palette, depth: None, fold: true, window: Window::default() };
+                flow(&mut *(make.tree)(&mut out, options));
+                let mut chains = Vec::new();
+                let options = CallChainsOptions { palette, depth: None };
+                (make.chains)(&mut chains, &profile, &options).unwrap();
+                return vec![out, chains];
+            }
+            "packets" => {
+                if let Some(mut sink) = (find(PACKETS, name).unwrap().make)(&mut out, palette) {
+                    sink.begin().unwrap();
+                    sink.section(&section).unwrap();
+                    if !complete {
+                        sink.cut(CaptureOffset(1)).unwrap();
+                    }
+                    sink.end_section().unwrap();
+                    sink.finish(complete).unwrap();
+                }
+            }
+            "itm" => {
+                let options = ItmOptions { palette, ports: vec![0], table: "events" };
+                let make = find(ITM, name).unwrap().make;
+                (make.export)(&mut out, &options).finish(&[], complete).unwrap();
+            }
+            "coverage" => {
+                let report = Report { complete, ..Report::of(&[], &Every) };
+                let answer = CoverageAnswer {
+                    report: &report,
+                    inputs: &[],
+                    difference: None,
+                    source: &|_| None,
+                    options: CoverageTextOptions { palette, width: None },
+                    time: 0,
+                };
+                (find(COVERAGE, name).unwrap().make)(&mut out, &answer).unwrap();
+            }
+            "profile" => {
+                let options = ProfileTextOptions { palette, table: Default::default(), rows: None };
+                (find(PROFILE, name).unwrap().make)(&mut out, &profile, &options).unwrap();
+            }
+            "timeline" => match find(TIMELINE, name).unwrap().make {
+                MakeTimeline::Text(make) => make(&mut out, palette).finish(complete).unwrap(),
+                MakeTimeline::File(make) => make(&mut out).finish(complete).unwrap(),
+                MakeTimeline::Folder(make) => {
+                    let mut file = OneFile::default();
+                    make(&mut file).finish(complete).unwrap();
+                    out.clone_from(&file.0.borrow());
+                }
+            },
+            "interrupts" => {
+                let report = InterruptReport { scale, sources: Vec::new(), programs: Vec::new(), complete };
+                (find(INTERRUPTS, name).unwrap().make)(&mut out, &report, &palette).unwrap();
+            }
+            "crash" => {
+                let report = CrashReport { sources: Vec::new(), complete };
+                (find(CRASH, name).unwrap().make)(&mut out, &report, &palette).unwrap();
+            }
+            "diff" => {
+                let names = ["a", "b"].map(str::to_owned);
+                let report = DiffReport { names, sources: Vec::new(), complete };
+                (find(DIFF, name).unwrap().make)(&mut out, &report, &palette, "functions").unwrap();
+            }
+            other => panic!("what {other} writes of a part of a capture is not asked here"),
+        }
+        vec![out]
+    }
+
+    /// The bytes of all files of a folder, one behind the other.
+    #[cfg(feature = "full")]
+    #[derive(Clone, Default)]
+    struct OneFile(std::rc::Rc<std::cell::RefCell<Vec<u8>>>);
+
+    #[cfg(feature = "full")]
+    impl Files for OneFile {
+        fn create(&mut self, _: &str) -> io::Result<Box<dyn Write>> {
+            Ok(Box::new(self.clone()))
+        }
+    }
+
+    #[cfg(feature = "full")]
+    impl Write for OneFile {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.borrow_mut().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
     }
 
     /// Every format has its place in the page that promises it.

@@ -22,8 +22,14 @@
 pub mod disassembly;
 pub mod export;
 pub mod formats;
+mod layout;
 mod palette;
 mod words;
 
 pub use palette::Palette;
 pub use words::counted;
+
+/// The README's example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -5,10 +5,18 @@ use std::cmp::Ordering;
 use tracewalk_analysis::InDoubt;
 use tracewalk_analysis::coverage::Tally;
 
-/// `1 packet`, `2 packets`: the number of things, by the names of one and of several.
+/// What a result of a part of a capture says.
+pub(crate) const CUT: &str = "The trace was not decoded to its end.";
+
+/// `1 packet`, `2 packets`, `2 stretches`, `2 discontinuities`.
 #[must_use]
-pub fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
+pub fn counted(count: u64, thing: &str) -> String {
+    match (count, thing.strip_suffix('y')) {
+        (1, _) => format!("1 {thing}"),
+        (_, Some(stem)) => format!("{count} {stem}ies"),
+        (_, None) if thing.ends_with("ch") => format!("{count} {thing}es"),
+        (_, None) => format!("{count} {thing}s"),
+    }
 }
 
 /// What became of instructions in doubt; `None` if there are none.
@@ -73,6 +81,14 @@ fn digits(text: &str) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plurals_are_regular() {
+        assert_eq!(counted(1, "discontinuity"), "1 discontinuity");
+        assert_eq!(counted(0, "discontinuity"), "0 discontinuities");
+        assert_eq!(counted(2, "malformed stretch"), "2 malformed stretches");
+        assert_eq!(counted(3, "byte"), "3 bytes");
+    }
 
     #[test]
     fn numbers_in_names_are_compared_as_numbers() {

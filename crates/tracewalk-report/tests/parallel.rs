@@ -170,7 +170,7 @@ impl Source {
             for &threads in threads {
                 for &segment in segments {
                     let parts = self.found(&input, Spread { threads, segment });
-                    let what = format!("{}{how}: {threads} threads, segments of {segment}", self.name);
+                    let what = format!("{}{how}: {threads} threads, segments: {segment}", self.name);
                     same(&parts, &whole, &what);
                 }
             }

@@ -57,10 +57,18 @@ fn swapped(
     request: &Request,
     known: &Known,
 ) -> Result<Option<(Buffer, SeenBuffer)>, OpenError> {
+    /// What makes no sense in so many bytes makes none in all of them, of which a copy may be more than there is memory for.
+    const HEAD: usize = 1 << 20;
     let swapped_words = Some(Stated::new(true, Origin::Detected));
-    let Some(arranged) = arranged(buffer, Arrangement { swapped_words, ..Arrangement::default() }) else {
-        return Ok(None);
-    };
+    let arrangement = Arrangement { swapped_words, ..Arrangement::default() };
+    if let Some(head) = buffer.bytes.get(..HEAD) {
+        let head = Buffer { bytes: head.to_vec().into(), ..buffer.clone() };
+        let Some(head) = arranged(&head, arrangement.clone()) else { return Ok(None) };
+        if makes_no_sense(&look_at(&head, request, known)?) {
+            return Ok(None);
+        }
+    }
+    let Some(arranged) = arranged(buffer, arrangement) else { return Ok(None) };
     let mut seen = look_at(&arranged, request, known)?;
     if makes_no_sense(&seen) {
         return Ok(None);

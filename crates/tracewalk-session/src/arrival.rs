@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use tracewalk::ids::TraceId;
-use tracewalk_input::capture::stream::{End, Event, Place, Stream};
+use tracewalk_input::capture::stream::{self, End, Event, Feeder, Place, Stop, Stream};
 use tracewalk_input::capture::{Capture, Container, Protocol, SourceDescription};
 
 use crate::config::config;
@@ -90,6 +90,14 @@ impl Arrival {
     #[must_use]
     pub const fn new(place: Place, stream: Stream) -> Self {
         Self { place, stream, head: Vec::new(), end: None }
+    }
+
+    /// A capture that arrives as the caller feeds it, from another thread than the one that opens and decodes it. Its end is
+    /// where the feeder is dropped.
+    #[must_use]
+    pub fn fed() -> (Feeder, Self) {
+        let (feeder, source) = stream::fed();
+        (feeder, Self::new(Place::Fed, Stream::new(source, None, Stop::default())))
     }
 
     fn name(&self) -> PathBuf {

@@ -1,6 +1,6 @@
 //! A core's program, as reports want to see it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,8 +9,8 @@ use tracewalk::plain::plain;
 use tracewalk::program::{Scope, ViewId};
 use tracewalk_analysis::{Code, Interrupts, symbols};
 use tracewalk_input::cpu::Profile;
-use tracewalk_input::image::Memory;
-use tracewalk_input::symbols::{Content, Function, SourceLines, SymbolTable};
+use tracewalk_input::image::{ImageLoader, ImageRequest, Memory};
+use tracewalk_input::symbols::{Content, Function, LineRow, SourceLines, SymbolTable};
 
 use crate::notice::NoticeKind;
 use crate::observer::{Late, Observer, Say};
@@ -82,9 +82,7 @@ impl Reader<'_> {
         let lines = symbols.source_lines();
         let problems = lines.notes();
         notes.extend(symbols.notes().iter().chain(&problems).map(ToString::to_string));
-        let beside_images = seen.images.iter().filter_map(|visible| visible.image.file.parent());
-        let directories = source_dirs.iter().cloned().chain(beside_images.map(Path::to_owned)).collect();
-        let files = SourceFiles { directories, files: HashMap::new() };
+        let files = SourceFiles { directories: all_directories(&seen, source_dirs), files: HashMap::new() };
         let profile = match profile {
             Some(Profile::M) => ids::Profile::M,
             _ => ids::Profile::Ar,
@@ -101,6 +99,29 @@ impl Reader<'_> {
             views: BTreeMap::new(),
         }
     }
+}
+
+/// The source files that the debug information of images leads to, where their lines would be read from. An image that
+/// cannot be read leads to none.
+pub(crate) fn source_files(
+    images: &[ImageRequest],
+    loader: &mut ImageLoader,
+    directories: &[PathBuf],
+) -> BTreeSet<PathBuf> {
+    let memories = images.iter().filter_map(|request| loader.memory([request]).ok());
+    memories.flat_map(|memory| files_of(&memory, directories)).collect()
+}
+
+fn files_of(memory: &Memory, directories: &[PathBuf]) -> BTreeSet<PathBuf> {
+    let directories = all_directories(memory, directories);
+    let names = SymbolTable::of(memory).source_lines().files();
+    names.iter().filter_map(|name| find(name, &directories)).collect()
+}
+
+/// Where to look for source files: where the user says, and beside the images.
+fn all_directories(memory: &Memory, stated: &[PathBuf]) -> Vec<PathBuf> {
+    let beside_images = memory.images.iter().filter_map(|visible| visible.image.file.parent());
+    stated.iter().cloned().chain(beside_images.map(Path::to_owned)).collect()
 }
 
 impl symbols::Symbols for ImageSymbols {
@@ -134,14 +155,21 @@ impl symbols::Symbols for ImageSymbols {
     }
 
     fn functions(&self) -> Vec<symbols::Extent> {
-        let extent = |function: &Function| symbols::Extent {
-            name: function.name.clone(),
-            symbol: function.symbol.clone(),
-            start: function.start,
-            end: function.end(),
-            isa: function.isa,
-        };
         self.symbols.functions().iter().map(extent).collect()
+    }
+
+    fn functions_named(&self, name: &str) -> Vec<symbols::Extent> {
+        self.symbols.functions().iter().filter(|function| function.is_called(name)).map(extent).collect()
+    }
+
+    fn line_extents(&self, is_wanted: &mut dyn FnMut(&str, u32) -> bool) -> Vec<symbols::LineExtent> {
+        let everywhere = Address::new(0)..Address::new(u64::MAX);
+        let rows = held(&self.lines).lines.wanted_rows(everywhere, is_wanted);
+        let extent = |row: &LineRow| symbols::LineExtent {
+            start: row.start,
+            end: row.start.get() + u64::from(row.bytes),
+        };
+        rows.iter().map(extent).collect()
     }
 
     fn stretches(&self) -> Vec<symbols::Stretch> {
@@ -165,6 +193,16 @@ impl symbols::Symbols for ImageSymbols {
         let text = std::fs::read(&path).ok()?;
         let path = plain(std::fs::canonicalize(&path).unwrap_or(path).to_string_lossy()).into_owned();
         Some(symbols::SourceFile { path, text })
+    }
+}
+
+fn extent(function: &Function) -> symbols::Extent {
+    symbols::Extent {
+        name: function.name.clone(),
+        symbol: function.symbol.clone(),
+        start: function.start,
+        end: function.end(),
+        isa: function.isa,
     }
 }
 

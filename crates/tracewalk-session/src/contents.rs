@@ -12,11 +12,13 @@ use crate::frames::Frames;
 use crate::infer::{self, Packing, Search};
 use crate::known::Known;
 use crate::model::{Contents, Identified};
+use crate::request::Policy;
 use crate::sample::Sample;
 
 impl Contents {
-    /// Finds out how a buffer is packed, as far as nobody said it.
-    pub(crate) fn of(buffer: &Buffer, known: &Known) -> Self {
+    /// Finds out how a buffer is packed, as far as nobody said it. With a strict policy everything is said, or stands in the
+    /// bytes as FSYNCs do.
+    pub(crate) fn of(buffer: &Buffer, policy: Policy, known: &Known) -> Self {
         let stated = buffer.container.clone();
         let (packing, finding) = match stated.as_ref().map(|stated| stated.value) {
             None => infer::packing(&buffer.bytes, &known.units),
@@ -24,6 +26,9 @@ impl Contents {
                 let start = buffer.frame_start.as_ref().and_then(|start| FrameAlignment::new(start.value));
                 let framing = Framing::PortFrom(start.unwrap_or_default());
                 return Self::new(stated, Packing::Frames(framing), buffer);
+            }
+            Some(Container::TracePort) if policy == Policy::Strict => {
+                return Self::new(stated, Packing::Frames(Framing::Port), buffer);
             }
             Some(Container::TracePort) => infer::port(&buffer.bytes, &known.units),
             Some(Container::Frames) => return Self::new(stated, Packing::Frames(Framing::Buffer), buffer),
@@ -49,7 +54,7 @@ impl Contents {
         }
         if self.container.value == Container::Mtb {
             let source = SourceDescription::new(Protocol::Mtb, Origin::Detected);
-            let dump = Dump { data: &buffer.bytes, address: None };
+            let dump = Dump::new(&buffer.bytes, None);
             let misses_program = infer::misses_program(dump, known.program(&source));
             return vec![Identified { guessed: true, misses_program, ..Identified::as_stated(source) }];
         }

@@ -68,6 +68,8 @@ pub enum OpenError {
     Registers(String),
     /// Nothing in the capture looks like an MTB's packet.
     NoMtbPacket,
+    /// The MTB's buffer holds zeros alone.
+    MtbNeverOn,
     /// Frames hold several sources, and one has no trace ID.
     NoTraceId(Protocol),
     /// Not everything is stated, and nothing may be inferred.
@@ -78,6 +80,8 @@ pub enum OpenError {
     IdNotDecoded(TraceId),
     /// A trace ID was asked for that the capture does not have.
     IdAbsent { id: TraceId, present: Vec<TraceId> },
+    /// The capture is of an ITM, which tells nothing of what executed.
+    OnlyItm(PathBuf),
     /// Nothing was recognised in the file.
     NothingRecognised {
         file: PathBuf,
@@ -101,6 +105,48 @@ pub enum RunError {
     Open(OpenError),
     /// The answer is about a program, and there is none.
     NoProgram,
+}
+
+impl OpenError {
+    /// A short name that stays what it is.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Capture(error) => error.kind.name(),
+            Self::Image(error) => error.kind.name(),
+            Self::Interrupts(error) => error.kind.name(),
+            Self::DescriptionGrows { .. } => "description_grows",
+            Self::NothingToWaitFor { .. } => "nothing_to_wait_for",
+            Self::NoByte { .. } => "no_byte",
+            Self::ElfFile { .. } => "elf_file",
+            Self::NoTrace { .. } => "no_trace",
+            Self::NotForRecording { .. } => "not_for_recording",
+            Self::NotForMemory { .. } => "not_for_memory",
+            Self::NotForMtb { .. } => "not_for_mtb",
+            Self::NotFor { .. } => "not_for",
+            Self::NoMtb { .. } => "no_mtb",
+            Self::MtbWithOtherSource { .. } => "mtb_with_other_source",
+            Self::SourceTwice { .. } => "source_twice",
+            Self::FrameStartOfOther { .. } => "frame_start_of_other",
+            Self::ArrangedAlready { .. } => "arranged_already",
+            Self::Arrangement { .. } => "arrangement",
+            Self::AddressTwice { .. } => "address_twice",
+            Self::SeveralPieces { .. } => "several_pieces",
+            Self::NoBuffer { .. } => "no_buffer",
+            Self::NoPiece { .. } => "no_piece",
+            Self::NoSnapshot { .. } => "no_snapshot",
+            Self::Registers { .. } => "registers",
+            Self::NoMtbPacket { .. } => "no_mtb_packet",
+            Self::MtbNeverOn => "mtb_never_on",
+            Self::NoTraceId { .. } => "no_trace_id",
+            Self::NotStated { .. } => "not_stated",
+            Self::NoTraceIds { .. } => "no_trace_ids",
+            Self::IdNotDecoded { .. } => "id_not_decoded",
+            Self::IdAbsent { .. } => "id_absent",
+            Self::OnlyItm { .. } => "only_itm",
+            Self::NothingRecognised { .. } => "nothing_recognised",
+        }
+    }
 }
 
 impl fmt::Display for OpenError {
@@ -176,6 +222,9 @@ impl fmt::Display for OpenError {
             }
             Self::Registers(problem) => f.write_str(problem),
             Self::NoMtbPacket => f.write_str("nothing in the capture looks like an MTB packet"),
+            Self::MtbNeverOn => f.write_str(
+                "the trace buffer holds zeros alone: the MTB was never on, or this is other memory",
+            ),
             Self::NoTraceId(protocol) => {
                 write!(f, "frames hold several sources, and {protocol} has no trace ID")
             }
@@ -189,6 +238,9 @@ impl fmt::Display for OpenError {
             Self::IdAbsent { id, present } => {
                 let present = present.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
                 write!(f, "the capture has no bytes of trace ID {id}, it has {present}")
+            }
+            Self::OnlyItm(file) => {
+                write!(f, "{}: is of an ITM alone, which does not tell what was executed", file.display())
             }
             Self::NothingRecognised { file, bytes, .. } => {
                 write!(f, "{}: nothing was recognised in its {bytes} bytes", file.display())

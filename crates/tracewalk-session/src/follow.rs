@@ -6,8 +6,9 @@ use std::io;
 use tracewalk::flow::{Element, GapReason, Passage};
 use tracewalk::program::Program;
 use tracewalk::span::{CaptureOffset, StreamOffset};
-use tracewalk_analysis::analysis::{Analysis, End};
-use tracewalk_analysis::drive::{Follower, Input, NoProgress, Spread};
+use tracewalk_analysis::analysis::{Analysis, End, Growth};
+use tracewalk_analysis::drive::{Follower, Gathered, Input, NoProgress, Spread};
+use tracewalk_analysis::log::{Log, Reader};
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::{Part, Sink};
 use tracewalk_analysis::{
@@ -151,6 +152,11 @@ impl<'a> Following<'a> {
                 self.in_parts(&mut follower, &input, (part, spread), &mut analysis, &mut seen)?;
                 Vec::new()
             }
+            None if self.may_be_noted(&mut analysis) => {
+                let spread = session.spread(self.threads, &code);
+                self.noted(&mut follower, &input, spread, &mut analysis, &mut seen)?;
+                Vec::new()
+            }
             None => self.in_order(&mut follower, &input, analysis.sink(), &mut seen)?,
         };
         let ended_at = watch.ended_at();
@@ -187,6 +193,41 @@ impl<'a> Following<'a> {
             && (!shows_itm || self.session.itms_beside(self.source).is_empty())
     }
 
+    /// Whether elements can be noted by whoever decodes them, and handed on from there: all of the source is there, nothing of an ITM has
+    /// its place between the records, memory is not limited, and either they are noted as passages, or several threads decode.
+    fn may_be_noted<A: Analysis>(self, analysis: &mut A) -> bool {
+        let shows_itm = analysis.sink().shows_itm();
+        !self.session.is_live()
+            && !self.places
+            && self.session.request.limit.share().is_none()
+            && (!analysis.needs_places() || self.threads > 1)
+            && (!shows_itm || self.session.itms_beside(self.source).is_empty())
+    }
+
+    /// Has threads note what comes, and hands it on in order.
+    fn noted<A: Analysis>(
+        self,
+        follower: &mut Follower<'_>,
+        input: &Input<'_>,
+        spread: Spread,
+        analysis: &mut A,
+        seen: &mut Seen<'_>,
+    ) -> io::Result<()> {
+        let needs_places = analysis.needs_places();
+        let spread = spread.growing(if needs_places { Growth::LongLines } else { Growth::Lines });
+        let mut reader = Reader::new(self.trust.doubtful);
+        let empty = InFile { part: Log::new(needs_places), buffer: seen.buffer };
+        follower.flow_parts(input, spread, &empty, |part| {
+            seen.part(&part);
+            reader.part(part.part.part, analysis)
+        })?;
+        seen.place_doubt();
+        reader.finish(analysis)?;
+        analysis.sink().left_out(reader.left_out());
+        seen.left_out = (self.trust.doubtful == Doubtful::Drop).then(|| reader.left_out());
+        Ok(())
+    }
+
     /// Has threads make parts, and joins them.
     fn in_parts<A: Analysis>(
         self,
@@ -196,17 +237,12 @@ impl<'a> Following<'a> {
         analysis: &mut A,
         seen: &mut Seen<'_>,
     ) -> io::Result<()> {
-        let in_file = |at| CaptureOffset(seen.buffer.file_offset(at));
         let empty = InFile { part, buffer: seen.buffer };
         follower.flow_parts(input, spread, &empty, |part| {
-            seen.statistics.add(&part.statistics);
-            seen.gaps.add_part(&part.gaps, in_file);
-            seen.doubts.add_part(&part.doubts, in_file);
-            seen.doubting = part.doubting;
-            seen.contexts.add_part(&part.contexts);
+            seen.part(&part);
             analysis.join(part.part.part)
         })?;
-        seen.doubting = seen.doubting.placed(in_file);
+        seen.place_doubt();
         Ok(())
     }
 
@@ -371,6 +407,23 @@ impl<'a> Seen<'a> {
         }
     }
 
+    /// Adds what was counted in the next part.
+    fn part<P>(&mut self, part: &Gathered<P>) {
+        let buffer = self.buffer;
+        let in_file = |at| CaptureOffset(buffer.file_offset(at));
+        self.statistics.add(&part.statistics);
+        self.gaps.add_part(&part.gaps, in_file);
+        self.doubts.add_part(&part.doubts, in_file);
+        self.doubting = part.doubting;
+        self.contexts.add_part(&part.contexts);
+    }
+
+    /// Behind all parts: these do not know where in the file their bytes stand.
+    fn place_doubt(&mut self) {
+        let buffer = self.buffer;
+        self.doubting = self.doubting.placed(|at| CaptureOffset(buffer.file_offset(at)));
+    }
+
     fn doubt(&mut self, stretch: DoubtfulStretch) {
         self.doubts.add(stretch);
         if let Some(places) = &mut self.places {
@@ -404,6 +457,14 @@ struct InFile<'a, P> {
 }
 
 impl<P: Part> Part for InFile<'_, P> {
+    fn lend(&mut self) -> Self {
+        Self { part: self.part.lend(), buffer: self.buffer }
+    }
+
+    fn learn(&mut self, lent: &mut Self) {
+        self.part.learn(&mut lent.part);
+    }
+
     fn begin(&mut self, doubting: Doubting) {
         self.part.begin(doubting.placed(|at| CaptureOffset(self.buffer.file_offset(at))));
     }

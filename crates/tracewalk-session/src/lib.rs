@@ -59,3 +59,8 @@ pub use program::FollowedProgram;
 pub use request::{MtbStatements, Policy, Request, Statements};
 pub use session::{ScopedCode, Session};
 pub use watch::Watch;
+
+/// The README's example is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -26,7 +26,7 @@ pub(crate) fn look_at(buffer: &Buffer, request: &Request, known: &Known) -> Resu
     if is_strict {
         strict::check_container(buffer)?;
     }
-    let contents = Contents::of(buffer, known);
+    let contents = Contents::of(buffer, request.policy, known);
     let mut found = if is_strict {
         strict::sources(buffer, &contents, ids)?
     } else {

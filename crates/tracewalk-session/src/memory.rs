@@ -1,14 +1,15 @@
 //! Captures that say what memory held: which of it is the trace buffer, and which is the program.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use tracewalk::ids::Address;
 use tracewalk::program::Program;
-use tracewalk::protocol::mtb::order::{self, Dump};
+use tracewalk::protocol::mtb::order;
 use tracewalk::protocol::mtb::{Config, Registers};
-use tracewalk_input::capture::dump::{Form, MemoryDump, MemoryPiece};
+use tracewalk_input::capture::dump::{Form, JoinedMemory, MemoryDump, MemoryPiece};
 use tracewalk_input::capture::{Buffer, Capture, Container, Protocol, SourceDescription};
 use tracewalk_input::image::{Image, ImageKind, Memory};
 use tracewalk_input::{Origin, Stated};
@@ -19,6 +20,9 @@ use crate::model::Dumped;
 use crate::mtb;
 use crate::notice::NoticeKind;
 use crate::observer::{Observer, Say};
+
+/// Pieces of memory between which at most so many bytes are missing may hold parts of one buffer. A larger one is seldom.
+const NEAR: u64 = 64 << 10;
 
 /// Reads the memory that the capture's files say, as far as they say any. `address` is where memory was that is in a
 /// file as it is.
@@ -33,6 +37,12 @@ pub(crate) fn read(
             None => &buffer.bytes,
             Some(MemoryDump { form: Form::Numbers, pieces, .. }) => {
                 pieces.first().map_or(&buffer.bytes, |piece| &piece.bytes)
+            }
+            Some(dump) if dump.is_file => {
+                let past_end = || {
+                    OpenError::Registers(format!("the listing goes past the end of memory from {address} on"))
+                };
+                return Ok(Some(dump.clone().placed_at(address).ok_or_else(past_end)?));
             }
             Some(dump) => {
                 return Err(OpenError::AddressTwice { file: buffer.file.clone(), form: dump.form.clone() });
@@ -52,21 +62,22 @@ pub(crate) fn choose(
 ) -> Result<Dumped, OpenError> {
     say_what_was_read(&buffer.file, &dump, observer);
     add_registers(buffer, &dump, observer);
-    let index = trace_piece(buffer, &dump, program)?;
-    let trace = dump.pieces.get(index);
-    let address = trace.and_then(|piece| piece.address);
+    let chosen = trace_pieces(buffer, &dump, program)?;
+    // What was chosen goes together.
+    let Some(JoinedMemory { address, bytes, holes }) = dump.join(chosen.clone()) else {
+        return Err(OpenError::NoPiece { file: buffer.file.clone(), pieces: dump.pieces.len() as u64 });
+    };
+    let others = dump.pieces.iter().enumerate();
     let others =
-        dump.pieces.iter().enumerate().filter(|(other, piece)| *other != index && piece.may_be_code());
+        others.filter(|(other, piece)| !chosen.contains(other) && piece.may_be_code() && !dump.is_file);
     // A piece without an address, or one that does not fit it, is none of these.
     let code = others.filter_map(|(_, piece)| {
         let kind = ImageKind::raw(piece.address?);
         Image::from_bytes(&buffer.file, &kind, piece.bytes.clone()).ok().map(Arc::new)
     });
     let code = code.collect();
-    if let Some(piece) = trace {
-        buffer.bytes = piece.bytes.clone();
-    }
-    Ok(Dumped { dump, address, code })
+    buffer.bytes = bytes;
+    Ok(Dumped { dump, address, holes, code })
 }
 
 /// Adds what may be code to the program. What images say of the same addresses comes first.
@@ -98,7 +109,10 @@ fn say_what_was_read(file: &Path, dump: &MemoryDump, observer: &dyn Observer) {
     if dump.form == Form::Binary {
         return;
     }
-    observer.say(NoticeKind::MemoryRead { file: file.to_owned(), memory: dump.clone() });
+    observer.say(NoticeKind::MemoryRead { file: file.to_owned(), memory: Box::new(dump.clone()) });
+    if let Some(damage) = &dump.damage {
+        observer.say(NoticeKind::MemoryDamaged { file: file.to_owned(), damage: damage.clone() });
+    }
     if let Some((line, text)) = &dump.other_lines.first {
         observer.say(NoticeKind::LinesPassedOver {
             file: file.to_owned(),
@@ -152,10 +166,14 @@ fn add_registers(buffer: &mut Buffer, dump: &MemoryDump, observer: &dyn Observer
     }
 }
 
-/// Which piece of memory holds the trace.
-fn trace_piece(buffer: &mut Buffer, dump: &MemoryDump, program: &Program) -> Result<usize, OpenError> {
+/// Which pieces of memory hold the trace.
+fn trace_pieces(
+    buffer: &mut Buffer,
+    dump: &MemoryDump,
+    program: &Program,
+) -> Result<Range<usize>, OpenError> {
     if dump.pieces.len() == 1 {
-        return Ok(0);
+        return Ok(0..1);
     }
     let (file, pieces) = (buffer.file.clone(), dump.pieces.len() as u64);
     if let Some(container) = buffer.container.as_ref().filter(|container| container.value != Container::Mtb) {
@@ -163,47 +181,71 @@ fn trace_piece(buffer: &mut Buffer, dump: &MemoryDump, program: &Program) -> Res
     }
     let source = buffer.sources.iter().find(|source| source.protocol == Protocol::Mtb);
     if let Some(registers) = source.and_then(mtb::registers) {
-        let found = by_registers(&dump.pieces, registers, program);
+        let found = by_registers(dump, registers, program);
         return found.ok_or(OpenError::NoBuffer { file, registers });
     }
-    let all = 0..dump.pieces.len();
-    let found = by_evidence(&dump.pieces, all, program, buffer.container.is_some());
+    // Pieces that are many and far from each other hold no buffer together.
+    let clusters = dump.clusters(NEAR).flat_map(|pieces| {
+        let step = if dump.join(pieces.clone()).is_some() { pieces.len() } else { 1 };
+        let end = pieces.end;
+        pieces.step_by(step).map(move |start| start..(start + step).min(end))
+    });
+    let found = by_evidence(dump, clusters, program, buffer.container.is_some());
     let found = found.ok_or(OpenError::NoPiece { file, pieces })?;
     buffer.container.get_or_insert_with(|| Stated::new(Container::Mtb, Origin::Detected));
     Ok(found)
 }
 
-/// The piece that has most of what the registers describe.
+/// The pieces that have most of what the registers describe.
 ///
 /// They give the low bits of an address, and without BASE any piece may be meant.
-fn by_registers(pieces: &[MemoryPiece], registers: Registers, program: &Program) -> Option<usize> {
+fn by_registers(dump: &MemoryDump, registers: Registers, program: &Program) -> Option<Range<usize>> {
     let config = Config::from_registers(registers);
-    let missing = |piece| order::by_registers(memory(piece), &config).ok().map(|layout| layout.missing);
-    let held = pieces.iter().enumerate().filter_map(|(index, piece)| Some((missing(piece)?, index)));
-    let held = held.collect::<Vec<_>>();
+    let alone = (0..dump.pieces.len()).map(|index| index..index + 1);
+    let candidates = alone.chain(dump.in_blocks(config.size().bytes()));
+    let missing = |pieces: Range<usize>| {
+        let layout = order::by_registers(dump.join(pieces.clone())?.dump(), &config).ok()?;
+        Some((layout.missing_bytes(), pieces))
+    };
+    let held = candidates.filter_map(missing).collect::<Vec<_>>();
     let least = held.iter().map(|(missing, _)| *missing).min()?;
-    let best = held.iter().filter(|(missing, _)| *missing == least).map(|(_, index)| *index);
-    match best.clone().count() {
-        1 => best.clone().next(),
-        _ => by_evidence(pieces, best.clone(), program, true).or(best.clone().next()),
+    let mut best = held.into_iter().filter(|(missing, _)| *missing == least).map(|(_, pieces)| pieces);
+    let first = best.next()?;
+    let others = best.collect::<Vec<_>>();
+    if others.is_empty() {
+        return Some(first);
     }
+    by_evidence(dump, [first.clone()].into_iter().chain(others), program, true).or(Some(first))
 }
 
-/// Which of the pieces has bytes that look most like trace. Without `certain`, they have to look like nothing else.
+/// Which of the pieces have bytes that look most like trace. Without `certain`, they have to look like nothing else.
 fn by_evidence(
-    pieces: &[MemoryPiece],
-    among: impl Iterator<Item = usize>,
+    dump: &MemoryDump,
+    among: impl Iterator<Item = Range<usize>>,
     program: &Program,
     certain: bool,
-) -> Option<usize> {
-    let score = |piece: &MemoryPiece| {
-        let evidence = infer::mtb(memory(piece), program)?.best.evidence;
-        (certain || infer::speaks_for_trace(&evidence)).then(|| evidence.score())
+) -> Option<Range<usize>> {
+    let score = |pieces: Range<usize>| {
+        let memory = dump.join(pieces.clone())?;
+        let evidence = infer::mtb(memory.dump(), program)?.best.evidence;
+        let is_trace = certain || infer::speaks_for_trace(&evidence);
+        is_trace.then(|| (evidence.score(), Reverse(pieces.start), with_bytes(dump, pieces, &evidence.bytes)))
     };
-    let scores = among.filter_map(|index| Some((score(pieces.get(index)?)?, Reverse(index))));
-    scores.max().map(|(_, Reverse(index))| index)
+    among.filter_map(score).max_by_key(|(score, first, _)| (*score, *first)).map(|(.., pieces)| pieces)
 }
 
-fn memory(piece: &MemoryPiece) -> Dump<'_> {
-    Dump { data: &piece.bytes, address: piece.address }
+/// Those of the pieces that have any of these bytes, which count from the first piece's first one.
+fn with_bytes(dump: &MemoryDump, pieces: Range<usize>, bytes: &Range<usize>) -> Range<usize> {
+    let first = dump.pieces.get(pieces.start).and_then(|piece| piece.address);
+    let start = if dump.is_file { Some(Address::new(0)) } else { first };
+    let place = |piece: &MemoryPiece| usize::try_from(piece.address?.offset_from(start?)?).ok();
+    let has_some = |index: &usize| {
+        let piece = dump.pieces.get(*index);
+        let place = piece.and_then(place).unwrap_or(0);
+        let end = place.saturating_add(piece.map_or(0, |piece| piece.bytes.len()));
+        place < bytes.end && bytes.start < end
+    };
+    let mut chosen = pieces.clone().filter(has_some);
+    let first = chosen.next().unwrap_or(pieces.start);
+    first..chosen.next_back().unwrap_or(first) + 1
 }

@@ -1,5 +1,6 @@
 //! What is known of a capture's buffers and sources.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use tracewalk::ids::{Address, TraceId};
@@ -66,6 +67,8 @@ pub struct Dumped {
     pub dump: MemoryDump,
     /// Where the bytes start that the buffer has.
     pub(crate) address: Option<Address>,
+    /// Which of these bytes nobody wrote down.
+    pub(crate) holes: Vec<Range<usize>>,
     /// What may be code of the rest.
     pub(crate) code: Vec<Arc<Image>>,
 }

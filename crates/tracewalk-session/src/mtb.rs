@@ -1,13 +1,17 @@
 //! Where the packets of a Micro Trace Buffer are in a dump of its memory.
 
+use std::ops::Range;
+
+use tracewalk::ids::Address;
 use tracewalk::program::Program;
-use tracewalk::protocol::mtb::order::{self, Dump, Layout};
+use tracewalk::protocol::mtb::order::{self, Dump, Layout, Piece};
 use tracewalk::protocol::mtb::{Config, Registers};
 use tracewalk_analysis::drive::{Carrier, Stretch};
 use tracewalk_input::capture::SourceDescription;
 
 use crate::error::OpenError;
 use crate::infer;
+use crate::infer::mtb_order::Ending;
 use crate::notice::NoticeKind;
 use crate::observer::{Observer, Say};
 
@@ -19,7 +23,7 @@ pub(crate) fn carrier(
     observer: &dyn Observer,
 ) -> Result<Carrier, OpenError> {
     let layout = match registers(source) {
-        Some(registers) => by_registers(dump, registers, observer)?,
+        Some(registers) => by_registers(dump, registers, program, observer)?,
         None => by_evidence(dump, program, observer)?,
     };
     let stretches = layout.pieces.into_iter();
@@ -35,18 +39,114 @@ pub(crate) fn registers(source: &SourceDescription) -> Option<Registers> {
     Some(Registers { position, master, flow: register("MTB_FLOW"), base: register("MTB_BASE") })
 }
 
-fn by_registers(dump: Dump<'_>, registers: Registers, observer: &dyn Observer) -> Result<Layout, OpenError> {
-    let layout = order::by_registers(dump, &Config::from_registers(registers))
-        .map_err(|error| OpenError::Registers(error.to_string()))?;
-    if layout.missing > 0 {
-        observer.say(NoticeKind::MtbIncomplete { bytes: layout.missing });
+fn by_registers(
+    dump: Dump<'_>,
+    registers: Registers,
+    program: &Program,
+    observer: &dyn Observer,
+) -> Result<Layout, OpenError> {
+    let config = Config::from_registers(registers);
+    let placed = place(dump, &config, program, observer).unwrap_or(dump);
+    let layout =
+        order::by_registers(placed, &config).map_err(|error| OpenError::Registers(error.to_string()))?;
+    if !say_misplaced(placed, &config, &layout, program, observer) {
+        refuse_zeros(dump, layout.pieces.iter().map(|piece| piece.bytes.clone()))?;
+    }
+    say_missing(&layout, dump.address.is_some() || config.base().is_some(), observer);
+    // Registers are reset with the processor, memory is not.
+    if layout.pieces.is_empty()
+        && layout.missing.is_empty()
+        && let Some(older) = infer::mtb(dump, program).map(|guess| guess.best.evidence)
+        && infer::speaks_for_trace(&older)
+    {
+        observer.say(NoticeKind::MtbOlderPackets(older));
     }
     Ok(layout)
 }
 
+/// Where memory lies of which nobody said the address, if the packets that the registers describe show it, and what is
+/// taken for granted otherwise does not fit them.
+fn place<'a>(
+    dump: Dump<'a>,
+    config: &Config,
+    program: &Program,
+    observer: &dyn Observer,
+) -> Option<Dump<'a>> {
+    let base = config.base().filter(|_| dump.address.is_none())?.get();
+    let size = config.size().bytes();
+    if dump.data.len() as u64 <= size {
+        return None;
+    }
+    let start = infer::mtb_place(dump.data, config, program)?;
+    let begins_at = |layout: &Layout| layout.pieces.iter().map(|piece| piece.bytes.start).min();
+    let is_there = |dump: Dump<'_>| {
+        let layout = order::by_registers(dump, config).ok()?;
+        (layout.missing.is_empty() && begins_at(&layout) == Some(start)).then_some(())
+    };
+    if is_there(dump).is_some() {
+        return None;
+    }
+    // The pointer has the low bits of the buffer's address, how many is in no register.
+    let pointer = u64::from(config.pointer());
+    let least = (pointer + 1).max(size).next_power_of_two().trailing_zeros();
+    let buffer = |bits: u32| base + (pointer - pointer % size).wrapping_sub(base) % (1 << bits);
+    let addresses = (least..=32).filter_map(|bits| buffer(bits).checked_sub(start as u64)).map(Address::new);
+    let mut dumps = addresses.map(|address| Dump { address: Some(address), ..dump });
+    let placed = dumps.find(|placed| is_there(*placed).is_some())?;
+    observer.say(NoticeKind::DumpPlaced { address: placed.address? });
+    Some(placed)
+}
+
+/// Says where else packets go on from each other, in a dump that is larger than the buffer and whose address nobody said.
+/// Answers whether they do.
+fn say_misplaced(
+    dump: Dump<'_>,
+    config: &Config,
+    layout: &Layout,
+    program: &Program,
+    observer: &dyn Observer,
+) -> bool {
+    if dump.address.is_some() || dump.data.len() as u64 <= config.size().bytes() {
+        return false;
+    }
+    let Some(other) = infer::mtb(dump, program).map(|guess| guess.best.evidence) else { return false };
+    let is_inside =
+        |piece: &Piece| other.bytes.start < piece.bytes.end && piece.bytes.start < other.bytes.end;
+    let is_misplaced = infer::speaks_for_trace(&other) && !layout.pieces.iter().any(is_inside);
+    if is_misplaced {
+        observer.say(NoticeKind::DumpMisplaced(other));
+    }
+    is_misplaced
+}
+
+/// Memory without anything in it was never written to.
+fn refuse_zeros(dump: Dump<'_>, mut packets: impl Iterator<Item = Range<usize>>) -> Result<(), OpenError> {
+    let Some(first) = packets.next() else { return Ok(()) };
+    let is_empty =
+        |bytes: Range<usize>| dump.data.get(bytes).unwrap_or_default().iter().all(|byte| *byte == 0);
+    let nothing = is_empty(first) && packets.all(is_empty);
+    if nothing { Err(OpenError::MtbNeverOn) } else { Ok(()) }
+}
+
+fn say_missing(layout: &Layout, are_addresses: bool, observer: &dyn Observer) {
+    if !layout.missing.is_empty() {
+        let (missing, newest) = (layout.missing.clone(), layout.lost_newest);
+        observer.say(NoticeKind::MtbIncomplete { missing, are_addresses, newest });
+    }
+}
+
 fn by_evidence(dump: Dump<'_>, program: &Program, observer: &dyn Observer) -> Result<Layout, OpenError> {
-    let guess = infer::mtb(dump, program).ok_or(OpenError::NoMtbPacket)?;
+    let Some(guess) = infer::mtb(dump, program) else {
+        refuse_zeros(dump, std::iter::once(0..dump.data.len()))?;
+        return Err(OpenError::NoMtbPacket);
+    };
     observer.say(NoticeKind::MtbOrderInferred(guess.best.evidence.clone()));
+    say_missing(&guess.best.layout, dump.address.is_some(), observer);
+    match guess.best.evidence.end.clone() {
+        Ending::Shown => {}
+        Ending::Unheld(_) if !guess.best.layout.missing.is_empty() => {}
+        end => observer.say(NoticeKind::MtbEndUnknown { end, are_addresses: dump.address.is_some() }),
+    }
     // With a program each break counts: code does not run from here to there by itself.
     if let Some(runner_up) = guess.runner_up
         && (program.is_empty() || runner_up.evidence.breaks <= guess.best.evidence.breaks)

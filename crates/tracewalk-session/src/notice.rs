@@ -2,6 +2,7 @@
 
 mod meaning;
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use tracewalk::flow::{Contradiction, GapReason};
@@ -11,8 +12,8 @@ use tracewalk::program::Scope;
 use tracewalk::protocol::Malformation;
 use tracewalk::protocol::mtb::Registers;
 use tracewalk::span::CaptureOffset;
-use tracewalk_analysis::{DoubtfulStretch, InDoubt, Position};
-use tracewalk_input::capture::dump::MemoryDump;
+use tracewalk_analysis::{DoubtfulStretch, InDoubt, Position, Window};
+use tracewalk_input::capture::dump::{Damage, MemoryDump};
 use tracewalk_input::capture::stream::{End, Place};
 use tracewalk_input::capture::wire::{Role, Wire};
 use tracewalk_input::capture::{CaptureError, Container, Protocol, SourceDescription};
@@ -20,7 +21,7 @@ use tracewalk_input::image::ImageError;
 use tracewalk_input::svd::SvdError;
 
 use crate::error::OpenError;
-use crate::infer::mtb_order::Evidence;
+use crate::infer::mtb_order::{Ending, Evidence};
 use crate::infer::{Correction, Finding};
 
 /// Something worth knowing about a capture or a result.
@@ -100,6 +101,8 @@ pub enum Inferred {
     Baud(f64),
     /// What a channel is.
     Channel(String, Role),
+    /// The wires have high for low.
+    Inverted,
     /// Where M profile's table of vectors is.
     VectorTable(Address),
 }
@@ -164,7 +167,7 @@ pub enum NoticeKind {
     /// What was stated of a source contradicts its trace, and what fits.
     StatementContradicted { source: Option<TraceId>, correction: Box<Correction> },
     /// The memory that a file describes, where it is no plain bytes.
-    MemoryRead { file: PathBuf, memory: MemoryDump },
+    MemoryRead { file: PathBuf, memory: Box<MemoryDump> },
     /// Lines that hold no memory, and the first of them.
     LinesPassedOver { file: PathBuf, count: u64, line: u32, text: String },
     /// The MTB's registers, found in memory at an address.
@@ -177,8 +180,19 @@ pub enum NoticeKind {
     MtbOrderInferred(Evidence),
     /// Another order of an MTB's packets is nearly as likely.
     MtbAnotherOrder(Evidence),
-    /// Bytes of the MTB's buffer that are not in the capture.
-    MtbIncomplete { bytes: u64 },
+    /// Bytes of the MTB's buffer that are not in the capture, oldest first: by their addresses, or by their places in the
+    /// memory where nobody said an address; and whether the newest packets are among them.
+    MtbIncomplete { missing: Vec<Range<u64>>, are_addresses: bool, newest: bool },
+    /// Nothing shows that the newest packet found is the newest one.
+    MtbEndUnknown { end: Ending, are_addresses: bool },
+    /// By its registers the MTB wrote nothing, and there are packets from before.
+    MtbOlderPackets(Evidence),
+    /// Where memory was of which nobody said the address, by the packets and the MTB's registers.
+    DumpPlaced { address: Address },
+    /// In memory of which nobody said the address, packets go on elsewhere than where the MTB's registers place them.
+    DumpMisplaced(Evidence),
+    /// Parts of a file that says what memory held are not as they were written.
+    MemoryDamaged { file: PathBuf, damage: Damage },
     /// A source is of a protocol that is not decoded.
     NotDecoded { source: Option<TraceId>, protocol: Protocol },
     /// Registers are missing to decode a source.
@@ -274,8 +288,8 @@ pub enum NoticeKind {
     ItmAlone { source: Option<TraceId> },
     /// The trace lacks what an end of the window counts.
     WindowNotCounted { source: Option<TraceId>, bound: Bound, position: Position },
-    /// Nothing of the trace is in the window that starts at `from`; the trace ends at `end`.
-    WindowEmpty { source: Option<TraceId>, from: Option<Position>, to: Option<Position>, end: Position },
+    /// Nothing of the trace is in the window; the trace ends at `end`.
+    WindowEmpty { source: Option<TraceId>, window: Window, end: Position },
 }
 
 impl From<NoticeKind> for Notice {
@@ -289,19 +303,5 @@ impl NoticeKind {
     #[must_use]
     pub const fn at(self, at: CaptureOffset) -> Notice {
         Notice { kind: self, at: Some(at) }
-    }
-}
-
-impl Notice {
-    /// How much it matters.
-    #[must_use]
-    pub const fn severity(&self) -> Severity {
-        self.kind.severity()
-    }
-
-    /// What to do about it; `None` if nothing helps or nothing is wrong.
-    #[must_use]
-    pub const fn remedy(&self) -> Option<Remedy> {
-        self.kind.remedy()
     }
 }

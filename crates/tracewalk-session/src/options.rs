@@ -1,5 +1,6 @@
 //! The caller's statements, put in the place of what a capture's description says.
 
+use tracewalk_input::capture::dump::MemoryDump;
 use tracewalk_input::capture::{Arrangement, Capture, Container, Protocol, Registers, SourceDescription};
 use tracewalk_input::{Origin, Stated};
 
@@ -79,7 +80,7 @@ fn arrange(capture: &mut Capture, stated: &Statements) -> Result<(), OpenError> 
 
 fn add_mtb_registers(capture: &mut Capture, stated: &Statements) -> Result<(), OpenError> {
     let mut registers = match &stated.mtb.registers {
-        Some(file) => Registers::read_mtb(file)?,
+        Some(file) => MemoryDump::registers_of(file)?,
         None => Registers::new(),
     };
     let options = [

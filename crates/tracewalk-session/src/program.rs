@@ -1,6 +1,7 @@
 //! The programs that sources were followed in, and what makes each itself.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tracewalk::plain::plain;
@@ -9,7 +10,7 @@ use tracewalk_analysis::Code;
 use tracewalk_analysis::programs::ProgramId;
 use tracewalk_input::image::{Image, ImageError, ImageLoader, VisibleImage};
 
-use crate::code::Reader;
+use crate::code::{Reader, source_files};
 use crate::error::OpenError;
 use crate::model::Source;
 use crate::observer::Observer;
@@ -49,7 +50,7 @@ impl FollowedProgram {
     /// If an image or the chip's description cannot be used.
     pub fn of_images(
         request: &Request,
-        source_dirs: &[std::path::PathBuf],
+        source_dirs: &[PathBuf],
         observer: &dyn Observer,
     ) -> Result<Vec<Self>, OpenError> {
         let interrupts = interrupts(request, observer)?;
@@ -67,6 +68,13 @@ impl FollowedProgram {
             }
         }
         Ok(programs)
+    }
+
+    /// The source files that the debug information of a request's images leads to, without any capture: see
+    /// [`Session::source_files`].
+    #[must_use]
+    pub fn source_files(request: &Request, directories: &[PathBuf]) -> BTreeSet<PathBuf> {
+        source_files(&request.images, &mut ImageLoader::within(request.limit), directories)
     }
 
     /// A program with all that is visible in some contexts only.

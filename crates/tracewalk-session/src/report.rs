@@ -105,6 +105,9 @@ pub(crate) fn wires(buffer: &Buffer, observer: &dyn Observer) {
     if let (None, Some(rate)) = (reading.said.baud, reading.bits_per_second()) {
         inferred.push(Inferred::Baud(rate));
     }
+    if reading.inverted && reading.said.inverted.is_none() {
+        inferred.push(Inferred::Inverted);
+    }
     let channels = reading.found_channels();
     inferred.extend(channels.map(|(role, name)| Inferred::Channel(name.clone(), *role)));
     if !inferred.is_empty() {

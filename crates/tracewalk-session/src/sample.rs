@@ -90,10 +90,10 @@ impl Sample {
         }
     }
 
-    /// Decodes the packets and calls `look` with each item and how many bytes it has.
-    pub(super) fn packets(&self, config: &SourceConfig, look: &mut dyn FnMut(PacketItem<'_>, usize)) {
+    /// Decodes the packets and calls `look` with each item and its bytes.
+    pub(super) fn packets(&self, config: &SourceConfig, look: &mut dyn FnMut(PacketItem<'_>, &[u8])) {
         let mut stream = PacketStream::new(config);
-        let look = &mut |item: PacketItem<'_>, _: Span, bytes: &[u8]| look(item, bytes.len());
+        let look = &mut |item: PacketItem<'_>, _: Span, bytes: &[u8]| look(item, bytes);
         let mut start = 0;
         for &end in self.breaks.iter().chain([&self.bytes.len()]) {
             if start > 0 {

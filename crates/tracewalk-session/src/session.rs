@@ -1,5 +1,6 @@
 //! A capture, what was stated and inferred of it, and the program: what work on its sources needs.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use tracewalk_input::image::{Image, ImageError, ImageLoader, ImageRequest, Memor
 use tracewalk_input::symbols::VectorTable;
 use tracewalk_input::{Origin, Stated};
 
-use crate::code::Reader;
+use crate::code::{Reader, source_files};
 use crate::infer::Finding;
 use crate::known::Known;
 use crate::live::Live;
@@ -244,6 +245,12 @@ impl Session {
         self.capture.images_for(&source.description).map(load).collect()
     }
 
+    /// The source files that the programs' debug information leads to, with these directories to look in: whoever
+    /// writes to one of them destroys what reports read.
+    pub fn source_files(&mut self, directories: &[PathBuf]) -> BTreeSet<PathBuf> {
+        source_files(&self.capture.images, &mut self.loader, directories)
+    }
+
     /// The file that says what stands at `address` of a source's program, in a context.
     #[must_use]
     pub fn file_at(&self, source: &Source, address: Address, context: Context) -> Option<&Path> {
@@ -269,6 +276,14 @@ impl Session {
         let before = self.sources.iter().filter(is_alike).count();
         let number = u16::try_from(before).unwrap_or(u16::MAX).saturating_add(1);
         SourceId { id, protocol, number }
+    }
+
+    /// What tells an ITM from the others, and from sources of program flow.
+    #[must_use]
+    pub fn itm_id(&self, itm: &Itm) -> SourceId {
+        let before = self.itms.iter().filter(|other| other.id == itm.id && other.buffer < itm.buffer).count();
+        let number = u16::try_from(before).unwrap_or(u16::MAX).saturating_add(1);
+        SourceId { id: itm.id, protocol: "itm", number }
     }
 
     /// The capture with everything that was inferred of it.

@@ -25,7 +25,8 @@ impl Session {
 }
 
 fn add(snapshot: &mut Snapshot, dump: &MemoryDump) {
-    for piece in &dump.pieces {
+    // Of a file it is not known where it was in memory.
+    for piece in dump.pieces.iter().filter(|_| !dump.is_file) {
         let Some(address) = piece.address.and_then(|address| u32::try_from(address.get()).ok()) else {
             continue;
         };

@@ -44,8 +44,10 @@ impl Session {
             (Some(frames), Some(id)) => self.in_frames(frames, id),
             (Some(_), None) => return Err(OpenError::NoTraceId(source.protocol.clone())),
             (None, _) if source.protocol == Protocol::Mtb => {
-                let address = self.dumps.get(buffer).and_then(|dump| dump.as_ref()?.address);
-                let dump = Dump { data: &self.capture.buffers[buffer].bytes, address };
+                let dumped = self.dumps.get(buffer).and_then(Option::as_ref);
+                let address = dumped.and_then(|dumped| dumped.address);
+                let holes = dumped.map_or(&[][..], |dumped| &dumped.holes);
+                let dump = Dump { data: &self.capture.buffers[buffer].bytes, address, holes };
                 mtb::carrier(dump, source, self.known.program(source), observer)?
             }
             (None, _) => Carrier::Stretches(vec![Stretch::all(self.capture.buffers[buffer].bytes.len())]),

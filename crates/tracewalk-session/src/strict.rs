@@ -16,6 +16,7 @@ pub(crate) fn check_wires(buffer: &Buffer) -> Result<(), OpenError> {
         (None, Wire::Port) => "--wire port",
         (None, Wire::Uart | Wire::Manchester) => "--wire WIRE and --baud BITS",
         (Some(_), Wire::Uart | Wire::Manchester) if reading.said.baud.is_none() => "--baud BITS",
+        (Some(_), _) if reading.inverted && reading.said.inverted.is_none() => "--invert",
         (Some(_), _) if reading.found_channels().next().is_some() => "--channel NAME=ROLE",
         (Some(_), _) => return Ok(()),
     };

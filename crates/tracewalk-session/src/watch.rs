@@ -25,9 +25,9 @@ pub struct Watch<'a> {
 /// The part of the limit that is kept to write the results.
 const KEPT: u64 = 8;
 
-/// No more bytes of memory come from a byte of the capture: the costliest of all, the newest instructions without an end, takes
-/// 40 and now and then moves them.
-const MOST_FOR_A_BYTE: u64 = 128;
+/// No more bytes of memory come from a byte of the capture: the costliest of all, the newest instructions without an end,
+/// holds 48 bytes for each atom, and a byte has 15 atoms at most.
+const MOST_FOR_A_BYTE: u64 = 15 * 48;
 
 impl<'a> Watch<'a> {
     /// Watches work on so many bytes.

@@ -12,7 +12,7 @@ use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::program::Program;
 use tracewalk::protocol::mtb::order::{Dump, Layout, Piece, by_registers};
 use tracewalk::protocol::mtb::{Config, Packet, Registers};
-use tracewalk_session::mtb_order::{Guess, by_evidence, within_reach};
+use tracewalk_session::mtb_order::{Ending, Guess, by_evidence, within_reach};
 
 /// The corpus, which lies beside the project and is not part of it.
 fn corpus() -> Option<PathBuf> {
@@ -42,7 +42,7 @@ fn the_vectors_with_registers_are_read_the_same_without_them() {
         let digits = vector["bytes"].as_str().expect("bytes are a string").as_bytes();
         let byte = |pair| u8::from_str_radix(str::from_utf8(pair).expect("ASCII"), 16).expect("hex digits");
         let data = digits.chunks(2).map(byte).collect::<Vec<_>>();
-        let dump = Dump { data: &data, address: None };
+        let dump = Dump::new(&data, None);
         let registers = Registers { position, master, flow: None, base: None };
         let layout =
             by_registers(dump, &Config::from_registers(registers)).expect("the dump holds the buffer");
@@ -69,7 +69,7 @@ fn case(name: &str) -> Option<(Vec<u8>, Program, Layout)> {
         base: Some(register("MTB_BASE")),
     };
     let data = read("mtb.bin");
-    let dump = Dump { data: &data, address: None };
+    let dump = Dump::new(&data, None);
     let layout = by_registers(dump, &Config::from_registers(registers)).expect("the dump holds the buffer");
     let elf = read("program.elf");
     let mut program = Program::new();
@@ -85,7 +85,7 @@ fn case(name: &str) -> Option<(Vec<u8>, Program, Layout)> {
 fn without_registers_the_image_shows_where_a_buffer_wrapped() {
     for name in ["mix-m0-mtb-full", "mix-m0-mtb-4k"] {
         let Some((data, program, layout)) = case(name) else { return };
-        let dump = Dump { data: &data, address: None };
+        let dump = Dump::new(&data, None);
         let reaches = |from, to| runs_straight(&program, Location::new(from, Isa::T32), to);
         let guess = by_evidence(dump, reaches).expect("there are packets");
         assert_eq!(guess.best.layout, layout, "{name}");
@@ -111,7 +111,7 @@ fn path(packets: u32) -> Vec<(u32, u32)> {
 }
 
 fn guess(data: &[u8]) -> Guess {
-    by_evidence(Dump { data, address: None }, within_reach).expect("there are packets")
+    by_evidence(Dump::new(data, None), within_reach).expect("there are packets")
 }
 
 fn guessed_ranges(data: &[u8]) -> Vec<Range<usize>> {
@@ -214,16 +214,90 @@ fn without_registers_packets_that_do_not_go_together_begin_no_buffer() {
 }
 
 #[test]
-fn without_registers_a_full_buffer_with_another_break_is_left_as_it_stands() {
-    // Where packets break twice alike, at the buffer's start and inside, the buffer's start is the older place.
+fn without_registers_a_full_block_that_does_not_go_round_may_be_a_part_of_the_buffer() {
+    // Packets break inside, where the newest meets the oldest, and do not go on from the end to the start.
     let mut packets = path(16);
     packets[7..].iter_mut().for_each(|packet| *packet = (packet.0 ^ 0x0400_0000, packet.1 ^ 0x0400_0000));
-    assert_eq!(guessed_ranges(&memory(&packets)), [0..128]);
+    let Guess { best, .. } = guess(&memory(&packets));
+    let pieces = vec![Piece { bytes: 56..128, continues: false }, Piece { bytes: 0..56, continues: false }];
+    assert_eq!(best.layout.pieces, pieces);
+    assert_eq!(best.evidence.end, Ending::Unheld(128..256));
+}
+
+/// What is found at an address where a dump begins, with holes.
+fn found_at(data: &[u8], address: u64, holes: &[Range<usize>]) -> Guess {
+    let dump = Dump { data, address: Some(Address::new(address)), holes };
+    by_evidence(dump, within_reach).expect("there are packets")
+}
+
+#[test]
+fn without_registers_what_a_dump_lacks_is_named_and_the_break_is_still_found() {
+    let mut packets = path(64);
+    packets.rotate_left(20);
+    let data = memory(&packets);
+    let oldest = 44 * 8;
+    // A hole in the newer part, one in the older, and the first and last bytes.
+    for missing in [64..80, 400..416, 0..16, 496..512] {
+        let (start, end) = if missing.start == 0 {
+            (16, 512)
+        } else if missing.end == 512 {
+            (0, 496)
+        } else {
+            (0, 512)
+        };
+        let is_inside = start == 0 && end == 512;
+        let holes = if is_inside { vec![missing.clone()] } else { Vec::new() };
+        let Guess { best, .. } = found_at(&data[start..end], 0x2000_0000 + start as u64, &holes);
+        let addresses = 0x2000_0000 + missing.start as u64..0x2000_0000 + missing.end as u64;
+        assert_eq!(best.layout.missing, [addresses], "{missing:?}");
+        assert_eq!(best.evidence.end, Ending::Shown, "{missing:?}");
+        assert_eq!(best.layout.pieces[0].bytes.start, oldest - start, "{missing:?}");
+        assert_eq!(
+            best.layout.pieces.last().map(|piece| piece.bytes.end),
+            Some(oldest - start),
+            "{missing:?}"
+        );
+    }
+    // The break itself.
+    let Guess { best, .. } = found_at(&data, 0x2000_0000, &[oldest - 8..oldest + 8]);
+    assert!(best.layout.lost_newest);
+    assert_eq!(best.layout.missing, [0x2000_0000 + oldest as u64 - 8..0x2000_0000 + oldest as u64 + 8]);
+}
+
+#[test]
+fn without_registers_half_a_buffer_may_be_all_of_a_smaller_one() {
+    let data = memory(&path(64));
+    let unheld = |half: Range<usize>| {
+        let address = 0x2000_0000 + half.start as u64;
+        found_at(&data[half], address, &[]).best.evidence.end
+    };
+    assert_eq!(unheld(0..256), Ending::Unheld(0x2000_0100..0x2000_0200));
+    assert_eq!(unheld(256..512), Ending::Unheld(0x2000_0000..0x2000_0100));
+    // What lies behind shows where it ends.
+    let mut data = data;
+    data.resize(1024, 0);
+    assert_eq!(found_at(&data, 0x2000_0000, &[]).best.evidence.end, Ending::Shown);
+}
+
+#[test]
+fn without_registers_two_packets_that_alternate_show_no_end_and_one_does() {
+    let two = [(0x0800_0010, 0x0800_0000), (0x0800_0008, 0x0800_000c)];
+    assert_ne!(guess(&memory(&two.repeat(16))).best.evidence.end, Ending::Shown);
+    assert_eq!(guess(&memory(&two[..1].repeat(32))).best.evidence.end, Ending::Shown);
+}
+
+#[test]
+fn without_registers_a_dump_may_begin_inside_a_packet() {
+    let mut packets = path(64);
+    packets.rotate_left(20);
+    let Guess { best, .. } = found_at(&memory(&packets)[4..], 0x2000_0004, &[]);
+    assert_eq!(best.layout.missing, [0x2000_0000..0x2000_0004]);
+    assert_eq!(best.layout.pieces[0].bytes.start, 44 * 8 - 4);
 }
 
 #[test]
 fn without_packets_there_is_no_guess() {
-    let nothing = |data: &[u8]| by_evidence(Dump { data, address: None }, within_reach).is_none();
+    let nothing = |data: &[u8]| by_evidence(Dump::new(data, None), within_reach).is_none();
     assert!(nothing(&[]));
     assert!(nothing(&[0; 64]));
     assert!(nothing(&[0xff; 64]));
@@ -234,9 +308,11 @@ proptest! {
     #[test]
     fn any_dump_can_be_searched(data in proptest::collection::vec(any::<u8>(), 0..600), address in any::<u32>()) {
         for reaches in [true, false] {
-            let guess = by_evidence(Dump { data: &data, address: Some(Address::from(address)) }, |_, _| reaches);
+            let guess = by_evidence(Dump::new(&data, Some(Address::from(address))), |_, _| reaches);
             for piece in guess.into_iter().flat_map(|guess| guess.best.layout.pieces) {
-                prop_assert!(piece.bytes.end <= data.len() && piece.bytes.start % 8 == 0);
+                // A buffer begins where its size says, in memory and not in the dump.
+                let first = u64::from(address) + piece.bytes.start as u64;
+                prop_assert!(piece.bytes.end <= data.len() && first.is_multiple_of(8), "{piece:?}");
             }
         }
     }

@@ -1,14 +1,18 @@
 //! What a session finds worth knowing, by kind: on the project's examples, whole and damaged.
 
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use tracewalk::ids::TraceId;
 use tracewalk_analysis::Code;
 use tracewalk_analysis::analysis::InOrder;
+use tracewalk_analysis::drive::Progress;
 use tracewalk_analysis::sink::Nothing;
 use tracewalk_session::{
-    Follow, Notice, NoticeKind, Notices, OpenError, Policy, Remedy, Request, RunError, Session, Severity,
+    Arrival, Begin, Follow, Notice, NoticeKind, Notices, Observer, OpenError, Policy, Remedy, Request,
+    RunError, Session, Severity,
 };
 
 fn example(path: &str) -> PathBuf {
@@ -102,7 +106,7 @@ fn what_cannot_be_opened_says_why_as_data() {
     assert!(matches!(Session::open(text), Err(OpenError::NoTrace { .. })));
     let elf = Request::new(example("m3-etmv3/m3.elf"));
     assert!(matches!(Session::open(elf), Err(OpenError::ElfFile(_))));
-    let missing = Request::new(example("no such file"));
+    let missing = Request::new(example("missing"));
     assert!(matches!(Session::open(missing), Err(OpenError::Capture(_))));
     let absent = Request { ids: vec![TraceId::new(0x33).unwrap()], ..Request::new(example("a15-pft")) };
     assert!(matches!(Session::open(absent), Err(OpenError::IdAbsent { .. } | OpenError::NoTraceIds(_))));
@@ -119,4 +123,99 @@ fn names_of_notices_are_kinds_names() {
 fn programs_can_be_shared_between_threads() {
     const fn is_shared<T: Send + Sync>() {}
     is_shared::<Arc<Code>>();
+}
+
+/// An example's ELF file whose debug information begins with a length that DWARF reserves.
+fn without_lines(elf: &Path) -> Vec<u8> {
+    use object::{Object as _, ObjectSection as _};
+
+    let mut bytes = std::fs::read(elf).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let (start, _) = file.section_by_name(".debug_info").unwrap().file_range().unwrap();
+    let start = usize::try_from(start).unwrap();
+    bytes[start..start + 4].copy_from_slice(&0xffff_fff0_u32.to_le_bytes());
+    bytes
+}
+
+/// However the capture comes, whatever is inferred of it, and however often its program is put together meanwhile.
+#[test]
+fn that_names_are_missing_is_reported_once() {
+    let broken = without_lines(&example("m3-etmv3/m3.elf"));
+    let folder = copy_with("m3-etmv3", "m3.elf", &broken);
+    let described = Request::new(folder.path().join("capture.toml"));
+    let image = folder.path().join("m3.elf").to_str().unwrap().parse().unwrap();
+    let bare = Request { images: vec![image], ..Request::new(folder.path().join("trace.bin")) };
+    for (request, begin) in [
+        (described, None),
+        (bare.clone(), None),
+        (bare.clone(), Some(Begin::Whole)),
+        (bare, Some(Begin::Trace { at_least: 0 })),
+    ] {
+        let notices = Notices::default();
+        let mut session = match begin {
+            None => Session::open_observed(request, &notices).unwrap(),
+            Some(begin) => {
+                let trace = std::fs::read(&request.capture).unwrap();
+                let (feeder, arrival) = Arrival::fed();
+                std::thread::spawn(move || trace.chunks(512).try_for_each(|piece| feeder.feed(piece)));
+                Session::open_arriving(request, arrival, begin, &notices).unwrap()
+            }
+        };
+        let followed = session.each_source(&notices, |session, source| {
+            let how = Follow { names: Some(Vec::new()), ..Follow::default() };
+            session.run_observed(source, &how, InOrder(&mut Nothing), &notices).map(drop)
+        });
+        followed.unwrap();
+        let notices = notices.into_vec();
+        let missing = notices.iter().filter(|notice| matches!(notice.kind, NoticeKind::NamesMissing(_)));
+        assert_eq!(missing.count(), 1, "{begin:?}: {:?}", names(&notices));
+    }
+}
+
+/// Counts how often a capture is decoded.
+#[derive(Default)]
+struct Passes {
+    notices: Notices,
+    works: RefCell<Vec<Pass>>,
+}
+
+/// How far one pass has come.
+#[derive(Clone, Debug, Default)]
+struct Pass(Rc<Cell<u64>>);
+
+impl Progress for Pass {
+    fn done(&self, bytes: u64) -> bool {
+        assert!(bytes >= self.0.replace(bytes), "a pass never goes back");
+        true
+    }
+}
+
+impl Observer for Passes {
+    fn notice(&self, notice: Notice) {
+        self.notices.notice(notice);
+    }
+
+    fn work(&self, _: u64) -> Box<dyn Progress + '_> {
+        let pass = Pass::default();
+        self.works.borrow_mut().push(pass.clone());
+        Box::new(pass)
+    }
+}
+
+#[test]
+fn places_of_losses_take_no_pass_of_their_own() {
+    for places in [false, true] {
+        let mut bytes = std::fs::read(example("a15-pft/trace.bin")).unwrap();
+        let middle = bytes.len() / 2 / 16 * 16;
+        bytes[middle..middle + 64].fill(0xff);
+        let folder = copy_with("a15-pft", "trace.bin", &bytes);
+        let mut session = Session::open(Request::new(folder.path().join("capture.toml"))).unwrap().0;
+        let (passes, source) = (Passes::default(), session.sources()[0].clone());
+        let how = Follow { names: None, places, ..Follow::default() };
+        let outcome = session.run_observed(&source, &how, InOrder(&mut Nothing), &passes).unwrap();
+        assert_eq!(outcome.losses.places.is_some(), places);
+        let works = passes.works.borrow();
+        assert_eq!(works.len(), 1, "{places}");
+        assert_eq!(works[0].0.get(), bytes.len() as u64, "{places}");
+    }
 }

@@ -174,6 +174,26 @@ impl Isa {
             Self::A64 => "A64",
         }
     }
+
+    /// Its word in line formats.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::A32 => "a32",
+            Self::T32 => "t32",
+            Self::T32EE => "t32ee",
+            Self::Jazelle => "jazelle",
+            Self::A64 => "a64",
+        }
+    }
+
+    /// The instruction set with this word; `None` if there is none.
+    #[must_use]
+    pub fn of_word(word: &str) -> Option<Self> {
+        [Self::A32, Self::T32, Self::T32EE, Self::Jazelle, Self::A64]
+            .into_iter()
+            .find(|isa| isa.word() == word)
+    }
 }
 
 impl fmt::Display for Isa {

@@ -48,7 +48,7 @@ impl Case {
     }
 
     fn dump(&self) -> Dump<'_> {
-        Dump { data: &self.data, address: None }
+        Dump::new(&self.data, None)
     }
 
     /// What flow finds, as lines of the runs format.

@@ -47,13 +47,15 @@ fn every_mtb_vector_is_read_as_expected_however_it_is_cut_and_written_back() {
         let name = &vector["id"];
         let data = hex(&vector["bytes"]);
         let expected = vector["expected"].as_array().expect("a list").iter().map(packet).collect::<Vec<_>>();
-        let dump = Dump { data: &data, address: None };
+        let dump = Dump::new(&data, None);
         let layout = match (register(vector, "POSITION"), register(vector, "MASTER")) {
             (Some(position), Some(master)) => {
                 let registers = Registers { position, master, flow: None, base: None };
                 by_registers(dump, &Config::from_registers(registers)).expect("the dump holds the buffer")
             }
-            _ => Layout { pieces: vec![Piece { bytes: 0..data.len(), continues: false }], missing: 0 },
+            _ => {
+                Layout { pieces: vec![Piece { bytes: 0..data.len(), continues: false }], ..Layout::default() }
+            }
         };
         let pieces = || layout.pieces.iter().map(|piece| &data[piece.bytes.clone()]);
         for size in 1..=data.len() {

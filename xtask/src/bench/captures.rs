@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::Options;
+use super::{Options, interpreter};
 
 /// A capture, once and repeated.
 #[derive(Debug)]
@@ -111,13 +111,21 @@ pub(super) struct Captures {
     pub(super) large: PathBuf,
     pub(super) large_bytes: u64,
     pub(super) large_code: u64,
+    /// A capture that does not repeat, by its description; `None` where it could not be made, and only whether everything works
+    /// is asked.
+    pub(super) interpreter: Option<PathBuf>,
     /// A dump of a 4 KiB trace buffer, its registers, and its program.
     pub(super) mtb: PathBuf,
 }
 
 impl Captures {
     /// Makes them in `folder`.
-    pub(super) fn make(corpus: &Path, folder: &Path, options: Options) -> Result<Self, String> {
+    pub(super) fn make(
+        corpus: &Path,
+        folder: &Path,
+        generator: &Path,
+        options: Options,
+    ) -> Result<Self, String> {
         let decoded = CASES.iter().map(|case| case.make(corpus, folder, options));
         let decoded = decoded.collect::<Result<Vec<_>, _>>()?;
         let case = CASES.iter().find(|case| case.name == "mix-m3-etmv3").ok_or("found no case to repeat")?;
@@ -125,7 +133,14 @@ impl Captures {
         let (_, large_bytes) = case.snapshot(&corpus.join(case.folder), &large, options.memory_bytes())?;
         let large_code = size(&large.join("program.bin"))?;
         let mtb = corpus.join("synthetic/mix-m0-mtb-4k");
-        Ok(Self { decoded, large, large_bytes, large_code, mtb })
+        let interpreter = match interpreter::capture(folder, generator, options) {
+            Err(error) if options.short => {
+                println!("skipped: no capture of an interpreter: {error}");
+                None
+            }
+            made => Some(made?),
+        };
+        Ok(Self { decoded, large, large_bytes, large_code, interpreter, mtb })
     }
 }
 

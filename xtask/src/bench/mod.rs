@@ -5,6 +5,7 @@
 
 mod captures;
 mod firmware;
+mod interpreter;
 mod measure;
 mod record;
 mod rows;
@@ -66,6 +67,11 @@ impl Options {
         if self.short { 1 << 16 } else { 6 << 20 }
     }
 
+    /// How many instructions the interpreter runs whose trace does not repeat.
+    const fn interpreter_instructions(self) -> u64 {
+        if self.short { 300_000 } else { 14_000_000 }
+    }
+
     /// How large the capture is on which memory is measured.
     const fn memory_bytes(self) -> u64 {
         if self.short { 96 << 20 } else { 2 << 30 }
@@ -82,7 +88,7 @@ pub(crate) fn run() -> Answer {
     let folder = target_folder().join("bench");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let tools = Tools::build(&folder, options)?;
-    let captures = Captures::make(&corpus, &folder, options)?;
+    let captures = Captures::make(&corpus, &folder, &tools.generator, options)?;
     let mut rows = Vec::new();
     for measure in rows::MEASURES {
         for row in measure(&tools, &captures, options)? {

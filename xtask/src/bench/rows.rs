@@ -45,7 +45,8 @@ impl fmt::Display for Row {
 type Measure = fn(&Tools, &Captures, Options) -> Result<Vec<Row>, String>;
 
 /// All of it, in the order of the table.
-pub(super) const MEASURES: &[Measure] = &[results, flow, threads, packets, frames, text, memory, mtb];
+pub(super) const MEASURES: &[Measure] =
+    &[results, flow, analyses, threads, packets, frames, text, memory, mtb];
 
 fn seconds(seconds: f64) -> String {
     format!("{seconds:.3} s")
@@ -106,6 +107,33 @@ fn results(tools: &Tools, captures: &Captures, _: Options) -> Result<Vec<Row>, S
 fn flow(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
     let ours = ["--format", "none", "--stats", "--threads", "1"];
     beside_opencsd(tools, captures, options, ("flow", &ours), 50.0)
+}
+
+/// The answers beside the bare flow, on what repeats and on what does not: the work without the writing.
+fn analyses(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
+    let repeated = captures.decoded.iter().map(|capture| (capture.name, capture.repeated.as_path()));
+    let mut rows = Vec::new();
+    let interpreter = captures.interpreter.iter().map(|capture| ("lua", capture.as_path()));
+    for (name, capture) in interpreter.chain(repeated) {
+        for (command, goal) in [("profile", 1.0 / 3.0), ("interrupts", 1.0 / 3.0), ("timeline", 1.0 / 3.0)] {
+            let (mut ours, mut flow) = (Vec::new(), Vec::new());
+            for _ in 0..options.rounds {
+                let arguments = ["--format", "none", "--threads", "1"];
+                ours.push(tracewalk(tools, command, &arguments, capture)?.processor);
+                flow.push(tracewalk(tools, "flow", &arguments, capture)?.processor);
+            }
+            let (ours, flow) = (median(ours), median(flow));
+            rows.push(Row {
+                measure: "analysis",
+                capture: format!("{name}, {command} --format none"),
+                ours: seconds(ours),
+                other: format!("flow {}", seconds(flow)),
+                ratio: flow / ours,
+                goal: Some(goal),
+            });
+        }
+    }
+    Ok(rows)
 }
 
 fn packets(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {

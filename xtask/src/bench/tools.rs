@@ -12,6 +12,8 @@ use crate::{target_folder, workspace};
 pub(super) struct Tools {
     pub(super) folder: PathBuf,
     pub(super) tracewalk: PathBuf,
+    /// What makes traces of what an emulator executed.
+    pub(super) generator: PathBuf,
     /// `benches/opencsd/harness.c`.
     pub(super) harness: PathBuf,
     /// The example that takes frames apart and copies them.
@@ -36,7 +38,7 @@ impl Tools {
             )
         };
         if !options.built {
-            build(&["--package", "tracewalk-cli"])?;
+            build(&["--package", "tracewalk-cli", "--package", "tracewalk-generate"])?;
             build(&["--package", "tracewalk", "--package", "tracewalk-cli", "--example", "deframe_speed"])?;
         }
         let harness = folder.join("harness");
@@ -52,6 +54,7 @@ impl Tools {
         Ok(Self {
             folder: folder.to_owned(),
             tracewalk: built.join("tracewalk"),
+            generator: built.join("tracewalk-generate"),
             harness,
             deframe_speed: built.join("examples/deframe_speed"),
             trc_pkt_lister: "trc_pkt_lister".into(),

@@ -80,6 +80,9 @@ impl Reader {
     fn inner_module(&mut self, module: &syn::ItemMod) {
         let name = module.ident.to_string();
         let path = [self.path.as_slice(), std::slice::from_ref(&name)].concat();
+        if module.attrs.iter().any(|attribute| attribute.path().is_ident("path")) {
+            self.name(module.ident.span().start().line, vec!["#[path]".to_owned()], Place::Macro);
+        }
         self.bind(name, Binding::Module);
         if module.content.is_none() {
             self.done.declared.push(path);
@@ -149,6 +152,10 @@ impl Reader {
                     self.tokens(group.stream());
                 }
                 TokenTree::Punct(mark) if mark.as_char() == ':' => {}
+                TokenTree::Punct(mark) if mark.as_char() == '!' && mark.spacing() == Spacing::Alone => {
+                    self.invoked(&path, line);
+                    self.end_path(line, &mut path);
+                }
                 _ => self.end_path(line, &mut path),
             }
             (colons, is_named_elsewhere) = match &token {
@@ -160,6 +167,12 @@ impl Reader {
             };
         }
         self.end_path(line, &mut path);
+    }
+
+    fn invoked(&mut self, path: &[String], line: usize) {
+        if let Some(name) = path.last() {
+            self.name(line, vec![format!("{name}!")], Place::Macro);
+        }
     }
 
     fn end_path(&mut self, line: usize, path: &mut Vec<String>) {
@@ -252,6 +265,7 @@ impl<'ast> Visit<'ast> for Reader {
     }
 
     fn visit_macro(&mut self, invoked: &'ast syn::Macro) {
+        self.invoked(&words(&invoked.path), invoked.bang_token.span.start().line);
         visit::visit_macro(self, invoked);
         self.tokens(invoked.tokens.clone());
     }

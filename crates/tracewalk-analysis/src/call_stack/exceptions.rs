@@ -15,6 +15,7 @@ impl<M> CallStack<M> {
         observer: &mut O,
     ) {
         if is_reset(exception) {
+            self.did_more = true;
             self.lost.clear();
             self.leave_to(0, Left::Lost, observer);
             self.next = Next::Unknown;
@@ -74,6 +75,7 @@ impl<M> CallStack<M> {
             FrameKind::Root | FrameKind::Call { .. } => None,
         });
         let Some((index, interruption, scheduled)) = found else {
+            self.did_more = true;
             // It was taken before the trace began; so were the calls of its handler that are known.
             self.leave_to(0, Left::Returned, observer);
             self.stack.origin = Origin::Found;
@@ -96,6 +98,8 @@ impl<M> CallStack<M> {
             return;
         }
         let chooses_tasks = finished.exception == Some(Exception::M(14)) || finished.scheduled;
+        // Which tasks wait counts where another one may go on.
+        self.did_more |= !self.parked.is_empty() && (chooses_tasks || finished.from != Some(at));
         // Tasks that gave way in the same function all go on at the same place.
         if finished.from == Some(at) && !(chooses_tasks && self.is_waiting_at(at)) {
             if chooses_tasks && self.stack.origin == Origin::Found {

@@ -2,21 +2,24 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use tracewalk::ids::{Address, Exception, Isa};
 use tracewalk::program::Scope;
 
+use crate::saved::words;
 use crate::{Code, CodeInContext};
 
 /// A function, as far as functions can be told apart: by its address, and by whose code stands there in the context that
 /// it runs in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FunctionId {
     /// The function that the symbols say starts here.
-    Named(Address, Scope),
+    Named(#[serde(with = "words")] Address, #[serde(with = "words::scope")] Scope),
     /// Code without a symbol that was entered here.
-    Unnamed(Address, Scope),
+    Unnamed(#[serde(with = "words")] Address, #[serde(with = "words::scope")] Scope),
     /// Code that no image holds, entered here.
-    Missing(Address),
+    Missing(#[serde(with = "words")] Address),
     /// Code without a symbol; how it was entered is not known.
     Unknown,
 }
@@ -77,8 +80,17 @@ impl FunctionId {
     }
 }
 
+/// A frame, on which others, by number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct CellId(pub(super) u32);
+
+impl CellId {
+    /// Nobody has looked.
+    pub(super) const UNKNOWN: Self = Self(0);
+}
+
 /// A function that is running, or waits for what it called or for the end of an exception.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<M> {
     /// How it came to run.
     pub kind: FrameKind,
@@ -88,10 +100,12 @@ pub struct Frame<M> {
     pub mark: M,
     /// Set on an exception in which a function ran that chooses the next task.
     pub(super) schedules: bool,
+    /// Which frame it is, on which others, if that was looked up: see [`Shapes`](super::shape::Shapes).
+    pub(super) cell: CellId,
 }
 
 /// How a frame came to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FrameKind {
     /// It ran already when it was first seen: what called it is not known.
     Root,
@@ -107,7 +121,7 @@ pub enum FrameKind {
 }
 
 /// An exception that was taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Interruption {
     /// Which; `None` where neither the trace nor the vector table say.
     pub exception: Option<Exception>,
@@ -165,10 +179,11 @@ pub enum Left {
 }
 
 /// A thread of execution with a stack of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Task {
     /// The one with this context ID, or of this VMID, or of both, as far as the trace tells them.
-    Context(Scope),
+    Context(#[serde(with = "words::scope")] Scope),
     /// One that was told apart by what its stack did, in the order in which they were first seen, from 1.
     Number(u32),
     /// One of several whose stacks look alike so far, or one that was not seen before.
@@ -190,11 +205,14 @@ impl fmt::Display for Task {
 }
 
 /// What shows that another task runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Evidence {
     /// The trace said so, by another context ID or VMID.
+    #[serde(rename = "context")]
     ContextId,
     /// PendSV returned to where it had not been taken.
+    #[serde(rename = "pendsv")]
     PendSv,
     /// An exception in which a known function of an operating system chose the next task returned to where it had not
     /// been taken, or such a function returned.

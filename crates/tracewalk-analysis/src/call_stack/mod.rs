@@ -20,6 +20,8 @@
 mod exceptions;
 mod frame;
 mod functions;
+mod remembered;
+mod shape;
 mod stack;
 mod tasks;
 use std::sync::Arc;
@@ -32,12 +34,14 @@ use tracewalk::isa::Return;
 use tracewalk::program::Scope;
 
 use crate::{Code, CodeInContext};
+use frame::CellId;
 use functions::{Functions, Pieces, Special};
 use stack::{Next, Parked, Stack};
 
 pub use frame::{
     Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece, Task, Unobserved,
 };
+pub use remembered::{Known, Learning, Remembered};
 
 /// Follows calls, returns, exceptions and tasks, and tells an [`Observer`].
 #[derive(Debug)]
@@ -53,6 +57,8 @@ pub struct CallStack<M> {
     lost: VecDeque<Stack<M>>,
     /// How many tasks were told apart by evidence.
     tasks: u32,
+    /// Set where something was done that depends on more than the frames, or changes more: see [`Remembered`].
+    did_more: bool,
 }
 
 /// How execution came to a block.
@@ -89,6 +95,7 @@ impl<M> CallStack<M> {
             parked: Vec::new(),
             lost: VecDeque::new(),
             tasks: 1,
+            did_more: false,
         }
     }
 
@@ -230,6 +237,7 @@ impl<M> CallStack<M> {
     /// Another function takes over the innermost frame.
     fn replace<O: Observer<Mark = M>>(&mut self, function: FunctionId, at: Address, observer: &mut O) {
         let Some(mut top) = self.stack.frames.pop_back() else { return };
+        self.stack.fewest = self.stack.fewest.min(self.stack.frames.len());
         observer.leave(&mut top, self.stack.frames.back_mut(), Left::Replaced);
         let entry = if function.address() == Some(at) { Entry::TailCalled } else { Entry::Joined };
         self.push(top.kind, function, entry, observer);
@@ -243,15 +251,20 @@ impl<M> CallStack<M> {
         O: Observer<Mark = M>,
     {
         if self.stack.frames.len() >= DEEPEST {
+            self.did_more = true;
             self.stack.drop_outermost(observer);
         }
         let mark = observer.enter(self.stack.frames.back_mut(), kind, function, entry);
-        self.stack.frames.push_back(Frame { kind, function, mark, schedules: false });
+        self.stack.frames.push_back(Frame { kind, function, mark, schedules: false, cell: CellId::UNKNOWN });
         if self.functions.special(function) == Special::Schedules {
-            let handler = self.stack.frames.iter_mut().rev().find(|frame| frame.kind.is_exception());
-            if let Some(handler) = handler {
-                handler.schedules = true;
-            }
+            let handler = self.stack.frames.iter().rposition(|frame| frame.kind.is_exception());
+            let above = handler.map(|handler| self.stack.frames.range_mut(handler..));
+            // What stands on a frame that is another one now is another one, too.
+            above.into_iter().flatten().enumerate().for_each(|(index, frame)| {
+                frame.schedules |= index == 0;
+                frame.cell = CellId::UNKNOWN;
+            });
+            self.did_more = true;
         }
     }
 
@@ -320,6 +333,7 @@ impl<M> CallStack<M> {
 
     /// Execution returned to `at`, which nothing that is known had called from.
     fn return_out<O: Observer<Mark = M>>(&mut self, at: Address, switches: bool, observer: &mut O) {
+        self.did_more = true;
         if let Some(handler) = self.stack.frames.iter().rposition(|frame| frame.kind.is_exception()) {
             self.leave_to(handler + 1, Left::Lost, observer);
         } else if self.correct(at, observer) {

@@ -17,10 +17,12 @@ pub(super) struct Stack<M> {
     pub(super) origin: Origin,
     /// Where the last call would have returned to, if the trace was lost before it was seen where it went.
     pub(super) called: Option<Address>,
+    /// How few frames there were since somebody set this.
+    pub(super) fewest: usize,
 }
 
 /// A call of `setjmp` that returned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Jump {
     /// How many frames there are when execution goes on there.
     pub(super) depth: usize,
@@ -28,7 +30,7 @@ pub(super) struct Jump {
 }
 
 /// What is known of where a stack's outermost frame comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Origin {
     /// It was found running.
     Found,
@@ -47,7 +49,7 @@ pub(super) struct Parked<M> {
 }
 
 /// What has to happen before the next block begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Next {
     Unknown,
     Straight,
@@ -68,7 +70,7 @@ pub(super) enum Next {
 }
 
 /// What is known of an exception that was returned from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Finished {
     /// Where it had been taken.
     pub(super) from: Option<Address>,
@@ -82,7 +84,14 @@ const MOST_JUMPS: usize = 256;
 
 impl<M> Stack<M> {
     pub(super) const fn new(task: Task) -> Self {
-        Self { task, frames: VecDeque::new(), jumps: Vec::new(), origin: Origin::Found, called: None }
+        Self {
+            task,
+            frames: VecDeque::new(),
+            jumps: Vec::new(),
+            origin: Origin::Found,
+            called: None,
+            fewest: 0,
+        }
     }
 
     /// Leaves all frames but the outermost `depth`. The innermost one is left as `how` says; where it returned past
@@ -95,6 +104,7 @@ impl<M> Stack<M> {
             let how = if how == Left::Returned && !last { Left::Unwound } else { how };
             observer.leave(&mut frame, self.frames.back_mut(), how);
         }
+        self.fewest = self.fewest.min(depth);
         self.jumps.retain(|jump| jump.depth <= depth);
         if matches!(self.origin, Origin::Taken { depth: taken, .. } if depth < taken) {
             self.origin = Origin::Found;

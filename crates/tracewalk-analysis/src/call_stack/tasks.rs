@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use tracewalk::ids::Address;
 
 use super::CallStack;
-use super::frame::{Evidence, Frame, Left, Observer, Task};
+use super::frame::{CellId, Evidence, Frame, Left, Observer, Task};
 use super::stack::{Next, Origin, Parked, Stack};
 
 /// More tasks than these are not remembered.
@@ -28,6 +28,7 @@ impl<M> CallStack<M> {
         evidence: Evidence,
         observer: &mut O,
     ) {
+        self.did_more = true;
         let from = self.stack.task;
         if from == Task::Unresolved {
             self.stack.task = self.new_task();
@@ -116,6 +117,7 @@ impl<M> CallStack<M> {
     /// Takes up the task that the trace has named, now that execution has come to `at`. Whether it is another one.
     pub(super) fn change_task<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) -> bool {
         let Some(task) = self.next_task.take().filter(|task| *task != self.stack.task) else { return false };
+        self.did_more = true;
         let from = self.stack.task;
         self.park(None, observer);
         match self.parked.iter().position(|parked| parked.stack.task == task) {
@@ -135,6 +137,7 @@ impl<M> CallStack<M> {
 
     /// Lays the frames aside: a return may find them again.
     pub(super) fn lose_stack<O: Observer<Mark = M>>(&mut self, observer: &mut O) {
+        self.did_more = true;
         let task = self.stack.task;
         let mut stack = std::mem::replace(&mut self.stack, Stack::new(task));
         if stack.frames.is_empty() {
@@ -160,6 +163,7 @@ impl<M> CallStack<M> {
     /// Execution returned to `at` from the outermost frame that is known. Finds the frames again that were lost, if one
     /// of them had called or been interrupted there: the outermost, for of the others nothing shows that they still run.
     pub(super) fn regain<O: Observer<Mark = M>>(&mut self, at: Address, observer: &mut O) {
+        self.did_more = true;
         let task = self.stack.task;
         for index in (0..self.lost.len()).rev() {
             let Some(stack) = self.lost.get(index).filter(|stack| stack.task == task) else { continue };
@@ -171,6 +175,7 @@ impl<M> CallStack<M> {
             stack.jumps.retain(|jump| jump.depth <= depth);
             let mut frames: VecDeque<Frame<M>> = VecDeque::with_capacity(depth);
             for mut frame in stack.frames.drain(..) {
+                frame.cell = CellId::UNKNOWN;
                 observer.regain(frames.back_mut(), &mut frame);
                 frames.push_back(frame);
             }

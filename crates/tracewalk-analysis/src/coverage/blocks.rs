@@ -2,22 +2,26 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use serde::{Deserialize, Serialize};
 use tracewalk::directive::Granularity;
 use tracewalk::flow::{Block, BranchKind, Ending};
 use tracewalk::ids::{Address, Isa};
 use tracewalk::source::SourceConfig;
 
 /// Of which instructions a trace tells whether their conditions passed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub enum Conditions {
     /// Of every instruction.
+    #[serde(rename = "every")]
     OfEvery,
     /// Of branches alone.
+    #[serde(rename = "branches")]
     OfBranches,
 }
 
 /// How the last instruction of a block ended it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It is no branch; execution went on behind it or was interrupted.
     Passed,
@@ -54,6 +58,15 @@ impl Conditions {
         match config.rules().granularity {
             Granularity::Instructions => Self::OfEvery,
             Granularity::Waypoints | Granularity::Runs => Self::OfBranches,
+        }
+    }
+
+    /// A short name for line formats.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OfEvery => "every",
+            Self::OfBranches => "branches",
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Coverage collected from several sources, captures and runs.
 
+use serde::{Deserialize, Serialize};
+
 use super::blocks::{BlockCounts, Conditions};
 use super::losses::Losses;
 use crate::programs::{Merge, Programs};
@@ -14,7 +16,8 @@ pub struct Part {
 }
 
 /// One source of one capture.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct SourceSummary {
     /// The capture's name.
     pub capture: String,
@@ -64,8 +67,11 @@ impl ProgramCoverage {
 
 impl Merge for ProgramCoverage {
     fn merge(&mut self, other: Self) {
-        self.sources.extend(other.sources);
-        self.sources.sort();
+        // Thousands of runs come one by one: those before are in order.
+        for source in other.sources {
+            let at = self.sources.partition_point(|known| *known <= source);
+            self.sources.insert(at, source);
+        }
         for (block, count) in other.blocks {
             let sum = self.blocks.entry(block).or_default();
             *sum = sum.saturating_add(count);

@@ -170,16 +170,36 @@ fn common_end(a: &str, b: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tracefile::TracedFunction;
+    use super::super::tracefile::{TracedFunction, TracedLine};
     use super::*;
 
-    /// Takes records without their ends: every `SF:` but the first begins after the end of the one before.
+    /// What records of lines (`DA:LINE,COUNT,CHECKSUM`) and branches (`BRDA:LINE,BLOCK,BRANCH,COUNT`) of files (`SF:NAME`) say.
+    fn tracefile(records: &str) -> Tracefile {
+        let mut read = Tracefile::default();
+        let mut name = "";
+        for line in records.lines() {
+            let (record, rest) = line.split_once(':').expect("a record");
+            let fields = rest.split(',').collect::<Vec<_>>();
+            let number = |index: usize| fields[index].parse::<u32>().expect("a number");
+            name = if record == "SF" { rest } else { name };
+            let file = read.files.entry(name.to_owned()).or_default();
+            match record {
+                "SF" => {}
+                "DA" => {
+                    let checksum = fields.get(2).map(|&text| text.to_owned());
+                    file.lines.insert(number(0), TracedLine { count: number(1).into(), checksum });
+                }
+                "BRDA" => {
+                    file.branches.insert((number(0), number(1), number(2)), Some(number(3).into()));
+                }
+                _ => unreachable!("no such record: {line}"),
+            }
+        }
+        read
+    }
+
     fn between(base: &str, now: &str) -> Difference {
-        let read = |records: &str| {
-            let whole = records.replace("\nSF:", "\nend_of_record\nSF:") + "end_of_record\n";
-            Tracefile::read(&whole).unwrap()
-        };
-        Difference::between(&read(base), &read(now))
+        Difference::between(&tracefile(base), &tracefile(now))
     }
 
     #[test]

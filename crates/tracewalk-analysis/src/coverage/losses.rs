@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use tracewalk::flow::GapReason;
 use tracewalk::ids::Address;
 use tracewalk::span::StreamOffset;
@@ -9,7 +10,8 @@ use tracewalk::span::StreamOffset;
 use crate::InDoubt;
 
 /// What a trace cannot tell: code that seems not to have run may have run here.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Losses {
     /// How often tracing began; everything before and between was not traced.
     pub begins: u64,
@@ -25,13 +27,15 @@ pub struct Losses {
     pub undecodable: Lost,
     /// How often execution reached code that no image holds, by pages of [`Losses::PAGE`] bytes, each named by its first
     /// address. Pages, because a damaged trace may name any number of addresses.
+    #[serde(with = "crate::saved::words::counts")]
     pub no_image: BTreeMap<Address, u64>,
     /// Reported execution that is in doubt.
     pub in_doubt: InDoubt,
 }
 
 /// Stretches of a trace: each from where execution was lost to where it was found again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Lost {
     /// How many.
     pub stretches: u64,

@@ -25,6 +25,7 @@ mod paths;
 mod recorder;
 mod report;
 mod saved;
+mod saved_lines;
 mod tally;
 mod tracefile;
 mod undo;
@@ -41,4 +42,4 @@ pub use report::{
     OutcomeCount, ProgramInput, Report, ReportedProgram,
 };
 pub use tally::{Metric, Tally, Totals};
-pub use tracefile::{TracedFile, TracedFunction, TracedLine, Tracefile, TracefileError, TracefileErrorKind};
+pub use tracefile::{TracedFile, TracedFunction, TracedLine, Tracefile};

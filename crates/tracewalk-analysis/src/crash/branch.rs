@@ -20,7 +20,7 @@ impl Look<'_> {
         let branch = replay.steps.get(index)?;
         let at = Address::from(branch.at);
         proof.push(instruction(Role::Branch, branch));
-        proof.push(Evidence::Went { from: at, to });
+        proof.extend(branch.traced_at.map(|traced_at| Evidence::Went { from: at, to, traced_at }));
         if let Target::Data(Some(_)) = &target {
             proof.extend(self.code.symbols.object(to).map(symbol));
         }

@@ -45,7 +45,7 @@ impl Look<'_> {
             role: Role::Handler,
             at: handler,
             bytes: endless_loop(handler, self.code)?,
-            executed: false,
+            executed: None,
         }];
         let others = sharing.iter().filter(|number| Some(Exception::M(**number)) != self.exception);
         proof.extend(others.take(2).filter_map(|number| self.vector(*number)));
@@ -82,7 +82,8 @@ impl Look<'_> {
         let (stuck, times) = stuck?;
         let mut proof = vec![Evidence::Repeated { start: stuck.0, last: stuck.1, times }];
         if let Some(at) = warning.returns_to.filter(|_| reset) {
-            proof.push(Evidence::Taken { exception: warning.exception, at, handler });
+            let traced_at = warning.traced_at;
+            proof.push(Evidence::Taken { exception: warning.exception, at, handler, traced_at });
         }
         let functions = self.code.symbols.functions();
         let function = functions.into_iter().find(|function| function.start == handler)?;

@@ -1,6 +1,7 @@
 //! What a cause is, and what proves it.
 
 use tracewalk::ids::{Address, Exception};
+use tracewalk::span::StreamOffset;
 
 /// Why a program crashed, and what proves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,8 +142,8 @@ pub enum Evidence {
         at: Address,
         /// Its bytes.
         bytes: Vec<u8>,
-        /// Whether the trace shows that it was executed.
-        executed: bool,
+        /// The byte of the source's trace that shows that it was executed; `None` if none does.
+        executed: Option<StreamOffset>,
     },
     /// The trace shows that execution went from this branch to this address.
     Went {
@@ -150,6 +151,8 @@ pub enum Evidence {
         from: Address,
         /// Where it went.
         to: Address,
+        /// The byte of the source's trace that shows it.
+        traced_at: StreamOffset,
     },
     /// The trace shows that an exception was taken.
     Taken {
@@ -159,6 +162,8 @@ pub enum Evidence {
         at: Address,
         /// Its handler.
         handler: Address,
+        /// The byte of the source's trace that shows it.
+        traced_at: StreamOffset,
     },
     /// A word in memory.
     Word {

@@ -41,9 +41,10 @@ impl Look<'_> {
             effect: Effect::of(at.low_word(), code),
             code: bytes,
             conditional: false,
+            traced_at: None,
         };
         let faulting =
-            Evidence::Instruction { role: Role::Faulting, at, bytes: step.code.clone(), executed: false };
+            Evidence::Instruction { role: Role::Faulting, at, bytes: step.code.clone(), executed: None };
         let status = self.snapshot.fault_status();
         let mut cause = if known.raises == Some(Raises::Undefined) {
             self.undefined(at, &step, replay)

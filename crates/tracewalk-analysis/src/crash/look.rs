@@ -53,6 +53,7 @@ impl Look<'_> {
                     code: bytes.to_vec(),
                     effect: Effect::of(place.low_word(), code),
                     conditional: conditional > 0,
+                    traced_at: Some(block.span.start),
                 });
                 conditional = if instruction.it_block > 0 {
                     instruction.it_block
@@ -141,11 +142,11 @@ impl Look<'_> {
 
     /// That the exception was taken, and what else says so.
     pub(super) fn taken(&self) -> Vec<Evidence> {
-        let Taken { returns_to: Some(at), handler: Some(handler), .. } = *self.taken else {
+        let Taken { returns_to: Some(at), handler: Some(handler), traced_at, .. } = *self.taken else {
             return Vec::new();
         };
         let exception = self.exception.filter(|_| !self.numbered_by_registers);
-        let mut proof = vec![Evidence::Taken { exception, at, handler }];
+        let mut proof = vec![Evidence::Taken { exception, at, handler, traced_at }];
         if self.numbered_by_registers {
             proof.extend(self.snapshot.xpsr.map(|value| Evidence::Register { name: "xpsr", value }));
             proof.extend(self.exception.and_then(|exception| self.vector(exception.number())));
@@ -162,7 +163,12 @@ impl Look<'_> {
 }
 
 pub(super) fn instruction(role: Role, step: &Step) -> Evidence {
-    Evidence::Instruction { role, at: Address::from(step.at), bytes: step.code.clone(), executed: true }
+    Evidence::Instruction {
+        role,
+        at: Address::from(step.at),
+        bytes: step.code.clone(),
+        executed: step.traced_at,
+    }
 }
 
 /// A word of the stacked frame.

@@ -9,6 +9,7 @@
 //! What does not follow is `None`; a store to an unknown address makes all that was stored unknown.
 
 use std::collections::BTreeMap;
+use tracewalk::span::StreamOffset;
 
 use super::thumb::{Base, Effect, Operand, Operation, PC, Source, Transfer};
 
@@ -24,6 +25,8 @@ pub(super) struct Step {
     pub(super) effect: Effect,
     /// Whether an IT instruction made it conditional: nobody knows whether it took effect.
     pub(super) conditional: bool,
+    /// The byte of the source's trace that shows that it ran.
+    pub(super) traced_at: Option<StreamOffset>,
 }
 
 /// What reads a word that does not change while the program runs: code and literals.
@@ -267,7 +270,13 @@ mod tests {
     fn replay(code: &[&[u8]], end: Registers) -> Replay {
         let mut at = 0x100;
         let steps = code.iter().map(|code| {
-            let step = Step { at, code: code.to_vec(), effect: Effect::of(at, code), conditional: false };
+            let step = Step {
+                at,
+                code: code.to_vec(),
+                effect: Effect::of(at, code),
+                conditional: false,
+                traced_at: None,
+            };
             at += u32::try_from(code.len()).unwrap();
             step
         });

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tracewalk::flow::{Block, BranchKind, Element, Ending, EventKind, GapReason};
 use tracewalk::ids::{Address, Exception, Isa};
+use tracewalk::span::StreamOffset;
 
 use crate::call_stack::{FrameKind, FunctionId, Unobserved};
 use crate::{CallStack, Code};
@@ -37,6 +38,8 @@ pub(super) struct Taken {
     pub(super) returns_to: Option<Address>,
     pub(super) handler: Option<Address>,
     pub(super) stack: Vec<Running>,
+    /// The byte of the source's trace that shows it.
+    pub(super) traced_at: StreamOffset,
 }
 
 /// A function that was running, and where.
@@ -111,6 +114,7 @@ impl Trail {
                         returns_to: preferred_return,
                         handler: handler.map(|handler| handler.address),
                         stack: self.running(preferred_return),
+                        traced_at: event.span.start,
                     }))
                 }
                 EventKind::ExceptionReturn => Some(Happened::Returned),

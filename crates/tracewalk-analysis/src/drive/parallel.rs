@@ -136,8 +136,8 @@ impl Follower<'_> {
         let tasks = &Mutex::new(tasks);
         std::thread::scope(|scope| {
             for _ in 0..spread.threads {
-                let empty = empty.clone();
-                scope.spawn(move || work(known, (config, program), spread, &empty, tasks));
+                let mut empty = empty.clone();
+                scope.spawn(move || work(known, (config, program), spread, &mut empty, tasks));
             }
             let result =
                 together(segments, input.progress, Join::new(stream, program, empty, take), &send, spread);
@@ -258,7 +258,7 @@ fn work<P: Part>(
     known: &FlowStream,
     (config, program): (&SourceConfig, &Program),
     spread: Spread,
-    empty: &P,
+    empty: &mut P,
     tasks: &Mutex<Receiver<Task<'_, P>>>,
 ) {
     // What it learns of the program is of use for the next segment.
@@ -276,7 +276,7 @@ fn guess<'a, P: Part>(
     stream: &mut FlowStream,
     (config, program): (&SourceConfig, &Program),
     spread: Spread,
-    empty: &P,
+    empty: &mut P,
     mut segment: Segment<'a>,
 ) -> Guess<'a, P> {
     if let Some(unknown) = Checkpoint::in_the_middle(config, segment.start) {
@@ -287,12 +287,13 @@ fn guess<'a, P: Part>(
     let (mut last, mut doubting) = (Last::default(), Doubting::default());
     let mut parts = Vec::new();
     for range in spread.steps(segment.bytes.len()) {
-        let mut gathered = Gathered::behind(doubting, empty.clone());
+        let mut gathered = Gathered::behind(doubting, empty.lend());
         let (before, end) = (stream.counts(), range.end);
         let mut gathering = Gathering { gathered: &mut gathered, places: &mut places, last: &mut last };
         segment.feed(range, stream, program, &mut gathering);
         gathered.count(before, stream.counts());
         doubting = gathered.doubting;
+        empty.learn(&mut gathered.part);
         last.settle(&mut places);
         parts.push(GuessedPart { end, gathered, checkpoint: stream.checkpoint(program), last });
     }
@@ -329,14 +330,15 @@ impl<'p, P: Part> Join<'p, P> {
 
     /// Decodes some of the segment, and hands on what is in it.
     fn decode(&mut self, segment: &Segment<'_>, range: Range<usize>) -> io::Result<()> {
-        let mut gathered = Gathered::behind(self.doubting, self.empty.clone());
+        let mut gathered = Gathered::behind(self.doubting, self.empty.lend());
         gathered.statistics.bytes = range.len() as u64;
         let before = self.stream.counts();
-        let Self { stream, program, places, last, doubting, take, .. } = self;
+        let Self { stream, program, places, last, doubting, empty, take } = self;
         segment.feed(range, stream, program, &mut Gathering { gathered: &mut gathered, places, last });
         gathered.count(before, stream.counts());
         *doubting = gathered.doubting;
         last.settle(places);
+        empty.learn(&mut gathered.part);
         take(gathered)
     }
 
@@ -378,7 +380,7 @@ impl<'p, P: Part> Join<'p, P> {
 
     /// The source ends here.
     fn finish(mut self) -> io::Result<()> {
-        let mut gathered = Gathered::behind(self.doubting, self.empty.clone());
+        let mut gathered = Gathered::behind(self.doubting, self.empty.lend());
         let before = self.stream.counts();
         let Self { stream, program, places, last, take, .. } = &mut self;
         stream.finish(program, &mut Gathering { gathered: &mut gathered, places, last });

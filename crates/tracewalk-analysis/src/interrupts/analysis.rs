@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::{Activities, ActivityRecorder};
-use crate::analysis::{Analysis, End, Growth, NoPart};
+use crate::analysis::{Analysis, End, Growth, NoPart, Repeated};
 use crate::record::FlowRecord;
 use crate::sink::Sink;
 use crate::timeline::{Scale, Timeline};
@@ -30,7 +30,7 @@ impl Measuring {
 
 impl Sink<FlowRecord> for Measuring {
     fn section(&mut self, section: &Section) -> io::Result<()> {
-        let timeline = Timeline::new(Arc::clone(&section.code), &self.scale, self.window);
+        let timeline = Timeline::new(Arc::clone(&section.code), &self.scale, &self.window);
         self.running = Some((timeline, ActivityRecorder::new(self.scale.unit, self.functions)));
         Ok(())
     }
@@ -53,6 +53,17 @@ impl Analysis for Measuring {
 
     fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
         self
+    }
+
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        if let Some((timeline, recorder)) = &mut self.running {
+            timeline.passage(repeated, &mut |item| recorder.item(&item));
+        }
+        Ok(())
+    }
+
+    fn needs_places(&self) -> bool {
+        self.window.needs_places()
     }
 
     fn part(&self) -> Option<(NoPart, Growth)> {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::Activities;
 use crate::clock::Unit;
 use crate::programs::{Merge, Programs, SourceId};
@@ -19,7 +21,8 @@ pub struct ProgramActivities {
 }
 
 /// What was measured, and by what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Measured {
     /// What durations are in.
     pub unit: Unit,

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 /// Lengths, counted by value.
 ///
 /// Up to 65536 different values everything is exact; with more, values are rounded down to ten significant bits for the
 /// percentile, so that memory stays bounded.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "Form", into = "Form")]
 pub struct Lengths {
     count: u64,
     sum: u128,
@@ -14,6 +17,50 @@ pub struct Lengths {
     max: u64,
     counts: BTreeMap<u64, u64>,
     rounded: bool,
+}
+
+/// Lengths in a file.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Form {
+    /// Each length, the least first, and how often it occurs.
+    counts: Vec<(u64, u64)>,
+    /// What is exact where lengths are rounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rounded: Option<Exact>,
+}
+
+/// What is known exactly of lengths that are rounded.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Exact {
+    sum: u128,
+    min: u64,
+    max: u64,
+}
+
+impl From<Lengths> for Form {
+    fn from(lengths: Lengths) -> Self {
+        let Lengths { sum, min, max, counts, rounded, .. } = lengths;
+        let rounded = rounded.then_some(Exact { sum, min, max });
+        Self { counts: counts.into_iter().collect(), rounded }
+    }
+}
+
+impl TryFrom<Form> for Lengths {
+    type Error = &'static str;
+
+    fn try_from(Form { counts, rounded }: Form) -> Result<Self, &'static str> {
+        let mut lengths = Self::default();
+        counts.into_iter().for_each(|(length, count)| lengths.add_several(length, count));
+        if let Some(Exact { sum, min, max }) = rounded {
+            if min > max {
+                return Err("the least length is greater than the greatest");
+            }
+            lengths.set_rounded(sum, min, max);
+        }
+        Ok(lengths)
+    }
 }
 
 /// More different values are not told apart.
@@ -45,11 +92,6 @@ impl Lengths {
             self.round();
         }
         (self.sum, self.min, self.max) = (sum, min, max);
-    }
-
-    /// The lengths and how often each occurs, the least first; rounded, if [`Self::is_rounded`].
-    pub(super) fn values(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.counts.iter().map(|(length, count)| (*length, *count))
     }
 
     /// All that another set has.

@@ -8,11 +8,14 @@
 
 mod analysis;
 mod collected;
+mod itm;
 mod lengths;
 mod saved;
+mod saved_lines;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use tracewalk::directive::BeginReason;
 use tracewalk::flow::GapReason;
 use tracewalk::ids::Exception;
@@ -21,9 +24,11 @@ use super::InDoubt;
 use super::call_stack::{FunctionId, Task};
 use super::clock::Unit;
 use super::timeline::{Change, Finish, Item, Span, SpanId, Start, Track, Unknown, What};
+use crate::quick::QuickMap;
 
 pub use analysis::Measuring;
 pub use collected::{AllActivities, Measured, ProgramActivities};
+pub use itm::seen_by_itm;
 pub use lengths::Lengths;
 
 /// What was found of one source's exceptions and, where they were asked for, functions.
@@ -38,7 +43,8 @@ pub struct Activities {
 }
 
 /// How often something happened, and how long it took.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Activity {
     /// How often it began.
     pub count: u64,
@@ -62,17 +68,17 @@ pub struct ActivityRecorder {
     unit: Unit,
     functions: bool,
     found: Activities,
-    open: HashMap<SpanId, Open>,
+    open: QuickMap<SpanId, Open>,
     /// Exceptions from outside that run, the innermost last.
     interrupts: Vec<SpanId>,
     task: Option<Task>,
     /// How long each context ran.
-    clocks: HashMap<Context, u64>,
+    clocks: QuickMap<Context, u64>,
     now: u64,
     /// Counts the stretches of unknown length.
     epoch: u64,
     gap_began: u64,
-    last: HashMap<Key, (u64, u64)>,
+    last: QuickMap<Key, (u64, u64)>,
 }
 
 /// What has a clock of its own, that stands while something else runs.
@@ -143,14 +149,14 @@ impl ActivityRecorder {
             unit,
             functions,
             found: Activities::default(),
-            open: HashMap::new(),
+            open: QuickMap::default(),
             interrupts: Vec::new(),
             task: None,
-            clocks: HashMap::new(),
+            clocks: QuickMap::default(),
             now: 0,
             epoch: 0,
             gap_began: 0,
-            last: HashMap::new(),
+            last: QuickMap::default(),
         }
     }
 

@@ -13,7 +13,7 @@ use tracewalk::span::CaptureOffset;
 
 fn found(elements: &[Element]) -> Activities {
     let scale = Scale { unit: Unit::Instructions, counts_cycles: false, frequency: None };
-    let mut timeline = Timeline::new(pages(), &scale, Window::default());
+    let mut timeline = Timeline::new(pages(), &scale, &Window::default());
     let mut recorder = ActivityRecorder::new(scale.unit, true);
     for element in elements {
         timeline.element(element, CaptureOffset(0), &mut |item| recorder.item(&item));

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::{Profile, Profiler};
-use crate::analysis::{Analysis, End, Growth, NoPart};
+use crate::analysis::{Analysis, End, Growth, NoPart, Repeated};
 use crate::record::FlowRecord;
 use crate::sink::Sink;
 use crate::{Section, Window};
@@ -27,7 +27,7 @@ impl Profiling {
 
 impl Sink<FlowRecord> for Profiling {
     fn section(&mut self, section: &Section) -> io::Result<()> {
-        self.running = Some(Profiler::new(Arc::clone(&section.code), self.window));
+        self.running = Some(Profiler::new(Arc::clone(&section.code), &self.window));
         Ok(())
     }
 
@@ -49,6 +49,17 @@ impl Analysis for Profiling {
 
     fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
         self
+    }
+
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        if let Some(profiler) = &mut self.running {
+            profiler.passage(repeated);
+        }
+        Ok(())
+    }
+
+    fn needs_places(&self) -> bool {
+        self.window.needs_places()
     }
 
     fn part(&self) -> Option<(NoPart, Growth)> {

@@ -13,6 +13,8 @@ mod analysis;
 mod collected;
 mod record;
 mod saved;
+mod saved_lines;
+mod saved_parts;
 mod tables;
 mod time;
 mod tree;
@@ -20,6 +22,7 @@ mod tree;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::AddAssign;
 
+use serde::{Deserialize, Serialize};
 use tracewalk::ids::{Address, Exception, Isa};
 use tracewalk::program::Scope;
 
@@ -34,7 +37,7 @@ pub use tables::{Edge, FunctionCost, LineCost};
 pub use tree::{Label, LabelId, LabelKind, Place, Tree, TreeNode, TreeOptions};
 
 /// What a program's functions cost.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
     nodes: Vec<Node>,
     index: HashMap<(Option<NodeId>, NodeKind), NodeId>,
@@ -55,7 +58,8 @@ pub struct Profile {
 }
 
 /// What a trace has to measure cost by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Measures {
     /// Events with cycle counts.
     pub cycle_counts: u64,
@@ -78,7 +82,7 @@ pub struct NodeId(u32);
 struct EntryId(u32);
 
 /// The innermost link of a chain of calls.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Node {
     /// The link outside; it comes earlier in the list.
     parent: Option<NodeId>,
@@ -100,7 +104,7 @@ enum NodeKind {
 }
 
 /// What a piece of code cost in one chain of calls.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct PieceCost {
     node: NodeId,
     piece: Piece,
@@ -314,6 +318,11 @@ impl NodeId {
 
     const fn index(self) -> usize {
         self.0 as usize
+    }
+
+    /// What tells it from others.
+    const fn number(&self) -> u32 {
+        self.0
     }
 }
 

@@ -1,5 +1,6 @@
 //! Recording a profile, element by element.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use tracewalk::flow::{Element, EventKind, GapReason};
@@ -7,9 +8,11 @@ use tracewalk::ids::Exception;
 use tracewalk::span::CaptureOffset;
 
 use super::time::{Interval, Owner};
-use super::{Measures, NodeId, NodeKind, Profile};
+use super::{EntryId, Measures, NodeId, NodeKind, Profile};
+use crate::analysis::Repeated;
 use crate::call_stack::{
-    CallStack, Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece, Task,
+    CallStack, Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece,
+    Remembered, Task,
 };
 use crate::clock::{Cost, CycleMeter, Spent};
 use crate::{Code, Phase, Window, Windowed};
@@ -20,7 +23,100 @@ pub struct Profiler {
     calls: CallStack<NodeId>,
     meter: CycleMeter,
     windowed: Windowed,
+    /// Whether everything is in the window, so that passages are worth remembering.
+    is_whole: bool,
     recorder: Recorder,
+    remembered: Remembered<NodeId, Charges>,
+}
+
+/// What a passage costs.
+#[derive(Debug)]
+struct Charges {
+    /// What each piece of code costs.
+    pieces: Box<[(EntryId, Cost)]>,
+    /// The chains that are called, each time that they are.
+    calls: Box<[NodeId]>,
+    /// The piece that is charged with cycles that were counted before the passage, and the one with those that were waited
+    /// for there; `None` if there is not one piece for them.
+    pending: Option<usize>,
+    waited: Option<usize>,
+    cycle_counts: u64,
+    /// The cycles that are counted behind the last block.
+    waiting: u64,
+}
+
+/// Cycles that the passage does not tell, and that its blocks take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Before {
+    /// They were counted, and no block has taken them.
+    pending: u64,
+    /// They were waited for by the first block that the passage counts cycles for.
+    waited: u64,
+}
+
+impl Before {
+    const NOTHING: Self = Self { pending: 0, waited: 0 };
+}
+
+impl Charges {
+    /// Whether it is known what takes the cycles before.
+    fn take(&self, before: Before) -> bool {
+        (before.pending == 0 || self.pending.is_some()) && (before.waited == 0 || self.waited.is_some())
+    }
+
+    /// What is charged to a piece of the cycles before.
+    fn extra(&self, piece: usize, before: Before) -> u64 {
+        let of = |taker: Option<usize>, cycles: u64| if taker == Some(piece) { cycles } else { 0 };
+        of(self.pending, before.pending) + of(self.waited, before.waited)
+    }
+
+    /// Leaves the cycles before out of the pieces. Whether that can be.
+    fn leave_out(&mut self, before: Before) -> bool {
+        for index in 0..self.pieces.len() {
+            let extra = self.extra(index, before);
+            if let Some((_, cost)) = self.pieces.get_mut(index) {
+                cost.cycles -= extra.min(cost.cycles);
+            }
+        }
+        self.take(before)
+    }
+}
+
+/// Finds what takes the cycles before: a piece, or what is not one piece.
+#[derive(Debug, Default)]
+struct Takers {
+    pending: Option<Option<usize>>,
+    waited: Option<Option<usize>>,
+    counts: bool,
+}
+
+impl Takers {
+    /// The next element, which is these pieces.
+    fn element(&mut self, element: &Element, pieces: Range<usize>) {
+        let piece = match element {
+            Element::Block(_) => Some(pieces.start).filter(|_| pieces.len() == 1),
+            Element::Event(event) => match event.kind {
+                EventKind::Exception { .. } => None,
+                EventKind::Cycles(_) => {
+                    self.counts = true;
+                    return;
+                }
+                _ => return,
+            },
+            Element::Gap(_) | Element::Proof(_) => return,
+        };
+        self.pending.get_or_insert(piece);
+        if self.counts {
+            self.waited.get_or_insert(piece);
+        }
+    }
+}
+
+/// What is noted while a passage is learned.
+#[derive(Debug, Default)]
+struct Noted {
+    pieces: Vec<(EntryId, Cost)>,
+    calls: Vec<NodeId>,
 }
 
 #[derive(Debug)]
@@ -33,18 +129,23 @@ struct Recorder {
     /// What the block that runs costs, and how many of its instructions were charged already.
     block: Cost,
     charged: u64,
+    /// Set while a passage is learned.
+    noted: Option<Noted>,
 }
 
 impl Profiler {
     /// Nothing has run yet; what runs in the window will be recorded.
     #[must_use]
-    pub fn new(code: Arc<Code>, window: Window) -> Self {
+    pub fn new(code: Arc<Code>, window: &Window) -> Self {
+        let windowed = window.begin(&code);
         let calls = CallStack::new(code);
         let task = calls.task();
         Self {
             calls,
             meter: CycleMeter::default(),
-            windowed: window.begin(),
+            windowed,
+            is_whole: *window == Window::default(),
+            remembered: Remembered::default(),
             recorder: Recorder {
                 profile: Profile::default(),
                 interval: Interval::default(),
@@ -52,12 +153,85 @@ impl Profiler {
                 phase: Phase::Before,
                 block: Cost::default(),
                 charged: 0,
+                noted: None,
             },
         }
     }
 
     /// Takes the next element, whose proof begins at `at`.
     pub fn element(&mut self, element: &Element, at: CaptureOffset) {
+        self.remembered.disturb(&mut self.calls);
+        self.follow(element, at);
+    }
+
+    /// Takes elements that come again and again.
+    #[inline]
+    pub fn passage(&mut self, repeated: &Repeated<'_>) {
+        let pending = self.meter.waiting().filter(|_| self.is_whole);
+        let before = pending.map(|pending| Before { pending, waited: repeated.waited_cycles() });
+        let Some(before) = before else { return self.follow_all(repeated) };
+        let Some(known) = self.remembered.find(&mut self.calls, key(repeated), NodeId::number) else {
+            return self.learn(repeated, before);
+        };
+        if before == Before::NOTHING && self.remembered.is_simple(known) && !self.recorder.interval.measures()
+        {
+            self.meter.pass(0);
+            return self.remembered.go(known, &mut self.calls);
+        }
+        let charges = self.remembered.effect(known).filter(|charges| charges.take(before));
+        let Some(charges) = charges else { return self.follow_all(repeated) };
+        self.recorder.repeat(charges, before);
+        self.meter.pass(charges.waiting);
+        self.remembered.go(known, &mut self.calls);
+    }
+
+    /// Takes the elements of a passage one by one.
+    #[cold]
+    fn follow_all(&mut self, repeated: &Repeated<'_>) {
+        repeated.elements().for_each(|element| self.element(&element, CaptureOffset(0)));
+    }
+
+    /// Follows a passage that is not known, and remembers what it costs.
+    #[inline(never)]
+    fn learn(&mut self, repeated: &Repeated<'_>, before: Before) {
+        if self.remembered.is_full(repeated.set()) {
+            self.charge();
+            self.remembered.forget(repeated.set(), &mut self.calls);
+        }
+        let learning = self.remembered.begin_learning(&mut self.calls, key(repeated));
+        let counts = |profile: &Profile| (profile.folded_calls, profile.measures.cycle_counts);
+        let counted = counts(&self.recorder.profile);
+        self.recorder.noted = Some(Noted::default());
+        let mut takers = Takers::default();
+        for element in repeated.elements() {
+            let first = self.recorder.noted_pieces();
+            self.follow(&element, CaptureOffset(0));
+            takers.element(&element, first..self.recorder.noted_pieces());
+        }
+        let Noted { pieces, calls } = self.recorder.noted.take().unwrap_or_default();
+        let (pending, waited) = (takers.pending.flatten(), takers.waited.flatten());
+        let now = counts(&self.recorder.profile);
+        let cycle_counts = now.1 - counted.1;
+        let waiting = self.meter.waiting().filter(|_| now.0 == counted.0);
+        let charges = waiting.and_then(|waiting| {
+            let (pieces, calls) = (pieces.into(), calls.into());
+            let mut charges = Charges { pieces, calls, pending, waited, cycle_counts, waiting };
+            charges.leave_out(before).then_some((charges, cycle_counts == 0 && waiting == 0))
+        });
+        self.remembered.end_learning(&mut self.calls, learning, charges, NodeId::number);
+    }
+
+    /// Charges what passages cost that were only counted.
+    fn charge(&mut self) {
+        let profile = &mut self.recorder.profile;
+        self.remembered.take_counts(|times, charges| {
+            charges.pieces.iter().for_each(|(entry, cost)| profile.spend(*entry, cost.times(times)));
+            charges.calls.iter().for_each(|node| profile.count_calls(*node, times));
+            profile.measures.cycle_counts += charges.cycle_counts * times;
+        });
+    }
+
+    fn follow(&mut self, element: &Element, at: CaptureOffset) {
         self.recorder.phase = self.windowed.element(element, at);
         let spent = self.meter.element(element);
         self.recorder.block = match (element, spent) {
@@ -93,6 +267,7 @@ impl Profiler {
     /// The trace ends here. What was recorded.
     #[must_use]
     pub fn finish(mut self) -> Profile {
+        self.charge();
         let spent = self.meter.finish();
         self.spend(spent);
         let mut profile = self.recorder.profile;
@@ -124,7 +299,7 @@ impl Profiler {
                 }
                 let node = top.mark;
                 let entry = recorder.profile.entry(node, recorder.profile.anywhere_in(node));
-                recorder.profile.spend(entry, Cost { cycles, ..Cost::default() });
+                recorder.spend(entry, Cost { cycles, ..Cost::default() });
                 recorder.interval.ran(Owner::Entry(entry), cycles, 0);
             }
             Some(Spent::OnUnfollowed(cycles) | Spent::Untraced(cycles)) if !counts => {
@@ -142,7 +317,49 @@ impl Profiler {
     }
 }
 
+/// What tells a passage from others.
+const fn key(repeated: &Repeated<'_>) -> (u32, u32) {
+    (repeated.set(), repeated.number())
+}
+
 impl Recorder {
+    /// What is not only counted of a passage that is known.
+    fn repeat(&mut self, charges: &Charges, before: Before) {
+        let measures = self.interval.measures();
+        if before == Before::NOTHING && !measures {
+            return;
+        }
+        for (index, (entry, cost)) in charges.pieces.iter().enumerate() {
+            let extra = charges.extra(index, before);
+            if extra > 0 {
+                self.profile.spend(*entry, Cost { cycles: extra, ..Cost::default() });
+            }
+            if measures {
+                self.interval.ran(Owner::Entry(*entry), cost.cycles + extra, cost.instructions);
+            }
+        }
+    }
+
+    /// How many pieces are noted of the passage that is learned.
+    fn noted_pieces(&self) -> usize {
+        self.noted.as_ref().map_or(0, |noted| noted.pieces.len())
+    }
+
+    fn spend(&mut self, entry: EntryId, cost: Cost) {
+        self.profile.spend(entry, cost);
+        if let Some(noted) = &mut self.noted {
+            noted.pieces.push((entry, cost));
+        }
+    }
+
+    /// A chain is called.
+    fn called(&mut self, node: NodeId) {
+        self.profile.count_calls(node, 1);
+        if let Some(noted) = &mut self.noted {
+            noted.calls.push(node);
+        }
+    }
+
     fn timestamp(&mut self, time: Option<u64>) {
         let profile = &mut self.profile;
         profile.measures.timestamps += u64::from(time.is_some() && self.phase == Phase::Inside);
@@ -188,10 +405,10 @@ impl Observer for Recorder {
         let node = self.profile.node(Some(chain), NodeKind::Function { function, site });
         if self.phase == Phase::Inside {
             if matches!(entry, Entry::Called | Entry::TailCalled | Entry::Interrupting) {
-                self.profile.count_calls(node, 1);
+                self.called(node);
             }
             if entry == Entry::Interrupting {
-                self.profile.count_calls(chain, 1);
+                self.called(chain);
             }
         }
         node
@@ -204,7 +421,7 @@ impl Observer for Recorder {
         let owner = match self.phase {
             Phase::Inside => {
                 let entry = self.profile.entry(top.mark, *piece);
-                self.profile.spend(entry, cost);
+                self.spend(entry, cost);
                 Owner::Entry(entry)
             }
             Phase::Before | Phase::After => Owner::Outside,
@@ -215,6 +432,7 @@ impl Observer for Recorder {
     fn leave(&mut self, _: &mut Frame<NodeId>, _: Option<&mut Frame<NodeId>>, _: Left) {}
 
     fn switch(&mut self, _: Task, to: Task, evidence: Evidence) {
+        // Nothing is remembered of what does this.
         if self.phase == Phase::Inside {
             *self.profile.switches.entry(evidence).or_default() += 1;
         }

@@ -25,7 +25,7 @@ fn time(ticks: u64) -> Element {
     event(EventKind::Timestamp(ticks))
 }
 
-fn record(window: Window, story: &[Element]) -> Profile {
+fn record(window: &Window, story: &[Element]) -> Profile {
     let mut profiler = Profiler::new(pages(), window);
     for (index, element) in (0..).zip(story) {
         profiler.element(element, CaptureOffset(index));
@@ -34,7 +34,7 @@ fn record(window: Window, story: &[Element]) -> Profile {
 }
 
 fn profile(story: &[Element]) -> Profile {
-    record(Window::default(), story)
+    record(&Window::default(), story)
 }
 
 /// Stories that make sense or not, for [`recorded`].
@@ -273,7 +273,7 @@ fn profiles_of_two_parts_are_together_what_both_have() {
 
 #[test]
 fn a_longer_trace_of_the_same_calls_takes_no_more_memory() {
-    let mut profiler = Profiler::new(pages(), Window::default());
+    let mut profiler = Profiler::new(pages(), &Window::default());
     let mut sizes = Vec::new();
     for _ in 0..1000 {
         for element in recursion() {
@@ -287,9 +287,11 @@ fn a_longer_trace_of_the_same_calls_takes_no_more_memory() {
 
 #[test]
 fn a_window_counts_what_is_in_it_with_the_calls_around_it() {
-    let window =
-        |from, to| Window { from: Some(Position::Instructions(from)), to: Some(Position::Instructions(to)) };
-    let found = record(window(6, 14), &recursion());
+    let window = |from, to| Window {
+        from: Some(Position::Instructions(from).into()),
+        to: Some(Position::Instructions(to).into()),
+    };
+    let found = record(&window(6, 14), &recursion());
     // The second call of sort began before it.
     assert_eq!(found.total().instructions, 7);
     let chains = chains(&found, Unit::Instructions);
@@ -300,7 +302,7 @@ fn a_window_counts_what_is_in_it_with_the_calls_around_it() {
     // All windows together are the whole.
     let mut whole = Profile::default();
     for (from, to) in [(0, 6), (6, 14), (14, u64::MAX)] {
-        whole.merge(&record(window(from, to), &recursion()));
+        whole.merge(&record(&window(from, to), &recursion()));
     }
     assert_eq!(functions(&whole), functions(&profile(&recursion())));
 }

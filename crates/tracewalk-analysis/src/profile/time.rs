@@ -38,6 +38,12 @@ pub(super) enum Owner {
 const MANY: usize = 1 << 16;
 
 impl Interval {
+    /// Whether ticks will be distributed over what runs.
+    #[inline]
+    pub(super) const fn measures(&self) -> bool {
+        self.since.is_some()
+    }
+
     /// Something ran.
     pub(super) fn ran(&mut self, owner: Owner, cycles: u64, instructions: u64) {
         if self.since.is_none() {

@@ -11,6 +11,7 @@
 
 mod axis;
 mod item;
+mod repeated;
 mod scale;
 mod tracks;
 
@@ -20,12 +21,14 @@ use tracewalk::flow::{Element, EventKind, GapReason};
 use tracewalk::span::CaptureOffset;
 
 use super::call_stack::{
-    CallStack, Entry, Evidence, Frame, FrameKind, FunctionId, Left, Observer, Piece, Task,
+    CallStack, Entry, Evidence, Frame, FrameKind, FunctionId, Left, Observer, Piece, Remembered, Task,
 };
 use super::clock::{CycleMeter, Spent, share};
 use super::window::{Phase, Window, Windowed};
 use crate::Code;
+use crate::analysis::Repeated;
 use axis::{Axis, Place};
+use repeated::{Before, Count, Deed, Deeds, Marking, Marks, Takers, Takes};
 use tracks::Tracks;
 
 pub use item::{Certainty, Change, Finish, Item, Mark, Moment, Span, SpanId, Start, Track, Unknown, What};
@@ -40,15 +43,10 @@ pub struct Timeline {
     phase: Phase,
     recorder: Recorder,
     axis: Axis,
-}
-
-/// What is remembered of a running function.
-#[derive(Clone, Copy, Debug)]
-struct Marks {
-    track: Track,
-    function: SpanId,
-    /// The exception that its frame handles.
-    exception: Option<(SpanId, Track)>,
+    /// Whether everything is in the window, so that passages are worth remembering.
+    is_whole: bool,
+    remembered: Remembered<Marks, Deeds>,
+    marking: Marking,
 }
 
 #[derive(Debug)]
@@ -65,20 +63,25 @@ struct Recorder {
     replaced: Option<(SpanId, Track)>,
     /// Whether anything has run.
     begun: bool,
+    /// How many of the cycles of the next element were counted before the passage that is learned.
+    untold: u64,
     /// What changed, and where.
     changes: Vec<(Place, Change)>,
+    /// Set while a passage is learned.
+    noted: Option<Vec<Deed>>,
 }
 
 impl Timeline {
     /// Nothing has run yet. Only what is in the window is given out; spans that reach over its ends are cut there.
     #[must_use]
-    pub fn new(code: Arc<Code>, scale: &Scale, window: Window) -> Self {
+    pub fn new(code: Arc<Code>, scale: &Scale, window: &Window) -> Self {
+        let windowed = window.begin(&code);
         let calls = CallStack::new(code);
         let task = calls.task();
         Self {
             calls,
             meter: CycleMeter::default(),
-            windowed: window.begin(),
+            windowed,
             phase: Phase::Before,
             recorder: Recorder {
                 tracks: Tracks::default(),
@@ -89,14 +92,86 @@ impl Timeline {
                 block_rest: 0,
                 replaced: None,
                 begun: false,
+                untold: 0,
                 changes: Vec::new(),
+                noted: None,
             },
             axis: Axis::new(scale.unit),
+            is_whole: *window == Window::default(),
+            remembered: Remembered::default(),
+            marking: Marking::default(),
         }
     }
 
     /// Takes the next element; calls `sink` with what is certain of the timeline now.
     pub fn element(&mut self, element: &Element, at: CaptureOffset, sink: &mut dyn FnMut(Item)) {
+        self.remembered.disturb(&mut self.calls);
+        self.take(element, at, Takes::default(), sink);
+    }
+
+    /// Takes elements that come again and again; calls `sink` with what is certain of the timeline now.
+    pub fn passage(&mut self, repeated: &Repeated<'_>, sink: &mut dyn FnMut(Item)) {
+        let pending = self.meter.waiting().filter(|_| self.is_whole);
+        let before = pending.map(|pending| Before { pending, waited: repeated.waited_cycles() });
+        let Some(before) = before else { return self.take_all(repeated, sink) };
+        let key = (repeated.set(), repeated.number());
+        let Some(known) = self.remembered.find(&mut self.calls, key, |_| 0) else {
+            return self.learn(repeated, before, sink);
+        };
+        let Some(deeds) = self.remembered.effect(known).filter(|deeds| deeds.take(before)) else {
+            return self.take_all(repeated, sink);
+        };
+        self.meter.pass(deeds.waiting);
+        if self.remembered.is_simple(known) {
+            self.recorder.repeat(deeds, before, &mut self.marking);
+        } else {
+            let left = self.remembered.left(known);
+            self.marking.marks.clear();
+            self.marking.marks.extend(self.calls.frames().rev().take(left).map(|frame| frame.mark));
+            self.marking.marks.reverse();
+            self.marking.under = self.calls.frames().rev().nth(left).map(|frame| frame.mark);
+            self.recorder.repeat(deeds, before, &mut self.marking);
+            self.remembered.go(known, &mut self.calls);
+            let marks = self.marking.marks.iter().rev();
+            self.calls.frames_mut().rev().zip(marks).for_each(|(frame, mark)| frame.mark = *mark);
+            return self.give(sink);
+        }
+        self.remembered.go(known, &mut self.calls);
+        self.give(sink);
+    }
+
+    /// Takes the elements of a passage one by one.
+    fn take_all(&mut self, repeated: &Repeated<'_>, sink: &mut dyn FnMut(Item)) {
+        repeated.elements().for_each(|element| self.element(&element, CaptureOffset(0), sink));
+    }
+
+    /// Takes the elements of a passage that is not known one by one, and remembers what they do.
+    #[inline(never)]
+    fn learn(&mut self, repeated: &Repeated<'_>, before: Before, sink: &mut dyn FnMut(Item)) {
+        if self.remembered.is_full(repeated.set()) {
+            self.remembered.forget(repeated.set(), &mut self.calls);
+        }
+        let key = (repeated.set(), repeated.number());
+        let learning = self.remembered.begin_learning(&mut self.calls, key);
+        self.recorder.noted = Some(Vec::new());
+        let mut takers = Takers::default();
+        for element in repeated.elements() {
+            let takes = takers.element(&element);
+            self.recorder.untold = if self.recorder.by_cycles { before.taken(takes) } else { 0 };
+            self.take(&element, CaptureOffset(0), takes, sink);
+        }
+        self.recorder.untold = 0;
+        let noted = self.recorder.noted.take().unwrap_or_default();
+        let waiting = self.meter.waiting().filter(|_| self.phase == Phase::Inside);
+        let deeds = waiting.and_then(|waiting| Deeds::of(&noted, takers, (waiting, before)));
+        let effect = deeds.map(|deeds| {
+            let runs_only = deeds.runs_only();
+            (deeds, runs_only)
+        });
+        self.remembered.end_learning(&mut self.calls, learning, effect, |_| 0);
+    }
+
+    fn take(&mut self, element: &Element, at: CaptureOffset, takes: Takes, sink: &mut dyn FnMut(Item)) {
         let phase = self.windowed.element(element, at);
         self.enter(phase, sink);
         let spent = self.meter.element(element);
@@ -106,9 +181,11 @@ impl Timeline {
                 let count = if self.recorder.by_cycles { cycles } else { block.instructions.into() };
                 self.recorder.block_end = self.recorder.now.count.saturating_add(count);
                 self.recorder.block_rest = block.instructions.into();
+                let count = Count { count: count - self.recorder.untold.min(count), takes };
+                self.recorder.note(Deed::Begins(count, block.instructions.into()));
                 self.follow(element);
-                self.recorder.now = Place { count: self.recorder.block_end, certainty: Certainty::Exact };
-                self.recorder.begun = true;
+                self.recorder.end_block();
+                self.recorder.note(Deed::Ends);
             }
             Element::Proof(_) => {}
             Element::Gap(gap) => {
@@ -135,8 +212,11 @@ impl Timeline {
                     self.recorder.changes.push((self.recorder.now, mark));
                 }
                 _ => {
+                    let count = Count { count: cycles - self.recorder.untold.min(cycles), takes };
+                    self.recorder.note(Deed::Passes(count));
                     self.recorder.pass(cycles);
                     self.follow(element);
+                    self.recorder.note(Deed::Settles);
                 }
             },
         }
@@ -213,6 +293,85 @@ impl Timeline {
 }
 
 impl Recorder {
+    fn note(&mut self, deed: Deed) {
+        if let Some(noted) = &mut self.noted {
+            noted.push(deed);
+        }
+    }
+
+    /// Does what a passage that is known does. `marking` has the marks of the frames that go, and of the one under them.
+    fn repeat(&mut self, deeds: &Deeds, before: Before, marking: &mut Marking) {
+        let before = if self.by_cycles { before } else { Before { pending: 0, waited: 0 } };
+        for deed in &deeds.list {
+            match *deed {
+                Deed::Ran(Count { count, takes }) => {
+                    self.begin_running();
+                    self.block_end = self.now.count.saturating_add(count + before.taken(takes));
+                    self.end_block();
+                }
+                Deed::Begins(Count { count, takes }, instructions) => {
+                    self.block_end = self.now.count.saturating_add(count + before.taken(takes));
+                    self.block_rest = instructions;
+                }
+                Deed::Piece(instructions) => self.run_piece(instructions),
+                Deed::Ends => {
+                    self.take_changes();
+                    self.end_block();
+                }
+                Deed::Passes(Count { count, takes }) => self.pass(count + before.taken(takes)),
+                Deed::Enters(kind, function, entry) => {
+                    let track = marking.top().map(|mark| mark.track);
+                    let marks = self.enter_frame(track, (kind, function), entry);
+                    marking.marks.push(marks);
+                }
+                Deed::Leaves(how) => {
+                    if let Some(marks) = marking.marks.pop() {
+                        self.leave_frame(marks, how);
+                    }
+                }
+                Deed::Settles => self.take_changes(),
+            }
+        }
+        self.take_changes();
+    }
+
+    /// The block that runs has ended.
+    const fn end_block(&mut self) {
+        self.now = Place { count: self.block_end, certainty: Certainty::Exact };
+        self.begun = true;
+    }
+
+    /// Instructions run here.
+    fn begin_running(&mut self) {
+        if !self.tracks.is_open(Track::Running) {
+            self.tracks.begin(Track::Running, What::Task(self.task), Start::Here);
+        }
+        if self.tracks.is_open(Track::Gaps) {
+            self.tracks.end_all(Track::Gaps, Finish::Returned);
+        }
+        self.take_changes();
+    }
+
+    /// So many instructions of the block run.
+    fn run_piece(&mut self, instructions: u64) {
+        self.begin_running();
+        let rest = self.block_end.saturating_sub(self.now.count);
+        self.now.count += share(rest, 0, instructions, self.block_rest);
+        self.block_rest = self.block_rest.saturating_sub(instructions);
+        let is_counted = self.block_rest == 0 || !self.by_cycles;
+        self.now.certainty = if is_counted { Certainty::Exact } else { Certainty::Interpolated };
+    }
+
+    fn leave_frame(&mut self, marks: Marks, how: Left) {
+        let Marks { track, function, exception } = marks;
+        self.tracks.end(function, track, how.into());
+        match (exception, how) {
+            (None, _) => {}
+            (Some(exception), Left::Replaced) => self.replaced = Some(exception),
+            (Some((id, track)), _) => self.tracks.end(id, track, how.into()),
+        }
+    }
+
     /// Cycles passed without any instruction that is known.
     fn pass(&mut self, cycles: u64) {
         if self.by_cycles {
@@ -227,12 +386,7 @@ impl Recorder {
         self.changes.extend(self.tracks.changes.drain(..).map(|change| (now, change)));
     }
 
-    fn enter_frame(
-        &mut self,
-        below: Option<&Frame<Marks>>,
-        frame: (FrameKind, FunctionId),
-        entry: Entry,
-    ) -> Marks {
+    fn enter_frame(&mut self, below: Option<Track>, frame: (FrameKind, FunctionId), entry: Entry) -> Marks {
         let (kind, function) = frame;
         let start = match entry {
             Entry::Found | Entry::Regained => Start::Earlier,
@@ -248,7 +402,7 @@ impl Recorder {
         };
         let track = match (exception, below) {
             (Some((_, track)), _) => track,
-            (None, Some(below)) => below.mark.track,
+            (None, Some(below)) => below,
             (None, None) => self.tracks.of_task(self.task),
         };
         let function = self.tracks.begin(track, What::Function { function, entry }, start);
@@ -266,35 +420,23 @@ impl Observer for Recorder {
         function: FunctionId,
         entry: Entry,
     ) -> Marks {
-        self.enter_frame(below.as_deref(), (kind, function), entry)
+        self.note(Deed::Enters(kind, function, entry));
+        self.enter_frame(below.map(|below| below.mark.track), (kind, function), entry)
     }
 
     fn regain(&mut self, below: Option<&mut Frame<Marks>>, frame: &mut Frame<Marks>) {
-        frame.mark = self.enter_frame(below.as_deref(), (frame.kind, frame.function), Entry::Regained);
+        let below = below.map(|below| below.mark.track);
+        frame.mark = self.enter_frame(below, (frame.kind, frame.function), Entry::Regained);
     }
 
     fn run(&mut self, _: &mut Frame<Marks>, piece: &Piece) {
-        if !self.tracks.is_open(Track::Running) {
-            self.tracks.begin(Track::Running, What::Task(self.task), Start::Here);
-        }
-        self.tracks.end_all(Track::Gaps, Finish::Returned);
-        self.take_changes();
-        let rest = self.block_end.saturating_sub(self.now.count);
-        let instructions = u64::from(piece.instructions);
-        self.now.count += share(rest, 0, instructions, self.block_rest);
-        self.block_rest = self.block_rest.saturating_sub(instructions);
-        let is_counted = self.block_rest == 0 || !self.by_cycles;
-        self.now.certainty = if is_counted { Certainty::Exact } else { Certainty::Interpolated };
+        self.note(Deed::Piece(piece.instructions.into()));
+        self.run_piece(piece.instructions.into());
     }
 
     fn leave(&mut self, frame: &mut Frame<Marks>, _: Option<&mut Frame<Marks>>, how: Left) {
-        let Marks { track, function, exception } = frame.mark;
-        self.tracks.end(function, track, how.into());
-        match (exception, how) {
-            (None, _) => {}
-            (Some(exception), Left::Replaced) => self.replaced = Some(exception),
-            (Some((id, track)), _) => self.tracks.end(id, track, how.into()),
-        }
+        self.note(Deed::Leaves(how));
+        self.leave_frame(frame.mark, how);
     }
 
     fn switch(&mut self, from: Task, to: Task, _: Evidence) {

@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::Position;
 use crate::clock::Unit;
 use crate::samples::{
     block, call, event, exception, gap, interrupted, irq, nested_interrupts, page, pages, returns,
     tail_chained_interrupts, taken, within as at,
 };
-use crate::window::Position;
 use tracewalk::directive::BeginReason;
 use tracewalk::ids::{Address, ContextId, Exception, Isa, Location, Privilege};
 use tracewalk::program::Scope;
@@ -15,7 +15,7 @@ const INSTRUCTIONS: Scale = Scale { unit: Unit::Instructions, counts_cycles: fal
 const CYCLES: Scale = Scale { unit: Unit::Cycles, counts_cycles: true, frequency: None };
 
 /// A line for each item: when, where, and what.
-fn lines_on(scale: &Scale, window: Window, elements: &[Element]) -> Vec<String> {
+fn lines_on(scale: &Scale, window: &Window, elements: &[Element]) -> Vec<String> {
     let code = pages();
     let mut timeline = Timeline::new(Arc::clone(&code), scale, window);
     let mut lines = Vec::new();
@@ -44,7 +44,7 @@ fn lines_on(scale: &Scale, window: Window, elements: &[Element]) -> Vec<String> 
 }
 
 fn lines(elements: &[Element]) -> Vec<String> {
-    let mut lines = lines_on(&INSTRUCTIONS, Window::default(), elements);
+    let mut lines = lines_on(&INSTRUCTIONS, &Window::default(), elements);
     lines.retain(|line| !line.contains("Running"));
     lines
 }
@@ -130,7 +130,7 @@ fn a_gap_is_a_span_up_to_where_execution_is_known_again() {
 fn cycles_pass_in_blocks_in_cancelled_instructions_and_where_tracing_was_off() {
     let found = lines_on(
         &CYCLES,
-        Window::default(),
+        &Window::default(),
         &[
             event(EventKind::Cycles(10)),
             at("main", 0x10, 0x14, interrupted()),
@@ -210,8 +210,9 @@ fn a_window_cuts_the_spans_that_reach_over_its_ends() {
         at("sort", 4, 8, returns()),
         at("main", 0x14, 0x18, taken()),
     ];
-    let window = Window { from: Some(Position::Instructions(4)), to: Some(Position::Instructions(6)) };
-    let found = lines_on(&INSTRUCTIONS, window, &elements);
+    let window =
+        Window { from: Some(Position::Instructions(4).into()), to: Some(Position::Instructions(6).into()) };
+    let found = lines_on(&INSTRUCTIONS, &window, &elements);
     let expected = [
         "4 Task(Number(1)) + main Clipped",
         "4 Running + task 1 Clipped",
@@ -227,7 +228,7 @@ fn a_window_cuts_the_spans_that_reach_over_its_ends() {
 
 #[test]
 fn triggers_and_texts_are_marks() {
-    let mut timeline = Timeline::new(pages(), &INSTRUCTIONS, Window::default());
+    let mut timeline = Timeline::new(pages(), &INSTRUCTIONS, &Window::default());
     let mut marks = Vec::new();
     let mut sink = |item: Item| {
         if let Change::Mark { mark, .. } = item.change {
@@ -270,7 +271,7 @@ fn spans_enclose_each_other_whatever_happens() {
     }
     let by_time = Scale { unit: Unit::Time, counts_cycles: true, frequency: None };
     for scale in [INSTRUCTIONS, CYCLES, by_time] {
-        let mut timeline = Timeline::new(pages(), &scale, Window::default());
+        let mut timeline = Timeline::new(pages(), &scale, &Window::default());
         let (mut open, mut last, mut items) = (std::collections::HashMap::<Track, Vec<SpanId>>::new(), 0, 0);
         let mut sink = |item: Item| {
             assert!(item.at.ticks >= last);

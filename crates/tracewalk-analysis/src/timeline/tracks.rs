@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::item::{Change, Finish, Span, SpanId, Start, Track, What};
 use crate::call_stack::Task;
+use crate::quick::QuickMap;
 
 /// More tasks than these share a track.
 const MOST_TASKS: usize = 1024;
@@ -14,7 +15,10 @@ const MOST_TASKS: usize = 1024;
 /// The open spans.
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
-    open: HashMap<Track, Vec<Span>>,
+    open: QuickMap<Track, Vec<Span>>,
+    /// Whether something is open on the tracks that are asked about all the time.
+    is_running: bool,
+    is_in_gap: bool,
     /// Spans of exceptions that wait for their task.
     waiting: HashMap<Task, Vec<Span>>,
     tasks: BTreeSet<Task>,
@@ -53,12 +57,26 @@ impl Tracks {
             self.changes.push(Change::End { id: inner.id, track, finish: Finish::Lost });
         }
         open.pop();
+        let is_open = !open.is_empty();
+        self.note(track, is_open);
         self.changes.push(Change::End { id, track, finish });
     }
 
     /// Whether something is open there.
     pub(super) fn is_open(&self, track: Track) -> bool {
-        self.open.get(&track).is_some_and(|open| !open.is_empty())
+        match track {
+            Track::Running => self.is_running,
+            Track::Gaps => self.is_in_gap,
+            _ => self.open.get(&track).is_some_and(|open| !open.is_empty()),
+        }
+    }
+
+    const fn note(&mut self, track: Track, is_open: bool) {
+        match track {
+            Track::Running => self.is_running = is_open,
+            Track::Gaps => self.is_in_gap = is_open,
+            _ => {}
+        }
     }
 
     /// Everything that is open, the outer spans first.
@@ -99,6 +117,7 @@ impl Tracks {
     }
 
     fn open_span(&mut self, span: Span) {
+        self.note(span.track, true);
         self.open.entry(span.track).or_default().push(span);
         self.changes.push(Change::Begin(span));
     }

@@ -1,6 +1,8 @@
 //! Values that this build may lack: the feature `full` adds what takes long to build.
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use std::path::PathBuf;
+
+use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use tracewalk_report::export::LACKING;
 use tracewalk_report::formats::{self, Format};
 
@@ -21,6 +23,11 @@ pub(super) fn table(all: &'static [&'static str]) -> impl TypedValueParser<Value
         let known = all.iter().copied().find(|known| *known == name);
         known.ok_or_else(|| format!("expected one of {} tables", all.len()))
     })
+}
+
+/// Reads the name of a file for a format, and refuses it if the format is not built in.
+pub(super) fn file_of(format: &'static str) -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(move |file| refuse(format, LACKING).map(|()| file))
 }
 
 fn refuse(name: &str, lacking: &[&str]) -> Result<(), String> {

@@ -1,6 +1,6 @@
 //! The options of `coverage` and `merge`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use tracewalk_analysis::coverage::Metric;
@@ -18,6 +18,8 @@ Examples:
       two captures of the same program together, as one page to look at
   tracewalk coverage capture.toml --format lcov -o coverage.info --fail-under lines=80,branches=60
       for CI: the file that other tools read, and status 1 where less was covered
+  tracewalk coverage capture.toml --html coverage.html --lcov coverage.info --cobertura coverage.xml
+      several reports of one run
   tracewalk coverage capture.toml --save run1.twcov
   tracewalk merge run1.twcov run2.twcov -o all.twcov
   tracewalk coverage all.twcov --image fw.elf --diff main.info
@@ -69,9 +71,30 @@ pub(crate) struct Coverage {
     #[arg(long, requires = "diff", help_heading = "Checks")]
     pub(crate) no_loss: bool,
 
-    /// The output format; `text` without it, or nothing with --save.
+    /// Source files whose paths begin with OLD in the debugging information are those that begin with NEW, in reports and where they
+    /// are looked for; can be given several times.
+    #[arg(long = "path-map", value_name = "OLD=NEW", value_parser = path_map, help_heading = "Program")]
+    pub(crate) path_maps: Vec<PathMap>,
+
+    /// The output format; `text` without it, or nothing with --save or one of the reports below.
     #[arg(long, value_parser = built_in::listed(formats::COVERAGE), help_heading = "Output")]
     pub(crate) format: Option<&'static Format<WriteCoverage>>,
+
+    /// Write the page of --format html to this file as well.
+    #[arg(long, value_name = "FILE", value_parser = built_in::file_of("html"), value_hint = ValueHint::FilePath, help_heading = "Output")]
+    html: Option<PathBuf>,
+
+    /// Write the tracefile of --format lcov to this file as well.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    lcov: Option<PathBuf>,
+
+    /// Write the document of --format cobertura to this file as well.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    cobertura: Option<PathBuf>,
+
+    /// Write the document of --format json to this file as well.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    json: Option<PathBuf>,
 
     /// Where to write the output; standard output without it.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
@@ -83,6 +106,46 @@ pub(crate) struct Coverage {
 
     #[command(flatten)]
     pub(crate) work: WorkArgs,
+}
+
+impl Coverage {
+    /// The reports that have an option of their own: the option, the format, and the file.
+    pub(crate) fn reports(
+        &self,
+    ) -> impl Iterator<Item = (&'static str, &'static Format<WriteCoverage>, &Path)> {
+        let reports = [
+            ("--html", "html", self.html.as_deref()),
+            ("--lcov", "lcov", self.lcov.as_deref()),
+            ("--cobertura", "cobertura", self.cobertura.as_deref()),
+            ("--json", "json", self.json.as_deref()),
+        ];
+        reports.into_iter().filter_map(|(option, format, file)| {
+            Some((option, formats::find(formats::COVERAGE, format)?, file?))
+        })
+    }
+}
+
+/// What a path in the debugging information begins with, and what it is to begin with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PathMap {
+    old: String,
+    new: String,
+}
+
+impl PathMap {
+    /// The path, if it begins with these folders.
+    pub(crate) fn apply(&self, path: &str) -> Option<String> {
+        let rest = path.strip_prefix(&self.old)?;
+        let is_whole = rest.is_empty() || self.old.ends_with(['/', '\\']) || rest.starts_with(['/', '\\']);
+        is_whole.then(|| format!("{}{rest}", self.new))
+    }
+}
+
+fn path_map(text: &str) -> Result<PathMap, String> {
+    match text.split_once('=') {
+        Some((old, new)) if !old.is_empty() => Ok(PathMap { old: old.to_owned(), new: new.to_owned() }),
+        _ => Err("expected OLD=NEW, like /build/project=/home/me/project".to_owned()),
+    }
 }
 
 #[derive(Args, Debug)]
@@ -118,6 +181,16 @@ fn limit(text: &str) -> Result<Limit, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_mapped_by_whole_folders() {
+        let apply = |map: &str, path: &str| path_map(map).unwrap().apply(path);
+        assert_eq!(apply("/build/a=/home/me", "/build/a/src/x.c").as_deref(), Some("/home/me/src/x.c"));
+        assert_eq!(apply("/build/a/=", "/build/a/src/x.c").as_deref(), Some("src/x.c"));
+        assert_eq!(apply("C:\\a=b", "C:\\a\\x.c").as_deref(), Some("b\\x.c"));
+        assert_eq!(apply("/build/a=/home/me", "/build/ab/x.c"), None);
+        assert!(path_map("=/new").is_err() && path_map("/old").is_err());
+    }
 
     #[test]
     fn limits_have_a_metric_and_a_percentage() {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use tracewalk_report::export::DIFF_TABLES;
 use tracewalk_report::formats::{self, Format, WriteDiff};
 
 use super::built_in;
@@ -39,6 +40,10 @@ pub(crate) struct Diff {
     /// The output format.
     #[arg(long, value_parser = built_in::listed(formats::DIFF), default_value = "text", help_heading = "Output")]
     pub(crate) format: &'static Format<WriteDiff>,
+
+    /// The table that --format csv writes.
+    #[arg(long, value_name = "TABLE", value_parser = built_in::table(&DIFF_TABLES), default_value = DIFF_TABLES[0], help_heading = "Output")]
+    pub(crate) table: &'static str,
 
     /// Where to write the output; standard output without it.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]

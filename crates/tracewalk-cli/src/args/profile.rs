@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 use tracewalk_analysis::Doubtful;
-use tracewalk_report::formats::{self, Format, WriteProfile};
+use tracewalk_report::formats::{self, Format, MakeCalls, WriteProfile};
 use tracewalk_session::Trust;
 
 use super::built_in;
@@ -42,6 +42,8 @@ Examples:
       what ran behind the first 12000 instructions, with the functions that were running then
   tracewalk calls capture.toml --fold chains
       each chain of calls on one line, with how often it was called and what it cost
+  tracewalk calls capture.toml --format csv
+      a row for each call: which called it, where it was entered, how many instructions it ran
 
 Exit status:
   0  everything was decoded
@@ -156,6 +158,10 @@ pub(crate) struct Calls {
     /// Which calls share a line.
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub(crate) fold: Fold,
+
+    /// The output format. In tables each call has its own row, or each chain of calls with --fold chains.
+    #[arg(long, value_parser = built_in::listed(formats::CALLS), default_value = "text", help_heading = "Output")]
+    pub(crate) format: &'static Format<MakeCalls>,
 
     #[command(flatten)]
     pub(crate) work: WorkArgs,

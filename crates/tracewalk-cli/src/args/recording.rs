@@ -1,7 +1,7 @@
 //! How a logic analyser's recording is read.
 
 use clap::Args;
-use tracewalk_input::capture::wire::{Role, Wire, WireOptions};
+use tracewalk_input::capture::wire::{Role, Samples, Wire, WireOptions, parse_rate};
 
 /// What the user says of a recording.
 #[derive(Args, Clone, Debug)]
@@ -17,12 +17,41 @@ pub(crate) struct RecordingArgs {
     /// What a channel is, if its name does not say it: `swo`, `clk`, `d0`, `d1` …; can be given several times.
     #[arg(long = "channel", value_name = "NAME=ROLE", value_parser = channel, help_heading = "Recording")]
     pub(crate) channels: Vec<(String, Role)>,
+
+    /// The wires have high for low. Of SWO it is found out where the bytes leave no doubt.
+    #[arg(long, help_heading = "Recording")]
+    pub(crate) invert: bool,
+
+    /// The file is the samples of a logic analyser and nothing else, like sigrok's format `binary`: so many were taken in a
+    /// second, like 24MHz. Channels are called by the numbers of their bits: --channel 0=swo.
+    #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Recording")]
+    pub(crate) rate: Option<u64>,
+
+    /// How many bytes each of these samples has.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u8).range(1..=8), requires = "rate", default_value_t = 1, help_heading = "Recording")]
+    pub(crate) sample_bytes: u8,
 }
 
 impl RecordingArgs {
     pub(crate) fn options(&self) -> WireOptions {
-        WireOptions { wire: self.wire, baud: self.baud, channels: self.channels.clone() }
+        WireOptions {
+            wire: self.wire,
+            baud: self.baud,
+            channels: self.channels.clone(),
+            inverted: self.invert.then_some(true),
+            samples: self.rate.map(|rate| Samples { rate, bytes: self.sample_bytes }),
+        }
     }
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate is positive, and far less than 2^63"
+)]
+fn rate(text: &str) -> Result<u64, String> {
+    let rate = parse_rate(text).filter(|rate| (1.0..1e15).contains(rate));
+    rate.map(|rate| rate.round() as u64).ok_or_else(|| "expected a rate like 24MHz".to_owned())
 }
 
 fn channel(text: &str) -> Result<(String, Role), String> {

@@ -1,4 +1,4 @@
-//! When to use colours.
+//! When to use colours, and how messages are written.
 
 use clap::ValueEnum;
 
@@ -11,4 +11,13 @@ pub(crate) enum When {
     Always,
     /// Never.
     Never,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MessageFormat {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
 }

@@ -1,80 +1,62 @@
 //! `--from` and `--to`: a part of the trace.
 
 use clap::Args;
-use tracewalk::span::CaptureOffset;
-use tracewalk_analysis::{Position, Window};
+use tracewalk_analysis::{Place, Window};
 
-use super::numbers::number;
+use super::place::place;
 use crate::failure::Failure;
 
 /// The part of the trace that is reported.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct WindowArgs {
-    /// Report what ran from here on: 2000 (behind so many instructions), 2000c (cycles), 2000t (from that timestamp on),
-    /// @0x7d0 (from that byte of the capture on).
-    #[arg(long, value_name = "POSITION", value_parser = position, help_heading = "Window")]
-    from: Option<Position>,
+    /// Report what ran from here on: 2000 (behind so many instructions), 2000c (cycles), 2000t (from that timestamp on), @0x7d0
+    /// (from that byte of the capture on), 0x8000306 (an address), main or main+0x10 (a function), main.c:33 (a line),
+    /// exception:SysTick, exception:15 or exception:any; #2 behind it: from the second time on.
+    #[arg(long, value_name = "PLACE", value_parser = place, help_heading = "Window")]
+    from: Option<Place>,
 
-    /// Report what ran up to here.
-    #[arg(long, value_name = "POSITION", value_parser = position, help_heading = "Window")]
-    to: Option<Position>,
+    /// Report what ran up to here. What happens is looked for behind --from.
+    #[arg(long, value_name = "PLACE", value_parser = place, help_heading = "Window")]
+    to: Option<Place>,
+}
+
+/// The part of program flow around a place.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AroundArgs {
+    /// Print what ran around a place, which is written as for --from.
+    #[arg(long, value_name = "PLACE", value_parser = place, conflicts_with_all = ["from", "to", "last"], help_heading = "Window")]
+    pub(crate) around: Option<Place>,
+
+    /// With --around: how many instructions before the place.
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "around", help_heading = "Window")]
+    pub(crate) before: u64,
+
+    /// With --around: how many instructions from the place on.
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "around", help_heading = "Window")]
+    pub(crate) after: u64,
 }
 
 impl WindowArgs {
-    pub(crate) fn window(self) -> Result<Window, Failure> {
-        let Self { from, to } = self;
-        match (from, to) {
+    /// The places that are named.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &Place> {
+        self.from.iter().chain(&self.to)
+    }
+
+    pub(crate) fn window(&self) -> Result<Window, Failure> {
+        let (from, to) = (self.from.clone(), self.to.clone());
+        let positions = (from.as_ref().and_then(Place::position), to.as_ref().and_then(Place::position));
+        match positions {
             (Some(start), Some(end)) if start.is_before(end) == Some(false) => Err(Failure::input(
+                "empty_window",
                 format!("--to is {end}, and --from is {start}: nothing is between them"),
                 "give a greater --to",
             )),
-            (_, Some(end)) if end.is_beginning() => {
-                Err(Failure::input(format!("--to is {end}: nothing is before it"), "give a greater --to"))
-            }
+            (_, Some(end)) if end.is_beginning() => Err(Failure::input(
+                "empty_window",
+                format!("--to is {end}: nothing is before it"),
+                "give a greater --to",
+            )),
             _ => Ok(Window { from, to }),
-        }
-    }
-}
-
-fn position(text: &str) -> Result<Position, String> {
-    let text = text.trim();
-    let hexadecimal = text.starts_with("0x") || text.starts_with("0X");
-    // Hexadecimal digits come first: 0x10c is a number of instructions.
-    let last = text.chars().next_back().filter(|_| !hexadecimal);
-    let without_last = || text.get(..text.len() - 1).unwrap_or_default();
-    let position = match (text.strip_prefix('@'), last) {
-        (Some(offset), _) => number(offset).map(|at| Position::Capture(CaptureOffset(at))),
-        (None, Some('c')) => number(without_last()).map(Position::Cycles),
-        (None, Some('t')) => number(without_last()).map(Position::Time),
-        (None, _) => number(text).map(Position::Instructions),
-    };
-    position.ok_or_else(|| {
-        "expected a number of instructions (2000), of cycles (2000c), a timestamp (2000t) or a byte of the capture \
-         (@0x7d0)"
-            .to_owned()
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn positions_are_written_with_their_unit() {
-        let cases = [
-            ("2000", Position::Instructions(2000)),
-            ("2_000", Position::Instructions(2000)),
-            ("0x10c", Position::Instructions(0x10c)),
-            ("7c", Position::Cycles(7)),
-            ("5000000000t", Position::Time(5_000_000_000)),
-            ("@0x20", Position::Capture(CaptureOffset(0x20))),
-            ("@32", Position::Capture(CaptureOffset(32))),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(position(text), Ok(expected), "{text}");
-        }
-        for wrong in ["", "c", "@", "-1", "+1", "1.5", "20s", "0xg", "é"] {
-            assert!(position(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -7,10 +7,7 @@ use tracewalk::plain::Plain;
 use tracewalk_analysis::Statistics;
 use tracewalk_analysis::analysis::InOrder;
 use tracewalk_analysis::profile::Profile;
-use tracewalk_analysis::sink::Sink;
-use tracewalk_report::export::{
-    CallChainsOptions, CallTree, CallTreeOptions, ProfileReport, best_unit, write_call_chains,
-};
+use tracewalk_report::export::{CallChainsOptions, CallTreeOptions, ProfileReport, best_unit};
 
 use super::window::{self, View};
 use super::{follow, print_statistics, profile};
@@ -23,7 +20,7 @@ use crate::task::{Reads, Task};
 
 impl Task for Calls {
     fn reads(&self) -> Reads<'_> {
-        Reads::one(&self.follow.capture)
+        Reads::followed(&self.follow)
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
@@ -52,22 +49,25 @@ fn run(args: &Calls, messages: &Messages) -> Result<(), Failure> {
 fn tree(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
     let window = args.window.window()?;
     let mut session = open::live(&args.follow.capture, messages)?;
+    let (how, view) = (follow::how(&args.follow, args.work.threads), View::new(window.clone(), None));
+    view.check(&mut session, &how, messages)?;
     let mut out = standard_output();
     let shown = out.clone();
     session.on_quiet(move || shown.clone().flush());
     let options =
         CallTreeOptions { palette: palette(), depth: args.depth, fold: args.fold != Fold::None, window };
-    let mut tree = CallTree::new(&mut out, options);
+    let mut tree = (args.format.make.tree)(&mut out, options);
     tree.begin()?;
-    let (how, view) = (follow::how(&args.follow, args.work.threads), View { window, stated: None });
     let mut total = Statistics::default();
     session.each_source(messages, |session, source| {
-        let outcome = window::run(session, source, (&how, view), InOrder(&mut tree), messages)?;
+        let outcome = window::run(session, source, (&how, &view), InOrder(&mut *tree), messages)?;
         total.add(&outcome.statistics);
         Ok::<(), Failure>(())
     })?;
+    tree.finish(messages.complete())?;
     drop(tree);
     out.flush()?;
+    view.finish()?;
     Ok(total)
 }
 
@@ -86,7 +86,8 @@ fn chains(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
         complete: gathered.found.complete,
     };
     let mut out = standard_output();
-    write_call_chains(&mut out, &report, &CallChainsOptions { palette: palette(), depth: args.depth })?;
+    let options = CallChainsOptions { palette: palette(), depth: args.depth };
+    (args.format.make.chains)(&mut out, &report, &options)?;
     out.flush()?;
     Ok(gathered.statistics)
 }

@@ -15,11 +15,11 @@ use tracewalk_report::formats::{self, CoverageAnswer, Format, WriteCoverage};
 use super::gather::Gathered;
 use super::print_statistics;
 use crate::args::{Coverage, Limit};
-use crate::counted::counted;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::output::{self, Destination, palette, terminal_width, write_to};
 use crate::task::{Reads, Task};
+use tracewalk_report::counted;
 
 use selection::Selection;
 
@@ -29,12 +29,19 @@ impl Task for Coverage {
             more: &self.more,
             takes_saved: true,
             beside: self.diff.as_deref(),
-            ..Reads::one(&self.follow.capture)
+            ..Reads::followed(&self.follow)
         }
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
-        Destination::output_and_save(self.output.as_deref(), self.save.as_deref(), self.format.is_some())
+        let reports =
+            self.reports().map(|(option, _, file)| Destination::file(option, file)).collect::<Vec<_>>();
+        // What is written to a file needs no table on the terminal.
+        let prints =
+            self.format.is_some() || self.output.is_some() || (reports.is_empty() && self.save.is_none());
+        let output = prints.then(|| Destination::output(self.output.as_deref()));
+        let save = self.save.as_deref().map(|file| Destination::file("--save", file));
+        output.into_iter().chain(save).chain(reports).collect()
     }
 
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
@@ -49,8 +56,14 @@ fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
     if let Some(file) = &args.save {
         gathered.save(file, messages)?;
     }
-    let format = args.format.or_else(|| formats::COVERAGE.first().filter(|_| args.save.is_none()));
-    if format.is_some() || !args.fail_under.is_empty() || args.diff.is_some() {
+    let writes_another = args.save.is_some() || args.reports().next().is_some();
+    let default = formats::COVERAGE.first().filter(|_| !writes_another || args.output.is_some());
+    let format = args.format.or(default);
+    if format.is_some()
+        || args.reports().next().is_some()
+        || !args.fail_under.is_empty()
+        || args.diff.is_some()
+    {
         report(args, format, &gathered, messages)?;
     }
     if args.work.stats {
@@ -69,36 +82,49 @@ fn report(
     let complete = gathered.found.complete;
     let selection = Selection::of(args);
     let mut report = Report { complete, ..Report::of(&inputs, &selection) };
+    gather::rename(&mut report, args);
     report.stale = stale::files(args, &report, |name| gather::source_file(&inputs, name));
     if let [first, others @ ..] = report.stale.as_slice() {
         let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
-        messages.warning(format_args!(
+        messages.warning("stale_source", format_args!(
             "{first}{more}: not the source that was compiled: changed since the capture or the image, or shorter than its line \
              numbers; check out the revision that was traced"
         ));
     }
+    if report.files.is_empty() && selection.leaves_nothing() {
+        return Err(Failure::input(
+            "nothing_selected",
+            "--include and --include-function match nothing of the program",
+            "check the patterns, or leave them out",
+        ));
+    }
     for (option, pattern) in selection.unused() {
-        messages
-            .warning(format_args!("{option} {pattern}: matches nothing in the program; check the pattern"));
+        messages.warning(
+            "unused_pattern",
+            format_args!("{option} {pattern}: matches nothing in the program; check the pattern"),
+        );
     }
     let source = |file: &str| gather::source_file(&inputs, file);
     let difference = match &args.diff {
         Some(file) => {
-            let base = base::read(file, args, gathered)?;
+            let base = base::read(file, args, gathered, messages)?;
             Some(Difference::between(&base, &Tracefile::of(&report, source)))
         }
         None => None,
     };
+    let answer = CoverageAnswer {
+        report: &report,
+        inputs: &inputs,
+        difference: difference.as_ref(),
+        source: &source,
+        options: text_options(args),
+        time: time(),
+    };
     if let Some(format) = format {
-        let answer = CoverageAnswer {
-            report: &report,
-            inputs: &inputs,
-            difference: difference.as_ref(),
-            source: &source,
-            options: text_options(args),
-            time: time(),
-        };
         write_to(args.output.as_deref(), |out| (format.make)(out, &answer))?;
+    }
+    for (_, format, file) in args.reports() {
+        write_to(Some(file), |out| (format.make)(out, &answer))?;
     }
     check(args, &report, difference.as_ref())
 }

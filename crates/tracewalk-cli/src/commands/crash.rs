@@ -18,7 +18,7 @@ use crate::task::{Reads, Task};
 
 impl Task for Crash {
     fn reads(&self) -> Reads<'_> {
-        Reads { beside: self.dump.as_deref(), ..Reads::one(&self.follow.capture) }
+        Reads { beside: self.dump.as_deref(), ..Reads::followed(&self.follow) }
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
@@ -33,7 +33,7 @@ impl Task for Crash {
 /// Follows each source to its end, and says how its program ended.
 fn run(args: &Crash, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
-    let mut session = open::whole(&args.follow.capture, messages)?;
+    let mut session = open::whole_trace(&args.follow.capture, messages)?;
     let snapshot = session.snapshot(args.dump.as_deref())?;
     let mut recording = CrashRecording::default();
     let how = follow::how(&args.follow, args.work.threads);
@@ -51,5 +51,6 @@ fn run(args: &Crash, messages: &Messages) -> Result<(), Failure> {
     if args.work.stats {
         print_statistics(&total, start.elapsed(), args.work.threads, messages);
     }
-    Ok(())
+    let has_fault = report.sources.iter().any(|(_, crash)| crash.is_some());
+    if has_fault { Ok(()) } else { Err(Failure::NoFault) }
 }

@@ -40,10 +40,13 @@ fn run(args: &Describe, messages: &Messages) -> Result<(), Failure> {
             DescribeError::Name { .. } => "rename it",
             _ => "name the files with options instead",
         };
-        Failure::input(error.to_string(), hint)
+        Failure::input("not_described", error.to_string(), hint)
     })?;
     for option in left_out(&args.capture) {
-        messages.warning(format_args!("a capture.toml cannot say {option}; give it with each command"));
+        messages.warning(
+            "option_not_described",
+            format_args!("a capture.toml cannot say {option}; give it with each command"),
+        );
     }
     write_to(output, |out| out.write_all(text.as_bytes()))
 }

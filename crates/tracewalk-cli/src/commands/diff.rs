@@ -28,7 +28,7 @@ use crate::task::{Reads, Task};
 
 impl Task for Diff {
     fn reads(&self) -> Reads<'_> {
-        Reads { more: std::slice::from_ref(&self.other), ..Reads::one(&self.follow.capture) }
+        Reads { more: std::slice::from_ref(&self.other), ..Reads::followed(&self.follow) }
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
@@ -44,7 +44,8 @@ impl Task for Diff {
 fn run(args: &Diff, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
     let other = CaptureArgs { capture: args.other.clone(), ..args.follow.capture.clone() };
-    let mut works = [open::whole(&args.follow.capture, messages)?, open::whole(&other, messages)?];
+    let mut works =
+        [open::whole_trace(&args.follow.capture, messages)?, open::whole_trace(&other, messages)?];
     let mut report = DiffReport {
         names: [&args.follow.capture.capture, &args.other].map(|path| Plain(path.display()).to_string()),
         sources: Vec::new(),
@@ -56,7 +57,7 @@ fn run(args: &Diff, messages: &Messages) -> Result<(), Failure> {
     }
     report.complete = messages.complete();
     let output = args.output.as_deref();
-    write_to(output, |out| (args.format.make)(out, &report, &palette_for(output)))?;
+    write_to(output, |out| (args.format.make)(out, &report, &palette_for(output), args.table))?;
     if args.work.stats {
         print_statistics(&total, start.elapsed(), args.work.threads, messages);
     }
@@ -74,6 +75,7 @@ fn pairs(works: &[Session; 2]) -> Result<Vec<[Source; 2]>, Failure> {
     match pairs.collect::<Option<Vec<_>>>().filter(|pairs| pairs.len() == b.sources().len()) {
         Some(pairs) => Ok(pairs),
         None => Err(Failure::input(
+            "different_sources",
             "the captures have different sources",
             "say with --id which source of both is to be compared",
         )),
@@ -128,7 +130,7 @@ fn done(session: &mut Session, source: &Source, args: &Diff, messages: &Messages
     let listener = Listener { ignore_interrupts: args.ignore_interrupts, covered, seen: None };
     let outcome = follow::run(session, source, &how, listener, messages)?;
     let (covered, Some(Seen { mut walk, mut digest, profiler })) = outcome.found else {
-        return Err(Failure::input("the source has no flow", "give the program with --image"));
+        return Err(Failure::input("no_flow", "the source has no flow", "give the program with --image"));
     };
     walk.finish(|step| digest.add(step));
     digest.finish();
@@ -145,6 +147,7 @@ fn refuse_different_programs(done: &[Done; 2]) -> Result<(), Failure> {
     match a.zip(b).filter(|(a, b)| a != b) {
         None => Ok(()),
         Some((a, b)) => Err(Failure::input(
+            "other_program",
             format!("the captures are of different programs: found {b}, expected {a}"),
             "only runs of the same program can be compared",
         )),
@@ -247,7 +250,7 @@ impl Sink<FlowRecord> for Listener {
         self.seen = Some(Seen {
             walk: Walk::new(Arc::clone(code), self.ignore_interrupts),
             digest: Digest::default(),
-            profiler: Profiler::new(Arc::clone(code), Window::default()),
+            profiler: Profiler::new(Arc::clone(code), &Window::default()),
         });
         Ok(())
     }

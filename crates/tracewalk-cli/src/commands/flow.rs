@@ -7,25 +7,26 @@ use tracewalk_analysis::analysis::{Growth, InOrder, InParts};
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::{Join, Sink};
 use tracewalk_analysis::{Code, Doubtful, Section, Statistics};
-use tracewalk_report::export::LastInstructions;
+use tracewalk_report::export::{Excerpt, LastInstructions, Selection};
 use tracewalk_report::formats::{FlowOptions, FlowParts, WithJoin};
-use tracewalk_session::{Itm, Itms, NoticeKind, Observer as _, Session};
+use tracewalk_session::{Follow, Itm, Itms, NoticeKind, Observer as _, Session};
 
+use super::window::{self, View};
 use super::{follow, print_statistics};
 use crate::args::Flow;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{Destination, Output, palette, standard_output};
+use crate::output::{self, Destination, palette_for, standard_output, terminal_width, write_to};
 use crate::task::{Reads, Task};
 
 impl Task for Flow {
     fn reads(&self) -> Reads<'_> {
-        Reads::one(&self.capture)
+        Reads { source_dirs: &self.source_dirs, ..Reads::one(&self.capture) }
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
-        vec![Destination::standard_output()]
+        vec![Destination::output(self.output.as_deref())]
     }
 
     fn run(&self, messages: &Messages) -> Result<(), Failure> {
@@ -36,74 +37,98 @@ impl Task for Flow {
 /// Prints what was executed.
 fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
-    let mut session = open::live(&args.capture, messages)?;
-    let mut out = standard_output();
-    let in_order_only = session.is_live() || args.trust().doubtful == Doubtful::Drop || args.last.is_some();
-    // What an ITM tells stands between the lines.
-    let itm_between = |parts: &FlowParts| *parts == FlowParts::Jsonl && !session.itms().is_empty();
-    let parts = args.format.make.parts.filter(|parts| !in_order_only && !itm_between(parts));
-    let total = match parts {
-        Some(parts) => parts.with(&mut out, ByThreads { args, session: &mut session, parts, messages })?,
-        None => in_order(args, &mut session, &mut out, messages)?,
-    };
-    out.flush()?;
+    let selection = args.selection()?;
+    let mut session = open::live_or_itm(&args.capture, messages)?;
+    let window = selection.as_ref().map(|selection| selection.window.clone()).unwrap_or_default();
+    let (how, view) = (args.how(), View::new(window, None));
+    view.check(&mut session, &how, messages)?;
+    let mut printing = Printing { args, selection, how, view, messages, total: Statistics::default() };
+    if output::file(args.output.as_deref()).is_some() {
+        write_to(args.output.as_deref(), |out| printing.sources(&mut session, out, false))?;
+    } else {
+        let mut out = standard_output();
+        let shown = out.clone();
+        let at_once = session.on_quiet(move || shown.clone().flush());
+        let printed = printing.sources(&mut session, &mut out, at_once);
+        out.flush()?;
+        printed?;
+    }
     if args.work.stats {
-        print_statistics(&total, start.elapsed(), args.work.threads, messages);
+        print_statistics(&printing.total, start.elapsed(), args.work.threads, messages);
     }
     // The process ends, and with it goes all that it has. To free each name before takes a tenth of a short command's time.
     std::mem::forget(session);
     Ok(())
 }
 
-/// Follows all sources, each record handed on in the order of the trace.
-fn in_order(
-    args: &Flow,
-    session: &mut Session,
-    out: &mut Output,
-    messages: &Messages,
-) -> Result<Statistics, Failure> {
-    let shown = out.clone();
-    let at_once = session.on_quiet(move || shown.clone().flush());
-    let mut exporter = exporter(args, at_once, out);
-    exporter.begin()?;
-    let mut total = Statistics::default();
-    let how = args.how();
-    session.each_source(messages, |session, source| {
-        let outcome = follow::run(session, source, &how, InOrder(&mut *exporter), messages)?;
-        total.add(&outcome.statistics);
-        Ok::<(), Failure>(())
-    })?;
-    itms_alone(session, &mut *exporter, messages)?;
-    Ok(total)
+/// What is printed, and what was counted of it.
+struct Printing<'a> {
+    args: &'a Flow,
+    /// Which part of each source; `None` for all of it.
+    selection: Option<Selection>,
+    how: Follow,
+    view: View,
+    messages: &'a Messages,
+    total: Statistics,
+}
+
+impl Printing<'_> {
+    /// Prints all sources.
+    fn sources(&mut self, session: &mut Session, out: &mut dyn Write, at_once: bool) -> Result<(), Failure> {
+        let Self { args, selection, .. } = self;
+        let in_order_only = session.is_live()
+            || args.trust().doubtful == Doubtful::Drop
+            || args.last.is_some()
+            || selection.is_some();
+        // What an ITM tells stands between the lines.
+        let itm_between = |parts: &FlowParts| *parts == FlowParts::Jsonl && !session.itms().is_empty();
+        let parts = args.format.make.parts.filter(|parts| !in_order_only && !itm_between(parts));
+        match parts {
+            Some(parts) => parts.with(&mut &mut *out, ByThreads { printing: self, session, parts }),
+            None => self.in_order(session, out, at_once),
+        }?;
+        self.view.finish()
+    }
+
+    /// Follows all sources, each record handed on in the order of the trace.
+    fn in_order(&mut self, session: &mut Session, out: &mut dyn Write, at_once: bool) -> Result<(), Failure> {
+        let Self { args, selection, how, view, messages, total } = self;
+        let mut exporter = exporter(args, selection.as_ref(), at_once, out);
+        exporter.begin()?;
+        session.each_source(*messages, |session, source| {
+            let outcome = window::run(session, source, (how, view), InOrder(&mut *exporter), messages)?;
+            total.add(&outcome.statistics);
+            Ok::<(), Failure>(())
+        })?;
+        itms_alone(session, &mut *exporter, messages)?;
+        Ok(exporter.finish(messages.complete())?)
+    }
 }
 
 /// Follows all sources by several threads.
-struct ByThreads<'a> {
-    args: &'a Flow,
+struct ByThreads<'a, 'b> {
+    printing: &'a mut Printing<'b>,
     session: &'a mut Session,
     parts: FlowParts,
-    messages: &'a Messages,
 }
 
-impl WithJoin for ByThreads<'_> {
-    type Answer = Result<Statistics, Failure>;
+impl WithJoin for ByThreads<'_, '_> {
+    type Answer = Result<(), Failure>;
 
-    fn with(self, exporter: &mut impl Join) -> Result<Statistics, Failure> {
-        let Self { args, session, parts, messages } = self;
+    fn with(self, exporter: &mut impl Join) -> Result<(), Failure> {
+        let Self { printing: Printing { how, messages, total, .. }, session, parts } = self;
         exporter.begin()?;
-        let mut total = Statistics::default();
         let growth = match parts {
             FlowParts::Nothing => Growth::Bounded,
             FlowParts::Jsonl => Growth::LongLines,
             FlowParts::Runs => Growth::Lines,
         };
-        let how = args.how();
-        session.each_source(messages, |session, source| {
-            let outcome = follow::run(session, source, &how, InParts(exporter, growth), messages)?;
+        session.each_source(*messages, |session, source| {
+            let outcome = follow::run(session, source, how, InParts(exporter, growth), messages)?;
             total.add(&outcome.statistics);
             Ok::<(), Failure>(())
         })?;
-        Ok(total)
+        Ok(exporter.finish(messages.complete())?)
     }
 }
 
@@ -136,12 +161,28 @@ fn itms_alone(
     Ok(())
 }
 
-fn exporter<'a>(args: &Flow, at_once: bool, out: &'a mut Output) -> Box<dyn Sink<FlowRecord> + 'a> {
+/// What writes: all of it, or a part, or the last instructions of that.
+fn exporter<'a>(
+    args: &Flow,
+    selection: Option<&Selection>,
+    at_once: bool,
+    out: &'a mut dyn Write,
+) -> Box<dyn Sink<FlowRecord> + 'a> {
     let Flow { source_lines, functions, .. } = *args;
-    let options = FlowOptions { palette: palette(), source_lines, functions, at_once };
+    // A tree of calls shows those that were made before its window.
+    let in_tree =
+        selection.filter(|selection| functions && selection.at_most.is_none() && args.last.is_none());
+    let window = in_tree.map(|selection| selection.window.clone()).unwrap_or_default();
+    let palette = palette_for(args.output.as_deref());
+    let width = terminal_width().filter(|_| output::file(args.output.as_deref()).is_none());
+    let options = FlowOptions { palette, source_lines, functions, at_once, width, window };
     let exporter = (args.format.make.sink)(out, &options);
-    match args.last {
+    let exporter: Box<dyn Sink<FlowRecord> + 'a> = match args.last {
         Some(count) => Box::new(LastInstructions::new(exporter, count)),
+        None => exporter,
+    };
+    match selection.filter(|_| in_tree.is_none()) {
+        Some(selection) => Box::new(Excerpt::new(exporter, selection.clone())),
         None => exporter,
     }
 }

@@ -14,18 +14,21 @@ use tracewalk_analysis::programs::{OfProgram, ProgramId, Programs};
 use tracewalk_analysis::saved::{Save, SavedErrorKind, saved_kind};
 use tracewalk_analysis::{Code, Statistics, Window};
 
+use tracewalk_input::FileProblem;
+
 use crate::args::{CaptureArgs, FollowArgs};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::output::write_to;
 use tracewalk_session::{FollowedProgram, interrupts};
 
-/// The longest file of saved findings. A wrong name such as `/dev/zero` has no end.
-const LONGEST: u64 = 256 << 20;
+/// The longest file of saved findings. They are read line by line, and what is of one place in several files is kept once.
+const LONGEST: u64 = 1 << 30;
+/// The longest text of another kind.
+const LONGEST_TEXT: u64 = 256 << 20;
 
 /// What `--save` writes, and `merge` puts together.
-const KINDS: [&str; 3] =
-    [ProgramCoverage::FORMAT.name, ProgramProfiles::FORMAT.name, ProgramActivities::FORMAT.name];
+const KINDS: [&str; 3] = [ProgramCoverage::KIND, ProgramProfiles::KIND, ProgramActivities::KIND];
 
 /// What is found, as far as it has been gathered.
 #[derive(Debug)]
@@ -42,7 +45,11 @@ pub(super) struct Gathered<'a, T> {
 
 impl<'a, T: Save> Gathered<'a, T> {
     /// Reads the saved files among what is named; the captures are still to be followed.
-    pub(super) fn open(follow: &'a FollowArgs, more: &'a [PathBuf]) -> Result<Self, Failure> {
+    pub(super) fn open(
+        follow: &'a FollowArgs,
+        more: &'a [PathBuf],
+        messages: &Messages,
+    ) -> Result<Self, Failure> {
         let mut gathered = Self {
             found: Programs::default(),
             statistics: Statistics::default(),
@@ -53,7 +60,7 @@ impl<'a, T: Save> Gathered<'a, T> {
         };
         for path in std::iter::once(&follow.capture.capture).chain(more) {
             match kind_of(path) {
-                Some(_) => gathered.parts.push((path, read_part(path)?)),
+                Some(_) => gathered.parts.push((path, read_part(path, messages)?)),
                 None => gathered.captures.push(path),
             }
         }
@@ -69,10 +76,11 @@ impl<'a, T: Save> Gathered<'a, T> {
     }
 
     /// Refuses a window where there are saved files.
-    pub(super) fn refuse_window(&self, window: Window) -> Result<(), Failure> {
-        match self.parts.first().filter(|_| window != Window::default()) {
+    pub(super) fn refuse_window(&self, window: &Window) -> Result<(), Failure> {
+        match self.parts.first().filter(|_| *window != Window::default()) {
             None => Ok(()),
             Some((path, _)) => Err(Failure::input(
+                "window_of_saved",
                 format!("{}: was saved as a whole, and no window can be cut out of it", path.display()),
                 "give --from and --to when saving",
             )),
@@ -108,7 +116,7 @@ impl<'a, T: Save> Gathered<'a, T> {
         write_to(Some(file), |out| self.found.save(out))?;
         for (id, program) in &self.found.programs {
             if matches!(id, ProgramId::Code(_)) && !program.images.is_empty() {
-                messages.note(format_args!(
+                messages.note("known_by_memory", format_args!(
                     "{}: an image has no build ID, so that the program is known by all of its memory; report it with --image for \
                      each of {}",
                     file.display(),
@@ -139,6 +147,7 @@ impl<'a, T: Save> Gathered<'a, T> {
             return Ok(());
         }
         self.programs.insert(nothing, unknown);
+        messages.replaced.spare(|directories| FollowedProgram::source_files(&args.request(), directories))?;
         let programs = FollowedProgram::of_images(&args.request(), &self.follow.source_dirs, messages)?;
         self.programs.extend(programs.into_iter().map(|program| (program.id, program.code)));
         Ok(())
@@ -163,6 +172,7 @@ impl<'a, T: Save> Gathered<'a, T> {
                     _ => "give the ELF file that was running with --image".to_owned(),
                 };
                 Err(Failure::input(
+                    "other_program",
                     format!("{}: is of another program: found {other}, expected {known}", path.display()),
                     remedy,
                 ))
@@ -178,7 +188,7 @@ pub(super) fn refuse_twice<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Res
         let Ok(file) = path.canonicalize() else { continue };
         if !known.insert(file) {
             let problem = format!("{}: is named twice, and would count twice", path.display());
-            return Err(Failure::input(problem, "name each run once"));
+            return Err(Failure::input("named_twice", problem, "name each run once"));
         }
     }
     Ok(())
@@ -192,6 +202,7 @@ pub(super) fn add_part<T: Save>(
 ) -> Result<(), Failure> {
     found.merge(part).map_err(|error| {
         Failure::input(
+            error.name(),
             format!("{}: {error}", path.display()),
             "only runs of the same program that were measured in the same way can be put together",
         )
@@ -208,19 +219,33 @@ pub(super) fn kind_of(path: &Path) -> Option<&'static str> {
 }
 
 /// Reads a saved file.
-pub(super) fn read_part<T: Save>(path: &Path) -> Result<Programs<T>, Failure> {
-    Programs::read(&read_text(path)?).map_err(|error| {
-        let command = T::FORMAT.name;
+pub(super) fn read_part<T: Save>(path: &Path, messages: &Messages) -> Result<Programs<T>, Failure> {
+    let file = tracewalk_input::reader(path, LONGEST).map_err(|problem| unreadable(path, &problem))?;
+    let (part, version) = Programs::read_with_version(file).map_err(|error| {
+        let command = T::KIND;
         let hint = match error.kind {
             SavedErrorKind::Version { .. } => format!("save it again: `tracewalk {command} --save`"),
             _ => format!("give a file that `tracewalk {command} --save` wrote"),
         };
-        Failure::input(format!("{}: {error}", path.display()), hint)
-    })
+        Failure::input(error.kind.name(), format!("{}: {error}", path.display()), hint)
+    })?;
+    if version == 1 {
+        messages.warning(
+            "saved_version_1",
+            format_args!(
+                "{}: was saved in version 1, which does not show whether the file is whole; save it again",
+                path.display()
+            ),
+        );
+    }
+    Ok(part)
 }
 
 /// Reads a text file.
 pub(super) fn read_text(path: &Path) -> Result<String, Failure> {
-    tracewalk_input::read_text(path, LONGEST)
-        .map_err(|problem| Failure::input(format!("{}: {problem}", path.display()), "check the file's name"))
+    tracewalk_input::read_text(path, LONGEST_TEXT).map_err(|problem| unreadable(path, &problem))
+}
+
+fn unreadable(path: &Path, problem: &FileProblem) -> Failure {
+    Failure::input(problem.name(), format!("{}: {problem}", path.display()), "check the file's name")
 }

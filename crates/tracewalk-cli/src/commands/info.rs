@@ -15,13 +15,13 @@ use tracewalk_report::formats::WriteInfo;
 use tracewalk_session::{Certainty, Contents, Finding, Info, ItmInfo, Session, Source};
 
 use crate::args;
-use crate::counted::counted;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
 use crate::output::{Destination, Output, palette, standard_output};
 use crate::sentences::{as_option, itm_name, source_name};
 use crate::task::{Reads, Task};
+use tracewalk_report::counted;
 
 impl Task for args::Info {
     fn reads(&self) -> Reads<'_> {

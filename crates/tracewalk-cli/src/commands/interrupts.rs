@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use tracewalk_analysis::clock::Unit;
-use tracewalk_analysis::interrupts::{Measured, Measuring, ProgramActivities};
+use tracewalk_analysis::interrupts::{Activities, Measured, Measuring, ProgramActivities, seen_by_itm};
 use tracewalk_analysis::programs::SourceId;
 use tracewalk_analysis::timeline::Scale;
-use tracewalk_analysis::{Code, Section};
+use tracewalk_analysis::{Code, Section, Window};
 use tracewalk_report::export::InterruptReport;
 use tracewalk_report::formats;
 
@@ -22,11 +22,11 @@ use crate::messages::Messages;
 use crate::open::{self, comes_over_time};
 use crate::output::{Destination, palette_for, write_to};
 use crate::task::{Reads, Task};
-use tracewalk_session::{Notices, Session, interrupts};
+use tracewalk_session::{Notices, Session, Source, interrupts};
 
 impl Task for Interrupts {
     fn reads(&self) -> Reads<'_> {
-        Reads { more: &self.more, takes_saved: true, ..Reads::one(&self.axis.follow.capture) }
+        Reads { more: &self.more, takes_saved: true, ..Reads::followed(&self.axis.follow) }
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
@@ -60,9 +60,10 @@ fn run(args: &Interrupts, messages: &Messages) -> Result<(), Failure> {
 /// Follows the captures, and reads the saved files in their place.
 fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, ProgramActivities>, Failure> {
     let follow = &args.axis.follow;
-    let mut gathered = Gathered::<ProgramActivities>::open(follow, &args.more)?;
+    let mut gathered = Gathered::<ProgramActivities>::open(follow, &args.more, messages)?;
     let window = args.axis.window.window()?;
-    gathered.refuse_window(window)?;
+    gathered.refuse_window(&window)?;
+    let view = View::new(window.clone(), args.axis.axis.unit());
     let saved = saved(args, &gathered)?;
     let captures = gathered.captures();
     let mut opened = match captures.as_slice() {
@@ -84,18 +85,49 @@ fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, 
             None => open::live(capture, messages)?,
         };
         let measured = Measured { unit: scale.unit, counts_cycles: scale.counts_cycles, functions };
-        let view = View { window, stated: args.axis.axis.unit() };
+        view.check(&mut session, &how, messages)?;
         session.each_source(messages, |session, source| {
-            let measuring = Measuring::new(scale, window, functions);
-            let outcome = window::run(session, source, (&how, view), measuring, messages)?;
+            let measuring = Measuring::new(scale, window.clone(), functions);
+            let outcome = window::run(session, source, (&how, &view), measuring, messages)?;
             gathered.statistics.add(&outcome.statistics);
-            let sources = BTreeMap::from([(session.source_id(source), outcome.found)]);
+            let mut sources = BTreeMap::from([(session.source_id(source), outcome.found)]);
+            sources.extend(seen_by_itms(session, source, &window, messages));
             let found = ProgramActivities { measured: Some(measured), sources };
             gathered.add(session.followed(source, &outcome.code)?, found);
             Ok::<(), Failure>(())
         })?;
     }
+    view.finish()?;
     gathered.finish(messages)
+}
+
+/// What the ITMs beside a source report of exceptions, if they report any: a trace unit may have been off when they were taken.
+fn seen_by_itms(
+    session: &Session,
+    source: &Source,
+    window: &Window,
+    messages: &Messages,
+) -> BTreeMap<SourceId, Activities> {
+    let itms = session.itms_beside(source);
+    if session.is_live() {
+        if !itms.is_empty() {
+            messages.note(
+                "itm_not_counted",
+                "exceptions that only an ITM reports are not counted of a capture that is still arriving",
+            );
+        }
+        return BTreeMap::new();
+    }
+    let seen = itms.iter().map(|itm| (session.itm_id(itm), seen_by_itm(session.itm_records(itm))));
+    let seen = seen.filter(|(_, found)| !found.exceptions.is_empty()).collect::<BTreeMap<_, _>>();
+    if *window != Window::default() && !seen.is_empty() {
+        messages.note(
+            "itm_not_counted",
+            "what an ITM reports of exceptions is not counted within --from and --to",
+        );
+        return BTreeMap::new();
+    }
+    seen
 }
 
 /// What the saved files say, if there are any; refuses what was asked for and is not in them.
@@ -108,12 +140,14 @@ fn saved(args: &Interrupts, gathered: &Gathered<'_, ProgramActivities>) -> Resul
         let asked_for = args.axis.axis.unit();
         if let Some(unit) = asked_for.filter(|unit| *unit != measured.unit) {
             return Err(Failure::input(
+                "other_measure",
                 format!("{}: was saved in {}, not in {}", path.display(), measured.unit.name(), unit.name()),
                 "leave out --axis, or give it when saving",
             ));
         }
         if args.functions && !measured.functions {
             return Err(Failure::input(
+                "other_measure",
                 format!("{}: was saved without functions", path.display()),
                 "leave out --functions, or give it when saving",
             ));
@@ -153,6 +187,7 @@ fn refuse_stream(capture: &CaptureArgs) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::input(
+        "comes_over_time",
         format!("{}: comes over time, and is not the only capture", capture.capture.display()),
         "save the figures of each with --save, and put them together with `tracewalk merge`",
     ))

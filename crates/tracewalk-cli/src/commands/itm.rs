@@ -9,12 +9,12 @@ use tracewalk_report::formats::ItmOptions;
 use tracewalk_session::Itms;
 
 use crate::args::Itm;
-use crate::counted::counted;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
 use crate::output::{Destination, palette, standard_output};
 use crate::task::{Reads, Task};
+use tracewalk_report::counted;
 
 impl Task for Itm {
     fn reads(&self) -> Reads<'_> {
@@ -34,11 +34,12 @@ impl Task for Itm {
 fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
     if !args.ports.is_empty() && !args.format.make.of_ports {
         let problem = "--port is for --format text, and other formats tell of every port";
-        return Err(Failure::input(problem, "leave out --port"));
+        return Err(Failure::input("option_of_other_format", problem, "leave out --port"));
     }
     let mut session = open::for_itms(&args.capture, messages)?;
     if session.itms().is_empty() {
         return Err(Failure::input(
+            "no_itm",
             format!("{}: no ITM was recognised in it", args.capture.capture.display()),
             "say which trace ID is an ITM with --source ID=itm, or that all bytes are one's with --container raw \
              --source itm",
@@ -109,6 +110,7 @@ impl Written {
         } else {
             format!("nothing was written to stimulus port {missing}, but to {found}; choose with --port")
         };
-        if asked { messages.incomplete(told) } else { messages.note(told) }
+        let kind = "port_not_written";
+        if asked { messages.incomplete(kind, told) } else { messages.note(kind, told) }
     }
 }

@@ -24,23 +24,24 @@ impl Task for Merge {
         vec![Destination::output(self.output.as_deref())]
     }
 
-    fn run(&self, _: &Messages) -> Result<(), Failure> {
-        run(self)
+    fn run(&self, messages: &Messages) -> Result<(), Failure> {
+        run(self, messages)
     }
 }
 
 /// Puts saved parts together.
-fn run(args: &Merge) -> Result<(), Failure> {
+fn run(args: &Merge, messages: &Messages) -> Result<(), Failure> {
     refuse_twice(args.parts.iter().map(PathBuf::as_path))?;
     let Some(first) = args.parts.first() else { return Ok(()) };
     match kind_of(first) {
-        Some(kind) if kind == ProgramProfiles::FORMAT.name => merge::<ProgramProfiles>(args),
-        Some(kind) if kind == ProgramActivities::FORMAT.name => merge::<ProgramActivities>(args),
-        Some(_) => merge::<ProgramCoverage>(args),
+        Some(kind) if kind == ProgramProfiles::KIND => merge::<ProgramProfiles>(args, messages),
+        Some(kind) if kind == ProgramActivities::KIND => merge::<ProgramActivities>(args, messages),
+        Some(_) => merge::<ProgramCoverage>(args, messages),
         None => {
             // It may be that it cannot be read at all.
             read_text(first)?;
             Err(Failure::input(
+                "not_saved",
                 format!("{}: is nothing that was saved", first.display()),
                 "give files that --save of `tracewalk coverage`, `profile` or `interrupts` wrote",
             ))
@@ -48,10 +49,10 @@ fn run(args: &Merge) -> Result<(), Failure> {
     }
 }
 
-fn merge<T: Save>(args: &Merge) -> Result<(), Failure> {
+fn merge<T: Save>(args: &Merge, messages: &Messages) -> Result<(), Failure> {
     let mut merged = Programs::<T>::default();
     for path in &args.parts {
-        add_part(&mut merged, path, read_part(path)?)?;
+        add_part(&mut merged, path, read_part(path, messages)?)?;
     }
     write_to(args.output.as_deref(), |out| merged.save(out))
 }

@@ -13,6 +13,7 @@ mod interrupts;
 mod itm;
 mod merge;
 mod packets;
+mod places;
 mod profile;
 mod shell;
 mod snapshot;
@@ -58,6 +59,7 @@ fn no_measure(unit: Unit, option: &str) -> Failure {
         Unit::Instructions => ("instructions", "tracing"),
     };
     Failure::input(
+        "not_measured",
         format!("the trace has no {missing}"),
         format!("leave out {option}, or switch on {switch} when capturing"),
     )
@@ -69,6 +71,7 @@ fn refuse_frequency(unit: Unit, frequency: Option<f64>) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::input(
+        "frequency_of_instructions",
         "what is counted are instructions, and they have no frequency",
         "leave out --frequency",
     ))

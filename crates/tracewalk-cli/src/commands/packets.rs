@@ -50,6 +50,9 @@ fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
         total.add(&packets(session, source, exporter.as_deref_mut(), messages)?);
         Ok::<(), Failure>(())
     })?;
+    if let Some(exporter) = &mut exporter {
+        exporter.finish(messages.complete())?;
+    }
     drop(exporter);
     out.flush()?;
     if args.work.stats {

@@ -25,7 +25,7 @@ use crate::task::{Reads, Task};
 
 impl Task for args::Profile {
     fn reads(&self) -> Reads<'_> {
-        Reads { more: &self.more, takes_saved: true, ..Reads::one(&self.follow.capture) }
+        Reads { more: &self.more, takes_saved: true, ..Reads::followed(&self.follow) }
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
@@ -97,19 +97,22 @@ pub(super) fn gather<'a>(
     (window, threads): (Window, u16),
     messages: &Messages,
 ) -> Result<Gathered<'a, ProgramProfiles>, Failure> {
-    let mut gathered = Gathered::<ProgramProfiles>::open(follow, more)?;
-    gathered.refuse_window(window)?;
-    let (how, view) = (follow::how(follow, threads), View { window, stated: None });
+    let mut gathered = Gathered::<ProgramProfiles>::open(follow, more, messages)?;
+    gathered.refuse_window(&window)?;
+    let (how, view) = (follow::how(follow, threads), View::new(window.clone(), None));
     for capture in gathered.captures() {
         let mut session = open::live(&capture, messages)?;
+        view.check(&mut session, &how, messages)?;
         session.each_source(messages, |session, source| {
-            let outcome = window::run(session, source, (&how, view), Profiling::new(window), messages)?;
+            let outcome =
+                window::run(session, source, (&how, &view), Profiling::new(window.clone()), messages)?;
             gathered.statistics.add(&outcome.statistics);
             let sources = BTreeMap::from([(session.source_id(source), outcome.found)]);
             gathered.add(session.followed(source, &outcome.code)?, ProgramProfiles { sources });
             Ok::<(), Failure>(())
         })?;
     }
+    view.finish()?;
     gathered.finish(messages)
 }
 
@@ -122,6 +125,7 @@ pub(super) fn sources(
     for (id, program) in &gathered.found.programs {
         let code = gathered.code(id).ok_or_else(|| {
             Failure::input(
+                "no_program",
                 "a profile is of a program, and there is none",
                 "give the ELF file that was running with --image",
             )

@@ -15,13 +15,13 @@ use tracewalk_input::capture::{
 use tracewalk_session::{Frames, Session, Source, repack};
 
 use crate::args;
-use crate::counted::counted;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
 use crate::output::{Destination, OutputFolder};
 use crate::sentences::source_name;
 use crate::task::{Reads, Task};
+use tracewalk_report::counted;
 
 /// The trace ID in the registers of a source that has none.
 const USUAL_ID: u32 = 0x10;
@@ -58,7 +58,7 @@ fn run(args: &args::Snapshot, messages: &Messages) -> Result<(), Failure> {
         sources.extend(contents.sources.iter().filter_map(itm).map(|source| (buffer, source)));
     }
     if cores.iter().any(|(.., code)| code.program.scopes().next().is_some()) {
-        messages.warning(format_args!(
+        messages.warning("contexts_left_out", format_args!(
             "images of a context ID or VMID are left out: a snapshot directory cannot say them; `tracewalk describe` can"
         ));
     }
@@ -99,6 +99,7 @@ fn trace_unit(source: &Source, index: usize, core: String) -> Result<SnapshotSou
         SourceConfig::Pft(config) => ("PTM", u8::from(config.version() == pft::Version::V1_1)),
         config => {
             return Err(Failure::input(
+                "not_in_snapshot",
                 format!("{}: no snapshot holds {}", source_name(source.id), config.protocol()),
                 "use `tracewalk describe` instead",
             ));
@@ -160,11 +161,14 @@ fn traces<'a>(session: &'a Session, messages: &Messages) -> Vec<Trace<'a>> {
         }
         Some(frames) => {
             if frames.discontinuities > 0 {
-                messages.warning(format_args!(
-                    "{}: {} where trace was lost cannot be marked in a snapshot",
-                    buffer.file.display(),
-                    counted(frames.discontinuities, "place")
-                ));
+                messages.warning(
+                    "losses_not_marked",
+                    format_args!(
+                        "{}: {} where trace was lost cannot be marked in a snapshot",
+                        buffer.file.display(),
+                        counted(frames.discontinuities, "place")
+                    ),
+                );
             }
             Trace::Repacked(&buffer.bytes, frames.framing)
         }

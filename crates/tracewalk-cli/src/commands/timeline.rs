@@ -4,7 +4,6 @@ use std::io::{self, BufWriter, Write};
 use std::time::Instant;
 
 use tracewalk_analysis::Statistics;
-use tracewalk_analysis::analysis::InOrder;
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::drive::NoProgress;
 use tracewalk_analysis::timeline::{Probe, Scale};
@@ -28,7 +27,7 @@ const FIRST_PROBE: usize = 16 << 10;
 
 impl Task for args::Timeline {
     fn reads(&self) -> Reads<'_> {
-        Reads::one(&self.axis.follow.capture)
+        Reads::followed(&self.axis.follow)
     }
 
     fn writes(&self) -> Vec<Destination<'_>> {
@@ -49,6 +48,9 @@ fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Failure> {
     let axis = &args.axis;
     let window = axis.window.window()?;
     let mut session = open(&axis.follow.capture, axis.axis.unit(), messages)?;
+    let (how, view) =
+        (follow::how(&axis.follow, args.work.threads), View::new(window.clone(), axis.axis.unit()));
+    view.check(&mut session, &how, messages)?;
     let probed = [probe(&mut session, &axis.follow, messages)?];
     let unit = best_unit(&probed, session.is_live(), axis.axis.unit(), axis.frequency)?;
     let scale = scale(&probed[0], unit, axis.frequency);
@@ -58,15 +60,15 @@ fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Failure> {
         let shown = out.clone();
         session.on_quiet(move || shown.clone().flush());
     }
-    let view = View { window, stated: axis.axis.unit() };
-    let (how, mut total) = (follow::how(&axis.follow, args.work.threads), Statistics::default());
+    let mut total = Statistics::default();
     let mut write = |exporter: &mut dyn TimelineExport| -> Result<(), Failure> {
-        let mut timelines = Timelines::new(&mut *exporter, scale, window);
+        let mut timelines = Timelines::new(&mut *exporter, scale, window.clone());
         session.each_source(messages, |session, source| {
-            let outcome = window::run(session, source, (&how, view), InOrder(&mut timelines), messages)?;
+            let outcome = window::run(session, source, (&how, &view), &mut timelines, messages)?;
             total.add(&outcome.statistics);
             Ok::<(), Failure>(())
         })?;
+        view.finish()?;
         Ok(exporter.finish(messages.complete())?)
     };
     match args.format.make {
@@ -149,7 +151,7 @@ pub(super) fn scale(probes: &[Probe], unit: Unit, frequency: Option<f64>) -> Sca
 }
 
 fn no_folder() -> Failure {
-    Failure::input("--format ctf writes several files", "say in which folder with -o")
+    Failure::input("needs_folder", "--format ctf writes several files", "say in which folder with -o")
 }
 
 impl Files for OutputFolder {

@@ -1,25 +1,91 @@
 //! Watching what a window holds: one that holds nothing is most often a mistake.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::io;
 
+use tracewalk::flow::{Element, EventKind};
 use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart};
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::Sink;
-use tracewalk_analysis::{Doubting, InDoubt, Phase, Position, Section, Window, Windowed};
+use tracewalk_analysis::{Doubting, Happened, InDoubt, Phase, Place, Position, Section, Window, Windowed};
 use tracewalk_session::{Bound, Follow, NoticeKind, Observer as _, Outcome, Session, Source};
 
-use super::{follow, no_measure};
+use super::{follow, no_measure, places};
 use crate::failure::Failure;
 use crate::messages::Messages;
 
 /// A part of a trace, and the axis that the user asked for.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct View {
     pub(super) window: Window,
     /// What is counted on the axis, if that was stated.
-    pub(super) stated: Option<Unit>,
+    stated: Option<Unit>,
+    seen: RefCell<Sought>,
+}
+
+/// What was seen in all sources of what the window's ends wait for.
+#[derive(Debug, Default)]
+struct Sought {
+    ends: [Option<Happened>; 2],
+    exceptions: BTreeSet<String>,
+}
+
+impl View {
+    pub(super) fn new(window: Window, stated: Option<Unit>) -> Self {
+        Self { window, stated, seen: RefCell::default() }
+    }
+
+    /// Refuses a window whose ends are in the program of none of a capture's sources.
+    pub(super) fn check(
+        &self,
+        session: &mut Session,
+        how: &Follow,
+        messages: &Messages,
+    ) -> Result<(), Failure> {
+        for place in self.window.places() {
+            let Place::Happening { what, .. } = place else { continue };
+            if !place.needs_names() {
+                continue;
+            }
+            let mut problem = None;
+            for source in session.sources().to_vec() {
+                let code = session.code(&source, how.names.as_deref(), messages)?;
+                match what.find(&code) {
+                    Ok(_) => {
+                        problem = None;
+                        break;
+                    }
+                    Err(unknown) => problem = problem.or(Some((unknown, code))),
+                }
+            }
+            if let Some((unknown, code)) = problem {
+                return Err(places::unknown(what, &unknown, &code));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a window whose ends never came in any source that was followed.
+    pub(super) fn finish(&self) -> Result<(), Failure> {
+        let seen = self.seen.borrow();
+        let missing = seen.ends.iter().flatten().find(|happened| !happened.is_reached);
+        missing.map_or(Ok(()), |missing| Err(places::never(missing, &seen.exceptions)))
+    }
+
+    /// Adds what was seen in a source.
+    fn add(&self, windowed: &Windowed, exceptions: BTreeSet<String>) {
+        let mut seen = self.seen.borrow_mut();
+        for (known, found) in seen.ends.iter_mut().zip(windowed.happened()) {
+            let Some(found) = found else { continue };
+            let known = known.get_or_insert_with(|| found.clone());
+            known.times = known.times.max(found.times);
+            known.is_reached |= found.is_reached;
+        }
+        seen.exceptions.extend(exceptions);
+    }
 }
 
 /// Runs an analysis of a part of a source, and says if that part is not in it. Refuses an axis if what is counted on it is not in the
@@ -27,7 +93,7 @@ pub(super) struct View {
 pub(super) fn run<A: Analysis>(
     session: &mut Session,
     source: &Source,
-    (how, view): (&Follow, View),
+    (how, view): (&Follow, &View),
     mut analysis: A,
     messages: &Messages,
 ) -> Result<Outcome<A::Found>, Failure> {
@@ -35,9 +101,13 @@ pub(super) fn run<A: Analysis>(
         return follow::run(session, source, how, analysis, messages);
     }
     let shows_itm = analysis.sink().shows_itm();
-    let watched = Watched { analysis, shows_itm, windowed: view.window.begin(), holds_something: false };
+    let windowed = view.window.begin(&tracewalk_analysis::Code::unknown().into());
+    let window = view.window.clone();
+    let exceptions = BTreeSet::new();
+    let watched =
+        Watched { analysis, shows_itm, window, windowed, holds_something: false, exceptions, section: None };
     let outcome = follow::run(session, source, how, watched, messages)?;
-    let Seen { found, windowed, holds_something } = outcome.found;
+    let Seen { found, windowed, holds_something, exceptions } = outcome.found;
     let lacks = |unit: &Unit| {
         let counted = match unit {
             Unit::Instructions => return false,
@@ -49,24 +119,26 @@ pub(super) fn run<A: Analysis>(
     if let Some(unit) = view.stated.filter(lacks) {
         return Err(no_measure(unit, "--axis"));
     }
-    say(source, view.window, &windowed, holds_something, messages);
+    say(source, &view.window, &windowed, holds_something, messages);
+    view.add(&windowed, exceptions);
     let Outcome { statistics, losses, code, itms, notices, ended_at, complete, .. } = outcome;
     Ok(Outcome { found, statistics, losses, code, itms, notices, ended_at, complete })
 }
 
 /// Says if the window is not in the source that was followed.
-fn say(source: &Source, window: Window, windowed: &Windowed, holds_something: bool, messages: &Messages) {
+fn say(source: &Source, window: &Window, windowed: &Windowed, holds_something: bool, messages: &Messages) {
     let (source, Window { from, to }) = (source.id, window);
-    for (bound, position) in [(Bound::From, from), (Bound::To, to)] {
-        let Some(position) = position else { continue };
+    let position = |place: &Option<Place>| place.as_ref().and_then(Place::position);
+    for (bound, place) in [(Bound::From, from), (Bound::To, to)] {
+        let Some(position) = position(place) else { continue };
         if windowed.reached(position).is_none() && is_counted(position) {
             messages.notice(NoticeKind::WindowNotCounted { source, bound, position }.into());
             return;
         }
     }
-    let end = from.and_then(|from| windowed.reached(from));
+    let end = position(from).and_then(|from| windowed.reached(from));
     if let (false, Some(end)) = (holds_something, end) {
-        messages.notice(NoticeKind::WindowEmpty { source, from, to, end }.into());
+        messages.notice(NoticeKind::WindowEmpty { source, window: window.clone(), end }.into());
     }
 }
 
@@ -74,8 +146,12 @@ fn say(source: &Source, window: Window, windowed: &Windowed, holds_something: bo
 struct Watched<A> {
     analysis: A,
     shows_itm: bool,
+    window: Window,
     windowed: Windowed,
     holds_something: bool,
+    /// The exceptions that were taken, if one is waited for.
+    exceptions: BTreeSet<String>,
+    section: Option<Section>,
 }
 
 /// What an analysis found, and what was seen of the window.
@@ -83,11 +159,27 @@ struct Seen<T> {
     found: T,
     windowed: Windowed,
     holds_something: bool,
+    exceptions: BTreeSet<String>,
 }
 
 /// Whether a position is counted by something that not every trace has.
 const fn is_counted(position: Position) -> bool {
     matches!(position, Position::Cycles(_) | Position::Time(_))
+}
+
+impl<A: Analysis> Watched<A> {
+    fn whole(&mut self, record: FlowRecord) -> io::Result<()> {
+        self.holds_something |= self.windowed.element(&record.element, record.at) == Phase::Inside;
+        if let (Some(section), Element::Event(event)) = (&self.section, &record.element)
+            && let EventKind::Exception { exception: Some(exception), .. } = event.kind
+        {
+            let name = section.code.interrupts.name_or_number(exception);
+            if !self.exceptions.contains(&*name) {
+                self.exceptions.insert(name.into_owned());
+            }
+        }
+        self.analysis.sink().record(record)
+    }
 }
 
 impl<A: Analysis> Sink<FlowRecord> for Watched<A> {
@@ -96,12 +188,20 @@ impl<A: Analysis> Sink<FlowRecord> for Watched<A> {
     }
 
     fn section(&mut self, section: &Section) -> io::Result<()> {
+        self.windowed = self.window.begin(&section.code);
+        self.section = self.window.places().any(places::is_exception).then(|| section.clone());
         self.analysis.sink().section(section)
     }
 
-    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
-        self.holds_something |= self.windowed.element(&record.element, record.at) == Phase::Inside;
-        self.analysis.sink().record(record)
+    fn record(&mut self, mut record: FlowRecord) -> io::Result<()> {
+        // What happens begins a block of its own, for whatever looks at the window.
+        while let Element::Block(block) = &record.element
+            && let Some((head, tail)) = self.windowed.divide(block, false)
+        {
+            self.whole(FlowRecord { element: Element::Block(head), ..record })?;
+            record.element = Element::Block(tail);
+        }
+        self.whole(record)
     }
 
     fn shows_itm(&self) -> bool {
@@ -127,6 +227,10 @@ impl<A: Analysis> Sink<FlowRecord> for Watched<A> {
     fn end_section(&mut self) -> io::Result<()> {
         self.analysis.sink().end_section()
     }
+
+    fn finish(&mut self, complete: bool) -> io::Result<()> {
+        self.analysis.sink().finish(complete)
+    }
 }
 
 impl<A: Analysis> Analysis for Watched<A> {
@@ -135,6 +239,10 @@ impl<A: Analysis> Analysis for Watched<A> {
 
     fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
         self
+    }
+
+    fn needs_places(&self) -> bool {
+        self.analysis.needs_places() || self.window.needs_places()
     }
 
     fn part(&self) -> Option<(NoPart, Growth)> {
@@ -150,8 +258,8 @@ impl<A: Analysis> Analysis for Watched<A> {
     }
 
     fn finish(self, end: &End) -> Seen<A::Found> {
-        let Self { analysis, windowed, holds_something, .. } = self;
-        Seen { found: analysis.finish(end), windowed, holds_something }
+        let Self { analysis, windowed, holds_something, exceptions, .. } = self;
+        Seen { found: analysis.finish(end), windowed, holds_something, exceptions }
     }
 
     fn in_doubt(found: &Seen<A::Found>) -> Option<InDoubt> {

@@ -2,6 +2,7 @@
 //!
 //! Files are the same where the file system says so, whatever their names: through symbolic and hard links.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -51,40 +52,37 @@ impl<'a> Destination<'a> {
         output.into_iter().chain(save).collect()
     }
 
+    /// Whether it is standard output.
+    pub(crate) fn is_standard_output(&self) -> bool {
+        self.kind == DestinationKind::File && is_standard(self.path)
+    }
+
     /// A folder that has to be empty.
     pub(crate) const fn new_folder(path: &'a Path) -> Self {
         Self { option: "-o", path, kind: DestinationKind::NewFolder }
     }
 
-    const fn file(option: &'static str, path: &'a Path) -> Self {
+    /// The file that an option names.
+    pub(crate) const fn file(option: &'static str, path: &'a Path) -> Self {
         Self { option, path, kind: DestinationKind::File }
     }
 }
 
 /// Refuses outputs that cannot be written, that are one of the inputs, or that are the same twice.
-pub(crate) fn check(outputs: &[Destination<'_>], inputs: &[PathBuf]) -> Result<(), Failure> {
-    let inputs = inputs.iter().filter_map(|path| Some((path, Identity::of(path)?))).collect::<Vec<_>>();
+pub(crate) fn check(outputs: &[Destination<'_>], inputs: Vec<PathBuf>) -> Result<(), Failure> {
+    let inputs = identities(inputs);
     let mut known = Vec::<(&Destination<'_>, Identity)>::new();
     for output in outputs {
         let Destination { option, path, kind } = output;
         let identity = Identity::of_output(path);
-        if let Some((input, _)) = inputs.iter().find(|(_, input)| identity.as_ref() == Some(input)) {
-            let what = match input.as_path() == *path {
-                true => String::new(),
-                false => format!(", as {}", input.display()),
-            };
-            return Err(Failure::input(
-                format!("{}: is read{what}, and {option} would overwrite it", path.display()),
-                format!("give another file with {option}"),
-            ));
-        }
+        refuse_input(option, path, &inputs)?;
         if let Some((other, _)) = known.iter().find(|(_, other)| identity.as_ref() == Some(other)) {
             let hint = format!("give another file with {option}");
             let problem = match is_standard(path) {
                 true => format!("{option} and {} both write to standard output", other.option),
                 false => format!("{}: {option} and {} write to the same file", path.display(), other.option),
             };
-            return Err(Failure::input(problem, hint));
+            return Err(Failure::input("output_twice", problem, hint));
         }
         known.extend(identity.map(|identity| (output, identity)));
         match kind {
@@ -92,6 +90,7 @@ pub(crate) fn check(outputs: &[Destination<'_>], inputs: &[PathBuf]) -> Result<(
             DestinationKind::File => try_file(path)?,
             _ if is_standard(path) => {
                 return Err(Failure::input(
+                    "needs_folder",
                     "several files are written, and standard output is one",
                     format!("give a folder with {option}"),
                 ));
@@ -101,6 +100,53 @@ pub(crate) fn check(outputs: &[Destination<'_>], inputs: &[PathBuf]) -> Result<(
         }
     }
     Ok(())
+}
+
+/// The files that the results are to replace: what is found to be read only when a capture is open is compared with them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Replaced {
+    /// With the option that names each.
+    files: Vec<(&'static str, PathBuf)>,
+    /// Where else source files are looked for.
+    source_dirs: Vec<PathBuf>,
+}
+
+impl Replaced {
+    /// Of these outputs, those that exist.
+    pub(crate) fn by(outputs: &[Destination<'_>], source_dirs: &[PathBuf]) -> Self {
+        let replaced = outputs.iter().filter(|output| !is_standard(output.path) && output.path.is_file());
+        let files = replaced.map(|output| (output.option, output.path.to_owned()));
+        Self { files: files.collect(), source_dirs: source_dirs.to_vec() }
+    }
+
+    /// Refuses to replace one of the source files that `find` finds, also in these folders. To find them takes a while, and is done only
+    /// if a result replaces anything.
+    pub(crate) fn spare(&self, find: impl FnOnce(&[PathBuf]) -> BTreeSet<PathBuf>) -> Result<(), Failure> {
+        if self.files.is_empty() {
+            return Ok(());
+        }
+        let inputs = identities(find(&self.source_dirs));
+        self.files.iter().try_for_each(|(option, path)| refuse_input(option, path, &inputs))
+    }
+}
+
+/// What makes each of some files itself.
+fn identities(files: impl IntoIterator<Item = PathBuf>) -> Vec<(PathBuf, Identity)> {
+    files.into_iter().filter_map(|path| Identity::of(&path).map(|identity| (path, identity))).collect()
+}
+
+/// Refuses an output that is one of the inputs.
+fn refuse_input(option: &str, path: &Path, inputs: &[(PathBuf, Identity)]) -> Result<(), Failure> {
+    let identity = Identity::of_output(path);
+    let Some((input, _)) = inputs.iter().find(|(_, input)| identity.as_ref() == Some(input)) else {
+        return Ok(());
+    };
+    let what = if input == path { String::new() } else { format!(", as {}", input.display()) };
+    Err(Failure::input(
+        "output_is_input",
+        format!("{}: is read{what}, and {option} would overwrite it", path.display()),
+        format!("give another file with {option}"),
+    ))
 }
 
 /// Tries whether a file could be written.

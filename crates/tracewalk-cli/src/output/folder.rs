@@ -79,6 +79,7 @@ pub(super) fn check_empty(path: &Path) -> Result<(), Failure> {
     match fs::read_dir(path) {
         Ok(mut entries) => match entries.next() {
             Some(_) => Err(Failure::input(
+                "folder_not_empty",
                 format!("{}: is not empty", path.display()),
                 "choose a directory with -o that does not exist",
             )),

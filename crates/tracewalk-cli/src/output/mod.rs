@@ -3,21 +3,24 @@
 mod check;
 mod file;
 mod folder;
+pub(crate) mod pager;
+mod terminal;
 
 use std::cell::RefCell;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::Path;
 use std::rc::Rc;
 
-use anstream::{AutoStream, ColorChoice};
+use anstream::ColorChoice;
 use tracewalk_report::Palette;
 
 use crate::args::When;
 use crate::failure::Failure;
 
-pub(crate) use check::{Destination, DestinationKind, check};
+pub(crate) use check::{Destination, DestinationKind, Replaced, check};
 use file::{OutputFile, is_standard};
 pub(crate) use folder::OutputFolder;
+use terminal::Terminal;
 
 /// Standard output, buffered. Its clones share the buffer: one writes, another one has it shown.
 #[derive(Clone, Debug)]
@@ -79,18 +82,19 @@ pub(crate) fn set_colours(when: When) {
     }
 }
 
-/// The columns of the terminal that standard output is.
+/// The terminal behind the pager, or what standard output is.
+fn seen_on() -> Terminal {
+    pager::behind().unwrap_or_else(Terminal::of_standard_output)
+}
+
+/// The columns of the terminal that standard output goes to.
 pub(crate) fn terminal_width() -> Option<usize> {
-    let (terminal_size::Width(width), _) = terminal_size::terminal_size_of(io::stdout())?;
-    Some(width.into())
+    seen_on().width
 }
 
 /// The colours for standard output.
 pub(crate) fn palette() -> Palette {
-    match AutoStream::choice(&io::stdout()) {
-        ColorChoice::Never => Palette::PLAIN,
-        _ => Palette::COLOUR,
-    }
+    if seen_on().has_colours { Palette::COLOUR } else { Palette::PLAIN }
 }
 
 /// The colours for an output that may be a file.

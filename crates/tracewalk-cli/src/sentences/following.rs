@@ -3,11 +3,11 @@
 use tracewalk::ids::{ContextId, Vmid};
 use tracewalk::program::Scope;
 use tracewalk::protocol::Fault;
-use tracewalk_analysis::{InDoubt, Position, Window};
+use tracewalk_analysis::{InDoubt, Position};
 use tracewalk_session::{Bound, NoContext, Notice, NoticeKind, WrongImage};
 
 use super::names::{itm_name, place, source_name};
-use crate::counted::counted;
+use tracewalk_report::counted;
 
 /// How many contexts a message names.
 const NAMED: usize = 4;
@@ -80,10 +80,10 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
         K::WindowNotCounted { source, bound, position } => {
             not_counted(&source_name(*source), *bound, *position)
         }
-        K::WindowEmpty { source, from, to, end } => format!(
+        K::WindowEmpty { source, window, end } => format!(
             "{}: nothing of it is {}: it ends at {end}; check --from and --to",
             source_name(*source),
-            Window { from: *from, to: *to }
+            window
         ),
         _ => return contexts(notice).or_else(|| gaps(notice)),
     })

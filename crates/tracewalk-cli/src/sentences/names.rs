@@ -27,7 +27,7 @@ pub(crate) fn as_option(description: &SourceDescription) -> String {
     }
     for (name, value) in description.decoding_registers() {
         // What is usual for the processor need not be said.
-        if !matches!(value.origin, tracewalk_input::Origin::Usual(_)) {
+        if !value.origin.is_of_processor() {
             option.push_str(&format!(",{}=0x{:x}", name.to_ascii_lowercase(), value.value));
         }
     }
@@ -44,10 +44,28 @@ pub(super) fn option(inferred: &Inferred) -> Option<String> {
         Inferred::Source(source) => as_option(source),
         Inferred::Wire(wire) => format!("--wire {wire}"),
         Inferred::Baud(rate) => format!("--baud {rate:.0}"),
-        Inferred::Channel(name, role) => format!("--channel {name}={role}"),
+        Inferred::Channel(name, role) => format!("--channel {}", quoted(&format!("{name}={role}"))),
+        Inferred::Inverted => "--invert".to_owned(),
         Inferred::VectorTable(address) => format!("--vtor {address}"),
         _ => return None,
     })
+}
+
+/// An argument as a shell takes it: in quotes, if it needs them.
+fn quoted(argument: &str) -> String {
+    let is_plain = |character: char| character.is_alphanumeric() || "=_-./:,@+%".contains(character);
+    if !argument.is_empty() && argument.chars().all(is_plain) {
+        return argument.to_owned();
+    }
+    let mut text = String::from("\"");
+    for character in argument.chars() {
+        if matches!(character, '"' | '\\' | '$' | '`') {
+            text.push('\\');
+        }
+        text.push(character);
+    }
+    text.push('"');
+    text
 }
 
 /// Where a notice shows first.
@@ -58,6 +76,14 @@ pub(super) fn place(notice: &Notice) -> CaptureOffset {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_option_can_be_pasted_into_a_shell() {
+        assert_eq!(quoted("D0=swo"), "D0=swo");
+        assert_eq!(quoted("Channel 0=swo"), "\"Channel 0=swo\"");
+        assert_eq!(quoted("a\"$`\\=swo"), "\"a\\\"\\$\\`\\\\=swo\"");
+        assert_eq!(quoted(""), "\"\"");
+    }
 
     #[test]
     fn a_source_prints_as_the_option_that_makes_it() {

@@ -1,13 +1,16 @@
 //! What is said of a capture as it is opened, and as it ends.
 
-use tracewalk_input::capture::dump::MemoryDump;
+use std::ops::Range;
+
+use tracewalk_input::capture::dump::{Damage, MemoryDump};
 use tracewalk_input::capture::stream::{End, Place};
 use tracewalk_input::capture::{CaptureError, CaptureErrorKind};
+use tracewalk_session::mtb_order::Ending;
 use tracewalk_session::{Certainty, Change, Correction, Finding, Notice, NoticeKind, Question};
 
 use super::names::{as_option, option, place, source_name};
 use super::remedies::remedy;
-use crate::counted::counted;
+use tracewalk_report::counted;
 
 /// How many pieces of memory a note names.
 const NAMED_PIECES: usize = 4;
@@ -78,7 +81,8 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
 fn memory(notice: &Notice) -> Option<String> {
     use NoticeKind as K;
     Some(match &notice.kind {
-        K::MemoryRead { file, memory: MemoryDump { form, pieces, .. } } => {
+        K::MemoryRead { file, memory } => {
+            let MemoryDump { form, pieces, .. } = &**memory;
             let named = pieces.iter().take(NAMED_PIECES).map(ToString::to_string);
             let named = named.collect::<Vec<_>>().join(", ");
             let more = match pieces.len().saturating_sub(NAMED_PIECES) {
@@ -112,12 +116,69 @@ fn memory(notice: &Notice) -> Option<String> {
         K::MtbAnotherOrder(evidence) => {
             format!("another reading is nearly as likely: {evidence}; give --registers FILE to be sure")
         }
-        K::MtbIncomplete { bytes } => format!(
-            "{} of the trace buffer are not in the capture; save all of it, or correct --mtb-master",
-            counted(*bytes, "byte")
+        K::MtbIncomplete { missing, are_addresses, newest } => {
+            let bytes = missing.iter().map(|missing| missing.end - missing.start).sum();
+            let consequence = if *newest {
+                "the newest packets among them: what is printed last is not what ran last; "
+            } else {
+                ""
+            };
+            format!(
+                "{} of the trace buffer {} not in the capture: {}; {consequence}print them again, or save all of the buffer",
+                counted(bytes, "byte"),
+                if bytes == 1 { "is" } else { "are" },
+                stretches(missing, *are_addresses),
+            )
+        }
+        K::MtbEndUnknown { end: Ending::Unheld(others), are_addresses } => format!(
+            "the capture may hold a part of the trace buffer only: if the buffer is larger, {} are missing, and what is \
+             printed last may not be what ran last; give --registers FILE, or save all of the buffer",
+            stretches(std::slice::from_ref(others), *are_addresses),
         ),
+        K::MtbEndUnknown { .. } => {
+            "nothing shows where the newest packet meets the oldest: the order is right, and where it \
+             ends is not known; give --registers FILE, or --mtb-position and --mtb-master"
+                .to_owned()
+        }
+        K::MtbOlderPackets(evidence) => format!(
+            "MTB_POSITION says that nothing was written since it was set to 0, as a reset may do, but there are packets from \
+             before: {evidence}; leave out the registers to read them"
+        ),
+        K::DumpPlaced { address } => format!(
+            "found out: --dump-address {address}, where the packets go on as MTB_POSITION says; assumed otherwise is a dump \
+             that begins at MTB_BASE"
+        ),
+        K::DumpMisplaced(other) => format!(
+            "packets stand elsewhere than MTB_POSITION places them in a dump that begins at MTB_BASE: {other}; say with \
+             --dump-address where the dump begins"
+        ),
+        K::MemoryDamaged { file, damage: Damage { count, line, problem } } => {
+            let line = line.map_or_else(String::new, |line| format!("{line}:"));
+            let more = match count {
+                1 => String::new(),
+                more => format!(" (and {} more)", counted(u64::from(more - 1), "part")),
+            };
+            format!("{}:{line} {problem}{more}; the rest is used", file.display())
+        }
         _ => return None,
     })
+}
+
+/// Stretches of memory, by their first and last bytes.
+fn stretches(stretches: &[Range<u64>], are_addresses: bool) -> String {
+    let named = stretches.iter().take(NAMED_PIECES).map(|Range { start, end }| {
+        let last = end.saturating_sub(1);
+        if are_addresses {
+            format!("0x{start:08x} to 0x{last:08x}")
+        } else {
+            format!("byte {start} to {last}")
+        }
+    });
+    let named = named.collect::<Vec<_>>().join(", ");
+    match stretches.len().saturating_sub(NAMED_PIECES) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
 }
 
 /// The sentence of a notice about bytes that are not as they should be.

@@ -16,7 +16,7 @@ pub(crate) fn remedy(error: &OpenError) -> Option<String> {
                 "check that the server has a probe to read from, that the target runs and traces, and that this is the \
                  port where it sends trace as it is"
             }
-            Place::StandardInput => "check the command that writes to it",
+            Place::StandardInput | Place::Fed => "check the command that writes to it",
             Place::Growing(path) if path.exists() => "check that the program that writes the file runs",
             Place::Growing(_) => "check the file's name, and that the program that writes it runs",
         },
@@ -47,6 +47,9 @@ pub(crate) fn remedy(error: &OpenError) -> Option<String> {
         OpenError::NoPiece { .. } => "save the memory that holds the trace buffer, or give --registers FILE",
         OpenError::NoSnapshot(_) => "save what GDB's `info registers` and `x/16wx 0xe000ed00` print",
         OpenError::NoMtbPacket => "check --container, or give --registers FILE",
+        OpenError::MtbNeverOn => {
+            "switch it on before the crash (docs/mtb-after-a-crash.md), or save the memory where MTB_BASE and MTB_POSITION say"
+        }
         OpenError::NoTraceId(protocol) => return Some(format!("say it with --source ID={protocol}")),
         OpenError::NotStated { needed, .. } => return Some(format!("say {needed}")),
         OpenError::NoTraceIds(_) => "leave out --id, or say --container frames",
@@ -54,6 +57,7 @@ pub(crate) fn remedy(error: &OpenError) -> Option<String> {
             return Some(format!("say what they are with --source {id}=PROTOCOL,cpu=…"));
         }
         OpenError::IdAbsent { .. } => "choose one of them with --id",
+        OpenError::OnlyItm(_) => "show what it tells with `tracewalk itm`",
         OpenError::NothingRecognised { recording: Some(seen), .. } => {
             let seen = seen.as_ref().map_or_else(String::new, |seen| format!(", seen were: {seen}"));
             return Some(format!(

@@ -84,7 +84,7 @@ impl Truth {
     pub(crate) fn check(&self, entry: &Value) {
         match entry["kind"].as_str().unwrap() {
             "instruction" => {
-                let at = of(entry, "at");
+                let at = of(entry, "address");
                 let bytes = entry["bytes"]
                     .as_str()
                     .unwrap()
@@ -97,14 +97,15 @@ impl Truth {
                     .iter()
                     .any(|line| matches!(line, Line::Ran { start, end } if (*start..*end).contains(&at)));
                 assert!(ran || entry["executed"] == false, "{entry}");
+                assert_eq!(entry["offset"].is_u64(), entry["executed"] == true, "{entry}");
             }
             "went" => {
-                let (from, to) = (of(entry, "from"), of(entry, "to"));
+                let (from, to) = (of(entry, "address"), of(entry, "to"));
                 let lines = self.record.windows(2);
                 assert!(lines.into_iter().any(|pair| went(pair, from, to)), "{entry}");
             }
             "taken" => {
-                let (at, handler) = (of(entry, "at"), of(entry, "handler"));
+                let (at, handler) = (of(entry, "address"), of(entry, "handler"));
                 let number = entry["exception"].as_u64();
                 let is = |line: &Line| match line {
                     Line::Taken { exception, returns_to, handler: entered } => {
@@ -117,7 +118,7 @@ impl Truth {
                 assert!(self.record.iter().any(is), "{entry}");
             }
             "word" => {
-                let (at, value) = (of(entry, "at"), of(entry, "value"));
+                let (at, value) = (of(entry, "address"), of(entry, "value"));
                 let found = if entry["holder"] == "image" {
                     self.image(at, 4).map(|bytes| u32::from_le_bytes(bytes.try_into().unwrap()))
                 } else {

@@ -354,7 +354,7 @@ fn words_with_swapped_bytes_cost_what_is_up_to_the_next_synchronisation() {
             let damage = Damage::new(&case.bytes, at, words.len(), &words);
             case.check(Framing::Buffer, &damage, "swapped", &mut summary);
         }
-        report(&case, "bytes swapped in words", summary);
+        report(&case, "swapped-words", summary);
     }
 }
 

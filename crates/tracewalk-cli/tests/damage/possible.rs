@@ -198,7 +198,7 @@ impl<'a> Possible<'a> {
             return Ok(());
         }
         if self.place == Place::Debug {
-            return Err("an exception in debug state".into());
+            return Err("debug-state: exception".into());
         }
         if let Some(target) = target.filter(|_| !self.unit.m_profile) {
             let vector = match exception {
@@ -249,9 +249,9 @@ impl<'a> Possible<'a> {
                 return Err(format!("periodic I-sync at {location} instead of {at}"));
             }
             (Place::Behind(at), Some(1 | 3), _) => {
-                return Err(format!("trace begins again behind the branch at {at}, which went nowhere"));
+                return Err(format!("dead-end {at}: trace-on"));
             }
-            (Place::Debug, Some(0), _) => return Err("a periodic I-sync in debug state".into()),
+            (Place::Debug, Some(0), _) => return Err("debug-state: i-sync".into()),
             _ => {}
         }
         match context {
@@ -268,7 +268,7 @@ impl<'a> Possible<'a> {
         match from {
             // An address that says nothing new is sent for direct branches. Of several the last one counts.
             Place::At(at) if at != target => Err(format!("at {target} instead of {at}")),
-            Place::Debug => Err("a branch in debug state".into()),
+            Place::Debug => Err("debug-state: branch".into()),
             Place::Behind(at) => {
                 let returns =
                     self.fetch(at).is_some_and(|instruction| instruction.returns == Some(Return::Exception));
@@ -291,10 +291,8 @@ impl<'a> Possible<'a> {
     fn next(&mut self) -> Result<Option<(Location, Instruction)>, Impossible> {
         match self.place {
             Place::Unknown => Ok(None),
-            Place::Debug => Err("execution in debug state".into()),
-            Place::Behind(at) => {
-                Err(format!("execution goes on behind the branch at {at}, which went nowhere"))
-            }
+            Place::Debug => Err("debug-state: execution".into()),
+            Place::Behind(at) => Err(format!("dead-end {at}: execution")),
             Place::At(at) | Place::Sent(at) => {
                 let found = self.fetch(at).map(|instruction| (at, instruction));
                 if found.is_none() {
@@ -341,7 +339,7 @@ impl<'a> Possible<'a> {
         self.pass(at, &instruction, executed)?;
         if executed && instruction.class == Class::Indirect {
             if !self.unit.return_stack {
-                return Err(format!("no address of the branch at {at}"));
+                return Err(format!("address-missing: branch {at}"));
             }
             let Some(calls) = &mut self.calls else {
                 self.place = Place::Unknown;
@@ -351,7 +349,7 @@ impl<'a> Possible<'a> {
             let own = if instruction.link { calls.pop() } else { None };
             let target = calls.pop();
             calls.extend(own);
-            let target = target.ok_or_else(|| format!("a return at {at} without a call"))?;
+            let target = target.ok_or_else(|| format!("call-missing: return {at}"))?;
             self.place = Place::At(target);
         }
         Ok(())
@@ -374,10 +372,10 @@ impl<'a> Possible<'a> {
                 return Ok(());
             }
             if instruction.is_branch() {
-                return Err(format!("a branch at {at} in a run to {last}"));
+                return Err(format!("run to {last}: branch {at}"));
             }
             if at.after(instruction.bytes.into()).address > last && at.address != last {
-                return Err(format!("a run to {last}, which is in the instruction at {at}"));
+                return Err(format!("run to {last}: inside {at}"));
             }
             self.pass(at, &Instruction { class: Class::Other, ..instruction }, true)?;
         }
@@ -391,7 +389,7 @@ impl<'a> Possible<'a> {
         };
         let is_barrier = matches!(instruction.class, Class::Barrier(_));
         if !executed && !is_barrier && !instruction.conditional && !in_block {
-            return Err(format!("the condition of {at} fails, which has none"));
+            return Err(format!("unconditional {at} fails"));
         }
         self.it_block = match (self.it_block, instruction.it_block) {
             (_, block @ 1..) => Some(block),

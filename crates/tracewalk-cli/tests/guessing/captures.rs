@@ -1,5 +1,6 @@
 //! The captures that are tried, each made when its turn comes.
 
+use tracewalk::frame::FSYNC;
 use tracewalk::ids::{Address, TraceId};
 use tracewalk::protocol::mtb::BufferSize;
 use tracewalk_generate::capture::runs_file;
@@ -9,7 +10,7 @@ use tracewalk_generate::mtb;
 use tracewalk_generate::path::Path;
 
 use super::case::{Case, Guess, Warning, With, folder};
-use super::packing::{Packed, Packing, swap_words};
+use super::packing::{Packed, Packing, in_port_frames, swap_words};
 use super::units::units;
 use crate::support::firmware::{Firmware, Setup};
 
@@ -231,6 +232,8 @@ impl Programs {
             etmccer: Some(0x05c0_1ac2),
             ..Setup::default()
         };
+        let gray =
+            Setup { etmcr: RETURN_STACK | 0x4000, etmccer: Some(0x24c0_1ac2), timestamps: Some(20), ..a15 };
         let traced = |source, packing| traced(&[source], None, packing, false);
         let moved = Guess::Warned(Warning::ImageMoved);
         vec![
@@ -246,6 +249,9 @@ impl Programs {
                 Guess::Quiet,
                 traced(a7(0xc100, alternative, Some(0x3440_08f2), Some(200)), Packing::Raw),
             ),
+            // Neither another format of timestamps nor another processor alone made it better.
+            (With::Program, Guess::Quiet, traced((0x10, gray, &self.a9), Packing::Raw)),
+            (With::Program, Guess::Quiet, traced((0x10, gray, &self.a9), Packing::Port(3))),
             // The image stood where memory without code could be run through for long.
             (
                 With::Program,
@@ -255,6 +261,43 @@ impl Programs {
             // Where a program stood was not looked for with an MTB.
             (With::Program, moved, with_raw_image(self.mtb(1 << 10, 100, false, false), &self.m0, 0x1000)),
         ]
+    }
+}
+
+impl Programs {
+    /// A trace port's bytes that begin with so many bytes of a frame and an FSYNC, what they tell, and the options that describe the source.
+    /// With timestamps of another format than the usual one, its first packets look odd as long as nobody asks for that.
+    pub(crate) fn behind_full_sync(&self, in_front: usize) -> (Vec<u8>, String, Vec<String>) {
+        let setup = Setup {
+            protocol: "etmv3",
+            cpu: "cortex-a7",
+            etmcr: 0xd500,
+            etmccer: Some(0x2440_08f2),
+            timestamps: Some(10),
+            ..Setup::default()
+        };
+        let id = TraceId::new(0x10).unwrap();
+        let trace = self.a9.trace(&setup);
+        let frames = in_port_frames(&[SourceBytes { id, bytes: trace.bytes }]);
+        let told = text(runs_file(Some(id), self.a9.elf.profile, &trace.told).bytes);
+        let options = ["--source", &format!("{id}={}", setup.option()), "--image", &elf(&self.a9)];
+        ([vec![0; in_front], FSYNC.to_vec(), frames].concat(), told, options.map(str::to_owned).to_vec())
+    }
+
+    /// A trace of Gray timestamps whose front is cut off, so that their upper bits are not known; and what it is, as an option.
+    pub(crate) fn gray_times_without_a_whole_one(&self) -> (Vec<u8>, String, String) {
+        let setup = Setup {
+            protocol: "pft",
+            cpu: "cortex-a9",
+            etmcr: RETURN_STACK | 0x4000,
+            etmccer: Some(0x00c0_1ac2),
+            timestamps: Some(20),
+            ..Setup::default()
+        };
+        let mut bytes = self.a9.trace(&setup).bytes;
+        // Behind the timestamp that follows the first synchronisation.
+        bytes.drain(..200);
+        (bytes, setup.option(), elf(&self.a9))
     }
 }
 

@@ -41,6 +41,8 @@ pub(crate) enum Warning {
     AnotherAnswer,
     /// Packets of an MTB continue each other in another order as well.
     AnotherOrder,
+    /// Nothing shows which packet of an MTB is the newest one.
+    EndUnknown,
     /// The image was said to stand elsewhere.
     ImageMoved,
     Other,
@@ -52,6 +54,7 @@ impl Warning {
             "other_details" => Self::OtherDetails,
             "another_answer" => Self::AnotherAnswer,
             "mtb_another_order" => Self::AnotherOrder,
+            "mtb_end_unknown" => Self::EndUnknown,
             "image_moved" => Self::ImageMoved,
             _ => Self::Other,
         }
@@ -67,6 +70,7 @@ impl fmt::Display for Warning {
             Self::OtherDetails => "other details",
             Self::AnotherAnswer => "another answer",
             Self::AnotherOrder => "another order",
+            Self::EndUnknown => "end unknown",
             Self::ImageMoved => "image moved",
             Self::Other => "other",
         })

@@ -75,6 +75,11 @@ fn in_frames(sources: &[SourceBytes]) -> Vec<u8> {
     frames(sources, FormatterOptions { repeat_id_after: NonZeroU32::new(8), ..FormatterOptions::default() })
 }
 
+/// Frames with an FSYNC behind every eighth.
+pub(crate) fn in_port_frames(sources: &[SourceBytes]) -> Vec<u8> {
+    frames(sources, FormatterOptions { full_sync_every: NonZeroU32::new(8), ..FormatterOptions::default() })
+}
+
 /// What Linux' drivers for the ETB and the TMC put where trace was cut.
 fn barrier() -> Vec<u8> {
     FSYNC.repeat(FRAME_BYTES / FSYNC.len())

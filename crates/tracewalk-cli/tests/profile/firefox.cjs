@@ -20,17 +20,31 @@ const ask = (...command) =>
 
 // Its `load` gives what it starts half a second, which is little on a busy machine.
 const daemon = spawn(process.execPath, [program, "--daemon", file, "--session", "tracewalk"], { env, stdio: "ignore" });
+const end = Date.now() + 300000;
+const pause = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+// The daemon writes this file when it listens. A question that finds no such file removes the session's files, and so
+// those that the daemon has just written: nothing is asked before.
+const listens = () => {
+    try {
+        return JSON.parse(fs.readFileSync(path.join(folder, "tracewalk.json"), "utf8"));
+    } catch (error) {
+        if (Date.now() > end) throw error;
+        return undefined;
+    }
+};
+// It reads the profile after that.
 const asked = (question) => {
-    for (const end = Date.now() + 300000; ; ) {
+    for (;;) {
         try {
             return ask(...question);
         } catch (error) {
             if (Date.now() > end) throw error;
-            Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+            pause();
         }
     }
 };
 try {
+    while (!listens()) pause();
     const info = asked(["profile", "info", "--all"]);
     const threads = {};
     for (const { threadHandle, name } of ask("thread", "list").threads) {

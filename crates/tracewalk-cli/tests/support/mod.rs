@@ -98,6 +98,30 @@ pub(crate) fn mentions(message: &str, things: &str) -> bool {
     things.split(' ').all(|thing| message.contains(thing))
 }
 
+/// Runs a command with `--messages json`. What it says is then a line for each message: severity, kind, message.
+pub(crate) fn told<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Outcome {
+    let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned());
+    let outcome = run(arguments.chain(MESSAGES.map(Into::into)));
+    Outcome { stderr: with_kinds(&outcome.stderr), ..outcome }
+}
+
+/// The options that make messages JSON.
+pub(crate) const MESSAGES: [&str; 2] = ["--messages", "json"];
+
+/// Messages in JSON as lines: `error: file_missing: a.bin: no such file; check its name`.
+pub(crate) fn with_kinds(stderr: &str) -> String {
+    let line = |line: &str| {
+        let message = serde_json::from_str::<serde_json::Value>(line).unwrap_or_default();
+        let [severity, kind, text] = ["severity", "kind", "message"].map(|field| message[field].as_str());
+        match (severity, kind, text) {
+            (Some(severity), Some(kind), Some(text)) => format!("{severity}: {kind}: {text}\n"),
+            // Not a message.
+            _ => format!("{line}\n"),
+        }
+    };
+    stderr.lines().map(line).collect()
+}
+
 /// Runs a command with `--provenance`, and gives what was run and the kinds of its notices, notes included.
 pub(crate) fn run_with_notices<A: AsRef<std::ffi::OsStr>>(
     arguments: impl IntoIterator<Item = A>,

@@ -283,7 +283,7 @@ fn encode(case: &Case, program: &Program, path: &Path) -> Result<(SourceConfig, 
             };
             let buffer = mtb::encode(path, program, &options).map_err(|error| error.to_string())?;
             let config = mtb_protocol::Config::from_registers(buffer.registers);
-            let dump = mtb_protocol::order::Dump { data: &buffer.bytes, address: Some(options.memory.base) };
+            let dump = mtb_protocol::order::Dump::new(&buffer.bytes, Some(options.memory.base));
             let layout =
                 mtb_protocol::order::by_registers(dump, &config).map_err(|error| error.to_string())?;
             let pieces = layout.pieces.into_iter().filter_map(|piece| buffer.bytes.get(piece.bytes));

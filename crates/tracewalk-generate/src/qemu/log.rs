@@ -9,6 +9,8 @@ use crate::path::Access;
 pub(super) enum Event {
     /// An instruction is about to run.
     Entered(Entered),
+    /// One is about to run, and of the one before the registers were not logged.
+    NoRegisters,
     /// It did not run.
     DidNotRun,
     /// It accessed memory.
@@ -51,15 +53,13 @@ impl Entered {
     }
 }
 
-/// The events with the line where each ends; `None` for a line that cannot be read.
-pub(super) fn events(log: &str) -> impl Iterator<Item = (usize, Option<Event>)> {
-    let mut entered = None;
-    log.lines().zip(1..).filter_map(move |(line, number)| Some((number, event(line, &mut entered)?)))
-}
-
-/// The event that `line` completes, if any; `entered` is the instruction whose registers are being logged.
-fn event(line: &str, entered: &mut Option<Entered>) -> Option<Option<Event>> {
+/// The event that `line` completes, if any, `None` where it cannot be read; `entered` is the instruction whose registers are
+/// being logged.
+pub(super) fn event(line: &str, entered: &mut Option<Entered>) -> Option<Option<Event>> {
     if let Some(rest) = line.strip_prefix("Trace ") {
+        if entered.is_some() {
+            return Some(Some(Event::NoRegisters));
+        }
         let Some(address) = trace_address(rest) else { return Some(None) };
         *entered = Some(Entered { address, ..Entered::default() });
         return None;

@@ -38,6 +38,10 @@ pub struct LogError {
 pub enum LogErrorKind {
     /// It is not written as QEMU 7.2 writes such lines.
     Unreadable,
+    /// An instruction's registers are not in the log: QEMU ran without `-d cpu`.
+    NoRegisters,
+    /// The log ends, and no instruction was in it: QEMU ran without `-d exec`.
+    NoInstructions,
     /// An instruction ran where the program has no code.
     NoCode {
         /// Where.
@@ -62,6 +66,15 @@ impl Display for LogError {
         write!(f, "line {}: ", self.line)?;
         match &self.kind {
             LogErrorKind::Unreadable => write!(f, "not a line as QEMU 7.2 logs it"),
+            LogErrorKind::NoRegisters => {
+                write!(
+                    f,
+                    "the log has no registers for the instruction before; run QEMU with -d exec,nochain,int,cpu"
+                )
+            }
+            LogErrorKind::NoInstructions => {
+                write!(f, "the log ends without any instruction; run QEMU with -d exec,nochain,int,cpu")
+            }
             LogErrorKind::NoCode { at } => write!(f, "{at} was executed, where the program has no code"),
             LogErrorKind::UnknownException { number } => {
                 write!(f, "exception {number} of QEMU is not known here")
@@ -75,18 +88,58 @@ impl Display for LogError {
 
 impl std::error::Error for LogError {}
 
-/// Reads the log of a run of `program` on a processor of this profile.
-pub fn read_log(log: &str, profile: Profile, program: &Program) -> Result<Path, LogError> {
-    let mut reader = Reader::new(profile, program);
-    for (line, event) in log::events(log) {
-        let event = event.ok_or(LogErrorKind::Unreadable);
-        let more = event.and_then(|event| reader.take(event)).map_err(|kind| LogError { line, kind })?;
-        if !more {
-            return Ok(reader.path);
-        }
+/// Reads a log line by line: the log of a long run takes some hundred bytes for each instruction.
+pub struct LogReader<'a> {
+    reader: Reader<'a>,
+    /// The instruction whose registers are being logged.
+    entered: Option<Entered>,
+    /// The line that was read last, from 1.
+    line: usize,
+    instructions: u64,
+    ended: bool,
+}
+
+impl<'a> LogReader<'a> {
+    /// In front of the log of a run of `program` on a processor of this profile.
+    #[must_use]
+    pub fn new(profile: Profile, program: &'a Program) -> Self {
+        let reader = Reader::new(profile, program);
+        Self { reader, entered: None, line: 0, instructions: 0, ended: false }
     }
-    reader.commit().map_err(|kind| LogError { line: log.lines().count(), kind })?;
-    Ok(reader.path)
+
+    /// Takes the next line; `false` where the program has ended.
+    pub fn line(&mut self, line: &str) -> Result<bool, LogError> {
+        self.line += 1;
+        let Some(event) = log::event(line, &mut self.entered) else { return Ok(true) };
+        self.instructions += u64::from(matches!(event, Some(Event::Entered(_))));
+        let event = event.ok_or(LogErrorKind::Unreadable);
+        let more = event.and_then(|event| self.reader.take(event)).map_err(|kind| self.error(kind))?;
+        self.ended = !more;
+        Ok(more)
+    }
+
+    /// How many instructions were logged so far.
+    #[must_use]
+    pub const fn instructions(&self) -> u64 {
+        self.instructions
+    }
+
+    /// The log ends here. What was executed.
+    pub fn finish(mut self) -> Result<Path, LogError> {
+        if self.instructions == 0 {
+            let without =
+                if self.entered.is_some() { LogErrorKind::NoRegisters } else { LogErrorKind::NoInstructions };
+            return Err(self.error(without));
+        }
+        if !self.ended {
+            self.reader.commit().map_err(|kind| LogError { line: self.line, kind })?;
+        }
+        Ok(self.reader.path)
+    }
+
+    const fn error(&self, kind: LogErrorKind) -> LogError {
+        LogError { line: self.line, kind }
+    }
 }
 
 /// The exception number of a reset (ARMv7-M Architecture Reference Manual, DDI 0403E, table B1-4).
@@ -160,6 +213,7 @@ impl<'a> Reader<'a> {
     fn take(&mut self, event: Event) -> Result<bool, LogErrorKind> {
         match event {
             Event::Entered(entered) => return self.enter(entered),
+            Event::NoRegisters => return Err(LogErrorKind::NoRegisters),
             Event::DidNotRun => self.stopped_at = self.pending.take().map(|(entered, _)| entered.address),
             Event::Accessed(access) => {
                 if let Some((_, steps)) = &mut self.pending {
@@ -367,4 +421,47 @@ fn context_id(entered: &Entered, code: &[u8]) -> Option<ContextId> {
     let word = condition::word(entered.isa, code)?;
     let writes = word & 0x0fff_0fff == 0x0e0d_0f30;
     writes.then(|| ContextId(entered.register(word >> 12 & 0xf)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program of two `NOP`s and a branch to itself, at 0x100.
+    fn read(log: &str) -> Result<Path, LogError> {
+        let mut program = Program::new();
+        program.add(Address::new(0x100), &[0x00, 0xbf, 0x00, 0xbf, 0xfe, 0xe7]).expect("there is room");
+        let mut reader = LogReader::new(Profile::M, &program);
+        for line in log.lines() {
+            if !reader.line(line)? {
+                break;
+            }
+        }
+        reader.finish()
+    }
+
+    fn trace(address: u32) -> String {
+        format!("Trace 0: 0x7f1b84000100 [00800400/{address:08x}/00000110/ff020201] work\n")
+    }
+
+    const REGISTERS: &str = "R00=00000000 R01=00000000 R02=00000000 R03=00000000\n\
+        R12=00000000 R13=20000000 R14=ffffffff R15=00000100\nXPSR=41000000 -Z-- T priv-thread\n";
+
+    #[test]
+    fn a_log_with_registers_is_what_was_executed() {
+        let log = format!("{}{REGISTERS}{}{REGISTERS}", trace(0x100), trace(0x102));
+        let path = read(&log).expect("a log as QEMU writes it");
+        let found = path.instructions().map(|executed| executed.address).collect::<Vec<_>>();
+        assert_eq!(found, [Address::new(0x100), Address::new(0x102)]);
+    }
+
+    #[test]
+    fn a_log_without_registers_is_refused() {
+        let kind = |log: &str| read(log).map_err(|error| (error.line, error.kind));
+        let log = format!("{}{}", trace(0x100), trace(0x102));
+        assert_eq!(kind(&log), Err((2, LogErrorKind::NoRegisters)));
+        assert_eq!(kind(&trace(0x100)), Err((1, LogErrorKind::NoRegisters)));
+        assert_eq!(kind("IN: main\n"), Err((1, LogErrorKind::NoInstructions)));
+        assert_eq!(kind(""), Err((0, LogErrorKind::NoInstructions)));
+    }
 }

@@ -13,6 +13,9 @@
 //! wire = "uart"               # of a logic analyser's recording: uart, manchester, port; found out where it is not said
 //! baud = 8_000_000            # the bits that SWO sends in a second; measured where it is not said
 //! channels = { PB3 = "swo" }  # which channel is swo, clk, d0, d1 …; known by their names where it is not said
+//! invert = true               # the wires have high for low; found out of SWO where it is not said and certain
+//! rate = 24_000_000           # bare samples, as sigrok's format binary has them: so many a second
+//! sample_bytes = 2            # and of so many bytes each; 1 where it is not said
 //!
 //! [[source]]
 //! protocol = "etmv3"          # etmv3, pft, mtb, itm, unknown
@@ -54,11 +57,12 @@ use super::buffers::MOST_BUFFERS;
 use super::container::{self, Blocks, Container};
 use super::contents::{Buffer, Capture};
 use super::document::{Document, Table};
+use super::dump::MemoryDump;
 use super::error::{CaptureError, CaptureErrorKind as Kind};
 use super::format::{Format, Holds, description_at, names_of};
 use super::registers::{DECODING, Registers, known};
 use super::source::{Protocol, SourceDescription, known_cpu, trace_id};
-use super::wire::{self, Recording, RecordingProblem, Role, Wire, WireOptions};
+use super::wire::{self, Recording, RecordingProblem, Role, Samples, Wire, WireOptions};
 use crate::bytes::Bytes;
 use crate::excerpt::excerpt;
 use crate::file;
@@ -156,7 +160,7 @@ fn read_buffer(
     table: &Table<'_, '_>,
     wires: &WireOptions,
 ) -> Result<Buffer, CaptureError> {
-    const KEYS: [&str; 11] = [
+    const KEYS: [&str; 14] = [
         "file",
         "container",
         "frame_start",
@@ -168,6 +172,9 @@ fn read_buffer(
         "wire",
         "baud",
         "channels",
+        "invert",
+        "rate",
+        "sample_bytes",
     ];
     table.check_keys("[capture]", &KEYS)?;
     let file = table.required_file("[capture]", "file")?;
@@ -195,7 +202,7 @@ fn read_buffer(
     };
     let name_problem = |problem| table.unreadable("[capture]", "file", &file.value, problem);
     let wires = wires.or(&read_wire_options(table)?);
-    let recording = Recording::open(&file.value).map_err(|error| match error.kind {
+    let recording = Recording::open_with(&file.value, &wires).map_err(|error| match error.kind {
         Kind::File(problem) => name_problem(problem),
         _ => error,
     })?;
@@ -283,7 +290,11 @@ fn read_wire_options(table: &Table<'_, '_>) -> Result<WireOptions, CaptureError>
             table.error_at("baud", Kind::Type { key: "baud".to_owned(), expected: "bits a second", found })
         );
     }
-    Ok(WireOptions { wire, baud, channels })
+    let inverted = table.flag("invert")?;
+    let rate = table.number("rate", u64::MAX)?.map(|rate| rate.value).filter(|rate| *rate > 0);
+    let bytes = table.number("sample_bytes", 8)?.and_then(|bytes| u8::try_from(bytes.value).ok());
+    let samples = rate.map(|rate| Samples { rate, bytes: bytes.unwrap_or(1).max(1) });
+    Ok(WireOptions { wire, baud, channels, inverted, samples })
 }
 
 fn read_source(document: &Document, table: &Table<'_, '_>) -> Result<SourceDescription, CaptureError> {
@@ -315,7 +326,7 @@ fn read_source(document: &Document, table: &Table<'_, '_>) -> Result<SourceDescr
 fn read_registers(source: &Table<'_, '_>, protocol: &Protocol) -> Result<Registers, CaptureError> {
     if source.is_text("registers") {
         return match source.file("[[source]]", "registers")? {
-            Some(file) => Registers::read_mtb(&file.value).map_err(|error| match error.kind {
+            Some(file) => MemoryDump::registers_of(&file.value).map_err(|error| match error.kind {
                 Kind::File(problem) => source.unreadable("[[source]]", "registers", &file.value, problem),
                 _ => error,
             }),

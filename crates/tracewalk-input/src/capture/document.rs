@@ -136,6 +136,15 @@ impl<'text> Table<'_, 'text> {
         texts.collect()
     }
 
+    /// Whether this key says yes or no.
+    pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, CaptureError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        match value.get_ref() {
+            DeValue::Boolean(flag) => Ok(Some(*flag)),
+            other => Err(self.type_error(key, "true or false", other)),
+        }
+    }
+
     /// The number of this key, at most `limit`.
     pub(super) fn number(&self, key: &str, limit: u64) -> Result<Option<Stated<u64>>, CaptureError> {
         let Some(value) = self.get(key) else { return Ok(None) };

@@ -233,6 +233,35 @@ impl fmt::Display for CaptureError {
 
 impl std::error::Error for CaptureError {}
 
+impl CaptureErrorKind {
+    /// A short name that stays what it is.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::File(problem) | Self::NamedFile { problem, .. } => problem.name(),
+            Self::Path { problem, .. } => problem.name(),
+            Self::NoDescription { .. } => "description_missing",
+            Self::Toml { .. } => "description_toml",
+            Self::Line { .. } => "description_line",
+            Self::BeforeSection { .. } => "description_before_section",
+            Self::UnknownKey { .. } => "description_unknown_key",
+            Self::UnknownValue { .. } => "description_unknown_value",
+            Self::MissingKey { .. } => "description_missing_key",
+            Self::Repeated { .. } => "description_repeated",
+            Self::Type { .. } => "description_type",
+            Self::TooLarge { .. } => "description_too_large",
+            Self::TraceId { .. } => "description_trace_id",
+            Self::Version { .. } => "description_version",
+            Self::Undefined { .. } => "description_undefined",
+            Self::Dump(problem) => problem.name(),
+            Self::NoBuffer { .. } => "description_no_buffer",
+            Self::TooMany { .. } => "description_too_many",
+            Self::Stream(problem) => problem.name(),
+            Self::Recording(problem) => problem.name(),
+        }
+    }
+}
+
 impl fmt::Display for CaptureErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -74,11 +74,11 @@ fn nothing(_: &Path) -> Vec<PathBuf> {
 
 fn open_recording(given: &Given, wires: &WireOptions) -> Result<Capture, CaptureError> {
     let recording = match &given.bytes {
-        Some(bytes) => Recording::from_bytes(&given.path, bytes.clone())?,
-        None => Recording::open(&given.path)?,
+        Some(bytes) => Recording::from_bytes_with(&given.path, bytes.clone(), wires)?,
+        None => Recording::open_with(&given.path, wires)?,
     };
     // A file may become another one between two looks at it.
-    let Some(recording) = recording else { return open_trace(given, wires) };
+    let Some(recording) = recording else { return open_bytes(given, wires) };
     let (bytes, reading) = wire::read(&recording, wires)?;
     let mut capture = Capture::from_bytes(&given.path, bytes)?;
     for buffer in &mut capture.buffers {
@@ -89,6 +89,11 @@ fn open_recording(given: &Given, wires: &WireOptions) -> Result<Capture, Capture
 }
 
 fn open_trace(given: &Given, wires: &WireOptions) -> Result<Capture, CaptureError> {
+    // Samples that say nothing of themselves look like any other bytes.
+    if wires.samples.is_some() { open_recording(given, wires) } else { open_bytes(given, wires) }
+}
+
+fn open_bytes(given: &Given, wires: &WireOptions) -> Result<Capture, CaptureError> {
     let bytes = match &given.bytes {
         Some(bytes) => bytes.clone(),
         None => file::map(&given.path, file::LONGEST_CAPTURE)

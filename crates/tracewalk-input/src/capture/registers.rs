@@ -150,15 +150,15 @@ impl Registers {
         self.0.extend(later.0);
     }
 
-    /// Adds the registers that nobody gave and that are usual for the processor with this name. Tells whether the
-    /// processor is known.
-    pub fn add_usual(&mut self, cpu: &str) -> bool {
-        let Some(usual) = UsualRegisters::of_cpu(cpu) else { return false };
-        for (name, value) in usual.iter() {
-            let stated = || Stated::new(value, Origin::Usual(usual.cpu.to_owned()));
-            self.0.entry(name.to_owned()).or_insert_with(stated);
+    /// Adds the registers of `those` that nobody gave and that are usual for the processor with this name.
+    pub(crate) fn add_usual(&mut self, cpu: &str, those: impl Fn(&str) -> bool) {
+        let Some(usual) = UsualRegisters::of_cpu(cpu) else { return };
+        // Who gave a TRCIDR1 of ETMv4 has no unit of ETE, whatever is usual.
+        let is_etmv4 = self.get("TRCIDR1").is_some_and(|trcidr1| trcidr1 >> 8 & 0b1111 == 4);
+        let belongs = |name| those(name) && !(is_etmv4 && name == "TRCDEVARCH");
+        for (name, value) in usual.iter().filter(|&(name, _)| belongs(name)) {
+            self.0.entry(name.to_owned()).or_insert_with(|| Stated::new(value, usual.origin()));
         }
-        true
     }
 
     /// Reads the registers of a Micro Trace Buffer from a file with lines like `MTB_POSITION=0x1bc`.

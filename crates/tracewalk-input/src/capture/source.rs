@@ -145,8 +145,8 @@ impl SourceDescription {
 
     /// Adds the registers that are usual for the processor and that nobody gave.
     pub fn add_usual_registers(&mut self) {
-        if let (Some(cpu), Protocol::EtmV3 | Protocol::Pft) = (&self.cpu, &self.protocol) {
-            self.registers.add_usual(&cpu.value);
+        if let (Some(cpu), Protocol::EtmV3 | Protocol::Pft | Protocol::Etmv4) = (&self.cpu, &self.protocol) {
+            self.registers.add_usual(&cpu.value, |name| self.protocol.has_register(name));
         }
     }
 

@@ -9,7 +9,6 @@ use super::container::Blocks;
 use super::source::{SourceDescription, known_cpu};
 use super::{Arrangement, Buffer, Capture};
 use crate::image::{ImageKind, ImageRequest};
-use crate::origin::Origin;
 
 /// Why a capture cannot be described in one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,6 +149,13 @@ fn write_buffer(
         let channels =
             channels.map(|(role, name)| format!("{} = \"{role}\"", Quoted(name))).collect::<Vec<_>>();
         text.field("channels", format_args!("{{ {} }}", channels.join(", ")));
+        if reading.inverted {
+            text.field("invert", true);
+        }
+        if let Some(samples) = &reading.said.samples {
+            text.field("rate", samples.rate);
+            text.field("sample_bytes", samples.bytes);
+        }
     }
     Ok(())
 }
@@ -169,7 +175,7 @@ fn write_source(text: &mut Text, source: &SourceDescription, capture: Option<&St
     }
     let names = source.protocol.register_names().iter();
     let registers = names.filter_map(|name| Some((name, source.registers.stated(name)?)));
-    let given = registers.filter(|(_, stated)| !matches!(stated.origin, Origin::Usual(_)));
+    let given = registers.filter(|(_, stated)| !stated.origin.is_of_processor());
     let registers =
         given.map(|(name, stated)| format!("{name} = 0x{:08x}", stated.value)).collect::<Vec<_>>();
     if !registers.is_empty() {

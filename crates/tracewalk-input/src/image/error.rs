@@ -201,6 +201,29 @@ impl fmt::Display for ImageError {
 
 impl std::error::Error for ImageError {}
 
+impl ImageErrorKind {
+    /// A short name that stays what it is.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::File(problem) => problem.name(),
+            Self::NotElf { .. } => "image_not_elf",
+            Self::Machine { .. } => "image_machine",
+            Self::BigEndian { .. } => "image_big_endian",
+            Self::Truncated { .. } => "image_truncated",
+            Self::Malformed { .. } => "image_malformed",
+            Self::Oversized { .. } => "image_oversized",
+            Self::TooManySegments { .. } => "image_too_many_segments",
+            Self::NoCode { .. } => "image_no_code",
+            Self::Unlinked { .. } => "image_unlinked",
+            Self::PastEndOfMemory { .. } => "image_past_end_of_memory",
+            Self::OutsideFile { .. } => "image_outside_file",
+            Self::Conflict { .. } => "image_conflict",
+            Self::TooManyContexts { .. } => "image_too_many_contexts",
+        }
+    }
+}
+
 impl fmt::Display for ImageErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -101,12 +101,22 @@ impl SourceLines {
 
     /// The line of each stretch of `addresses` that has one, in order.
     pub fn rows(&mut self, addresses: Range<Address>) -> Vec<LineRow> {
+        self.wanted_rows(addresses, &mut |_, _| true)
+    }
+
+    /// As [`SourceLines::rows`], of the lines that are wanted: by file and number.
+    pub fn wanted_rows(
+        &mut self,
+        addresses: Range<Address>,
+        is_wanted: &mut dyn FnMut(&str, u32) -> bool,
+    ) -> Vec<LineRow> {
         let mut rows = Vec::new();
         for debugging in self.images.iter().filter_map(|lines| lines.debugging.as_ref()) {
             let found = debugging.context.find_location_range(addresses.start.get(), addresses.end.get());
             let Ok(found) = found else { continue };
             for (start, bytes, location) in found {
-                let file = location.file.and_then(|file| intern(&mut self.names, file));
+                let named = location.file.zip(location.line).filter(|(file, line)| is_wanted(file, *line));
+                let file = named.and_then(|(file, _)| intern(&mut self.names, file));
                 if let (Ok(start), Ok(bytes), Some(file), Some(line)) =
                     (u32::try_from(start), u32::try_from(bytes), file, location.line)
                 {
@@ -118,6 +128,17 @@ impl SourceLines {
         rows.sort_by_key(|row| (row.start, row.bytes));
         rows.dedup();
         rows
+    }
+
+    /// The source files that instructions come from, by the names that frames give them. Reads all lines.
+    pub fn files(&mut self) -> BTreeSet<Arc<str>> {
+        let mut files = BTreeSet::new();
+        for debugging in self.images.iter().filter_map(|lines| lines.debugging.as_ref()) {
+            let Ok(found) = debugging.context.find_location_range(0, u64::MAX) else { continue };
+            let names = found.filter_map(|(_, _, location)| location.file);
+            files.extend(names.filter_map(|name| intern(&mut self.names, name)));
+        }
+        files
     }
 
     /// What keeps lines from being found, as far as it is known by now: some of it is found out only when lines are

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use tracewalk::plain::Plain;
 
 use super::profile::ProfileReport;
+use crate::words::CUT;
 use tracewalk_analysis::clock::{Cost, Unit};
 use tracewalk_analysis::profile::{Label, LabelId, LabelKind, Place, Tree, TreeOptions};
 
@@ -25,6 +26,9 @@ pub fn write_callgrind(out: &mut dyn Write, report: &ProfileReport) -> io::Resul
     writeln!(out, "creator: tracewalk {}", env!("CARGO_PKG_VERSION"))?;
     writeln!(out, "cmd: {}", Plain(&report.name))?;
     writeln!(out, "desc: Measured: {}", report.measure())?;
+    if !report.complete {
+        writeln!(out, "desc: Part: {CUT}")?;
+    }
     writeln!(out, "positions: line")?;
     writeln!(out, "events: {}", units.iter().map(|unit| event(*unit)).collect::<Vec<_>>().join(" "))?;
     let mut total = Cost::default();

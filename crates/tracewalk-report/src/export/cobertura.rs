@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
+use crate::words::CUT;
 use tracewalk_analysis::coverage::{Branch, File, Line, LineState, OutcomeCount, Report, common_folder};
 
 /// Writes the document. `paths` are those of the report's files, in their order, and `time` is that of the measurement
@@ -25,6 +26,9 @@ pub fn write_cobertura(report: &Report, paths: &[String], time: u64, out: &mut d
     document.event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     let doctype = r#"coverage SYSTEM "http://cobertura.sourceforge.net/xml/coverage-04.dtd""#;
     document.event(Event::DocType(BytesText::from_escaped(doctype)))?;
+    if !report.complete {
+        document.event(Event::Comment(BytesText::new(&format!(" {CUT} "))))?;
+    }
     document.coverage(&packages, root, time)?;
     document.writer.into_inner().write_all(b"\n")
 }

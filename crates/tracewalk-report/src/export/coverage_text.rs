@@ -207,7 +207,7 @@ pub(super) fn notes(report: &Report) -> Vec<Note> {
     }
     let elsewhere = elsewhere(report);
     if elsewhere.found > 0 {
-        let instructions = counted(elsewhere.found, "instruction", "instructions");
+        let instructions = counted(elsewhere.found, "instruction");
         notes.push(Note::new(
             "in no source line",
             format!("{instructions}, of which {} ran", elsewhere.covered),
@@ -223,12 +223,12 @@ fn not_observable(totals: &Totals) -> Option<Note> {
         return None;
     }
     let parts = [
-        (branches.untold, "outcome of conditions", "outcomes of conditions"),
-        (instructions.untold, "instruction", "instructions"),
-        (lines.untold, "line", "lines"),
+        (branches.untold, "outcome", " of conditions"),
+        (instructions.untold, "instruction", ""),
+        (lines.untold, "line", ""),
     ];
     let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
-    let parts = parts.map(|(count, one, many)| counted(count, one, many)).collect::<Vec<_>>().join(", ");
+    let parts = parts.map(|(count, thing, rest)| counted(count, thing) + rest).collect::<Vec<_>>().join(", ");
     let text = format!(
         "{parts}: whether a condition passed is told of branches alone; none of these is counted as covered, and none as \
          not covered"
@@ -247,12 +247,12 @@ fn lost(losses: &Losses) -> Option<Note> {
     let told = reasons.into_iter().filter(|(_, lost)| lost.stretches > 0);
     let mut parts = told
         .map(|(what, lost)| {
-            let bytes = counted(lost.bytes, "byte", "bytes");
-            format!("{what} {} ({bytes})", counted(lost.stretches, "time", "times"))
+            let bytes = counted(lost.bytes, "byte");
+            format!("{what} {} ({bytes})", counted(lost.stretches, "time"))
         })
         .collect::<Vec<_>>();
     if losses.overflows > 0 {
-        parts.push(format!("overflow of the trace unit {}", counted(losses.overflows, "time", "times")));
+        parts.push(format!("overflow of the trace unit {}", counted(losses.overflows, "time")));
     }
     let code = "code that seems not to have run may have run there";
     (!parts.is_empty()).then(|| Note::new("not followed", format!("{}; {code}", parts.join(", "))))
@@ -261,9 +261,9 @@ fn lost(losses: &Losses) -> Option<Note> {
 /// Where execution went and no code is known.
 fn without_image(losses: &Losses) -> Option<Note> {
     let regions = losses.regions_without_image();
-    let regions = regions.into_iter().map(|(start, end, times)| {
-        format!("0x{start:08x} to 0x{:08x} {}", end - 1, counted(times, "time", "times"))
-    });
+    let regions = regions
+        .into_iter()
+        .map(|(start, end, times)| format!("0x{start:08x} to 0x{:08x} {}", end - 1, counted(times, "time")));
     let regions = regions.collect::<Vec<_>>().join(", ");
     let text = format!("execution went to {regions}; what ran there counts nowhere");
     (!losses.no_image.is_empty()).then(|| Note::new("in no image", text))
@@ -283,17 +283,14 @@ fn not_reached(report: &Report) -> Option<Note> {
     if never == 0 {
         return None;
     }
-    let instructions = counted(never as u64, "instruction", "instructions");
+    let instructions = counted(never as u64, "instruction");
     let idle = idle_functions(report);
     const MOST: usize = 12;
     let names = idle.iter().take(MOST).copied().collect::<Vec<_>>().join(", ");
     let text = match idle.len() {
         0 => instructions,
         count @ 1..=MOST => {
-            format!(
-                "{instructions}, among them all of {}: {names}",
-                counted(count as u64, "function", "functions")
-            )
+            format!("{instructions}, among them all of {}: {names}", counted(count as u64, "function"))
         }
         count => {
             format!("{instructions}, among them all of {count} functions: {names} and {} more", count - MOST)
@@ -346,7 +343,7 @@ fn write_difference(difference: &Difference, palette: &Palette, out: &mut dyn Wr
         }
         let new = new_covered.saturating_add(new_uncovered.len() as u64);
         if new > 0 {
-            write!(out, "  new        {new_covered} of {} covered", counted(new, "line", "lines"))?;
+            write!(out, "  new        {new_covered} of {} covered", counted(new, "line"))?;
             match new_uncovered.as_slice() {
                 [] => writeln!(out)?,
                 lines => writeln!(out, ", not {}", ranges(lines))?,

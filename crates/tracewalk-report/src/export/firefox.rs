@@ -12,6 +12,7 @@ use fxprof_processed_profile::{
 };
 
 use super::profile::ProfileReport;
+use crate::words::CUT;
 use tracewalk_analysis::profile::{Label, LabelKind, Tree};
 
 /// One unit of cost is so long where nobody knows how long it is: the profiler has a time for every sample.
@@ -37,6 +38,9 @@ pub fn write_firefox(out: &mut dyn Write, report: &ProfileReport) -> io::Result<
     let mut product = format!("tracewalk {}, {}", env!("CARGO_PKG_VERSION"), report.measure());
     if share > 1 {
         product.push_str(&format!(", {share} to a sample"));
+    }
+    if !report.complete {
+        product.push_str(&format!(". {CUT}"));
     }
     let interval = SamplingInterval::from_nanos(NANOSECONDS_OF_ONE);
     let mut profile = fxprof_processed_profile::Profile::new(&product, epoch, interval);

@@ -4,10 +4,12 @@ use std::io::{self, Write};
 
 use tracewalk::ids::TraceId;
 use tracewalk::protocol::{Describe as _, Field};
+use tracewalk::span::CaptureOffset;
 
 use super::json::{Line, Object};
 use super::tables::write_tables;
 use crate::Palette;
+use crate::words::CUT;
 use tracewalk_analysis::itm::{ItmCounts, ItmEvent, event_table};
 use tracewalk_analysis::record::ItmRecord;
 use tracewalk_analysis::table::{Tabular as _, TakeRows};
@@ -52,6 +54,8 @@ pub struct ItmText<W> {
 pub struct ItmJsonl<W> {
     out: W,
     line: Line,
+    /// Where the last record stands.
+    last: CaptureOffset,
 }
 
 impl<W: Write> StimulusBytes<W> {
@@ -87,6 +91,10 @@ impl<W: Write> ExportItm for ItmText<W> {
         let id = record.id.map_or_else(|| "-".to_owned(), |id| id.to_string());
         writeln!(self.out, "{quiet}{:>10} {id:>4}{quiet:#}  {}", record.at.0, record.event)
     }
+
+    fn finish(&mut self, _: &[(Option<TraceId>, ItmCounts)], complete: bool) -> io::Result<()> {
+        if complete { Ok(()) } else { writeln!(self.out, "{CUT}") }
+    }
 }
 
 impl<R: TakeRows> ItmTables<R> {
@@ -115,13 +123,24 @@ impl<R: TakeRows> ExportItm for ItmTables<R> {
 impl<W: Write> ItmJsonl<W> {
     /// Writes to `out`.
     pub fn new(out: W) -> Self {
-        Self { out, line: Line::default() }
+        Self { out, line: Line::default(), last: CaptureOffset(0) }
     }
 }
 
 impl<W: Write> ExportItm for ItmJsonl<W> {
     fn record(&mut self, record: &ItmRecord) -> io::Result<()> {
+        self.last = record.at;
         write_itm(&mut self.out, &mut self.line, record)
+    }
+
+    fn finish(&mut self, _: &[(Option<TraceId>, ItmCounts)], complete: bool) -> io::Result<()> {
+        if complete {
+            return Ok(());
+        }
+        let mut object = self.line.start(VERSION, self.last, None);
+        object.text("element", "cut");
+        object.close();
+        self.line.end(&mut self.out)
     }
 }
 

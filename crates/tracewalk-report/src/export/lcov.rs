@@ -1,11 +1,19 @@
 //! Coverage as an LCOV tracefile (geninfo(1)), which most tools that show coverage read.
 
+mod read;
+
 use std::io::{self, Write};
 
+use crate::words::CUT;
 use tracewalk_analysis::coverage::{TracedFile, Tracefile};
 
-/// Writes a tracefile.
-pub fn write_lcov(tracefile: &Tracefile, out: &mut dyn Write) -> io::Result<()> {
+pub use read::{TracefileError, TracefileErrorKind, read_lcov};
+
+/// Writes a tracefile. If it is not of all that was traced, a comment begins it.
+pub fn write_lcov(tracefile: &Tracefile, complete: bool, out: &mut dyn Write) -> io::Result<()> {
+    if !complete {
+        writeln!(out, "# {CUT}")?;
+    }
     for (name, file) in &tracefile.files {
         // Without a test name genhtml(1) calls the test "unnamed"; the record has to be there.
         writeln!(out, "TN:\nSF:{name}")?;
@@ -60,11 +68,11 @@ mod tests {
     fn a_tracefile_that_was_written_is_read_back() {
         let text = "TN:\nSF:/src/a.c\nFN:3,main\nFN:9,helper\nFNDA:1,main\nFNDA:0,helper\nFNF:2\nFNH:1\n\
                     BRDA:4,0,0,1\nBRDA:4,0,1,-\nBRF:2\nBRH:1\nDA:3,1,mnIyr0q+vKUkpCd1Q0kbjw\nDA:4,0\nLF:2\nLH:1\nend_of_record\n";
-        let read = Tracefile::read(text).unwrap();
+        let read = read_lcov(text).unwrap();
         let mut written = Vec::new();
-        write_lcov(&read, &mut written).unwrap();
+        write_lcov(&read, true, &mut written).unwrap();
         let written = String::from_utf8(written).unwrap();
-        assert_eq!(Tracefile::read(&written), Ok(read));
+        assert_eq!(read_lcov(&written), Ok(read));
         // Functions are written by name.
         assert_eq!(
             written,

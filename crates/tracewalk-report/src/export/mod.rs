@@ -3,6 +3,7 @@
 //! To add a format: a file with a type that implements [`Sink`](tracewalk_analysis::sink::Sink), and a line in [`formats`](crate::formats).
 
 mod callgrind;
+mod calls_table;
 mod cobertura;
 mod coverage_base;
 #[cfg(feature = "full")]
@@ -11,6 +12,7 @@ mod coverage_json;
 mod coverage_text;
 mod crash;
 mod diff;
+mod excerpt;
 #[cfg(feature = "full")]
 mod firefox;
 mod flamegraph;
@@ -24,16 +26,19 @@ mod lcov;
 #[cfg(not(feature = "full"))]
 mod light;
 mod packets_jsonl;
+mod packets_table;
 #[cfg(feature = "full")]
 mod pprof;
 mod profile;
 mod runs;
 mod speedscope;
 mod tables;
+mod tail;
 mod text;
 mod timeline;
 
 pub use callgrind::write_callgrind;
+pub use calls_table::{CallTable, write_chain_rows};
 pub use cobertura::write_cobertura;
 pub use coverage_base::read_coverage_json;
 #[cfg(feature = "full")]
@@ -41,7 +46,8 @@ pub use coverage_html::write_coverage_html;
 pub use coverage_json::write_coverage_json;
 pub use coverage_text::{CoverageTextOptions, write_coverage_text};
 pub use crash::{CrashReport, write_crash_json, write_crash_markdown, write_crash_text};
-pub use diff::{DiffReport, FunctionDiff, SourceDiff, write_diff_json, write_diff_text};
+pub use diff::{DIFF_TABLES, DiffReport, FunctionDiff, SourceDiff, write_diff_json, write_diff_text};
+pub use excerpt::{Excerpt, Selection};
 #[cfg(feature = "full")]
 pub use firefox::write_firefox;
 pub use flamegraph::write_flamegraph;
@@ -50,10 +56,11 @@ pub use folded::write_folded;
 pub use interrupts::{InterruptReport, write_interrupts_json, write_interrupts_text};
 pub use itm::{ExportItm, ItmJsonl, ItmTables, ItmText, StimulusBytes};
 pub use last::LastInstructions;
-pub use lcov::write_lcov;
+pub use lcov::{TracefileError, TracefileErrorKind, read_lcov, write_lcov};
 #[cfg(not(feature = "full"))]
 pub use light::{PerfettoTrace, write_coverage_html, write_firefox, write_pprof};
 pub use packets_jsonl::PacketsJsonl;
+pub use packets_table::PacketTable;
 #[cfg(feature = "full")]
 pub use pprof::write_pprof;
 pub use profile::{ProfileReport, ProfileTable, best_unit};

@@ -13,6 +13,7 @@ use flate2::write::GzEncoder;
 use prost::Message;
 
 use super::profile::ProfileReport;
+use crate::words::CUT;
 use tracewalk_analysis::Section;
 use tracewalk_analysis::clock::{Cost, Unit};
 use tracewalk_analysis::profile::{LabelKind, Place, Profile, Tree, TreeNode};
@@ -243,7 +244,8 @@ impl Builder<'_> {
         }
         let default = sample_type.iter().find(|(unit, _)| *unit == self.report.unit);
         let default_sample_type = default.map_or(0, |(_, value)| value.kind);
-        let comment = vec![self.string(&format!("measured: {}", self.report.measure()))];
+        let mut comment = vec![self.string(&format!("measured: {}", self.report.measure()))];
+        comment.extend((!self.report.complete).then(|| self.string(CUT)));
         let filename = self.string(&self.report.name);
         let totals = self.report.sources.iter().map(|(_, profile)| self.report.value(&profile.total()));
         let total = totals.fold(0, u64::saturating_add);

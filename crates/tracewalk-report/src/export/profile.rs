@@ -1,4 +1,5 @@
 //! What every format of a profile is made from.
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use tracewalk_analysis::clock::{Cost, Unit};
@@ -6,7 +7,7 @@ use tracewalk_analysis::profile::{LabelId, Measures, Place, Profile, Tree, TreeO
 use tracewalk_analysis::table::{Cell, Column, Kind, Table, Tabular};
 use tracewalk_analysis::{Code, Section};
 
-use crate::words::percent;
+use crate::words::{CUT, percent};
 
 /// What a table of a profile has rows for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,6 +51,14 @@ pub fn best_unit<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> Unit {
 }
 
 impl ProfileReport {
+    /// What the capture is called, and whether only a part of it was decoded.
+    pub(crate) fn title(&self) -> Cow<'_, str> {
+        match self.complete {
+            true => Cow::Borrowed(&self.name),
+            false => Cow::Owned(format!("{}. {CUT}", self.name)),
+        }
+    }
+
     /// What a cost is worth.
     #[must_use]
     pub(crate) const fn value(&self, cost: &Cost) -> u64 {
@@ -170,7 +179,7 @@ impl ProfileReport {
     }
 
     /// A cost in a table: unknown where nothing was measured in the whole tree.
-    fn cell(&self, tree: &Tree, cost: &Cost) -> Cell {
+    pub(super) fn cell(&self, tree: &Tree, cost: &Cost) -> Cell {
         if self.value(&tree.total()) == 0 { Cell::Unknown } else { self.value(cost).into() }
     }
 
@@ -264,6 +273,6 @@ fn text(name: &'static str) -> Column {
     Column::new(name, Kind::Text)
 }
 
-fn place(place: Option<&Place>) -> [Cell; 2] {
+pub(super) fn place(place: Option<&Place>) -> [Cell; 2] {
     [place.map(|place| &*place.file).into(), place.map(|place| place.line).into()]
 }

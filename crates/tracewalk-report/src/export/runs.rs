@@ -169,13 +169,9 @@ impl Lines {
         push_address(&mut self.text, run.start, 1);
         self.text.push(b' ');
         push_address(&mut self.text, run.end, 1);
-        self.text.extend_from_slice(match run.isa {
-            Isa::A32 => b" a32\n",
-            Isa::T32 => b" t32\n",
-            Isa::T32EE => b" t32ee\n",
-            Isa::Jazelle => b" jazelle\n",
-            Isa::A64 => b" a64\n",
-        });
+        self.text.push(b' ');
+        self.text.extend_from_slice(run.isa.word().as_bytes());
+        self.text.push(b'\n');
     }
 }
 

@@ -68,7 +68,7 @@ pub fn write_speedscope(out: &mut dyn Write, report: &ProfileReport) -> io::Resu
     }
     let file = File {
         schema: SCHEMA,
-        name: &report.name,
+        name: &report.title(),
         exporter: format!("tracewalk {}", env!("CARGO_PKG_VERSION")),
         active: 0,
         shared: Shared { frames },

@@ -10,13 +10,15 @@ use tracewalk::program::Program;
 use tracewalk::protocol::{Describe, Field, pft};
 use tracewalk::source::SourceConfig;
 
+use super::times::Times;
+
 /// Looks at a source's packets, one after the other.
 #[derive(Debug)]
 pub(super) struct Check<'a> {
     traits: Traits,
     program: &'a Program,
     context_id: Option<u64>,
-    time: u64,
+    times: Times,
     /// I-syncs that should have a cycle count and have none, less the cycle count packets.
     missing_counts: u64,
     pub(super) i_syncs: u64,
@@ -87,7 +89,7 @@ impl<'a> Check<'a> {
             traits,
             program,
             context_id: None,
-            time: 0,
+            times: Times::new(config),
             missing_counts: 0,
             i_syncs: 0,
             in_program: 0,
@@ -96,8 +98,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// How many things the packet says that cannot be.
-    pub(super) fn packet(&mut self, packet: &dyn Describe) -> u64 {
+    /// How many things the packet says that cannot be; `bytes` are its own.
+    pub(super) fn packet(&mut self, packet: &dyn Describe, bytes: &[u8]) -> u64 {
         let name = packet.name();
         // Most packets are atoms, which can say anything.
         if matches!(name, "p_header" | "atom") {
@@ -108,7 +110,10 @@ impl<'a> Check<'a> {
         let impossible = match name {
             "i_sync" => self.i_sync(&fields),
             "branch" => self.branch(&fields),
-            "timestamp" => self.timestamp(&fields),
+            "timestamp" => {
+                let field = bytes.get(1..).unwrap_or_default();
+                u64::from(fields.time.is_some_and(|time| self.times.goes_back(time, field)))
+            }
             "context_id" => {
                 self.context_id = fields.context_id;
                 0
@@ -127,6 +132,11 @@ impl<'a> Check<'a> {
         };
         // Hyp mode is one of Non-secure state (DDI 0406C, B1.5.1).
         impossible + u64::from(fields.hypervisor == Some(1) && fields.non_secure == Some(0))
+    }
+
+    /// Bytes were lost before the next packet.
+    pub(super) fn lose(&mut self) {
+        self.times.lose();
     }
 
     /// How many things cannot be, which shows only at the end.
@@ -179,14 +189,6 @@ impl<'a> Check<'a> {
             Isa::Rare => true,
         };
         u64::from(misaligned || wrong_isa)
-    }
-
-    fn timestamp(&mut self, fields: &Fields) -> u64 {
-        // 0 says that the time is not known.
-        let Some(time) = fields.time.filter(|&time| time != 0) else { return 0 };
-        let back = time < self.time;
-        self.time = time;
-        u64::from(back)
     }
 }
 

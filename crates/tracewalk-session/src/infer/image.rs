@@ -160,7 +160,7 @@ fn directives(sample: &Sample, config: &SourceConfig) -> Vec<Directive> {
 
 /// The packets of a Micro Trace Buffer in an order in which they can have been written, wherever the program stood.
 fn mtb_packets(sample: &Sample) -> Vec<u8> {
-    let dump = order::Dump { data: sample.bytes(), address: None };
+    let dump = order::Dump::new(sample.bytes(), None);
     let pieces = mtb_order::by_evidence(dump, mtb_order::within_reach)
         .map_or_else(Vec::new, |guess| guess.best.layout.pieces);
     pieces.into_iter().flat_map(|piece| dump.data.get(piece.bytes).unwrap_or_default()).copied().collect()

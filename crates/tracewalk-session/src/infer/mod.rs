@@ -11,6 +11,7 @@
 //! settings   what may be set up in a trace unit, question by question
 //! reading    one way to read a source, and what speaks against it
 //! check      what packets say that cannot be
+//! times      whether timestamps go on as time does
 //! itm        whether a source is an ITM
 //! image      where in memory an image of raw bytes stood
 //! mtb        where a Micro Trace Buffer's packets are, by a program or without one
@@ -34,11 +35,12 @@ mod seam;
 mod settings;
 mod source;
 mod story;
+mod times;
 
 pub use finding::{Answer, Certainty, Finding};
 pub(crate) use image::{Place, RawImage, place};
 pub(crate) use itm::itm;
-pub(crate) use mtb::{misses_program, mtb, speaks_for_trace};
+pub(crate) use mtb::{misses_program, mtb, mtb_place, speaks_for_trace};
 pub(crate) use packing::{Packing, packing, port};
 pub(crate) use processor::{Unit, units};
 pub(crate) use reading::first_error;

@@ -3,19 +3,29 @@
 use tracewalk::flow::runs_straight;
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::program::Program;
+use tracewalk::protocol::mtb::Config;
 use tracewalk::protocol::mtb::order::Dump;
 
 use super::mtb_order::{self, Evidence, Guess};
 
 /// Where packets stand by what they say.
 pub(crate) fn mtb(dump: Dump<'_>, program: &Program) -> Option<Guess> {
-    mtb_order::by_evidence(dump, |from: Address, to: Address| {
+    mtb_order::by_evidence(dump, reaches(program))
+}
+
+/// Where the buffer that the registers describe starts in a dump whose address nobody said.
+pub(crate) fn mtb_place(data: &[u8], config: &Config, program: &Program) -> Option<usize> {
+    mtb_order::place_by_registers(data, config, reaches(program))
+}
+
+fn reaches(program: &Program) -> impl Fn(Address, Address) -> bool {
+    move |from, to| {
         if program.is_empty() {
             mtb_order::within_reach(from, to)
         } else {
             runs_straight(program, Location::new(from, Isa::T32), to)
         }
-    })
+    }
 }
 
 /// Whether packets continue each other, but not by this program: it is not what was traced, or stood elsewhere.

@@ -8,13 +8,16 @@
 //!            worst on, round to it again                                  (a buffer that has)
 //! answer with the reading in which most fits, and the next best
 //! ```
+//!
+//! What a dump does not hold is an entry too, of which nothing is known: inside of it, and around it up to where blocks of
+//! about its size begin and end. The newest packet is only known if what stands behind it shows that it is the newest one.
 
 use std::fmt;
 use std::ops::Range;
 
 use tracewalk::ids::Address;
 use tracewalk::protocol::mtb::order::{Dump, Layout, Piece};
-use tracewalk::protocol::mtb::{Magic, PACKET_BYTES, Packet};
+use tracewalk::protocol::mtb::{Config, Magic, PACKET_BYTES, Packet};
 
 /// The smallest buffer, in packets.
 const SMALLEST_BUFFER: usize = 2;
@@ -60,6 +63,20 @@ pub struct Evidence {
     pub breaks_at_wrap: bool,
     /// Entries outside these bytes that were never written: zeros, or a pattern that is no packet.
     pub unwritten: usize,
+    /// What shows that the newest packet is the newest one.
+    pub end: Ending,
+}
+
+/// What stands behind the newest packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Something that shows that it is the newest one.
+    Shown,
+    /// Memory that the dump does not hold: newer packets may stand there. If the buffer is larger than what is held, the
+    /// next larger one has these bytes as well: addresses, or places in a dump whose address nobody said.
+    Unheld(Range<u64>),
+    /// A packet that goes on from it, as in a loop.
+    GoesOn,
 }
 
 impl Evidence {
@@ -94,16 +111,67 @@ impl fmt::Display for Evidence {
 pub fn by_evidence(dump: Dump<'_>, reaches: impl Fn(Address, Address) -> bool) -> Option<Guess> {
     let entries = Entries::judge(dump, reaches);
     let mut ranking = Ranking::default();
-    if let Some(reading) = entries.not_wrapped() {
-        ranking.offer(reading);
-    }
-    for block in entries.blocks(dump.address) {
-        for reading in entries.wrapped(block).into_iter().flatten() {
-            ranking.offer(reading);
-        }
+    let mut offer = |(score, shape)| ranking.offer((score, entries.shows_oldest(shape)), shape);
+    entries.not_wrapped().into_iter().for_each(&mut offer);
+    for block in entries.blocks() {
+        entries.wrapped(block).into_iter().flatten().for_each(&mut offer);
     }
     let best = entries.reading(ranking.best?.1);
     Some(Guess { best, runner_up: ranking.runner_up.map(|(_, shape)| entries.reading(shape)) })
+}
+
+/// Where the buffer starts in a dump whose address nobody said, by what the registers say of it: the one place where the
+/// packets go on from each other. `None` where there is none, or several.
+pub(crate) fn place_by_registers(
+    data: &[u8],
+    config: &Config,
+    reaches: impl Fn(Address, Address) -> bool,
+) -> Option<usize> {
+    let size = usize::try_from(config.size().bytes()).ok()?;
+    let (count, pointer) =
+        (size / PACKET_BYTES, usize::try_from(config.pointer()).ok()? % size / PACKET_BYTES);
+    let entries = Entries::judge(Dump::new(data, None), reaches);
+    // Sums up to each entry: its packets, and how pairs go together.
+    let mut sums = vec![(0_i64, 0_i64)];
+    for (entry, pair) in entries.entries.iter().zip(&entries.pairs) {
+        let (packets, score) = sums.last().copied().unwrap_or_default();
+        sums.push((packets + i64::from(entry.packet().is_some()), score + pair.score()));
+    }
+    // Entries that are all packets: what speaks for their going together.
+    let score = |range: Range<usize>| {
+        if range.is_empty() {
+            return Some(0);
+        }
+        let (from, inside, to) = (sums.get(range.start)?, sums.get(range.start + 1)?, sums.get(range.end)?);
+        let is_full = to.0 - from.0 == i64::try_from(range.len()).ok()?;
+        is_full.then_some(to.1 - inside.1)
+    };
+    let reading = |start: usize| {
+        let newest = score(start..start + pointer)?;
+        if !config.wrapped() {
+            return Some(newest);
+        }
+        let round = if pointer == 0 { 0 } else { entries.pair(start + count - 1, start).score() };
+        Some(score(start + pointer..start + count)? + newest + round)
+    };
+    let last = entries.entries.len().checked_sub(count)?;
+    let readings = (0..=last).filter_map(|start| Some((reading(start)?, start)));
+    let mut best = None::<(i64, usize)>;
+    let mut second = i64::MIN;
+    for (score, start) in readings {
+        if best.is_none_or(|(best, _)| score > best) {
+            second = best.map_or(second, |(best, _)| best);
+            best = Some((score, start));
+        } else {
+            second = second.max(score);
+        }
+    }
+    // Beyond doubt: as good as all of it fits, and anything else breaks once more.
+    let packets = i64::try_from(if config.wrapped() { count } else { pointer }).ok()?;
+    let (best, start) = best?;
+    let [fits, breaks] = [Pair::Fits.score(), Pair::Breaks.score()];
+    let is_certain = packets > 3 && best >= (packets - 1) * fits + breaks && second <= best + breaks;
+    is_certain.then_some(start * PACKET_BYTES)
 }
 
 /// Whether straight code from `from` may come to `to`, judged by the distance alone.
@@ -123,6 +191,8 @@ enum Entry {
     Stray(Packet),
     /// Neither may.
     Other,
+    /// The dump does not hold it.
+    Missing,
 }
 
 /// How two neighbours go together.
@@ -137,6 +207,7 @@ enum Pair {
 }
 
 const PACKET_SCORE: i64 = 1;
+const PACKET: u64 = PACKET_BYTES as u64;
 
 impl Pair {
     const fn score(self) -> i64 {
@@ -172,7 +243,7 @@ impl Entry {
     const fn packet(self) -> Option<Packet> {
         match self {
             Self::Packet(packet) | Self::Stray(packet) => Some(packet),
-            Self::Empty | Self::Other => None,
+            Self::Empty | Self::Other | Self::Missing => None,
         }
     }
 }
@@ -203,42 +274,89 @@ impl Shape {
 /// The best two readings so far.
 #[derive(Debug, Default)]
 struct Ranking {
-    best: Option<(i64, Shape)>,
-    runner_up: Option<(i64, Shape)>,
+    best: Option<(Rank, Shape)>,
+    runner_up: Option<(Rank, Shape)>,
 }
+
+/// How good a reading is: its score, and whether it has an end that shows.
+type Rank = (i64, bool);
 
 impl Ranking {
     /// Takes a reading in. Of equals the first one stays.
-    fn offer(&mut self, (score, shape): (i64, Shape)) {
+    fn offer(&mut self, rank: Rank, shape: Shape) {
         // A buffer that wrapped exactly at its start reads like one that has not.
         if self.best.is_some_and(|(_, best)| best.order() == shape.order()) {
             return;
         }
-        if self.best.is_none_or(|(best, _)| score > best) {
-            self.runner_up = self.best.replace((score, shape));
-        } else if self.runner_up.is_none_or(|(second, _)| score > second) {
-            self.runner_up = Some((score, shape));
+        if self.best.is_none_or(|(best, _)| rank > best) {
+            self.runner_up = self.best.replace((rank, shape));
+        } else if self.runner_up.is_none_or(|(second, _)| rank > second) {
+            self.runner_up = Some((rank, shape));
         }
     }
 }
 
 /// The judged dump.
 struct Entries<F> {
+    /// What the dump holds, and as much around it as a block of about its size may have.
     entries: Vec<Entry>,
     /// How each entry goes with the one before it; the first one with none.
     pairs: Vec<Pair>,
+    /// Where the first entry stands, in packets: from address 0, or from the start of a dump whose address nobody said.
+    origin: u64,
+    /// How many bytes of the dump stand in front of the first whole packet's place.
+    skipped: usize,
+    /// How many entries stand in front of what the dump holds.
+    before: usize,
+    /// How many bytes the dump has up to the end of its last whole packet.
+    bytes: usize,
+    /// The bytes that the dump holds, in the terms of `origin`.
+    held: Vec<Range<u64>>,
     reaches: F,
 }
 
 impl<F: Fn(Address, Address) -> bool> Entries<F> {
     fn judge(dump: Dump<'_>, reaches: F) -> Self {
-        let (chunks, _tail) = dump.data.as_chunks::<PACKET_BYTES>();
-        let entries = chunks.iter().map(|&chunk| Entry::at(chunk)).collect::<Vec<_>>();
-        let mut judged = Self { pairs: vec![Pair::None; entries.len()], entries, reaches };
+        let address = dump.address.map_or(0, Address::get);
+        let first = address.div_ceil(PACKET);
+        let skipped = usize::try_from(first * PACKET - address).unwrap_or(0);
+        let (chunks, tail) = dump.data.get(skipped..).unwrap_or_default().as_chunks::<PACKET_BYTES>();
+        let mut entries = chunks.iter().map(|&chunk| Entry::at(chunk)).collect::<Vec<_>>();
+        for hole in dump.holes {
+            let from = hole.start.saturating_sub(skipped) / PACKET_BYTES;
+            let to = hole.end.saturating_sub(skipped).div_ceil(PACKET_BYTES).min(entries.len());
+            entries.get_mut(from..to).unwrap_or_default().fill(Entry::Missing);
+        }
+        let block = entries.len().next_power_of_two();
+        let before = usize::try_from(first % block as u64).unwrap_or(0);
+        entries.splice(..0, std::iter::repeat_n(Entry::Missing, before));
+        entries.resize(entries.len().next_multiple_of(block), Entry::Missing);
+        let mut judged = Self {
+            pairs: vec![Pair::None; entries.len()],
+            entries,
+            origin: first - before as u64,
+            skipped,
+            before,
+            bytes: dump.data.len() - tail.len(),
+            held: held(dump),
+            reaches,
+        };
         for second in 1..judged.entries.len() {
             judged.pairs[second] = judged.pair(second - 1, second);
         }
         judged
+    }
+
+    /// Where an entry starts, in the terms of `origin`.
+    const fn place(&self, entry: usize) -> u64 {
+        (self.origin + entry as u64) * PACKET
+    }
+
+    /// Which bytes of the dump these entries are.
+    fn in_dump(&self, entries: Range<usize>) -> Range<usize> {
+        let byte =
+            |entry: usize| (entry.saturating_sub(self.before) * PACKET_BYTES + self.skipped).min(self.bytes);
+        byte(entries.start)..byte(entries.end)
     }
 
     /// How two entries go together.
@@ -269,6 +387,11 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         for (index, (entry, pair)) in self.entries.iter().zip(&self.pairs).enumerate() {
             match entry {
                 Entry::Empty | Entry::Other => sum = 0,
+                // What stood there may have gone on. A hole counts as one break.
+                Entry::Missing if index > 0 && self.entries[index - 1] != Entry::Missing => {
+                    sum = (sum + Pair::Breaks.score()).max(0);
+                }
+                Entry::Missing => {}
                 Entry::Packet(_) | Entry::Stray(_) if sum <= 0 => (start, sum) = (index, PACKET_SCORE),
                 Entry::Packet(_) | Entry::Stray(_) => sum += pair.score() + PACKET_SCORE,
             }
@@ -278,37 +401,38 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         }
         let (score, mut shape) = best?;
         // Packets that go together badly at the very start of the dump are the oldest ones all the same.
-        if self.entries.iter().take(shape.start).all(|entry| entry.packet().is_some()) {
-            shape.start = 0;
+        let in_front = self.entries.get(self.before..shape.start).unwrap_or_default();
+        if in_front.iter().all(|entry| entry.packet().is_some()) {
+            shape.start = shape.start.min(self.before);
         }
         Some((score, shape))
     }
 
     /// The places where a buffer may lie: blocks of a power of two, aligned to their size.
-    fn blocks(&self, address: Option<Address>) -> impl Iterator<Item = Range<usize>> + use<F> {
-        let count = self.entries.len();
-        // An unaligned dump is rare enough to be taken as aligned to packets.
-        let before = address.map_or(0, |address| address.get() / PACKET_BYTES as u64);
+    fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<F> {
+        let (count, origin) = (self.entries.len(), self.origin);
         let sizes = std::iter::successors(Some(SMALLEST_BUFFER), |size| size.checked_mul(2));
         sizes.take_while(move |&size| size <= count).flat_map(move |size| {
-            let first = usize::try_from(before.wrapping_neg() & (size as u64 - 1)).unwrap_or(count);
+            let first = usize::try_from(origin.wrapping_neg() & (size as u64 - 1)).unwrap_or(count);
             (first..count).step_by(size).map(move |start| start..start + size).filter(move |b| b.end <= count)
         })
     }
 
     /// The two best readings of a block as a buffer that has wrapped.
     fn wrapped(&self, block: Range<usize>) -> [Option<(i64, Shape)>; 2] {
-        let full = self
-            .entries
-            .get(block.clone())
-            .filter(|entries| entries.iter().all(|entry| entry.packet().is_some()));
-        if full.is_none() {
+        let entries = self.entries.get(block.clone()).unwrap_or_default();
+        let is_full = entries.iter().all(|entry| entry.packet().is_some() || *entry == Entry::Missing);
+        // A block of which one half is missing is no better than the other half.
+        let has_packets = |half: &[Entry]| half.iter().any(|entry| entry.packet().is_some());
+        if !is_full || !entries.chunks(block.len() / 2).all(has_packets) {
             return [None; 2];
         }
+        let packets = entries.iter().filter(|entry| entry.packet().is_some()).count();
+        let packets = i64::try_from(packets).unwrap_or(i64::MAX).saturating_mul(PACKET_SCORE);
         let seam = self.pair(block.end - 1, block.start);
         let pairs = self.pairs.get(block.start + 1..block.end).unwrap_or_default();
         let round = std::iter::once(&seam).chain(pairs);
-        let total = round.clone().map(|pair| pair.score() + PACKET_SCORE).sum::<i64>();
+        let total = packets.saturating_add(round.clone().map(|pair| pair.score()).sum::<i64>());
         let [mut worst, mut second] = [None::<(i64, usize)>; 2];
         for (index, pair) in round.enumerate() {
             let this = Some((pair.score(), block.start + index));
@@ -324,35 +448,132 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         })
     }
 
+    /// What stands behind the newest packet of a reading.
+    fn end(&self, shape: Shape) -> Ending {
+        let Shape { start, end, oldest } = shape;
+        let at = |entry: usize| self.entries.get(entry).copied().unwrap_or(Entry::Missing);
+        let oldest = oldest.filter(|oldest| *oldest != start);
+        let is_unheld = match oldest {
+            // It ends where what was looked at ends: at the end of a buffer, or in the midst of a larger one.
+            None => at(end) == Entry::Missing || at(end).packet().is_some() && self.pairs[end] == Pair::Fits,
+            Some(oldest) => {
+                at(oldest) == Entry::Missing || at(oldest - 1) == Entry::Missing || self.is_part(start..end)
+            }
+        };
+        let goes_on = match oldest {
+            _ if is_unheld => return Ending::Unheld(self.unheld(start..end)),
+            None => false,
+            Some(oldest) => self.pairs[oldest] != Pair::Breaks,
+        };
+        if goes_on { Ending::GoesOn } else { Ending::Shown }
+    }
+
+    /// Whether packets do not go round from the end of a block to its start, so that it may be a part of a larger buffer.
+    fn is_part(&self, block: Range<usize>) -> bool {
+        let behind = self.entries.get(block.end).copied().unwrap_or(Entry::Missing);
+        self.pair(block.end - 1, block.start) == Pair::Breaks && behind == Entry::Missing
+    }
+
+    /// Whether something shows where the oldest packet is: it does not go on from the newest one.
+    fn shows_oldest(&self, shape: Shape) -> bool {
+        let breaks = |oldest: usize| oldest > shape.start && self.pairs[oldest] == Pair::Breaks;
+        shape.oldest.map_or_else(|| self.end(shape) == Ending::Shown, breaks)
+    }
+
+    /// What the dump does not hold of the smallest block around these entries, from their end on; or else the other half
+    /// of a block that is twice as large.
+    fn unheld(&self, entries: Range<usize>) -> Range<u64> {
+        let (first, last) = (self.origin + entries.start as u64, self.origin + entries.end as u64 - 1);
+        let bits = u64::BITS - (first ^ last).leading_zeros();
+        let size = 1_u64.checked_shl(bits).unwrap_or(1 << 63);
+        let start = first & !(size - 1);
+        let other = start ^ size;
+        let bytes = |range: Range<u64>| range.start.saturating_mul(PACKET)..range.end.saturating_mul(PACKET);
+        let behind = self.missing(bytes(last + 1..start.saturating_add(size)));
+        let in_front = || self.missing(bytes(start..first));
+        let inside = behind.into_iter().next().or_else(|| in_front().pop());
+        inside.unwrap_or_else(|| bytes(other..other.saturating_add(size)))
+    }
+
     /// Writes a reading out.
     fn reading(&self, shape: Shape) -> Reading {
         let Shape { start, end, oldest } = shape;
-        let oldest = oldest.unwrap_or(start);
-        let pieces = [oldest..end, start..oldest].into_iter().filter(|piece| !piece.is_empty());
-        let pieces = pieces.enumerate().map(|(index, piece)| Piece {
-            bytes: piece.start * PACKET_BYTES..piece.end * PACKET_BYTES,
-            continues: index > 0,
-        });
-        let neighbours = (start + 1..end).filter(|&second| second != oldest);
+        let from = oldest.unwrap_or(start);
+        let mut layout = Layout::default();
+        for part in [from..end, start..from] {
+            layout.missing.extend(self.missing(self.place(part.start)..self.place(part.end)));
+            let mut next = part.start;
+            for run in self.entries[part]
+                .chunk_by(|one, other| (*one == Entry::Missing) == (*other == Entry::Missing))
+            {
+                let entries = next..next + run.len();
+                next = entries.end;
+                if run.first() == Some(&Entry::Missing) {
+                    continue;
+                }
+                let before = if entries.start == start { end } else { entries.start } - 1;
+                let goes_on = entries.start != start || !self.is_part(start..end);
+                let continues = entries.start != from && self.entries[before] != Entry::Missing && goes_on;
+                layout.pieces.push(Piece { bytes: self.in_dump(entries), continues });
+            }
+        }
+        let neighbours = (start + 1..end).filter(|&second| second != from);
         let mut found = neighbours.map(|second| self.pairs[second]).collect::<Vec<_>>();
-        if oldest > start {
+        if from > start {
             found.push(self.pair(end - 1, start));
         }
         let count = |kind| found.iter().filter(|&&pair| pair == kind).count();
-        let at_wrap = if oldest > start { self.pairs[oldest] } else { self.pair(end - 1, start) };
+        let at_wrap = if from > start { self.pairs[from] } else { self.pair(end - 1, start) };
         let outside = self.entries.iter().enumerate().filter(|&(index, _)| !(start..end).contains(&index));
+        let mut packets = self.entries[start..end].iter().filter_map(|entry| entry.packet());
+        let first = packets.next();
+        // Of packets that are all the same any is the newest one.
+        let is_one_packet = first.is_some() && packets.clone().all(|packet| Some(packet) == first);
         let evidence = Evidence {
-            bytes: start * PACKET_BYTES..end * PACKET_BYTES,
+            bytes: self.in_dump(start..end),
             wrapped: shape.oldest.is_some(),
-            packets: self.entries[start..end].iter().filter(|entry| entry.packet().is_some()).count(),
+            packets: packets.count() + usize::from(first.is_some()),
             fits: count(Pair::Fits),
             restarts: count(Pair::Restarts),
             breaks: count(Pair::Breaks),
             breaks_at_wrap: at_wrap == Pair::Breaks,
             unwritten: outside.filter(|(_, entry)| **entry == Entry::Empty).count(),
+            end: if is_one_packet { Ending::Shown } else { self.end(shape) },
         };
-        Reading { layout: Layout { pieces: pieces.collect(), missing: 0 }, evidence }
+        layout.lost_newest = matches!(evidence.end, Ending::Unheld(_));
+        Reading { layout, evidence }
     }
+
+    /// What the dump does not hold of these bytes, in the terms of `origin`.
+    fn missing(&self, Range { start: mut from, end }: Range<u64>) -> Vec<Range<u64>> {
+        let mut missing = Vec::new();
+        for held in self.held.iter().filter(|held| held.start < end) {
+            if held.end <= from {
+                continue;
+            }
+            if from < held.start {
+                missing.push(from..held.start);
+            }
+            from = held.end;
+        }
+        if from < end {
+            missing.push(from..end);
+        }
+        missing
+    }
+}
+
+/// The bytes that a dump holds, by their addresses, or by their places in it.
+fn held(dump: Dump<'_>) -> Vec<Range<u64>> {
+    let start = dump.address.map_or(0, Address::get);
+    let mut from = start;
+    let mut held = Vec::new();
+    for hole in dump.holes {
+        held.push(from..start + hole.start as u64);
+        from = start + hole.end as u64;
+    }
+    held.push(from..start + dump.data.len() as u64);
+    held
 }
 
 #[cfg(test)]
@@ -369,7 +590,7 @@ mod tests {
     /// What is found where code runs nowhere by itself.
     fn found(entries: &[(u32, u32)]) -> Guess {
         let data = entries.iter().flat_map(|&entry| bytes_of(entry)).collect::<Vec<_>>();
-        by_evidence(Dump { data: &data, address: None }, |from, to| from == to).expect("there are packets")
+        by_evidence(Dump::new(&data, None), |from, to| from == to).expect("there are packets")
     }
 
     const SEEN: Evidence = Evidence {
@@ -381,6 +602,7 @@ mod tests {
         breaks: 2,
         breaks_at_wrap: false,
         unwritten: 3,
+        end: Ending::Shown,
     };
 
     #[test]
@@ -404,15 +626,19 @@ mod tests {
     fn one_reading_is_offered_once_and_the_first_of_equals_stays() {
         let mut ranking = Ranking::default();
         let from = |start, oldest| Shape { start, end: 8, oldest };
-        ranking.offer((5, from(0, None)));
+        let rank = |score| (score, false);
+        ranking.offer(rank(5), from(0, None));
         // The same, as a buffer that wrapped at its start.
-        ranking.offer((9, from(0, Some(0))));
-        assert_eq!((ranking.best, ranking.runner_up), (Some((5, from(0, None))), None));
-        ranking.offer((5, from(1, None)));
-        ranking.offer((5, from(2, None)));
-        assert_eq!(ranking.runner_up, Some((5, from(1, None))));
-        ranking.offer((6, from(3, None)));
-        assert_eq!((ranking.best, ranking.runner_up), (Some((6, from(3, None))), Some((5, from(0, None)))));
+        ranking.offer(rank(9), from(0, Some(0)));
+        assert_eq!((ranking.best, ranking.runner_up), (Some((rank(5), from(0, None))), None));
+        ranking.offer(rank(5), from(1, None));
+        ranking.offer(rank(5), from(2, None));
+        assert_eq!(ranking.runner_up, Some((rank(5), from(1, None))));
+        ranking.offer((5, true), from(3, None));
+        let best = (Some(((5, true), from(3, None))), Some((rank(5), from(0, None))));
+        assert_eq!((ranking.best, ranking.runner_up), best);
+        ranking.offer(rank(6), from(4, None));
+        assert_eq!(ranking.best, Some((rank(6), from(4, None))));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use tracewalk::frame::{FSYNC, FrameAlignment, Framing};
+use tracewalk::frame::{FRAME_BYTES, FSYNC, FrameAlignment, Framing, HSYNC};
 use tracewalk::ids::TraceId;
 use tracewalk::program::Program;
 use tracewalk::protocol::mtb::order;
@@ -25,6 +25,9 @@ use crate::sample::Sample;
 /// How much of a buffer is looked at; and less, where nothing is recognised in that: frames are not looked for behind
 /// lost bytes as long as it is not known where they start.
 const HEADS: [usize; 4] = [1 << 16, 1 << 13, 1 << 12, 1 << 11];
+
+/// No chip has a larger Micro Trace Buffer, and no more memory beside it.
+const LARGEST_MTB: usize = 16 << 20;
 
 /// A way in which bytes may be packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +53,8 @@ struct Evidence {
     cost: u64,
     /// Bytes of reserved IDs, and bytes that are in no frame.
     disorder: u64,
+    /// Whether its frames do not come to an FSYNC, which no frame has in it.
+    contradicts_sync: bool,
     /// What frames hold of each source.
     samples: BTreeMap<TraceId, Sample>,
 }
@@ -87,9 +92,13 @@ impl fmt::Display for Packing {
 
 impl Evidence {
     /// What packings are compared by: the smaller, the likelier.
-    fn rank(&self) -> (bool, u64, u64, Reverse<u64>) {
-        let errors = self.against() * 100 / self.packets.max(1);
-        (self.recognised == 0, errors, self.disorder, Reverse(self.packets))
+    fn rank(&self) -> (bool, bool, u64, u64, Reverse<u64>) {
+        (self.recognised == 0, self.contradicts_sync, self.errors(), self.disorder, Reverse(self.packets))
+    }
+
+    /// Errors in a hundred packets.
+    fn errors(&self) -> u64 {
+        self.against() * 100 / self.packets.max(1)
     }
 
     /// What speaks against it.
@@ -126,7 +135,8 @@ pub(crate) fn packing(bytes: &[u8], units: &[Unit]) -> (Packing, Finding) {
         }
         found.push(raw(head, units));
         // Its packets are spread over all of it.
-        found.extend((head.len() >= bytes.len().min(HEADS[0])).then(|| mtb(bytes)).flatten());
+        let may_be_mtb = head.len() >= bytes.len().min(HEADS[0]) && bytes.len() <= LARGEST_MTB;
+        found.extend(may_be_mtb.then(|| mtb(bytes)).flatten());
         found
     });
     recognise_itms(&mut found, bytes);
@@ -170,8 +180,9 @@ fn choose(about: &'static str, mut found: Vec<Evidence>, otherwise: Packing) -> 
         |best: &Evidence, other: &Evidence| other.packets > best.packets || !other.goes_on_as(best);
     let runner_up = best.and_then(|best| found.iter().skip(1).find(|other| is_another(best, other)));
     let certainty = match (best, runner_up) {
-        (Some(best), Some(next)) if next.recognised > 0 && best.rank().1 >= next.rank().1 => {
-            let is_less = next.finds_less_than(best)
+        (Some(best), Some(next)) if next.recognised > 0 && best.errors() >= next.errors() => {
+            let is_less = next.contradicts_sync && !best.contradicts_sync
+                || next.finds_less_than(best)
                 || next.finds_hardly_anything_beside(best)
                 || next.begins_later_than(best)
                 || next.reads_worse_than(best);
@@ -188,8 +199,8 @@ fn choose(about: &'static str, mut found: Vec<Evidence>, otherwise: Packing) -> 
 
 /// The ways in which frames may stand in bytes, the best ordered first.
 fn framings(head: &[u8], starts: impl Iterator<Item = Framing>) -> Vec<Evidence> {
-    let has_sync = head.windows(FSYNC.len()).any(|bytes| bytes == FSYNC);
-    let mut framings = has_sync.then_some(Framing::Port).into_iter().chain(starts).collect::<Vec<_>>();
+    let sync = head.windows(FSYNC.len()).position(|bytes| bytes == FSYNC);
+    let mut framings = sync.map(|_| Framing::Port).into_iter().chain(starts).collect::<Vec<_>>();
     // A buffer's barrier is four FSYNCs, at which trace was cut. Where nothing else tells the two apart it is no port's.
     framings.sort_by_key(|framing| *framing != Framing::Buffer);
     let scanned = framings.into_iter().map(|framing| Frames::scan_as_they_come(head, framing));
@@ -197,12 +208,46 @@ fn framings(head: &[u8], starts: impl Iterator<Item = Framing>) -> Vec<Evidence>
         .filter_map(|frames| {
             let (disorder, sources) = (disorder(&frames)?, frames.sources.len());
             let packing = Packing::Frames(frames.framing);
+            let contradicts_sync = sync.is_some_and(|sync| !comes_to_sync(frames.framing, head, sync));
             let samples = BTreeMap::new();
-            Some(Evidence { packing, sources, recognised: 0, packets: 0, cost: 0, disorder, samples })
+            Some(Evidence {
+                packing,
+                sources,
+                recognised: 0,
+                packets: 0,
+                cost: 0,
+                disorder,
+                contradicts_sync,
+                samples,
+            })
         })
         .collect::<Vec<_>>();
     ranked.sort_by_key(|evidence| evidence.disorder * 16 + evidence.sources as u64);
     ranked
+}
+
+/// Whether the first FSYNC of the bytes, which stands at `sync`, is where the framing has one. In frames of any alignment an FSYNC
+/// would be the ID that is never used, so that it is no data.
+fn comes_to_sync(framing: Framing, head: &[u8], sync: usize) -> bool {
+    match framing {
+        Framing::Port => true,
+        Framing::PortFrom(start) => {
+            let start = usize::from(start.bytes());
+            let whole_frames = |before: &[u8]| {
+                let (pairs, rest) = before.as_chunks::<2>();
+                let of_frames = pairs.iter().filter(|pair| **pair != HSYNC).count();
+                rest.is_empty() && of_frames.is_multiple_of(FRAME_BYTES / 2)
+            };
+            // Synchronisation in front of the start is obeyed.
+            start >= sync + FSYNC.len() || head.get(start..sync).is_some_and(whole_frames)
+        }
+        Framing::Buffer => {
+            let barrier = head.get(sync..).and_then(|rest| rest.first_chunk::<FRAME_BYTES>());
+            let is_barrier =
+                barrier.is_some_and(|bytes| bytes.as_chunks().0.iter().all(|word| *word == FSYNC));
+            sync.is_multiple_of(FRAME_BYTES) && is_barrier
+        }
+    }
 }
 
 /// How much in the frames is not as a formatter writes it, in bytes; `None` for what are no frames.
@@ -326,6 +371,7 @@ fn raw(head: &[u8], units: &[Unit]) -> Evidence {
         packets: 0,
         cost: 0,
         disorder: 0,
+        contradicts_sync: false,
         samples: BTreeMap::new(),
     };
     evidence.recognise(&sample, units);
@@ -334,7 +380,7 @@ fn raw(head: &[u8], units: &[Unit]) -> Evidence {
 
 /// A dump with packets of a Micro Trace Buffer that go on from one to the next.
 fn mtb(dump: &[u8]) -> Option<Evidence> {
-    let guess = mtb_order::by_evidence(order::Dump { data: dump, address: None }, mtb_order::within_reach)?;
+    let guess = mtb_order::by_evidence(order::Dump::new(dump, None), mtb_order::within_reach)?;
     let evidence = guess.best.evidence;
     super::mtb::speaks_for_trace(&evidence).then_some(Evidence {
         packing: Packing::Mtb,
@@ -343,6 +389,7 @@ fn mtb(dump: &[u8]) -> Option<Evidence> {
         packets: evidence.packets as u64,
         cost: evidence.breaks as u64,
         disorder: 0,
+        contradicts_sync: false,
         samples: BTreeMap::new(),
     })
 }
@@ -352,11 +399,53 @@ mod tests {
     use super::*;
 
     fn evidence(packing: Packing, sources: usize, packets: u64, disorder: u64) -> Evidence {
-        Evidence { packing, sources, recognised: 1, packets, cost: 0, disorder, samples: BTreeMap::new() }
+        Evidence {
+            packing,
+            sources,
+            recognised: 1,
+            packets,
+            cost: 0,
+            disorder,
+            contradicts_sync: false,
+            samples: BTreeMap::new(),
+        }
     }
 
     fn certainty(found: &[Evidence; 2]) -> Certainty {
         choose("container", found.to_vec(), Packing::Raw).1.certainty
+    }
+
+    #[test]
+    fn an_fsync_outweighs_packets_that_parse() {
+        let port = Evidence { cost: 900, ..evidence(Packing::Frames(Framing::Port), 1, 10_000, 0) };
+        let start = FrameAlignment::new(3).unwrap_or_default();
+        let inside = evidence(Packing::Frames(Framing::PortFrom(start)), 1, 10_000, 0);
+        let inside = Evidence { contradicts_sync: true, ..inside };
+        let (packing, finding) = choose("alignment", vec![inside, port], Packing::Raw);
+        assert_eq!((packing, finding.certainty), (Packing::Frames(Framing::Port), Certainty::Certain));
+    }
+
+    #[test]
+    fn frames_that_an_fsync_cuts_contradict_it() {
+        // Frames of zeros, from byte 5 on, with an FSYNC between the second and the third.
+        let zeros = |count: usize| vec![0_u8; count * FRAME_BYTES];
+        let bytes = [vec![0; 5], zeros(2), FSYNC.to_vec(), zeros(3)].concat();
+        let sync = 5 + 2 * FRAME_BYTES;
+        let agrees = |framing| comes_to_sync(framing, &bytes, sync);
+        let starts = FrameAlignment::all().filter(|start| agrees(Framing::PortFrom(*start)));
+        assert_eq!(starts.map(FrameAlignment::bytes).collect::<Vec<_>>(), [5]);
+        assert!(agrees(Framing::Port) && !agrees(Framing::Buffer));
+        let barrier = [zeros(2), FSYNC.repeat(4), zeros(1)].concat();
+        assert!(comes_to_sync(Framing::Buffer, &barrier, 2 * FRAME_BYTES));
+        // An HSYNC is in no frame, and where a start lies inside of an FSYNC there is none.
+        let half = [HSYNC.to_vec(), zeros(1), FSYNC.to_vec(), zeros(1)].concat();
+        let starts =
+            FrameAlignment::all().filter(|start| comes_to_sync(Framing::PortFrom(*start), &half, 18));
+        assert_eq!(starts.map(FrameAlignment::bytes).collect::<Vec<_>>(), [0, 2]);
+        let first = [FSYNC.to_vec(), zeros(2)].concat();
+        let starts =
+            FrameAlignment::all().filter(|start| !comes_to_sync(Framing::PortFrom(*start), &first, 0));
+        assert_eq!(starts.map(FrameAlignment::bytes).collect::<Vec<_>>(), [1, 2, 3]);
     }
 
     #[test]

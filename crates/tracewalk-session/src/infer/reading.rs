@@ -81,16 +81,19 @@ impl Reading {
             match item {
                 PacketItem::Packet(packet) => {
                     reading.packets += 1;
-                    reading.impossible += check.packet(packet);
+                    reading.impossible += check.packet(packet, bytes);
                 }
                 // A sample ends anywhere.
                 PacketItem::Malformed(Malformation::Truncated { .. }) => {}
                 PacketItem::Malformed(_) => {
                     reading.malformed += 1;
-                    reading.unread += bytes as u64;
+                    reading.unread += bytes.len() as u64;
+                    check.lose();
                 }
-                PacketItem::Unsynchronised if reading.packets > 0 => reading.unread += bytes as u64,
-                PacketItem::Unsynchronised => {}
+                PacketItem::Unsynchronised => {
+                    reading.unread += if reading.packets > 0 { bytes.len() as u64 } else { 0 };
+                    check.lose();
+                }
             }
             reading.given_up = reading.cost() > most;
         });
@@ -156,6 +159,16 @@ impl Reading {
         self.i_syncs > 0
     }
 
+    /// Whether packets say what they cannot say with these settings.
+    pub(super) const fn contradicts_itself(&self) -> bool {
+        self.impossible > 0
+    }
+
+    /// Whether it would be plausible if what its packets say were possible: they are as long as they should be.
+    pub(super) const fn has_packets(&self) -> bool {
+        self.i_syncs > 0 && self.malformed * 20 <= self.packets
+    }
+
     pub(super) const fn packets(&self) -> u64 {
         self.packets
     }
@@ -216,8 +229,11 @@ pub(crate) fn first_error(
     let mut check = Check::new(config, program);
     // The first error ends the work.
     let _ = input.packets(config, |record| match record.content {
-        PacketItem::Packet(packet) if check.packet(packet) == 0 => Ok(()),
-        PacketItem::Malformed(Malformation::Truncated { .. }) | PacketItem::Unsynchronised => Ok(()),
+        PacketItem::Packet(packet) if check.packet(packet, record.bytes) == 0 => Ok(()),
+        PacketItem::Malformed(Malformation::Truncated { .. }) | PacketItem::Unsynchronised => {
+            check.lose();
+            Ok(())
+        }
         PacketItem::Packet(_) | PacketItem::Malformed(_) => found(&mut first, record.at),
     });
     let _ = input.flow(config, program, |record| match record.element {

@@ -128,7 +128,7 @@ impl Question {
 
     /// Whether nobody said what the answer is for this source.
     pub(super) fn is_open(self, source: &SourceDescription) -> bool {
-        let guessed = |origin: &Origin| matches!(origin, Origin::Detected | Origin::Usual(_));
+        let guessed = |origin: &Origin| *origin == Origin::Detected || origin.is_of_processor();
         let open = |register| source.registers.stated(register).is_none_or(|stated| guessed(&stated.origin));
         let cpu = source.cpu.as_ref().is_none_or(|cpu| guessed(&cpu.origin));
         match self {
@@ -238,8 +238,8 @@ pub(super) fn lengths(source: &SourceDescription, free: &dyn Fn(Question) -> boo
 fn with(source: &SourceDescription, register: &'static str, value: u32) -> SourceDescription {
     let mut source = source.clone();
     let usual = source.cpu.as_ref().and_then(|cpu| UsualRegisters::of_cpu(&cpu.value));
-    let usual = usual.filter(|usual| usual.iter().any(|known| known == (register, value)));
-    let origin = usual.map_or(Origin::Detected, |usual| Origin::Usual(usual.cpu.to_owned()));
+    let usual = usual.as_ref().filter(|usual| usual.iter().any(|known| known == (register, value)));
+    let origin = usual.map_or(Origin::Detected, UsualRegisters::origin);
     source.registers.set(register, value, origin);
     source
 }

@@ -240,11 +240,11 @@ impl<'a> Search<'a> {
         for base in bases {
             let mut read = Vec::new();
             for source in settings::lengths(base, free) {
-                let Ok(config) = config(&source) else { continue };
-                let reading = Reading::of_packets(&sample, &config, self.program, best * 2 + 16);
-                if reading.is_plausible() && !reading.gave_up() {
-                    best = best.min(reading.cost());
-                    read.push((source, reading));
+                for (source, reading) in self.beginnings(&sample, source, 2 * best + 16, free) {
+                    if reading.is_plausible() && !reading.gave_up() {
+                        best = best.min(reading.cost());
+                        read.push((source, reading));
+                    }
                 }
             }
             starts.extend(least(read));
@@ -252,6 +252,32 @@ impl<'a> Search<'a> {
         starts.sort_by_key(|(_, reading)| reading.rank());
         starts.truncate(STARTS);
         starts
+    }
+
+    /// How the source is read. If its packets are as long as they should be and say what cannot be, also with each other
+    /// format of timestamps: a wrong one does that, and changes no packet's length.
+    fn beginnings(
+        &self,
+        sample: &Sample,
+        source: SourceDescription,
+        most: u64,
+        free: &dyn Fn(Question) -> bool,
+    ) -> Vec<(SourceDescription, Reading)> {
+        let read = |source: SourceDescription| {
+            let config = config(&source).ok()?;
+            let reading = Reading::of_packets(sample, &config, self.program, most);
+            Some((source, reading))
+        };
+        let mut all = Vec::from_iter(read(source));
+        if let [(source, reading)] = all.as_slice()
+            && free(Question::Timestamps)
+            && reading.has_packets()
+            && reading.contradicts_itself()
+        {
+            let others = Question::Timestamps.others(source, self.units);
+            all.extend(others.into_iter().filter_map(read));
+        }
+        all
     }
 
     /// The best reading that comes of changing what is `free`, one setting at a time.
@@ -264,7 +290,7 @@ impl<'a> Search<'a> {
         for _ in 0..ROUNDS {
             let before = best.1;
             for question in Question::SETTINGS.into_iter().filter(|question| free(*question)) {
-                for other in question.others(&best.0, self.units) {
+                for other in self.others(question, &best.0, free) {
                     let Some(reading) = self.reading(&other).filter(Reading::is_plausible) else { continue };
                     if reading.rank() < best.1.rank() {
                         best = (other, reading);
@@ -276,6 +302,27 @@ impl<'a> Search<'a> {
             }
         }
         best
+    }
+
+    /// The source with each other answer to try.
+    fn others(
+        &mut self,
+        question: Question,
+        source: &SourceDescription,
+        free: &dyn Fn(Question) -> bool,
+    ) -> Vec<SourceDescription> {
+        let mut others = question.others(source, self.units);
+        if question == Question::Processor && free(Question::Timestamps) {
+            // Another processor comes with its usual timestamps. If these are wrong, they would speak against it.
+            let mut with_other_times = Vec::new();
+            for other in &others {
+                if self.reading(other).is_some_and(|reading| reading.contradicts_itself()) {
+                    with_other_times.extend(Question::Timestamps.others(other, self.units));
+                }
+            }
+            others.extend(with_other_times);
+        }
+        others
     }
 
     /// What was found out by choosing this source, question by question.

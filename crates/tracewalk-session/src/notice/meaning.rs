@@ -4,8 +4,22 @@ use std::fmt;
 
 use tracewalk_input::capture::stream::End;
 
-use super::{NoticeKind, Question, Remedy, Severity};
+use super::{Notice, NoticeKind, Question, Remedy, Severity};
 use crate::infer::{Certainty, Finding};
+
+impl Notice {
+    /// How much it matters.
+    #[must_use]
+    pub const fn severity(&self) -> Severity {
+        self.kind.severity()
+    }
+
+    /// What to do about it; `None` if nothing helps or nothing is wrong.
+    #[must_use]
+    pub const fn remedy(&self) -> Option<Remedy> {
+        self.kind.remedy()
+    }
+}
 
 impl NoticeKind {
     /// How much it matters.
@@ -19,6 +33,7 @@ impl NoticeKind {
             | K::MtbRegistersFound { .. }
             | K::MemoryAsCode { .. }
             | K::MtbOrderInferred(_)
+            | K::DumpPlaced { .. }
             | K::NotDecoded { .. }
             | K::Undescribed { .. }
             | K::DescribedAbsent { .. }
@@ -46,6 +61,10 @@ impl NoticeKind {
             | K::WindowEmpty { .. } => Severity::Warning,
             K::StatementContradicted { .. }
             | K::MtbIncomplete { .. }
+            | K::MtbEndUnknown { .. }
+            | K::MtbOlderPackets(_)
+            | K::DumpMisplaced(_)
+            | K::MemoryDamaged { .. }
             | K::RegistersMissing { .. }
             | K::NothingThere(_)
             | K::NothingDecodable
@@ -101,7 +120,12 @@ impl NoticeKind {
             | K::ReadsOtherwise { .. }
             | K::NothingThere(_)
             | K::NoSynchronisation { .. } => Remedy::Source,
-            K::MtbIncomplete { .. } | K::MtbOrderInferred(_) | K::MtbAnotherOrder(_) => Remedy::MtbRegisters,
+            K::MtbIncomplete { .. }
+            | K::MtbEndUnknown { .. }
+            | K::MtbOlderPackets(_)
+            | K::DumpMisplaced(_)
+            | K::MtbOrderInferred(_)
+            | K::MtbAnotherOrder(_) => Remedy::MtbRegisters,
             K::WireErrors { .. } | K::WiresUnaligned { .. } => Remedy::Wires,
             K::DecodedInTurn { .. } | K::KeptPartly { .. } => Remedy::Ids,
             K::MemoryContradictsImage(_)
@@ -121,6 +145,8 @@ impl NoticeKind {
             K::NoContextIds { .. } | K::NoVmids { .. } | K::ItmOverflow { .. } => Remedy::TraceAgain,
             K::EntryLeftOut(_)
             | K::Inferred(_)
+            | K::DumpPlaced { .. }
+            | K::MemoryDamaged { .. }
             | K::MemoryRead { .. }
             | K::LinesPassedOver { .. }
             | K::MtbRegistersFound { .. }
@@ -161,6 +187,11 @@ impl NoticeKind {
             K::MtbOrderInferred(_) => "mtb_order_inferred",
             K::MtbAnotherOrder(_) => "mtb_another_order",
             K::MtbIncomplete { .. } => "mtb_incomplete",
+            K::MtbEndUnknown { .. } => "mtb_end_unknown",
+            K::MtbOlderPackets(_) => "mtb_older_packets",
+            K::DumpPlaced { .. } => "dump_placed",
+            K::DumpMisplaced(_) => "dump_misplaced",
+            K::MemoryDamaged { .. } => "memory_damaged",
             K::NotDecoded { .. } => "not_decoded",
             K::RegistersMissing { .. } => "registers_missing",
             K::NothingThere(_) => "nothing_there",

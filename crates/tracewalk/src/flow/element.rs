@@ -105,7 +105,8 @@ pub enum EventKind {
         exception: Option<Exception>,
         /// Where the architecture would resume; `None` where it is unknown.
         preferred_return: Option<Address>,
-        /// The handler's first instruction; `None` for the entry to Debug state.
+        /// The handler's first instruction; `None` for the entry to Debug state, where the trace does not say it, and where it
+        /// comes later: the next block begins there.
         handler: Option<Location>,
     },
     /// The instruction before this returned from an exception.

@@ -15,6 +15,7 @@ mod engine_tests;
 mod execution;
 mod follow;
 mod graph;
+mod kept;
 mod pages;
 pub(crate) mod passage;
 mod stack;
@@ -31,5 +32,6 @@ pub use element::{
 };
 pub(crate) use execution::Execution;
 pub use follow::{Engine, Flow};
+pub use kept::{KeptPassage, Placing};
 pub use passage::{Passage, PassageId, TakeElements, Totals};
 pub use straight::runs_straight;

@@ -95,7 +95,7 @@ impl<'a> Passage<'a> {
 
     /// The elements, in order.
     #[inline]
-    pub fn elements(&self) -> impl Iterator<Item = Element> + 'a {
+    pub fn elements(&self) -> impl Iterator<Item = Element> + use<'a> {
         let (origin, mut untold) = (self.origin, self.waited);
         let before = self.before();
         self.relative().iter().map(move |element| {

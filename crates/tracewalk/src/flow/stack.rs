@@ -9,9 +9,13 @@ pub(super) const DEPTH: usize = 16;
 pub(super) const NOWHERE: Location = Location::new(Address::new(0), Isa::A32);
 
 /// A stack that drops its oldest entry when it is full.
+///
+/// Addresses and instruction sets stand apart: the place of either is then one addressing mode, while a location of 12 bytes
+/// takes arithmetic.
 #[derive(Clone, Debug)]
 pub(super) struct LocationStack {
-    entries: [Location; DEPTH],
+    addresses: [Address; DEPTH],
+    isas: [Isa; DEPTH],
     /// Where the next entry goes.
     top: usize,
     /// How many entries count, at most `DEPTH`.
@@ -20,7 +24,7 @@ pub(super) struct LocationStack {
 
 impl LocationStack {
     pub(super) const fn new() -> Self {
-        Self { entries: [NOWHERE; DEPTH], top: 0, count: 0 }
+        Self { addresses: [NOWHERE.address; DEPTH], isas: [NOWHERE.isa; DEPTH], top: 0, count: 0 }
     }
 
     #[inline(always)]
@@ -30,8 +34,9 @@ impl LocationStack {
 
     #[inline(always)]
     pub(super) fn push(&mut self, location: Location) {
-        if let Some(entry) = self.entries.get_mut(self.top % DEPTH) {
-            *entry = location;
+        let place = self.top % DEPTH;
+        if let (Some(address), Some(isa)) = (self.addresses.get_mut(place), self.isas.get_mut(place)) {
+            (*address, *isa) = (location.address, location.isa);
         }
         self.top = (self.top + 1) % DEPTH;
         self.count = (self.count + 1).min(DEPTH);
@@ -59,7 +64,8 @@ impl LocationStack {
     #[inline(always)]
     pub(super) fn at_depth(&self, depth: usize) -> Option<Location> {
         let place = (self.top + 2 * DEPTH - 1 - depth) % DEPTH;
-        self.entries.get(place).copied().filter(|_| depth < self.count)
+        let location = Location::new(*self.addresses.get(place)?, *self.isas.get(place)?);
+        (depth < self.count).then_some(location)
     }
 }
 

@@ -45,20 +45,27 @@ struct Below {
 
 /// What a stretch of execution does to a stack, whatever lies deeper in it: it takes entries, which have to be these,
 /// and leaves others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+///
+/// Replaying reads one of these for every other window. The counts and the first of each entries stand together in 28 bytes,
+/// mostly in one line of the cache; the rest is seldom looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub(super) struct StackEffect {
-    taken: Few,
-    given: Few,
+    /// How many entries it takes.
+    taken: u8,
+    /// How many it leaves.
+    given: u8,
     /// How far above the first level it came: that many of the oldest entries may be dropped.
-    rise: usize,
+    rise: u8,
+    /// What is taken and what is given, each from the oldest to the newest. Those after the counts are nowhere.
+    entries: [Exchanged; MOST],
 }
 
-/// A few entries, the newest one last.
+/// An entry that is taken and one that is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Few {
-    /// Those after the first `count` are nowhere.
-    entries: [Location; MOST],
-    count: usize,
+struct Exchanged {
+    taken: Location,
+    given: Location,
 }
 
 /// The number of entries that an effect has at most.
@@ -170,21 +177,28 @@ impl WatchedStack {
             // Most windows do nothing to it.
             return Some(StackEffect::default());
         }
-        let mut taken = Few { entries: *taken, count: usize::try_from(lowest.unsigned_abs()).ok()? };
-        taken.entries.get_mut(..taken.count)?.reverse();
-        taken.entries.get_mut(taken.count..)?.fill(NOWHERE);
-        let given = Few::newest_of(&self.stack, usize::try_from(level - lowest).ok()?)?;
-        Some(StackEffect { taken, given, rise: usize::try_from(*highest).ok().filter(|rise| *rise <= MOST)? })
+        let mut effect = StackEffect {
+            taken: count(lowest.unsigned_abs())?,
+            given: count(u32::try_from(level - lowest).ok()?)?,
+            rise: count(u32::try_from(*highest).ok()?)?,
+            ..StackEffect::default()
+        };
+        let taken = taken.get(..effect.taken.into())?.iter().rev();
+        effect.entries.iter_mut().zip(taken).for_each(|(entry, &location)| entry.taken = location);
+        for (entry, depth) in effect.entries.iter_mut().zip((0..effect.given.into()).rev()) {
+            entry.given = self.stack.at_depth(depth)?;
+        }
+        Some(effect)
     }
 
     /// Whether the effect takes the entries that this stack has. Nearly always that is one, or none.
     #[inline(always)]
     pub(super) fn allows(&self, effect: &StackEffect) -> bool {
-        let Few { entries: [first, ..], count } = &effect.taken;
-        match count {
+        let [first, ..] = &effect.entries;
+        match effect.taken {
             0 => true,
-            1 => self.stack.newest() == Some(*first),
-            _ => effect.taken.is_newest_of(&self.stack),
+            1 => self.stack.newest() == Some(first.taken),
+            _ => effect.takes_newest_of(&self.stack),
         }
     }
 
@@ -192,17 +206,17 @@ impl WatchedStack {
     #[inline(always)]
     pub(super) fn apply(&mut self, effect: &StackEffect) {
         // Of the two stacks of a program one is seldom used.
-        if effect.rise == 0 && effect.taken.count == 0 {
+        if effect.rise == 0 && effect.taken == 0 {
             return;
         }
-        self.below.rise_to(self.stack.len() + effect.rise);
+        self.below.rise_to(self.stack.len() + usize::from(effect.rise));
         // What was pushed and popped in between may have pushed the oldest ones out.
-        self.stack.keep_newest(DEPTH - effect.rise);
-        self.stack.drop_newest(effect.taken.count);
-        let Few { entries: [first, more @ ..], count } = &effect.given;
-        if *count > 0 {
-            self.stack.push(*first);
-            more.iter().take(*count - 1).for_each(|&location| self.stack.push(location));
+        self.stack.keep_newest(DEPTH - usize::from(effect.rise));
+        self.stack.drop_newest(effect.taken.into());
+        let [first, more @ ..] = &effect.entries;
+        if effect.given > 0 {
+            self.stack.push(first.given);
+            more.iter().take(usize::from(effect.given) - 1).for_each(|entry| self.stack.push(entry.given));
         }
     }
 }
@@ -233,35 +247,32 @@ impl Below {
     }
 }
 
-impl Few {
-    /// The newest `count` entries, if there are as many.
-    fn newest_of(stack: &LocationStack, count: usize) -> Option<Self> {
-        let fits = count <= stack.len().min(MOST);
-        let mut few = fits.then_some(Self { count, ..Self::default() })?;
-        for (entry, depth) in few.entries.iter_mut().zip((0..count).rev()) {
-            *entry = stack.at_depth(depth)?;
-        }
-        Some(few)
-    }
-
-    /// Whether these are the newest entries.
+impl StackEffect {
+    /// Whether what it takes are the newest entries.
     #[inline(never)]
-    fn is_newest_of(&self, stack: &LocationStack) -> bool {
-        let mut from_newest = self.entries.iter().take(self.count).rev().zip(0..);
-        from_newest.all(|(entry, depth)| stack.at_depth(depth) == Some(*entry))
+    fn takes_newest_of(&self, stack: &LocationStack) -> bool {
+        let mut from_newest = self.entries.iter().take(self.taken.into()).rev().zip(0..);
+        from_newest.all(|(entry, depth)| stack.at_depth(depth) == Some(entry.taken))
     }
 }
 
-impl Hash for Few {
+/// A number of entries that an effect can have.
+fn count(entries: u32) -> Option<u8> {
+    u8::try_from(entries).ok().filter(|&count| usize::from(count) <= MOST)
+}
+
+impl Hash for StackEffect {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.count.hash(state);
-        self.entries.iter().take(self.count).for_each(|entry| entry.hash(state));
+        [self.taken, self.given, self.rise].hash(state);
+        self.entries.iter().take(self.taken.into()).for_each(|entry| entry.taken.hash(state));
+        self.entries.iter().take(self.given.into()).for_each(|entry| entry.given.hash(state));
     }
 }
 
-impl Default for Few {
+impl Default for StackEffect {
     fn default() -> Self {
-        Self { entries: [NOWHERE; MOST], count: 0 }
+        let nowhere = Exchanged { taken: NOWHERE, given: NOWHERE };
+        Self { taken: 0, given: 0, rise: 0, entries: [nowhere; MOST] }
     }
 }
 

@@ -60,7 +60,7 @@ use crate::protocol::{Decode, Protocol};
 use crate::span::StreamOffset;
 
 use super::chain::ChainState;
-use super::dispatch::{FlowState, SourceConfig, VariantOf, each};
+use super::dispatch::{SourceConfig, SourceState, VariantOf, each};
 
 /// The state of a [`FlowStream`](super::FlowStream) between two bytes: decoder, lowering, and flow with its stacks of
 /// places to return to.
@@ -68,7 +68,7 @@ use super::dispatch::{FlowState, SourceConfig, VariantOf, each};
 /// It depends on the configuration and the program, not on the engine or on how the input was cut. Its size is bounded: some
 /// kilobytes. It is `Send` and can be cloned.
 #[derive(Clone, Debug)]
-pub struct Checkpoint(pub(super) FlowState);
+pub struct Checkpoint(pub(super) SourceState);
 
 impl Checkpoint {
     /// The state before the byte at `at` while nothing is known of what came before; `None` for sources that never
@@ -78,20 +78,20 @@ impl Checkpoint {
         fn state<P: Protocol>(config: &P, at: StreamOffset) -> Option<ChainState<P>> {
             <P::Decoder as Decode>::A_SYNC.map(|_| ChainState::in_the_middle(config, at))
         }
-        each!(SourceConfig, config, config => state(config, at).map(FlowState::from)).map(Self)
+        each!(SourceConfig, config, config => state(config, at).map(SourceState::from)).map(Self)
     }
 
     /// The byte of the source that comes next.
     #[must_use]
     pub fn position(&self) -> StreamOffset {
-        each!(FlowState, &self.0, state => state.position())
+        each!(SourceState, &self.0, state => state.position())
     }
 
     /// Whether what comes after this state is what comes after `guess`, which was noted by a stream that began in the
     /// middle: as far as that one's next checkpoints are [certain](Self::is_certain).
     #[must_use]
     pub fn proves(&self, guess: &Self) -> bool {
-        each!(FlowState, &self.0, real => {
+        each!(SourceState, &self.0, real => {
             ChainState::of(&guess.0).is_some_and(|guess| real.proves(guess))
         })
     }
@@ -100,7 +100,7 @@ impl Checkpoint {
     /// state that [proves](Self::proves) `guess`, an earlier checkpoint of the stream that noted this one.
     #[must_use]
     pub fn is_certain(&self, real: &Self, guess: &Self) -> bool {
-        each!(FlowState, &self.0, state => {
+        each!(SourceState, &self.0, state => {
             let others = ChainState::of(&real.0).zip(ChainState::of(&guess.0));
             others.is_some_and(|(real, guess)| state.is_certain(real, guess))
         })
@@ -110,7 +110,7 @@ impl Checkpoint {
     /// the stream of `guess` noted next, all of them certain.
     #[must_use]
     pub fn continued(&self, guess: &Self, parts: &[Self]) -> Self {
-        each!(FlowState, &self.0, real => {
+        each!(SourceState, &self.0, real => {
             let Some(guess) = ChainState::of(&guess.0) else { return self.clone() };
             let parts = parts.iter().filter_map(|part| ChainState::of(&part.0));
             Self(real.continued(guess, parts).into())

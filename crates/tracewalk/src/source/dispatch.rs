@@ -31,7 +31,12 @@ macro_rules! protocols {
 
         /// The state of a [`FlowChain`].
         #[derive(Clone, Debug)]
-        pub(super) enum FlowState { $($name(ChainState<$config>),)+ }
+        pub(super) enum SourceState { $($name(ChainState<$config>),)+ }
+
+        impl SourceConfig {
+            /// The names of all protocols, as [`SourceConfig::protocol`] gives them.
+            pub const PROTOCOLS: &'static [&'static str] = &[$(<$config as Protocol>::NAME,)+];
+        }
 
         impl PacketChain {
             pub(super) fn new(config: &SourceConfig) -> Self {
@@ -60,16 +65,16 @@ macro_rules! protocols {
                 }
             }
 
-            impl VariantOf<FlowState> for ChainState<$config> {
-                fn of(any: &FlowState) -> Option<&Self> {
+            impl VariantOf<SourceState> for ChainState<$config> {
+                fn of(any: &SourceState) -> Option<&Self> {
                     match any {
-                        FlowState::$name(state) => Some(state),
+                        SourceState::$name(state) => Some(state),
                         _ => None,
                     }
                 }
             }
 
-            impl From<ChainState<$config>> for FlowState {
+            impl From<ChainState<$config>> for SourceState {
                 fn from(state: ChainState<$config>) -> Self {
                     Self::$name(state)
                 }

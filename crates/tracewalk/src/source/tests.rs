@@ -269,7 +269,7 @@ fn a_passages_last_place_is_that_of_the_last_element_with_bytes() {
     let mut of = |word, elements| {
         let key = WindowKey::new(word, 0xff, state).unwrap();
         memo.insert(key, &Meaning { next: state, effects: StackEffects::default(), elements, packets: 1 });
-        let (_, entry) = memo.find(key, |_| true).unwrap();
+        let entry = memo.find(key, |_| true).unwrap().entry;
         memo.passage(entry, StreamOffset(100), None).last_start()
     };
     assert_eq!(of(0x84, &elements[..]), Some(StreamOffset(102)));
@@ -290,10 +290,11 @@ fn what_came_behind_a_window_comes_again_only_with_the_same_bytes_and_state() {
     let second = WindowKey::new(0x0284, 0xffff, states[1]).unwrap();
     memo.insert(first, &meaning(states[1]));
     memo.insert(second, &meaning(states[2]));
-    let (id, _) = memo.find(first, |_| true).unwrap();
+    let id = memo.find(first, |_| true).unwrap().id;
     memo.came(id);
-    let next =
-        |word, state| memo.successor(word, state, |_| true).map(|(_, entry)| (entry.next, entry.bytes()));
+    let next = |word, state| {
+        memo.successor(word, state, |_| true).map(|found| (found.entry.next, found.entry.bytes()))
+    };
     assert_eq!(next(0x8888_0284, states[1]), Some((states[2], 2)));
     assert_eq!(next(0x8888_0384, states[1]), None, "the last byte of the window is another");
     assert_eq!(next(0x8888_0284, states[0]), None, "the state is another");
@@ -301,8 +302,9 @@ fn what_came_behind_a_window_comes_again_only_with_the_same_bytes_and_state() {
     let other = WindowKey::new(0x0384, 0xffff, states[1]).unwrap();
     memo.insert(other, &meaning(states[0]));
     memo.came(id);
-    let next =
-        |word, state| memo.successor(word, state, |_| true).map(|(_, entry)| (entry.next, entry.bytes()));
+    let next = |word, state| {
+        memo.successor(word, state, |_| true).map(|found| (found.entry.next, found.entry.bytes()))
+    };
     assert_eq!(next(0x8888_0384, states[1]), Some((states[0], 2)));
     assert_eq!(next(0x8888_0284, states[1]), None);
 }

@@ -1,6 +1,6 @@
 //! The parts of a report.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tracewalk::ids::Address;
 
@@ -214,6 +214,26 @@ impl Branch {
 }
 
 impl Report {
+    /// Gives source files other names: those that `rename` has one for.
+    pub fn rename_files(&mut self, rename: impl Fn(&str) -> Option<String>) {
+        let inlined = self.copies.iter_mut().flat_map(|copy| &mut copy.inlined);
+        let names = inlined
+            .filter_map(|call| call.file.as_mut())
+            .chain(self.files.iter_mut().map(|file| &mut file.name));
+        for name in names {
+            if let Some(renamed) = rename(name) {
+                *name = renamed;
+            }
+        }
+        let mut files = std::mem::take(&mut self.files).into_iter().enumerate().collect::<Vec<_>>();
+        files.sort_by(|(_, one), (_, other)| one.name.cmp(&other.name));
+        let moved = files.iter().enumerate().map(|(to, (from, _))| (*from, to)).collect::<BTreeMap<_, _>>();
+        for function in &mut self.functions {
+            function.file = function.file.and_then(|file| moved.get(&file).copied());
+        }
+        self.files = files.into_iter().map(|(_, file)| file).collect();
+    }
+
     /// The instructions of a line that have conditions, in the order of its copies and their addresses.
     pub fn branches<'a>(&'a self, line: &'a Line) -> impl Iterator<Item = (&'a Counted, Branch)> {
         let indices = line.copies.iter().flat_map(|copy| &copy.instructions);

@@ -5,22 +5,26 @@ use std::path::Path;
 use tracewalk_analysis::coverage::{ProgramCoverage, ProgramInput, Report, Tracefile};
 use tracewalk_analysis::programs::{OfProgram, Programs};
 use tracewalk_analysis::saved::Save;
-use tracewalk_report::export::read_coverage_json;
+use tracewalk_report::export::{read_coverage_json, read_lcov};
 
 use super::super::gather::{Gathered, kind_of, read_part, read_text};
-use super::gather::source_file;
+use super::gather::{rename, source_file};
 use super::selection::Selection;
 use crate::args::Coverage;
 use crate::failure::Failure;
+use crate::messages::Messages;
 
 /// Reads a base. What is none of these is refused: against nothing, nothing is ever lost.
 pub(super) fn read(
     file: &Path,
     args: &Coverage,
     gathered: &Gathered<'_, ProgramCoverage>,
+    messages: &Messages,
 ) -> Result<Tracefile, Failure> {
     match kind_of(file) {
-        Some(kind) if kind == ProgramCoverage::FORMAT.name => saved(file, &read_part(file)?, args, gathered),
+        Some(kind) if kind == ProgramCoverage::KIND => {
+            saved(file, &read_part(file, messages)?, args, gathered)
+        }
         Some(kind) => Err(refused(file, format_args!("found saved {kind}"))),
         None => {
             let text = read_text(file)?;
@@ -28,7 +32,7 @@ pub(super) fn read(
                 return read_coverage_json(&text)
                     .ok_or_else(|| refused(file, "the JSON is no coverage document of version 1"));
             }
-            Tracefile::read(&text).map_err(|error| refused(file, error))
+            read_lcov(&text).map_err(|error| refused(file, error))
         }
     }
 }
@@ -43,7 +47,11 @@ fn saved(
     let inputs = part.programs.iter().map(|(id, OfProgram { images, found })| {
         let code = gathered.code(id).ok_or_else(|| {
             let problem = format!("{}: was saved of another program ({id})", file.display());
-            Failure::input(problem, "compare builds by what `coverage --format lcov` wrote of each")
+            Failure::input(
+                "other_program",
+                problem,
+                "compare builds by what `coverage --format lcov` wrote of each",
+            )
         })?;
         Ok(ProgramInput { id, images, coverage: found, code })
     });
@@ -51,12 +59,14 @@ fn saved(
     if inputs.is_empty() {
         return Err(refused(file, "no program is in it"));
     }
-    let report = Report::of(&inputs, &Selection::of(args));
+    let mut report = Report::of(&inputs, &Selection::of(args));
+    rename(&mut report, args);
     Ok(Tracefile::of(&report, |name| source_file(&inputs, name)))
 }
 
 fn refused(file: &Path, problem: impl std::fmt::Display) -> Failure {
     Failure::input(
+        "not_a_base",
         format!("{}: {problem}", file.display()),
         "give --diff what `coverage --format lcov`, `--format json` or `--save` wrote",
     )

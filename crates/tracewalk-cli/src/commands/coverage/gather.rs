@@ -1,7 +1,7 @@
 //! Captures and saved parts → what ran, and the programs that it ran in.
 
 use tracewalk::plain::Plain;
-use tracewalk_analysis::coverage::{ProgramCoverage, ProgramInput};
+use tracewalk_analysis::coverage::{ProgramCoverage, ProgramInput, Report};
 use tracewalk_analysis::programs::OfProgram;
 use tracewalk_analysis::symbols::SourceFile;
 use tracewalk_session::RunError;
@@ -18,7 +18,7 @@ pub(super) fn gather<'a>(
     args: &'a args::Coverage,
     messages: &Messages,
 ) -> Result<Gathered<'a, ProgramCoverage>, Failure> {
-    let mut gathered = Gathered::open(&args.follow, &args.more)?;
+    let mut gathered = Gathered::open(&args.follow, &args.more, messages)?;
     for capture in gathered.captures() {
         decode(&mut gathered, &capture, args, messages)?;
     }
@@ -61,8 +61,16 @@ fn decode(
     })
 }
 
+/// Names source files as `--path-map` says: the first one that begins as a name does.
+pub(super) fn rename(report: &mut Report, args: &args::Coverage) {
+    if !args.path_maps.is_empty() {
+        report.rename_files(|name| args.path_maps.iter().find_map(|map| map.apply(name)));
+    }
+}
+
 fn no_program() -> Failure {
     Failure::input(
+        "no_program",
         "coverage is of a program, and there is none",
         "give the ELF file that was running with --image",
     )

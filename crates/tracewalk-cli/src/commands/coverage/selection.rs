@@ -34,6 +34,14 @@ impl<'a> Selection<'a> {
         }
     }
 
+    /// Whether everything was to be left out that no pattern matches, and none matches anything.
+    pub(super) fn leaves_nothing(&self) -> bool {
+        let unmatched = |patterns: &[Watched<'_>]| {
+            !patterns.is_empty() && patterns.iter().all(|watched| !watched.matched.get())
+        };
+        unmatched(&self.files.include) || unmatched(&self.functions.include)
+    }
+
     /// The options whose patterns matched nothing.
     pub(super) fn unused(&self) -> Vec<(&'static str, &str)> {
         let options = [

@@ -1,10 +1,15 @@
 //! What a dump says beside the trace: registers, and code.
 
+use std::path::Path;
+
 use tracewalk::ids::Address;
-use tracewalk::protocol::mtb::order::{self, Dump};
+use tracewalk::protocol::mtb::order;
 use tracewalk::protocol::mtb::{Config, Registers};
 
-use super::{MemoryDump, MemoryPiece};
+use super::{JoinedMemory, MemoryDump, MemoryPiece};
+use crate::capture::error::CaptureError;
+use crate::capture::registers as register_values;
+use crate::origin::Origin;
 
 /// VTOR, the register that says where the table of vectors is (ARMv6-M Architecture Reference Manual, DDI 0419E, B3.2.5).
 const VTOR: Address = Address::new(0xe000_ed08);
@@ -21,16 +26,60 @@ const COMPONENT_BYTES: u64 = 4096;
 impl MemoryDump {
     /// The registers of the Micro Trace Buffer and where they were, if they are in the dump beyond doubt: there is just
     /// one place where a device can be whose first four words have the registers' form and describe a trace buffer that
-    /// the rest of the dump holds.
+    /// the rest of the dump holds, or holds a part of where none is held as a whole.
     #[must_use]
     pub fn mtb_registers(&self) -> Option<(Address, Registers)> {
-        let mut found = self.pieces.iter().enumerate().filter_map(|(index, piece)| {
-            let registers = registers(piece)?;
-            let mut others = self.pieces.iter().enumerate().filter(|(other, _)| *other != index);
-            others.any(|(_, other)| holds_buffer(other, registers)).then_some((piece.address?, registers))
+        /// More devices than that, and nothing is beyond doubt.
+        const MOST_DEVICES: usize = 16;
+        let devices = self.pieces.iter().filter_map(|piece| {
+            let registers = registers(piece).filter(|registers| registers.base.is_some())?;
+            Some((piece.address?, registers))
         });
-        let first = found.next()?;
-        found.next().is_none().then_some(first)
+        let devices = devices.take(MOST_DEVICES + 1).collect::<Vec<_>>();
+        if devices.len() > MOST_DEVICES {
+            return None;
+        }
+        let found = devices
+            .into_iter()
+            .filter_map(|(address, registers)| Some((self.holds(registers)?, address, registers)));
+        let found = found.collect::<Vec<_>>();
+        let most = found.iter().map(|(held, ..)| *held).max()?;
+        let mut best = found.into_iter().filter(|(held, ..)| *held == most);
+        let (_, address, registers) = best.next()?;
+        best.next().is_none().then_some((address, registers))
+    }
+
+    /// The registers of a Micro Trace Buffer in a file that somebody says has them: lines that name them, like
+    /// `MTB_POSITION=0x1bc`, or memory as a debugger printed it, with the only words of a device that have their form.
+    pub fn registers_of(file: &Path) -> Result<register_values::Registers, CaptureError> {
+        let Some(Self { pieces, registers: mut found, .. }) = Self::open(file)? else {
+            return register_values::Registers::read_mtb(file);
+        };
+        let mut devices = pieces.iter().filter_map(registers);
+        let (Some(Registers { position, master, flow, base }), None) = (devices.next(), devices.next())
+        else {
+            return if found.is_empty() { register_values::Registers::read_mtb(file) } else { Ok(found) };
+        };
+        let values = [
+            ("MTB_POSITION", Some(position)),
+            ("MTB_MASTER", Some(master)),
+            ("MTB_FLOW", flow),
+            ("MTB_BASE", base),
+        ];
+        for (name, value) in values {
+            if let Some(value) = value.filter(|_| found.get(name).is_none()) {
+                found.set(name, value, Origin::file(file));
+            }
+        }
+        Ok(found)
+    }
+
+    /// How much of the buffer that the registers describe is here; `None` for nothing.
+    fn holds(&self, registers: Registers) -> Option<Held> {
+        let config = Config::from_registers(registers);
+        let alone = (0..self.pieces.len()).map(|index| index..index + 1);
+        let joined = alone.chain(self.in_blocks(config.size().bytes())).filter_map(|run| self.join(run));
+        joined.filter_map(|joined| holds_buffer(&joined, &config)).max()
     }
 
     /// Where the table of vectors is, if the dump holds the register that says it.
@@ -52,7 +101,16 @@ impl MemoryPiece {
     }
 }
 
-/// What this piece would be as the registers.
+/// How much of a trace buffer is there, least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Held {
+    /// Its memory, and nothing was written to it.
+    Unwritten,
+    Part,
+    Whole,
+}
+
+/// What this piece would be as the registers. Where it has no more than the first two, the others are unknown.
 fn registers(piece: &MemoryPiece) -> Option<Registers> {
     let start = piece.address?;
     let is_device = matches!(start.get(), 0x4000_0000..=0x5fff_ffff | 0xa000_0000..=0xffff_ffff);
@@ -60,20 +118,22 @@ fn registers(piece: &MemoryPiece) -> Option<Registers> {
         return None;
     }
     let word = |offset| piece.word(start.checked_add(offset)?);
-    let (position, master, flow, base) = (word(0)?, word(4)?, word(8)?, word(12)?);
-    let reserved = position & POSITION_RESERVED | master & MASTER_RESERVED | flow & FLOW_RESERVED;
+    let (position, master, flow, base) = (word(0)?, word(4)?, word(8), word(12));
+    let reserved =
+        position & POSITION_RESERVED | master & MASTER_RESERVED | flow.unwrap_or(0) & FLOW_RESERVED;
     // Where BASE is not implemented it reads as 0, and nothing but the other registers would speak for them.
-    (reserved == 0 && base != 0 && base % 8 == 0).then_some(Registers {
-        position,
-        master,
-        flow: Some(flow),
-        base: Some(base),
-    })
+    let base = base.filter(|base| *base != 0);
+    (reserved == 0 && base.unwrap_or(0) % 8 == 0).then_some(Registers { position, master, flow, base })
 }
 
-/// Whether all of the trace that the registers describe is in this piece, and there is some.
-fn holds_buffer(piece: &MemoryPiece, registers: Registers) -> bool {
-    let dump = Dump { data: &piece.bytes, address: piece.address };
-    order::by_registers(dump, &Config::from_registers(registers))
-        .is_ok_and(|layout| layout.missing == 0 && !layout.pieces.is_empty())
+/// How much of the trace that the registers describe is in this memory.
+fn holds_buffer(memory: &JoinedMemory, config: &Config) -> Option<Held> {
+    let layout = order::by_registers(memory.dump(), config).ok()?;
+    if !layout.pieces.is_empty() {
+        return Some(if layout.missing.is_empty() { Held::Whole } else { Held::Part });
+    }
+    // Nothing was written. Bits that are all 0 describe no buffer.
+    let full = config.with_wrapped(true);
+    let is_held = order::by_registers(memory.dump(), &full).is_ok_and(|layout| layout.missing.is_empty());
+    (is_held && config.to_registers().master != 0).then_some(Held::Unwritten)
 }

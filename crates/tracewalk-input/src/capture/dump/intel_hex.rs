@@ -5,7 +5,7 @@
 use ihex::{ReaderError, Record};
 
 use super::assembly::{Assembly, Located};
-use super::memory::MemoryPiece;
+use super::memory::Damage;
 use super::problem::DumpProblem;
 use crate::excerpt::excerpt;
 
@@ -18,18 +18,28 @@ enum Base {
     Linear(u16),
 }
 
-pub(super) fn read(text: &str) -> Result<Vec<MemoryPiece>, Located> {
+/// The memory, and what the file lacks of being complete.
+pub(super) fn read(text: &str) -> Result<(Assembly, Option<Damage>), Located> {
     let mut memory = Assembly::default();
     let mut base = Base::Linear(0);
     let mut ended = false;
-    for (line, record) in (1..).zip(text.lines()) {
-        let record = record.trim();
-        if record.is_empty() {
-            continue;
-        }
+    let mut damage = None;
+    let mut records = (1..).zip(text.lines()).map(|(line, record)| (line, record.trim()));
+    let mut records = records.by_ref().filter(|(_, record)| !record.is_empty()).peekable();
+    while let Some((line, record)) = records.next() {
         let line = Some(line);
         ended = false;
-        match Record::from_record_string(record).map_err(|error| (line, problem(error, record)))? {
+        let record = match Record::from_record_string(record) {
+            Ok(record) => record,
+            // Of a file that is cut off the last record has no end. Behind any other that is damaged nobody knows what
+            // addresses count from.
+            Err(error) if records.peek().is_none() => {
+                Damage::add(&mut damage, line, problem(error, record));
+                break;
+            }
+            Err(error) => return Err((line, problem(error, record))),
+        };
+        match record {
             Record::Data { offset, value } => add(&mut memory, base, offset, &value, line)?,
             Record::ExtendedSegmentAddress(segment) => base = Base::Segment(segment),
             Record::ExtendedLinearAddress(upper) => base = Base::Linear(upper),
@@ -38,10 +48,10 @@ pub(super) fn read(text: &str) -> Result<Vec<MemoryPiece>, Located> {
             Record::StartSegmentAddress { .. } | Record::StartLinearAddress(_) => {}
         }
     }
-    if !ended {
-        return Err((None, DumpProblem::CutOff { expected: "the end record `:00000001FF`" }));
+    if !ended && damage.is_none() {
+        Damage::add(&mut damage, None, DumpProblem::CutOff { expected: "the end record `:00000001FF`" });
     }
-    memory.finish()
+    Ok((memory, damage))
 }
 
 fn add(

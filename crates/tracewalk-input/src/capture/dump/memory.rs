@@ -6,6 +6,7 @@ use std::fmt;
 use tracewalk::ids::Address;
 
 use super::super::registers::Registers;
+use super::problem::DumpProblem;
 use super::processor::ProcessorRegisters;
 use super::tool::Tool;
 use crate::bytes::Bytes;
@@ -17,12 +18,27 @@ pub struct MemoryDump {
     pub form: Form,
     /// The memory: at least one piece, by address, with bytes that nobody wrote down between each two.
     pub pieces: Vec<MemoryPiece>,
+    /// Whether addresses are places in a file, and nobody said where its first byte was in memory.
+    pub is_file: bool,
     /// Registers of a Micro Trace Buffer that the same text names (`MTB_POSITION=0x1bc`).
     pub registers: Registers,
     /// Registers of the processor that the same text names.
     pub processor: ProcessorRegisters,
     /// Lines of the text that are neither.
     pub other_lines: OtherLines,
+    /// What of the file could not be read; the rest is in `pieces`.
+    pub damage: Option<Damage>,
+}
+
+/// Parts of a file that are not as they were written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// How many parts there are.
+    pub count: u32,
+    /// The line of the first one, from 1, where it is known.
+    pub line: Option<u32>,
+    /// What is wrong with it.
+    pub problem: DumpProblem,
 }
 
 /// A stretch of memory.
@@ -66,9 +82,11 @@ impl MemoryDump {
         Self {
             form,
             pieces,
+            is_file: false,
             registers: Registers::new(),
             processor: ProcessorRegisters::default(),
             other_lines: OtherLines::default(),
+            damage: None,
         }
     }
 
@@ -76,6 +94,31 @@ impl MemoryDump {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.pieces.iter().map(|piece| piece.bytes.len() as u64).sum()
+    }
+}
+
+impl MemoryDump {
+    /// The same of a file whose first byte was at this address; `None` where it goes past the end of memory.
+    #[must_use]
+    pub fn placed_at(mut self, address: Address) -> Option<Self> {
+        for piece in &mut self.pieces {
+            let place = piece.address.map_or(0, Address::get);
+            let start = address.checked_add(place)?;
+            start.checked_add(piece.bytes.len() as u64).filter(|end| end.get() <= 1 << 32)?;
+            piece.address = Some(start);
+        }
+        self.is_file = false;
+        Some(self)
+    }
+}
+
+impl Damage {
+    /// Takes one more part in.
+    pub(super) fn add(damage: &mut Option<Self>, line: Option<u32>, problem: DumpProblem) {
+        match damage {
+            Some(damage) => damage.count = damage.count.saturating_add(1),
+            None => *damage = Some(Self { count: 1, line, problem }),
+        }
     }
 }
 

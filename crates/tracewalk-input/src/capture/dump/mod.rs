@@ -4,8 +4,8 @@
 //! S-records, ELF core files, and the text that people copy from a debugger's window. [`MemoryDump::read`] recognises these
 //! by their content and answers with the same thing for all: pieces of memory, each with its address.
 //!
-//! No form is taken for another. Text is read only where every line that looks like memory is written exactly as one of
-//! the known [`Tool`]s writes it; a damaged line is an error with its number, and other lines are counted. Bytes that are
+//! No form is taken for another. Text is read only where lines that look like memory are written exactly as one of the
+//! known [`Tool`]s writes it; what a damaged line lacks is missing ([`Damage`]), and other lines are counted. Bytes that are
 //! of none of these forms are not looked at: they may be trace, or memory that was saved as it is.
 //!
 //! Addresses may be anywhere in 32 bits. Only bytes that the file holds take room, and pieces that overlap have to agree.
@@ -24,6 +24,8 @@ mod assembly;
 mod core_file;
 mod findings;
 mod intel_hex;
+mod joined;
+mod listing;
 mod memory;
 mod problem;
 mod processor;
@@ -36,12 +38,14 @@ use std::path::Path;
 
 use tracewalk::ids::Address;
 
+use self::assembly::{Assembly, Located};
 use super::error::{CaptureError, CaptureErrorKind};
 use crate::bytes::Bytes;
 use crate::file::LONGEST_CAPTURE;
 use crate::text::letters;
 
-pub use memory::{Form, MemoryDump, MemoryPiece, OtherLines};
+pub use joined::JoinedMemory;
+pub use memory::{Damage, Form, MemoryDump, MemoryPiece, OtherLines};
 pub use problem::DumpProblem;
 pub use processor::ProcessorRegisters;
 pub use tool::Tool;
@@ -61,14 +65,22 @@ impl MemoryDump {
         let Some(text) = decode(bytes) else { return Ok(None) };
         match text.trim_start().as_bytes() {
             [b':', b'0'..=b'9' | b'A'..=b'F' | b'a'..=b'f', ..] => {
-                let pieces = intel_hex::read(&text).map_err(error)?;
-                Ok(Some(Self::of(Form::IntelHex, pieces)))
+                Ok(Some(Self::of_records(Form::IntelHex, intel_hex::read(&text)).map_err(error)?))
             }
             [b'S', b'0'..=b'9', b'0'..=b'9' | b'A'..=b'F' | b'a'..=b'f', ..] => {
-                let pieces = s_record::read(&text).map_err(error)?;
-                Ok(Some(Self::of(Form::SRecords, pieces)))
+                Ok(Some(Self::of_records(Form::SRecords, s_record::read(&text)).map_err(error)?))
             }
             _ => text::read(file, &text),
+        }
+    }
+
+    /// What records say. Of a damaged file that holds no memory the damage is the problem.
+    fn of_records(form: Form, read: Result<(Assembly, Option<Damage>), Located>) -> Result<Self, Located> {
+        let (memory, damage) = read?;
+        match (memory.finish(), damage) {
+            (Ok(pieces), damage) => Ok(Self { damage, ..Self::of(form, pieces) }),
+            (Err((None, DumpProblem::NoMemory)), Some(Damage { line, problem, .. })) => Err((line, problem)),
+            (Err(error), _) => Err(error),
         }
     }
 

@@ -102,6 +102,26 @@ impl DumpProblem {
     }
 }
 
+impl DumpProblem {
+    /// A short name that stays what it is.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::NotARecord { .. } => "dump_not_a_record",
+            Self::Checksum { .. } => "dump_checksum",
+            Self::RecordLength { .. } => "dump_record_length",
+            Self::RecordType { .. } => "dump_record_type",
+            Self::RecordCount { .. } => "dump_record_count",
+            Self::CutOff { .. } => "dump_cut_off",
+            Self::Values { .. } => "dump_values",
+            Self::PastEndOfMemory { .. } => "dump_past_end_of_memory",
+            Self::Conflict { .. } => "dump_conflict",
+            Self::NoMemory { .. } => "dump_no_memory",
+            Self::Core(kind) => kind.name(),
+        }
+    }
+}
+
 impl fmt::Display for DumpProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -7,21 +7,29 @@
 //! one that is cut off.
 
 use super::assembly::{Assembly, Located};
-use super::memory::MemoryPiece;
+use super::memory::Damage;
 use super::problem::DumpProblem;
 use crate::excerpt::excerpt;
 
-pub(super) fn read(text: &str) -> Result<Vec<MemoryPiece>, Located> {
+/// The memory, and what the file lacks of being complete.
+pub(super) fn read(text: &str) -> Result<(Assembly, Option<Damage>), Located> {
     let mut memory = Assembly::default();
     let (mut records, mut ended) = (0_u32, false);
-    for (line, text) in (1..).zip(text.lines()) {
-        let text = text.trim();
-        if text.is_empty() {
-            continue;
-        }
+    let mut damage = None;
+    let lines = (1..).zip(text.lines()).map(|(line, text)| (line, text.trim()));
+    let mut lines = lines.filter(|(_, text)| !text.is_empty()).peekable();
+    while let Some((line, text)) = lines.next() {
         let line = Some(line);
-        let record = Record::parse(text).map_err(|problem| (line, problem))?;
         ended = false;
+        let record = match Record::parse(text) {
+            Ok(record) => record,
+            // Of a file that is cut off the last record has no end.
+            Err(problem) if lines.peek().is_none() => {
+                Damage::add(&mut damage, line, problem);
+                break;
+            }
+            Err(problem) => return Err((line, problem)),
+        };
         match record.kind {
             Kind::Header => {}
             Kind::Data => {
@@ -31,16 +39,16 @@ pub(super) fn read(text: &str) -> Result<Vec<MemoryPiece>, Located> {
             Kind::Count => {
                 let (found, expected) = (records, record.address);
                 if found != expected {
-                    return Err((line, DumpProblem::RecordCount { found, expected }));
+                    Damage::add(&mut damage, line, DumpProblem::RecordCount { found, expected });
                 }
             }
             Kind::End => (records, ended) = (0, true),
         }
     }
-    if !ended {
-        return Err((None, DumpProblem::CutOff { expected: "an end record S7, S8 or S9" }));
+    if !ended && damage.is_none() {
+        Damage::add(&mut damage, None, DumpProblem::CutOff { expected: "an end record S7, S8 or S9" });
     }
-    memory.finish()
+    Ok((memory, damage))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

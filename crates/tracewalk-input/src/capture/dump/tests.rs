@@ -1,3 +1,5 @@
+#![expect(clippy::single_range_in_vec_init, reason = "lists of ranges are what is compared here")]
+
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
@@ -15,9 +17,20 @@ fn dump(bytes: impl Into<Vec<u8>>) -> MemoryDump {
     read(bytes).expect("a sound file").expect("a dump")
 }
 
-/// The message for a file that cannot be used.
+/// What is wrong with a file that cannot be used, or with a part of it.
+fn problem(bytes: impl Into<Vec<u8>>) -> CaptureError {
+    read(bytes).map_or_else(
+        |error| error,
+        |dump| {
+            let Damage { count, line, problem } = dump.and_then(|dump| dump.damage).expect("a broken file");
+            assert_eq!(count, 1);
+            CaptureError { file: "dump".into(), line, kind: CaptureErrorKind::Dump(problem) }
+        },
+    )
+}
+
 fn message(bytes: impl Into<Vec<u8>>) -> String {
-    let error = read(bytes).expect_err("a broken file");
+    let error = problem(bytes);
     assert!(error.hint().is_some_and(|hint| !hint.is_empty()));
     error.to_string()
 }
@@ -123,14 +136,16 @@ fn what_is_no_dump_is_left_alone() {
         elf.section(".text", ALLOC | EXECUTE, 0, b"code");
         elf.build()
     };
-    let others: [Vec<u8>; 9] = [
+    let others: [Vec<u8>; 11] = [
         Vec::new(),
         trace(),
         program,
         b"MTB_POSITION=0x34\nMTB_MASTER=0x80000006\n".to_vec(),
         b"[capture]\nfile = \"trace.bin\"\n".to_vec(),
         b"int main(void)\n{\n    return 0x20000000;\n}\n".to_vec(),
-        b"00000000  4a 01 00 00 42 01 00 00  4c 01 00 00 a8 01 00 00  |J...B...L.......|\n".to_vec(),
+        b"00000000  4a 01 00 00 42 01 00 00  4c 01 00 00 a8 01 00 00  |J...B...M.......|\n".to_vec(),
+        b"123456 12 34 56\n123466 78 9a bc\n".to_vec(),
+        b"0123456789abcdef\n0123456789abcdef\n".to_vec(),
         b"0x20001000:\t330\t322\n0x20001008:\t332\t424\n".to_vec(),
         b"20000000 051780C1 65C9A012 2000040A\n20000010 00080001 FFFFFFFF FFFFFFFF\n".to_vec(),
     ];
@@ -179,9 +194,82 @@ fn broken_text_is_told_with_its_line() {
         ("0x20000000: 00000001\nMTB_BASE=x\n", "dump:2: expected a number for `MTB_BASE`, found `x`"),
     ];
     for (text, expected) in cases {
-        let error = read(text).expect_err(text);
-        assert_eq!(error.to_string(), expected);
+        assert_eq!(problem(text).to_string(), expected);
     }
+}
+
+#[test]
+fn what_stands_in_front_of_damage_is_used() {
+    let cases: [(&str, &[u8]); 7] = [
+        (
+            "0x20000000: 00000001 00000002 \n0x20000008: 00000003 0000\n",
+            &[1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0],
+        ),
+        // Cut off in the first number: shorter than those before.
+        ("0x20000000:\t0x00000001\n0x20000004:\t0x0000", &[1, 0, 0, 0]),
+        ("20000000 = 00000001 00000002 \n20000008 = 00", &[1, 0, 0, 0, 2, 0, 0, 0]),
+        ("20000000:  01000000    |....|\n20000004:  0000", &[0, 0, 0, 1]),
+        ("20000000:  01000000    |....|\n20000004:  02000000    |..", &[0, 0, 0, 1, 0, 0, 0, 2]),
+        (":020000042000DA\n:01000000AA55\n:0100010", &[0xaa]),
+        ("S30620000000AA2F\nS3062000", &[0xaa]),
+    ];
+    for (text, expected) in cases {
+        let dump = dump(text);
+        assert!(dump.damage.is_some(), "{text}");
+        assert_eq!(pieces(&dump), [(0x2000_0000, expected)], "{text}");
+    }
+    // A command of its own may print one shorter number elsewhere.
+    assert_eq!(dump("0x20000000: 00000001 \n0x20000008: 02 \n").damage, None);
+}
+
+#[test]
+fn listings_of_a_file_are_its_bytes() {
+    let bytes = (0x40..0x50_u8).collect::<Vec<_>>();
+    let all = [&bytes[..], &bytes, &bytes].concat();
+    let row = "40 41 42 43 44 45 46 47  48 49 4a 4b 4c 4d 4e 4f  |@ABCDEFGHIJKLMNO|";
+    let cases = [
+        format!("00000000  {row}\n00000010  {row}\n00000020  {row}\n00000030\n"),
+        format!("00000000  {row}\n*\n00000030\n"),
+        "00000000: 43424140 47464544 4b4a4948 4f4e4d4c  @ABCDEFGHIJKLMNO\n*\n\
+         00000020: 43424140 47464544 4b4a4948 4f4e4d4c  @ABCDEFGHIJKLMNO\n"
+            .to_owned(),
+        "0000000 4140 4342 4544 4746 4948 4b4a 4d4c 4f4e\n*\n\
+         0000040 4140 4342 4544 4746 4948 4b4a 4d4c 4f4e\n0000060\n\
+         "
+        .to_owned(),
+    ];
+    for (index, text) in cases.iter().enumerate() {
+        let Some(dump) = read(text.as_bytes()).unwrap() else {
+            // Nothing goes on from each other there: octal places cannot be told from others.
+            assert_eq!(index, 3, "{text}");
+            continue;
+        };
+        assert!(dump.is_file && dump.damage.is_none(), "{text}");
+        assert_eq!(pieces(&dump), [(0, &all[..])], "{text}");
+    }
+    // A line that is missing is a hole, and one that is damaged, too.
+    let dump = dump(format!("00000000  {row}\n00000010  {}\n00000020  {row}\n", row.replace("43", "44")));
+    assert!(dump.damage.is_some());
+    assert_eq!(dump.join(0..2).map(|joined| (joined.address, joined.holes)), Some((None, vec![16..32])));
+    // A `*` cannot stand for more memory than there is room for.
+    assert!(read(format!("00000000  {row}\n*\n40000000\n")).is_err());
+}
+
+#[test]
+fn pieces_are_joined_within_blocks_and_when_they_are_near() {
+    let dump = dump(
+        "0x20000000: 00000001\n0x2000000c: 00000002\n0x20000010: 00000003\n0x20000018: 00000004\n0x30000000: 00000005\n",
+    );
+    assert_eq!(dump.pieces.len(), 4);
+    let joined = dump.join(0..2).unwrap();
+    assert_eq!((joined.address, joined.holes), (Some(Address::new(0x2000_0000)), vec![4..12]));
+    assert_eq!(joined.bytes[..], [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]);
+    assert!(dump.join(0..4).is_none() && dump.join(2..2).is_none());
+    assert_eq!(dump.in_blocks(16).collect::<Vec<_>>(), [0..2, 1..3]);
+    assert_eq!(dump.in_blocks(32).collect::<Vec<_>>(), [0..3]);
+    assert!(dump.in_blocks(8).next().is_none());
+    assert_eq!(dump.clusters(4).collect::<Vec<_>>(), [0..1, 1..3, 3..4]);
+    assert_eq!(dump.clusters(8).collect::<Vec<_>>(), [0..3, 3..4]);
 }
 
 #[test]
@@ -238,7 +326,10 @@ fn intel_hex_has_segments_and_linear_addresses() {
 fn broken_intel_hex_is_told_with_its_line() {
     let start = ":020000042000DA\n";
     let cases = [
-        (":0100000001FF\n", "dump:2: the record is damaged: its checksum is FF, that of its bytes FE"),
+        (
+            ":0100000001FF\n:00000001FF\n",
+            "dump:2: the record is damaged: its checksum is FF, that of its bytes FE",
+        ),
         (":01000000\n", "dump:2: expected an Intel HEX record, found `:01000000`"),
         (":0100000001Fé\n", "dump:2: expected an Intel HEX record, found `:0100000001Fé`"),
         ("0100000001FE\n", "dump:2: expected an Intel HEX record, found `0100000001FE`"),
@@ -416,16 +507,42 @@ fn the_registers_are_recognised_where_nothing_else_can_be_meant() {
         (0xf000_0000, [0x34, 0x8000_0006, 4, 0x2000_1000]),
         (0xf000_0000, [0x34, 0x8000_0006, 0, 0]),           // no BASE
         (0xf000_0000, [0x34, 0x8000_0006, 0, 0x2000_2000]), // the buffer is not in the dump
-        (0xf000_0000, [0x34, 0x8000_0007, 0, 0x2000_1000]), // only half of it is
         (0xf000_0000, [0, 0, 0, 0x2000_1000]),              // nothing was written
     ];
     for (address, words) in wrong {
         assert_eq!(with_device(address, words).mtb_registers(), None, "{address:x} {words:x?}");
     }
+    // Of a buffer of which only a half is there.
+    let half = with_device(0xf000_0000, [0x34, 0x8000_0007, 0, 0x2000_1000]).mtb_registers();
+    assert_eq!(half.map(|(_, registers)| registers.master), Some(0x8000_0007));
+    // Of one that is all there, and to which nothing was written.
+    let nothing = with_device(0xf000_0000, [0, 0x8000_0006, 0, 0x2000_1000]).mtb_registers();
+    assert_eq!(nothing.map(|(_, registers)| registers.position), Some(0));
     // Two devices that could be it.
     let text = String::from_utf8(file("dumps/pyocd-read32.txt")).unwrap();
     let device = |address: &str| format!("{address}: 00000034 80000006 00000000 20001000 \n");
     assert_eq!(dump(text + &device("0xf0000000") + &device("0xe0043000")).mtb_registers(), None);
+}
+
+#[test]
+fn a_file_of_registers_may_be_what_a_debugger_printed() {
+    let directory = crate::fixtures::TemporaryDirectory::new();
+    let read = |text: &str| MemoryDump::registers_of(&directory.write("registers.txt", text.as_bytes()));
+    let values = |text: &str| {
+        let registers = read(text).unwrap();
+        ["MTB_POSITION", "MTB_MASTER", "MTB_FLOW", "MTB_BASE"].map(|name| registers.get(name))
+    };
+    let all = [Some(0x34), Some(0x8000_0006), Some(0), Some(0x2000_1000)];
+    assert_eq!(values("0xf0000000:\t0x00000034\t0x80000006\t0x00000000\t0x20001000\n"), all);
+    assert_eq!(values("(gdb) x/4wx 0xf0000000\n0xf0000000: 00000034 80000006 00000000 20001000 \n"), all);
+    assert_eq!(values("f0000000 = 00000034 80000006 \n"), [all[0], all[1], None, None]);
+    assert_eq!(values("MTB_POSITION=0x34\nMTB_MASTER=0x80000006\n"), [all[0], all[1], None, None]);
+    // What is named comes first.
+    let text = "MTB_POSITION=0x40\n0xf0000000:\t0x00000034\t0x80000006\t0x00000000\t0x20001000\n";
+    assert_eq!(values(text), [Some(0x40), all[1], all[2], all[3]]);
+    // Memory that is no registers, and two devices.
+    assert!(read("0x20000000:\t0x00000034\t0x80000006\n").is_err());
+    assert!(read("0xf0000000: 00000034 80000006\n0xe0043000: 00000034 80000006\n").is_err());
 }
 
 #[test]

@@ -16,7 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::assembly::{Assembly, Located};
-use super::memory::{Form, MemoryDump, MemoryPiece, OtherLines};
+use super::listing::{self, Listing};
+use super::memory::{Damage, Form, MemoryDump, MemoryPiece, OtherLines};
 use super::problem::DumpProblem;
 use super::processor::ProcessorRegisters;
 use super::tool::Tool;
@@ -31,20 +32,37 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
     let dump_error = |(line, problem): Located| error(line, CaptureErrorKind::Dump(problem));
     let mut memory = Assembly::default();
     let mut tools = BTreeSet::new();
-    let mut damaged = BTreeMap::new();
+    let mut damaged = Vec::new();
+    let mut before = BTreeMap::<Tool, (u64, usize)>::new();
     let mut registers = Registers::new();
     let mut processor = ProcessorRegisters::default();
     let mut other_lines = OtherLines::default();
-    let mut values = Vec::new();
+    let mut numbers = Numbers::default();
+    let mut listing = listing::read(text).map_err(dump_error)?;
     for (number, line) in (1..=u32::MAX).zip(text.lines()) {
-        values.clear();
-        match read_line(line, &mut values) {
+        numbers.clear();
+        if listing.as_ref().is_some_and(|listing| listing.lines.contains(&number)) {
+            continue;
+        }
+        match read_line(line, &mut numbers) {
             Line::Memory { tool, address } => {
                 tools.insert(tool);
-                memory.add(address, &values, Some(number)).map_err(dump_error)?;
+                let Numbers { bytes, width } = &numbers;
+                // A line that is cut off in its first number looks like a shorter number.
+                let goes_on = before.get(&tool).filter(|(end, _)| *end == address);
+                if bytes.len() == *width && goes_on.is_some_and(|(_, usual)| width < usual) {
+                    damaged.push((tool, number, line));
+                    continue;
+                }
+                memory.add(address, bytes, Some(number)).map_err(dump_error)?;
+                before.insert(tool, (address.saturating_add(bytes.len() as u64), *width));
             }
-            Line::Damaged { tool, found } => {
-                damaged.entry(tool).or_insert((number, found));
+            Line::Damaged { tool, address, found } => {
+                damaged.push((tool, number, found));
+                // What stands in front of the damage is sound, unless the damage is there.
+                if before.get(&tool).is_some_and(|(_, usual)| *usual == numbers.width) {
+                    memory.add(address, &numbers.bytes, Some(number)).map_err(dump_error)?;
+                }
             }
             Line::Register { name, value } => {
                 registers.add_mtb(file, number, name, value).map_err(|kind| error(Some(number), kind))?;
@@ -54,18 +72,48 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
         }
     }
     // Another tool's lines that are like this are no memory: a disassembly, for example.
-    damaged.retain(|tool, _| tools.is_empty() || tools.contains(tool));
-    if let Some((tool, (number, found))) = damaged.into_iter().min_by_key(|(_, (number, _))| *number) {
+    damaged.retain(|(tool, ..)| tools.is_empty() || tools.contains(tool));
+    let mut damage = None;
+    for (tool, number, found) in damaged {
         let problem = DumpProblem::Values { tool, found: quoted(found) };
-        return Err(dump_error((Some(number), problem)));
+        if tools.is_empty() {
+            if listing.is_some() {
+                break;
+            }
+            return Err(dump_error((Some(number), problem)));
+        }
+        Damage::add(&mut damage, Some(number), problem);
+    }
+    // Of two forms in one text the one that says where memory was is used.
+    if !tools.is_empty()
+        && let Some(listing) = listing.take()
+    {
+        let lines = (1..=u32::MAX).zip(text.lines()).filter(|(number, _)| listing.lines.contains(number));
+        lines.for_each(|(number, line)| other_lines.add(number, line));
+    }
+    if let Some(Listing { tool, memory, is_file, damage: damaged, .. }) = listing {
+        for (line, problem) in damaged {
+            Damage::add(&mut damage, Some(line), problem);
+        }
+        let pieces = memory.finish().map_err(dump_error)?;
+        let form = Form::Text(BTreeSet::from([tool]));
+        return Ok(Some(MemoryDump { form, pieces, is_file, registers, processor, other_lines, damage }));
     }
     if tools.is_empty() {
-        let Some(bytes) = numbers(text) else { return Ok(None) };
+        let Some(bytes) = listing::plain(text).or_else(|| numbers_alone(text)) else { return Ok(None) };
         let piece = MemoryPiece { address: None, bytes: bytes.into() };
         return Ok(Some(MemoryDump::of(Form::Numbers, vec![piece])));
     }
     let pieces = memory.finish().map_err(dump_error)?;
-    Ok(Some(MemoryDump { form: Form::Text(tools), pieces, registers, processor, other_lines }))
+    Ok(Some(MemoryDump {
+        form: Form::Text(tools),
+        pieces,
+        is_file: false,
+        registers,
+        processor,
+        other_lines,
+        damage,
+    }))
 }
 
 /// The lines without the prompts of debuggers.
@@ -94,15 +142,36 @@ enum Line<'a> {
     /// Memory at an address.
     Memory { tool: Tool, address: u64 },
     /// It begins as memory does, and goes on otherwise.
-    Damaged { tool: Tool, found: &'a str },
+    Damaged { tool: Tool, address: u64, found: &'a str },
     /// A register of the Micro Trace Buffer.
     Register { name: &'a str, value: &'a str },
     /// Anything else.
     Other,
 }
 
-/// Reads a line, and adds its bytes to `bytes`.
-fn read_line<'a>(line: &'a str, bytes: &mut Vec<u8>) -> Line<'a> {
+/// The numbers of a line.
+#[derive(Debug, Default)]
+struct Numbers {
+    /// The bytes that they stand for.
+    bytes: Vec<u8>,
+    /// How many bytes one has; 0 before the first.
+    width: usize,
+}
+
+impl Numbers {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.width = 0;
+    }
+
+    fn add(&mut self, number: &Number) {
+        self.bytes.extend_from_slice(number.bytes());
+        self.width = number.length;
+    }
+}
+
+/// Reads a line, and its numbers into `numbers`, which is empty.
+fn read_line<'a>(line: &'a str, numbers: &mut Numbers) -> Line<'a> {
     let line = without_prompts(line).trim();
     if line.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("MTB_"))
         && let Some((name, value)) = ini::assignment(line)
@@ -110,10 +179,10 @@ fn read_line<'a>(line: &'a str, bytes: &mut Vec<u8>) -> Line<'a> {
         return Line::Register { name, value };
     }
     let Some((address, prefixed, rest)) = split_address(line) else { return Line::Other };
-    let (tool, found) = if prefixed { prefixed_line(rest, bytes) } else { bare_line(rest, bytes) };
+    let (tool, found) = if prefixed { prefixed_line(rest, numbers) } else { bare_line(rest, numbers) };
     match found {
         Found::Values => Line::Memory { tool, address },
-        Found::Damage(found) => Line::Damaged { tool, found },
+        Found::Damage(found) => Line::Damaged { tool, address, found },
         Found::Nothing => Line::Other,
     }
 }
@@ -129,7 +198,7 @@ enum Found<'a> {
 }
 
 /// Memory behind `0x20000000`, as GDB and OpenOCD print it.
-fn prefixed_line<'a>(rest: &'a str, bytes: &mut Vec<u8>) -> (Tool, Found<'a>) {
+fn prefixed_line<'a>(rest: &'a str, numbers: &mut Numbers) -> (Tool, Found<'a>) {
     // A symbol may be anything that C++ allows, with blanks and angle brackets.
     let (rest, named) = match rest.strip_prefix(" <").and_then(|rest| rest.rsplit_once(">:")) {
         Some((_, rest)) => (rest, true),
@@ -139,29 +208,29 @@ fn prefixed_line<'a>(rest: &'a str, bytes: &mut Vec<u8>) -> (Tool, Found<'a>) {
     if named || rest.starts_with('\t') || first.starts_with("0x") {
         // When it cannot read on, GDB says so in the middle of the line.
         let readable = first.split("Cannot access memory").next().unwrap_or(first);
-        return (Tool::Gdb, values(readable, Blanks::Any, "0x", bytes));
+        return (Tool::Gdb, values(readable, Blanks::Any, "0x", numbers));
     }
-    let found = rest.strip_prefix(' ').map_or(Found::Nothing, |rest| values(rest, Blanks::One, "", bytes));
+    let found = rest.strip_prefix(' ').map_or(Found::Nothing, |rest| values(rest, Blanks::One, "", numbers));
     (Tool::OpenOcd, found)
 }
 
 /// Memory behind `20000000`, as J-Link, pyOCD and probe-rs print it.
-fn bare_line<'a>(rest: &'a str, bytes: &mut Vec<u8>) -> (Tool, Found<'a>) {
+fn bare_line<'a>(rest: &'a str, numbers: &mut Numbers) -> (Tool, Found<'a>) {
     if let Some(rest) = rest.strip_prefix(" = ") {
         // Bytes come with the characters that they are, behind at least two blanks.
         let is_bytes = rest.as_bytes().get(2).is_none_or(|byte| *byte == b' ');
         let end = if is_bytes { rest.find("  ").unwrap_or(rest.len()).min(J_LINK_BYTES) } else { rest.len() };
-        return (Tool::JLink, values(rest.get(..end).unwrap_or(rest), Blanks::One, "", bytes));
+        return (Tool::JLink, values(rest.get(..end).unwrap_or(rest), Blanks::One, "", numbers));
     }
     if let Some(rest) = rest.strip_prefix(":  ") {
-        let (numbers, characters) = rest.split_once('|').unwrap_or((rest, ""));
-        let found = match values(numbers, Blanks::Any, "", bytes) {
+        let (columns, characters) = rest.split_once('|').unwrap_or((rest, ""));
+        let found = match values(columns, Blanks::Any, "", numbers) {
             Found::Values if !characters.ends_with('|') => Found::Damage(rest),
             found => found,
         };
         return (Tool::PyOcd, found);
     }
-    let found = rest.strip_prefix(": ").map_or(Found::Nothing, |rest| values(rest, Blanks::One, "", bytes));
+    let found = rest.strip_prefix(": ").map_or(Found::Nothing, |rest| values(rest, Blanks::One, "", numbers));
     (Tool::ProbeRs, found)
 }
 
@@ -177,8 +246,8 @@ enum Blanks {
     Any,
 }
 
-/// Adds values, all of the same width, to `bytes`.
-fn values<'a>(text: &'a str, blanks: Blanks, prefix: &str, bytes: &mut Vec<u8>) -> Found<'a> {
+/// Adds values, all of the same width, to `numbers`.
+fn values<'a>(text: &'a str, blanks: Blanks, prefix: &str, numbers: &mut Numbers) -> Found<'a> {
     let mut digits = None;
     let mut rest = text.trim_end();
     while !rest.is_empty() {
@@ -190,20 +259,20 @@ fn values<'a>(text: &'a str, blanks: Blanks, prefix: &str, bytes: &mut Vec<u8>) 
         let Some(number) = number.and_then(little_endian) else {
             // GDB prints the names of addresses in a format for addresses, whose digits are no width.
             if word.starts_with('<') {
-                bytes.clear();
+                numbers.clear();
                 return Found::Nothing;
             }
             // The first of them may be the damaged one.
             let is_value = |it: &str| it.strip_prefix(prefix).is_some_and(|it| little_endian(it).is_some());
             let is_like = |other: &str| (!prefix.is_empty() || other.len() == word.len()) && is_value(other);
             let first_of_several = word.starts_with(prefix) && behind.split_whitespace().any(is_like);
-            let has_values = !bytes.is_empty() || first_of_several;
+            let has_values = !numbers.bytes.is_empty() || first_of_several;
             return if has_values { Found::Damage(rest.trim_start()) } else { Found::Nothing };
         };
-        bytes.extend_from_slice(number.bytes());
+        numbers.add(&number);
         rest = behind;
     }
-    if bytes.is_empty() { Found::Nothing } else { Found::Values }
+    if numbers.bytes.is_empty() { Found::Nothing } else { Found::Values }
 }
 
 /// A number of one, two, four or eight bytes.
@@ -258,14 +327,14 @@ fn without_prompts(mut line: &str) -> &str {
 }
 
 /// The bytes of numbers without addresses. They are one line: where there are several, each might begin with an address.
-fn numbers(text: &str) -> Option<Vec<u8>> {
+fn numbers_alone(text: &str) -> Option<Vec<u8>> {
     const FEWEST: usize = 4;
     let line = text.trim();
     if line.contains('\n') || line.split(' ').count() < FEWEST {
         return None;
     }
-    let mut bytes = Vec::new();
-    matches!(values(line, Blanks::One, "", &mut bytes), Found::Values).then_some(bytes)
+    let mut numbers = Numbers::default();
+    matches!(values(line, Blanks::One, "", &mut numbers), Found::Values).then_some(numbers.bytes)
 }
 
 #[cfg(test)]
@@ -273,9 +342,9 @@ mod tests {
     use super::*;
 
     fn line(text: &str) -> (Line<'_>, Vec<u8>) {
-        let mut bytes = Vec::new();
-        let line = read_line(text, &mut bytes);
-        (line, bytes)
+        let mut numbers = Numbers::default();
+        let line = read_line(text, &mut numbers);
+        (line, numbers.bytes)
     }
 
     #[track_caller]
@@ -285,7 +354,11 @@ mod tests {
 
     #[track_caller]
     fn is_damaged(text: &str, tool: Tool, found: &str) {
-        assert_eq!(line(text).0, Line::Damaged { tool, found }, "{text}");
+        let line = line(text).0;
+        assert!(
+            matches!(line, Line::Damaged { tool: of, found: at, .. } if (of, at) == (tool, found)),
+            "{text}: {line:?}"
+        );
     }
 
     #[track_caller]
@@ -451,10 +524,13 @@ mod tests {
 
     #[test]
     fn numbers_without_addresses_are_one_line() {
-        assert_eq!(numbers("0000014a 00000142 0000014c 000001a8\n").unwrap().len(), 16);
-        assert_eq!(numbers("4a 01 00 00"), Some(vec![0x4a, 1, 0, 0]));
-        assert_eq!(numbers("20000000 051780C1 65C9A012 2000040A\n20000010 00080001 FFFFFFFF FFFFFFFF"), None);
-        assert_eq!(numbers("0000014a 00000142 0000014c 01a8"), None);
-        assert_eq!(numbers("be ad"), None);
+        assert_eq!(numbers_alone("0000014a 00000142 0000014c 000001a8\n").unwrap().len(), 16);
+        assert_eq!(numbers_alone("4a 01 00 00"), Some(vec![0x4a, 1, 0, 0]));
+        assert_eq!(
+            numbers_alone("20000000 051780C1 65C9A012 2000040A\n20000010 00080001 FFFFFFFF FFFFFFFF"),
+            None
+        );
+        assert_eq!(numbers_alone("0000014a 00000142 0000014c 01a8"), None);
+        assert_eq!(numbers_alone("be ad"), None);
     }
 }

@@ -15,6 +15,12 @@ pub enum Tool {
     PyOcd,
     /// `probe-rs read`.
     ProbeRs,
+    /// `xxd`, also with `-e`, `-g` and `-c`.
+    Xxd,
+    /// `hexdump -C`.
+    Hexdump,
+    /// `od -A x -t x1` and its relatives, and `hexdump`.
+    Od,
 }
 
 impl Tool {
@@ -26,6 +32,9 @@ impl Tool {
             Self::JLink => "`20000000 = 0000010C …`",
             Self::PyOcd => "`20000000:  0000010c …   |…|`",
             Self::ProbeRs => "`20000000: 0000010c …`",
+            Self::Xxd => "`00000000: 0c01 0000 …  ....`",
+            Self::Hexdump => "`00000000  0c 01 00 00 …  |....|`",
+            Self::Od => "`000000 0000010c …`",
         }
     }
 }
@@ -38,6 +47,9 @@ impl fmt::Display for Tool {
             Self::JLink => "J-Link Commander",
             Self::PyOcd => "pyOCD",
             Self::ProbeRs => "probe-rs",
+            Self::Xxd => "xxd",
+            Self::Hexdump => "hexdump",
+            Self::Od => "od",
         })
     }
 }

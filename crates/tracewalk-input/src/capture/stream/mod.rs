@@ -4,7 +4,7 @@
 //! nothing of them.
 //!
 //! - [`Place`] is where the bytes come from, as the command line names it.
-//! - [`ByteSource`] is what reads there; anybody may write another one.
+//! - [`ByteSource`] is what reads there; anybody may write another one. [`fed`] makes one of bytes that the caller has.
 //! - [`Stop`] is for whoever wants to end it: what had been received by then still comes.
 //!
 //! ```
@@ -24,6 +24,7 @@
 //! assert_eq!((received.as_slice(), end), (&b"trace"[..], End::Closed));
 //! ```
 
+mod fed;
 mod growing;
 mod problem;
 mod source;
@@ -41,6 +42,7 @@ use super::error::{CaptureError, CaptureErrorKind};
 use crate::excerpt::excerpt;
 use crate::file::FileProblem;
 
+pub use fed::{Fed, Feeder, NobodyReads, fed};
 pub use growing::Growing;
 pub use problem::StreamProblem;
 pub use source::{Arrived, ByteSource, Server, Threaded};
@@ -52,6 +54,9 @@ pub enum Place {
     StandardInput,
     /// A file that somebody else is still writing, or is about to write.
     Growing(PathBuf),
+    /// The program that uses the library, which [feeds](Feeder::feed) what it has. Opened by its name alone it has nobody who
+    /// does, and ends at once.
+    Fed,
     /// A server that sends the bytes of trace as they are.
     Server {
         /// Its name or address.
@@ -93,6 +98,7 @@ impl Place {
         let name = PathBuf::from(self.to_string());
         Ok(match self {
             Self::StandardInput => Stream::new(Threaded::new(io::stdin()), idle, stop),
+            Self::Fed => Stream::new(fed().1, idle, stop),
             Self::Growing(path) => {
                 let file = Growing::open(path).map_err(|problem| CaptureError::of_file(path, problem))?;
                 Stream::new(file, idle, stop)
@@ -109,6 +115,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::StandardInput => f.write_str("-"),
+            Self::Fed => f.write_str("what was fed"),
             Self::Growing(path) => Plain(path.display()).fmt(f),
             Self::Server { host, port } if host.contains(':') => write!(f, "{TCP}[{}]:{port}", Plain(host)),
             Self::Server { host, port } => write!(f, "{TCP}{}:{port}", Plain(host)),

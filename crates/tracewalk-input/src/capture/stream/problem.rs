@@ -48,6 +48,22 @@ impl StreamProblem {
     }
 }
 
+impl StreamProblem {
+    /// A short name that stays what it is.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Address { .. } => "stream_address",
+            Self::Connect { .. } => "stream_connect",
+            Self::Broken { .. } => "stream_broken",
+            Self::Shortened { .. } => "stream_shortened",
+            Self::Overwritten { .. } => "stream_overwritten",
+            Self::Deleted { .. } => "stream_deleted",
+            Self::Replaced { .. } => "stream_replaced",
+        }
+    }
+}
+
 impl fmt::Display for StreamProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

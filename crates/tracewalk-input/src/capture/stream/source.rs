@@ -50,7 +50,7 @@ pub struct Threaded {
 }
 
 /// How many pieces may wait to be taken, so that memory stays bounded.
-const WAITING_PIECES: usize = 16;
+pub(super) const WAITING_PIECES: usize = 16;
 
 impl Threaded {
     /// Reads what this reader gives.

@@ -44,6 +44,13 @@ pub(super) struct Change {
     pub(super) levels: Levels,
 }
 
+impl Change {
+    /// The same with high for low.
+    pub(super) const fn inverted(self) -> Self {
+        Self { levels: Levels(!self.levels.0), ..self }
+    }
+}
+
 /// The changes of a recording in the order of time. The first one says how it starts; the last one says where it ends
 /// and repeats the levels. Nothing comes behind an error.
 pub(super) trait Changes: Iterator<Item = Result<Change, CaptureError>> {}

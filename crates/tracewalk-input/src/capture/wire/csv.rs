@@ -196,7 +196,7 @@ fn read(place: &Place) -> Result<Header, CaptureError> {
     let (offset, line, row, separator) = loop {
         let (offset, line) = (lines.offset, lines.line);
         let Some(text) = lines.next()? else {
-            return Err(place.error(None, Problem::MissingKey { key: "levels" }));
+            return Err(place.error(None, Problem::NoSamples));
         };
         let text = text.trim_start_matches('\u{feff}');
         if is_comment(text) {

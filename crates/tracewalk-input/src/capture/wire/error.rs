@@ -99,6 +99,10 @@ pub enum RecordingProblem {
     },
     /// It is said how to read a recording, and this is none.
     NotARecording,
+    /// The recording says its rate itself.
+    RateTwice,
+    /// It names channels, and nothing follows.
+    NoSamples,
 }
 
 impl RecordingProblem {
@@ -119,14 +123,45 @@ impl RecordingProblem {
             Self::Ambiguous { .. } => "choose one with --channel NAME=swo",
             Self::Unreadable { .. } => "say what is on which channel with --wire, --channel and --baud",
             Self::RateOfPort => "leave out --baud, or say --wire uart",
-            Self::NoRate => "leave out --baud, it is measured",
+            Self::NoRate => "say it with --rate, or leave out --baud, which is measured then",
+            Self::RateTwice => "leave out --rate",
             Self::TooSlow { .. } => "record at three times the bit rate or more, or correct --baud",
             Self::NotARecording => {
-                "leave out --wire, --channel and --baud, or give a sigrok session, VCD or CSV file"
+                "leave out --wire, --channel and --baud, say with --rate how fast bare samples were taken, or give a sigrok session, VCD or CSV file"
             }
             _ => return None,
         };
         Some(hint.to_owned())
+    }
+}
+
+impl RecordingProblem {
+    /// A short name that stays what it is.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Zip { .. } => "recording_zip",
+            Self::NoEntry { .. } => "recording_no_entry",
+            Self::Entry { .. } => "recording_entry",
+            Self::MissingKey { .. } => "recording_missing_key",
+            Self::Value { .. } => "recording_value",
+            Self::TooMuch { .. } => "recording_too_much",
+            Self::TimeGoesBack { .. } => "recording_time_goes_back",
+            Self::NoChannels { .. } => "recording_no_channels",
+            Self::UnknownChannel { .. } => "recording_unknown_channel",
+            Self::RoleTwice { .. } => "recording_role_twice",
+            Self::BothWires { .. } => "recording_both_wires",
+            Self::NoChannel { .. } => "recording_no_channel",
+            Self::NoSignal { .. } => "recording_no_signal",
+            Self::Ambiguous { .. } => "recording_ambiguous",
+            Self::Unreadable { .. } => "recording_unreadable",
+            Self::RateOfPort { .. } => "recording_rate_of_port",
+            Self::RateTwice => "recording_rate_twice",
+            Self::NoSamples => "recording_no_samples",
+            Self::NoRate { .. } => "recording_no_rate",
+            Self::TooSlow { .. } => "recording_too_slow",
+            Self::NotARecording { .. } => "recording_not_a_recording",
+        }
     }
 }
 
@@ -174,6 +209,10 @@ impl fmt::Display for RecordingProblem {
             Self::TooSlow { tenths } => {
                 write!(f, "has only {}.{} samples for each bit, expected 2 or more", tenths / 10, tenths % 10)
             }
+            Self::RateTwice => {
+                f.write_str("says how fast it was recorded itself, and --rate is for files that do not")
+            }
+            Self::NoSamples => f.write_str("names channels and has no samples of them"),
             Self::NotARecording => {
                 f.write_str("is no recording of a logic analyser, and options say how to read one")
             }

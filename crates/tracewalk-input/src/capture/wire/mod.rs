@@ -4,7 +4,7 @@
 //! changed; here that becomes bytes, as a debug probe would have received them:
 //!
 //! ```text
-//! recording        sigrok, vcd, csv → channels and the moments of their changes, read piece by piece
+//! recording        sigrok, vcd, csv, bare samples → channels and the moments of their changes, read piece by piece
 //! roles            which channel is which pin
 //! unit             how long a bit takes, measured
 //! uart, manchester, port    changes → bytes, each with its moment
@@ -56,6 +56,7 @@ pub use recording::Recording;
 pub use role::{Role, Wire};
 pub use roles::ParseWireError;
 pub use seen::{ChannelSeen, Signal};
+pub use sigrok::parse_rate;
 pub use survey::seen_in;
 pub use times::ByteTimes;
 
@@ -68,6 +69,19 @@ pub struct WireOptions {
     pub baud: Option<u64>,
     /// What channels are, by their names.
     pub channels: Vec<(String, Role)>,
+    /// Whether the wires have high for low.
+    pub inverted: Option<bool>,
+    /// How samples were taken that stand in the file one behind the other and do not say it.
+    pub samples: Option<Samples>,
+}
+
+/// Samples of a logic analyser that nothing is said of in their file, as sigrok's format `binary` has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Samples {
+    /// How many were taken in a second.
+    pub rate: u64,
+    /// How many bytes each has, 1 to 8; channel n is bit n, and the first byte holds the lowest bits.
+    pub bytes: u8,
 }
 
 impl WireOptions {
@@ -81,7 +95,13 @@ impl WireOptions {
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         let channels = if self.channels.is_empty() { &other.channels } else { &self.channels };
-        Self { wire: self.wire.or(other.wire), baud: self.baud.or(other.baud), channels: channels.clone() }
+        Self {
+            wire: self.wire.or(other.wire),
+            baud: self.baud.or(other.baud),
+            channels: channels.clone(),
+            inverted: self.inverted.or(other.inverted),
+            samples: self.samples.or(other.samples),
+        }
     }
 }
 

@@ -63,6 +63,11 @@ impl Place {
         Ok(reader)
     }
 
+    /// How many bytes the recording has.
+    pub(super) fn length(&self) -> Result<u64, CaptureError> {
+        self.open(0)?.seek(SeekFrom::End(0)).map_err(|error| self.io_error(error))
+    }
+
     pub(super) fn error(&self, line: Option<u32>, problem: RecordingProblem) -> CaptureError {
         CaptureError { file: self.file.clone(), line, kind: CaptureErrorKind::Recording(problem) }
     }

@@ -1,6 +1,6 @@
 //! Finding out how a recording is to be read, and reading it.
 
-use super::changes::{Change, Changes, Tick};
+use super::changes::{Change, Changes, Line, Tick};
 use super::error::RecordingProblem as Problem;
 use super::manchester::Manchester;
 use super::port::{self, Port};
@@ -24,6 +24,8 @@ pub struct Reading {
     pub said: WireOptions,
     /// Which channels they were.
     pub channels: Vec<(Role, String)>,
+    /// Whether they had high for low.
+    pub inverted: bool,
     /// How long a bit of SWO takes, in ticks.
     pub ticks_per_bit: Option<f64>,
     /// How many ticks a second has, where the recording says it.
@@ -93,7 +95,7 @@ pub fn read(recording: &Recording, options: &WireOptions) -> Result<(Vec<u8>, Re
         return Err(error(Problem::RateOfPort));
     }
     let decoder = match &wiring {
-        Wiring::Port { clock, data } => port(recording, *clock, data)?,
+        Wiring::Port { clock, data } => port(recording, *clock, data, options)?,
         Wiring::Swo(channels) => swo(recording, channels, options)?,
     };
     let (bytes, mut reading) = decoder.read_all(recording)?;
@@ -109,14 +111,22 @@ struct Decoder {
     /// Which channels, in the order in which they are asked for.
     channels: Vec<(Role, usize)>,
     way: Way,
+    /// Whether they have high for low.
+    inverted: bool,
 }
 
 /// A trace port on these channels.
-fn port(recording: &Recording, clock: usize, data: &[usize]) -> Result<Decoder, CaptureError> {
+fn port(
+    recording: &Recording,
+    clock: usize,
+    data: &[usize],
+    options: &WireOptions,
+) -> Result<Decoder, CaptureError> {
+    let inverted = options.inverted.unwrap_or(false);
     let pins = (0..).map(Role::Data).zip(data.iter().copied());
     let channels = std::iter::once((Role::Clock, clock)).chain(pins).collect::<Vec<_>>();
     let indices = channels.iter().map(|(_, index)| *index).collect::<Vec<_>>();
-    let mut changes = Until::new(recording.changes(&indices)?);
+    let mut changes = Until::new(recording.changes(&indices)?, inverted);
     let head = changes.by_ref().take(HEAD).collect::<Vec<_>>();
     let setup = port::measure(&head, u8::try_from(data.len()).unwrap_or(u8::MAX));
     let setup = setup.ok_or_else(|| {
@@ -124,7 +134,7 @@ fn port(recording: &Recording, clock: usize, data: &[usize]) -> Result<Decoder, 
         let seen = || survey(recording);
         changes.problem.unwrap_or_else(|| recording.error(Problem::NoSignal { channel, seen: seen() }))
     })?;
-    Ok(Decoder { channels, way: Way::Port(setup) })
+    Ok(Decoder { channels, way: Way::Port(setup), inverted })
 }
 
 /// SWO on one of these channels.
@@ -135,10 +145,9 @@ fn swo(recording: &Recording, channels: &[usize], options: &WireOptions) -> Resu
     let mut found = Vec::new();
     for (&channel, line) in channels.iter().zip(&lines) {
         if !line.edges.is_empty() && (is_named || !line.is_clock()) {
-            let best = best_way(line, options, recording.ticks_per_second());
-            found.extend(
-                best.map_err(|problem| recording.error(problem))?.map(|(way, score)| (channel, way, score)),
-            );
+            let best = best_polarity(line, options, recording.ticks_per_second());
+            let best = best.map_err(|problem| recording.error(problem))?;
+            found.extend(best.map(|(way, score, inverted)| (channel, way, score, inverted)));
         }
     }
     let name = |channel: usize| recording.channels().get(channel).cloned().unwrap_or_default();
@@ -147,15 +156,43 @@ fn swo(recording: &Recording, channels: &[usize], options: &WireOptions) -> Resu
         let channel = if let [only] = channels { Some(name(*only)) } else { None };
         return Err(error(Problem::NoSignal { channel, seen: survey(recording) }));
     }
-    found.retain(|(_, _, score)| is_named || score.is_good());
+    found.retain(|(_, _, score, _)| is_named || score.is_good());
+    // The complement of a line carries the same bytes.
+    if options.inverted.is_none() && found.iter().any(|(.., inverted)| !inverted) {
+        found.retain(|(.., inverted)| !inverted);
+    }
     match found.as_slice() {
         [] => Err(error(Problem::Unreadable { seen: survey(recording) })),
-        [(channel, way, _)] => Ok(Decoder { channels: vec![(Role::Swo, *channel)], way: *way }),
+        [(channel, way, _, inverted)] => {
+            Ok(Decoder { channels: vec![(Role::Swo, *channel)], way: *way, inverted: *inverted })
+        }
         several => {
             let channels = several.iter().map(|(channel, ..)| name(*channel)).collect();
             Err(recording.error(Problem::Ambiguous { channels }))
         }
     }
+}
+
+/// The way that gives the fewest errors, and whether with high for low. If nobody said which, the line is read as it is unless
+/// that makes no sense and the other way makes no errors in many bytes.
+fn best_polarity(
+    line: &Line,
+    options: &WireOptions,
+    ticks_per_second: Option<f64>,
+) -> Result<Option<(Way, Score, bool)>, Problem> {
+    /// So many bytes are read without an error by no chance.
+    const MANY: u64 = 64;
+    let read = |inverted: bool| {
+        let line = if inverted { &line.inverted() } else { line };
+        let best = best_way(line, options, ticks_per_second)?;
+        Ok::<_, Problem>(best.map(|(way, score)| (way, score, inverted)))
+    };
+    let said = read(options.inverted.unwrap_or(false))?;
+    if options.inverted.is_some() || said.is_some_and(|(_, score, _)| score.is_good()) {
+        return Ok(said);
+    }
+    let other = read(true)?.filter(|(_, score, _)| score.errors == 0 && score.bytes >= MANY);
+    Ok(other.or(said))
 }
 
 /// What was received.
@@ -183,7 +220,7 @@ impl Decoder {
     /// Reads the recording from its beginning to its end.
     fn read_all(&self, recording: &Recording) -> Result<(Vec<u8>, Reading), CaptureError> {
         let indices = self.channels.iter().map(|(_, index)| *index).collect::<Vec<_>>();
-        let mut changes = Until::new(recording.changes(&indices)?);
+        let mut changes = Until::new(recording.changes(&indices)?, self.inverted);
         let mut received = Received::default();
         self.receive(&mut changes, &mut received);
         let Until { end, problem, .. } = changes;
@@ -201,6 +238,7 @@ impl Decoder {
             wire: self.way.wire(),
             said: WireOptions::default(),
             channels: names.collect(),
+            inverted: self.inverted,
             ticks_per_bit: self.way.ticks_per_bit(),
             ticks_per_second: recording.ticks_per_second(),
             times,

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::changes::{Changes, MOST_CHANNELS};
 use super::error::RecordingProblem;
 use super::place::{Header, Place, RecordingFormat};
-use super::{csv, sigrok, vcd};
+use super::{WireOptions, csv, sigrok, vcd};
 use crate::bytes::Bytes;
 use crate::capture::error::CaptureError;
 
@@ -33,6 +33,43 @@ impl Recording {
     /// The recording in the file at `path`; `None` if it is something else.
     pub fn open(path: &Path) -> Result<Option<Self>, CaptureError> {
         Self::read(Place { file: path.to_owned(), bytes: None })
+    }
+
+    /// As [`Recording::open`], or the samples in a file that says nothing of them if `options` do.
+    pub fn open_with(path: &Path, options: &WireOptions) -> Result<Option<Self>, CaptureError> {
+        Self::or_samples(Self::open(path)?, Place { file: path.to_owned(), bytes: None }, options)
+    }
+
+    /// As [`Recording::from_bytes`], or the samples in bytes that say nothing of them if `options` do.
+    pub fn from_bytes_with(
+        name: &Path,
+        bytes: Bytes,
+        options: &WireOptions,
+    ) -> Result<Option<Self>, CaptureError> {
+        let place = Place { file: name.to_owned(), bytes: Some(bytes.clone()) };
+        Self::or_samples(Self::from_bytes(name, bytes)?, place, options)
+    }
+
+    fn or_samples(
+        found: Option<Self>,
+        place: Place,
+        options: &WireOptions,
+    ) -> Result<Option<Self>, CaptureError> {
+        match (found, options.samples) {
+            (Some(found), Some(_)) if found.ticks_per_second().is_some() => {
+                Err(place.error(None, RecordingProblem::RateTwice))
+            }
+            (Some(found), samples) => {
+                let rate = found.header.ticks_per_second.or(samples.map(|samples| samples.rate as f64));
+                let header = Header { ticks_per_second: rate, ..found.header };
+                Ok(Some(Self { header, ..found }))
+            }
+            (None, Some(samples)) => {
+                let header = sigrok::bare(&place, samples)?;
+                Ok(Some(Self { place, header }))
+            }
+            (None, None) => Ok(None),
+        }
     }
 
     /// The recording with these bytes; `None` if they are something else. `name` is used in messages.

@@ -21,6 +21,7 @@ use flate2::Crc;
 use flate2::bufread::DeflateDecoder;
 use zip::{CompressionMethod, ZipArchive};
 
+use super::Samples;
 use super::changes::{Change, Changes, Levels, Tick};
 use super::error::RecordingProblem as Problem;
 use super::place::{Header, Layout, Place, ReadSeek, RecordingFormat};
@@ -52,7 +53,8 @@ struct Entry {
     start: u64,
     packed: u64,
     unpacked: u64,
-    crc: u32,
+    /// `None` where nothing was said of it.
+    crc: Option<u32>,
 }
 
 fn read(place: &Place) -> Result<Header, CaptureError> {
@@ -72,6 +74,24 @@ fn read(place: &Place) -> Result<Header, CaptureError> {
         channels,
         ticks_per_second: description.rate,
     })
+}
+
+/// The samples of sigrok's format `binary`: nothing but them is in the file. Channels are called by the numbers of their bits.
+pub(super) fn bare(place: &Place, samples: Samples) -> Result<Header, CaptureError> {
+    let length = place.length()?;
+    let unit = usize::from(samples.bytes).clamp(1, size_of::<u64>());
+    let (bits, channels) =
+        (0..8 * u32::from(samples.bytes).clamp(1, 8)).map(|bit| (bit, bit.to_string())).unzip();
+    let all = Entry {
+        name: "samples".to_owned(),
+        method: CompressionMethod::Stored,
+        start: 0,
+        packed: length,
+        unpacked: length,
+        crc: None,
+    };
+    let layout = Session { chunks: vec![all], unit, bits };
+    Ok(Header { layout: Arc::new(layout), channels, ticks_per_second: Some(samples.rate as f64) })
 }
 
 /// What `metadata` says of the device.
@@ -117,7 +137,7 @@ impl Device {
 }
 
 /// Reads `24 MHz`, `1.5 kHz` or `1000000` (in Hz).
-pub(super) fn parse_rate(text: &str) -> Option<f64> {
+pub fn parse_rate(text: &str) -> Option<f64> {
     let text = text.trim();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim_end();
     let factor = match text.get(digits.len()..)?.trim().to_ascii_lowercase().as_str() {
@@ -189,7 +209,7 @@ fn entry<R: Read + io::Seek>(archive: &mut ZipArchive<R>, name: &str) -> Option<
         start: file.data_start()?,
         packed: file.compressed_size(),
         unpacked: file.size(),
-        crc: file.crc32(),
+        crc: Some(file.crc32()),
     })
 }
 
@@ -207,7 +227,7 @@ struct Unpacked {
     reader: Box<dyn Read>,
     rest: u64,
     crc: Crc,
-    expected: u32,
+    expected: Option<u32>,
 }
 
 impl Unpacked {
@@ -237,7 +257,7 @@ impl Read for Unpacked {
         if bytes == 0 && most > 0 {
             return Err(invalid("it is shorter than the archive says"));
         }
-        if self.rest == 0 && bytes > 0 && self.crc.sum() != self.expected {
+        if self.rest == 0 && bytes > 0 && self.expected.is_some_and(|expected| expected != self.crc.sum()) {
             return Err(invalid("its checksum is wrong"));
         }
         Ok(bytes)

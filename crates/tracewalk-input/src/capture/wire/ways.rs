@@ -48,7 +48,7 @@ pub(super) fn lines(
     channels: &[usize],
 ) -> Result<(Vec<Line>, Option<CaptureError>), CaptureError> {
     let mut lines = vec![Line::default(); channels.len()];
-    let mut changes = Until::new(recording.changes(channels)?);
+    let mut changes = Until::new(recording.changes(channels)?, false);
     for (number, change) in changes.by_ref().take(HEAD).enumerate() {
         for (index, line) in lines.iter_mut().enumerate() {
             line.take(number == 0, change.at, change.levels.is_high(index));
@@ -153,11 +153,13 @@ pub(super) struct Until<C> {
     changes: C,
     pub(super) end: Tick,
     pub(super) problem: Option<CaptureError>,
+    /// Whether high stands for low.
+    inverted: bool,
 }
 
 impl<C: Changes> Until<C> {
-    pub(super) const fn new(changes: C) -> Self {
-        Self { changes, end: Tick(0), problem: None }
+    pub(super) const fn new(changes: C, inverted: bool) -> Self {
+        Self { changes, end: Tick(0), problem: None, inverted }
     }
 }
 
@@ -168,7 +170,7 @@ impl<C: Changes> Iterator for Until<C> {
         match self.changes.next()? {
             Ok(change) => {
                 self.end = change.at;
-                Some(change)
+                Some(if self.inverted { change.inverted() } else { change })
             }
             Err(error) => {
                 self.problem = Some(error);

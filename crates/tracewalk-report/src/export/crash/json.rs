@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tracewalk::ids::{Address, Exception, TraceId};
-use tracewalk_analysis::Code;
 use tracewalk_analysis::crash::{Cause, CauseKind, Crash, Evidence, Holder, PathItem, Running, Target};
+use tracewalk_analysis::{Code, Section};
 
 use super::{CrashReport, words};
 use crate::Palette;
@@ -13,26 +13,44 @@ use crate::Palette;
 /// The version of the document's shape. A field that is added does not change it.
 const VERSION: u32 = 1;
 
-/// Writes the document.
+/// Writes the document: what is known of the source whose program crashed. Other sources stand in `others`, in the same shape.
 pub fn write_crash_json(out: &mut dyn Write, report: &CrashReport, _: &Palette) -> io::Result<()> {
-    let source = |(section, crash): &(tracewalk_analysis::Section, Option<Crash>)| {
-        json!({
-            "id": section.id.map(TraceId::get),
-            "protocol": section.protocol,
-            "number": section.number,
-            "crash": crash.as_ref().map(|found| crash_json(&section.code, found)),
-        })
-    };
-    let mut document = json!({
-        "format": "tracewalk crash",
-        "version": VERSION,
-        "sources": report.sources.iter().map(source).collect::<Vec<_>>(),
-    });
-    if let Some(fields) = document.as_object_mut().filter(|_| !report.complete) {
-        fields.insert("complete".to_owned(), Value::Bool(false));
+    let crashed = report.sources.iter().position(|(_, crash)| crash.is_some()).unwrap_or_default();
+    let mut document = json!({ "v": VERSION });
+    if let Some(fields) = document.as_object_mut() {
+        if let Some((section, crash)) = report.sources.get(crashed) {
+            fields.append(&mut source_json(section, crash.as_ref()));
+        }
+        let others = report.sources.iter().zip(0..).filter(|&(_, index)| index != crashed);
+        let others = others.map(|((section, crash), _)| source_json(section, crash.as_ref()).into());
+        let others = others.collect::<Vec<Value>>();
+        if !others.is_empty() {
+            fields.insert("others".to_owned(), others.into());
+        }
+        if !report.complete {
+            fields.insert("complete".to_owned(), Value::Bool(false));
+        }
     }
     serde_json::to_writer(&mut *out, &document)?;
     out.write_all(b"\n")
+}
+
+/// What is known of a source's program.
+fn source_json(section: &Section, crash: Option<&Crash>) -> Map<String, Value> {
+    let mut fields = Map::new();
+    let mut set = |name: &str, value: Value| _ = fields.insert(name.to_owned(), value);
+    set("id", section.id.map(TraceId::get).into());
+    set("protocol", section.protocol.into());
+    set("number", section.number.into());
+    let Some(crash) = crash else {
+        ["fault", "at", "cause", "registers"].into_iter().for_each(|name| set(name, Value::Null));
+        ["stack", "path"].into_iter().for_each(|name| set(name, Value::Array(Vec::new())));
+        return fields;
+    };
+    if let Value::Object(found) = crash_json(&section.code, crash) {
+        fields.extend(found);
+    }
+    fields
 }
 
 fn crash_json(code: &Code, crash: &Crash) -> Value {
@@ -44,22 +62,35 @@ fn crash_json(code: &Code, crash: &Crash) -> Value {
             "fields": register.fields.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
         })
     });
-    let frame = crash.frame.map(|frame| {
+    let registers = crash.frame.map(|frame| {
         let names = ["r0", "r1", "r2", "r3", "r12", "lr", "pc", "xpsr"];
         let words = names.iter().zip(frame.words).map(|(name, value)| ((*name).to_owned(), word(value)));
-        json!({ "address": address(frame.address), "registers": words.collect::<serde_json::Map<_, _>>() })
+        Value::Object(words.collect())
+    });
+    let mut fault = exception(code, crash.exception);
+    if let Some(fields) = fault.as_object_mut() {
+        fields.insert("numbered_by_registers".to_owned(), crash.numbered_by_registers.into());
+        fields.insert("handler".to_owned(), crash.handler.map(|at| place(code, at)).into());
+        fields.insert("status".to_owned(), status.collect());
+    }
+    let at = crash.at.map(|at| {
+        let mut at_fault = place(code, at);
+        if let Some(fields) = at_fault.as_object_mut() {
+            // Where a branch led to no function, what lies there was no instruction.
+            let is_code = code.symbols.function(at).is_some();
+            fields.insert("instruction".to_owned(), is_code.then(|| words::instruction(code, at)).into());
+        }
+        at_fault
     });
     json!({
-        "exception": exception(code, crash.exception),
-        "numbered_by_registers": crash.numbered_by_registers,
-        "at": crash.at.map(|at| place(code, at)),
-        "handler": crash.handler.map(|at| place(code, at)),
-        "status": status.collect::<Vec<_>>(),
-        "frame": frame,
+        "fault": fault,
+        "at": at,
+        "cause": crash.cause.as_ref().map(|cause| cause_json(code, cause)),
         "stack": crash.stack.iter().map(|running| running_json(code, running)).collect::<Vec<_>>(),
         "path": crash.path.iter().map(|item| path_json(code, item)).collect::<Vec<_>>(),
         "last": crash.last.iter().map(|at| place(code, *at)).collect::<Vec<_>>(),
-        "cause": crash.cause.as_ref().map(|cause| cause_json(code, cause)),
+        "registers": registers,
+        "registers_at": crash.frame.map(|frame| address(frame.address)),
         "missing": crash.missing.iter().map(|missing| words::missing_name(*missing)).collect::<Vec<_>>(),
     })
 }
@@ -136,12 +167,12 @@ fn kind_json(code: &Code, kind: &CauseKind) -> Value {
     let maybe = |at: &Option<Address>| at.map(|at| place(code, at));
     match kind {
         CauseKind::BadBranch { at, to, target, value, loaded_by, loaded_from, stored_by } => json!({
-            "kind": "bad_branch", "at": at_place(at), "to": address(*to), "target": target_json(target),
+            "kind": "bad_pointer", "at": at_place(at), "to": address(*to), "target": target_json(target),
             "value": value.map(word), "loaded_by": maybe(loaded_by), "loaded_from": loaded_from.map(address),
             "stored_by": maybe(stored_by),
         }),
         CauseKind::BadReturn { at, to, target, slot, saved_by, overwritten_by } => json!({
-            "kind": "bad_return", "at": at_place(at), "to": address(*to), "target": target_json(target),
+            "kind": "corrupted_return", "at": at_place(at), "to": address(*to), "target": target_json(target),
             "slot": slot.map(address), "saved_by": maybe(saved_by), "overwritten_by": maybe(overwritten_by),
         }),
         CauseKind::StackOverflow { pushed_by, stack_pointer, object: (name, start, end), branch, to } => {
@@ -161,13 +192,13 @@ fn kind_json(code: &Code, kind: &CauseKind) -> Value {
             json!({ "kind": "unaligned", "at": at_place(at), "address": to.map(address) })
         }
         CauseKind::BusFault { at, address: to, store } => {
-            json!({ "kind": "bus_fault", "at": at_place(at), "address": address(*to), "store": store })
+            json!({ "kind": "bad_access", "refused_by": "bus", "at": at_place(at), "address": address(*to), "store": store })
         }
         CauseKind::MemoryProtection { at, address: to } => {
-            json!({ "kind": "memory_protection", "at": at_place(at), "address": address(*to) })
+            json!({ "kind": "bad_access", "refused_by": "memory_protection", "at": at_place(at), "address": address(*to) })
         }
         CauseKind::NoHandler { handler, vectors, exception: which } => json!({
-            "kind": "no_handler", "at": at_place(handler), "vectors": vectors, "exception": exception(code, *which),
+            "kind": "missing_handler", "at": at_place(handler), "vectors": vectors, "exception": exception(code, *which),
         }),
         CauseKind::Watchdog { handler, reset, stuck: (start, last), times } => json!({
             "kind": "watchdog", "at": at_place(start), "last": address(*last), "handler": at_place(handler),
@@ -188,16 +219,18 @@ fn target_json(target: &Target) -> Value {
 fn evidence_json(evidence: &Evidence) -> Value {
     match evidence {
         Evidence::Instruction { role, at, bytes, executed } => json!({
-            "kind": "instruction", "role": words::role_name(*role), "at": address(*at),
-            "bytes": words::hex(bytes), "executed": executed,
+            "kind": "instruction", "role": words::role_name(*role), "address": address(*at),
+            "bytes": words::hex(bytes), "executed": executed.is_some(), "offset": executed.map(|at| at.0),
         }),
-        Evidence::Went { from, to } => json!({ "kind": "went", "from": address(*from), "to": address(*to) }),
-        Evidence::Taken { exception, at, handler } => json!({
-            "kind": "taken", "exception": exception.map(Exception::number), "at": address(*at),
-            "handler": address(*handler),
+        Evidence::Went { from, to, traced_at } => {
+            json!({ "kind": "went", "address": address(*from), "to": address(*to), "offset": traced_at.0 })
+        }
+        Evidence::Taken { exception, at, handler, traced_at } => json!({
+            "kind": "taken", "exception": exception.map(Exception::number), "address": address(*at),
+            "handler": address(*handler), "offset": traced_at.0,
         }),
         Evidence::Word { role, at, value, holder } => json!({
-            "kind": "word", "role": words::role_name(*role), "at": address(*at), "value": word(*value),
+            "kind": "word", "role": words::role_name(*role), "address": address(*at), "value": word(*value),
             "holder": match holder { Holder::Image => "image", Holder::Dump => "dump" },
         }),
         Evidence::Register { name, value } => {

@@ -7,6 +7,7 @@ use tracewalk::plain::Plain;
 use super::CrashReport;
 use super::sheet::{Part, parts};
 use crate::Palette;
+use crate::words::CUT;
 
 /// How wide the lines are.
 const WIDTH: usize = 80;
@@ -37,7 +38,7 @@ pub fn write_crash_text(out: &mut dyn Write, report: &CrashReport, palette: &Pal
         }
     }
     if !report.complete {
-        writeln!(out, "The trace was not decoded to its end.")?;
+        writeln!(out, "{CUT}")?;
     }
     Ok(())
 }
@@ -73,7 +74,7 @@ pub fn write_crash_markdown(out: &mut dyn Write, report: &CrashReport, _: &Palet
         }
     }
     if !report.complete {
-        writeln!(out, "The trace was not decoded to its end.")?;
+        writeln!(out, "{CUT}")?;
     }
     Ok(())
 }

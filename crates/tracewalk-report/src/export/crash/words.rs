@@ -155,11 +155,11 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 pub(super) fn evidence(code: &Code, evidence: &Evidence) -> String {
     match evidence {
         Evidence::Instruction { role, at, bytes, executed } => {
-            let ran = if *executed { "" } else { ", not executed" };
+            let ran = if executed.is_some() { "" } else { ", not executed" };
             format!("{at}  {}: {} [{}]{ran}", role_name(*role), instruction(code, *at), hex(bytes))
         }
-        Evidence::Went { from, to } => format!("{from}  trace: execution went from here to {to}"),
-        Evidence::Taken { exception: which, at, handler } => {
+        Evidence::Went { from, to, .. } => format!("{from}  trace: execution went from here to {to}"),
+        Evidence::Taken { exception: which, at, handler, .. } => {
             format!("{at}  trace: {} was taken here, handler {handler}", exception(code, *which))
         }
         Evidence::Word { role, at, value, holder } => {

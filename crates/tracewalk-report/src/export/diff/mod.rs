@@ -1,6 +1,7 @@
 //! What differs between two captures of one program, as text and JSON.
 
 mod json;
+mod tables;
 mod text;
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use tracewalk_analysis::diff::Aftermath;
 use tracewalk_analysis::profile::{LabelKind, Profile, Tree, TreeOptions};
 
 pub use json::write_diff_json;
+pub use tables::DIFF_TABLES;
 pub use text::write_diff_text;
 
 /// What differs.

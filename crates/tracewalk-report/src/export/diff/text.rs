@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::{DiffReport, SourceDiff};
 use crate::Palette;
 use crate::export::text::address_and_name;
-use crate::words::counted;
+use crate::words::{CUT, counted};
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::coverage::FileDifference;
 use tracewalk_analysis::diff::{Aftermath, Called, Next};
@@ -27,7 +27,7 @@ pub fn write_diff_text(out: &mut dyn Write, report: &DiffReport, palette: &Palet
         writeln!(out, "{head}A {a}, B {b}{id}{head:#}")?;
         let [in_a, in_b] = source.instructions;
         if source.is_same() {
-            writeln!(out, "nothing differs in {}", counted(in_a, "instruction", "instructions"))?;
+            writeln!(out, "nothing differs in {}", counted(in_a, "instruction"))?;
             continue;
         }
         writeln!(out, "{in_a} instructions in A, {in_b} in B")?;
@@ -36,7 +36,7 @@ pub fn write_diff_text(out: &mut dyn Write, report: &DiffReport, palette: &Palet
         coverage(out, source, palette)?;
         writeln!(out)?;
     }
-    Ok(())
+    if report.complete { Ok(()) } else { writeln!(out, "{CUT}") }
 }
 
 fn parting(out: &mut dyn Write, source: &SourceDiff, palette: &Palette) -> io::Result<()> {

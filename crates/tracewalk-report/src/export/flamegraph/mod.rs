@@ -113,10 +113,10 @@ fn draw(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"100%\" height=\"{height}\" \
          font-family=\"Verdana, DejaVu Sans, sans-serif\" font-size=\"11\">"
     )?;
-    writeln!(out, "<title>{}</title>", escaped(&report.name))?;
+    writeln!(out, "<title>{}</title>", escaped(&report.title()))?;
     writeln!(out, "<style>{}</style>", include_str!("flamegraph.css"))?;
     writeln!(out, "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>")?;
-    writeln!(out, "<text class=\"head\" x=\"50%\" y=\"22\">{}</text>", escaped(&report.name))?;
+    writeln!(out, "<text class=\"head\" x=\"50%\" y=\"22\">{}</text>", escaped(&report.title()))?;
     let worth = report.seconds(whole).map(|seconds| format!(", {}", super::profile::duration(seconds)));
     let measure = format!("width: {}; {whole} in all{}", report.measure(), worth.unwrap_or_default());
     writeln!(out, "<text class=\"measure\" x=\"50%\" y=\"40\">{}</text>", escaped(&measure))?;

@@ -36,6 +36,11 @@ impl InterruptReport {
     }
 }
 
+/// Whether a section is what an ITM reports, which says how often exceptions were entered and nothing more.
+fn is_of_itm(section: &Section) -> bool {
+    section.protocol == "itm"
+}
+
 /// What a row is about.
 struct Row<'a> {
     name: String,

@@ -5,7 +5,7 @@ use tracewalk_analysis::call_stack::FunctionId;
 use tracewalk_analysis::interrupts::Lengths;
 use tracewalk_analysis::table::{Cell, Column, Kind, Table, Tabular};
 
-use super::{InterruptReport, rows};
+use super::{InterruptReport, is_of_itm, rows};
 
 const MEASURES: [&str; 3] = ["with_preemption", "without_preemption", "inter_arrival"];
 
@@ -23,6 +23,7 @@ impl InterruptReport {
         let mut table = Table::new("interrupts", 1, columns(unit));
         for (section, activities) in &self.sources {
             let source = section.id.map_or_else(|| "-".to_owned(), |id| id.to_string());
+            let source = if is_of_itm(section) { source + " itm" } else { source };
             let source = source + &section.suffix() + &self.of_program(section);
             for row in rows(&section.code, activities) {
                 let kind = if row.function.is_some() { "function" } else { "exception" };
@@ -35,8 +36,8 @@ impl InterruptReport {
                     row.name.into(),
                     unit.into(),
                     activity.count.into(),
-                    activity.tail_chained.into(),
-                    activity.preempting.into(),
+                    Some(activity.tail_chained).filter(|_| !is_of_itm(section)).into(),
+                    Some(activity.preempting).filter(|_| !is_of_itm(section)).into(),
                     activity.cut.into(),
                 ];
                 for lengths in

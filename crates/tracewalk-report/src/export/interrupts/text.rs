@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::{InterruptReport, Row, rows};
+use super::{InterruptReport, Row, is_of_itm, rows};
 use crate::Palette;
-use crate::words::in_doubt;
+use crate::words::{CUT, in_doubt};
 use tracewalk_analysis::interrupts::{Activities, Lengths};
 use tracewalk_analysis::timeline::Scale;
 
@@ -20,7 +20,11 @@ pub fn write_interrupts_text(
         }
         let head = palette.head;
         writeln!(out, "{head}{section}{}, {}{head:#}", report.of_program(section), report.scale)?;
-        if activities.exceptions.is_empty() {
+        let is_in_itm = report.sources.iter().any(|(section, _)| is_of_itm(section));
+        // Trace may have been off, and what the ITM reports says nothing of that.
+        if activities.exceptions.is_empty() && is_in_itm {
+            writeln!(out, "no exceptions were traced; what an ITM reports stands apart")?;
+        } else if activities.exceptions.is_empty() {
             writeln!(out, "no exceptions were taken")?;
         }
         write_rows(
@@ -36,8 +40,15 @@ pub fn write_interrupts_text(
             (report, palette),
         )?;
         write_notes(out, activities, palette)?;
+        if is_of_itm(section) {
+            let quiet = palette.quiet;
+            writeln!(
+                out,
+                "\n{quiet}as the ITM reports their entries; how long they took is not known{quiet:#}"
+            )?;
+        }
     }
-    Ok(())
+    if report.complete { Ok(()) } else { writeln!(out, "{CUT}") }
 }
 
 fn write_rows<'a>(

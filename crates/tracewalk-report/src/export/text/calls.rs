@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use tracewalk::flow::{Element, EventKind, GapReason};
 
 use super::{gap_text, marked_event, rule};
+use crate::words::CUT;
 use tracewalk_analysis::call_stack::{CallStack, FrameKind};
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
@@ -34,8 +35,8 @@ impl<W: Write> CallTree<W> {
         let code = Arc::new(Code::unknown());
         Self {
             calls: CallStack::new(Arc::clone(&code)),
+            windowed: options.window.begin(&code),
             printer: Printer::new(out, options, CodeInContext::new(code)),
-            windowed: options.window.begin(),
             first_section: true,
         }
     }
@@ -83,6 +84,10 @@ impl<W: Write> CallTree<W> {
 }
 
 impl<W: Write> Sink<FlowRecord> for CallTree<W> {
+    fn finish(&mut self, complete: bool) -> io::Result<()> {
+        if complete { Ok(()) } else { writeln!(self.printer.out, "{CUT}") }
+    }
+
     fn section(&mut self, section: &Section) -> io::Result<()> {
         let head = self.printer.options.palette.head;
         if !std::mem::take(&mut self.first_section) {
@@ -91,7 +96,7 @@ impl<W: Write> Sink<FlowRecord> for CallTree<W> {
         writeln!(self.printer.out, "{head}{section}{head:#}")?;
         self.printer.code = CodeInContext::new(Arc::clone(&section.code));
         self.printer.phase = Phase::Before;
-        self.windowed = self.printer.options.window.begin();
+        self.windowed = self.printer.options.window.begin(&section.code);
         self.calls = CallStack::new(Arc::clone(&section.code));
         Ok(())
     }
@@ -246,7 +251,10 @@ main+0x10
             block(0x300, 0x308, returns()),
             block(0x206, 0x208, returns()),
         ];
-        let window = Window { from: Some(Position::Instructions(5)), to: Some(Position::Instructions(11)) };
+        let window = Window {
+            from: Some(Position::Instructions(5).into()),
+            to: Some(Position::Instructions(11).into()),
+        };
         let expected = "\
 one source without trace ID, mtb
 main+0x10

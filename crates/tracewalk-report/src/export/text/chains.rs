@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::indent;
 use crate::Palette;
 use crate::export::profile::ProfileReport;
-use crate::words::percent;
+use crate::words::{CUT, percent};
 use tracewalk_analysis::profile::{LabelKind, Tree};
 
 /// How a tree of chains of calls is printed.
@@ -40,7 +40,7 @@ pub fn write_call_chains(
         });
         result?;
     }
-    Ok(())
+    if report.complete { Ok(()) } else { writeln!(out, "{CUT}") }
 }
 
 fn line(

@@ -1,5 +1,6 @@
 //! Instructions as rows of a listing. Each is made once, however often it was executed.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::rc::Rc;
@@ -7,7 +8,7 @@ use std::rc::Rc;
 use tracewalk::ids::{Address, Location};
 use tracewalk::program::ViewId;
 
-use super::{indent, place_name};
+use super::place_name;
 use crate::Palette;
 use crate::disassembly::Disassembler;
 use tracewalk_analysis::{Code, CodeInContext};
@@ -26,7 +27,27 @@ pub(super) struct Row {
     /// Where it stands in the source.
     pub(super) place: Rc<Place>,
     /// What stands above it where execution comes to it from elsewhere.
-    pub(super) heading: String,
+    heading: String,
+    /// How many columns that takes.
+    heading_width: usize,
+    address: Address,
+}
+
+impl Row {
+    /// What stands above it where execution comes to it from elsewhere, without some of the functions that are inlined there if it
+    /// has more than so many columns.
+    pub(super) fn heading_within(&self, columns: Option<usize>, palette: &Palette) -> Cow<'_, str> {
+        let Some(columns) = columns.filter(|columns| *columns < self.heading_width) else {
+            return self.heading.as_str().into();
+        };
+        for shown in (0..self.place.inlined.len()).rev() {
+            let (heading, width) = heading(&self.place, self.address, shown, palette);
+            if width <= columns || shown == 0 {
+                return heading.into();
+            }
+        }
+        self.heading.as_str().into()
+    }
 }
 
 /// Where an instruction stands in the program's source.
@@ -92,12 +113,9 @@ fn row(code: &Code, palette: &Palette, at: Location) -> Option<Row> {
     let bytes = code.program.code(at.address)?.get(..bytes.into())?;
     let place = place(code, at.address);
     let Palette { quiet, .. } = *palette;
-    let mut heading = scope_name(&place, at.address, palette);
-    if let Some(position) = &place.file_and_line {
-        let _ = write!(heading, "  {quiet}{position}{quiet:#}");
-    }
+    let (heading, heading_width) = heading(&place, at.address, place.inlined.len(), palette);
     let head = format!("{quiet}{:08x}  {:9}{quiet:#} ", at.address, halfwords(bytes, at));
-    Some(Row { next, head, text, width, place: Rc::new(place), heading })
+    Some(Row { next, head, text, width, place: Rc::new(place), heading, heading_width, address: at.address })
 }
 
 /// An instruction's text.
@@ -162,8 +180,22 @@ fn place(code: &Code, address: Address) -> Place {
     Place { function, inlined, file, line, file_and_line }
 }
 
+/// `outer+0x12 › inlined  file.c:12` for the instruction at `address`, with the last so many of the inlined functions, and its columns.
+fn heading(place: &Place, address: Address, inlined: usize, palette: &Palette) -> (String, usize) {
+    let quiet = palette.quiet;
+    let in_style = |palette: &Palette| scope_name(place, address, inlined, palette);
+    let mut width = in_style(&Palette::PLAIN).chars().count();
+    let mut heading = in_style(palette);
+    if let Some(position) = &place.file_and_line {
+        // Writing to a string cannot fail.
+        let _ = write!(heading, "  {quiet}{position}{quiet:#}");
+        width += 2 + position.chars().count();
+    }
+    (heading, width)
+}
+
 /// `outer+0x12 › inlined`, for the instruction at `address`.
-fn scope_name(place: &Place, address: Address, palette: &Palette) -> String {
+fn scope_name(place: &Place, address: Address, inlined: usize, palette: &Palette) -> String {
     let style = palette.function;
     let mut text = match &place.function {
         Some((name, start)) => match address.offset_from(*start) {
@@ -173,15 +205,14 @@ fn scope_name(place: &Place, address: Address, palette: &Palette) -> String {
         },
         None => format!("{style}{address}{style:#}"),
     };
-    for inlined in &place.inlined {
+    let left_out = place.inlined.len().saturating_sub(inlined);
+    if left_out > 0 {
+        text.push_str(" › …");
+    }
+    for inlined in place.inlined.iter().skip(left_out) {
         let _ = write!(text, " › {style}{inlined}{style:#}");
     }
     text
-}
-
-/// The columns in front of the instructions.
-pub(super) fn margin(depth: usize) -> &'static str {
-    blanks(MARGIN + indent(depth))
 }
 
 /// So many columns, as far as any line needs them.
@@ -194,4 +225,4 @@ pub(super) fn blanks(columns: usize) -> &'static str {
 }
 
 /// How wide an instruction's address and code are.
-const MARGIN: usize = 20;
+pub(super) const MARGIN: usize = 20;

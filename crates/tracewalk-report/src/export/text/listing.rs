@@ -7,9 +7,11 @@ use std::sync::Arc;
 use tracewalk::flow::{Block, BranchKind, Element, Ending, EventKind, Gap, GapReason};
 use tracewalk::ids::{Address, Location};
 
-use super::code::{Place, Row, Rows, blanks, margin};
+use super::code::{MARGIN, Place, Row, Rows, blanks};
 use super::{gap_text, indent, marked_event, quiet_event, rule};
 use crate::Palette;
+use crate::layout::{in_lines, without_middle};
+use crate::words::CUT;
 use tracewalk_analysis::call_stack::{Arrival, CallStack, Unobserved};
 use tracewalk_analysis::clock::{CycleMeter, Spent};
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
@@ -48,7 +50,15 @@ pub struct ListingOptions {
     pub palette: Palette,
     /// Lines of source text between the instructions.
     pub source_lines: bool,
+    /// The columns that lines are to fit; `None` for lines of any length.
+    pub width: Option<usize>,
 }
+
+/// How many columns are left for an instruction at 80, beside its address and code.
+const LEAST_TEXT: usize = 50;
+
+/// A place in the source is not shortened to less than this, but left out: of most it is the line.
+const SHORTEST_NOTE: usize = 4;
 
 /// The column at which places in the source are noted behind the instructions.
 const NOTE_COLUMN: usize = 44;
@@ -103,14 +113,17 @@ impl<W: Write> Listing<W> {
     fn heading(&mut self, row: &Row) -> io::Result<()> {
         let place = &row.place;
         if !self.place.as_ref().is_some_and(|last| last.same_scope(place)) {
-            self.write_line(&[margin(self.calls.depth()), &row.heading])?;
+            let margin = self.margin(self.calls.depth());
+            let room = self.options.width.map(|width| width.saturating_sub(margin.len()));
+            let heading = row.heading_within(room, &self.options.palette);
+            self.write_line(&[margin, &heading])?;
         }
         if self.options.source_lines
             && !self.place.as_ref().is_some_and(|last| last.same_line(place))
             && let Some((line, text)) = self.source_line(place)
         {
             let style = self.options.palette.source;
-            let margin = margin(self.calls.depth());
+            let margin = self.margin(self.calls.depth());
             writeln!(self.out, "{margin}{style}{line:>4} │ {text}{style:#}")?;
         }
         Ok(())
@@ -127,7 +140,7 @@ impl<W: Write> Listing<W> {
             .as_ref()
             .is_some_and(|last| last.same_scope(&row.place) && !last.same_line(&row.place));
         let note = row.place.file_and_line.as_ref().filter(|_| moved_on && !self.options.source_lines);
-        let indent = blanks(indent(self.calls.depth()) + 2);
+        let indent = blanks(self.indent(self.calls.depth()) + 2);
         if outcome.is_empty() && note.is_none() {
             return self.write_line(&[&row.head, indent, &row.text]);
         }
@@ -138,11 +151,35 @@ impl<W: Write> Listing<W> {
             write!(self.out, "  {skipped}{outcome}{skipped:#}")?;
             width += 2 + outcome.len();
         }
-        if let Some(position) = note {
+        let has_room = |room: &usize| *room >= SHORTEST_NOTE;
+        let room =
+            self.options.width.map(|columns| columns.saturating_sub(MARGIN + indent.len() + width + 4));
+        if let Some(position) = note.filter(|_| room.as_ref().is_none_or(has_room)) {
+            let position = room.map_or(position.into(), |room| without_middle(position, room));
             let padding = NOTE_COLUMN.saturating_sub(width);
+            let padding =
+                room.map_or(padding, |room| padding.min(room.saturating_sub(position.chars().count())));
             write!(self.out, "{:padding$}  {quiet}; {position}{quiet:#}", "")?;
         }
         writeln!(self.out)
+    }
+
+    /// How far code at this depth is indented: less where lines are short.
+    fn indent(&self, depth: usize) -> usize {
+        let most =
+            self.options.width.map_or(usize::MAX, |width| width.saturating_sub(MARGIN + 2 + LEAST_TEXT));
+        indent(depth).min(most)
+    }
+
+    /// The columns in front of what stands at this depth.
+    fn margin(&self, depth: usize) -> &'static str {
+        blanks(MARGIN + self.indent(depth))
+    }
+
+    /// The line that marks something, without the middle of its text where that is too long.
+    fn rule(&self, text: &str) -> String {
+        let room = self.options.width.map(|width| width.saturating_sub("── ".chars().count() + 1));
+        rule(&room.map_or(text.into(), |room| without_middle(text, room)))
     }
 
     /// Most lines are made of parts that are ready, and formatting takes longer than writing.
@@ -158,7 +195,7 @@ impl<W: Write> Listing<W> {
                 EventKind::TraceOn(_) => self.options.palette.quiet,
                 _ => self.options.palette.exception,
             };
-            writeln!(self.out, "{style}{}{style:#}", rule(&text))?;
+            writeln!(self.out, "{style}{}{style:#}", self.rule(&text))?;
         }
         if let Some(text) = quiet_event(event) {
             self.quiet(&text)?;
@@ -175,7 +212,7 @@ impl<W: Write> Listing<W> {
             }
             _ => {
                 let style = self.options.palette.problem;
-                writeln!(self.out, "{style}{}{style:#}", rule(&gap_text(gap)))
+                writeln!(self.out, "{style}{}{style:#}", self.rule(&gap_text(gap)))
             }
         }
     }
@@ -190,7 +227,7 @@ impl<W: Write> Listing<W> {
             DoubtfulChange::Ends(_) => "no longer in doubt".to_owned(),
         };
         let style = self.options.palette.problem;
-        writeln!(self.out, "{style}{}{style:#}", rule(&text))
+        writeln!(self.out, "{style}{}{style:#}", self.rule(&text))
     }
 
     /// Prints what an ITM told last, once for all times.
@@ -208,7 +245,14 @@ impl<W: Write> Listing<W> {
 
     fn quiet_at(&mut self, depth: usize, text: &str) -> io::Result<()> {
         let quiet = self.options.palette.quiet;
-        writeln!(self.out, "{}{quiet}· {text}{quiet:#}", margin(depth))
+        let margin = self.margin(depth);
+        let room = self.options.width.map_or(usize::MAX, |width| width.saturating_sub(margin.len() + 2));
+        let mut sign = "·";
+        for line in in_lines(text, room) {
+            writeln!(self.out, "{margin}{quiet}{sign} {line}{quiet:#}")?;
+            sign = " ";
+        }
+        Ok(())
     }
 
     /// The next instruction does not stand behind the last one.
@@ -304,6 +348,10 @@ impl<W: Write> Sink<FlowRecord> for Listing<W> {
         self.doubting = doubting;
     }
 
+    fn finish(&mut self, complete: bool) -> io::Result<()> {
+        if complete { Ok(()) } else { writeln!(self.out, "{CUT}") }
+    }
+
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
         self.end_itm()?;
         // A gap or an event may change the depth, and is printed at the new one.
@@ -392,7 +440,8 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    const PLAIN: ListingOptions = ListingOptions { palette: Palette::PLAIN, source_lines: false };
+    const PLAIN: ListingOptions =
+        ListingOptions { palette: Palette::PLAIN, source_lines: false, width: None };
 
     #[test]
     fn instructions_have_their_place_and_what_became_of_them() {

@@ -7,7 +7,7 @@ use tracewalk::protocol::Field;
 use tracewalk::source::PacketItem;
 
 use crate::Palette;
-use crate::words::counted;
+use crate::words::{CUT, counted};
 use tracewalk_analysis::Section;
 use tracewalk_analysis::record::PacketRecord;
 use tracewalk_analysis::sink::Sink;
@@ -54,14 +54,14 @@ impl<W: Write> PacketsText<W> {
                 write!(
                     text,
                     "{problem}malformed{problem:#}        {reason} ({})",
-                    counted(bytes as u64, "byte", "bytes")
+                    counted(bytes as u64, "byte")
                 )
             }
             PacketItem::Unsynchronised => {
                 write!(
                     text,
                     "{quiet}unsynced{quiet:#}         {} before synchronisation",
-                    counted(bytes as u64, "byte", "bytes")
+                    counted(bytes as u64, "byte")
                 )
             }
         };
@@ -96,6 +96,10 @@ impl<W: Write> Sink<PacketRecord<'_>> for PacketsText<W> {
             }
         }
         Ok(())
+    }
+
+    fn finish(&mut self, complete: bool) -> io::Result<()> {
+        if complete { Ok(()) } else { writeln!(self.out, "{CUT}") }
     }
 }
 

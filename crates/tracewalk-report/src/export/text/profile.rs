@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::Palette;
 use crate::export::profile::{ProfileReport, ProfileTable, duration};
-use crate::words::{in_doubt, percent};
+use crate::words::{CUT, in_doubt, percent};
 use tracewalk_analysis::Section;
 use tracewalk_analysis::clock::{Cost, Unit};
 use tracewalk_analysis::profile::{Label, LabelId, LabelKind, Place, Profile, Tree};
@@ -40,7 +40,7 @@ pub fn write_profile_text(
         }
         table.notes(&source.1)?;
     }
-    Ok(())
+    if report.complete { Ok(()) } else { writeln!(out, "{CUT}") }
 }
 
 struct Table<'a> {

@@ -121,11 +121,13 @@ impl<W: Write> TimelineExport for ChromeTrace<W> {
         self.line(&event)
     }
 
-    fn finish(&mut self, _complete: bool) -> io::Result<()> {
+    fn finish(&mut self, complete: bool) -> io::Result<()> {
         if self.process == 0 {
             write!(self.out, "{{\"traceEvents\":[")?;
         }
-        writeln!(self.out, "\n]}}")?;
+        // What the format does not know is metadata of the whole.
+        let complete = if complete { "" } else { ",\"complete\":false" };
+        writeln!(self.out, "\n]{complete}}}")?;
         self.out.flush()
     }
 }

@@ -110,13 +110,16 @@ impl<'a> CommonTraceFormat<'a> {
     }
 
     /// The description of the format (TSDL; CTF 1.8.3, 7).
-    fn metadata(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn metadata(&self, out: &mut dyn Write, complete: bool) -> io::Result<()> {
         let axis = self.scale.map_or_else(String::new, |scale| match ruler(&scale, "1 ns") {
             Some(ruler) => format!("{scale} ({ruler})"),
             None => scale.to_string(),
         });
         write!(out, "{HEAD}")?;
         writeln!(out, "env {{\n    tracer_name = \"tracewalk\";\n    axis = \"{}\";", escaped(&axis))?;
+        if !complete {
+            writeln!(out, "    complete = 0;")?;
+        }
         for (index, source) in self.sources.iter().enumerate() {
             writeln!(out, "    source_{} = \"{}\";", index + 1, escaped(source))?;
         }
@@ -156,9 +159,9 @@ impl TimelineExport for CommonTraceFormat<'_> {
         }
     }
 
-    fn finish(&mut self, _complete: bool) -> io::Result<()> {
+    fn finish(&mut self, complete: bool) -> io::Result<()> {
         let mut out = self.files.create("metadata")?;
-        self.metadata(&mut out)
+        self.metadata(&mut out, complete)
     }
 }
 

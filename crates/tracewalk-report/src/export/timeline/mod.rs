@@ -13,13 +13,14 @@ use std::sync::Arc;
 
 use std::io;
 
+use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
 use tracewalk_analysis::itm::ItmEvent;
 use tracewalk_analysis::record::ItmRecord;
 use tracewalk_analysis::timeline::{Item, Scale, Timeline};
 use tracewalk_analysis::{Section, Window};
 
 use tracewalk_analysis::record::FlowRecord;
-use tracewalk_analysis::sink::Sink;
+use tracewalk_analysis::sink::{Nothing, Sink};
 
 pub use chrome::ChromeTrace;
 pub use ctf::{CommonTraceFormat, Files};
@@ -45,6 +46,17 @@ pub trait TimelineExport {
 
     /// There are no more sources. `complete` is whether the capture was decoded to its end.
     fn finish(&mut self, _complete: bool) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes no timeline down.
+impl TimelineExport for Nothing {
+    fn section(&mut self, _: &Section, _: &Scale) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn item(&mut self, _: &Item) -> io::Result<()> {
         Ok(())
     }
 }
@@ -87,7 +99,7 @@ impl Handing<'_> {
 
 impl Sink<FlowRecord> for Timelines<'_> {
     fn section(&mut self, section: &Section) -> io::Result<()> {
-        self.running = Some(Timeline::new(Arc::clone(&section.code), &self.scale, self.window));
+        self.running = Some(Timeline::new(Arc::clone(&section.code), &self.scale, &self.window));
         self.exporter.section(section, &self.scale)
     }
 
@@ -120,6 +132,36 @@ impl Sink<FlowRecord> for Timelines<'_> {
         }
         self.exporter.end_section()
     }
+}
+
+impl Analysis for &mut Timelines<'_> {
+    type Part = NoPart;
+    type Found = ();
+
+    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
+        *self
+    }
+
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        let Some(timeline) = &mut self.running else { return Ok(()) };
+        let mut handing = Handing { exporter: self.exporter, result: Ok(()) };
+        timeline.passage(repeated, &mut |item| handing.item(&item));
+        handing.result
+    }
+
+    fn needs_places(&self) -> bool {
+        self.window.needs_places()
+    }
+
+    fn part(&self) -> Option<(NoPart, Growth)> {
+        None
+    }
+
+    fn join(&mut self, part: NoPart) -> io::Result<()> {
+        match part {}
+    }
+
+    fn finish(self, _: &End) {}
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use prost::Message;
 
 use super::TimelineExport;
 use super::names::{Names, details, kind, rank, title};
+use crate::words::CUT;
 use tracewalk_analysis::timeline::{Certainty, Change, Item, Mark, Moment, Scale, Track};
 use tracewalk_analysis::{Code, Section};
 
@@ -22,6 +23,8 @@ pub struct PerfettoTrace<W> {
     sources: u32,
     source: Source,
     buffer: Vec<u8>,
+    /// The last time on the axis, in nanoseconds.
+    last: u64,
 }
 
 /// One source's part.
@@ -134,6 +137,9 @@ const NEEDS_INCREMENTAL_STATE: u32 = 0b10;
 /// `TrackDescriptor.ChildTracksOrdering`: by `sibling_order_rank`.
 const EXPLICIT: i32 = 3;
 
+/// The track of the capture; the tracks of sources have smaller numbers.
+const CAPTURE: u64 = 1 << 63;
+
 /// The field of `Trace` that packets are.
 const PACKET_HEADER: u8 = 0b0000_1010;
 
@@ -144,7 +150,8 @@ const CATEGORIES: [&str; 8] =
 impl<W: Write> PerfettoTrace<W> {
     /// Writes to `out`.
     pub fn new(out: W) -> Self {
-        Self { out, sources: 0, source: Source::new(0, Arc::new(Code::unknown())), buffer: Vec::new() }
+        let source = Source::new(0, Arc::new(Code::unknown()));
+        Self { out, sources: 0, source, buffer: Vec::new(), last: 0 }
     }
 
     fn send(&mut self, packet: Packet) -> io::Result<()> {
@@ -158,6 +165,25 @@ impl<W: Write> PerfettoTrace<W> {
         self.buffer.push(PACKET_HEADER);
         packet.encode_length_delimited(&mut self.buffer)?;
         self.out.write_all(&self.buffer)
+    }
+
+    /// A mark on a track of its own, after all that was decoded.
+    fn cut(&mut self) -> io::Result<()> {
+        self.source.number = self.source.number.max(1);
+        let name = Some("capture".to_owned());
+        let descriptor = Descriptor { uuid: Some(CAPTURE), name, ..Descriptor::default() };
+        self.send(Packet {
+            sequence_flags: Some(INCREMENTAL_STATE_CLEARED),
+            track_descriptor: Some(descriptor),
+            ..Packet::default()
+        })?;
+        let event = Event {
+            r#type: Some(INSTANT),
+            name: Some(CUT.to_owned()),
+            track_uuid: Some(CAPTURE),
+            ..Event::default()
+        };
+        self.send(Packet { timestamp: Some(self.last), track_event: Some(event), ..Packet::default() })
     }
 
     /// The track's number; describes it where it is new.
@@ -291,15 +317,20 @@ impl<W: Write> TimelineExport for PerfettoTrace<W> {
             }
         };
         event.track_uuid = Some(self.track(track)?);
+        let at = self.source.nanoseconds(item.at);
+        self.last = self.last.max(at);
         self.send(Packet {
-            timestamp: Some(self.source.nanoseconds(item.at)),
+            timestamp: Some(at),
             track_event: Some(event),
             interned_data: interned,
             ..Packet::default()
         })
     }
 
-    fn finish(&mut self, _complete: bool) -> io::Result<()> {
+    fn finish(&mut self, complete: bool) -> io::Result<()> {
+        if !complete {
+            self.cut()?;
+        }
         self.out.flush()
     }
 }

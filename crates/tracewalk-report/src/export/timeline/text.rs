@@ -8,6 +8,7 @@ use std::rc::Rc;
 use super::TimelineExport;
 use super::names::{Names, details};
 use crate::Palette;
+use crate::words::CUT;
 use tracewalk_analysis::timeline::{Certainty, Change, Finish, Item, Mark, Moment, Scale, Span, Track, What};
 use tracewalk_analysis::{Code, Section};
 
@@ -164,7 +165,10 @@ impl<W: Write> TimelineExport for TimelineText<W> {
         self.release()
     }
 
-    fn finish(&mut self, _complete: bool) -> io::Result<()> {
+    fn finish(&mut self, complete: bool) -> io::Result<()> {
+        if !complete {
+            writeln!(self.out, "{CUT}")?;
+        }
         self.out.flush()
     }
 }

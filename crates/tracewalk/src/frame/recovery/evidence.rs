@@ -104,7 +104,12 @@ impl AlignmentEvidence {
     /// Nearly nothing was seen that a formatter does not write. A damaged frame is allowed for.
     #[must_use]
     pub const fn is_plausible(&self) -> bool {
-        self.frames != 0 && self.wrong() <= 8 + self.frames / 16
+        self.frames != 0 && self.wrong() <= Self::most_wrong_of(self.frames)
+    }
+
+    /// How many things that a formatter does not write are plausible in so many frames.
+    pub(super) const fn most_wrong_of(frames: u32) -> u32 {
+        8 + frames / 16
     }
 
     /// Too much was seen that a formatter does not write: so many frames with it are no frames.

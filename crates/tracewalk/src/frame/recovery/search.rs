@@ -6,6 +6,7 @@ use super::super::alignment::FrameAlignment;
 use super::super::layout::FRAME_BYTES;
 use super::super::owner::IdSet;
 use super::super::sink::Cause;
+use super::evidence::AlignmentEvidence;
 use super::judge::good_start;
 use super::ranking::{AlignmentRanking, Frames};
 use super::watch::Watch;
@@ -82,6 +83,9 @@ impl Search {
     pub(super) fn find(&self, watch: &Watch) -> Option<Start> {
         let older = self.bytes.len().saturating_sub(Self::DECIDING);
         let newest = self.bytes.get(older..).unwrap_or_default();
+        if are_no_frames(newest) {
+            return None;
+        }
         let ranking = AlignmentRanking::of(newest, watch.expected);
         let best = ranking.is_clear().then_some(ranking.best())?;
         let first_newest = older + usize::from(best.alignment.bytes());
@@ -95,5 +99,73 @@ impl Search {
         };
         let agrees_with_sync = best.evidence.full_syncs != 0 && best.evidence.misplaced_syncs == 0;
         Some(Start { index, sources: best.evidence.sources, agrees_with_sync })
+    }
+}
+
+/// Whether so many bytes name reserved IDs that an [`AlignmentRanking`] has no plausible candidate. Most junk is like that, and
+/// counting takes a small part of the time of ranking.
+///
+/// The mixed bytes of a frame stand at every second place: all alignments of the same parity have the same ones. Synchronisation
+/// comes in pairs of bytes, so that it moves none to another parity.
+fn are_no_frames(bytes: &[u8]) -> bool {
+    /// At the ends, bytes may stand in no whole frame.
+    const ENDS: usize = 3 * FRAME_BYTES;
+    let inside = bytes.get(FRAME_BYTES..bytes.len().saturating_sub(ENDS)).unwrap_or_default();
+    let mut reserved = [0_u32; 2];
+    for pair in inside.as_chunks::<2>().0 {
+        for (count, &byte) in reserved.iter_mut().zip(pair) {
+            *count += u32::from(names_reserved_id(byte));
+        }
+    }
+    let most = AlignmentEvidence::most_wrong_of(u32::try_from(bytes.len() / FRAME_BYTES).unwrap_or(u32::MAX));
+    reserved.iter().all(|&count| count > most)
+}
+
+/// Whether it is the ID byte of a reserved ID. Of `ff` it may be synchronisation.
+const fn names_reserved_id(byte: u8) -> bool {
+    byte & 1 == 1 && byte > LAST_ID_BYTE && byte != TRIGGER_ID_BYTE && byte != 0xff
+}
+
+/// The ID byte of the last ID of a source, 0x6f.
+const LAST_ID_BYTE: u8 = 0x6f << 1 | 1;
+
+/// The ID byte of triggers.
+const TRIGGER_ID_BYTE: u8 = 0x7d << 1 | 1;
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Bytes that are frames, are none, or are frames among others.
+    fn bytes() -> impl Strategy<Value = Vec<u8>> {
+        let random = proptest::collection::vec(any::<u8>(), 0..2048);
+        let mostly = proptest::collection::vec(prop_oneof![9 => 0_u8..0xe0, 1 => any::<u8>()], 1024..2048);
+        prop_oneof![random, mostly]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_taken_for_no_frames_has_no_clear_alignment(bytes in bytes()) {
+            if are_no_frames(&bytes) {
+                let ranking = AlignmentRanking::of(&bytes, None);
+                prop_assert!(ranking.candidates().iter().all(|candidate| !candidate.evidence.is_plausible()));
+            }
+        }
+    }
+
+    #[test]
+    fn random_bytes_are_no_frames_and_zeros_may_be() {
+        let mut state = 1_u32;
+        let random = (0..Search::DECIDING).map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state.to_be_bytes()[0]
+        });
+        assert!(are_no_frames(&random.collect::<Vec<_>>()));
+        assert!(!are_no_frames(&[0; Search::DECIDING]));
+        assert!(!are_no_frames(&[]));
     }
 }

@@ -12,14 +12,14 @@ pub struct SentAddress {
     /// The address. `None` while the one that it is compressed against is unknown.
     pub address: Option<Address>,
     /// The IS bit.
-    pub alignment: Alignment,
+    pub alignment: AddressUnit,
     /// How much of it was sent.
     pub form: AddressForm,
 }
 
 /// The IS bit of an address. It is not the instruction set: whether words are A32 or A64 is a matter of the context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Alignment {
+pub enum AddressUnit {
     /// IS0: A32 or A64.
     #[default]
     Words,
@@ -41,21 +41,21 @@ pub enum AddressForm {
 }
 
 /// What is left of an address form once the header has said the alignment.
-pub(super) type Form = (AddressForm, Alignment);
+pub(super) type Form = (AddressForm, AddressUnit);
 
 /// One of the last addresses sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Entry {
     /// `None` where nobody knows.
     address: Option<Address>,
-    alignment: Alignment,
+    alignment: AddressUnit,
 }
 
 /// The last three addresses that were sent, newest first. Every address sent is one more, also one that was not compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AddressRegisters([Entry; 3]);
 
-impl Alignment {
+impl AddressUnit {
     /// The number of the lowest bit that is sent.
     const fn lowest_bit(self) -> u32 {
         match self {
@@ -89,11 +89,11 @@ impl AddressForm {
 
 impl AddressRegisters {
     /// Nothing is known: trace was lost.
-    pub(super) const UNKNOWN: Self = Self([Entry { address: None, alignment: Alignment::Words }; 3]);
+    pub(super) const UNKNOWN: Self = Self([Entry { address: None, alignment: AddressUnit::Words }; 3]);
 
     /// What a trace info packet makes of them.
     pub(super) const RESET: Self =
-        Self([Entry { address: Some(Address::new(0)), alignment: Alignment::Words }; 3]);
+        Self([Entry { address: Some(Address::new(0)), alignment: AddressUnit::Words }; 3]);
 
     const fn push(&mut self, entry: Entry) {
         let Self([first, second, _]) = *self;
@@ -154,7 +154,7 @@ impl AddressRegisters {
 }
 
 /// C and seven bits, then eight bits more. The answer's second part is a mask of the bits that were sent.
-fn read_short(cursor: &mut Cursor<'_>, alignment: Alignment) -> Result<(u64, u64), Unread> {
+fn read_short(cursor: &mut Cursor<'_>, alignment: AddressUnit) -> Result<(u64, u64), Unread> {
     let lowest = alignment.lowest_bit();
     let first = cursor.byte()?;
     let (mut sent, mut bits) = (u64::from(first & 0b0111_1111), 7);
@@ -166,7 +166,7 @@ fn read_short(cursor: &mut Cursor<'_>, alignment: Alignment) -> Result<(u64, u64
     Ok((sent << lowest, (1 << (bits + lowest)) - 1))
 }
 
-fn write_short(address: u64, base: Option<u64>, alignment: Alignment, bytes: &mut Vec<u8>) {
+fn write_short(address: u64, base: Option<u64>, alignment: AddressUnit, bytes: &mut Vec<u8>) {
     let lowest = alignment.lowest_bit();
     let [low, high, ..] = (address >> lowest << 1).to_le_bytes();
     let fits = base.is_some_and(|base| (base ^ address) >> (lowest + 7) == 0);
@@ -178,12 +178,12 @@ fn write_short(address: u64, base: Option<u64>, alignment: Alignment, bytes: &mu
 }
 
 /// Seven bits, then with words seven more and with halfwords eight, then whole bytes.
-fn read_long(cursor: &mut Cursor<'_>, alignment: Alignment, length: u32) -> Result<u64, Unread> {
+fn read_long(cursor: &mut Cursor<'_>, alignment: AddressUnit, length: u32) -> Result<u64, Unread> {
     let first = u64::from(cursor.byte()? & 0b0111_1111);
     let second = u64::from(cursor.byte()?);
     let mut address = match alignment {
-        Alignment::Words => first << 2 | (second & 0b0111_1111) << 9,
-        Alignment::Halfwords => first << 1 | second << 8,
+        AddressUnit::Words => first << 2 | (second & 0b0111_1111) << 9,
+        AddressUnit::Halfwords => first << 1 | second << 8,
     };
     for index in 2..length {
         address |= u64::from(cursor.byte()?) << (8 * index);
@@ -191,13 +191,13 @@ fn read_long(cursor: &mut Cursor<'_>, alignment: Alignment, length: u32) -> Resu
     Ok(address)
 }
 
-fn write_long(address: u64, alignment: Alignment, length: usize, bytes: &mut Vec<u8>) {
+fn write_long(address: u64, alignment: AddressUnit, length: usize, bytes: &mut Vec<u8>) {
     let whole = address.to_le_bytes();
     let [_, second, ..] = whole;
     let [first, ..] = (address >> alignment.lowest_bit()).to_le_bytes();
     let second = match alignment {
-        Alignment::Words => second >> 1,
-        Alignment::Halfwords => second,
+        AddressUnit::Words => second >> 1,
+        AddressUnit::Halfwords => second,
     };
     bytes.extend([first & 0b0111_1111, second]);
     bytes.extend(whole.iter().take(length).skip(2));

@@ -5,28 +5,8 @@ use core::fmt;
 use crate::directive::{Granularity, Rules};
 use crate::ids::{Profile, TraceId};
 
-/// The registers that decoding depends on, by Arm's names. What is `None` is unknown, not zero.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Registers {
-    /// TRCCONFIGR, trace configuration.
-    pub trcconfigr: Option<u32>,
-    /// TRCTRACEIDR, trace ID.
-    pub trctraceidr: Option<u32>,
-    /// TRCDEVARCH, device architecture: the version of ETE, which TRCIDR1 does not hold.
-    pub trcdevarch: Option<u32>,
-    /// TRCIDR0, what is implemented.
-    pub trcidr0: Option<u32>,
-    /// TRCIDR1, the version of ETMv4.
-    pub trcidr1: Option<u32>,
-    /// TRCIDR2, sizes of fields.
-    pub trcidr2: Option<u32>,
-    /// TRCIDR8, the greatest speculation depth.
-    pub trcidr8: Option<u32>,
-    /// TRCIDR12, the number of conditional instruction keys.
-    pub trcidr12: Option<u32>,
-    /// TRCIDR13, the number of those that are special.
-    pub trcidr13: Option<u32>,
-}
+use super::cores::Core;
+use super::registers::{Registers, field, is_set};
 
 /// The versions of the architecture, in the order in which they came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -149,17 +129,14 @@ impl fmt::Display for ConfigError {
 
 impl core::error::Error for ConfigError {}
 
-/// Bits `high` to `low` of a register.
-const fn field(register: u32, high: u32, low: u32) -> u32 {
-    (register << (31 - high)) >> (31 - high + low)
-}
-
-/// Bit `bit` of a register.
-const fn is_set(register: u32, bit: u32) -> bool {
-    field(register, bit, bit) != 0
-}
-
 impl Config {
+    /// The configuration of a core with its usual registers: instruction trace, nothing more.
+    #[must_use]
+    pub fn for_core(name: &str) -> Option<Self> {
+        let core = Core::named(name)?;
+        Self::from_registers(Registers::default().or_usual_of(core), Some(core.profile())).ok()
+    }
+
     /// The configuration that registers say. `profile` is the processor's; if nobody knows it, a unit with 32-bit addresses and
     /// without context IDs is one of M profile.
     ///

@@ -5,7 +5,7 @@ use crate::ids::Profile;
 use crate::protocol::synchronisation::{Synchronisation, Unread, read_a_sync};
 use crate::protocol::{ASync, Decode, Malformation, Step};
 
-use super::address::{AddressForm, AddressRegisters, Alignment, Form, SentAddress};
+use super::address::{AddressForm, AddressRegisters, AddressUnit, Form, SentAddress};
 use super::atoms::Atoms;
 use super::conditional;
 use super::config::{Config, Version};
@@ -277,10 +277,10 @@ impl Reader<'_> {
 /// The form of an address packet with context.
 pub(super) const fn with_context_form(found: u8) -> Option<Form> {
     match found ^ header::ADDRESS_WITH_CONTEXT {
-        0x2 => Some((AddressForm::Long32, Alignment::Words)),
-        0x3 => Some((AddressForm::Long32, Alignment::Halfwords)),
-        0x5 => Some((AddressForm::Long64, Alignment::Words)),
-        0x6 => Some((AddressForm::Long64, Alignment::Halfwords)),
+        0x2 => Some((AddressForm::Long32, AddressUnit::Words)),
+        0x3 => Some((AddressForm::Long32, AddressUnit::Halfwords)),
+        0x5 => Some((AddressForm::Long64, AddressUnit::Words)),
+        0x6 => Some((AddressForm::Long64, AddressUnit::Halfwords)),
         _ => None,
     }
 }
@@ -288,13 +288,13 @@ pub(super) const fn with_context_form(found: u8) -> Option<Form> {
 /// The form of an address packet without.
 pub(super) const fn address_form(found: u8) -> Option<Form> {
     match found ^ header::ADDRESS_EXACT {
-        index @ 0x0..=0x2 => Some((AddressForm::Exact(index), Alignment::Words)),
-        0x5 => Some((AddressForm::Short, Alignment::Words)),
-        0x6 => Some((AddressForm::Short, Alignment::Halfwords)),
-        0xa => Some((AddressForm::Long32, Alignment::Words)),
-        0xb => Some((AddressForm::Long32, Alignment::Halfwords)),
-        0xd => Some((AddressForm::Long64, Alignment::Words)),
-        0xe => Some((AddressForm::Long64, Alignment::Halfwords)),
+        index @ 0x0..=0x2 => Some((AddressForm::Exact(index), AddressUnit::Words)),
+        0x5 => Some((AddressForm::Short, AddressUnit::Words)),
+        0x6 => Some((AddressForm::Short, AddressUnit::Halfwords)),
+        0xa => Some((AddressForm::Long32, AddressUnit::Words)),
+        0xb => Some((AddressForm::Long32, AddressUnit::Halfwords)),
+        0xd => Some((AddressForm::Long64, AddressUnit::Words)),
+        0xe => Some((AddressForm::Long64, AddressUnit::Halfwords)),
         _ => None,
     }
 }
@@ -302,11 +302,11 @@ pub(super) const fn address_form(found: u8) -> Option<Form> {
 /// The form of the address in a Q packet.
 pub(super) const fn q_form(found: u8) -> Option<Form> {
     match found ^ header::Q {
-        index @ 0x0..=0x2 => Some((AddressForm::Exact(index), Alignment::Words)),
-        0x5 => Some((AddressForm::Short, Alignment::Words)),
-        0x6 => Some((AddressForm::Short, Alignment::Halfwords)),
-        0xa => Some((AddressForm::Long32, Alignment::Words)),
-        0xb => Some((AddressForm::Long32, Alignment::Halfwords)),
+        index @ 0x0..=0x2 => Some((AddressForm::Exact(index), AddressUnit::Words)),
+        0x5 => Some((AddressForm::Short, AddressUnit::Words)),
+        0x6 => Some((AddressForm::Short, AddressUnit::Halfwords)),
+        0xa => Some((AddressForm::Long32, AddressUnit::Words)),
+        0xb => Some((AddressForm::Long32, AddressUnit::Halfwords)),
         _ => None,
     }
 }
@@ -314,13 +314,13 @@ pub(super) const fn q_form(found: u8) -> Option<Form> {
 /// The form of a source address packet.
 pub(super) const fn source_form(found: u8) -> Option<Form> {
     match found ^ header::SOURCE_ADDRESS {
-        index @ 0x0..=0x2 => Some((AddressForm::Exact(index), Alignment::Words)),
-        0x4 => Some((AddressForm::Short, Alignment::Words)),
-        0x5 => Some((AddressForm::Short, Alignment::Halfwords)),
-        0x6 => Some((AddressForm::Long32, Alignment::Words)),
-        0x7 => Some((AddressForm::Long32, Alignment::Halfwords)),
-        0x8 => Some((AddressForm::Long64, Alignment::Words)),
-        0x9 => Some((AddressForm::Long64, Alignment::Halfwords)),
+        index @ 0x0..=0x2 => Some((AddressForm::Exact(index), AddressUnit::Words)),
+        0x4 => Some((AddressForm::Short, AddressUnit::Words)),
+        0x5 => Some((AddressForm::Short, AddressUnit::Halfwords)),
+        0x6 => Some((AddressForm::Long32, AddressUnit::Words)),
+        0x7 => Some((AddressForm::Long32, AddressUnit::Halfwords)),
+        0x8 => Some((AddressForm::Long64, AddressUnit::Words)),
+        0x9 => Some((AddressForm::Long64, AddressUnit::Halfwords)),
         _ => None,
     }
 }

@@ -333,7 +333,7 @@ fn write_cycles(cycles: u64, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
 fn header_of(
     first: u8,
     sent: SentAddress,
-    form_of: fn(u8) -> Option<(AddressForm, super::address::Alignment)>,
+    form_of: fn(u8) -> Option<(AddressForm, super::address::AddressUnit)>,
 ) -> Result<u8, EncodeError> {
     let is_exact = matches!(sent.form, AddressForm::Exact(_));
     let wanted = |found: &u8| {

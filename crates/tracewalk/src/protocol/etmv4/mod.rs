@@ -37,12 +37,14 @@ mod address;
 mod atoms;
 mod conditional;
 mod config;
+mod cores;
 mod decode;
 mod describe;
 mod encode;
 mod fields;
 mod lower;
 mod packet;
+mod registers;
 #[cfg(test)]
 mod tests;
 
@@ -50,9 +52,10 @@ use crate::directive::Rules;
 pub use crate::ids::Profile;
 use crate::ids::TraceId;
 use crate::protocol::Protocol;
-pub use address::{AddressForm, Alignment, SentAddress};
+pub use address::{AddressForm, AddressUnit, SentAddress};
 pub use atoms::Atoms;
-pub use config::{ConditionalResults, Config, ConfigError, Registers, Version};
+pub use config::{ConditionalResults, Config, ConfigError, Version};
+pub use cores::{Certainty, Core};
 pub use decode::Decoder;
 pub use encode::{EncodeError, Encoder};
 pub use lower::Lowering;
@@ -61,6 +64,7 @@ pub use packet::{
     CycleCount, DataSynchronisation, Exception, Instrumentation, KeyedResult, Packet, Q, Timestamp,
     TraceInfo,
 };
+pub use registers::Registers;
 
 impl Protocol for Config {
     const NAME: &'static str = "etmv4";

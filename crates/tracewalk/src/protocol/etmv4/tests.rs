@@ -39,6 +39,31 @@ const R: Registers = Registers { trcidr0: Some(0x2800_1eff), trcidr2: Some(0x4),
 const M55: Registers =
     Registers { trcidr0: Some(0x2800_06e1), trcidr1: Some(0x4100_f454), trcidr2: Some(0x4), ..A53 };
 
+#[test]
+fn every_core_has_a_configuration_of_its_profile_and_architecture() {
+    for name in Core::names() {
+        let core = Core::named(name).expect("a name of its own");
+        assert_eq!((core.name(), Core::names().filter(|other| *other == name).count()), (name, 1));
+        let config = Config::for_core(name).expect("usual registers make a configuration");
+        assert_eq!(config.profile(), core.profile(), "{name}");
+        assert_eq!(
+            config.has_64_bit_addresses,
+            !matches!(name, "cortex-a32" | "cortex-r8" | "cortex-r52") && core.profile() == Profile::Ar,
+            "{name}"
+        );
+        assert_eq!(config.is_ete(), core.registers().trcdevarch.is_some(), "{name}");
+    }
+    assert_eq!(Config::for_core("Cortex-A53"), Some(config(Registers { trctraceidr: None, ..A53 })));
+    let given = Registers { trcidr1: Some(0x4100_f422), trcidr2: Some(0x1088), ..Registers::default() };
+    let core = Core::named("cortex-a510").expect("a known core");
+    let completed = given.or_usual_of(core);
+    assert_eq!(
+        (completed.trcdevarch, completed.trcidr1, completed.trcidr2),
+        (None, Some(0x4100_f422), Some(0x1088))
+    );
+    assert!(Config::from_registers(completed, None).is_ok_and(|config| !config.is_ete()));
+}
+
 fn config(registers: Registers) -> Config {
     Config::from_registers(registers, None).expect("the registers are sound")
 }
@@ -307,7 +332,7 @@ mod properties {
         ));
         let sent = SentAddress {
             address: Some(Address::new(0x8002)),
-            alignment: Alignment::Words,
+            alignment: AddressUnit::Words,
             form: AddressForm::Long64,
         };
         refuse(Packet::Address(AddressPacket { sent, context: None }));

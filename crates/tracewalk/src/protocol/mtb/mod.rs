@@ -14,7 +14,7 @@
 //! let dump = [0x0000_0300_u32, 0x302, 0x304, 0x306, 0x100, 0x102, 0x200, 0x202].map(u32::to_le_bytes).concat();
 //! let registers = mtb::Registers { position: 0x14, master: 0x8000_0001, flow: None, base: None };
 //! let config = mtb::Config::from_registers(registers);
-//! let dump = mtb::order::Dump { data: &dump, address: None };
+//! let dump = mtb::order::Dump::new(&dump, None);
 //! let layout = mtb::order::by_registers(dump, &config).expect("the dump holds the buffer");
 //!
 //! let mut sources = Vec::new();

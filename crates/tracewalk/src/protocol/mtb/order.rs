@@ -29,6 +29,8 @@ pub struct Dump<'a> {
     /// Without it, a dump that is not larger than the buffer is taken to start where the buffer starts, and a larger
     /// one where the MTB's memory starts.
     pub address: Option<Address>,
+    /// Stretches of `data` that nobody wrote down, in order: whatever stands there means nothing.
+    pub holes: &'a [Range<usize>],
 }
 
 /// Where packets stand in a dump.
@@ -36,8 +38,11 @@ pub struct Dump<'a> {
 pub struct Layout {
     /// The packets' bytes, in the order in which they were written. Each piece starts with a packet.
     pub pieces: Vec<Piece>,
-    /// Bytes of packets that were written but that the dump does not hold.
-    pub missing: u64,
+    /// Bytes of packets that were written but that the dump does not hold, oldest first: by their addresses, or by their
+    /// places in the MTB's memory where nobody said an address.
+    pub missing: Vec<Range<u64>>,
+    /// Whether the newest packet is among them.
+    pub lost_newest: bool,
 }
 
 /// A stretch of a dump that holds packets.
@@ -79,7 +84,21 @@ impl fmt::Display for LayoutError {
 
 impl core::error::Error for LayoutError {}
 
+impl<'a> Dump<'a> {
+    /// A dump that holds all of its bytes.
+    #[must_use]
+    pub const fn new(data: &'a [u8], address: Option<Address>) -> Self {
+        Self { data, address, holes: &[] }
+    }
+}
+
 impl Layout {
+    /// How many bytes of packets are missing.
+    #[must_use]
+    pub fn missing_bytes(&self) -> u64 {
+        self.missing.iter().map(|missing| missing.end - missing.start).sum()
+    }
+
     /// The place in the dump of a byte of the packets, counted in the order in which they were written.
     #[must_use]
     pub fn place_in_dump(&self, offset: StreamOffset) -> Option<usize> {
@@ -105,14 +124,14 @@ pub fn by_registers(dump: Dump<'_>, config: &Config) -> Result<Layout, LayoutErr
     for memory in Memory::candidates(dump, config) {
         let Memory { size, offset, .. } = memory;
         let written = if config.wrapped { [offset..size, 0..offset] } else { [0..offset, 0..0] };
-        let layout = memory.layout(&written);
-        if best.as_ref().is_none_or(|(_, best)| layout.missing < best.missing) {
+        let layout = memory.layout(&written, dump.holes);
+        if best.as_ref().is_none_or(|(_, best)| layout.missing_bytes() < best.missing_bytes()) {
             best = Some((memory, layout));
         }
     }
     // There is always a candidate: the widest pointer.
     let Some((memory, layout)) = best else { return Ok(Layout::default()) };
-    if layout.pieces.is_empty() && layout.missing > 0 {
+    if layout.pieces.is_empty() && !layout.missing.is_empty() {
         let (buffer, dump_bytes) = (memory.address(0), dump.data.len());
         return Err(LayoutError::OutsideDump { buffer, dump: memory.dump, dump_bytes });
     }
@@ -170,7 +189,11 @@ impl Memory {
         let base = config.base.map(Address::get);
         let (base, dump) = match dump.address.map(Address::get) {
             Some(dump) => (base.unwrap_or(dump), dump),
-            None if dump_bytes <= config.size.bytes() => (buffer_start, buffer_start),
+            None if dump_bytes <= config.size.bytes() => {
+                let buffer =
+                    base.map_or(buffer_start, |base| base + buffer_start.wrapping_sub(base) % modulus);
+                (buffer, buffer)
+            }
             None => (base.unwrap_or(0), base.unwrap_or(0)),
         };
         Self { base, dump, dump_bytes, buffer_start, size, offset, modulus }
@@ -183,8 +206,10 @@ impl Memory {
     }
 
     /// The places in the dump of these parts of the buffer.
-    fn layout(&self, written: &[Range<u64>]) -> Layout {
+    fn layout(&self, written: &[Range<u64>], holes: &[Range<usize>]) -> Layout {
+        const PACKET: u64 = PACKET_BYTES as u64;
         let mut layout = Layout::default();
+        // Whether the last piece goes up to the end of its part.
         let mut unbroken = false;
         for part in written.iter().flat_map(|part| self.contiguous(part.clone())) {
             if part.is_empty() {
@@ -192,23 +217,48 @@ impl Memory {
             }
             let start = self.address(part.start);
             let end = start + (part.end - part.start);
-            let held = start.max(self.dump)..end.min(self.dump + self.dump_bytes);
-            // A packet that the dump holds one half of is of no use.
-            let skipped = held.start.saturating_sub(start).next_multiple_of(PACKET_BYTES as u64);
-            let held = start + skipped..held.end;
-            let bytes = held.end.saturating_sub(held.start) / PACKET_BYTES as u64 * PACKET_BYTES as u64;
-            layout.missing += end - start - bytes;
-            unbroken &= skipped == 0;
-            let range = held.start.checked_sub(self.dump).and_then(|from| {
-                let from = usize::try_from(from).ok()?;
-                Some(from..from.checked_add(usize::try_from(bytes).ok()?)?)
-            });
-            if let Some(bytes) = range.filter(|range| !range.is_empty()) {
-                layout.pieces.push(Piece { bytes, continues: unbroken });
+            let mut known = start;
+            // Where the packet behind the last piece has to stand.
+            let mut next = unbroken.then_some(start);
+            for held in self.held(start..end, holes) {
+                if known < held.start {
+                    layout.missing.push(known..held.start);
+                }
+                known = held.end;
+                // A packet that the dump holds one half of is of no use.
+                let first = start + (held.start - start).next_multiple_of(PACKET);
+                let bytes = held.end.saturating_sub(first) / PACKET * PACKET;
+                let Some(bytes_in_dump) = self.range_in_dump(first, bytes) else { continue };
+                layout.pieces.push(Piece { bytes: bytes_in_dump, continues: next == Some(first) });
+                next = Some(first + bytes);
             }
-            unbroken = bytes == end - start;
+            if known < end {
+                layout.missing.push(known..end);
+            }
+            unbroken = next == Some(end);
+            layout.lost_newest = !unbroken;
         }
         layout
+    }
+
+    /// What of these addresses the dump holds.
+    fn held(&self, wanted: Range<u64>, holes: &[Range<usize>]) -> impl Iterator<Item = Range<u64>> {
+        let dump_end = self.dump + self.dump_bytes;
+        let hole = |hole: &Range<usize>| self.dump + hole.start as u64..self.dump + hole.end as u64;
+        let ends = holes.iter().map(hole).chain(core::iter::once(dump_end..dump_end));
+        let mut from = self.dump;
+        ends.filter_map(move |hole| {
+            let held = from.max(wanted.start)..hole.start.min(wanted.end);
+            from = from.max(hole.end);
+            (held.start < held.end).then_some(held)
+        })
+    }
+
+    /// The place in the dump of bytes that it holds; `None` for none.
+    fn range_in_dump(&self, from: u64, bytes: u64) -> Option<Range<usize>> {
+        let start = usize::try_from(from.checked_sub(self.dump)?).ok()?;
+        let end = start.checked_add(usize::try_from(bytes).ok()?)?;
+        (start < end).then_some(start..end)
     }
 
     /// Cuts a part of the buffer where its addresses start again at the base.

@@ -8,7 +8,7 @@ use crate::source::chain::Chain;
 use crate::span::{Span, StreamOffset};
 
 use super::situation::{Memoised, SituationOf, window};
-use super::table::{Entry, Memo, SituationId, WindowKey};
+use super::table::{Entry, Found, Memo, SituationId, WindowKey};
 
 /// What was repeated so far.
 pub(super) struct Replayed {
@@ -107,7 +107,7 @@ fn windows<P: Memoised>(
         let word = u64::from_le_bytes(next);
         let flow = &mut chain.interpreter.flow;
         let allows = |effects: &StackEffects| flow.allows(effects);
-        let (id, entry) = if let Some(successor) = memo.successor(word, replayed.state, allows) {
+        let found = if let Some(successor) = memo.successor(word, replayed.state, allows) {
             successor
         } else {
             let mask = chain.packets.decoder().window(word);
@@ -115,7 +115,8 @@ fn windows<P: Memoised>(
             let Some(found) = memo.find(key, allows) else { return ReplayEnd::Unknown };
             found
         };
-        if let Some(effects) = memo.effects_of(entry) {
+        let Found { id, entry, effects } = found;
+        if let Some(effects) = effects {
             flow.apply(effects);
         }
         sink.passage(memo.passage(entry, StreamOffset(start.0 + replayed.bytes as u64), None));
@@ -137,8 +138,8 @@ fn window_after<P: Memoised>(
     let key = window(chain.packets.decoder(), rest, replayed.state.with_wait_cycles(true));
     let flow = &mut chain.interpreter.flow;
     let found = memo.find(key.ok_or(ReplayEnd::NoWindow)?, |effects| flow.allows(effects));
-    let (id, entry) = found.ok_or(ReplayEnd::Unknown)?;
-    if let Some(effects) = memo.effects_of(entry) {
+    let Found { id, entry, effects } = found.ok_or(ReplayEnd::Unknown)?;
+    if let Some(effects) = effects {
         flow.apply(effects);
     }
     let position = StreamOffset(chain.packets.position().0 + replayed.bytes as u64);

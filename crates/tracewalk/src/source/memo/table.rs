@@ -61,6 +61,14 @@ pub(in crate::source) struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::source) struct EntryId(u16);
 
+/// An entry that was found, and what it does to the stacks; `None` for nothing.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::source) struct Found<'a> {
+    pub(in crate::source) id: EntryId,
+    pub(in crate::source) entry: &'a Entry,
+    pub(in crate::source) effects: Option<&'a StackEffects>,
+}
+
 /// What a window was found to mean.
 #[derive(Clone, Debug)]
 pub(in crate::source) struct Meaning<'a> {
@@ -153,11 +161,23 @@ impl<S: Eq + Hash> Memo<S> {
         word: u64,
         state: SituationId,
         allows: impl Fn(&StackEffects) -> bool,
-    ) -> Option<(EntryId, &Entry)> {
+    ) -> Option<Found<'_>> {
         let id = self.entries.get(usize::from(self.previous.0))?.successor;
         let entry = self.entries.get(usize::from(id.0))?;
         let comes = entry.state == state && (word ^ entry.word) << entry.others == 0;
-        (comes && self.effects_of(entry).is_none_or(allows)).then_some((id, entry))
+        if comes { self.allowed(id, entry, allows) } else { None }
+    }
+
+    /// The entry, if the stacks allow what it does to them.
+    #[inline(always)]
+    fn allowed<'a>(
+        &'a self,
+        id: EntryId,
+        entry: &'a Entry,
+        allows: impl Fn(&StackEffects) -> bool,
+    ) -> Option<Found<'a>> {
+        let effects = self.effects_of(entry);
+        effects.is_none_or(allows).then_some(Found { id, entry, effects })
     }
 
     /// What is known of a window; `allows` says whether the stacks allow what it does to them.
@@ -166,27 +186,20 @@ impl<S: Eq + Hash> Memo<S> {
         &self,
         key: WindowKey,
         allows: impl Fn(&StackEffects) -> bool,
-    ) -> Option<(EntryId, &Entry)> {
+    ) -> Option<Found<'_>> {
         let number = *self.table.get(key.slot(self.table.len()))?;
         let first = self.entries.get(usize::from(number))?;
-        if first.key() == key && self.effects_of(first).is_none_or(&allows) {
-            return Some((EntryId(number), first));
-        }
-        self.find_behind(key, &allows)
+        let found = if first.key() == key { self.allowed(EntryId(number), first, &allows) } else { None };
+        found.or_else(|| self.find_behind(key, &allows))
     }
 
     /// The same, in the other slots.
     #[inline(never)]
-    fn find_behind(
-        &self,
-        key: WindowKey,
-        allows: &impl Fn(&StackEffects) -> bool,
-    ) -> Option<(EntryId, &Entry)> {
+    fn find_behind(&self, key: WindowKey, allows: &impl Fn(&StackEffects) -> bool) -> Option<Found<'_>> {
         let numbers = key.slots(self.table.len()).skip(1).map_while(|slot| self.table.get(slot));
         numbers.take_while(|&&number| number != FREE).find_map(|&number| {
             let entry = self.entries.get(usize::from(number))?;
-            let fits = entry.key() == key && self.effects_of(entry).is_none_or(allows);
-            fits.then_some((EntryId(number), entry))
+            if entry.key() == key { self.allowed(EntryId(number), entry, allows) } else { None }
         })
     }
 
@@ -201,7 +214,7 @@ impl<S: Eq + Hash> Memo<S> {
 
     /// What it does to the stacks; `None` for nothing.
     #[inline]
-    pub(in crate::source) fn effects_of(&self, entry: &Entry) -> Option<&StackEffects> {
+    fn effects_of(&self, entry: &Entry) -> Option<&StackEffects> {
         if entry.effects == 0 { None } else { self.effects.get(u32::from(entry.effects)) }
     }
 

@@ -77,10 +77,10 @@ fn rates_are_written_in_several_ways() {
     for (text, rate) in
         [("24 MHz", 24e6), ("1.5 kHz", 1.5e3), ("1 GHz", 1e9), ("200000", 2e5), ("12.5MHz", 12.5e6)]
     {
-        assert_eq!(sigrok::parse_rate(text), Some(rate), "{text}");
+        assert_eq!(parse_rate(text), Some(rate), "{text}");
     }
     for text in ["", "MHz", "-1", "inf", "nan", "1e400", "24 MHz a", "24 THz", "0x10"] {
-        assert_eq!(sigrok::parse_rate(text), None, "{text}");
+        assert_eq!(parse_rate(text), None, "{text}");
     }
 }
 
@@ -281,7 +281,7 @@ fn mistakes_in_tables_are_told_with_their_line() {
             "Time [s],A,SWO\n0.1,1,1\n0.2,1\n",
             "a.csv:3: expected a column for each channel for `a row`, found `0.2,1`",
         ),
-        ("Time [s],SWO\n", "a.csv: does not say `levels`"),
+        ("Time [s],SWO\n", "a.csv: names channels and has no samples of them"),
         ("SWO\nhello\n", "a.csv:2: expected levels for `a row`, found `hello`"),
     ];
     for (text, expected) in cases.into_iter().skip(1) {

@@ -106,6 +106,7 @@ fn a_real_recording_gives_the_bytes_that_its_owner_decoded() {
         wire: Some(Wire::Uart),
         baud: Some(8_000_000),
         channels: vec![("SWO".to_owned(), Role::Swo)],
+        ..WireOptions::default()
     };
     let (bytes, _) = read(&recording, &options).unwrap();
     assert_eq!(bytes, expected);
@@ -312,9 +313,61 @@ proptest! {
             text += &format!("{at},{}\n", bits.join(","));
             at += step;
         }
-        let options = WireOptions { wire: options.0, baud: options.1, channels: Vec::new() };
+        let options = WireOptions { wire: options.0, baud: options.1, ..WireOptions::default() };
         if let Ok(Some(recording)) = open("a.csv", text.into_bytes()) {
             let _ = read(&recording, &options);
         }
     }
+}
+
+#[test]
+fn an_inverted_line_is_found_out_where_that_leaves_no_doubt() {
+    let bytes = trace_bytes(300, 9);
+    let read_inverted = |count: usize, inverted: Option<bool>, is_uart: bool| {
+        let part = &bytes[..count];
+        let waveform = if is_uart { signals::uart(part, TIMING) } else { signals::manchester(part, TIMING) };
+        let samples = waveform.samples(64e6).into_iter().map(|level| level ^ 1).collect::<Vec<_>>();
+        let options = WireOptions { inverted, ..WireOptions::default() };
+        read_with("a.vcd", signals::vcd(&samples, 64e6, &["SWO"]), &options)
+    };
+    for is_uart in [true, false] {
+        for said in [None, Some(true)] {
+            let (found, reading) = read_inverted(300, said, is_uart).unwrap();
+            assert_eq!(found, bytes, "{said:?}, UART {is_uart}");
+            assert_eq!((reading.inverted, reading.errors), (true, 0));
+        }
+        let as_it_is = read_inverted(300, Some(false), is_uart);
+        assert!(as_it_is.is_err() || as_it_is.is_ok_and(|(found, _)| found != bytes), "UART {is_uart}");
+        // A few bytes may be chance.
+        let few = read_inverted(10, None, is_uart);
+        assert!(few.is_err() || few.is_ok_and(|(_, reading)| !reading.inverted), "UART {is_uart}");
+    }
+}
+
+#[test]
+fn samples_that_say_nothing_of_themselves_are_read_as_they_are_told() {
+    let bytes = trace_bytes(100, 10);
+    let samples = signals::uart(&bytes, TIMING).samples(32e6);
+    for unit in [1_u8, 2, 8] {
+        let bit = 8 * u32::from(unit) - 3;
+        let packed = |sample: &u64| (sample << bit).to_le_bytes().into_iter().take(unit.into());
+        let file = samples.iter().flat_map(packed).collect::<Vec<_>>();
+        for channels in [Vec::new(), vec![(bit.to_string(), Role::Swo)]] {
+            let samples = Some(Samples { rate: 32_000_000, bytes: unit });
+            let options = WireOptions { channels, samples, ..WireOptions::default() };
+            let recording = Recording::from_bytes_with(Path::new("a.bin"), file.clone().into(), &options);
+            let (found, reading) = read(&recording.unwrap().expect("samples"), &options).unwrap();
+            assert_eq!((found, reading.errors), (bytes.clone(), 0), "{unit} bytes");
+            assert!(reading.bits_per_second().is_some_and(|rate| (7.9e6..8.1e6).contains(&rate)));
+            assert_eq!(reading.channels, [(Role::Swo, bit.to_string())]);
+        }
+    }
+    // A recording that says its rate needs no other.
+    let session = signals::sigrok(&samples, "32 MHz", &["SWO"], 1);
+    let options = WireOptions { samples: Some(Samples { rate: 1, bytes: 1 }), ..WireOptions::default() };
+    let twice = Recording::from_bytes_with(Path::new("a.sr"), session.into(), &options);
+    assert!(twice.is_err_and(|error| matches!(
+        error.kind,
+        crate::capture::CaptureErrorKind::Recording(RecordingProblem::RateTwice)
+    )));
 }

@@ -4,7 +4,7 @@ use crate::Palette;
 use tracewalk_analysis::Window;
 
 /// How a tree of calls is printed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct CallTreeOptions {
     /// The colours.
     pub palette: Palette,

@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use tracewalk::ids::{Address, Exception};
+use tracewalk::ids::Address;
 
+use super::super::super::calls_table::{entry_place, is_own};
 use super::super::{address_and_name, indent, rule};
 use super::options::CallTreeOptions;
 use crate::Palette;
@@ -83,12 +84,8 @@ impl<W: Write> Printer<W> {
         if let Some(offset) = offset.filter(|offset| *offset != 0) {
             line.push_str(&format!("+0x{offset:x}"));
         }
-        let symbols = &self.code.whole().in_scope(frame.function.scope()).symbols;
-        let frames = entry.map(|entry| symbols.frames(entry)).unwrap_or_default();
-        if let Some((file, number)) =
-            frames.first().and_then(|frame| Some((frame.file.as_deref()?, frame.line?)))
-        {
-            let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+        if let Some((file, number)) = entry_place(&self.code, frame.function, entry) {
+            let name = file.rsplit(['/', '\\']).next().unwrap_or(&file);
             line.push_str(&format!("  {quiet}{name}:{number}{quiet:#}"));
         }
         if frame.mark.regained {
@@ -214,13 +211,7 @@ impl<W: Write> Observer for Printer<W> {
             let unwound = if how == Left::Unwound { ", unwound" } else { "" };
             self.line(&format!("{:margin$}{quiet}└ {name}  {count}{unwound}{quiet:#}", ""));
         }
-        let own = match frame.kind {
-            FrameKind::Exception(Interruption { exception, .. }) => {
-                exception.is_some_and(Exception::is_synchronous)
-            }
-            FrameKind::Root | FrameKind::Call { .. } => true,
-        };
-        if let (true, Some(below)) = (own, below) {
+        if let (true, Some(below)) = (is_own(frame.kind), below) {
             below.mark.instructions += instructions;
         }
     }

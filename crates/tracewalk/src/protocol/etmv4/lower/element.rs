@@ -1,7 +1,7 @@
 //! What the trace says, one element after the other.
 
 use crate::ids::Address;
-use crate::protocol::etmv4::address::{Alignment, SentAddress};
+use crate::protocol::etmv4::address::{AddressUnit, SentAddress};
 use crate::protocol::etmv4::packet::Context;
 
 /// Something that the trace says.
@@ -52,7 +52,7 @@ impl Element {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) address: Address,
-    pub(super) alignment: Alignment,
+    pub(super) alignment: AddressUnit,
 }
 
 impl Place {

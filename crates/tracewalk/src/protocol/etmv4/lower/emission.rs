@@ -7,7 +7,7 @@ use crate::ids::{
     Address, ContextId, Exception, ExceptionLevel, Isa, Location, Privilege, Profile, SecurityState, Vmid,
 };
 use crate::protocol::Emit;
-use crate::protocol::etmv4::address::Alignment;
+use crate::protocol::etmv4::address::AddressUnit;
 use crate::protocol::etmv4::config::Config;
 use crate::protocol::etmv4::packet::Context;
 use crate::span::Span;
@@ -166,9 +166,9 @@ impl Emission {
             _ if self.profile == Profile::M => {
                 Location::new(Address::from(address.low_word()).aligned_for(Isa::T32), Isa::T32)
             }
-            Alignment::Halfwords => Location::new(Address::from(address.low_word()), Isa::T32),
-            Alignment::Words if self.is_64_bit => Location::new(address, Isa::A64),
-            Alignment::Words => Location::new(Address::from(address.low_word()), Isa::A32),
+            AddressUnit::Halfwords => Location::new(Address::from(address.low_word()), Isa::T32),
+            AddressUnit::Words if self.is_64_bit => Location::new(address, Isa::A64),
+            AddressUnit::Words => Location::new(Address::from(address.low_word()), Isa::A32),
         }
     }
 

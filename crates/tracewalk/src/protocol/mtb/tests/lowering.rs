@@ -213,6 +213,109 @@ fn a_return_to_a_handler_that_was_interrupted_before_its_first_instruction_is_no
     );
 }
 
+/// A handler branches to another one, which several vectors name, and is interrupted just there; then these return.
+fn interrupted_at_a_shared_handler(returns: &[Packet]) -> Vec<Directive> {
+    let packets = [
+        jump(0xf0, TO_THREAD),
+        exception(TO_THREAD, 0x200),
+        exception(0x208, 0x300),
+        jump(0x302, 0x400),
+        exception(0x400, 0x500),
+        jump(0x504, TO_HANDLER),
+        exception(TO_HANDLER, 0x400),
+    ];
+    lowered(&[&packets, returns].concat()).split_off(11)
+}
+
+#[test]
+fn a_handler_that_returns_to_the_thread_was_what_a_nested_exception_had_interrupted() {
+    assert_eq!(
+        interrupted_at_a_shared_handler(&[jump(0x404, TO_THREAD), exception(TO_THREAD, 0x208)]),
+        [ExceptionReturn, Continue(at(0x400)), jumps(0x404), ExceptionReturn, Continue(at(0x208))]
+    );
+}
+
+#[test]
+fn a_handler_that_returns_to_a_handler_was_chained_on_top_of_it() {
+    let returns = [
+        jump(0x404, TO_HANDLER),
+        exception(TO_HANDLER, 0x400),
+        jump(0x404, TO_THREAD),
+        exception(TO_THREAD, 0x208),
+    ];
+    assert_eq!(
+        interrupted_at_a_shared_handler(&returns),
+        [
+            ExceptionReturn,
+            Resume(at(0x400)),
+            jumps(0x404),
+            ExceptionReturn,
+            Continue(at(0x400)),
+            jumps(0x404),
+            ExceptionReturn,
+            Continue(at(0x208)),
+        ]
+    );
+}
+
+#[test]
+fn a_handler_that_was_chained_before_its_first_instruction_is_not_the_one_that_waits() {
+    // The handler at 0x400 was entered, preempted at once, and runs for another exception before it runs for its own.
+    let packets = [
+        jump(0xf0, TO_THREAD),
+        exception(TO_THREAD, 0x200),
+        exception(0x208, 0x400),
+        exception(0x400, 0x500),
+        jump(0x504, TO_HANDLER),
+        exception(TO_HANDLER, 0x400),
+        jump(0x404, TO_HANDLER),
+        exception(TO_HANDLER, 0x400),
+        jump(0x404, TO_THREAD),
+        exception(TO_THREAD, 0x208),
+    ];
+    assert_eq!(
+        lowered(&packets)[9..],
+        [
+            ExceptionReturn,
+            Resume(at(0x400)),
+            jumps(0x404),
+            ExceptionReturn,
+            Continue(at(0x400)),
+            jumps(0x404),
+            ExceptionReturn,
+            Continue(at(0x208)),
+        ]
+    );
+}
+
+#[test]
+fn of_a_thread_that_was_interrupted_at_a_handler_the_next_exception_says_which_went_on() {
+    let packets = |returned: u32| {
+        [
+            jump(0x100, 0x400),
+            exception(0x400, 0x500),
+            jump(0x504, TO_THREAD),
+            exception(TO_THREAD, 0x400),
+            exception(0x404, 0x500),
+            jump(0x504, returned),
+            exception(returned, 0x404),
+        ]
+    };
+    // What was interrupted behind the return was the thread that had called the handler, or a handler.
+    assert_eq!(lowered(&packets(TO_THREAD))[6..8], [ExceptionReturn, Continue(at(0x400))]);
+    assert_eq!(lowered(&packets(TO_HANDLER))[6..8], [ExceptionReturn, Resume(at(0x400))]);
+}
+
+#[test]
+fn where_a_buffer_begins_in_a_handler_its_own_return_says_what_a_return_led_to() {
+    let packets = |from_there| {
+        let second_half = exception(from_there, 0x208);
+        [jump(0x504, TO_HANDLER), exception(TO_HANDLER, 0x400), jump(0x404, from_there), second_half]
+    };
+    assert_eq!(lowered(&packets(TO_THREAD))[3], Continue(at(0x400)));
+    assert_eq!(lowered(&packets(TO_HANDLER))[3], Resume(at(0x400)));
+}
+
 #[test]
 fn an_exception_may_take_the_place_of_a_returns_second_half() {
     let packets = [jump(0x210, TO_THREAD), exception(0x10c, 0x400)];

@@ -22,13 +22,13 @@ fn config(size: u64, pointer: u32, wrapped: bool, base: Option<u32>) -> Config {
 }
 
 fn layout(bytes: usize, address: Option<u32>, config: &Config) -> Result<Layout, LayoutError> {
-    by_registers(Dump { data: &vec![0; bytes], address: address.map(Address::from) }, config)
+    by_registers(Dump::new(&vec![0; bytes], address.map(Address::from)), config)
 }
 
 /// The ranges of a layout in which everything is there and continues.
 fn ranges(bytes: usize, address: Option<u32>, config: &Config) -> Vec<Range<usize>> {
     let layout = layout(bytes, address, config).expect("the dump holds the buffer");
-    assert_eq!(layout.missing, 0);
+    assert_eq!(layout.missing, []);
     assert!(layout.pieces.iter().skip(1).all(|piece| piece.continues));
     layout.pieces.into_iter().map(|piece| piece.bytes).collect()
 }
@@ -108,12 +108,35 @@ fn what_the_dump_does_not_hold_breaks_the_order_and_is_counted() {
     let found = layout(0x80, None, &config).expect("the dump holds a part");
     let pieces =
         vec![Piece { bytes: 0x40..0x80, continues: false }, Piece { bytes: 0..0x40, continues: false }];
-    assert_eq!(found, Layout { pieces, missing: 0x80 });
+    assert_eq!(found, Layout { pieces, missing: vec![0x2000_0080..0x2000_0100], lost_newest: false });
     // A dump from the middle of a packet on.
     let found = layout(0x100, Some(0x2000_0004), &config).expect("the dump holds a part");
     let pieces =
         vec![Piece { bytes: 0x3c..0xfc, continues: false }, Piece { bytes: 4..0x3c, continues: false }];
-    assert_eq!(found, Layout { pieces, missing: 8 });
+    assert_eq!(found, Layout { pieces, missing: vec![0x2000_0000..0x2000_0004], lost_newest: false });
+}
+
+#[test]
+fn holes_are_missing_by_their_addresses_and_pieces_beside_them_are_used() {
+    let config = config(0x100, 0x40, WRAPPED, Some(0x2000_0000));
+    let with_holes = |holes: &[Range<usize>]| {
+        let dump = Dump { data: &[0; 0x100], address: Some(Address::new(0x2000_0000)), holes };
+        by_registers(dump, &config).expect("the dump holds a part")
+    };
+    let found = with_holes(&[0x10..0x20, 0x84..0x88]);
+    let pieces = vec![
+        Piece { bytes: 0x40..0x80, continues: false },
+        Piece { bytes: 0x88..0x100, continues: false },
+        Piece { bytes: 0..0x10, continues: true },
+        Piece { bytes: 0x20..0x40, continues: false },
+    ];
+    let missing = vec![0x2000_0084..0x2000_0088, 0x2000_0010..0x2000_0020];
+    assert_eq!(found, Layout { pieces, missing, lost_newest: false });
+    assert_eq!(found.missing_bytes(), 20);
+    // The newest packets, and one half of the newest.
+    assert!(with_holes(&[0x30..0x50]).lost_newest);
+    assert!(with_holes(&[0x3c..0x40]).lost_newest);
+    assert!(with_holes(&[0x20..0x100]).lost_newest);
 }
 
 #[test]

@@ -1,0 +1,290 @@
+//! What repeated elements did to a call stack, to be done again at once.
+//!
+//! ```text
+//! (state of the stack, number of the elements) → state after them, frames left and entered, the observer's effect
+//! ```
+//!
+//! What elements do depends on the [state](super::shape) of the stack and on nothing else, as long as no task is switched and no
+//! frame is lost or found again. Where one of these may be, [`CallStack`] says so, and nothing is
+//! remembered. So it is learned by following the elements one by one, once.
+
+use super::CallStack;
+use super::frame::Frame;
+use super::shape::{ShapeId, Shapes};
+use crate::quick::mix;
+
+/// What repeated elements do to a stack. The observer gives each frame a mark, `M`, and computes an effect, `E`, for the
+/// elements.
+#[derive(Debug)]
+pub struct Remembered<M, E> {
+    shapes: Shapes,
+    /// The state that the stack is in, if it is known. What has to happen next in the stack itself is then as it was in
+    /// the last state that was looked up.
+    here: Option<ShapeId>,
+    /// Of which set the numbers are.
+    set: u32,
+    /// A power of two long, at most half full; empty before the first.
+    slots: Vec<Slot>,
+    used: usize,
+    steps: Vec<Step<M, E>>,
+    /// How often something was found since all was forgotten.
+    found: u64,
+    /// How many times not to look, because too little was found.
+    asleep: u64,
+}
+
+/// What is known of some elements in a state: a place in the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Known(usize);
+
+/// Elements that are followed one by one, and what is known of the stack before them.
+#[derive(Clone, Copy, Debug)]
+pub struct Learning {
+    before: Option<ShapeId>,
+    number: u32,
+    depth: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    key: u64,
+    next: ShapeId,
+    /// Which step it is, and [`Slot::SIMPLE`].
+    step: u32,
+    /// How often it was done.
+    count: u64,
+}
+
+/// What elements do to a stack.
+#[derive(Debug)]
+struct Step<M, E> {
+    /// How many frames go.
+    left: usize,
+    /// Whether more than the frames changes.
+    changes_more: bool,
+    /// The frames that come.
+    entered: Box<[Frame<M>]>,
+    effect: E,
+}
+
+impl Slot {
+    const FREE: Self = Self { key: u64::MAX, next: ShapeId(0), step: 0, count: 0 };
+
+    /// Nothing is to be done but to count it.
+    const SIMPLE: u32 = 1 << 31;
+}
+
+/// More steps than this are not remembered.
+const MOST_STEPS: usize = 1 << 16;
+const FIRST_SLOTS: usize = 1 << 10;
+
+/// Learning an effect costs as much as finding one this many times.
+const WORTH: u64 = 4;
+/// How many times not to look where it is not worth it.
+const SLEEP: u64 = 1 << 18;
+
+impl<M, E> Default for Remembered<M, E> {
+    fn default() -> Self {
+        Self {
+            shapes: Shapes::default(),
+            here: None,
+            set: 0,
+            slots: Vec::new(),
+            used: 0,
+            steps: Vec::new(),
+            found: 0,
+            asleep: 0,
+        }
+    }
+}
+
+impl<M: Copy, E> Remembered<M, E> {
+    /// What these elements do to the stack, if it is known. `key` separates frames that have the same mark.
+    #[inline]
+    pub fn find(
+        &mut self,
+        calls: &mut CallStack<M>,
+        (set, number): (u32, u32),
+        key: impl Fn(&M) -> u32,
+    ) -> Option<Known> {
+        if set != self.set {
+            return None;
+        }
+        let here = match self.here {
+            Some(here) => here,
+            None => self.look(calls, key)?,
+        };
+        let key = key_of(here, number);
+        let last = self.slots.len().wrapping_sub(1);
+        let mut at = slot_of(key) & last;
+        loop {
+            match self.slots.get(at)?.key {
+                known if known == key => return Some(Known(at)),
+                u64::MAX => return None,
+                _ => at = (at + 1) & last,
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn look(&mut self, calls: &mut CallStack<M>, key: impl Fn(&M) -> u32) -> Option<ShapeId> {
+        if self.asleep > 0 {
+            self.asleep -= 1;
+            return None;
+        }
+        self.here = self.shapes.of(calls, key);
+        self.here
+    }
+
+    /// Whether nothing is to be done for these elements but to count them.
+    #[inline]
+    pub fn is_simple(&self, known: Known) -> bool {
+        self.slots.get(known.0).is_some_and(|slot| slot.step & Slot::SIMPLE != 0)
+    }
+
+    /// How many frames go, with others in their places or not.
+    #[must_use]
+    pub fn left(&self, known: Known) -> usize {
+        self.step(known).map_or(0, |step| step.left)
+    }
+
+    /// What the observer made of them.
+    #[inline]
+    pub fn effect(&self, known: Known) -> Option<&E> {
+        self.step(known).map(|step| &step.effect)
+    }
+
+    #[inline]
+    fn step(&self, known: Known) -> Option<&Step<M, E>> {
+        let slot = self.slots.get(known.0)?;
+        self.steps.get((slot.step & !Slot::SIMPLE) as usize)
+    }
+
+    /// Does to the stack what they do, and counts it.
+    #[inline]
+    pub fn go(&mut self, known: Known, calls: &mut CallStack<M>) {
+        let Some(slot) = self.slots.get_mut(known.0) else { return };
+        slot.count += 1;
+        self.here = Some(slot.next);
+        self.found += 1;
+        if slot.step & Slot::SIMPLE == 0
+            && let Some(step) = self.steps.get(slot.step as usize)
+        {
+            step.go(calls);
+            if step.changes_more {
+                self.shapes.resume(slot.next, calls);
+            }
+        }
+    }
+
+    /// Elements of this number are followed one by one next. Behind [`Remembered::find`], which has not found them.
+    pub fn begin_learning(&mut self, calls: &mut CallStack<M>, (set, number): (u32, u32)) -> Learning {
+        let before = self.here.filter(|_| set == self.set);
+        self.disturb(calls);
+        let depth = calls.stack.frames.len();
+        calls.stack.fewest = depth;
+        calls.did_more = false;
+        Learning { before, number, depth }
+    }
+
+    /// They were followed. Remembers what they did, if that depends on the state alone, and what the observer made of them, if
+    /// that does, too. Where an effect is simple, and the stack as before, there is nothing to do for it.
+    pub fn end_learning(
+        &mut self,
+        calls: &mut CallStack<M>,
+        learning: Learning,
+        effect: Option<(E, bool)>,
+        key: impl Fn(&M) -> u32,
+    ) {
+        let Learning { before, number, depth } = learning;
+        let (Some(before), Some((effect, is_simple)), false) = (before, effect, calls.did_more) else {
+            return;
+        };
+        let (Some(next), Ok(step)) = (self.shapes.of(calls, key), u32::try_from(self.steps.len())) else {
+            return;
+        };
+        self.here = Some(next);
+        let left = depth - calls.stack.fewest.min(depth);
+        let entered = calls.stack.frames.range(depth - left..).copied().collect::<Box<[_]>>();
+        let changes_more = !self.shapes.differ_in_frames(before, next);
+        let is_simple = is_simple && left == 0 && entered.is_empty() && !changes_more;
+        self.steps.push(Step { left, changes_more, entered, effect });
+        let step = if is_simple { step | Slot::SIMPLE } else { step };
+        self.insert(Slot { key: key_of(before, number), next, step, count: 0 });
+    }
+
+    /// Something else happens to the stack next.
+    #[inline]
+    pub fn disturb(&mut self, calls: &mut CallStack<M>) {
+        if let Some(next) = self.here.take().and_then(|here| self.shapes.next(here)) {
+            calls.next = next;
+        }
+    }
+
+    /// Whether something has to be [forgotten](Remembered::forget) before elements of this set can be learned.
+    pub fn is_full(&self, set: u32) -> bool {
+        set != self.set || self.steps.len() >= MOST_STEPS || self.shapes.is_full()
+    }
+
+    /// Forgets all, and begins with a set of numbers.
+    pub fn forget(&mut self, set: u32, calls: &mut CallStack<M>) {
+        self.disturb(calls);
+        let is_worth = self.set != set || self.found >= WORTH * self.steps.len() as u64;
+        self.shapes.forget();
+        self.slots.fill(Slot::FREE);
+        (self.used, self.found, self.set) = (0, 0, set);
+        self.steps.clear();
+        self.asleep = if is_worth { 0 } else { SLEEP };
+    }
+
+    /// How often each was done since the last time, and what the observer made of it.
+    pub fn take_counts(&mut self, mut take: impl FnMut(u64, &E)) {
+        for slot in self.slots.iter_mut().filter(|slot| slot.count > 0) {
+            if let Some(step) = self.steps.get((slot.step & !Slot::SIMPLE) as usize) {
+                take(std::mem::take(&mut slot.count), &step.effect);
+            }
+        }
+    }
+
+    fn insert(&mut self, slot: Slot) {
+        if self.used * 2 >= self.slots.len() {
+            let length = (self.slots.len() * 2).max(FIRST_SLOTS);
+            let old = std::mem::replace(&mut self.slots, vec![Slot::FREE; length]);
+            self.used = 0;
+            old.into_iter().filter(|slot| slot.key != u64::MAX).for_each(|slot| self.place(slot));
+        }
+        self.place(slot);
+    }
+
+    fn place(&mut self, slot: Slot) {
+        let last = self.slots.len().wrapping_sub(1);
+        let mut at = slot_of(slot.key) & last;
+        while let Some(place) = self.slots.get_mut(at) {
+            if place.key == u64::MAX {
+                *place = slot;
+                self.used += 1;
+                return;
+            }
+            at = (at + 1) & last;
+        }
+    }
+}
+
+impl<M: Copy, E> Step<M, E> {
+    #[inline]
+    fn go(&self, calls: &mut CallStack<M>) {
+        let stack = &mut calls.stack;
+        let depth = stack.frames.len();
+        stack.frames.truncate(depth - self.left.min(depth));
+        stack.frames.extend(self.entered.iter().copied());
+    }
+}
+
+const fn key_of(shape: ShapeId, number: u32) -> u64 {
+    (shape.0 as u64) << 32 | number as u64
+}
+
+#[inline]
+const fn slot_of(key: u64) -> usize {
+    (mix(key) >> 16) as usize
+}

@@ -1,0 +1,149 @@
+//! Numbers for the states of a call stack: equal states have the same number.
+
+use tracewalk::program::{Scope, ViewId};
+
+use super::CallStack;
+use super::frame::{CellId, Frame, FrameKind, FunctionId, Task};
+use super::stack::{Jump, Next, Origin};
+use crate::quick::QuickMap;
+
+/// Everything that what comes next does to a call stack depends on, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ShapeId(pub(super) u32);
+
+/// The states that were seen.
+#[derive(Debug, Default)]
+pub(super) struct Shapes {
+    cells: QuickMap<Cell, CellId>,
+    rests: Vec<Rest>,
+    rest: usize,
+    numbers: QuickMap<Shape, ShapeId>,
+    shapes: Vec<Shape>,
+    /// The last cell of those that were forgotten.
+    forgotten: CellId,
+    last: CellId,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Cell {
+    below: CellId,
+    kind: FrameKind,
+    function: FunctionId,
+    schedules: bool,
+    /// What an observer tells frames apart by.
+    mark: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Shape {
+    top: CellId,
+    rest: usize,
+    next: Next,
+}
+
+/// What seldom changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Rest {
+    jumps: Vec<Jump>,
+    origin: Origin,
+    task: Task,
+    view: ViewId,
+    context: Scope,
+    /// Whether no other task waits.
+    is_alone: bool,
+}
+
+/// More than these are not remembered.
+const MOST_CELLS: usize = 1 << 16;
+const MOST_SHAPES: usize = 1 << 16;
+const MOST_RESTS: usize = 1 << 10;
+/// Deeper stacks are not looked at.
+const DEEPEST: usize = 1 << 10;
+
+impl Shapes {
+    /// Whether something has to be forgotten before more can be remembered.
+    pub(super) fn is_full(&self) -> bool {
+        self.cells.len() >= MOST_CELLS || self.shapes.len() >= MOST_SHAPES || self.rests.len() >= MOST_RESTS
+    }
+
+    /// Forgets all of them.
+    pub(super) fn forget(&mut self) {
+        let last = self.last;
+        *self = Self { forgotten: last, last, ..Self::default() };
+    }
+
+    /// What was to happen before the next block in a state.
+    pub(super) fn next(&self, shape: ShapeId) -> Option<Next> {
+        self.shapes.get(shape.0 as usize).map(|shape| shape.next)
+    }
+
+    /// Whether two states differ in nothing but frames, and in what happens next.
+    pub(super) fn differ_in_frames(&self, one: ShapeId, other: ShapeId) -> bool {
+        let rest = |shape: ShapeId| self.shapes.get(shape.0 as usize).map(|shape| shape.rest);
+        rest(one) == rest(other)
+    }
+
+    /// Makes a stack's places to jump to, and where it comes from, those of a state.
+    pub(super) fn resume<M>(&self, shape: ShapeId, calls: &mut CallStack<M>) {
+        let rest = self.shapes.get(shape.0 as usize).and_then(|shape| self.rests.get(shape.rest));
+        if let Some(rest) = rest {
+            calls.stack.jumps.clone_from(&rest.jumps);
+            calls.stack.origin.clone_from(&rest.origin);
+        }
+    }
+
+    /// The state of a stack whose frames are told apart by these marks; `None` if it is not one to remember anything of.
+    pub(super) fn of<M>(&mut self, calls: &mut CallStack<M>, key: impl Fn(&M) -> u32) -> Option<ShapeId> {
+        let depth = calls.stack.frames.len();
+        if calls.next_task.is_some() || depth == 0 || depth > DEEPEST || self.is_full() {
+            return None;
+        }
+        let top = self.top(calls, key);
+        let shape = Shape { top, rest: self.rest(calls), next: calls.next };
+        let Self { numbers, shapes, .. } = self;
+        Some(*numbers.entry(shape).or_insert_with(|| {
+            shapes.push(shape);
+            ShapeId(u32::try_from(shapes.len() - 1).unwrap_or(u32::MAX))
+        }))
+    }
+
+    fn top<M>(&mut self, calls: &mut CallStack<M>, key: impl Fn(&M) -> u32) -> CellId {
+        let frames = &mut calls.stack.frames;
+        let forgotten = self.forgotten;
+        let known = frames.iter().rposition(|frame| frame.cell > forgotten);
+        let mut top = known.and_then(|known| frames.get(known)).map_or(CellId::UNKNOWN, |frame| frame.cell);
+        for frame in frames.range_mut(known.map_or(0, |known| known + 1)..) {
+            let Frame { kind, function, schedules, .. } = *frame;
+            let cell = Cell { below: top, kind, function, schedules, mark: key(&frame.mark) };
+            let last = &mut self.last;
+            top = *self.cells.entry(cell).or_insert_with(|| {
+                last.0 = last.0.saturating_add(1);
+                *last
+            });
+            frame.cell = top;
+        }
+        top
+    }
+
+    fn rest<M>(&mut self, calls: &CallStack<M>) -> usize {
+        let (view, context) = calls.functions.code().seen();
+        let is_same = |rest: &Rest| {
+            rest.view == view
+                && rest.context == context
+                && rest.task == calls.stack.task
+                && rest.origin == calls.stack.origin
+                && rest.jumps == calls.stack.jumps
+                && rest.is_alone == calls.parked.is_empty()
+        };
+        if !self.rests.get(self.rest).is_some_and(is_same) {
+            let known = self.rests.iter().position(is_same);
+            self.rest = known.unwrap_or_else(|| {
+                let (jumps, origin) = (calls.stack.jumps.clone(), calls.stack.origin.clone());
+                let (task, is_alone) = (calls.stack.task, calls.parked.is_empty());
+                self.rests.push(Rest { jumps, origin, task, view, context, is_alone });
+                self.rests.len() - 1
+            });
+        }
+        self.rest
+    }
+}

@@ -1,0 +1,260 @@
+//! What threads decoded, noted for one that takes it in order.
+//!
+//! ```text
+//! threads that decode   a number for each passage and each block, and what else there is as it is      Log
+//! one thread            each by its number, or its elements one by one                                  Reader
+//! ```
+//!
+//! Where the same runs again and again the notes are eight bytes for each passage, and whoever follows the calls may remember
+//! what a number did. What a number stands for is the same for all threads. Numbers are limited; when they are used up, what has
+//! none is noted as it is, until new ones are given out.
+
+mod numbers;
+mod reader;
+
+use std::sync::Arc;
+
+use tracewalk::flow::{Block, Element, KeptPassage, Passage, Placing};
+use tracewalk::span::{CaptureOffset, Span, StreamOffset};
+
+use crate::quick::QuickMap;
+use crate::sink::Part;
+use numbers::{ById, Numbers};
+
+pub use numbers::Numbering;
+pub use reader::Reader;
+
+/// A part of a source's elements, noted in order.
+#[derive(Debug)]
+pub struct Log {
+    numbering: Arc<Numbering>,
+    /// Whether it is noted where each element stands in the capture. Passages are then taken apart.
+    with_places: bool,
+    known: Box<Known>,
+    /// Where the first passage or block begins.
+    base: Option<StreamOffset>,
+    entries: Vec<Entry>,
+    /// Where the passages and blocks stand in the capture, if that is noted.
+    places: Vec<CaptureOffset>,
+    others: Vec<Other>,
+    waiting: Vec<(u32, Placing)>,
+    /// Where the last of them begins.
+    newest: StreamOffset,
+}
+
+/// What is noted as it is.
+#[derive(Clone, Copy, Debug)]
+struct Other {
+    /// Its entry.
+    entry: u32,
+    element: Element,
+    at: CaptureOffset,
+}
+
+/// What was noted.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// A passage's number, or one of the two below.
+    number: u32,
+    /// Where it begins, from the base on; or which of the others it is.
+    at: u32,
+}
+
+impl Entry {
+    /// Neither a passage nor a block with a number: the next one of [`Log::others`].
+    const OTHER: u32 = u32::MAX;
+    /// A passage with a number that something was waited for: the next one of [`Log::waiting`].
+    const WAITING: u32 = u32::MAX - 1;
+}
+
+/// What a thread knows of the numbers.
+#[derive(Debug)]
+struct Known {
+    numbers: Arc<Numbers>,
+    passages: ById,
+    blocks: QuickMap<BlockContent, u32>,
+    /// Set where there are no more numbers.
+    is_full: bool,
+}
+
+/// In the place of a number, for a passage that has none because it is not plain.
+const NO_NUMBER: u32 = u32::MAX;
+
+/// A block wherever it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct BlockContent(Block);
+
+impl std::hash::Hash for BlockContent {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.start.get() ^ self.0.last.get().rotate_left(32));
+        state.write_u64(self.0.span.end.0 ^ u64::from(self.0.instructions) << 32);
+    }
+}
+
+impl Log {
+    /// Nothing is noted yet.
+    #[must_use]
+    pub fn new(with_places: bool) -> Self {
+        Self::of(Arc::new(Numbering::default()), with_places)
+    }
+
+    fn of(numbering: Arc<Numbering>, with_places: bool) -> Self {
+        let known = Box::new(Known::of(numbering.current()));
+        Self {
+            numbering,
+            with_places,
+            known,
+            base: None,
+            entries: Vec::new(),
+            places: Vec::new(),
+            others: Vec::new(),
+            waiting: Vec::new(),
+            newest: StreamOffset(0),
+        }
+    }
+
+    #[inline]
+    fn note(&mut self, number: Option<u32>, at: StreamOffset) -> bool {
+        let base = *self.base.get_or_insert(at);
+        let (Some(number), Ok(at)) = (number, u32::try_from(at.0.wrapping_sub(base.0))) else { return false };
+        self.entries.push(Entry { number, at });
+        self.newest = StreamOffset(base.0 + u64::from(at));
+        true
+    }
+
+    #[cold]
+    fn other(&mut self, element: &Element, at: CaptureOffset) {
+        let entry = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        self.entries.push(Entry { number: Entry::OTHER, at: 0 });
+        self.others.push(Other { entry, element: *element, at });
+        self.newest = self.newest.max(element.span().start);
+    }
+
+    /// Gaps, and places where the position is proven.
+    fn marks(&self) -> impl Iterator<Item = Other> {
+        let is_mark = |other: &&Other| matches!(other.element, Element::Gap(_) | Element::Proof(_));
+        self.others.iter().filter(is_mark).copied()
+    }
+
+    /// A passage that is not plain, or that something was waited for, or that has no number yet.
+    #[inline(never)]
+    fn unusual(&mut self, passage: &Passage<'_>) {
+        let (number, placing) = (self.known.number(passage), passage.placing());
+        match number {
+            Some(number) if placing.waits() => {
+                self.entries.push(Entry { number: Entry::WAITING, at: 0 });
+                self.waiting.push((number, placing));
+                self.newest = placing.origin();
+            }
+            number if self.note(number, placing.origin()) => {}
+            _ => passage.elements().for_each(|element| self.element(&element, || CaptureOffset(0))),
+        }
+    }
+}
+
+/// A copy is another thread's: it knows nothing yet.
+impl Clone for Log {
+    fn clone(&self) -> Self {
+        Self::of(Arc::clone(&self.numbering), self.with_places)
+    }
+}
+
+impl Part for Log {
+    fn lend(&mut self) -> Self {
+        let mut next = Self {
+            numbering: Arc::clone(&self.numbering),
+            with_places: self.with_places,
+            known: Box::new(Known::of(Arc::clone(&self.known.numbers))),
+            base: None,
+            entries: Vec::new(),
+            places: Vec::new(),
+            others: Vec::new(),
+            waiting: Vec::new(),
+            newest: StreamOffset(0),
+        };
+        let current = self.numbering.current();
+        if Arc::ptr_eq(&current, &self.known.numbers) {
+            std::mem::swap(&mut next.known, &mut self.known);
+        } else {
+            next.known = Box::new(Known::of(current));
+        }
+        next
+    }
+
+    fn learn(&mut self, from: &mut Self) {
+        let numbers = Arc::clone(&from.known.numbers);
+        self.known = std::mem::replace(&mut from.known, Box::new(Known::of(numbers)));
+    }
+
+    fn element(&mut self, element: &Element, at: impl FnOnce() -> CaptureOffset) {
+        if let Element::Block(block) = element {
+            let number = self.known.block(block);
+            if self.note(number, block.span.start) {
+                if self.with_places {
+                    self.places.push(at());
+                }
+                return;
+            }
+        }
+        let at = if self.with_places { at() } else { CaptureOffset(0) };
+        self.other(element, at);
+    }
+
+    #[inline]
+    fn passage(&mut self, passage: &Passage<'_>, mut at: impl FnMut(StreamOffset) -> CaptureOffset) {
+        if self.with_places {
+            passage.elements().for_each(|element| self.element(&element, || at(element.span().start)));
+            return;
+        }
+        // One without elements has no number of its own.
+        if passage.is_empty() {
+            return;
+        }
+        let number = self.known.passages.get(passage.id().number()).filter(|number| *number != NO_NUMBER);
+        let is_usual = number.is_some() && !passage.waits() && self.note(number, passage.at());
+        if !is_usual {
+            self.unusual(passage);
+        }
+    }
+}
+
+impl Known {
+    fn of(numbers: Arc<Numbers>) -> Self {
+        Self { numbers, passages: ById::default(), blocks: QuickMap::default(), is_full: false }
+    }
+
+    /// The number of a passage; `None` if it is not plain, or there are no more numbers.
+    fn number(&mut self, passage: &Passage<'_>) -> Option<u32> {
+        let id = passage.id().number();
+        let number = match self.passages.get(id) {
+            Some(number) => number,
+            None if self.is_full => return None,
+            None => {
+                let kept = passage.keep();
+                let number = if kept.is_plain() { self.give(kept)? } else { NO_NUMBER };
+                self.passages.insert(id, number);
+                number
+            }
+        };
+        Some(number).filter(|number| *number != NO_NUMBER)
+    }
+
+    /// The number of a block; `None` if there are no more.
+    #[inline]
+    fn block(&mut self, block: &Block) -> Option<u32> {
+        let bytes = block.span.bytes();
+        let content = BlockContent(Block { span: Span::new(StreamOffset(0), bytes), ..*block });
+        if let Some(number) = self.blocks.get(&content) {
+            return Some(*number);
+        }
+        let number = if self.is_full { None } else { self.give(KeptPassage::of_block(block)) };
+        self.blocks.extend(number.map(|number| (content, number)));
+        number
+    }
+
+    fn give(&mut self, passage: KeptPassage) -> Option<u32> {
+        let number = self.numbers.number(passage);
+        self.is_full = number.is_none();
+        number
+    }
+}

@@ -1,0 +1,133 @@
+//! Numbers for passages and blocks, the same for all threads.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tracewalk::flow::KeptPassage;
+
+use crate::quick::{QuickMap, mix};
+
+/// Gives out numbers; new ones when the old ones are used up.
+#[derive(Debug, Default)]
+pub struct Numbering {
+    current: Mutex<Arc<Numbers>>,
+}
+
+/// Numbers for passages, up to so many.
+#[derive(Debug, Default)]
+pub(super) struct Numbers(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    numbers: QuickMap<Arc<KeptPassage>, u32>,
+    /// By number.
+    passages: Vec<Arc<KeptPassage>>,
+    elements: usize,
+    is_full: bool,
+}
+
+/// More passages than this, or elements in them, get no numbers.
+const MOST_PASSAGES: usize = 1 << 16;
+const MOST_ELEMENTS: usize = 1 << 17;
+
+impl Numbering {
+    /// Those that are given out now.
+    pub(super) fn current(&self) -> Arc<Numbers> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.is_full() {
+            *current = Arc::default();
+        }
+        Arc::clone(&current)
+    }
+}
+
+impl Numbers {
+    /// The number of a passage; `None` where there are no more.
+    pub(super) fn number(&self, passage: KeptPassage) -> Option<u32> {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = table.numbers.get(&passage) {
+            return Some(*known);
+        }
+        if table.passages.len() >= MOST_PASSAGES || table.elements + passage.len() > MOST_ELEMENTS {
+            table.is_full = true;
+            return None;
+        }
+        let number = u32::try_from(table.passages.len()).ok()?;
+        table.elements += passage.len();
+        let passage = Arc::new(passage);
+        table.passages.push(Arc::clone(&passage));
+        table.numbers.insert(passage, number);
+        Some(number)
+    }
+
+    /// Adds those that `known` has not yet.
+    pub(super) fn update(&self, known: &mut Vec<Arc<KeptPassage>>) {
+        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.extend(table.passages.iter().skip(known.len()).cloned());
+    }
+
+    fn is_full(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_full
+    }
+}
+
+/// The numbers of one stream's passages, by what the stream calls them.
+#[derive(Debug, Default)]
+pub(super) struct ById {
+    /// A power of two long, at most half full; empty before the first passage.
+    slots: Vec<(u64, u32)>,
+    used: usize,
+}
+
+/// What no stream calls a passage.
+const FREE: u64 = u64::MAX;
+
+/// How many slots the first table has, and the last. What streams have forgotten is in it, too.
+const FIRST_SLOTS: usize = 1 << 8;
+const MOST_SLOTS: usize = 1 << 17;
+
+impl ById {
+    #[inline]
+    pub(super) fn get(&self, id: u64) -> Option<u32> {
+        let last = self.slots.len().wrapping_sub(1);
+        let mut at = slot_of(id) & last;
+        loop {
+            match *self.slots.get(at)? {
+                (known, number) if known == id => return Some(number),
+                (FREE, _) => return None,
+                _ => at = (at + 1) & last,
+            }
+        }
+    }
+
+    #[cold]
+    pub(super) fn insert(&mut self, id: u64, number: u32) {
+        if self.used * 2 >= self.slots.len() {
+            let is_large = self.slots.len() >= MOST_SLOTS;
+            let length = if is_large { FIRST_SLOTS } else { (self.slots.len() * 2).max(FIRST_SLOTS) };
+            let old = std::mem::replace(&mut self.slots, vec![(FREE, 0); length]);
+            self.used = 0;
+            for (id, number) in old.into_iter().filter(|(id, _)| *id != FREE && !is_large) {
+                self.place(id, number);
+            }
+        }
+        self.place(id, number);
+    }
+
+    fn place(&mut self, id: u64, number: u32) {
+        let last = self.slots.len().wrapping_sub(1);
+        let mut at = slot_of(id) & last;
+        while let Some(slot) = self.slots.get_mut(at) {
+            if slot.0 == FREE {
+                *slot = (id, number);
+                self.used += 1;
+                return;
+            }
+            at = (at + 1) & last;
+        }
+    }
+}
+
+#[inline]
+const fn slot_of(id: u64) -> usize {
+    (mix(id) >> 20) as usize
+}

@@ -1,0 +1,254 @@
+//! Handing on what was noted, in order.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+use tracewalk::flow::{Element, KeptPassage, Placing};
+use tracewalk::span::StreamOffset;
+
+use super::numbers::Numbers;
+use super::{Entry, Log, Other};
+use crate::analysis::{Analysis, Repeated};
+use crate::record::FlowRecord;
+use crate::{Doubt, DoubtChange, Doubtful, Trusted};
+
+/// Hands on to an analysis what was noted, without what is in doubt if that is left out.
+///
+/// What may still be put in doubt waits. Where something is in doubt, [`Trusted`] takes over.
+#[derive(Debug)]
+pub struct Reader {
+    doubtful: Doubtful,
+    doubt: Doubt,
+    /// Whether something is in doubt, so that everything goes past `trusted`.
+    weighs: bool,
+    /// What waits, the oldest first.
+    waiting: VecDeque<Notes>,
+    trusted: Trusted,
+    /// What numbers stand for, the newest ones last.
+    names: Vec<Names>,
+    /// How many sets of numbers there were.
+    generations: u32,
+}
+
+/// What numbers stand for.
+#[derive(Debug)]
+struct Names {
+    numbers: Arc<Numbers>,
+    generation: u32,
+    passages: Vec<Arc<KeptPassage>>,
+}
+
+/// A log that is read.
+#[derive(Debug)]
+struct Notes {
+    log: Log,
+    generation: u32,
+    /// The next entry, and the next of what entries stand for.
+    entry: usize,
+    place: usize,
+    other: usize,
+    waiting: usize,
+}
+
+/// What was noted.
+enum Note<'a> {
+    Passage(Repeated<'a>),
+    Record(FlowRecord),
+}
+
+/// Nothing that a passage says stands as far behind where it begins.
+const PASSAGE: u64 = 64;
+/// How far before the newest byte a loss may begin that is found there.
+const LATE: u64 = 1 << 14;
+
+impl Reader {
+    /// Nothing was read yet.
+    #[must_use]
+    pub fn new(doubtful: Doubtful) -> Self {
+        Self {
+            doubtful,
+            doubt: Doubt::default(),
+            weighs: false,
+            waiting: VecDeque::new(),
+            trusted: Trusted::default(),
+            names: Vec::new(),
+            generations: 0,
+        }
+    }
+
+    /// Takes the next part.
+    ///
+    /// # Errors
+    ///
+    /// The first of the analysis.
+    pub fn part<A: Analysis>(&mut self, log: Log, analysis: &mut A) -> io::Result<()> {
+        let generation = self.update(&log.known.numbers);
+        let marks = match self.doubtful {
+            Doubtful::Keep => Vec::new(),
+            Doubtful::Drop => log.marks().collect::<Vec<_>>(),
+        };
+        self.waiting.push_back(Notes { log, generation, entry: 0, place: 0, other: 0, waiting: 0 });
+        for mark in marks {
+            self.mark(&mark, analysis)?;
+        }
+        if self.weighs || self.doubtful == Doubtful::Keep {
+            self.hand_on(usize::MAX, |_| true, analysis)
+        } else {
+            self.hand_on_old(analysis)
+        }
+    }
+
+    /// The trace ends here: nothing speaks against what waits.
+    ///
+    /// # Errors
+    ///
+    /// The first of the analysis.
+    pub fn finish<A: Analysis>(&mut self, analysis: &mut A) -> io::Result<()> {
+        self.hand_on(usize::MAX, |_| true, analysis)
+    }
+
+    /// How many instructions were not handed on.
+    #[must_use]
+    pub const fn left_out(&self) -> u64 {
+        self.trusted.left_out()
+    }
+
+    /// Takes a gap or a proof of the newest part: what stands before it is certain then, or is in doubt.
+    fn mark<A: Analysis>(&mut self, mark: &Other, analysis: &mut A) -> io::Result<()> {
+        let entry = mark.entry as usize;
+        let before = self.doubt;
+        let change = self.doubt.element(&mark.element);
+        if self.weighs {
+            self.hand_on(entry + 1, |_| true, analysis)?;
+        } else if let Some(DoubtChange::Begins { .. }) = change {
+            self.trusted.go_on(before);
+            self.weighs = true;
+            self.hand_on(entry + 1, |_| true, analysis)?;
+        } else if matches!(mark.element, Element::Proof(_)) {
+            let proven = mark.element.span().start;
+            self.hand_on(entry, |end| end <= proven, analysis)?;
+        }
+        self.weighs = self.doubt.is_open();
+        Ok(())
+    }
+
+    /// Hands on what doubt does not reach any more, in whole parts, so that memory is bounded.
+    fn hand_on_old<A: Analysis>(&mut self, analysis: &mut A) -> io::Result<()> {
+        let Some(newest) = self.waiting.back().map(|notes| notes.log.newest) else { return Ok(()) };
+        let certain = newest.0.saturating_sub(Doubt::REACH + LATE);
+        let is_old = |notes: &Notes| notes.log.newest.0 + PASSAGE < certain;
+        while self.waiting.front().is_some_and(is_old) {
+            self.hand_on_first(usize::MAX, |_| true, analysis)?;
+        }
+        Ok(())
+    }
+
+    /// Hands on what waits, up to this entry of the newest part, as long as what comes ends at a place that is allowed.
+    fn hand_on<A: Analysis>(
+        &mut self,
+        entry: usize,
+        is_allowed: impl Fn(StreamOffset) -> bool,
+        analysis: &mut A,
+    ) -> io::Result<()> {
+        while self.waiting.len() > 1 {
+            if !self.hand_on_first(usize::MAX, &is_allowed, analysis)? {
+                return Ok(());
+            }
+        }
+        self.hand_on_first(entry, is_allowed, analysis).map(drop)
+    }
+
+    /// Hands on what waits of the oldest part up to this entry, as long as it is allowed. Answers whether all of it was.
+    fn hand_on_first<A: Analysis>(
+        &mut self,
+        entry: usize,
+        is_allowed: impl Fn(StreamOffset) -> bool,
+        analysis: &mut A,
+    ) -> io::Result<bool> {
+        let Self { waiting, names, trusted, weighs, .. } = self;
+        let Some(notes) = waiting.front_mut() else { return Ok(true) };
+        let known = names.iter().find(|names| names.generation == notes.generation);
+        let passages = known.map_or(&[][..], |names| &names.passages);
+        let end = entry.min(notes.log.entries.len());
+        while notes.entry < end {
+            let Some((note, ends)) = notes.peek(passages) else { break };
+            if !is_allowed(ends) {
+                return Ok(false);
+            }
+            match note {
+                Note::Passage(repeated) if !*weighs => analysis.passage(&repeated)?,
+                Note::Record(record) if !*weighs => analysis.sink().record(record)?,
+                Note::Passage(repeated) => repeated.records().try_for_each(|record| {
+                    trusted.record(record, &mut |record| analysis.sink().record(record))
+                })?,
+                Note::Record(record) => {
+                    trusted.record(record, &mut |record| analysis.sink().record(record))?;
+                }
+            }
+            notes.advance();
+        }
+        if notes.entry >= notes.log.entries.len() {
+            waiting.pop_front();
+        }
+        Ok(true)
+    }
+
+    /// Learns what numbers stand for. Answers which set they are of.
+    fn update(&mut self, numbers: &Arc<Numbers>) -> u32 {
+        let known = self.names.iter().position(|names| Arc::ptr_eq(&names.numbers, numbers));
+        let index = known.unwrap_or_else(|| {
+            let waiting = &self.waiting;
+            let newest = self.generations;
+            self.names.retain(|names| {
+                names.generation == newest || waiting.iter().any(|notes| notes.generation == names.generation)
+            });
+            self.generations += 1;
+            let numbers = Arc::clone(numbers);
+            self.names.push(Names { numbers, generation: self.generations, passages: Vec::new() });
+            self.names.len() - 1
+        });
+        self.names.get_mut(index).map_or(0, |names| {
+            names.numbers.update(&mut names.passages);
+            names.generation
+        })
+    }
+}
+
+impl Notes {
+    /// The next note, and a place that nothing of it begins behind.
+    #[inline]
+    fn peek<'a>(&self, passages: &'a [Arc<KeptPassage>]) -> Option<(Note<'a>, StreamOffset)> {
+        let Entry { number, at } = *self.log.entries.get(self.entry)?;
+        let (number, placing) = match number {
+            Entry::OTHER => {
+                let Other { element, at, .. } = *self.log.others.get(self.other)?;
+                let start = element.span().start;
+                return Some((Note::Record(FlowRecord { element, at }), StreamOffset(start.0 + 1)));
+            }
+            Entry::WAITING => *self.log.waiting.get(self.waiting)?,
+            number => {
+                let base = self.log.base.map_or(0, |base| base.0);
+                (number, Placing::at(StreamOffset(base + u64::from(at))))
+            }
+        };
+        let passage = passages.get(number as usize)?;
+        let ends = StreamOffset(placing.origin().0 + PASSAGE);
+        let repeated = Repeated::new(passage, (self.generation, number), placing);
+        if let Some(at) = self.log.places.get(self.place) {
+            let element = repeated.elements().next()?;
+            return Some((Note::Record(FlowRecord { element, at: *at }), ends));
+        }
+        Some((Note::Passage(repeated), ends))
+    }
+
+    #[inline]
+    fn advance(&mut self) {
+        match self.log.entries.get(self.entry).map(|entry| entry.number) {
+            Some(Entry::OTHER) => self.other += 1,
+            Some(Entry::WAITING) => self.waiting += 1,
+            _ => self.place += 1,
+        }
+        self.entry += 1;
+    }
+}

@@ -1,0 +1,143 @@
+use super::*;
+use crate::coverage::Coverage;
+
+/// A file of version 2 with these lines and the one that ends it.
+pub(crate) fn ended(lines: &str) -> String {
+    format!("{lines}E {}\n", lines.lines().count())
+}
+
+pub(crate) fn saved<T: Save>(programs: &Programs<T>) -> String {
+    let mut out = Vec::new();
+    programs.save(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+pub(crate) fn read<T: Save>(text: &str) -> Result<Programs<T>, (usize, SavedErrorKind)> {
+    Programs::read(text.as_bytes()).map_err(|error| {
+        let sentence = error.to_string();
+        assert!(!sentence.contains('\n') && sentence.starts_with("line "), "{sentence:?}");
+        (error.line, error.kind)
+    })
+}
+
+/// What was read is saved as `text`, in any version, and read from there again.
+pub(crate) fn is_saved_as<T: Save>(programs: &Programs<T>, text: &str) {
+    assert_eq!(saved(programs), text);
+    assert_eq!(saved(&read::<T>(text).unwrap()), text);
+}
+
+const SAVED: &str = r#"{"saved":"coverage","version":3,"complete":true}
+{"program":{"id":{"build":["0abc","ff"]},"images":["a name.elf"]}}
+{"block":["100","104","t32","taken","every",15]}
+{"program":{"id":{"code":"0101010101010101010101010101010101010101010101010101010101010101"},"images":[]}}
+{"end":4}
+"#;
+
+#[test]
+fn programs_stand_one_behind_the_other() {
+    let coverage = read(SAVED).unwrap();
+    is_saved_as::<crate::coverage::ProgramCoverage>(&coverage, SAVED);
+    assert_eq!(coverage.programs.len(), 2);
+}
+
+#[test]
+fn what_is_of_a_part_of_a_capture_stays_so() {
+    let cut = SAVED.replace("true", "false");
+    is_saved_as::<crate::coverage::ProgramCoverage>(&read(&cut).unwrap(), &cut);
+    let old: Coverage = read("# tracewalk coverage 2\nK cut\nP build 0a\nE 3\n").unwrap();
+    assert!(!old.complete && !read::<crate::coverage::ProgramCoverage>(&saved(&old)).unwrap().complete);
+}
+
+#[test]
+fn whatever_is_lost_or_added_is_refused_where_it_shows() {
+    let kind = |text: &str| read::<crate::coverage::ProgramCoverage>(text).unwrap_err();
+    for old in [false, true] {
+        let whole = if old { "# tracewalk coverage 2\nP build 0a\nE 2\n" } else { SAVED };
+        let lines = whole.split_inclusive('\n').collect::<Vec<_>>();
+        for end in 1..lines.len() {
+            assert_eq!(kind(&lines[..end].concat()), (end, SavedErrorKind::CutOff), "{old} {end}");
+        }
+        assert_eq!(kind(&whole[..whole.len() - 1]), (lines.len(), SavedErrorKind::CutOff));
+        assert_eq!(kind(&whole.repeat(2)), (lines.len() + 1, SavedErrorKind::BehindEnd));
+        let (last, before) = lines.split_last().unwrap();
+        let fewer = [&before[..1], &before[2..], &[*last]].concat().concat();
+        assert!(kind(&fewer).0 <= lines.len(), "{fewer}");
+    }
+    let without_block = SAVED.replace("{\"block\":[\"100\",\"104\",\"t32\",\"taken\",\"every\",15]}\n", "");
+    assert_eq!(kind(&without_block), (4, SavedErrorKind::Lines { found: 3, expected: 4 }));
+}
+
+#[test]
+fn what_is_no_saved_file_is_told_from_one_of_another_kind_or_version() {
+    let kind = |text: &str| read::<crate::coverage::ProgramCoverage>(text).unwrap_err();
+    for text in
+        ["", "x", "{}", "# tracewalk", "# tracewalk coverage", "{\"saved\":\"coverage\",\"version\":3}\n"]
+    {
+        assert_eq!(kind(text), (1, SavedErrorKind::NotSaved), "{text}");
+    }
+    let other = (1, SavedErrorKind::Other { found: "profile".to_owned() });
+    assert_eq!(kind("# tracewalk profile 1\n"), other);
+    assert_eq!(kind(&SAVED.replace("coverage", "profile")), other);
+    for (text, found) in [
+        ("# tracewalk coverage 3\n".to_owned(), "3"),
+        (SAVED.replace("\"version\":3", "\"version\":4"), "4"),
+        (SAVED.replace("\"version\":3,\"complete\":true", "\"version\":9"), "9"),
+    ] {
+        assert_eq!(kind(&text), (1, SavedErrorKind::Version { found: found.to_owned() }));
+    }
+    let names = ["coverage", "profile"];
+    let heads = [
+        "# tracewalk coverage 9\n",
+        "{\"saved\":\"profile\",\"v",
+        "# tracewalk coverages 2",
+        "{\"version\":1",
+    ];
+    let kinds = heads.map(|head| saved_kind(head.as_bytes(), &names));
+    assert_eq!(kinds, [Some("coverage"), Some("profile"), None, None]);
+}
+
+#[test]
+fn version_1_is_read_without_an_end() {
+    let text =
+        "# tracewalk coverage 1\nP build 0a\nI a.elf\nS - mtb branches 4 3 1 0 run\nB 100 104 t32 t 15\n";
+    let (coverage, version) = Coverage::read_with_version(text.as_bytes()).unwrap();
+    let newer: Coverage = read(&ended(&text.replace("coverage 1", "coverage 2"))).unwrap();
+    assert_eq!((&coverage, version), (&newer, 1));
+    let (again, version) = Coverage::read_with_version(saved(&coverage).as_bytes()).unwrap();
+    assert_eq!((again, version), (newer, 3));
+}
+
+#[test]
+fn bytes_that_are_no_text_and_lines_that_are_no_items_are_refused() {
+    let kind = |line: &[u8]| {
+        let text = [b"{\"saved\":\"coverage\",\"version\":3,\"complete\":true}\n", line, b"\n"].concat();
+        let error = Coverage::read(&text[..]).unwrap_err();
+        assert!(!error.to_string().contains(char::is_control), "{error}");
+        (error.line, error.kind.name())
+    };
+    let misplaced = (2, "saved_misplaced");
+    assert_eq!(kind(br#"{"block":["100","104","t32","taken","every",15]}"#), misplaced);
+    assert_eq!(kind(b"\xff\xff"), misplaced);
+    let in_program = |line: &[u8]| {
+        let program = br#"{"program":{"id":{"build":["0a"]},"images":[]}}"#;
+        kind(&[program, &b"\n"[..], line].concat()).1
+    };
+    for line in [
+        &b"\xff\xff"[..],
+        b"",
+        b"[",
+        br#"{"some":1}"#,
+        b"{\"\x1b[31m\":1}",
+        br#"{"block":["100","104","t32","taken","every"]}"#,
+        br#"{"block":["0x100","104","t32","taken","every",15]}"#,
+        br#"{"block":["100","104","t33","taken","every",15]}"#,
+        br#"{"block":["100","104","t32","taken","every",-1]}"#,
+        br#"{"program":{"id":{"build":["0a"]},"images":[],"more":1}}"#,
+        br#"{"program":{"id":{"code":"0a"},"images":[]}}"#,
+        br#"{"program":{"id":{"build":["abc"]},"images":[]}}"#,
+    ] {
+        assert_eq!(in_program(line), "saved_item", "{}", String::from_utf8_lossy(line));
+    }
+    assert_eq!(in_program(&[b'['; 100_000]), "saved_item");
+    assert_eq!(in_program(br#"{"block":["104","104","t32","taken","every",15]}"#), "saved_field");
+}

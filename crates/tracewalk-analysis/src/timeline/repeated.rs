@@ -1,0 +1,176 @@
+//! What repeated elements do to a timeline, to be done again at once.
+
+use tracewalk::flow::{Element, EventKind};
+
+use super::item::{SpanId, Track};
+use crate::call_stack::{Entry, FrameKind, FunctionId, Left};
+
+/// What a passage does, in order.
+#[derive(Debug)]
+pub(super) struct Deeds {
+    pub(super) list: Box<[Deed]>,
+    /// The cycles that are counted behind its last block.
+    pub(super) waiting: u64,
+    takes_pending: bool,
+    takes_waited: bool,
+}
+
+/// A thing that is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Deed {
+    /// Blocks of one piece each run, one after the other.
+    Ran(Count),
+    /// A block of several pieces begins, and so many instructions.
+    Begins(Count, u64),
+    /// A piece of it runs.
+    Piece(u64),
+    /// It ends.
+    Ends,
+    /// Cycles pass in which nothing ran.
+    Passes(Count),
+    /// A frame is entered.
+    Enters(FrameKind, FunctionId, Entry),
+    /// The innermost one is left.
+    Leaves(Left),
+    /// What changed happened here.
+    Settles,
+}
+
+/// How much is counted, and whether it takes what was counted before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Count {
+    pub(super) count: u64,
+    pub(super) takes: Takes,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Takes {
+    pending: bool,
+    waited: bool,
+}
+
+/// Cycles that a passage does not tell, and that its elements take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Before {
+    /// They were counted, and nothing has taken them.
+    pub(super) pending: u64,
+    /// They were waited for by what takes the first cycles that the passage counts.
+    pub(super) waited: u64,
+}
+
+/// Finds out which elements take the cycles before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Takers {
+    pending: bool,
+    waited: bool,
+    counts: bool,
+}
+
+impl Before {
+    /// How many of them are taken.
+    pub(super) const fn taken(self, takes: Takes) -> u64 {
+        let pending = if takes.pending { self.pending } else { 0 };
+        let waited = if takes.waited { self.waited } else { 0 };
+        pending + waited
+    }
+}
+
+impl Takers {
+    /// What the next element takes.
+    pub(super) fn element(&mut self, element: &Element) -> Takes {
+        match element {
+            Element::Block(_) => {}
+            Element::Event(event) => match event.kind {
+                EventKind::Exception { .. } => {}
+                EventKind::Cycles(_) => {
+                    self.counts = true;
+                    return Takes::default();
+                }
+                _ => return Takes::default(),
+            },
+            Element::Gap(_) | Element::Proof(_) => return Takes::default(),
+        }
+        let waited = self.counts && !std::mem::replace(&mut self.waited, self.counts);
+        Takes { pending: !std::mem::replace(&mut self.pending, true), waited }
+    }
+}
+
+impl Deeds {
+    /// What was noted, and what is left after it; `None` if it is not known what takes the cycles before it.
+    pub(super) fn of(noted: &[Deed], takers: Takers, (waiting, before): (u64, Before)) -> Option<Self> {
+        let Takers { pending, waited, .. } = takers;
+        let deeds = Self { list: shorter(noted), waiting, takes_pending: pending, takes_waited: waited };
+        deeds.take(before).then_some(deeds)
+    }
+
+    /// Whether it is known what takes the cycles before it.
+    pub(super) const fn take(&self, before: Before) -> bool {
+        (before.pending == 0 || self.takes_pending) && (before.waited == 0 || self.takes_waited)
+    }
+
+    /// Whether nothing is done but that blocks run.
+    pub(super) fn runs_only(&self) -> bool {
+        matches!(*self.list, [Deed::Ran(_)])
+    }
+}
+
+/// The same with blocks of one piece as one deed, one deed for those that follow one another, and none that do nothing.
+fn shorter(noted: &[Deed]) -> Box<[Deed]> {
+    let mut list: Vec<Deed> = Vec::new();
+    let mut rest = noted;
+    while let Some((first, behind)) = rest.split_first() {
+        rest = behind;
+        let Deed::Begins(count, _) = *first else {
+            push(&mut list, *first);
+            continue;
+        };
+        let end = behind.iter().position(|deed| *deed == Deed::Ends).unwrap_or(behind.len());
+        let (block, after) = behind.split_at(end);
+        if block.iter().filter(|deed| matches!(deed, Deed::Piece(_))).count() != 1 {
+            list.push(*first);
+            continue;
+        }
+        let as_one = |deed: &Deed| if matches!(deed, Deed::Piece(_)) { Deed::Ran(count) } else { *deed };
+        block.iter().for_each(|deed| push(&mut list, as_one(deed)));
+        push(&mut list, Deed::Settles);
+        rest = after.get(1..).unwrap_or_default();
+    }
+    list.into()
+}
+
+fn push(list: &mut Vec<Deed>, deed: Deed) {
+    match (deed, list.last_mut()) {
+        (Deed::Ran(count), Some(Deed::Ran(before))) => {
+            before.count += count.count;
+            before.takes.pending |= count.takes.pending;
+            before.takes.waited |= count.takes.waited;
+        }
+        (Deed::Passes(count), _) if count == Count::default() => {}
+        // Nothing has changed since.
+        (Deed::Settles, None | Some(Deed::Ran(_) | Deed::Settles | Deed::Ends | Deed::Passes(_))) => {}
+        _ => list.push(deed),
+    }
+}
+
+/// What is remembered of a running function.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Marks {
+    pub(super) track: Track,
+    pub(super) function: SpanId,
+    /// The exception that its frame handles.
+    pub(super) exception: Option<(SpanId, Track)>,
+}
+
+/// The marks of frames that come and go while deeds are done.
+#[derive(Debug, Default)]
+pub(super) struct Marking {
+    pub(super) marks: Vec<Marks>,
+    pub(super) under: Option<Marks>,
+}
+
+impl Marking {
+    /// The innermost one's.
+    pub(super) fn top(&self) -> Option<Marks> {
+        self.marks.last().copied().or(self.under)
+    }
+}

@@ -1,0 +1,152 @@
+//! What is shown on a terminal goes through a pager, as git does it.
+//!
+//! Standard output is made a pipe to the pager, and standard error with it where that is the terminal too, so that messages do not
+//! disturb what is on the screen. Every command writes as it always does. A pager that ends early closes the pipe, which ends the
+//! command as `head` does.
+
+#[cfg(unix)]
+mod unix {
+    use std::io::{self, IsTerminal as _};
+    use std::os::fd::OwnedFd;
+    use std::process::{Child, Command, Stdio};
+    use std::sync::{Mutex, OnceLock, PoisonError};
+
+    use rustix::stdio::{dup2_stderr, dup2_stdout};
+
+    use super::{chosen, is_words};
+    use crate::output::terminal::Terminal;
+
+    /// The pager that runs, and what standard error was.
+    static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
+
+    /// What the terminal behind the pager is like.
+    static BEHIND: OnceLock<Terminal> = OnceLock::new();
+
+    struct Running {
+        child: Child,
+        command: String,
+        stderr: Option<OwnedFd>,
+    }
+
+    /// Starts the pager if standard output is a terminal and the user wants one. Answers what could not be started.
+    pub(crate) fn start() -> Option<String> {
+        if !io::stdout().is_terminal() {
+            return None;
+        }
+        let command = chosen(|name| std::env::var(name).ok())?;
+        let terminal = Terminal::of_standard_output();
+        let mut child = match spawn(&command) {
+            Ok(child) => child,
+            // Who asked for none misses none.
+            Err(_) if command == super::DEFAULT => return None,
+            Err(error) => return Some(format!("the pager `{command}` cannot be started: {error}")),
+        };
+        let stdin = child.stdin.take()?;
+        let stderr = io::stderr().is_terminal().then(|| rustix::io::dup(io::stderr()).ok()).flatten();
+        // The handler has to be there before the pipe is: Ctrl-C goes to the pager as well.
+        crate::signals::before_ending(|| drop(finish()));
+        let redirected =
+            dup2_stdout(&stdin).and_then(|()| stderr.as_ref().map_or(Ok(()), |_| dup2_stderr(&stdin)));
+        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        *running = Some(Running { child, command, stderr });
+        let _ = BEHIND.set(terminal);
+        redirected.err().map(|error| format!("standard output cannot go to the pager: {error}"))
+    }
+
+    /// The terminal behind the pager, if one runs.
+    pub(crate) fn behind() -> Option<Terminal> {
+        BEHIND.get().copied()
+    }
+
+    /// Lets the reader read to the end. Answers what went wrong if nothing could be shown.
+    pub(crate) fn finish() -> Option<String> {
+        // Held until the pager ends: a signal that comes meanwhile waits for that.
+        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let Running { mut child, command, stderr } = running.take()?;
+        // The pager waits for more as long as anything can be written to it.
+        let nowhere = std::fs::OpenOptions::new().write(true).open("/dev/null").ok()?;
+        let _ = dup2_stdout(&nowhere);
+        if let Some(stderr) = stderr {
+            let _ = dup2_stderr(stderr);
+        }
+        let status = child.wait();
+        // By convention a shell's status where it could not start the program.
+        let failed = status.is_ok_and(|status| matches!(status.code(), Some(126 | 127)));
+        failed.then(|| format!("the pager `{command}` could not be started"))
+    }
+
+    fn spawn(command: &str) -> io::Result<Child> {
+        let mut pager = match is_words(command) {
+            true => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", command]);
+                shell
+            }
+            false => Command::new(command),
+        };
+        for (name, value) in [("LESS", "FRX"), ("LV", "-c")] {
+            if std::env::var_os(name).is_none() {
+                pager.env(name, value);
+            }
+        }
+        pager.stdin(Stdio::piped()).spawn()
+    }
+}
+
+#[cfg(not(unix))]
+mod other {
+    /// No pager: standard output cannot be made a pipe here.
+    pub(crate) fn start() -> Option<String> {
+        None
+    }
+
+    pub(crate) fn behind() -> Option<crate::output::terminal::Terminal> {
+        None
+    }
+
+    pub(crate) fn finish() -> Option<String> {
+        None
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) use other::{behind, finish, start};
+#[cfg(unix)]
+pub(crate) use unix::{behind, finish, start};
+
+/// The pager if the user says nothing. What is made visible, and that a short text needs no key, stands in LESS.
+const DEFAULT: &str = "less";
+
+/// The pager that the environment asks for; `None` for none.
+fn chosen(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let is_dumb = variable("TERM").is_some_and(|terminal| terminal == "dumb");
+    let pager =
+        variable("TRACEWALK_PAGER").or_else(|| variable("PAGER")).unwrap_or_else(|| DEFAULT.to_owned());
+    let pager = pager.trim();
+    (!is_dumb && !matches!(pager, "" | "cat")).then(|| pager.to_owned())
+}
+
+/// Whether a command needs a shell to be understood.
+fn is_words(command: &str) -> bool {
+    command.contains(|letter: char| letter.is_whitespace() || "|&;<>()$`\\\"'*?[#~=%".contains(letter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_chooses_a_pager_or_none() {
+        let chosen = |set: &[(&str, &str)]| {
+            chosen(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+        };
+        assert_eq!(chosen(&[]).as_deref(), Some("less"));
+        assert_eq!(chosen(&[("PAGER", "more")]).as_deref(), Some("more"));
+        assert_eq!(chosen(&[("PAGER", "more"), ("TRACEWALK_PAGER", "less -S")]).as_deref(), Some("less -S"));
+        for none in ["", "cat", " "] {
+            assert_eq!(chosen(&[("PAGER", "more"), ("TRACEWALK_PAGER", none)]), None, "{none:?}");
+        }
+        assert_eq!(chosen(&[("TERM", "dumb")]), None);
+        assert!(is_words("less -R") && is_words("~/pager") && !is_words("/usr/bin/less"));
+    }
+}

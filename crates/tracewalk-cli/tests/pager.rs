@@ -1,0 +1,152 @@
+//! The pager on a terminal: who reads, what is read, and how it ends.
+#![cfg(unix)]
+
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty;
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::support::{example, run};
+
+/// What somebody at a terminal of this width saw of a run, and its status. Standard error is the terminal as well.
+pub(crate) fn at_terminal(
+    columns: u16,
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+) -> (String, Option<i32>) {
+    let terminal = pty::openpt(pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY).unwrap();
+    pty::grantpt(&terminal).unwrap();
+    pty::unlockpt(&terminal).unwrap();
+    let name = pty::ptsname(&terminal, Vec::new()).unwrap();
+    let side = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+    tcsetwinsize(&side, Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("tracewalk"));
+    command.args(arguments).env("TERM", "xterm").stdin(Stdio::null());
+    for name in ["PAGER", "TRACEWALK_PAGER", "NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "LESS"] {
+        command.env_remove(name);
+    }
+    command.envs(environment.iter().copied());
+    command.stdout(Stdio::from(side.try_clone().unwrap())).stderr(Stdio::from(side.try_clone().unwrap()));
+    let mut child = command.spawn().unwrap();
+    drop((command, side));
+    let mut seen = Vec::new();
+    // A terminal that nobody has open any more is an error to its reader.
+    let mut buffer = [0; 4096];
+    let mut reader = File::from(terminal);
+    while let Ok(count @ 1..) = reader.read(&mut buffer) {
+        seen.extend_from_slice(&buffer[..count]);
+    }
+    let status = child.wait().unwrap().code();
+    (String::from_utf8(seen).unwrap().replace("\r\n", "\n"), status)
+}
+
+/// A program that notes what it was given and how, and answers with `end`.
+fn pager(folder: &Path, end: &str) -> PathBuf {
+    let path = folder.join("pager");
+    let mut file = File::create(&path).unwrap();
+    let (seen, less) = (folder.join("seen"), folder.join("less"));
+    writeln!(file, "#!/bin/sh\necho \"$LESS\" > {}\n{end}", less.display()).unwrap();
+    writeln!(file, "cat > {}", seen.display()).unwrap();
+    file.set_permissions(fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+fn capture() -> String {
+    example("m3-etmv3/capture.toml").display().to_string()
+}
+
+#[test]
+fn a_terminal_is_read_through_the_pager_with_its_colours_and_messages() {
+    let folder = tempfile::tempdir().unwrap();
+    let pager = pager(folder.path(), "");
+    let capture = capture();
+    let arguments = ["flow", &capture, "--last", "5"];
+    let (shown, status) = at_terminal(80, &arguments, &[("PAGER", pager.to_str().unwrap())]);
+    assert_eq!((shown.as_str(), status), ("", Some(0)));
+    let seen = fs::read_to_string(folder.path().join("seen")).unwrap();
+    assert!(seen.contains("\x1b[") && seen.lines().count() > 5, "{seen}");
+    assert_eq!(fs::read_to_string(folder.path().join("less")).unwrap(), "FRX\n");
+    // The command's own variable goes first, through a shell where it takes one; what the user set for less stays.
+    let words = format!("{} -R", pager.display());
+    let environment = [("PAGER", "/nowhere"), ("TRACEWALK_PAGER", words.as_str()), ("LESS", "S")];
+    let (_, status) = at_terminal(80, &["flow", &capture, "--around", "nobody"], &environment);
+    assert_eq!(status, Some(2));
+    assert!(fs::read_to_string(folder.path().join("seen")).unwrap().starts_with("error:"));
+    assert_eq!(fs::read_to_string(folder.path().join("less")).unwrap(), "S\n");
+}
+
+#[test]
+fn nothing_is_paged_that_is_no_text_on_a_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let pager = pager(folder.path(), "");
+    let (capture, out) = (capture(), folder.path().join("out"));
+    let environment = [("PAGER", pager.to_str().unwrap())];
+    for more in [
+        &["--no-pager", "--last", "5"][..],
+        &["--format", "runs"],
+        &["--format", "none"],
+        &["-o", out.to_str().unwrap()],
+    ] {
+        let arguments = [&["flow", &capture][..], more].concat();
+        assert_eq!(at_terminal(80, &arguments, &environment).1, Some(0), "{more:?}");
+    }
+    for none in ["", "cat"] {
+        let (shown, status) = at_terminal(80, &["info", &capture], &[("PAGER", none)]);
+        assert!(status == Some(0) && !shown.is_empty(), "{none:?}");
+    }
+    assert!(!folder.path().join("less").exists());
+    // Piped output is not paged either.
+    let output = Command::new(assert_cmd::cargo::cargo_bin!("tracewalk"));
+    let output = { output }.args(["info", &capture]).envs(environment).output().unwrap();
+    assert!(output.status.success() && !output.stdout.is_empty() && !folder.path().join("less").exists());
+}
+
+#[test]
+fn a_listing_fits_the_terminal() {
+    let capture = capture();
+    let shown = |columns, more: &[&str]| {
+        let arguments = [&["flow", &capture, "--no-pager"][..], more].concat();
+        let (shown, status) = at_terminal(columns, &arguments, &[("NO_COLOR", "1")]);
+        assert_eq!(status, Some(0));
+        shown
+    };
+    let widest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap();
+    let piped = run(["flow", &capture]).stdout;
+    for more in [&[][..], &["--source-lines"]] {
+        let text = shown(80, more);
+        assert!(widest(&text) <= 80, "{:?}", text.lines().find(|line| line.chars().count() > 80));
+    }
+    let (narrow, wide) = (shown(80, &[]), shown(200, &[]));
+    assert!(widest(&piped) > 80 && wide == piped);
+    // No instruction is left out, and what the program sent is all there.
+    let count = |text: &str, what: &str| text.lines().filter(|line| line.contains(what)).count();
+    assert!(count(&piped, "bl  ") > 100);
+    assert_eq!(count(&narrow, "bl  "), count(&piped, "bl  "));
+    let sent = piped.lines().rfind(|line| line.contains("ITM 0x01")).unwrap().trim();
+    let words = narrow.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(sent), "{sent}");
+    let stated = at_terminal(80, &["flow", &capture, "--no-pager"], &[("NO_COLOR", "1"), ("COLUMNS", "200")]);
+    assert_eq!(stated.0, piped);
+}
+
+#[test]
+fn quitting_the_pager_ends_the_command_quietly() {
+    let folder = tempfile::tempdir().unwrap();
+    let pager = pager(folder.path(), "head -c 10 > /dev/null; exit 0");
+    let (shown, status) = at_terminal(80, &["flow", &capture()], &[("PAGER", pager.to_str().unwrap())]);
+    assert_eq!((shown.as_str(), status), ("", Some(0)));
+}
+
+#[test]
+fn a_pager_that_cannot_be_started_hides_nothing() {
+    // One that is no program is reported, and the text printed all the same; one that a shell does not find is an error.
+    let (shown, status) = at_terminal(80, &["info", &capture()], &[("PAGER", "/nowhere/pager")]);
+    assert!(status == Some(0) && shown.contains("/nowhere/pager") && shown.lines().count() > 5, "{shown}");
+    let (shown, status) = at_terminal(80, &["info", &capture()], &[("PAGER", "/nowhere/pager -R")]);
+    assert!(status == Some(2) && shown.contains("--no-pager"), "{shown}");
+}

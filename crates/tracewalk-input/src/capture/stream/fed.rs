@@ -1,0 +1,60 @@
+//! Bytes that the program has which uses the library: it hands them on as they come to it.
+
+use std::fmt;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::time::Duration;
+
+use super::problem::StreamProblem;
+use super::source::{Arrived, ByteSource, PIECE, WAITING_PIECES};
+
+/// A source of what its [`Feeder`] is fed, and the feeder. The source ends when the feeder is dropped.
+#[must_use]
+pub fn fed() -> (Feeder, Fed) {
+    let (sender, pieces) = mpsc::sync_channel(WAITING_PIECES);
+    (Feeder(sender), Fed(pieces))
+}
+
+/// Hands bytes on to a [`Fed`] source, from any thread.
+#[derive(Clone, Debug)]
+pub struct Feeder(SyncSender<Vec<u8>>);
+
+/// Nobody reads what is fed any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NobodyReads;
+
+impl Feeder {
+    /// Hands these bytes on. Waits while 16 pieces, of at most 64 KiB each, are not read yet, so that memory stays
+    /// bounded: whoever reads is another thread.
+    ///
+    /// # Errors
+    ///
+    /// If the source was dropped.
+    pub fn feed(&self, bytes: &[u8]) -> Result<(), NobodyReads> {
+        bytes.chunks(PIECE).try_for_each(|piece| self.0.send(piece.to_vec()).map_err(|_| NobodyReads))
+    }
+}
+
+impl fmt::Display for NobodyReads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("nobody reads the bytes that are fed")
+    }
+}
+
+impl std::error::Error for NobodyReads {}
+
+/// What a [`Feeder`] is fed.
+#[derive(Debug)]
+pub struct Fed(Receiver<Vec<u8>>);
+
+impl ByteSource for Fed {
+    fn read(&mut self, piece: &mut Vec<u8>, patience: Duration) -> Result<Arrived, StreamProblem> {
+        match self.0.recv_timeout(patience) {
+            Ok(bytes) => {
+                *piece = bytes;
+                Ok(Arrived::Bytes)
+            }
+            Err(RecvTimeoutError::Timeout) => Ok(Arrived::Nothing),
+            Err(RecvTimeoutError::Disconnected) => Ok(Arrived::End),
+        }
+    }
+}

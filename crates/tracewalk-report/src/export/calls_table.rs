@@ -1,0 +1,299 @@
+//! `calls --format csv` and `json`: calls as a table, one by one or added up by chains.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use tracewalk::ids::{Address, Exception};
+use tracewalk_analysis::call_stack::{
+    CallStack, Entry, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece,
+};
+use tracewalk_analysis::profile::LabelKind;
+use tracewalk_analysis::record::FlowRecord;
+use tracewalk_analysis::sink::Sink;
+use tracewalk_analysis::table::{Column, Kind, Table, TakeRows};
+use tracewalk_analysis::{Code, CodeInContext, Phase, Section, Window, Windowed};
+
+use super::profile::ProfileReport;
+
+/// Writes the table `calls`: a row for each call, when it ends.
+pub struct CallTable<R> {
+    calls: CallStack<Running>,
+    rows: Rows<R>,
+    window: Window,
+    windowed: Windowed,
+}
+
+struct Rows<R> {
+    rows: R,
+    source: String,
+    code: CodeInContext,
+    phase: Phase,
+    /// Functions deeper than this have no row, and are only counted in those that called them.
+    depth: Option<usize>,
+    /// How many functions of the source were entered.
+    entered: u64,
+    failed: Option<io::Error>,
+}
+
+/// A function that is running.
+#[derive(Debug)]
+struct Running {
+    number: u64,
+    caller: Option<u64>,
+    depth: usize,
+    /// Where it was entered; `None` where nothing of it ran yet.
+    entry: Option<Address>,
+    /// How many instructions it ran, with those of the functions it called.
+    instructions: u64,
+    /// Whether something ran in it, or in what it called.
+    ran: bool,
+}
+
+impl<R: TakeRows> CallTable<R> {
+    /// Hands the calls that are in the window, down to this depth, to `rows`.
+    pub fn new(rows: R, window: Window, depth: Option<usize>) -> Self {
+        let code = Arc::new(Code::unknown());
+        let windowed = window.begin(&code);
+        Self {
+            calls: CallStack::new(Arc::clone(&code)),
+            rows: Rows {
+                rows,
+                source: String::new(),
+                code: CodeInContext::new(code),
+                phase: Phase::Before,
+                depth,
+                entered: 0,
+                failed: None,
+            },
+            windowed,
+            window,
+        }
+    }
+}
+
+impl<R: TakeRows> Sink<FlowRecord> for CallTable<R> {
+    fn begin(&mut self) -> io::Result<()> {
+        let (text, count) = (|name| Column::new(name, Kind::Text), |name| Column::new(name, Kind::Integer));
+        let columns = [
+            text("source"),
+            count("call"),
+            count("caller"),
+            count("depth"),
+            text("kind"),
+            text("function"),
+            Column::new("address", Kind::Address),
+            Column::new("entered", Kind::Address),
+            text("file"),
+            count("line"),
+            count("exception"),
+            count("instructions").of("instructions"),
+            text("end"),
+        ];
+        self.rows.rows.table(&Table::new("calls", 1, columns))
+    }
+
+    fn section(&mut self, section: &Section) -> io::Result<()> {
+        self.rows.source = section.to_string();
+        self.rows.code = CodeInContext::new(Arc::clone(&section.code));
+        self.rows.phase = Phase::Before;
+        self.rows.entered = 0;
+        self.windowed = self.window.begin(&section.code);
+        self.calls = CallStack::new(Arc::clone(&section.code));
+        Ok(())
+    }
+
+    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        let before = self.rows.phase;
+        let phase = self.windowed.element(&record.element, record.at);
+        match (before, phase) {
+            (Phase::After, _) => return Ok(()),
+            (Phase::Inside, Phase::After) => self.calls.finish(&mut self.rows),
+            _ => {}
+        }
+        self.rows.phase = phase;
+        if phase != Phase::After {
+            self.rows.code.element(&record.element);
+            self.calls.element(&record.element, &mut self.rows);
+        }
+        self.rows.failed.take().map_or(Ok(()), Err)
+    }
+
+    fn end_section(&mut self) -> io::Result<()> {
+        self.calls.finish(&mut self.rows);
+        self.rows.failed.take().map_or(Ok(()), Err)
+    }
+
+    fn finish(&mut self, complete: bool) -> io::Result<()> {
+        self.rows.rows.finish(complete)
+    }
+}
+
+impl<R: TakeRows> Rows<R> {
+    fn row(&mut self, frame: &Frame<Running>, how: Left) -> io::Result<()> {
+        let Running { number, caller, depth, entry, instructions, .. } = frame.mark;
+        let (kind, exception) = match frame.kind {
+            FrameKind::Root | FrameKind::Call { .. } => ("function", None),
+            FrameKind::Exception(Interruption { exception, .. }) => ("exception", exception),
+        };
+        let place = entry_place(&self.code, frame.function, entry);
+        let (file, line) = place.unzip();
+        let end = match how {
+            Left::Returned => "returned",
+            Left::Replaced => "replaced",
+            Left::Unwound => "unwound",
+            Left::Lost => "lost",
+        };
+        self.rows.row(&[
+            self.source.as_str().into(),
+            number.into(),
+            caller.into(),
+            (depth as u64).into(),
+            kind.into(),
+            frame.function.name(self.code.whole()).into(),
+            frame.function.address().into(),
+            entry.into(),
+            file.into(),
+            line.into(),
+            exception.map(Exception::number).into(),
+            instructions.into(),
+            end.into(),
+        ])
+    }
+}
+
+impl<R: TakeRows> Observer for Rows<R> {
+    type Mark = Running;
+
+    fn enter(
+        &mut self,
+        below: Option<&mut Frame<Running>>,
+        _: FrameKind,
+        _: FunctionId,
+        _: Entry,
+    ) -> Running {
+        self.entered += 1;
+        let (caller, depth) = below.map(|below| (below.mark.number, below.mark.depth + 1)).unzip();
+        let depth = depth.unwrap_or(0);
+        Running { number: self.entered, caller, depth, entry: None, instructions: 0, ran: false }
+    }
+
+    fn regain(&mut self, below: Option<&mut Frame<Running>>, frame: &mut Frame<Running>) {
+        self.entered += 1;
+        let (caller, depth) = below.map(|below| (below.mark.number, below.mark.depth + 1)).unzip();
+        let (number, depth) = (self.entered, depth.unwrap_or(0));
+        frame.mark = Running { number, caller, depth, instructions: 0, ran: false, ..frame.mark };
+    }
+
+    fn run(&mut self, top: &mut Frame<Running>, piece: &Piece) {
+        top.mark.entry.get_or_insert(piece.start);
+        if self.phase == Phase::Inside {
+            top.mark.instructions += u64::from(piece.instructions);
+            top.mark.ran = true;
+        }
+    }
+
+    fn leave(&mut self, frame: &mut Frame<Running>, below: Option<&mut Frame<Running>>, how: Left) {
+        if self.phase != Phase::Inside || !frame.mark.ran {
+            return;
+        }
+        if self.depth.is_none_or(|deepest| frame.mark.depth <= deepest) && self.failed.is_none() {
+            self.failed = self.row(frame, how).err();
+        }
+        if let Some(below) = below {
+            below.mark.ran = true;
+            below.mark.instructions += if is_own(frame.kind) { frame.mark.instructions } else { 0 };
+        }
+    }
+}
+
+/// Whether what ran in a frame counts to the function below: what an interrupt ran does not.
+pub(super) fn is_own(kind: FrameKind) -> bool {
+    match kind {
+        FrameKind::Exception(Interruption { exception, .. }) => {
+            exception.is_some_and(Exception::is_synchronous)
+        }
+        FrameKind::Root | FrameKind::Call { .. } => true,
+    }
+}
+
+/// The line of the source where a function was entered.
+pub(super) fn entry_place(
+    code: &CodeInContext,
+    function: FunctionId,
+    entry: Option<Address>,
+) -> Option<(String, u32)> {
+    let symbols = &code.whole().in_scope(function.scope()).symbols;
+    let frames = symbols.frames(entry.or(function.address())?);
+    let frame = frames.first()?;
+    Some((frame.file.as_deref()?.to_owned(), frame.line?))
+}
+
+/// Writes the table `chains`: a row for each chain of calls, by its innermost link, those outside before it.
+pub fn write_chain_rows(
+    rows: &mut dyn TakeRows,
+    report: &ProfileReport,
+    depth: Option<usize>,
+) -> io::Result<()> {
+    let (text, count) = (|name| Column::new(name, Kind::Text), |name| Column::new(name, Kind::Integer));
+    let cost = |name| Column::new(name, Kind::Time).of(report.unit.name());
+    let columns = [
+        text("source"),
+        count("chain"),
+        count("outside"),
+        count("depth"),
+        text("kind"),
+        text("name"),
+        Column::new("address", Kind::Address),
+        text("file"),
+        count("line"),
+        count("calls"),
+        cost("self"),
+        cost("total"),
+    ];
+    rows.table(&Table::new("chains", 1, columns))?;
+    for source in &report.sources {
+        let tree = report.tree(source, false);
+        let mut numbers = HashMap::new();
+        let mut result = Ok(());
+        tree.stacks(|path, _| {
+            let Some((index, outside)) = path.split_last() else { return };
+            let Some(node) = tree.nodes.get(*index) else { return };
+            // What ran outside the window costs nothing.
+            let is_shown = depth.is_none_or(|deepest| outside.len() <= deepest)
+                && (node.calls > 0 || !node.total.is_zero());
+            if result.is_err() || !is_shown {
+                return;
+            }
+            let number = numbers.len() as u64 + 1;
+            numbers.insert(*index, number);
+            let label = tree.label_of(node);
+            let [file, line] = super::profile::place(label.place.as_ref());
+            result = rows.row(&[
+                report.name_of(&source.0).into(),
+                number.into(),
+                outside.last().and_then(|index| numbers.get(index).copied()).into(),
+                (outside.len() as u64).into(),
+                kind(label.kind).into(),
+                label.text().into(),
+                label.address.into(),
+                file,
+                line,
+                node.calls.into(),
+                report.cell(&tree, &node.own),
+                report.cell(&tree, &node.total),
+            ]);
+        });
+        result?;
+    }
+    rows.finish(report.complete)
+}
+
+const fn kind(kind: LabelKind) -> &'static str {
+    match kind {
+        LabelKind::Task => "task",
+        LabelKind::Exception => "exception",
+        LabelKind::Function => "function",
+        LabelKind::Inlined => "inlined",
+    }
+}

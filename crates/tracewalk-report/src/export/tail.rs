@@ -1,0 +1,136 @@
+//! The newest part of a trace, held back: the last so many instructions and what happened between them.
+
+mod held;
+
+use std::collections::VecDeque;
+use std::io;
+
+use tracewalk::flow::{Block, Element, Event, EventKind};
+use tracewalk::ids::Location;
+use tracewalk::isa::classify;
+
+use tracewalk_analysis::record::{FlowRecord, ItmRecord};
+use tracewalk_analysis::sink::Sink;
+use tracewalk_analysis::{Code, CodeInContext, Doubting, Section};
+
+use held::Held;
+
+/// The records of the last instructions.
+#[derive(Debug)]
+pub(super) struct Tail {
+    instructions: u64,
+    section: Option<Section>,
+    held: VecDeque<Held>,
+    /// How many instructions `held` has.
+    holding: u64,
+    /// The last change of context that was dropped, where code depends on it.
+    context: Option<FlowRecord>,
+    /// What is in doubt behind those that were dropped.
+    doubting: Doubting,
+}
+
+/// More records than this are not held, so that memory stays bounded in a trace of events without instructions.
+const MOST_RECORDS: usize = 1 << 20;
+
+impl Tail {
+    /// Of so many instructions.
+    pub(super) const fn new(instructions: u64) -> Self {
+        Self {
+            instructions,
+            section: None,
+            held: VecDeque::new(),
+            holding: 0,
+            context: None,
+            doubting: Doubting::new(),
+        }
+    }
+
+    /// A source's records follow.
+    pub(super) fn section(&mut self, section: &Section) {
+        *self = Self { section: Some(section.clone()), ..Self::new(self.instructions) };
+    }
+
+    /// Takes a record.
+    pub(super) fn record(&mut self, record: FlowRecord) {
+        let record = Held::from(record);
+        self.holding += record.instructions();
+        self.held.push_back(record);
+        self.drop_old();
+    }
+
+    /// Takes what an ITM told.
+    pub(super) fn itm(&mut self, record: &ItmRecord) {
+        self.held.push_back(Held::Itm(Box::new(record.clone())));
+        self.drop_old();
+    }
+
+    /// Drops what is older than the last instructions, in whole records.
+    fn drop_old(&mut self) {
+        while let Some(oldest) = self.held.front() {
+            let count = oldest.instructions();
+            let kept = self.holding - count < self.instructions
+                // What happened in front of the first instruction that is kept.
+                || (count == 0 && self.holding == self.instructions && self.instructions != 0);
+            if kept && self.held.len() <= MOST_RECORDS {
+                break;
+            }
+            self.holding -= count;
+            let dropped = self.held.pop_front().and_then(Held::into_flow);
+            if let Some(dropped) = &dropped {
+                self.doubting.element(&dropped.element, || dropped.at);
+            }
+            let is_context = |record: &FlowRecord| {
+                matches!(record.element, Element::Event(Event { kind: EventKind::Context { .. }, .. }))
+            };
+            let depends = || {
+                self.section.as_ref().is_some_and(|section| section.code.program.scopes().next().is_some())
+            };
+            if let Some(context) = dropped.filter(is_context).filter(|_| depends()) {
+                self.context = Some(context);
+            }
+        }
+    }
+
+    /// Hands on what is held.
+    pub(super) fn release(&mut self, sink: &mut impl Sink<FlowRecord>) -> io::Result<()> {
+        sink.go_on(std::mem::take(&mut self.doubting));
+        let mut code = self.section.take().map(|section| CodeInContext::new(section.code));
+        if let (Some(code), Some(context)) = (&mut code, self.context.take()) {
+            code.element(&context.element);
+            sink.record(context)?;
+        }
+        let mut surplus = std::mem::take(&mut self.holding).saturating_sub(self.instructions);
+        for held in self.held.drain(..) {
+            let mut record = match held {
+                Held::Itm(record) => {
+                    sink.itm(&record)?;
+                    continue;
+                }
+                Held::Block(block) => block.into(),
+                Held::Other(record) => *record,
+            };
+            if let Some(code) = &mut code {
+                code.element(&record.element);
+            }
+            if let (Element::Block(block), Some(code)) = (&mut record.element, code.as_deref()) {
+                let skip = surplus.min(block.instructions.saturating_sub(1).into());
+                skip_instructions(block, skip, code);
+                surplus = 0;
+            }
+            sink.record(record)?;
+        }
+        Ok(())
+    }
+}
+
+/// Takes the first `count` instructions off a block that has more.
+fn skip_instructions(block: &mut Block, count: u64, code: &Code) {
+    for _ in 0..count {
+        let at = Location::new(block.start, block.isa);
+        let bytes = code.program.code(at.address).unwrap_or_default();
+        // Flow has been through this code, so it can be classified.
+        let Ok(instruction) = classify(bytes, at.address, at.isa) else { return };
+        block.start = at.after(instruction.bytes.into()).address;
+        block.instructions -= 1;
+    }
+}

@@ -1,0 +1,212 @@
+//! Analyses that take passages at once, decoded by several threads, answer what they do element by element: whole captures
+//! and damaged ones.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
+use tracewalk_analysis::clock::Unit;
+use tracewalk_analysis::interrupts::Measuring;
+use tracewalk_analysis::profile::Profiling;
+use tracewalk_analysis::record::FlowRecord;
+use tracewalk_analysis::sink::Sink;
+use tracewalk_analysis::timeline::{Item, Scale, Timeline};
+use tracewalk_analysis::{Doubtful, Section, Window};
+use tracewalk_session::{Follow, Request, Session, Trust};
+
+/// The plain way: each element by itself, with its place.
+struct OneByOne<A>(A);
+
+impl<A: Analysis> Analysis for OneByOne<A> {
+    type Part = NoPart;
+    type Found = A::Found;
+
+    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
+        self.0.sink()
+    }
+
+    fn part(&self) -> Option<(NoPart, Growth)> {
+        None
+    }
+
+    fn join(&mut self, part: NoPart) -> io::Result<()> {
+        match part {}
+    }
+
+    fn finish(self, end: &End) -> A::Found {
+        self.0.finish(end)
+    }
+}
+
+/// All items of a timeline.
+struct Items {
+    scale: Scale,
+    timeline: Option<Timeline>,
+    items: Vec<Item>,
+}
+
+impl Sink<FlowRecord> for Items {
+    fn section(&mut self, section: &Section) -> io::Result<()> {
+        self.timeline = Some(Timeline::new(Arc::clone(&section.code), &self.scale, &Window::default()));
+        Ok(())
+    }
+
+    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        let Self { timeline, items, .. } = self;
+        let timeline = timeline.as_mut().expect("a section has begun");
+        timeline.element(&record.element, record.at, &mut |item| items.push(item));
+        Ok(())
+    }
+}
+
+impl Analysis for Items {
+    type Part = NoPart;
+    type Found = Vec<Item>;
+
+    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
+        self
+    }
+
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        let Self { timeline, items, .. } = self;
+        timeline.as_mut().expect("a section has begun").passage(repeated, &mut |item| items.push(item));
+        Ok(())
+    }
+
+    fn needs_places(&self) -> bool {
+        false
+    }
+
+    fn part(&self) -> Option<(NoPart, Growth)> {
+        None
+    }
+
+    fn join(&mut self, part: NoPart) -> io::Result<()> {
+        match part {}
+    }
+
+    fn finish(self, _: &End) -> Vec<Item> {
+        let Self { timeline, mut items, .. } = self;
+        timeline.expect("a section has begun").finish(&mut |item| items.push(item));
+        items
+    }
+}
+
+/// What is found in all sources of a capture, and what was counted of them.
+fn found<A: Analysis>(capture: &Path, how: &Follow, analysis: impl Fn() -> A) -> Vec<(A::Found, String)> {
+    let (mut session, _) = Session::open(Request::new(capture)).expect("the capture is readable");
+    let sources = session.sources().to_vec();
+    let each = sources.iter().map(|source| {
+        let outcome = session.run(source, how, analysis()).expect("the source can be followed");
+        (outcome.found, format!("{:?} {:?}", outcome.statistics, outcome.losses))
+    });
+    each.collect()
+}
+
+/// Compares an analysis by passages with the same element by element, with and without what is in doubt.
+fn check<A: Analysis>(capture: &Path, threads: &[u16], analysis: impl Fn() -> A)
+where
+    A::Found: PartialEq,
+{
+    check_how(capture, threads, &[Doubtful::Drop, Doubtful::Keep], analysis);
+}
+
+fn check_how<A: Analysis>(capture: &Path, threads: &[u16], how: &[Doubtful], analysis: impl Fn() -> A)
+where
+    A::Found: PartialEq,
+{
+    for &doubtful in how {
+        let trust = Trust { doubtful, ..Trust::default() };
+        let how = |threads| Follow { threads, trust, ..Follow::default() };
+        let expected = found(capture, &how(1), || OneByOne(analysis()));
+        for &threads in threads {
+            let what = format!("{}, {threads} threads, {doubtful:?}", capture.display());
+            let found = found(capture, &how(threads), &analysis);
+            for (found, expected) in found.iter().zip(&expected) {
+                assert_eq!(found.1, expected.1, "{what}");
+                assert!(found.0 == expected.0, "{what}: {} differs", std::any::type_name::<A>());
+            }
+            assert_eq!(found.len(), expected.len(), "{what}");
+        }
+    }
+}
+
+fn check_all(capture: &Path, threads: &[u16]) {
+    check(capture, threads, || Profiling::new(Window::default()));
+    for unit in [Unit::Instructions, Unit::Cycles, Unit::Time] {
+        let counts_cycles = unit == Unit::Cycles;
+        let scale = Scale { unit, counts_cycles, frequency: None };
+        check(capture, threads, || Measuring::new(scale, Window::default(), unit == Unit::Time));
+        check(capture, threads, || Items { scale, timeline: None, items: Vec::new() });
+    }
+}
+
+fn examples() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/examples");
+    ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"].map(|name| root.join(name)).to_vec()
+}
+
+/// A copy of a capture whose trace is another one.
+fn with_trace(example: &Path, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    for entry in fs::read_dir(example).expect("the example is a folder") {
+        let file = entry.expect("the folder is readable").path();
+        let name = file.file_name().expect("a file has a name");
+        fs::copy(&file, folder.path().join(name)).expect("there is room for a copy");
+    }
+    let trace = folder.path().join("trace.bin");
+    let bytes = fs::read(&trace).expect("the trace is readable");
+    fs::write(&trace, change(bytes)).expect("there is room for the trace");
+    folder
+}
+
+#[test]
+fn whole_captures_are_the_same_by_passages_and_by_elements() {
+    for example in examples() {
+        check_all(&example.join("capture.toml"), &[1, 2, 3, 7]);
+    }
+}
+
+#[test]
+fn long_captures_are_the_same_on_any_number_of_threads() {
+    for example in examples().iter().filter(|example| !example.ends_with("m0-crash-mtb")) {
+        // Some segments, with damage in them.
+        let folder = with_trace(example, |bytes| {
+            let times = (700 << 10) / bytes.len();
+            let mut long = bytes.repeat(times);
+            for at in [long.len() / 7, long.len() / 3, long.len() / 2] {
+                long[at] ^= 0x10;
+                long.drain(at + 1000..at + 1037);
+            }
+            long
+        });
+        let capture = folder.path().join("capture.toml");
+        check_how(&capture, &[2, 3, 7], &[Doubtful::Drop], || Profiling::new(Window::default()));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(8) })]
+
+    #[test]
+    fn damaged_captures_are_the_same_by_passages_and_by_elements(
+        flips in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6),
+        (from, bytes) in (any::<usize>(), 0_usize..80),
+    ) {
+        for example in examples() {
+            let folder = with_trace(&example, |mut trace| {
+                for (at, bits) in &flips {
+                    let at = at % trace.len();
+                    trace[at] ^= bits;
+                }
+                let from = from % trace.len();
+                trace.drain(from..(from + bytes).min(trace.len()));
+                trace
+            });
+            check_all(&folder.path().join("capture.toml"), &[1, 2]);
+        }
+    }
+}

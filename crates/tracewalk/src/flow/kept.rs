@@ -1,0 +1,158 @@
+//! A passage's elements apart from the stream that gave them, to be given again.
+
+use alloc::boxed::Box;
+use core::hash::{Hash, Hasher};
+
+use crate::span::{Span, StreamOffset};
+
+use super::element::{Block, Element, EventKind};
+use super::passage::{Passage, PassageId, Totals, Waited};
+
+/// The elements of a passage. Equal ones differ in nothing but in where they stand in the trace, and in what was waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptPassage {
+    /// Spans in them count from where the passage begins.
+    elements: Box<[Element]>,
+    totals: Totals,
+}
+
+/// Where a passage stands, and what was waited for before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Placing {
+    origin: StreamOffset,
+    waited: Option<Waited>,
+}
+
+impl Passage<'_> {
+    /// The elements, wherever they stand.
+    #[must_use]
+    pub fn keep(&self) -> KeptPassage {
+        KeptPassage { elements: self.relative().into(), totals: self.totals() }
+    }
+
+    /// Whether the cycles of its first block begin before it.
+    #[inline]
+    #[must_use]
+    pub const fn waits(&self) -> bool {
+        self.waited.is_some()
+    }
+
+    /// Whether it has no elements.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Where they stand.
+    #[inline]
+    #[must_use]
+    pub const fn placing(&self) -> Placing {
+        Placing { origin: self.origin, waited: self.waited }
+    }
+}
+
+impl KeptPassage {
+    /// A block by itself.
+    #[must_use]
+    pub fn of_block(block: &Block) -> Self {
+        let element = Element::Block(*block).relative_to(block.span.start);
+        Self { totals: Totals::of(&[element]), elements: Box::new([element]) }
+    }
+
+    /// The passage where it stands.
+    #[must_use]
+    pub fn placed(&self, placing: Placing) -> Passage<'_> {
+        let Placing { origin, waited } = placing;
+        Passage {
+            id: PassageId(u64::MAX),
+            all: &self.elements,
+            first: 0,
+            count: u8::try_from(self.elements.len()).unwrap_or(u8::MAX),
+            origin,
+            totals: self.totals,
+            last: self.last().map(|span| span.placed_behind(origin).start),
+            waited,
+        }
+    }
+
+    /// How much there is in it.
+    #[must_use]
+    pub const fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// How many elements it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.elements.len()
+    }
+
+    /// Whether it has no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.elements.is_empty()
+    }
+
+    /// Whether there is nothing in it but blocks, exceptions, returns from exceptions, and cycles.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.elements.iter().all(|element| match element {
+            Element::Block(_) => true,
+            Element::Event(event) => matches!(
+                event.kind,
+                EventKind::Cycles(_) | EventKind::Exception { .. } | EventKind::ExceptionReturn
+            ),
+            Element::Gap(_) | Element::Proof(_) => false,
+        })
+    }
+
+    /// The span of the last one with bytes of its own.
+    fn last(&self) -> Option<Span> {
+        self.elements.iter().rev().map(Element::span).find(|span| span.start != span.end)
+    }
+}
+
+impl Hash for KeptPassage {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_usize(self.elements.len());
+        for element in &self.elements {
+            match element {
+                Element::Block(block) => (block.start, block.last, block.span).hash(state),
+                Element::Event(event) => (event.kind, event.span).hash(state),
+                Element::Gap(gap) => gap.span.hash(state),
+                Element::Proof(proof) => proof.span.hash(state),
+            }
+        }
+    }
+}
+
+impl Placing {
+    /// Where a passage stands that nothing was waited for.
+    #[inline]
+    #[must_use]
+    pub const fn at(origin: StreamOffset) -> Self {
+        Self { origin, waited: None }
+    }
+
+    /// Where it begins.
+    #[inline]
+    #[must_use]
+    pub const fn origin(&self) -> StreamOffset {
+        self.origin
+    }
+
+    /// Whether the cycles of its first block begin before it.
+    #[inline]
+    #[must_use]
+    pub const fn waits(&self) -> bool {
+        self.waited.is_some()
+    }
+
+    /// How many of the cycles of its first block were told before it.
+    #[inline]
+    #[must_use]
+    pub fn waited_cycles(&self) -> u64 {
+        self.waited.map_or(0, |waited| waited.cycles)
+    }
+}

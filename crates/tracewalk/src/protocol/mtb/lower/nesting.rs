@@ -1,0 +1,244 @@
+//! Which exceptions are active, and what that says of a return.
+//!
+//! ```text
+//! an exception is taken: it lies on top of what it interrupted, a thread or a handler
+//! a return:              the code below goes on, or another handler takes the place of the one that returned
+//! EXC_RETURN:            says whether a thread or a handler was interrupted: of one who lies on a thread, a thread
+//! ```
+//!
+//! Where a return leads to a handler both are possible. Each is an [`Account`] of its own, followed until an EXC_RETURN
+//! contradicts one of them.
+
+use alloc::vec::Vec;
+
+use super::read::Step;
+use crate::directive::{Directive, PreferredReturn};
+use crate::ids::Address;
+
+/// So many active exceptions are remembered. Priorities nest less deeply.
+const DEEPEST: usize = 16;
+/// So many accounts are followed at once, the least odd ones.
+const MOST_ACCOUNTS: usize = 8;
+/// After so many exceptions and returns a decision is not waited for any longer.
+const MOST_TURNS: usize = 128;
+
+/// What can be active, in every account of it; none is that nothing is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Nesting(Vec<Account>);
+
+/// One account of what is active.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Account {
+    /// What lies below the exceptions that are known.
+    base: Base,
+    /// Where each of them was taken, the outermost first; `None` if the trace does not say.
+    active: Vec<Option<Address>>,
+    /// How much in this account happens seldom.
+    odd: u32,
+}
+
+/// What exceptions interrupted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Base {
+    #[default]
+    Unknown,
+    Thread,
+    Handler,
+}
+
+/// Waits for what decides whether the interrupted code went on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Look {
+    /// The accounts in which it did.
+    went_on: Vec<Account>,
+    /// Those in which another exception was tail-chained.
+    chained: Vec<Account>,
+    /// Whether code was interrupted at the place that the return led to.
+    is_on_record: bool,
+    /// How many exceptions and returns were seen since.
+    turns: usize,
+    /// Nothing that comes later says more.
+    is_over: bool,
+}
+
+impl Nesting {
+    /// Takes what happened next. Returns that may be either are for [`Nesting::returned`].
+    pub(super) fn step(&mut self, step: &Step) {
+        match step {
+            Step::Directive(Directive::Begin { .. } | Directive::Lost | Directive::Cut) => self.0.clear(),
+            Step::Directive(Directive::Exception { .. }) | Step::Replaced { .. } => {
+                self.0 = after(self.accounts(), step);
+            }
+            Step::Directive(_) | Step::Returned { .. } => {}
+        }
+    }
+
+    /// Begins to decide what a return led to.
+    pub(super) fn look(&self, to_thread: bool, to: Address) -> Look {
+        let accounts = self.accounts();
+        let possible = || accounts.iter().filter(|account| account.can_return(to_thread));
+        let is_on_record = possible().any(|account| account.active.last() == Some(&Some(to)));
+        // Code that was interrupted elsewhere does not go on here, unless somebody changed where it does.
+        let is_elsewhere = !is_on_record && possible().all(|account| !account.active.is_empty());
+        Look {
+            went_on: reduced(accounts.iter().filter_map(|account| account.went_on(to_thread, to)).collect()),
+            chained: reduced(accounts.iter().filter_map(|account| account.chained(to_thread, to)).collect()),
+            is_on_record,
+            turns: 0,
+            is_over: is_elsewhere,
+        }
+    }
+
+    /// A return led to `to`, where the interrupted code went on, or did not; `None` if it is not known.
+    pub(super) fn returned(&mut self, to_thread: bool, to: Address, went_on: Option<bool>) {
+        let accounts = self.accounts();
+        let mut next = Vec::new();
+        if went_on != Some(false) {
+            next.extend(accounts.iter().filter_map(|account| account.went_on(to_thread, to)));
+        }
+        if went_on != Some(true) {
+            next.extend(accounts.iter().filter_map(|account| account.chained(to_thread, to)));
+        }
+        self.0 = reduced(next);
+        let least = self.0.first().map_or(0, |account| account.odd);
+        self.0.iter_mut().for_each(|account| account.odd -= least);
+    }
+
+    fn accounts(&self) -> Vec<Account> {
+        if self.0.is_empty() { Vec::from([Account::default()]) } else { self.0.clone() }
+    }
+}
+
+impl Look {
+    /// Takes what happened next.
+    pub(super) fn step(&mut self, step: &Step) {
+        match step {
+            Step::Directive(Directive::Begin { .. } | Directive::Lost | Directive::Cut) => {
+                self.is_over = true;
+            }
+            Step::Directive(Directive::Exception { .. }) | Step::Returned { .. } | Step::Replaced { .. } => {
+                self.turns += 1;
+                self.went_on = after(core::mem::take(&mut self.went_on), step);
+                self.chained = after(core::mem::take(&mut self.chained), step);
+            }
+            Step::Directive(_) => {}
+        }
+    }
+
+    /// Whether nothing is to be waited for.
+    pub(super) const fn is_decided(&self) -> bool {
+        self.is_over || self.turns >= MOST_TURNS || self.went_on.is_empty() || self.chained.is_empty()
+    }
+
+    /// Whether the interrupted code went on; `None` if nothing says so.
+    pub(super) fn went_on(&self) -> Option<bool> {
+        let least = |accounts: &[Account]| accounts.first().map(|account| account.odd);
+        match (least(&self.went_on), least(&self.chained)) {
+            (Some(_), None) => Some(true),
+            (None, Some(_)) => Some(false),
+            (Some(went_on), Some(chained)) if self.is_on_record => Some(went_on <= chained),
+            _ => None,
+        }
+    }
+}
+
+impl Account {
+    /// Whether a return with this EXC_RETURN is possible.
+    fn can_return(&self, to_thread: bool) -> bool {
+        match (self.active.len(), self.base) {
+            (0, base) => base != Base::Thread,
+            (1, Base::Unknown) => true,
+            (1, base) => (base == Base::Thread) == to_thread,
+            // Between the outermost and the others is a handler.
+            _ => !to_thread,
+        }
+    }
+
+    /// This account, if the interrupted code went on.
+    fn went_on(&self, to_thread: bool, to: Address) -> Option<Self> {
+        let mut account = self.returning(to_thread)?;
+        match account.active.pop() {
+            // Schedulers change where a thread goes on; nobody changes where a handler does.
+            Some(Some(from)) if from != to => account.odd += if to_thread { 1 } else { 4 },
+            Some(_) => {}
+            None => account.base = Base::of(to_thread),
+        }
+        Some(account)
+    }
+
+    /// This account, if another exception was tail-chained.
+    fn chained(&self, to_thread: bool, to: Address) -> Option<Self> {
+        let mut account = self.returning(to_thread)?;
+        match account.active.last() {
+            // To be interrupted at a handler's first instruction is one coincidence, and that the same handler is chained just
+            // then is a second one.
+            Some(&Some(from)) if from == to => account.odd += 2,
+            Some(_) => {}
+            None => {
+                account.base = Base::of(to_thread);
+                account.active.push(None);
+            }
+        }
+        Some(account)
+    }
+
+    /// This account with what EXC_RETURN says of it.
+    fn returning(&self, to_thread: bool) -> Option<Self> {
+        let mut account = self.can_return(to_thread).then(|| self.clone())?;
+        if account.active.len() == 1 {
+            account.base = Base::of(to_thread);
+        }
+        Some(account)
+    }
+
+    fn enter(&mut self, from: Option<Address>) {
+        if self.active.len() == DEEPEST {
+            self.active.remove(0);
+            self.base = Base::Handler;
+        }
+        self.active.push(from);
+    }
+}
+
+impl Base {
+    const fn of(to_thread: bool) -> Self {
+        if to_thread { Self::Thread } else { Self::Handler }
+    }
+}
+
+/// The accounts that are left after an exception or a return.
+fn after(mut accounts: Vec<Account>, step: &Step) -> Vec<Account> {
+    match *step {
+        Step::Directive(Directive::Exception { preferred_return, .. }) => {
+            let from = match preferred_return {
+                PreferredReturn::At(from) => Some(from),
+                _ => None,
+            };
+            accounts.iter_mut().for_each(|account| account.enter(from));
+        }
+        Step::Directive(_) => {}
+        Step::Returned { to_thread, to } => {
+            let went_on = accounts.iter().filter_map(|account| account.went_on(to_thread, to));
+            let chained = accounts.iter().filter_map(|account| account.chained(to_thread, to));
+            accounts = reduced(went_on.chain(chained).collect());
+        }
+        Step::Replaced { to_thread, to } => {
+            let went_on = accounts.iter().filter_map(|account| account.went_on(to_thread, to));
+            accounts = reduced(went_on.collect());
+        }
+    }
+    accounts
+}
+
+/// The least odd of the accounts, each once.
+fn reduced(mut accounts: Vec<Account>) -> Vec<Account> {
+    accounts.sort_by_key(|account| account.odd);
+    let mut kept = Vec::<Account>::new();
+    for account in accounts {
+        let is_known = kept.iter().any(|kept| kept.base == account.base && kept.active == account.active);
+        if !is_known && kept.len() < MOST_ACCOUNTS {
+            kept.push(account);
+        }
+    }
+    kept
+}
