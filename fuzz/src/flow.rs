@@ -1,4 +1,4 @@
-//! Flow: any trace through any program, by the graph and by the walk, whole and in pieces.
+//! Flow: any trace through any program, by the graph and by the walk, whole and in pieces, by one thread and by two.
 
 use tracewalk::flow::{Element, Engine};
 use tracewalk::ids::Address;
@@ -7,6 +7,7 @@ use tracewalk::protocol::mtb;
 use tracewalk::source::{FlowStream, SourceConfig};
 
 use crate::input::Input;
+use crate::parts::parts;
 
 /// No packet stands for more elements than this: fifteen atoms, each with a block, and what one packet tells beside.
 const MOST_ELEMENTS_PER_BYTE: usize = 64;
@@ -77,4 +78,8 @@ pub fn flow(data: &[u8]) {
         elements(Engine::Graph, size, true) == elements(Engine::Walk, size, true),
         "graph and walk disagree behind a loss"
     );
+    // Threads take long to begin.
+    if size % 4 == 0 {
+        parts(&config, &program, trace, size);
+    }
 }

@@ -10,6 +10,7 @@ mod flow;
 mod frames;
 mod input;
 mod packets;
+mod parts;
 mod path;
 #[allow(unsafe_code, reason = "a function of the C library is replaced")]
 mod random;
