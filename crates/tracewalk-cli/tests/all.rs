@@ -14,6 +14,7 @@ mod damage;
 mod descriptions;
 mod diff;
 mod doubt;
+mod dstream;
 mod dumps;
 mod etmv4;
 mod examples;

@@ -1,11 +1,11 @@
 //! How trace bytes are packed in a file.
 
 use std::fmt;
-use std::io::Write;
 use std::str::FromStr;
 
 use tracewalk::span::CaptureOffset;
 
+use super::dstream;
 use super::error::CaptureErrorKind;
 use super::wire::{Reading, Wire};
 use crate::bytes::Bytes;
@@ -13,7 +13,6 @@ use crate::excerpt::excerpt;
 use crate::file::FileProblem;
 use crate::meant;
 use crate::origin::{Origin, Stated};
-use crate::spool::Spool;
 
 /// How the bytes of a buffer are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,10 +83,6 @@ impl FromStr for Container {
     }
 }
 
-/// A DSTREAM unit's blocks: 504 bytes of the trace port's data, then 8 bytes of the unit's own.
-const BLOCK: usize = 512;
-const BLOCK_PAYLOAD: usize = 504;
-
 /// Whether a file's bytes are all trace, or have something between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Blocks {
@@ -103,13 +98,7 @@ impl Blocks {
     pub(crate) fn payload(self, file: Bytes) -> Result<Bytes, FileProblem> {
         match self {
             Self::None => Ok(file),
-            Self::Dstream => {
-                let mut spool = Spool::default();
-                for block in file.chunks(BLOCK) {
-                    spool.write_all(block.get(..BLOCK_PAYLOAD).unwrap_or(block))?;
-                }
-                Ok(spool.finish()?)
-            }
+            Self::Dstream => dstream::payload(&file),
         }
     }
 
@@ -117,11 +106,7 @@ impl Blocks {
     pub(crate) const fn trace_offset(self, file: CaptureOffset) -> CaptureOffset {
         match self {
             Self::None => file,
-            Self::Dstream => {
-                let (block, place) = (file.0 / BLOCK as u64, file.0 % BLOCK as u64);
-                let place = if place < BLOCK_PAYLOAD as u64 { place } else { BLOCK_PAYLOAD as u64 };
-                CaptureOffset(block * BLOCK_PAYLOAD as u64 + place)
-            }
+            Self::Dstream => dstream::trace_offset(file),
         }
     }
 
@@ -130,7 +115,7 @@ impl Blocks {
     pub const fn file_offset(self, offset: CaptureOffset) -> u64 {
         match self {
             Self::None => offset.0,
-            Self::Dstream => offset.0 / BLOCK_PAYLOAD as u64 * BLOCK as u64 + offset.0 % BLOCK_PAYLOAD as u64,
+            Self::Dstream => dstream::file_offset(offset),
         }
     }
 }
@@ -153,20 +138,5 @@ mod tests {
             "tpui".parse::<Container>().unwrap_err().to_string(),
             "unknown container `tpui`, the nearest known one is `tpiu`"
         );
-    }
-
-    #[test]
-    fn dstream_footers_are_left_out_and_offsets_lead_back_into_the_file() {
-        let file = (0..1500_u32).map(|index| index.to_le_bytes()[0]).collect::<Vec<_>>();
-        let payload = Blocks::Dstream.payload(Bytes::from(file.clone())).unwrap();
-        assert_eq!(payload.len(), 504 + 504 + (1500 - 1024));
-        for (offset, byte) in (0..).zip(payload.iter()) {
-            let place = Blocks::Dstream.file_offset(CaptureOffset(offset));
-            assert_eq!(Blocks::Dstream.trace_offset(CaptureOffset(place)), CaptureOffset(offset));
-            let place = usize::try_from(place).unwrap();
-            assert_eq!(file.get(place), Some(byte));
-        }
-        // A last block that ends in its footer has no trace there.
-        assert_eq!(Blocks::Dstream.payload(Bytes::from(vec![0; 507])).unwrap().len(), 504);
     }
 }

@@ -2,18 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use super::container;
+use super::container::{self, Blocks, Container};
 use super::contents::Capture;
 use super::error::{CaptureError, CaptureErrorKind};
 use super::format::{Format, Given, Holds, refuse_options};
 use super::wire::{self, Recording, WireOptions};
-use super::{description, snapshot};
+use super::{description, dstream, snapshot};
+use crate::bytes::Bytes;
 use crate::file;
+use crate::origin::{Origin, Stated};
 use crate::text::{Letters, letters};
 
 /// The formats. The first one that knows a file opens it; the last one knows every file.
 pub(super) const FORMATS: &[Format] =
-    &[snapshot::FORMAT, description::FORMAT, DIRECTORY, RECORDING, ELF, TEXT, TRACE];
+    &[snapshot::FORMAT, description::FORMAT, DIRECTORY, RECORDING, ELF, DSTREAM, TEXT, TRACE];
 
 /// The format of what was given.
 pub(super) fn format_of(given: &Given) -> &'static Format {
@@ -49,6 +51,16 @@ const ELF: Format = Format {
     streams: false,
     sniff: |given| given.head.starts_with(b"\x7fELF"),
     ..TRACE
+};
+
+/// A DSTREAM unit's blocks, without a description.
+const DSTREAM: Format = Format {
+    name: "a DSTREAM unit's blocks",
+    holds: Holds::Trace,
+    streams: false,
+    sniff: |given| dstream::is_one(&given.head),
+    open: open_dstream,
+    names: nothing,
 };
 
 const TEXT: Format = Format {
@@ -94,12 +106,27 @@ fn open_trace(given: &Given, wires: &WireOptions) -> Result<Capture, CaptureErro
 }
 
 fn open_bytes(given: &Given, wires: &WireOptions) -> Result<Capture, CaptureError> {
-    let bytes = match &given.bytes {
-        Some(bytes) => bytes.clone(),
+    refuse_options(Capture::from_bytes(&given.path, bytes(given)?)?, wires)
+}
+
+fn open_dstream(given: &Given, wires: &WireOptions) -> Result<Capture, CaptureError> {
+    let payload = Blocks::Dstream.payload(bytes(given)?);
+    let payload = payload.map_err(|problem| CaptureError::of_file(&given.path, problem))?;
+    let mut capture = Capture::from_bytes(&given.path, payload)?;
+    for buffer in &mut capture.buffers {
+        buffer.blocks = Blocks::Dstream;
+        // Such a unit captures trace ports.
+        buffer.container = Some(Stated::new(Container::TracePort, Origin::Detected));
+    }
+    refuse_options(capture, wires)
+}
+
+fn bytes(given: &Given) -> Result<Bytes, CaptureError> {
+    match &given.bytes {
+        Some(bytes) => Ok(bytes.clone()),
         None => file::map(&given.path, file::LONGEST_CAPTURE)
-            .map_err(|problem| CaptureError::of_file(&given.path, problem))?,
-    };
-    refuse_options(Capture::from_bytes(&given.path, bytes)?, wires)
+            .map_err(|problem| CaptureError::of_file(&given.path, problem)),
+    }
 }
 
 /// The files that opening the capture at `path` reads: itself, and what it names if it is a description. Of a description

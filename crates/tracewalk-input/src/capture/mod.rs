@@ -28,6 +28,7 @@ mod contents;
 mod description;
 mod devices;
 mod document;
+mod dstream;
 pub mod dump;
 mod error;
 mod format;

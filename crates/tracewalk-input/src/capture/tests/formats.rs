@@ -13,6 +13,8 @@ fn samples() -> (TemporaryDirectory, Vec<(&'static str, std::path::PathBuf)>) {
     directory.write("ini/trace.ini", b"[trace_buffers]\nbuffers=a\n[a]\nname=a\nfile=trace.bin\n");
     let list = directory.write("ini/snapshot.ini", b"[trace]\nmetadata=trace.ini\n");
     let path = |name: &str| directory.path().join(name);
+    let block = |place: u8| [&[0x55; 504][..], &[0, 0, 0, 0, 126, place << 4, 0xfe - place, 0x0f]].concat();
+    let dstream = [block(0), block(1)].concat();
     std::fs::create_dir(path("empty")).expect("a new directory");
     let samples = vec![
         ("a snapshot", list),
@@ -25,6 +27,7 @@ fn samples() -> (TemporaryDirectory, Vec<(&'static str, std::path::PathBuf)>) {
         ("a recording", directory.write("dump", b"$timescale 1 us $end")),
         ("a recording", directory.write("session", b"PK\x03\x04")),
         ("an ELF file", directory.write("app", b"\x7fELF\x01\x01\x01\0")),
+        ("a DSTREAM unit's blocks", directory.write("DSTREAM_0.bin", &dstream)),
         ("text", directory.write("notes", b"Just some notes.\n")),
         ("trace bytes", directory.write("trace.bin", &[0, 0, 0, 0, 0, 0x80, 0x08])),
         ("trace bytes", directory.write("short.bin", &[0x84, 0x88])),
