@@ -121,6 +121,19 @@ fn synchronisation_that_says_where_frames_stand_leaves_no_doubt() {
     }
 }
 
+/// Bytes that are no frames look like some of any source.
+#[test]
+fn many_sources_that_are_not_described_are_one_note() {
+    let Some(folder) = corpus("etm4/juno_r1_1") else { return };
+    let outcome = told(["info", folder.to_str().unwrap()]);
+    let of_kind = |kind: &str| outcome.stderr.lines().filter(|line| line.contains(kind)).collect::<Vec<_>>();
+    assert!(of_kind(": undescribed:").is_empty(), "{}", outcome.stderr);
+    let [many] = &of_kind("note: many_undescribed:")[..] else { panic!("{}", outcome.stderr) };
+    assert!(mentions(many, "103 24 0x09 497"), "{many}");
+    // What is zero of the registers that change nothing is counted.
+    assert!(outcome.stdout.lines().any(|line| mentions(line, "TRCAUTHSTATUS=0xcc 3")), "{}", outcome.stdout);
+}
+
 #[test]
 fn a_source_that_is_not_described_is_named_with_the_option_that_would_decode_it() {
     let trace = example("m3-etmv3/trace.bin");

@@ -203,6 +203,8 @@ pub enum NoticeKind {
     NothingDecodable,
     /// A trace ID that nobody described has bytes; what reads them, if anything does.
     Undescribed { id: TraceId, bytes: u64, reads_as: Option<Box<SourceDescription>> },
+    /// Many trace IDs that nobody described and that nothing reads have bytes, so many in all.
+    ManyUndescribed { ids: Vec<TraceId>, bytes: u64 },
     /// A source that was stated has no bytes.
     StatedAbsent { id: TraceId },
     /// A source that the description lists has no bytes.

@@ -158,6 +158,9 @@ pub(crate) fn nothing_decoded(session: &Session, observer: &dyn Observer) {
     }
 }
 
+/// So many sources that nobody described are named one by one.
+const MOST_UNDESCRIBED: usize = 4;
+
 /// Says what else is in a buffer, and what is not.
 pub(crate) fn other_sources(
     contents: &Contents,
@@ -169,12 +172,29 @@ pub(crate) fn other_sources(
     let Some(frames) = &contents.frames else { return };
     let others =
         frames.sources.iter().filter(|(id, _)| !sources.iter().any(|source| source.id == Some(**id)));
+    let place = |id| CaptureOffset(buffer.file_offset(frames.starts.get(&id).copied().unwrap_or_default()));
+    let (mut unread, mut unread_bytes) = (Vec::new(), 0);
     for (&id, &bytes) in others {
-        let reads_as = frames.samples.get(&id).and_then(|sample| recognise(Some(id), sample, known));
-        let start = frames.starts.get(&id).copied().unwrap_or_default();
-        let at = CaptureOffset(buffer.file_offset(start));
-        let reads_as = reads_as.map(|found| Box::new(found.source));
-        observer.say_at(at, NoticeKind::Undescribed { id, bytes, reads_as });
+        match frames.samples.get(&id).and_then(|sample| recognise(Some(id), sample, known)) {
+            Some(found) => {
+                let reads_as = Some(Box::new(found.source));
+                observer.say_at(place(id), NoticeKind::Undescribed { id, bytes, reads_as });
+            }
+            None => {
+                unread.push((id, bytes));
+                unread_bytes += bytes;
+            }
+        }
+    }
+    // Damaged frames seem to have bytes of any source: nobody wants to read of each.
+    if unread.len() > MOST_UNDESCRIBED {
+        let first = unread.iter().map(|(id, _)| place(*id)).min().unwrap_or_default();
+        let ids = unread.into_iter().map(|(id, _)| id).collect();
+        observer.say_at(first, NoticeKind::ManyUndescribed { ids, bytes: unread_bytes });
+    } else {
+        for (id, bytes) in unread {
+            observer.say_at(place(id), NoticeKind::Undescribed { id, bytes, reads_as: None });
+        }
     }
     for source in sources {
         let Some(id) = source.id.filter(|id| !frames.sources.contains_key(id)) else { continue };

@@ -188,9 +188,8 @@ fn print_source(out: &mut Output, source: &Source, survey: &Survey) -> Result<()
     let head = palette().head;
     writeln!(out, "\n{head}{}{head:#}, {}", source_name(source.id), source.config.protocol())?;
     writeln!(out, "  as options    {}", as_option(&source.description))?;
-    let others = other_registers(&source.description);
-    if !others.is_empty() {
-        writeln!(out, "  not used      {}", others.join(" "))?;
+    if let Some(others) = other_registers(&source.description) {
+        writeln!(out, "  not used      {others}")?;
     }
     findings(out, &source.findings)?;
     let statistics = &survey.statistics;
@@ -227,9 +226,18 @@ fn print_source(out: &mut Output, source: &Source, survey: &Survey) -> Result<()
 }
 
 /// The registers that a description says, and on which nothing depends.
-fn other_registers(description: &SourceDescription) -> Vec<String> {
-    let others = description.other_registers();
-    others.map(|(name, stated)| format!("{name}=0x{:x}", stated.value)).collect()
+fn other_registers(description: &SourceDescription) -> Option<String> {
+    let (zeros, others): (Vec<_>, Vec<_>) =
+        description.other_registers().partition(|(_, stated)| stated.value == 0);
+    let others = others.into_iter().map(|(name, stated)| format!("{name}=0x{:x}", stated.value));
+    // A trace unit has a hundred comparators and counters that nobody used.
+    let zeros = match zeros.as_slice() {
+        [] => None,
+        [(name, _)] => Some(format!("{name}=0x0")),
+        _ => Some(format!("and {} registers that are 0", zeros.len())),
+    };
+    let all = others.chain(zeros).collect::<Vec<_>>();
+    (!all.is_empty()).then(|| all.join(" "))
 }
 
 /// What an ITM sent.

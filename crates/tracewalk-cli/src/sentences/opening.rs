@@ -12,6 +12,9 @@ use super::names::{as_option, option, place, source_name};
 use super::remedies::remedy;
 use tracewalk_report::counted;
 
+/// How many trace IDs a note names.
+const NAMED: usize = 4;
+
 /// How many pieces of memory a note names.
 const NAMED_PIECES: usize = 4;
 
@@ -57,7 +60,9 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             Some(hint) => format!("{error}; {hint}"),
             None => error.to_string(),
         },
-        K::NothingDecodable => "nothing in it can be decoded: only ETMv3, PFT, MTB and ITM can".to_owned(),
+        K::NothingDecodable => {
+            "nothing in it can be decoded: only ETMv3, ETMv4, ETE, PFT, MTB and ITM can".to_owned()
+        }
         K::Undescribed { id, bytes, reads_as } => {
             let option = match reads_as {
                 Some(source) => format!("{} would decode it", as_option(source)),
@@ -66,6 +71,16 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             format!(
                 "trace ID {id}: {} of a source that is not described, the first at {}; {option}",
                 counted(*bytes, "byte"),
+                place(notice),
+            )
+        }
+        K::ManyUndescribed { ids, bytes } => {
+            let named = ids.iter().take(NAMED).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            format!(
+                "{} of {} trace IDs that are not described ({named}, …), the first at {}; --source ID=PROTOCOL says what one is, \
+                 and damaged frames look like this",
+                counted(*bytes, "byte"),
+                ids.len(),
                 place(notice),
             )
         }

@@ -36,6 +36,7 @@ impl NoticeKind {
             | K::DumpPlaced { .. }
             | K::NotDecoded { .. }
             | K::Undescribed { .. }
+            | K::ManyUndescribed { .. }
             | K::DescribedAbsent { .. }
             | K::FrameCut { .. }
             | K::Awaited(_)
@@ -116,6 +117,7 @@ impl NoticeKind {
             | K::StatementContradicted { .. }
             | K::RegistersMissing { .. }
             | K::Undescribed { .. }
+            | K::ManyUndescribed { .. }
             | K::StatedAbsent { .. }
             | K::ReadsOtherwise { .. }
             | K::NothingThere(_)
@@ -197,6 +199,7 @@ impl NoticeKind {
             K::NothingThere(_) => "nothing_there",
             K::NothingDecodable => "nothing_decodable",
             K::Undescribed { .. } => "undescribed",
+            K::ManyUndescribed { .. } => "many_undescribed",
             K::StatedAbsent { .. } => "stated_absent",
             K::DescribedAbsent { .. } => "described_absent",
             K::FramesDamaged { .. } => "frames_damaged",
