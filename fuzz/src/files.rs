@@ -42,7 +42,7 @@ fn is_plain(text: &str) -> bool {
 
 /// An ELF file's code, symbols and source lines.
 pub fn elf(data: &[u8]) {
-    let image = match Image::from_bytes(Path::new("fuzz.elf"), &ImageKind::Elf, data.to_vec()) {
+    let image = match Image::from_bytes(Path::new("fuzz.elf"), &ImageKind::Addressed, data.to_vec()) {
         Ok(image) => image,
         Err(error) => return is_refused(&error, error.hint()),
     };

@@ -37,14 +37,47 @@ printf "MTB_POSITION=0x%08x\n", 0x34
 printf "MTB_MASTER=0x%08x\n", 0x80000006
 printf "MTB_BASE=0x%08x\n", 0x20001000
 set logging enabled off
+$(for format in 256dw 512uh 1024db 128dg 256tw 512th; do
+    printf 'set logging file gdb-x%s.txt\nset logging enabled on\n' "${format#"${format%%[a-z]*}"}"
+    printf 'x/%s 0x20001000\nset logging enabled off\n' "$format"
+done)
 dump ihex memory gdb.hex 0x20001000 0x20001400
 dump srec memory gdb.srec 0x20001000 0x20001400
 generate-core-file gdb.core
 kill
 EOF
 cd "$work" && timeout 40 gdb-multiarch -q -nx -batch -x commands m0-crash.elf >/dev/null
-cp gdb-x.txt gdb.hex gdb.srec gdb.core "$OLDPWD"
+cp gdb-x*.txt gdb.hex gdb.srec gdb.core "$OLDPWD"
 cd "$OLDPWD"
+
+# A crash as a core file: the program of crashes/m0-null-pointer, stopped at its handler, with that one's trace buffer.
+crash=$PWD/../firmware/crash/crash-m0.elf
+${PYTHON:-python3} - ../crashes/m0-null-pointer/crash.log "$work/mtb.bin" <<'EOF'
+import re, sys
+
+memory = {}
+for address, values in re.findall(r"^0x([0-9a-f]+)[^:\n]*:\t(.*)$", open(sys.argv[1]).read(), re.M):
+    for index, value in enumerate(values.split("\t")):
+        memory[int(address, 16) + 4 * index] = int(value, 16)
+open(sys.argv[2], "wb").write(b"".join(memory[0x20001000 + at].to_bytes(4, "little") for at in range(0, 1024, 4)))
+EOF
+head -c 512 /dev/zero >"$work/stack.bin"
+arm-none-eabi-objcopy --add-section .mtb="$work/mtb.bin" --set-section-flags .mtb=alloc,load,data \
+    --change-section-address .mtb=0x20001000 --add-section .stack="$work/stack.bin" \
+    --set-section-flags .stack=alloc,load,data --change-section-address .stack=0x20000060 \
+    "$crash" "$work/crash-m0.elf" 2>/dev/null
+cat >"$work/commands" <<EOF
+set pagination off
+set confirm off
+target remote | exec qemu-system-arm -M microbit -kernel $crash -S -gdb stdio -nographic -monitor none -serial none
+set var scenario = 0
+break *HardFault_Handler
+continue
+restore $work/mtb.bin binary 0x20001000
+generate-core-file $PWD/crash.core
+kill
+EOF
+timeout 40 gdb-multiarch -q -nx -batch -x "$work/commands" "$work/crash-m0.elf" >/dev/null
 
 ${PYTHON:-python3} - "$example/trace.bin" <<'EOF'
 import struct, sys

@@ -21,6 +21,7 @@ mod examples;
 mod guessing;
 mod hostile;
 mod hostile_elf;
+mod images;
 mod interrupts;
 mod itm;
 mod mtb_page;

@@ -85,6 +85,21 @@ fn the_cause_of_each_crash_is_named_and_every_entry_of_its_proof_is_true() {
     }
 }
 
+/// GDB's core file has the processor's registers in a note, and of the System Control Block nothing.
+#[test]
+fn a_core_file_says_what_the_log_of_the_same_crash_says() {
+    let log = crash(&arguments("m0-null-pointer"));
+    let core = crashes().join("../dumps/crash.core");
+    let registers = ["--mtb-position=0x29c", "--mtb-master=0x80000006", "--mtb-base=0x20001000"];
+    let mut arguments = vec![PathBuf::from("crash"), core, "--image".into(), program("m0-null-pointer")];
+    arguments.extend(registers.map(PathBuf::from));
+    let core = crash(&arguments);
+    for field in ["at", "cause", "stack", "path", "registers", "registers_at"] {
+        assert_eq!(core[field], log[field], "{field}");
+    }
+    assert_eq!(core["fault"]["number"], 3);
+}
+
 /// Who wrote what was branched to, as far as the trace reaches back.
 #[test]
 fn where_bad_addresses_come_from_is_said() {

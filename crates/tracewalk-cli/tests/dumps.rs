@@ -69,6 +69,12 @@ impl Directory {
 fn what_tools_wrote_of_the_example_runs_as_it_does() {
     let files = [
         "gdb-x.txt",
+        "gdb-xdw.txt",
+        "gdb-xuh.txt",
+        "gdb-xdb.txt",
+        "gdb-xdg.txt",
+        "gdb-xtw.txt",
+        "gdb-xth.txt",
         "gdb.hex",
         "gdb.srec",
         "gdb.core",

@@ -45,6 +45,7 @@ pub mod nearest;
 mod number;
 mod origin;
 mod paths;
+pub mod records;
 mod spool;
 pub mod svd;
 pub mod symbols;

@@ -23,6 +23,23 @@ pub(crate) fn letters(bytes: &[u8]) -> Option<Letters> {
     beginning.iter().all(is_letter).then_some(if is_utf8 { Letters::Utf8 } else { Letters::Bytes })
 }
 
+/// The file's text; `None` where it is none.
+pub(crate) fn decode(bytes: &[u8]) -> Option<String> {
+    // What Windows PowerShell writes when a tool's output is redirected into a file.
+    if let Some(wide) = bytes.strip_prefix(b"\xff\xfe") {
+        let units = wide.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+        let text = char::decode_utf16(units).collect::<Result<String, _>>().ok()?;
+        return letters(text.as_bytes()).map(|_| text);
+    }
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    // The copy is checked, not the file, which somebody may be writing.
+    let lossy = |bytes: Vec<u8>| match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    };
+    letters(bytes).map(|_| lossy(bytes.to_vec()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,8 @@ use tracewalk::plain::plain;
 use tracewalk::program::{Scope, ViewId};
 use tracewalk_analysis::{Code, Interrupts, symbols};
 use tracewalk_input::cpu::Profile;
-use tracewalk_input::image::{ImageLoader, ImageRequest, Memory};
+use tracewalk_input::image::{ImageForm, ImageLoader, ImageRequest, Memory};
+use tracewalk_input::records::RecordForm;
 use tracewalk_input::symbols::{Content, Function, LineRow, SourceLines, SymbolTable};
 
 use crate::notice::NoticeKind;
@@ -62,6 +63,9 @@ impl Reader<'_> {
             code.views.insert(view, Arc::new(seen));
         }
         code.program = Arc::new(memory.program.clone());
+        if let Some((file, form)) = self.source_dirs.and_then(|_| without_names(memory)) {
+            observer.say(NoticeKind::NoNames { file, form });
+        }
         notes.sort();
         notes.dedup();
         for note in notes {
@@ -99,6 +103,16 @@ impl Reader<'_> {
             views: BTreeMap::new(),
         }
     }
+}
+
+/// The first file of records, if no image has names.
+fn without_names(memory: &Memory) -> Option<(PathBuf, RecordForm)> {
+    let images = || memory.images.iter().map(|visible| &visible.image);
+    let records = images().find_map(|image| match image.form {
+        ImageForm::Records(form) => Some((image.file.clone(), form)),
+        ImageForm::Elf32 | ImageForm::Elf64 | ImageForm::Raw => None,
+    });
+    records.filter(|_| images().all(|image| image.elf_bytes().is_none()))
 }
 
 /// The source files that the debug information of images leads to, where their lines would be read from. An image that

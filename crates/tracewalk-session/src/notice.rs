@@ -18,6 +18,7 @@ use tracewalk_input::capture::stream::{End, Place};
 use tracewalk_input::capture::wire::{Role, Wire};
 use tracewalk_input::capture::{CaptureError, Container, Protocol, SourceDescription};
 use tracewalk_input::image::ImageError;
+use tracewalk_input::records::RecordForm;
 use tracewalk_input::svd::SvdError;
 
 use crate::error::OpenError;
@@ -244,6 +245,8 @@ pub enum NoticeKind {
     MemoryExhausted { used: u64 },
     /// Symbols or source lines of an image are unusable, in the reader's words.
     NamesMissing(String),
+    /// A program is known by records alone, which have no names and no source lines.
+    NoNames { file: PathBuf, form: RecordForm },
     /// Not one packet was found in a source's bytes.
     NoSynchronisation { source: Option<TraceId>, bytes: u64, protocol: &'static str },
     /// Stretches of malformed trace, and the first of them where it was looked at.

@@ -85,6 +85,8 @@ pub(crate) struct CaptureArgs {
 
     /// The program: an ELF file, or ADDRESS:FILE for raw memory bytes; can be given several times.
     ///
+    /// Intel HEX and S-records are programs, too, without names and source lines.
+    ///
     /// With @context=ID, @vmid=ID or @context=ID,vmid=ID behind it the image is visible only while the trace says that
     /// this context ID or virtual machine runs, and covers what is visible otherwise: FILE@context=0x42.
     #[arg(long = "image", value_name = "[ADDRESS:]FILE[@context=ID]", value_hint = ValueHint::FilePath, help_heading = "Program")]

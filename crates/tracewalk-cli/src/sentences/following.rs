@@ -1,6 +1,7 @@
 //! What is said of a source that was decoded.
 
 use tracewalk::ids::{ContextId, Vmid};
+use tracewalk::plain::Plain;
 use tracewalk::program::Scope;
 use tracewalk::protocol::Fault;
 use tracewalk_analysis::{InDoubt, Position};
@@ -26,6 +27,11 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
         K::NamesMissing(problem) => {
             format!("{problem}; names or lines are missing, and --image can name a better file")
         }
+        K::NoNames { file, form } => format!(
+            "{}: {form} has no names and no source lines, so that places are addresses, and functions those that were called; \
+             give the ELF file that it was made of with --image",
+            Plain(file.display()),
+        ),
         K::NoSynchronisation { source, bytes, protocol } => format!(
             "{}: found no synchronisation in {}, expected {protocol}; say what it is with --source and --container",
             source_name(*source),

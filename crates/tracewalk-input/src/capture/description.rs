@@ -395,7 +395,7 @@ fn read_image(document: &Document, table: &Table<'_, '_>) -> Result<ImageRequest
             let kind = Kind::MissingKey { place: PLACE.to_owned(), key: "address" };
             return Err(document.error(Some(table.line()), kind));
         }
-        None => ImageKind::Elf,
+        None => ImageKind::Addressed,
     };
     let mut request = ImageRequest::new(file.value, kind, document.origin(table.line()));
     request.named_by = Some(table.naming(PLACE, "file"));

@@ -79,7 +79,7 @@ fn a_description_says_everything() {
     assert_eq!((itm.id, &itm.protocol), (TraceId::new(1), &Protocol::Itm));
 
     let [elf, raw] = capture.images.as_slice() else { panic!("two images") };
-    assert_eq!((&elf.kind, elf.origin.clone()), (&ImageKind::Elf, Origin::line(&path, 21)));
+    assert_eq!((&elf.kind, elf.origin.clone()), (&ImageKind::Addressed, Origin::line(&path, 21)));
     let kind = ImageKind::Raw {
         address: Address::new(0x2000_0000),
         offset: 1,

@@ -7,6 +7,7 @@ use tracewalk::ids::{Address, Location};
 
 use super::attributes::Attributes;
 use crate::bytes::Bytes;
+use crate::records::RecordForm;
 
 /// A program image: what one file says about memory.
 #[derive(Clone, Debug)]
@@ -17,14 +18,27 @@ pub struct Image {
     pub segments: Vec<Segment>,
     /// The build's own ID; `None` where there is none.
     pub build_id: Option<Vec<u8>>,
-    /// What the ELF file says about the processor that it was built for; nothing for raw bytes.
+    /// What the ELF file says about the processor that it was built for; nothing for other images.
     pub attributes: Attributes,
-    /// Where the program starts. `None` for raw bytes.
+    /// Where the program starts, if it is an ELF file that says so.
     pub entry: Option<Location>,
-    /// The whole file.
+    /// The whole file; of records the memory in them, one segment behind the other.
     pub(super) bytes: Bytes,
-    /// Whether the file is ELF.
-    pub(super) elf: bool,
+    /// How the file says what memory held.
+    pub form: ImageForm,
+}
+
+/// How a file says what memory held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageForm {
+    /// An ELF file with addresses of 32 bits.
+    Elf32,
+    /// An ELF file with addresses of 64 bits.
+    Elf64,
+    /// Hexadecimal records, which have addresses and no names.
+    Records(RecordForm),
+    /// The bytes of memory, at an address that somebody else says.
+    Raw,
 }
 
 /// A stretch of memory that an image fills.
@@ -34,7 +48,7 @@ pub struct Segment {
     pub name: String,
     /// The address of its first byte.
     pub address: Address,
-    /// Whether the file says that it holds code. Raw bytes may.
+    /// Whether the file says that it holds code. Raw bytes and records may.
     pub executable: bool,
     /// Where its bytes are in the file; checked to be inside it.
     pub(super) range: Range<usize>,
@@ -47,10 +61,11 @@ impl Image {
         self.bytes.get(segment.range.clone()).unwrap_or(&[])
     }
 
-    /// The ELF file's bytes; `None` for raw bytes, which have no symbols.
+    /// The ELF file's bytes, in which names and lines are looked for; `None` for other images, which have none, and for ELF
+    /// files of 64 bits.
     #[must_use]
     pub fn elf_bytes(&self) -> Option<&Bytes> {
-        self.elf.then_some(&self.bytes)
+        (self.form == ImageForm::Elf32).then_some(&self.bytes)
     }
 
     /// The segment that has a byte at `address`.

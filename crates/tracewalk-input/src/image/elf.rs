@@ -10,7 +10,7 @@ use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::plain::plain;
 
 use super::attributes::Attributes;
-use super::contents::{Image, Segment};
+use super::contents::{Image, ImageForm, Segment};
 use super::error::{ImageErrorKind, Looks};
 use crate::bytes::Bytes;
 
@@ -63,8 +63,7 @@ fn read_class<E: FileHeader<Endian = LittleEndian>>(
         attributes: attributes::<E>(&sections, data),
         entry: entry(header),
         bytes: bytes.clone(),
-        // Names and lines are read from files of 32 bits only.
-        elf: !header.is_type_64(),
+        form: if header.is_type_64() { ImageForm::Elf64 } else { ImageForm::Elf32 },
     })
 }
 

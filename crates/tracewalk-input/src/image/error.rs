@@ -9,6 +9,7 @@ use tracewalk::plain::Plain;
 use super::request::ImageRequest;
 use crate::file::FileProblem;
 use crate::origin::Naming;
+use crate::records::{MemoryProblem, RecordForm};
 
 /// Why an image cannot be used: the file, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +28,19 @@ pub struct ImageError {
 pub enum ImageErrorKind {
     /// The file cannot be read.
     File(FileProblem),
-    /// The file is not ELF.
+    /// The file is of none of the forms that have addresses.
     NotElf(Looks),
+    /// The file's records cannot be used.
+    Records {
+        /// How they are written.
+        form: RecordForm,
+        /// Where, if it is one line; from 1.
+        line: Option<u32>,
+        /// What is wrong with them.
+        problem: MemoryProblem,
+    },
+    /// Records have addresses, and the image was asked for at another one.
+    HasAddresses(RecordForm),
     /// The file is ELF for another machine.
     Machine {
         /// The width of its addresses, 32 or 64; `None` for a class that ELF does not have.
@@ -101,10 +113,6 @@ pub enum ImageErrorKind {
 pub enum Looks {
     /// Text.
     Text,
-    /// Intel's hexadecimal records.
-    IntelHex,
-    /// Motorola's hexadecimal records.
-    SRecord,
     /// A library of object files.
     Archive,
     /// None of these.
@@ -132,8 +140,12 @@ impl ImageError {
             Kind::NotElf(Looks::Binary) => {
                 format!("if it holds the memory's bytes, say where with `address` beside {by}")
             }
-            Kind::NotElf(Looks::IntelHex | Looks::SRecord) => {
-                format!("convert it with `objcopy -O binary`, and say `address` beside {by}")
+            Kind::HasAddresses(_) => format!("leave out `address` beside {by}"),
+            Kind::Records { problem: MemoryProblem::Conflict { .. }, .. } => {
+                format!("the file joins two programs: name the one that was running by {by}")
+            }
+            Kind::Records { .. } => {
+                format!("check that the file was copied completely, or name another one by {by}")
             }
             Kind::NotElf(Looks::Text | Looks::Archive)
             | Kind::Machine { .. }
@@ -166,8 +178,12 @@ impl ImageError {
             Kind::NotElf(Looks::Binary) => {
                 Some(format!("if it holds the memory's bytes, say where: --image ADDRESS:{file}"))
             }
-            Kind::NotElf(Looks::IntelHex | Looks::SRecord) => {
-                Some("convert it with `objcopy -O binary` and give --image ADDRESS:FILE".to_owned())
+            Kind::HasAddresses(_) => Some(format!("leave the address out: --image {file}")),
+            Kind::Records { problem: MemoryProblem::Conflict { .. }, .. } => {
+                Some("the file joins two programs: give the one that was running".to_owned())
+            }
+            Kind::Records { .. } => {
+                Some("check that the file was copied completely, or build it again".to_owned())
             }
             Kind::NotElf(Looks::Text | Looks::Archive) | Kind::Machine { .. } | Kind::NoCode => {
                 Some("give the linked ELF file of the traced program with --image".to_owned())
@@ -195,7 +211,11 @@ impl ImageError {
 
 impl fmt::Display for ImageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", Plain(self.file.display()), Plain(&self.kind))
+        write!(f, "{}", Plain(self.file.display()))?;
+        if let ImageErrorKind::Records { line: Some(line), .. } = &self.kind {
+            write!(f, ":{line}")?;
+        }
+        write!(f, ": {}", Plain(&self.kind))
     }
 }
 
@@ -208,6 +228,8 @@ impl ImageErrorKind {
         match self {
             Self::File(problem) => problem.name(),
             Self::NotElf { .. } => "image_not_elf",
+            Self::Records { problem, .. } => problem.name(),
+            Self::HasAddresses(_) => "image_has_addresses",
             Self::Machine { .. } => "image_machine",
             Self::BigEndian { .. } => "image_big_endian",
             Self::Truncated { .. } => "image_truncated",
@@ -228,7 +250,11 @@ impl fmt::Display for ImageErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(problem) => problem.fmt(f),
-            Self::NotElf(looks) => write!(f, "expected an ELF file, found {looks}"),
+            Self::NotElf(looks) => write!(f, "expected an ELF file, Intel HEX or S-records, found {looks}"),
+            Self::Records { problem, .. } => problem.fmt(f),
+            Self::HasAddresses(form) => {
+                write!(f, "is {form}, which has addresses of its own, and should be loaded at another one")
+            }
             Self::Machine { bits, machine } => {
                 f.write_str("expected an ELF file for Arm, found one for ")?;
                 if let (Some(bits), false) = (bits, object::elf::Machine(*machine) == object::elf::EM_AARCH64)
@@ -275,8 +301,6 @@ impl fmt::Display for Looks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Text => "text",
-            Self::IntelHex => "Intel HEX records",
-            Self::SRecord => "Motorola S-records",
             Self::Archive => "a library of object files",
             Self::Binary => "other bytes",
         })
@@ -288,12 +312,10 @@ impl Looks {
     pub(crate) fn like(bytes: &[u8]) -> Self {
         let beginning = bytes.get(..4096).unwrap_or(bytes);
         let text = beginning.iter().all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | b'\x0c' | b' '..=b'~'));
-        match beginning {
-            [b':', b'0'..=b'9' | b'A'..=b'F', ..] if text => Self::IntelHex,
-            [b'S', b'0'..=b'3', b'0'..=b'9' | b'A'..=b'F', ..] if text => Self::SRecord,
+        match text {
             _ if beginning.starts_with(b"!<arch>\n") => Self::Archive,
-            _ if text => Self::Text,
-            _ => Self::Binary,
+            true => Self::Text,
+            false => Self::Binary,
         }
     }
 }

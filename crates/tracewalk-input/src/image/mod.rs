@@ -1,6 +1,7 @@
 //! Program images: files → the bytes at each address.
 //!
-//! An [`ImageRequest`] says which file to take and how: an ELF file, or raw bytes at an address. An [`ImageLoader`]
+//! An [`ImageRequest`] says which file to take and how: a file that has addresses itself (ELF, Intel HEX, S-records), or
+//! raw bytes at an address. An [`ImageLoader`]
 //! reads every file once, and puts the images that belong to one core together as its [`Memory`]. Images may overlap as
 //! long as they agree; where they do not, both are named.
 //!
@@ -24,6 +25,7 @@ mod attributes;
 mod contents;
 pub(crate) mod elf;
 mod error;
+mod records;
 mod request;
 
 use std::collections::BTreeMap;
@@ -40,7 +42,7 @@ use crate::file;
 use crate::limit::MemoryLimit;
 
 pub use attributes::Attributes;
-pub use contents::{Image, Segment};
+pub use contents::{Image, ImageForm, Segment};
 pub use error::{ImageError, ImageErrorKind, Looks};
 pub use request::{ImageKind, ImageRequest, ParseImageError};
 
@@ -81,8 +83,15 @@ impl Image {
             return Err(error(ImageErrorKind::File(file::FileProblem::Empty)));
         }
         match kind {
-            ImageKind::Elf => elf::read(file, &bytes).map_err(error),
+            ImageKind::Addressed => match records::form(&bytes) {
+                Some(form) => records::read(file, form, &bytes).map_err(error),
+                None => elf::read(file, &bytes).map_err(error),
+            },
             ImageKind::Raw { address, offset, length, .. } => {
+                // As the bytes of memory the letters would be an image of their own, which nobody means.
+                if let Some(form) = records::form(&bytes).filter(|form| records::is_sound(*form, &bytes)) {
+                    return Err(error(ImageErrorKind::HasAddresses(form)));
+                }
                 let range = raw_range(&bytes, *address, *offset, *length).map_err(error)?;
                 let segment =
                     Segment { name: "the file".to_owned(), address: *address, executable: true, range };
@@ -93,7 +102,7 @@ impl Image {
                     attributes: Attributes::default(),
                     entry: None,
                     bytes,
-                    elf: false,
+                    form: ImageForm::Raw,
                 })
             }
         }

@@ -1,4 +1,4 @@
-//! What to load: an ELF file, or raw bytes at an address, and for whom.
+//! What to load: a file that has addresses itself, or raw bytes at an address, and for whom.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -31,8 +31,8 @@ pub struct ImageRequest {
 /// How an image's file is read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ImageKind {
-    /// As an ELF file.
-    Elf,
+    /// As a file that says itself what is at which address: ELF, Intel HEX or Motorola S-records, by its content.
+    Addressed,
     /// As the bytes of memory.
     Raw {
         /// The address of the first byte.
@@ -121,7 +121,7 @@ impl FromStr for ImageRequest {
                     .ok_or_else(|| ParseImageError::Address { found: excerpt(address) })?;
                 (ImageKind::raw(Address::new(number)), file)
             }
-            _ => (ImageKind::Elf, argument),
+            _ => (ImageKind::Addressed, argument),
         };
         if file.is_empty() {
             return Err(ParseImageError::NoFile);
@@ -160,9 +160,9 @@ mod tests {
     #[test]
     fn an_image_option_is_a_file_or_an_address_and_a_file() {
         let request = |argument: &str| argument.parse::<ImageRequest>().map(|image| (image.kind, image.file));
-        assert_eq!(request("app.elf"), Ok((ImageKind::Elf, "app.elf".into())));
-        assert_eq!(request("C:\\app.elf"), Ok((ImageKind::Elf, "C:\\app.elf".into())));
-        assert_eq!(request("./0:x"), Ok((ImageKind::Elf, "./0:x".into())));
+        assert_eq!(request("app.elf"), Ok((ImageKind::Addressed, "app.elf".into())));
+        assert_eq!(request("C:\\app.elf"), Ok((ImageKind::Addressed, "C:\\app.elf".into())));
+        assert_eq!(request("./0:x"), Ok((ImageKind::Addressed, "./0:x".into())));
         assert_eq!(
             request("0x0800_0000:a:b.bin"),
             Ok((ImageKind::raw(Address::new(0x0800_0000)), "a:b.bin".into()))

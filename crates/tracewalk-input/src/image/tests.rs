@@ -11,7 +11,7 @@ use crate::origin::Origin;
 use crate::symbols::{SymbolTable, VectorTable};
 
 fn read(bytes: &[u8]) -> Result<Image, ImageError> {
-    Image::from_bytes("app.elf".as_ref(), &ImageKind::Elf, bytes.to_vec())
+    Image::from_bytes("app.elf".as_ref(), &ImageKind::Addressed, bytes.to_vec())
 }
 
 fn problem(bytes: &[u8]) -> ImageErrorKind {
@@ -104,11 +104,17 @@ fn wrong_files_are_told_in_one_sentence() {
     };
     let cases: [(Vec<u8>, &str); 12] = [
         (Vec::new(), "is empty"),
-        (b"int main(void)\n".to_vec(), "expected an ELF file, found text"),
-        (b":020000040800F2\r\n".to_vec(), "expected an ELF file, found Intel HEX records"),
-        (b"S0030000FC\n".to_vec(), "expected an ELF file, found Motorola S-records"),
-        (b"!<arch>\nx".to_vec(), "expected an ELF file, found a library of object files"),
-        (vec![0x00, 0x50, 0x00, 0x20], "expected an ELF file, found other bytes"),
+        (b"int main(void)\n".to_vec(), "expected an ELF file, Intel HEX or S-records, found text"),
+        (
+            b":020000040800F2\r\n".to_vec(),
+            "the file is cut off: its last record is not the end record `:00000001FF`",
+        ),
+        (b"S0030000FC\n".to_vec(), "the file is cut off: its last record is not an end record S7, S8 or S9"),
+        (
+            b"!<arch>\nx".to_vec(),
+            "expected an ELF file, Intel HEX or S-records, found a library of object files",
+        ),
+        (vec![0x00, 0x50, 0x00, 0x20], "expected an ELF file, Intel HEX or S-records, found other bytes"),
         (
             with(|elf| (elf.class, elf.machine) = (2, 62)),
             "expected an ELF file for Arm, found one for 64-bit x86",
@@ -136,7 +142,7 @@ fn wrong_files_are_told_in_one_sentence() {
 fn files_that_are_not_there_are_told() {
     let directory = TemporaryDirectory::new();
     let load = |path: &Path| {
-        let request = ImageRequest::new(path, ImageKind::Elf, Origin::Option("--image"));
+        let request = ImageRequest::new(path, ImageKind::Addressed, Origin::Option("--image"));
         ImageLoader::new().load(&request).expect_err("there is no image").kind
     };
     assert_eq!(load(&directory.path().join("missing.elf")), ImageErrorKind::File(FileProblem::Missing));
@@ -249,7 +255,7 @@ fn sections_of_one_file_that_disagree_are_named() {
 fn a_file_is_read_once() {
     let directory = TemporaryDirectory::new();
     let file = directory.write("app.elf", &program().build());
-    let request = ImageRequest::new(&file, ImageKind::Elf, Origin::Option("--image"));
+    let request = ImageRequest::new(&file, ImageKind::Addressed, Origin::Option("--image"));
     let mut loader = ImageLoader::new();
     let first = loader.load(&request).unwrap();
     std::fs::remove_file(&file).unwrap();
@@ -315,7 +321,7 @@ fn sections_that_conflict_are_named_on_one_line_and_by_their_numbers_where_they_
         elf.segments = false;
         elf.section(first, ALLOC | EXECUTE, 0x10, b"code....");
         elf.section(second, ALLOC | EXECUTE, 0x10, b"codeelse");
-        let image = Image::from_bytes("a\nb.elf".as_ref(), &ImageKind::Elf, elf.build()).unwrap();
+        let image = Image::from_bytes("a\nb.elf".as_ref(), &ImageKind::Addressed, elf.build()).unwrap();
         Memory::default().add(Arc::new(image)).unwrap_err().to_string()
     };
     assert_eq!(

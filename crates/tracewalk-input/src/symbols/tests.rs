@@ -8,7 +8,7 @@ use crate::fixtures::{
 use crate::image::{Image, ImageKind, ImageLoader};
 
 fn memory_of(elf: &Elf) -> Memory {
-    let image = Image::from_bytes("app.elf".as_ref(), &ImageKind::Elf, elf.build()).unwrap();
+    let image = Image::from_bytes("app.elf".as_ref(), &ImageKind::Addressed, elf.build()).unwrap();
     let mut memory = Memory::default();
     memory.add(Arc::new(image)).unwrap();
     memory

@@ -44,6 +44,7 @@ impl NoticeKind {
             | K::DecodedInTurn { .. }
             | K::DecodedByHead { .. }
             | K::InDoubt { .. }
+            | K::NoNames { .. }
             | K::ItmAlone { .. } => Severity::Note,
             K::StreamEnded { end: End::Closed, cut: 1.., .. }
             | K::StreamEnded { end: End::Failed(_) | End::Stopped, .. } => Severity::Incomplete,
@@ -132,6 +133,7 @@ impl NoticeKind {
             K::DecodedInTurn { .. } | K::KeptPartly { .. } => Remedy::Ids,
             K::MemoryContradictsImage(_)
             | K::NamesMissing(_)
+            | K::NoNames { .. }
             | K::ImageRefused { .. }
             | K::NoProgram { .. }
             | K::CodeMissing { .. }
@@ -217,6 +219,7 @@ impl NoticeKind {
             K::DecodedByHead { .. } => "decoded_by_head",
             K::MemoryExhausted { .. } => "memory_exhausted",
             K::NamesMissing(_) => "names_missing",
+            K::NoNames { .. } => "no_names",
             K::NoSynchronisation { .. } => "no_synchronisation",
             K::Malformed { .. } => "malformed",
             K::NoContextIds { .. } => "no_context_ids",

@@ -1,16 +1,18 @@
-//! ELF core files: what `generate-core-file` of GDB writes. Each loadable segment is memory.
+//! ELF core files: what `generate-core-file` of GDB writes. Each loadable segment is memory, and a note has the registers
+//! of the thread that ran.
 
 use object::LittleEndian;
 use object::elf::{self, FileHeader32};
 use object::read::elf::{FileHeader, ProgramHeader};
 
-use super::assembly::{Assembly, Located};
-use super::memory::MemoryPiece;
-use super::problem::DumpProblem;
+use super::memory::{MemoryPiece, finished};
+use super::problem::{DumpProblem, Located};
+use super::processor::ProcessorRegisters;
 use crate::image::ImageErrorKind;
 use crate::image::elf::{
     MOST_TIMES_THE_FILE, Width, check_count, check_identity, check_tables, file_range, malformed,
 };
+use crate::records::Assembly;
 
 const ENDIAN: LittleEndian = LittleEndian;
 
@@ -22,8 +24,36 @@ pub(super) fn is_core(bytes: &[u8]) -> bool {
     bytes.starts_with(&elf::ELFMAG) && kind.is_some_and(|kind| elf::FileType(kind) == elf::ET_CORE)
 }
 
-pub(super) fn read(bytes: &[u8]) -> Result<Vec<MemoryPiece>, Located> {
-    segments(bytes).map_err(|kind| (None, DumpProblem::Core(kind)))?.finish()
+/// Where the registers are in the note NT_PRSTATUS of 32-bit Arm (Linux, `struct elf_prstatus`): r0 to pc, and the status
+/// register, which GDB takes from xPSR for M profile.
+const REGISTERS: usize = 72;
+
+pub(super) fn read(bytes: &[u8]) -> Result<(Vec<MemoryPiece>, ProcessorRegisters), Located> {
+    let pieces = finished(segments(bytes).map_err(|kind| (None, DumpProblem::Core(kind)))?)?;
+    Ok((pieces, registers(bytes).unwrap_or_default()))
+}
+
+/// The registers of the first thread, which is the one that ran. `None` where nobody wrote them down, and for a processor of
+/// another profile.
+fn registers(bytes: &[u8]) -> Option<ProcessorRegisters> {
+    /// M profile executes Thumb alone, and this bit of xPSR says so (DDI 0403E, B1.4.2); elsewhere it says Jazelle.
+    const THUMB: u32 = 1 << 24;
+    let header = FileHeader32::<LittleEndian>::parse(bytes).ok()?;
+    for program in header.program_headers(ENDIAN, bytes).ok()? {
+        let Ok(Some(mut notes)) = program.notes(ENDIAN, bytes) else { continue };
+        while let Ok(Some(note)) = notes.next() {
+            if note.n_type(ENDIAN) != elf::NT_PRSTATUS || note.name() != b"CORE" {
+                continue;
+            }
+            let (words, _) = note.desc().get(REGISTERS..)?.as_chunks::<4>();
+            let mut words = words.iter().map(|word| u32::from_le_bytes(*word));
+            let mut core = [None; 16];
+            core.iter_mut().for_each(|register| *register = words.next());
+            let xpsr = words.next().filter(|status| status & THUMB != 0)?;
+            return Some(ProcessorRegisters { core, xpsr: Some(xpsr), ..ProcessorRegisters::default() });
+        }
+    }
+    None
 }
 
 fn segments(bytes: &[u8]) -> Result<Assembly, ImageErrorKind> {

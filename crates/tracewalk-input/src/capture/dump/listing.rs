@@ -15,10 +15,10 @@
 
 use std::collections::BTreeSet;
 
-use super::assembly::{Assembly, Located};
-use super::problem::DumpProblem;
+use super::problem::{DumpProblem, Located};
 use super::tool::Tool;
 use crate::excerpt::excerpt;
+use crate::records::{Assembly, MemoryProblem};
 
 /// A listing in a text.
 pub(super) struct Listing {
@@ -88,7 +88,8 @@ pub(super) fn read(text: &str) -> Result<Option<Listing>, Located> {
             let missing = at.saturating_sub(end);
             repeated += missing;
             if repeated > MOST_REPEATED {
-                return Err((Some(*number), DumpProblem::PastEndOfMemory { address: end, bytes: missing }));
+                let problem = MemoryProblem::PastEndOfMemory { address: end, bytes: missing };
+                return Err((Some(*number), problem.into()));
             }
             let bytes = pattern.iter().copied().cycle().take(usize::try_from(missing).unwrap_or(0));
             rows.push((end, bytes.collect(), *number));
@@ -105,7 +106,7 @@ pub(super) fn read(text: &str) -> Result<Option<Listing>, Located> {
         }
     }
     for (at, bytes, number) in rows {
-        listing.memory.add(at, &bytes, Some(number))?;
+        listing.memory.add(at, &bytes, Some(number)).map_err(|(line, problem)| (line, problem.into()))?;
     }
     Ok(Some(listing))
 }

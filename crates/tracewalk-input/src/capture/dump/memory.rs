@@ -6,10 +6,11 @@ use std::fmt;
 use tracewalk::ids::Address;
 
 use super::super::registers::Registers;
-use super::problem::DumpProblem;
+use super::problem::{DumpProblem, Located};
 use super::processor::ProcessorRegisters;
 use super::tool::Tool;
 use crate::bytes::Bytes;
+use crate::records::Assembly;
 
 /// Memory as it was when it was written down.
 #[derive(Clone, Debug)]
@@ -110,6 +111,14 @@ impl MemoryDump {
         self.is_file = false;
         Some(self)
     }
+}
+
+/// The pieces of memory that were put together.
+pub(super) fn finished(memory: Assembly) -> Result<Vec<MemoryPiece>, Located> {
+    let pieces = memory.finish().map_err(|(line, problem)| (line, problem.into()))?;
+    let piece =
+        |(address, bytes): (Address, Vec<u8>)| MemoryPiece { address: Some(address), bytes: bytes.into() };
+    Ok(pieces.into_iter().map(piece).collect())
 }
 
 impl Damage {

@@ -20,16 +20,15 @@
 //! # Ok::<(), tracewalk_input::capture::CaptureError>(())
 //! ```
 
-mod assembly;
 mod core_file;
+mod decimal;
 mod findings;
-mod intel_hex;
 mod joined;
+mod lines;
 mod listing;
 mod memory;
 mod problem;
 mod processor;
-mod s_record;
 mod text;
 mod tool;
 
@@ -38,11 +37,13 @@ use std::path::Path;
 
 use tracewalk::ids::Address;
 
-use self::assembly::{Assembly, Located};
+use self::memory::finished;
+use self::problem::Located;
 use super::error::{CaptureError, CaptureErrorKind};
 use crate::bytes::Bytes;
 use crate::file::LONGEST_CAPTURE;
-use crate::text::letters;
+use crate::records::{Assembly, Flaws, MemoryProblem, RecordForm};
+use crate::text::decode;
 
 pub use joined::JoinedMemory;
 pub use memory::{Damage, Form, MemoryDump, MemoryPiece, OtherLines};
@@ -53,33 +54,40 @@ pub use tool::Tool;
 impl MemoryDump {
     /// Reads a file's bytes. `Ok(None)` where they are of no form that is known here; `file` is used in messages.
     pub fn read(file: &Path, bytes: &Bytes) -> Result<Option<Self>, CaptureError> {
-        let error = |(line, problem): (Option<u32>, DumpProblem)| CaptureError {
+        let error = |(line, problem): Located| CaptureError {
             file: file.to_owned(),
             line,
             kind: CaptureErrorKind::Dump(problem),
         };
         if core_file::is_core(bytes) {
-            let pieces = core_file::read(bytes).map_err(error)?;
-            return Ok(Some(Self::of(Form::CoreFile, pieces)));
+            let (pieces, processor) = core_file::read(bytes).map_err(error)?;
+            return Ok(Some(Self { processor, ..Self::of(Form::CoreFile, pieces) }));
         }
         let Some(text) = decode(bytes) else { return Ok(None) };
-        match text.trim_start().as_bytes() {
-            [b':', b'0'..=b'9' | b'A'..=b'F' | b'a'..=b'f', ..] => {
-                Ok(Some(Self::of_records(Form::IntelHex, intel_hex::read(&text)).map_err(error)?))
+        match RecordForm::of(text.as_bytes()) {
+            Some(form) => {
+                let read = form.read(&text).map_err(|(line, problem)| error((line, problem.into())))?;
+                Ok(Some(Self::of_records(form, read).map_err(error)?))
             }
-            [b'S', b'0'..=b'9', b'0'..=b'9' | b'A'..=b'F' | b'a'..=b'f', ..] => {
-                Ok(Some(Self::of_records(Form::SRecords, s_record::read(&text)).map_err(error)?))
-            }
-            _ => text::read(file, &text),
+            None => text::read(file, &text),
         }
     }
 
     /// What records say. Of a damaged file that holds no memory the damage is the problem.
-    fn of_records(form: Form, read: Result<(Assembly, Option<Damage>), Located>) -> Result<Self, Located> {
-        let (memory, damage) = read?;
-        match (memory.finish(), damage) {
+    fn of_records(form: RecordForm, (memory, flaws): (Assembly, Flaws)) -> Result<Self, Located> {
+        let form = match form {
+            RecordForm::IntelHex => Form::IntelHex,
+            RecordForm::SRecords => Form::SRecords,
+        };
+        let mut damage = None;
+        for (line, problem) in flaws.all() {
+            Damage::add(&mut damage, line, problem.into());
+        }
+        match (finished(memory), damage) {
             (Ok(pieces), damage) => Ok(Self { damage, ..Self::of(form, pieces) }),
-            (Err((None, DumpProblem::NoMemory)), Some(Damage { line, problem, .. })) => Err((line, problem)),
+            (Err((None, DumpProblem::Memory(MemoryProblem::NoMemory))), Some(damage)) => {
+                Err((damage.line, damage.problem))
+            }
             (Err(error), _) => Err(error),
         }
     }
@@ -95,7 +103,7 @@ impl MemoryDump {
             return Ok(Some(dump));
         }
         let Some(text) = decode(&bytes) else { return Ok(None) };
-        let processor = ProcessorRegisters::read(text::lines(&text));
+        let processor = ProcessorRegisters::read(lines::lines(&text));
         let found = !processor.is_empty();
         Ok(found.then(|| Self { processor, ..Self::of(Form::Text(BTreeSet::new()), Vec::new()) }))
     }
@@ -103,30 +111,14 @@ impl MemoryDump {
     /// Memory as it is, from this address on.
     pub fn binary(file: &Path, address: Address, bytes: &Bytes) -> Result<Self, CaptureError> {
         if address.get() + bytes.len() as u64 > 1 << 32 {
-            let problem = DumpProblem::PastEndOfMemory { address: address.get(), bytes: bytes.len() as u64 };
-            let kind = CaptureErrorKind::Dump(problem);
+            let problem =
+                MemoryProblem::PastEndOfMemory { address: address.get(), bytes: bytes.len() as u64 };
+            let kind = CaptureErrorKind::Dump(problem.into());
             return Err(CaptureError { file: file.to_owned(), line: None, kind });
         }
         let piece = MemoryPiece { address: Some(address), bytes: bytes.clone() };
         Ok(Self::of(Form::Binary, vec![piece]))
     }
-}
-
-/// The file's text; `None` where it is none.
-fn decode(bytes: &[u8]) -> Option<String> {
-    // What Windows PowerShell writes when a tool's output is redirected into a file.
-    if let Some(wide) = bytes.strip_prefix(b"\xff\xfe") {
-        let units = wide.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
-        let text = char::decode_utf16(units).collect::<Result<String, _>>().ok()?;
-        return letters(text.as_bytes()).map(|_| text);
-    }
-    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
-    // The copy is checked, not the file, which somebody may be writing.
-    let lossy = |bytes: Vec<u8>| match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-    };
-    letters(bytes).map(|_| lossy(bytes.to_vec()))
 }
 
 #[cfg(test)]

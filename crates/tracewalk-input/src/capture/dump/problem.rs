@@ -2,51 +2,16 @@
 
 use std::fmt;
 
-use tracewalk::ids::Address;
-
 use super::tool::Tool;
 use crate::image::ImageErrorKind;
+use crate::records::MemoryProblem;
 
 /// What is wrong with a file that says what memory held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DumpProblem {
-    /// A line of a file of records is no record.
-    NotARecord {
-        /// What the other lines are.
-        expected: &'static str,
-        /// The line.
-        found: String,
-    },
-    /// A record's bytes have another checksum than it says.
-    Checksum {
-        /// The checksum in the record.
-        found: u8,
-        /// That of its bytes.
-        expected: u8,
-    },
-    /// A record is longer or shorter than it says, or than its type is.
-    RecordLength {
-        /// The record.
-        found: String,
-    },
-    /// Nobody knows the record's type.
-    RecordType {
-        /// The type.
-        found: String,
-    },
-    /// The file says how many records it has, and has another number of them.
-    RecordCount {
-        /// How many there are.
-        found: u32,
-        /// How many it says.
-        expected: u32,
-    },
-    /// The record that ends every file is missing.
-    CutOff {
-        /// The record.
-        expected: &'static str,
-    },
+    /// The memory that it holds, or the records that it is written in.
+    Memory(MemoryProblem),
     /// A line begins as a tool prints memory, and goes on otherwise.
     Values {
         /// The tool.
@@ -54,33 +19,22 @@ pub enum DumpProblem {
         /// Where it stops being memory.
         found: String,
     },
-    /// Bytes go past the last address of 32 bits.
-    PastEndOfMemory {
-        /// Where they start.
-        address: u64,
-        /// How many there are.
-        bytes: u64,
+    /// Decimal numbers as GDB prints them, of which nothing says how many bytes each has.
+    NoWidth {
+        /// The line.
+        found: String,
     },
-    /// Two parts say different things about the same address.
-    Conflict {
-        /// The first address where they differ.
-        at: Address,
-        /// What this part says.
-        found: u8,
-        /// What the other part says.
-        other: u8,
-        /// The line of the other part, where there are lines.
-        other_line: Option<u32>,
-    },
-    /// The file is of a form for memory, and holds none.
-    NoMemory,
     /// The ELF core file cannot be used.
     Core(ImageErrorKind),
 }
 
+/// A problem, and the line where it is seen.
+pub(super) type Located = (Option<u32>, DumpProblem);
+
 impl DumpProblem {
     /// What to try.
     pub(crate) fn hint(&self) -> &'static str {
+        use MemoryProblem as Problem;
         match self {
             Self::Values { tool: Tool::ProbeRs, .. } => {
                 "give what one command printed, complete and unchanged; of xxd's and hexdump's output give the file itself"
@@ -88,73 +42,48 @@ impl DumpProblem {
             Self::Values { .. } => {
                 "give what one command printed, complete and unchanged, or save the memory as a file"
             }
-            Self::Conflict { .. } => "the memory changed between two commands: leave the older part out",
-            Self::PastEndOfMemory { .. } => "check the address",
-            Self::NoMemory => "save the memory that holds the trace buffer",
-            Self::NotARecord { .. }
-            | Self::Checksum { .. }
-            | Self::RecordLength { .. }
-            | Self::RecordType { .. }
-            | Self::RecordCount { .. }
-            | Self::CutOff { .. }
-            | Self::Core(_) => "check that the file was copied completely, or save the memory again",
+            Self::NoWidth { .. } => {
+                "print hexadecimal numbers, as `x/256wx` does, or keep the command in the log"
+            }
+            Self::Memory(Problem::Conflict { .. }) => {
+                "the memory changed between two commands: leave the older part out"
+            }
+            Self::Memory(Problem::PastEndOfMemory { .. }) => "check the address",
+            Self::Memory(Problem::NoMemory) => "save the memory that holds the trace buffer",
+            Self::Memory(_) | Self::Core(_) => {
+                "check that the file was copied completely, or save the memory again"
+            }
         }
     }
-}
 
-impl DumpProblem {
     /// A short name that stays what it is.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::NotARecord { .. } => "dump_not_a_record",
-            Self::Checksum { .. } => "dump_checksum",
-            Self::RecordLength { .. } => "dump_record_length",
-            Self::RecordType { .. } => "dump_record_type",
-            Self::RecordCount { .. } => "dump_record_count",
-            Self::CutOff { .. } => "dump_cut_off",
+            Self::Memory(problem) => problem.name(),
             Self::Values { .. } => "dump_values",
-            Self::PastEndOfMemory { .. } => "dump_past_end_of_memory",
-            Self::Conflict { .. } => "dump_conflict",
-            Self::NoMemory { .. } => "dump_no_memory",
+            Self::NoWidth { .. } => "dump_no_width",
             Self::Core(kind) => kind.name(),
         }
+    }
+}
+
+impl From<MemoryProblem> for DumpProblem {
+    fn from(problem: MemoryProblem) -> Self {
+        Self::Memory(problem)
     }
 }
 
 impl fmt::Display for DumpProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotARecord { expected, found } => write!(f, "expected {expected}, found `{found}`"),
-            Self::Checksum { found, expected } => {
-                write!(
-                    f,
-                    "the record is damaged: its checksum is {found:02X}, that of its bytes {expected:02X}"
-                )
-            }
-            Self::RecordLength { found } => {
-                write!(f, "the record's length is not what it says, or not what its type needs: `{found}`")
-            }
-            Self::RecordType { found } => write!(f, "unknown record type {found}"),
-            Self::RecordCount { found, expected } => {
-                write!(f, "expected {expected} records of memory before this one, found {found}")
-            }
-            Self::CutOff { expected } => write!(f, "the file is cut off: its last record is not {expected}"),
+            Self::Memory(problem) => problem.fmt(f),
             Self::Values { tool, found } => {
                 write!(f, "expected memory as {tool} prints it: {}, found `{found}`", tool.example())
             }
-            Self::PastEndOfMemory { address, bytes } => {
-                write!(f, "{bytes} bytes at 0x{address:08x} go past the end of the 32-bit address space")
+            Self::NoWidth { found } => {
+                write!(f, "nothing says how many bytes each of these decimal numbers has: `{found}`")
             }
-            Self::Conflict { at, found, other, other_line } => {
-                write!(f, "says 0x{found:02x} at address {at}, where ")?;
-                match other_line {
-                    Some(line) => write!(f, "line {line}")?,
-                    None => f.write_str("another part")?,
-                }
-                write!(f, " says 0x{other:02x}")
-            }
-            Self::NoMemory => f.write_str("holds no memory"),
             Self::Core(kind) => kind.fmt(f),
         }
     }

@@ -63,6 +63,12 @@ fn what_gdb_and_pyocd_wrote_is_the_same_memory() {
     let tool = |tool| Form::Text(BTreeSet::from([tool]));
     let cases = [
         ("gdb-x.txt", tool(Tool::Gdb), 3),
+        ("gdb-xdw.txt", tool(Tool::Gdb), 1),
+        ("gdb-xuh.txt", tool(Tool::Gdb), 1),
+        ("gdb-xdb.txt", tool(Tool::Gdb), 1),
+        ("gdb-xdg.txt", tool(Tool::Gdb), 1),
+        ("gdb-xtw.txt", tool(Tool::Gdb), 1),
+        ("gdb-xth.txt", tool(Tool::Gdb), 1),
         ("gdb.hex", Form::IntelHex, 1),
         ("gdb.srec", Form::SRecords, 1),
         ("gdb.core", Form::CoreFile, 3),
@@ -86,6 +92,39 @@ fn a_log_of_gdb_may_hold_registers_and_other_lines() {
     assert_eq!(dump.other_lines.count, 4);
     assert_eq!(dump.other_lines.first, Some((70, "0x20001000: 330 322".to_owned())));
     assert_eq!(pieces(&dump)[0], (0, &[0, 0x40, 0, 0x20, 0xc1, 0, 0, 0, 0xe5, 0, 0, 0, 0xe7, 0, 0, 0][..]));
+}
+
+/// The registers are those that GDB prints of the same core file by `info registers`.
+#[test]
+fn a_core_file_has_the_registers_of_the_processor() {
+    let registers = dump(file("dumps/crash.core")).processor;
+    let [sp, lr, pc] = [13, 14, 15].map(|number: usize| registers.core[number]);
+    assert_eq!((sp, lr, pc), (Some(0x2000_0220), Some(0xffff_fff9), Some(0xe6)));
+    assert_eq!((registers.core[0], registers.core[4]), (Some(3), Some(0x2000_0030)));
+    assert_eq!(registers.xpsr, Some(0x0100_0003));
+    // A note that is cut off, and one of another profile, where bit 24 of CPSR is clear.
+    let bytes = file("dumps/crash.core");
+    let note =
+        bytes.windows(8).position(|window| window == b"CORE\0\0\0\0").expect("the note of registers") + 8;
+    let mut other = bytes.clone();
+    other[note + 72 + 16 * 4 + 3] = 0;
+    assert!(dump(other).processor.is_empty());
+}
+
+#[test]
+fn decimal_numbers_that_may_have_any_width_are_refused_or_damage() {
+    for alone in ["0x20001000:\t330\t322\n", "0x20001000:\t330\t322\n0x20001008:\t332\t424\n"] {
+        let error = read(alone).unwrap_err().kind;
+        assert!(matches!(error, CaptureErrorKind::Dump(DumpProblem::NoWidth { .. })), "{error:?}");
+    }
+    // A line is missing in between: the last line goes on from none.
+    let text = String::from_utf8(file("dumps/gdb-xdw.txt")).unwrap();
+    let lines = text.lines().collect::<Vec<_>>();
+    let cut = [&lines[..20], &lines[21..22]].concat().join("\n");
+    let dump = dump(cut.as_str());
+    assert_eq!(dump.pieces[0].bytes.len(), 20 * 16);
+    let damage = dump.damage.expect("a line of unknown width");
+    assert!(matches!(damage.problem, DumpProblem::NoWidth { .. }) && damage.line == Some(21), "{damage:?}");
 }
 
 #[test]
@@ -136,7 +175,7 @@ fn what_is_no_dump_is_left_alone() {
         elf.section(".text", ALLOC | EXECUTE, 0, b"code");
         elf.build()
     };
-    let others: [Vec<u8>; 11] = [
+    let others: [Vec<u8>; 10] = [
         Vec::new(),
         trace(),
         program,
@@ -146,7 +185,6 @@ fn what_is_no_dump_is_left_alone() {
         b"00000000  4a 01 00 00 42 01 00 00  4c 01 00 00 a8 01 00 00  |J...B...M.......|\n".to_vec(),
         b"123456 12 34 56\n123466 78 9a bc\n".to_vec(),
         b"0123456789abcdef\n0123456789abcdef\n".to_vec(),
-        b"0x20001000:\t330\t322\n0x20001008:\t332\t424\n".to_vec(),
         b"20000000 051780C1 65C9A012 2000040A\n20000010 00080001 FFFFFFFF FFFFFFFF\n".to_vec(),
     ];
     for bytes in others {

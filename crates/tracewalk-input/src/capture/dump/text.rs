@@ -15,21 +15,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::assembly::{Assembly, Located};
+use super::decimal::Decimals;
+use super::lines::{after_symbol, hexadecimal, readable, split_address, without_prompts};
 use super::listing::{self, Listing};
-use super::memory::{Damage, Form, MemoryDump, MemoryPiece, OtherLines};
-use super::problem::DumpProblem;
+use super::memory::{Damage, Form, MemoryDump, MemoryPiece, OtherLines, finished};
+use super::problem::{DumpProblem, Located};
 use super::processor::ProcessorRegisters;
 use super::tool::Tool;
 use crate::capture::error::{CaptureError, CaptureErrorKind};
 use crate::capture::ini;
 use crate::capture::registers::Registers;
 use crate::excerpt::excerpt;
+use crate::records::Assembly;
 
 /// Reads a text. `Ok(None)` where nothing in it looks like memory.
 pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, CaptureError> {
     let error = |line, kind| CaptureError { file: file.to_owned(), line, kind };
     let dump_error = |(line, problem): Located| error(line, CaptureErrorKind::Dump(problem));
+    let memory_error = |(line, problem)| error(line, CaptureErrorKind::Dump(DumpProblem::Memory(problem)));
     let mut memory = Assembly::default();
     let mut tools = BTreeSet::new();
     let mut damaged = Vec::new();
@@ -39,9 +42,15 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
     let mut other_lines = OtherLines::default();
     let mut numbers = Numbers::default();
     let mut listing = listing::read(text).map_err(dump_error)?;
+    let decimals = Decimals::read(text);
     for (number, line) in (1..=u32::MAX).zip(text.lines()) {
         numbers.clear();
         if listing.as_ref().is_some_and(|listing| listing.lines.contains(&number)) {
+            continue;
+        }
+        if let Some((address, bytes)) = decimals.rows.get(&number) {
+            tools.insert(Tool::Gdb);
+            memory.add(*address, bytes, Some(number)).map_err(memory_error)?;
             continue;
         }
         match read_line(line, &mut numbers) {
@@ -54,14 +63,14 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
                     damaged.push((tool, number, line));
                     continue;
                 }
-                memory.add(address, bytes, Some(number)).map_err(dump_error)?;
+                memory.add(address, bytes, Some(number)).map_err(memory_error)?;
                 before.insert(tool, (address.saturating_add(bytes.len() as u64), *width));
             }
             Line::Damaged { tool, address, found } => {
                 damaged.push((tool, number, found));
                 // What stands in front of the damage is sound, unless the damage is there.
                 if before.get(&tool).is_some_and(|(_, usual)| *usual == numbers.width) {
-                    memory.add(address, &numbers.bytes, Some(number)).map_err(dump_error)?;
+                    memory.add(address, &numbers.bytes, Some(number)).map_err(memory_error)?;
                 }
             }
             Line::Register { name, value } => {
@@ -84,6 +93,19 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
         }
         Damage::add(&mut damage, Some(number), problem);
     }
+    // Where other numbers are hexadecimal, decimal ones were not asked for as memory to be read again.
+    let of_no_width = decimals
+        .unknown
+        .first()
+        .filter(|_| !decimals.rows.is_empty() || tools.is_empty() && listing.is_none());
+    if let Some(line) = of_no_width {
+        let problem = DumpProblem::NoWidth { found: quoted(nth_line(text, *line)) };
+        if !tools.is_empty() {
+            Damage::add(&mut damage, Some(*line), problem);
+        } else if processor.is_empty() && registers.is_empty() {
+            return Err(dump_error((Some(*line), problem)));
+        }
+    }
     // Of two forms in one text the one that says where memory was is used.
     if !tools.is_empty()
         && let Some(listing) = listing.take()
@@ -95,7 +117,7 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
         for (line, problem) in damaged {
             Damage::add(&mut damage, Some(line), problem);
         }
-        let pieces = memory.finish().map_err(dump_error)?;
+        let pieces = finished(memory).map_err(dump_error)?;
         let form = Form::Text(BTreeSet::from([tool]));
         return Ok(Some(MemoryDump { form, pieces, is_file, registers, processor, other_lines, damage }));
     }
@@ -104,7 +126,7 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
         let piece = MemoryPiece { address: None, bytes: bytes.into() };
         return Ok(Some(MemoryDump::of(Form::Numbers, vec![piece])));
     }
-    let pieces = memory.finish().map_err(dump_error)?;
+    let pieces = finished(memory).map_err(dump_error)?;
     Ok(Some(MemoryDump {
         form: Form::Text(tools),
         pieces,
@@ -116,11 +138,6 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
     }))
 }
 
-/// The lines without the prompts of debuggers.
-pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().map(|line| without_prompts(line).trim())
-}
-
 impl OtherLines {
     fn add(&mut self, number: u32, line: &str) {
         let line = line.trim();
@@ -129,6 +146,12 @@ impl OtherLines {
             self.first.get_or_insert_with(|| (number, quoted(line)));
         }
     }
+}
+
+/// The line with this number, from 1.
+fn nth_line(text: &str, number: u32) -> &str {
+    let index = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
+    text.lines().nth(index).unwrap_or_default()
 }
 
 /// For a message; tools put tabs between their columns.
@@ -199,16 +222,10 @@ enum Found<'a> {
 
 /// Memory behind `0x20000000`, as GDB and OpenOCD print it.
 fn prefixed_line<'a>(rest: &'a str, numbers: &mut Numbers) -> (Tool, Found<'a>) {
-    // A symbol may be anything that C++ allows, with blanks and angle brackets.
-    let (rest, named) = match rest.strip_prefix(" <").and_then(|rest| rest.rsplit_once(">:")) {
-        Some((_, rest)) => (rest, true),
-        None => (rest.strip_prefix(':').unwrap_or(""), false),
-    };
+    let (rest, named) = after_symbol(rest);
     let first = rest.trim_start();
     if named || rest.starts_with('\t') || first.starts_with("0x") {
-        // When it cannot read on, GDB says so in the middle of the line.
-        let readable = first.split("Cannot access memory").next().unwrap_or(first);
-        return (Tool::Gdb, values(readable, Blanks::Any, "0x", numbers));
+        return (Tool::Gdb, values(readable(first), Blanks::Any, "0x", numbers));
     }
     let found = rest.strip_prefix(' ').map_or(Found::Nothing, |rest| values(rest, Blanks::One, "", numbers));
     (Tool::OpenOcd, found)
@@ -297,33 +314,6 @@ fn little_endian(digits: &str) -> Option<Number> {
         _ => return None,
     };
     Some(Number { bytes: hexadecimal(digits)?.to_le_bytes(), length })
-}
-
-fn hexadecimal(digits: &str) -> Option<u64> {
-    // The standard library would take a sign.
-    let is_number = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_number.then(|| u64::from_str_radix(digits, 16).ok())?
-}
-
-/// The address at the start of a line, whether it has a `0x`, and what stands behind it.
-fn split_address(line: &str) -> Option<(u64, bool, &str)> {
-    let (digits, prefixed) = match line.strip_prefix("0x") {
-        Some(digits) => (digits, true),
-        None => (line, false),
-    };
-    let end = digits.find(|character: char| !character.is_ascii_hexdigit())?;
-    // GDB prints no more digits than an address has, the others always eight.
-    let (address, rest) = digits.split_at_checked(end).filter(|_| prefixed || end == 8)?;
-    Some((hexadecimal(address)?, prefixed, rest))
-}
-
-/// Leaves out prompts: where commands come from a file, what they print stands behind them.
-fn without_prompts(mut line: &str) -> &str {
-    const PROMPTS: [&str; 4] = ["(gdb)", "J-Link>", "pyocd>", ">"];
-    while let Some(rest) = PROMPTS.iter().find_map(|prompt| line.trim_start().strip_prefix(prompt)) {
-        line = rest;
-    }
-    line
 }
 
 /// The bytes of numbers without addresses. They are one line: where there are several, each might begin with an address.

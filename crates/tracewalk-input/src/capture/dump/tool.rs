@@ -5,7 +5,7 @@ use std::fmt;
 /// Whose way of printing memory a line follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tool {
-    /// GDB's `x` command with the format `x`, of any size.
+    /// GDB's `x` command with the formats `x`, `d`, `u` and `t`, of any size.
     Gdb,
     /// OpenOCD's `mdb`, `mdh`, `mdw` and `mdd`.
     OpenOcd,

@@ -7,15 +7,15 @@
 //! one that is cut off.
 
 use super::assembly::{Assembly, Located};
-use super::memory::Damage;
-use super::problem::DumpProblem;
+use super::flaws::Flaws;
+use super::problem::MemoryProblem;
 use crate::excerpt::excerpt;
 
 /// The memory, and what the file lacks of being complete.
-pub(super) fn read(text: &str) -> Result<(Assembly, Option<Damage>), Located> {
+pub(crate) fn read(text: &str) -> Result<(Assembly, Flaws), Located> {
     let mut memory = Assembly::default();
     let (mut records, mut ended) = (0_u32, false);
-    let mut damage = None;
+    let mut flaws = Flaws::default();
     let lines = (1..).zip(text.lines()).map(|(line, text)| (line, text.trim()));
     let mut lines = lines.filter(|(_, text)| !text.is_empty()).peekable();
     while let Some((line, text)) = lines.next() {
@@ -25,7 +25,7 @@ pub(super) fn read(text: &str) -> Result<(Assembly, Option<Damage>), Located> {
             Ok(record) => record,
             // Of a file that is cut off the last record has no end.
             Err(problem) if lines.peek().is_none() => {
-                Damage::add(&mut damage, line, problem);
+                flaws.add(line, problem);
                 break;
             }
             Err(problem) => return Err((line, problem)),
@@ -39,16 +39,16 @@ pub(super) fn read(text: &str) -> Result<(Assembly, Option<Damage>), Located> {
             Kind::Count => {
                 let (found, expected) = (records, record.address);
                 if found != expected {
-                    Damage::add(&mut damage, line, DumpProblem::RecordCount { found, expected });
+                    flaws.add(line, MemoryProblem::RecordCount { found, expected });
                 }
             }
             Kind::End => (records, ended) = (0, true),
         }
     }
-    if !ended && damage.is_none() {
-        Damage::add(&mut damage, None, DumpProblem::CutOff { expected: "an end record S7, S8 or S9" });
+    if !ended && flaws.is_empty() {
+        flaws.add(None, MemoryProblem::CutOff { expected: "an end record S7, S8 or S9" });
     }
-    Ok((memory, damage))
+    Ok((memory, flaws))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -67,8 +67,8 @@ struct Record {
 }
 
 impl Record {
-    fn parse(text: &str) -> Result<Self, DumpProblem> {
-        let no_record = || DumpProblem::NotARecord { expected: "an S-record", found: excerpt(text) };
+    fn parse(text: &str) -> Result<Self, MemoryProblem> {
+        let no_record = || MemoryProblem::NotARecord { expected: "an S-record", found: excerpt(text) };
         let mut characters = text.chars();
         if characters.next() != Some('S') {
             return Err(no_record());
@@ -83,11 +83,11 @@ impl Record {
             Some('7') => (Kind::End, 4),
             Some('8') => (Kind::End, 3),
             Some('9') => (Kind::End, 2),
-            Some(other @ '4') => return Err(DumpProblem::RecordType { found: format!("S{other}") }),
+            Some(other @ '4') => return Err(MemoryProblem::RecordType { found: format!("S{other}") }),
             _ => return Err(no_record()),
         };
         let bytes = hex_bytes(characters.as_str()).ok_or_else(no_record)?;
-        let wrong_length = || DumpProblem::RecordLength { found: excerpt(text) };
+        let wrong_length = || MemoryProblem::RecordLength { found: excerpt(text) };
         let (count, rest) = bytes.split_first().ok_or_else(no_record)?;
         let (checksum, contents) = rest.split_last().ok_or_else(wrong_length)?;
         if rest.len() != usize::from(*count) {
@@ -95,7 +95,7 @@ impl Record {
         }
         let expected = !contents.iter().fold(*count, |sum, byte| sum.wrapping_add(*byte));
         if *checksum != expected {
-            return Err(DumpProblem::Checksum { found: *checksum, expected });
+            return Err(MemoryProblem::Checksum { found: *checksum, expected });
         }
         let (address, data) = contents.split_at_checked(address_bytes).ok_or_else(wrong_length)?;
         if matches!(kind, Kind::Count | Kind::End) && !data.is_empty() {

@@ -5,8 +5,8 @@
 use ihex::{ReaderError, Record};
 
 use super::assembly::{Assembly, Located};
-use super::memory::Damage;
-use super::problem::DumpProblem;
+use super::flaws::Flaws;
+use super::problem::MemoryProblem;
 use crate::excerpt::excerpt;
 
 /// What the addresses of data records count from.
@@ -19,11 +19,11 @@ enum Base {
 }
 
 /// The memory, and what the file lacks of being complete.
-pub(super) fn read(text: &str) -> Result<(Assembly, Option<Damage>), Located> {
+pub(crate) fn read(text: &str) -> Result<(Assembly, Flaws), Located> {
     let mut memory = Assembly::default();
     let mut base = Base::Linear(0);
     let mut ended = false;
-    let mut damage = None;
+    let mut flaws = Flaws::default();
     let mut records = (1..).zip(text.lines()).map(|(line, record)| (line, record.trim()));
     let mut records = records.by_ref().filter(|(_, record)| !record.is_empty()).peekable();
     while let Some((line, record)) = records.next() {
@@ -34,7 +34,7 @@ pub(super) fn read(text: &str) -> Result<(Assembly, Option<Damage>), Located> {
             // Of a file that is cut off the last record has no end. Behind any other that is damaged nobody knows what
             // addresses count from.
             Err(error) if records.peek().is_none() => {
-                Damage::add(&mut damage, line, problem(error, record));
+                flaws.add(line, problem(error, record));
                 break;
             }
             Err(error) => return Err((line, problem(error, record))),
@@ -48,10 +48,10 @@ pub(super) fn read(text: &str) -> Result<(Assembly, Option<Damage>), Located> {
             Record::StartSegmentAddress { .. } | Record::StartLinearAddress(_) => {}
         }
     }
-    if !ended && damage.is_none() {
-        Damage::add(&mut damage, None, DumpProblem::CutOff { expected: "the end record `:00000001FF`" });
+    if !ended && flaws.is_empty() {
+        flaws.add(None, MemoryProblem::CutOff { expected: "the end record `:00000001FF`" });
     }
-    Ok((memory, damage))
+    Ok((memory, flaws))
 }
 
 fn add(
@@ -73,7 +73,7 @@ fn add(
     }
 }
 
-fn problem(error: ReaderError, record: &str) -> DumpProblem {
+fn problem(error: ReaderError, record: &str) -> MemoryProblem {
     let found = || excerpt(record);
     match error {
         ReaderError::MissingStartCode
@@ -81,13 +81,15 @@ fn problem(error: ReaderError, record: &str) -> DumpProblem {
         | ReaderError::RecordTooLong
         | ReaderError::RecordNotEvenLength
         | ReaderError::ContainsInvalidCharacters => {
-            DumpProblem::NotARecord { expected: "an Intel HEX record", found: found() }
+            MemoryProblem::NotARecord { expected: "an Intel HEX record", found: found() }
         }
         // The library has the two the other way round.
-        ReaderError::ChecksumMismatch(expected, found) => DumpProblem::Checksum { found, expected },
+        ReaderError::ChecksumMismatch(expected, found) => MemoryProblem::Checksum { found, expected },
         ReaderError::PayloadLengthMismatch | ReaderError::InvalidLengthForType => {
-            DumpProblem::RecordLength { found: found() }
+            MemoryProblem::RecordLength { found: found() }
         }
-        ReaderError::UnsupportedRecordType(kind) => DumpProblem::RecordType { found: format!("{kind:02X}") },
+        ReaderError::UnsupportedRecordType(kind) => {
+            MemoryProblem::RecordType { found: format!("{kind:02X}") }
+        }
     }
 }

@@ -2,15 +2,14 @@
 
 use tracewalk::ids::Address;
 
-use super::memory::MemoryPiece;
-use super::problem::DumpProblem;
+use super::problem::MemoryProblem;
 
 /// A problem, and the line where it is seen.
-pub(super) type Located = (Option<u32>, DumpProblem);
+pub(crate) type Located = (Option<u32>, MemoryProblem);
 
 /// Parts of memory, as the file gives them. Takes room for the file's bytes, wherever their addresses are.
 #[derive(Debug, Default)]
-pub(super) struct Assembly {
+pub(crate) struct Assembly {
     bytes: Vec<u8>,
     parts: Vec<Part>,
 }
@@ -26,8 +25,8 @@ struct Part {
 
 impl Assembly {
     /// Adds the bytes at `address`, which `line` says.
-    pub(super) fn add(&mut self, address: u64, bytes: &[u8], line: Option<u32>) -> Result<(), Located> {
-        let past_end = || (line, DumpProblem::PastEndOfMemory { address, bytes: bytes.len() as u64 });
+    pub(crate) fn add(&mut self, address: u64, bytes: &[u8], line: Option<u32>) -> Result<(), Located> {
+        let past_end = || (line, MemoryProblem::PastEndOfMemory { address, bytes: bytes.len() as u64 });
         if address.checked_add(bytes.len() as u64).is_none_or(|end| end > 1 << 32) {
             return Err(past_end());
         }
@@ -40,8 +39,8 @@ impl Assembly {
         Ok(())
     }
 
-    /// The pieces, by address. Parts that touch become one, parts that overlap have to agree.
-    pub(super) fn finish(mut self) -> Result<Vec<MemoryPiece>, Located> {
+    /// The pieces, by address: at least one. Parts that touch become one, parts that overlap have to agree.
+    pub(crate) fn finish(mut self) -> Result<Vec<(Address, Vec<u8>)>, Located> {
         // Stable: of two parts at one address the one that came first stays the first.
         self.parts.sort_by_key(|part| part.address);
         let mut pieces = Vec::<(Address, Vec<u8>)>::new();
@@ -64,12 +63,9 @@ impl Assembly {
             piece.extend_from_slice(new);
         }
         if pieces.is_empty() {
-            return Err((None, DumpProblem::NoMemory));
+            return Err((None, MemoryProblem::NoMemory));
         }
-        let pieces = pieces.into_iter();
-        Ok(pieces
-            .map(|(address, bytes)| MemoryPiece { address: Some(address), bytes: bytes.into() })
-            .collect())
+        Ok(pieces)
     }
 
     fn bytes_of(&self, part: &Part) -> &[u8] {
@@ -79,7 +75,7 @@ impl Assembly {
     /// The part at `index` says something else than an earlier one, `offset` bytes from its start.
     fn conflict(&self, index: usize, offset: usize) -> Located {
         let (earlier, rest) = self.parts.split_at(index);
-        let Some(part) = rest.first() else { return (None, DumpProblem::NoMemory) };
+        let Some(part) = rest.first() else { return (None, MemoryProblem::NoMemory) };
         let at = part.address.checked_add(offset as u64).unwrap_or(part.address);
         let byte = |part: &Part| {
             let offset = usize::try_from(at.offset_from(part.address)?).ok()?;
@@ -90,9 +86,9 @@ impl Assembly {
         let (other, other_line) = other.unwrap_or((0, None));
         // The later line of the file is the one to be looked at.
         if part.line < other_line {
-            let problem = DumpProblem::Conflict { at, found: other, other: found, other_line: part.line };
+            let problem = MemoryProblem::Conflict { at, found: other, other: found, other_line: part.line };
             return (other_line, problem);
         }
-        (part.line, DumpProblem::Conflict { at, found, other, other_line })
+        (part.line, MemoryProblem::Conflict { at, found, other, other_line })
     }
 }

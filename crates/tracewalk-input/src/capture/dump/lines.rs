@@ -1,0 +1,47 @@
+//! What the lines of debuggers begin with: prompts, and addresses.
+
+/// The lines without the prompts of debuggers.
+pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(|line| without_prompts(line).trim())
+}
+
+/// Leaves out prompts: where commands come from a file, what they print stands behind them.
+pub(super) fn without_prompts(mut line: &str) -> &str {
+    const PROMPTS: [&str; 4] = ["(gdb)", "J-Link>", "pyocd>", ">"];
+    while let Some(rest) = PROMPTS.iter().find_map(|prompt| line.trim_start().strip_prefix(prompt)) {
+        line = rest;
+    }
+    line
+}
+
+/// The address at the start of a line, whether it has a `0x`, and what stands behind it.
+pub(super) fn split_address(line: &str) -> Option<(u64, bool, &str)> {
+    let (digits, prefixed) = match line.strip_prefix("0x") {
+        Some(digits) => (digits, true),
+        None => (line, false),
+    };
+    let end = digits.find(|character: char| !character.is_ascii_hexdigit())?;
+    // GDB prints no more digits than an address has, the others always eight.
+    let (address, rest) = digits.split_at_checked(end).filter(|_| prefixed || end == 8)?;
+    Some((hexadecimal(address)?, prefixed, rest))
+}
+
+/// What stands behind the colon that GDB puts after an address, and whether a symbol stands between the two.
+pub(super) fn after_symbol(rest: &str) -> (&str, bool) {
+    // A symbol may be anything that C++ allows, with blanks and angle brackets.
+    match rest.strip_prefix(" <").and_then(|rest| rest.rsplit_once(">:")) {
+        Some((_, rest)) => (rest, true),
+        None => (rest.strip_prefix(':').unwrap_or(""), false),
+    }
+}
+
+/// What of a line GDB could read: when it cannot read on, it says so in the middle of the line.
+pub(super) fn readable(values: &str) -> &str {
+    values.split("Cannot access memory").next().unwrap_or(values)
+}
+
+pub(super) fn hexadecimal(digits: &str) -> Option<u64> {
+    // The standard library would take a sign.
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_number.then(|| u64::from_str_radix(digits, 16).ok())?
+}
