@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{Outcome, example, tracewalk};
+use crate::support::{Outcome, example, mentions, told, tracewalk};
 
 /// The page's text.
 fn page() -> String {
@@ -191,4 +191,32 @@ fn with_the_program_counter_what_ran_behind_the_last_jump_is_shown() {
         let outcome = run_line(&format!("{command} {option} 0x15a"));
         assert_eq!(instructions(&outcome), [0x154, 0x156, 0x158]);
     }
+}
+
+#[test]
+fn a_program_counter_that_cannot_be_right_is_named_and_the_image_is_not() {
+    let capture = example("m0-crash-mtb/capture.toml");
+    let capture = capture.to_str().unwrap();
+    for wrong in ["0x0", "0x200", "0x10000100", "0xdead0000"] {
+        let outcome = told(["flow", capture, "--mtb-pc", wrong, "--format", "none"]);
+        assert_eq!(outcome.status, 2, "{wrong}: {}", outcome.stderr);
+        let of_kind = |kind: &str| outcome.stderr.lines().find(|line| line.contains(kind));
+        let named =
+            of_kind("warning: halt_contradicted:").unwrap_or_else(|| panic!("{wrong}: {}", outcome.stderr));
+        assert!(mentions(named, "--mtb-pc 0x000000e6") && !mentions(named, "--image"), "{named}");
+        assert_eq!(of_kind(": contradictions:"), None, "{wrong}");
+    }
+    // Another program does not fit, wherever the processor was halted.
+    let trace = example("m0-crash-mtb/trace.bin");
+    let other = example("m3-etmv3/m3.elf");
+    let [trace, other] = [&trace, &other].map(|path| path.to_str().unwrap());
+    let registers = ["--mtb-position", "0x34", "--mtb-master", "0x80000006", "--mtb-pc", "0xe6"];
+    let arguments = ["flow", trace, "--container", "mtb", "--image", other, "--format", "none"];
+    let outcome = told(arguments.iter().chain(&registers));
+    assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+    assert!(
+        !mentions(&outcome.stderr, "halt_contradicted") && mentions(&outcome.stderr, "--image"),
+        "{}",
+        outcome.stderr
+    );
 }

@@ -3,8 +3,11 @@ use std::sync::Arc;
 
 use std::io;
 
-use tracewalk::flow::{Element, GapReason, Passage};
+use tracewalk::flow::{Contradiction, Element, GapReason, Passage};
+use tracewalk::ids::Address;
 use tracewalk::program::Program;
+use tracewalk::protocol::mtb;
+use tracewalk::source::SourceConfig;
 use tracewalk::span::{CaptureOffset, StreamOffset};
 use tracewalk_analysis::analysis::{Analysis, End, Growth};
 use tracewalk_analysis::drive::{Follower, Gathered, Input, NoProgress, Spread};
@@ -12,8 +15,8 @@ use tracewalk_analysis::log::{Log, Reader};
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::{Part, Sink};
 use tracewalk_analysis::{
-    Code, Contexts, Doubtful, DoubtfulChange, DoubtfulStretch, Doubting, Doubts, Gaps, InDoubt, Statistics,
-    Trusted, Verdict,
+    Code, Contexts, Doubtful, DoubtfulChange, DoubtfulStretch, Doubting, Doubts, GapCount, Gaps, InDoubt,
+    Statistics, Trusted, Verdict,
 };
 use tracewalk_input::capture::Buffer;
 
@@ -340,6 +343,21 @@ impl<'a> Following<'a> {
         self.say_gaps(losses, program, fits);
     }
 
+    /// Where an MTB's processor is said to have been halted, if the program contradicts that and nothing else.
+    fn only_its_end(self, contradictions: &GapCount<GapReason>) -> Option<Address> {
+        let SourceConfig::Mtb(mtb::Source { halted_at: Some(halted_at) }) = self.source.config else {
+            return None;
+        };
+        let (_, first) = contradictions.first.filter(|_| contradictions.count == 1)?;
+        let until = match first {
+            GapReason::Contradiction(
+                Contradiction::RunPassesBranch { until, .. } | Contradiction::RunMissesEnd { until, .. },
+            ) => until,
+            _ => return None,
+        };
+        (until == halted_at).then_some(halted_at)
+    }
+
     /// Sums up where execution could not be followed.
     fn say_gaps(self, losses: &Losses, program: &Program, image_fits: bool) {
         let Self { session, source: Source { id: source, .. }, observer, .. } = self;
@@ -359,7 +377,11 @@ impl<'a> Following<'a> {
             let count = gaps.undecodable.count;
             observer.say_at(at, NoticeKind::CodeUndecodable { source, count, first });
         }
-        if let Some((at, first)) = gaps.contradictions.first {
+        if let Some((at, first)) = gaps.contradictions.first
+            && let Some(halted_at) = self.only_its_end(&gaps.contradictions)
+        {
+            observer.say_at(at, NoticeKind::HaltContradicted { source, halted_at, first });
+        } else if let Some((at, first)) = gaps.contradictions.first {
             let wrong = match first {
                 GapReason::Contradiction(contradiction) => {
                     contexts::where_contradicted(session, self.source, ran, contradiction)

@@ -58,6 +58,8 @@ pub enum Remedy {
     ReadPointer,
     /// Give the registers of the MTB.
     MtbRegisters,
+    /// State where the processor was halted.
+    HaltedAt,
     /// State which channels carry what, or record anew.
     Wires,
     /// Choose trace IDs.
@@ -281,6 +283,8 @@ pub enum NoticeKind {
     CodeUndecodable { source: Option<TraceId>, count: u64, first: GapReason },
     /// Trace and image disagree.
     Contradictions { source: Option<TraceId>, count: u64, first: GapReason, wrong: WrongImage },
+    /// Execution cannot have gone on to where the processor is said to have been halted; all before fits.
+    HaltContradicted { source: Option<TraceId>, halted_at: Address, first: GapReason },
     /// The trace does not say where execution went.
     AddressUnknown { source: Option<TraceId>, count: u64 },
     /// Trace is malformed or missing.

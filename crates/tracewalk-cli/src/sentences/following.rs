@@ -186,6 +186,11 @@ fn gaps(notice: &Notice) -> Option<String> {
                 which_image(wrong),
             )
         }
+        K::HaltContradicted { source, halted_at, first } => format!(
+            "{}: the program fits up to the last packet, and cannot have gone on to {halted_at}, where the processor is said to \
+             have been halted: {first}; check --mtb-pc, or leave it out",
+            source_name(*source),
+        ),
         K::AddressUnknown { source, count } => format!(
             "{}: {} the trace does not say where execution went, first at {at}; nothing can be done about it",
             source_name(*source),

@@ -87,6 +87,7 @@ impl NoticeKind {
             | K::CodeMissing { .. }
             | K::CodeUndecodable { .. }
             | K::Contradictions { .. }
+            | K::HaltContradicted { .. }
             | K::AddressUnknown { .. }
             | K::TraceLost { .. }
             | K::ItmMalformed { .. }
@@ -129,6 +130,7 @@ impl NoticeKind {
             | K::DumpMisplaced(_)
             | K::MtbOrderInferred(_)
             | K::MtbAnotherOrder(_) => Remedy::MtbRegisters,
+            K::HaltContradicted { .. } => Remedy::HaltedAt,
             K::WireErrors { .. } | K::WiresUnaligned { .. } => Remedy::Wires,
             K::DecodedInTurn { .. } | K::KeptPartly { .. } => Remedy::Ids,
             K::MemoryContradictsImage(_)
@@ -231,6 +233,7 @@ impl NoticeKind {
             K::CodeMissing { .. } => "code_missing",
             K::CodeUndecodable { .. } => "code_undecodable",
             K::Contradictions { .. } => "contradictions",
+            K::HaltContradicted { .. } => "halt_contradicted",
             K::AddressUnknown { .. } => "address_unknown",
             K::TraceLost { .. } => "trace_lost",
             K::ItmMalformed { .. } => "itm_malformed",
