@@ -319,3 +319,28 @@ fn elf_files_that_claim_much_memory_are_refused_without_taking_it() {
         assert_eq!(stderr.lines().count(), 1, "{stderr}");
     }
 }
+
+#[test]
+fn files_of_other_programs_are_named_as_what_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let noise =
+        (0..3000_u32).map(|index| index.wrapping_mul(2_654_435_761).to_be_bytes()[0]).collect::<Vec<_>>();
+    let cases: [(&str, &[u8]); 4] = [
+        ("image/jpeg", b"\xff\xd8\xff\xe0\0\x10JFIF"),
+        ("application/pdf", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"),
+        ("application/gzip", b"\x1f\x8b\x08\0\0\0\0\0"),
+        ("application/zstd", b"\x28\xb5\x2f\xfd\x04\x58"),
+    ];
+    for (media_type, head) in cases {
+        let file = folder.path().join("capture");
+        fs::write(&file, [head, &noise].concat()).unwrap();
+        let outcome = run_told(["flow", file.to_str().unwrap()]);
+        assert_eq!(outcome.status, 2, "{media_type}: {}", outcome.stderr);
+        assert!(
+            mentions(&outcome.stderr, &format!("error: nothing_recognised: {media_type}")),
+            "{}",
+            outcome.stderr
+        );
+        assert!(!mentions(&outcome.stderr, "--container"), "{}", outcome.stderr);
+    }
+}

@@ -44,6 +44,7 @@ mod meant;
 pub mod nearest;
 mod number;
 mod origin;
+mod other_file;
 mod paths;
 pub mod records;
 mod spool;
@@ -55,6 +56,7 @@ pub use bytes::Bytes;
 pub use file::{FileProblem, read_text, reader};
 pub use limit::{MemoryLimit, ParseMemoryLimitError};
 pub use origin::{Naming, Origin, Stated};
+pub use other_file::OtherFile;
 pub use paths::PathProblem;
 
 /// The README's example is compiled and run.

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use tracewalk::ids::TraceId;
 use tracewalk::protocol::mtb::Registers;
+use tracewalk_input::OtherFile;
 use tracewalk_input::capture::dump::Form;
 use tracewalk_input::capture::stream::{End, Place};
 use tracewalk_input::capture::{CaptureError, Container, Protocol};
@@ -90,6 +91,8 @@ pub enum OpenError {
         recording: Option<Option<String>>,
         /// Whether a program was given.
         has_program: bool,
+        /// What else begins as it does.
+        other: Option<OtherFile>,
     },
 }
 
@@ -241,6 +244,9 @@ impl fmt::Display for OpenError {
             }
             Self::OnlyItm(file) => {
                 write!(f, "{}: is of an ITM alone, which does not tell what was executed", file.display())
+            }
+            Self::NothingRecognised { file, other: Some(other), .. } => {
+                write!(f, "{}: is {other}, and no trace was recognised in it", file.display())
             }
             Self::NothingRecognised { file, bytes, .. } => {
                 write!(f, "{}: nothing was recognised in its {bytes} bytes", file.display())

@@ -2,10 +2,10 @@
 
 use tracewalk::frame::{Cause, Discontinuity, Framing};
 use tracewalk::span::CaptureOffset;
-use tracewalk_input::Origin;
 use tracewalk_input::capture::dump::MemoryDump;
 use tracewalk_input::capture::wire;
 use tracewalk_input::capture::{Arrangement, Buffer, Capture, Holds, Protocol, SourceDescription};
+use tracewalk_input::{Origin, OtherFile};
 
 use crate::contents::recognise;
 use crate::error::OpenError;
@@ -146,6 +146,7 @@ pub(crate) fn refuse_nothing(found: &[Identified], buffer: &Buffer, known: &Know
         bytes: buffer.bytes.len() as u64,
         recording: buffer.wires.as_ref().map(seen),
         has_program: !known.everything.images.is_empty(),
+        other: OtherFile::of(&buffer.bytes),
     })
 }
 

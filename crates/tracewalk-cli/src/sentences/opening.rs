@@ -61,7 +61,7 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             None => error.to_string(),
         },
         K::NothingDecodable => {
-            "nothing in it can be decoded: only ETMv3, ETMv4, ETE, PFT, MTB and ITM can".to_owned()
+            "nothing in it can be decoded: none of its sources is of a protocol that tracewalk decodes (docs/protocols.md)".to_owned()
         }
         K::Undescribed { id, bytes, reads_as } => {
             let option = match reads_as {

@@ -1,5 +1,6 @@
 //! Why a capture cannot be opened → which option helps.
 
+use tracewalk_input::OtherFile;
 use tracewalk_input::capture::stream::Place;
 use tracewalk_session::OpenError;
 
@@ -63,6 +64,12 @@ pub(crate) fn remedy(error: &OpenError) -> Option<String> {
             return Some(format!(
                 "check --wire and --channel{seen}; or say what it is with --container and --source"
             ));
+        }
+        OpenError::NothingRecognised { other: Some(OtherFile { is_packed: true, .. }), .. } => {
+            "unpack it first, and give what holds the trace"
+        }
+        OpenError::NothingRecognised { other: Some(_), .. } => {
+            "give the file of trace bytes, a capture.toml or a snapshot directory"
         }
         OpenError::NothingRecognised { has_program: true, .. } => {
             "say what it is with --container and --source [ID=]PROTOCOL,cpu=…"
