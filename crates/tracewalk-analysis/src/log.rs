@@ -161,22 +161,9 @@ impl Clone for Log {
 
 impl Part for Log {
     fn lend(&mut self) -> Self {
-        let mut next = Self {
-            numbering: Arc::clone(&self.numbering),
-            with_places: self.with_places,
-            known: Box::new(Known::of(Arc::clone(&self.known.numbers))),
-            base: None,
-            entries: Vec::new(),
-            places: Vec::new(),
-            others: Vec::new(),
-            waiting: Vec::new(),
-            newest: StreamOffset(0),
-        };
-        let current = self.numbering.current();
-        if Arc::ptr_eq(&current, &self.known.numbers) {
+        let mut next = Self::of(Arc::clone(&self.numbering), self.with_places);
+        if Arc::ptr_eq(&next.known.numbers, &self.known.numbers) {
             std::mem::swap(&mut next.known, &mut self.known);
-        } else {
-            next.known = Box::new(Known::of(current));
         }
         next
     }

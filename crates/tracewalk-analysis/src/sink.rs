@@ -6,6 +6,7 @@ use tracewalk::flow::{Element, Passage};
 use tracewalk::span::{CaptureOffset, StreamOffset};
 
 use crate::record::{FlowRecord, ItmRecord};
+use crate::table::{Cell, Table, TakeRows};
 use crate::{Doubting, Section};
 
 /// Something that writes records down.
@@ -131,6 +132,21 @@ impl Join for Nothing {
     fn part(&self) {}
 
     fn join(&mut self, (): ()) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes no rows.
+impl TakeRows for Nothing {
+    fn table(&mut self, _: &Table) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn row(&mut self, _: &[Cell]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self, _: bool) -> io::Result<()> {
         Ok(())
     }
 }

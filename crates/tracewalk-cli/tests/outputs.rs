@@ -287,3 +287,35 @@ fn completions_and_manual_pages_are_whole() {
         assert!(names.into_iter().all(|name| name.starts_with("tracewalk") && name.ends_with(".1")));
     }
 }
+
+/// Every command with formats: `none` ends as the text does, with the same notices, and prints nothing.
+#[test]
+fn none_does_the_work_and_prints_nothing() {
+    let example = |name| example(name).to_str().unwrap().to_owned();
+    let itm = Folder::with("m3-etmv3");
+    let bytes = itm.at("itm.bin");
+    fs::write(&bytes, [0, 0, 0, 0, 0, 0x80, 0x01, b'a', 0x01, b'b']).unwrap();
+    let bytes = bytes.to_str().unwrap();
+    let (m3, crash) = (example("m3-etmv3"), example("m0-crash-mtb"));
+    let commands = [
+        vec!["info", &m3],
+        vec!["flow", &m3],
+        vec!["packets", &m3],
+        vec!["itm", bytes, "--container", "raw", "--source", "itm"],
+        vec!["coverage", &m3],
+        vec!["profile", &m3],
+        vec!["calls", &m3],
+        vec!["calls", &m3, "--fold", "chains"],
+        vec!["timeline", &m3],
+        vec!["interrupts", &m3],
+        vec!["crash", &crash],
+        vec!["diff", &m3, &m3],
+    ];
+    for command in commands {
+        let text = run(&command);
+        let none = run(command.iter().chain(&["--format", "none"]));
+        assert_eq!(none.stdout.len(), 0, "{command:?}");
+        assert_eq!((none.status, &none.stderr), (text.status, &text.stderr), "{command:?}");
+        assert!(!text.stdout.is_empty() && text.status != 2, "{command:?}: {}", text.stderr);
+    }
+}

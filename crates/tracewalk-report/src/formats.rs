@@ -128,6 +128,7 @@ pub const COVERAGE: &[Format<WriteCoverage>] = &[
                 .try_for_each(|lines| write_table_csv(out, lines))
         },
     ),
+    format("none", "Count everything and print nothing", |_, _| Ok(())),
 ];
 
 impl CoverageAnswer<'_> {
@@ -161,6 +162,7 @@ pub const CRASH: &[Format<WriteCrash>] = &[
     format("text", "One screen for people", write_crash_text),
     format("json", "Everything that is known, as one JSON document (docs/crash.md)", write_crash_json),
     format("markdown", "For a bug report", write_crash_markdown),
+    format("none", "Examine everything and print nothing", |_, _, _| Ok(())),
 ];
 
 /// Writes how two captures differ: all of it, or the table of this name.
@@ -173,6 +175,7 @@ pub const DIFF: &[Format<WriteDiff>] = &[
         one_table(out, &report.tables(), table, report.complete)
     }),
     format("json", "One JSON document (docs/profiling.md)", |out, report, _, _| write_diff_json(out, report)),
+    format("none", "Compare everything and print nothing", |_, _, _, _| Ok(())),
 ];
 
 /// Makes what writes timelines.
@@ -238,6 +241,7 @@ pub const INFO: &[Format<WriteInfo>] = &[
     format("text", "For people", WriteInfo::Text),
     format("csv", "One table, with commas (docs/formats.md)", WriteInfo::Tables(one_table)),
     format("json", "The tables as one JSON document (docs/formats.md)", WriteInfo::Tables(all_tables)),
+    format("none", "Count everything and print nothing", WriteInfo::Tables(|_, _, _, _| Ok(()))),
 ];
 
 fn one_table(out: &mut dyn Write, tables: &[Table], name: &'static str, complete: bool) -> io::Result<()> {
@@ -300,6 +304,11 @@ pub const ITM: &[Format<MakeItm>] = &[
         "json",
         "The tables as one JSON document (docs/formats.md)",
         MakeItm { export: |out, _| Box::new(ItmTables::new(TablesJson::new(out))), of_ports: false },
+    ),
+    format(
+        "none",
+        "Decode everything and print nothing",
+        MakeItm { export: |_, _| Box::new(Nothing), of_ports: false },
     ),
 ];
 
@@ -437,6 +446,14 @@ pub const CALLS: &[Format<MakeCalls>] = &[
             chains: |out, report, options| write_chain_rows(&mut TablesJson::new(out), report, options.depth),
         },
     ),
+    format(
+        "none",
+        "Follow everything and print nothing",
+        MakeCalls {
+            tree: |_, CallTreeOptions { window, depth, .. }| Box::new(CallTable::new(Nothing, window, depth)),
+            chains: |_, _, _| Ok(()),
+        },
+    ),
 ];
 
 /// Takes packets.
@@ -502,7 +519,7 @@ mod tests {
 
     /// Formats that cannot say it, those that write nothing, and what the command writes itself.
     #[cfg(feature = "full")]
-    const CUT_DOES_NOT_SHOW: [(&str, &str); 17] = [
+    const CUT_DOES_NOT_SHOW: [(&str, &str); 23] = [
         ("info", "text"),
         ("info", "csv"),
         ("flow", "none"),
@@ -520,6 +537,12 @@ mod tests {
         ("interrupts", "none"),
         ("interrupts", "csv"),
         ("diff", "csv"),
+        ("info", "none"),
+        ("itm", "none"),
+        ("coverage", "none"),
+        ("calls", "none"),
+        ("crash", "none"),
+        ("diff", "none"),
     ];
 
     #[cfg(feature = "full")]

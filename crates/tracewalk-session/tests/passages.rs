@@ -139,9 +139,21 @@ fn check_all(capture: &Path, threads: &[u16]) {
     for unit in [Unit::Instructions, Unit::Cycles, Unit::Time] {
         let counts_cycles = unit == Unit::Cycles;
         let scale = Scale { unit, counts_cycles, frequency: None };
-        check(capture, threads, || Measuring::new(scale, Window::default(), unit == Unit::Time));
+        let measuring = |functions| move || Measuring::new(scale, Window::default(), functions);
+        check(capture, threads, measuring(true));
+        check(capture, threads, measuring(false));
+        check_exceptions(capture, measuring);
         check(capture, threads, || Items { scale, timeline: None, items: Vec::new() });
     }
+}
+
+/// Whether functions are measured does not show in what is measured of exceptions.
+fn check_exceptions<F: Fn() -> Measuring>(capture: &Path, measuring: impl Fn(bool) -> F) {
+    let exceptions = |functions| {
+        let found = found(capture, &Follow::default(), measuring(functions));
+        found.into_iter().map(|(found, _)| found.exceptions).collect::<Vec<_>>()
+    };
+    assert!(exceptions(true) == exceptions(false), "{}", capture.display());
 }
 
 fn examples() -> Vec<PathBuf> {

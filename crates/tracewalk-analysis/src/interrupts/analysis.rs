@@ -31,6 +31,7 @@ impl Measuring {
 impl Sink<FlowRecord> for Measuring {
     fn section(&mut self, section: &Section) -> io::Result<()> {
         let timeline = Timeline::new(Arc::clone(&section.code), &self.scale, &self.window);
+        let timeline = if self.functions { timeline } else { timeline.without_functions() };
         self.running = Some((timeline, ActivityRecorder::new(self.scale.unit, self.functions)));
         Ok(())
     }

@@ -55,7 +55,8 @@ struct Recorder {
     task: Task,
     /// Whether places are counted in cycles.
     by_cycles: bool,
-    now: Place,
+    /// Whether functions have spans.
+    functions: bool,
     /// Of the block that runs: where it ends, and how many instructions are left of it.
     block_end: u64,
     block_rest: u64,
@@ -65,8 +66,6 @@ struct Recorder {
     begun: bool,
     /// How many of the cycles of the next element were counted before the passage that is learned.
     untold: u64,
-    /// What changed, and where.
-    changes: Vec<(Place, Change)>,
     /// Set while a passage is learned.
     noted: Option<Vec<Deed>>,
 }
@@ -87,13 +86,12 @@ impl Timeline {
                 tracks: Tracks::default(),
                 task,
                 by_cycles: scale.counts_cycles,
-                now: Place::default(),
+                functions: true,
                 block_end: 0,
                 block_rest: 0,
                 replaced: None,
                 begun: false,
                 untold: 0,
-                changes: Vec::new(),
                 noted: None,
             },
             axis: Axis::new(scale.unit),
@@ -101,6 +99,13 @@ impl Timeline {
             remembered: Remembered::default(),
             marking: Marking::default(),
         }
+    }
+
+    /// The same without spans of functions: exceptions, tasks and gaps alone. Nothing may have run yet.
+    #[must_use]
+    pub const fn without_functions(mut self) -> Self {
+        self.recorder.functions = false;
+        self
     }
 
     /// Takes the next element; calls `sink` with what is certain of the timeline now.
@@ -122,21 +127,24 @@ impl Timeline {
             return self.take_all(repeated, sink);
         };
         self.meter.pass(deeds.waiting);
-        if self.remembered.is_simple(known) {
-            self.recorder.repeat(deeds, before, &mut self.marking);
-        } else {
-            let left = self.remembered.left(known);
-            self.marking.marks.clear();
-            self.marking.marks.extend(self.calls.frames().rev().take(left).map(|frame| frame.mark));
-            self.marking.marks.reverse();
-            self.marking.under = self.calls.frames().rev().nth(left).map(|frame| frame.mark);
+        if !deeds.changes_marks {
             self.recorder.repeat(deeds, before, &mut self.marking);
             self.remembered.go(known, &mut self.calls);
-            let marks = self.marking.marks.iter().rev();
-            self.calls.frames_mut().rev().zip(marks).for_each(|(frame, mark)| frame.mark = *mark);
             return self.give(sink);
         }
+        let (left, recorder) = (self.remembered.left(known), &mut self.recorder);
+        let functions = recorder.functions;
+        let is_marked = |frame: &&Frame<Marks>| functions || frame.mark.exception.is_some();
+        let leaving = self.calls.frames().rev().take(left).filter(is_marked);
+        self.marking.marks.clear();
+        self.marking.marks.extend(leaving.map(|frame| frame.mark));
+        self.marking.marks.reverse();
+        self.marking.under = self.calls.frames().rev().nth(left).map(|frame| frame.mark);
+        recorder.repeat(deeds, before, &mut self.marking);
         self.remembered.go(known, &mut self.calls);
+        let frames = self.calls.frames_mut().rev().filter(|frame| is_marked(&&**frame));
+        let marks = self.marking.marks.iter().rev();
+        frames.zip(marks).for_each(|(frame, mark)| frame.mark = *mark);
         self.give(sink);
     }
 
@@ -179,7 +187,7 @@ impl Timeline {
         match element {
             Element::Block(block) => {
                 let count = if self.recorder.by_cycles { cycles } else { block.instructions.into() };
-                self.recorder.block_end = self.recorder.now.count.saturating_add(count);
+                self.recorder.block_end = self.recorder.tracks.now.count.saturating_add(count);
                 self.recorder.block_rest = block.instructions.into();
                 let count = Count { count: count - self.recorder.untold.min(count), takes };
                 self.recorder.note(Deed::Begins(count, block.instructions.into()));
@@ -204,19 +212,18 @@ impl Timeline {
                 EventKind::Timestamp(time) => {
                     self.give(sink);
                     if time != 0 {
-                        self.axis.timestamp(self.recorder.now.count, time, sink);
+                        self.axis.timestamp(self.recorder.tracks.now.count, time, sink);
                     }
                 }
                 EventKind::Trigger => {
                     let mark = Change::Mark { track: Track::Events, mark: Mark::Trigger };
-                    self.recorder.changes.push((self.recorder.now, mark));
+                    self.recorder.tracks.changes.push((self.recorder.tracks.now, mark));
                 }
                 _ => {
                     let count = Count { count: cycles - self.recorder.untold.min(cycles), takes };
                     self.recorder.note(Deed::Passes(count));
                     self.recorder.pass(cycles);
                     self.follow(element);
-                    self.recorder.note(Deed::Settles);
                 }
             },
         }
@@ -225,8 +232,11 @@ impl Timeline {
 
     /// The program wrote something, between the last element and the next one: by what the capture tells first.
     pub fn text(&mut self, port: u8, text: String, sink: &mut dyn FnMut(Item)) {
-        let now = Place { certainty: Certainty::Estimated, ..self.recorder.now };
-        self.recorder.changes.push((now, Change::Mark { track: Track::Text(port), mark: Mark::Text(text) }));
+        let now = Place { certainty: Certainty::Estimated, ..self.recorder.tracks.now };
+        self.recorder
+            .tracks
+            .changes
+            .push((now, Change::Mark { track: Track::Text(port), mark: Mark::Text(text) }));
         self.give(sink);
     }
 
@@ -235,18 +245,15 @@ impl Timeline {
         let cycles = self.meter.finish().map_or(0, Spent::cycles);
         self.recorder.pass(cycles);
         self.calls.finish(&mut self.recorder);
-        self.recorder.take_changes();
         for track in [Track::Running, Track::Gaps] {
             self.recorder.tracks.end_all(track, Finish::Lost);
         }
-        self.recorder.take_changes();
         self.give(sink);
         self.axis.flush(sink);
     }
 
     fn follow(&mut self, element: &Element) {
         self.calls.element(element, &mut self.recorder);
-        self.recorder.take_changes();
     }
 
     /// Execution is not known from here on.
@@ -259,7 +266,6 @@ impl Timeline {
         if !recorder.tracks.is_open(Track::Gaps) {
             recorder.tracks.begin(Track::Gaps, What::Gap(why), Start::Here);
         }
-        recorder.take_changes();
         // What a contradiction hides has no length: the trace goes on at once.
         if !matches!(why, Unknown::Gap(GapReason::Contradiction(_))) {
             self.give(sink);
@@ -270,7 +276,7 @@ impl Timeline {
     /// The next element is in this part of the trace.
     fn enter(&mut self, phase: Phase, sink: &mut dyn FnMut(Item)) {
         let before = std::mem::replace(&mut self.phase, phase);
-        let now = self.recorder.now;
+        let now = self.recorder.tracks.now;
         if before == Phase::Before && phase == Phase::Inside {
             for span in self.recorder.tracks.spans() {
                 self.axis.push(now, Change::Begin(Span { start: Start::Clipped, ..span }), sink);
@@ -284,9 +290,9 @@ impl Timeline {
 
     fn give(&mut self, sink: &mut dyn FnMut(Item)) {
         if self.phase != Phase::Inside {
-            self.recorder.changes.clear();
+            self.recorder.tracks.changes.clear();
         }
-        for (place, change) in self.recorder.changes.drain(..) {
+        for (place, change) in self.recorder.tracks.changes.drain(..) {
             self.axis.push(place, change, sink);
         }
     }
@@ -299,23 +305,23 @@ impl Recorder {
         }
     }
 
-    /// Does what a passage that is known does. `marking` has the marks of the frames that go, and of the one under them.
+    /// Does what a passage that is known does. `marking` has the marks of the frames that go, and of the one under them; without
+    /// functions, of exceptions' frames alone, for the others have the same.
     fn repeat(&mut self, deeds: &Deeds, before: Before, marking: &mut Marking) {
         let before = if self.by_cycles { before } else { Before { pending: 0, waited: 0 } };
         for deed in &deeds.list {
             match *deed {
                 Deed::Ran(Count { count, takes }) => {
                     self.begin_running();
-                    self.block_end = self.now.count.saturating_add(count + before.taken(takes));
+                    self.block_end = self.tracks.now.count.saturating_add(count + before.taken(takes));
                     self.end_block();
                 }
                 Deed::Begins(Count { count, takes }, instructions) => {
-                    self.block_end = self.now.count.saturating_add(count + before.taken(takes));
+                    self.block_end = self.tracks.now.count.saturating_add(count + before.taken(takes));
                     self.block_rest = instructions;
                 }
                 Deed::Piece(instructions) => self.run_piece(instructions),
                 Deed::Ends => {
-                    self.take_changes();
                     self.end_block();
                 }
                 Deed::Passes(Count { count, takes }) => self.pass(count + before.taken(takes)),
@@ -329,15 +335,13 @@ impl Recorder {
                         self.leave_frame(marks, how);
                     }
                 }
-                Deed::Settles => self.take_changes(),
             }
         }
-        self.take_changes();
     }
 
     /// The block that runs has ended.
     const fn end_block(&mut self) {
-        self.now = Place { count: self.block_end, certainty: Certainty::Exact };
+        self.tracks.now = Place { count: self.block_end, certainty: Certainty::Exact };
         self.begun = true;
     }
 
@@ -349,22 +353,23 @@ impl Recorder {
         if self.tracks.is_open(Track::Gaps) {
             self.tracks.end_all(Track::Gaps, Finish::Returned);
         }
-        self.take_changes();
     }
 
     /// So many instructions of the block run.
     fn run_piece(&mut self, instructions: u64) {
         self.begin_running();
-        let rest = self.block_end.saturating_sub(self.now.count);
-        self.now.count += share(rest, 0, instructions, self.block_rest);
+        let rest = self.block_end.saturating_sub(self.tracks.now.count);
+        self.tracks.now.count += share(rest, 0, instructions, self.block_rest);
         self.block_rest = self.block_rest.saturating_sub(instructions);
         let is_counted = self.block_rest == 0 || !self.by_cycles;
-        self.now.certainty = if is_counted { Certainty::Exact } else { Certainty::Interpolated };
+        self.tracks.now.certainty = if is_counted { Certainty::Exact } else { Certainty::Interpolated };
     }
 
     fn leave_frame(&mut self, marks: Marks, how: Left) {
         let Marks { track, function, exception } = marks;
-        self.tracks.end(function, track, how.into());
+        if self.functions {
+            self.tracks.end(function, track, how.into());
+        }
         match (exception, how) {
             (None, _) => {}
             (Some(exception), Left::Replaced) => self.replaced = Some(exception),
@@ -375,15 +380,9 @@ impl Recorder {
     /// Cycles passed without any instruction that is known.
     fn pass(&mut self, cycles: u64) {
         if self.by_cycles {
-            self.now.count = self.now.count.saturating_add(cycles);
-            self.now.certainty = Certainty::Exact;
+            self.tracks.now.count = self.tracks.now.count.saturating_add(cycles);
+            self.tracks.now.certainty = Certainty::Exact;
         }
-    }
-
-    /// What changed happened now.
-    fn take_changes(&mut self) {
-        let now = self.now;
-        self.changes.extend(self.tracks.changes.drain(..).map(|change| (now, change)));
     }
 
     fn enter_frame(&mut self, below: Option<Track>, frame: (FrameKind, FunctionId), entry: Entry) -> Marks {
@@ -400,6 +399,9 @@ impl Recorder {
             })),
             FrameKind::Root | FrameKind::Call { .. } => None,
         };
+        if !self.functions {
+            return Marks { exception, ..Marks::NONE };
+        }
         let track = match (exception, below) {
             (Some((_, track)), _) => track,
             (None, Some(below)) => below,
@@ -420,7 +422,9 @@ impl Observer for Recorder {
         function: FunctionId,
         entry: Entry,
     ) -> Marks {
-        self.note(Deed::Enters(kind, function, entry));
+        if self.functions || kind.is_exception() {
+            self.note(Deed::Enters(kind, function, entry));
+        }
         self.enter_frame(below.map(|below| below.mark.track), (kind, function), entry)
     }
 
@@ -435,7 +439,9 @@ impl Observer for Recorder {
     }
 
     fn leave(&mut self, frame: &mut Frame<Marks>, _: Option<&mut Frame<Marks>>, how: Left) {
-        self.note(Deed::Leaves(how));
+        if self.functions || frame.mark.exception.is_some() {
+            self.note(Deed::Leaves(how));
+        }
         self.leave_frame(frame.mark, how);
     }
 

@@ -11,6 +11,8 @@ pub(super) struct Deeds {
     pub(super) list: Box<[Deed]>,
     /// The cycles that are counted behind its last block.
     pub(super) waiting: u64,
+    /// Whether frames come or go that have marks of their own.
+    pub(super) changes_marks: bool,
     takes_pending: bool,
     takes_waited: bool,
 }
@@ -32,8 +34,6 @@ pub(super) enum Deed {
     Enters(FrameKind, FunctionId, Entry),
     /// The innermost one is left.
     Leaves(Left),
-    /// What changed happened here.
-    Settles,
 }
 
 /// How much is counted, and whether it takes what was counted before.
@@ -99,7 +99,9 @@ impl Deeds {
     /// What was noted, and what is left after it; `None` if it is not known what takes the cycles before it.
     pub(super) fn of(noted: &[Deed], takers: Takers, (waiting, before): (u64, Before)) -> Option<Self> {
         let Takers { pending, waited, .. } = takers;
-        let deeds = Self { list: shorter(noted), waiting, takes_pending: pending, takes_waited: waited };
+        let list = shorter(noted);
+        let changes_marks = list.iter().any(|deed| matches!(deed, Deed::Enters(..) | Deed::Leaves(_)));
+        let deeds = Self { list, waiting, changes_marks, takes_pending: pending, takes_waited: waited };
         deeds.take(before).then_some(deeds)
     }
 
@@ -132,7 +134,6 @@ fn shorter(noted: &[Deed]) -> Box<[Deed]> {
         }
         let as_one = |deed: &Deed| if matches!(deed, Deed::Piece(_)) { Deed::Ran(count) } else { *deed };
         block.iter().for_each(|deed| push(&mut list, as_one(deed)));
-        push(&mut list, Deed::Settles);
         rest = after.get(1..).unwrap_or_default();
     }
     list.into()
@@ -146,8 +147,6 @@ fn push(list: &mut Vec<Deed>, deed: Deed) {
             before.takes.waited |= count.takes.waited;
         }
         (Deed::Passes(count), _) if count == Count::default() => {}
-        // Nothing has changed since.
-        (Deed::Settles, None | Some(Deed::Ran(_) | Deed::Settles | Deed::Ends | Deed::Passes(_))) => {}
         _ => list.push(deed),
     }
 }
@@ -159,6 +158,11 @@ pub(super) struct Marks {
     pub(super) function: SpanId,
     /// The exception that its frame handles.
     pub(super) exception: Option<(SpanId, Track)>,
+}
+
+impl Marks {
+    /// Those of a frame that has no span.
+    pub(super) const NONE: Self = Self { track: Track::Running, function: SpanId(0), exception: None };
 }
 
 /// The marks of frames that come and go while deeds are done.

@@ -2,9 +2,11 @@
 
 use std::fmt;
 
-use tracewalk::flow::{Element, EventKind};
+use tracewalk::flow::{Element, EventKind, Passage};
+use tracewalk::span::{CaptureOffset, StreamOffset};
 
 use crate::clock::Unit;
+use crate::sink::Part;
 
 /// An axis: what it counts, and what that means.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,6 +44,13 @@ impl Probe {
         }
     }
 
+    /// Adds what was seen elsewhere.
+    pub const fn add(&mut self, other: &Self) {
+        self.instructions += other.instructions;
+        self.cycle_counts += other.cycle_counts;
+        self.timestamps += other.timestamps;
+    }
+
     /// Whether there is an axis in this unit.
     #[must_use]
     pub const fn has(&self, unit: Unit) -> bool {
@@ -65,6 +74,18 @@ impl Probe {
             false => [Unit::Cycles, Unit::Time],
         };
         order.into_iter().find(|unit| has(*unit)).unwrap_or(Unit::Instructions)
+    }
+}
+
+impl Part for Probe {
+    #[inline]
+    fn element(&mut self, element: &Element, _: impl FnOnce() -> CaptureOffset) {
+        self.element(element);
+    }
+
+    #[inline]
+    fn passage(&mut self, passage: &Passage<'_>, _: impl FnMut(StreamOffset) -> CaptureOffset) {
+        passage.elements().for_each(|element| self.element(&element));
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tracewalk_analysis::Statistics;
 use tracewalk_analysis::clock::Unit;
-use tracewalk_analysis::drive::NoProgress;
+use tracewalk_analysis::drive::{Follower, NoProgress, Spread};
 use tracewalk_analysis::timeline::{Probe, Scale};
 use tracewalk_report::export::{Files, TimelineExport, Timelines};
 use tracewalk_report::formats::MakeTimeline;
@@ -117,8 +117,10 @@ pub(super) fn probe(
     for source in session.sources().to_vec() {
         let code = session.code(&source, Some(&follow.source_dirs), observer)?;
         let mut probe = Probe::default();
-        session.input(&source, &NoProgress).head(PROBE).flow(&source.config, &code.program, |record| {
-            probe.element(&record.element);
+        let input = session.input(&source, &NoProgress).head(PROBE);
+        let (mut follower, alone) = (Follower::new(&source.config, &code.program), Spread::over(1));
+        follower.flow_parts(&input, alone.for_counts(), &Probe::default(), |part| {
+            probe.add(&part.part);
             Ok(())
         })?;
         probes.push(probe);

@@ -12,6 +12,7 @@ use crate::Palette;
 use crate::words::CUT;
 use tracewalk_analysis::itm::{ItmCounts, ItmEvent, event_table};
 use tracewalk_analysis::record::ItmRecord;
+use tracewalk_analysis::sink::Nothing;
 use tracewalk_analysis::table::{Tabular as _, TakeRows};
 
 /// The format's version, in every object: those of `flow --format jsonl` have the same one.
@@ -24,6 +25,13 @@ pub trait ExportItm {
 
     /// There are no more records. What was counted of each ITM, and whether the capture was decoded to its end.
     fn finish(&mut self, _counts: &[(Option<TraceId>, ItmCounts)], _complete: bool) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes no record.
+impl ExportItm for Nothing {
+    fn record(&mut self, _: &ItmRecord) -> io::Result<()> {
         Ok(())
     }
 }
