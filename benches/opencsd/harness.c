@@ -6,7 +6,7 @@
  * MODE       flow (full decode) or packets (packet processor with an empty sink)
  * CONTAINER  raw (one source's bytes) or frames (CoreSight frames, memory aligned)
  * REPEATS    how often the capture is put behind itself before decoding
- * PROTOCOL   etmv3 or pft
+ * PROTOCOL   etmv3, etmv4 or pft
  *
  * Prints one line of JSON: bytes, packets, ranges, instructions, seconds (processor time of decoding alone).
  */
@@ -70,12 +70,13 @@ static double processor_time(void) {
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* Adds the decoder that PROTOCOL,ID,ETMCR,ETMIDR,ETMCCER describes. */
+/* Adds the decoder that PROTOCOL,ID,ETMCR,ETMIDR,ETMCCER describes, or etmv4,ID,TRCCONFIGR,TRCIDR0,TRCIDR1,TRCIDR2. */
 static void add_source(dcd_tree_handle_t tree, const char *source, int flow) {
     char protocol[8];
-    unsigned id_number, etmcr, etmidr, etmccer;
-    if (sscanf(source, "%7[a-z0-9],%i,%i,%i,%i", protocol, (int *)&id_number, (int *)&etmcr, (int *)&etmidr,
-               (int *)&etmccer) != 5) {
+    unsigned id_number, etmcr, etmidr, etmccer, idr2 = 0;
+    int found = sscanf(source, "%7[a-z0-9],%i,%i,%i,%i,%i", protocol, (int *)&id_number, (int *)&etmcr, (int *)&etmidr,
+                       (int *)&etmccer, (int *)&idr2);
+    if (found != (strcmp(protocol, "etmv4") ? 5 : 6)) {
         fprintf(stderr, "found %s, expected PROTOCOL,ID,ETMCR,ETMIDR,ETMCCER\n", source);
         exit(2);
     }
@@ -84,6 +85,10 @@ static void add_source(dcd_tree_handle_t tree, const char *source, int flow) {
     if (!strcmp(protocol, "pft")) {
         ocsd_ptm_cfg config = {etmidr, etmcr, etmccer, id, ARCH_V7, profile_CortexA};
         check(ocsd_dt_create_decoder(tree, OCSD_BUILTIN_DCD_PTM, flags, &config, &id), "PTM decoder");
+    } else if (!strcmp(protocol, "etmv4")) {
+        ocsd_etmv4_cfg config = {.reg_idr0 = etmidr, .reg_idr1 = etmccer, .reg_idr2 = idr2, .reg_configr = etmcr,
+                                 .reg_traceidr = id, .arch_ver = ARCH_V8, .core_prof = profile_CortexM};
+        check(ocsd_dt_create_decoder(tree, OCSD_BUILTIN_DCD_ETMV4I, flags, &config, &id), "ETMv4 decoder");
     } else {
         int m_profile = (etmccer >> 16 & 0x1f) == 0x14;
         ocsd_etmv3_cfg config = {etmidr, etmcr, etmccer, id, ARCH_V7, m_profile ? profile_CortexM : profile_CortexA};

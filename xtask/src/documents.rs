@@ -25,6 +25,7 @@ const REQUIRED: &[&str] = &[
     "docs/profiling.md",
     "docs/protocols.md",
     "docs/reliability.md",
+    "docs/speed-and-memory.md",
     "testdata/examples/README.md",
     "testdata/firmware/README.md",
 ];

@@ -41,7 +41,7 @@ struct Task {
 const TASKS: &[Task] = &[
     Task {
         name: "bench",
-        about: "compare speed and memory with OpenCSD's on the same bytes (--short, --record, --built, --size=MiB, --rounds=N)",
+        about: "compare speed and memory with OpenCSD's on the same bytes (--short, --record, --document, --built, --size=MiB, --rounds=N)",
         run: bench::run,
     },
     Task {

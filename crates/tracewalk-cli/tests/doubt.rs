@@ -131,8 +131,8 @@ fn every_report_says_how_much_was_left_out() {
 
 #[test]
 fn what_is_left_out_does_not_depend_on_threads_and_is_saved_and_merged() {
-    // More than two segments.
-    let damaged = Damaged::new(200, 30_011);
+    // More segments than one thread takes alone.
+    let damaged = Damaged::new(330, 30_011);
     let [one, two, seven, all] = ["1", "2", "7", "all"].map(|name| damaged.file(name));
     for (threads, file) in [("1", &one), ("2", &two), ("7", &seven)] {
         let outcome = damaged.run(&["coverage", "--threads", threads, "--save", file]);

@@ -17,8 +17,13 @@ pub(super) struct Capture {
     pub(super) repeats: u64,
     /// A snapshot directory with a shorter repetition, for OpenCSD's text: it writes some hundred bytes a range.
     pub(super) for_text: PathBuf,
-    /// The trace in all of them.
-    pub(super) trace: &'static str,
+    /// A shorter one still, for the listing, which has a line for each instruction.
+    pub(super) for_listing: PathBuf,
+    pub(super) listing_bytes: u64,
+    /// The trace that OpenCSD's harness repeats.
+    pub(super) trace_once: PathBuf,
+    /// How many bytes of trace are decoded.
+    pub(super) bytes: u64,
     /// How OpenCSD's harness has to read it: container, address and image, sources.
     pub(super) container: &'static str,
     pub(super) address: &'static str,
@@ -26,7 +31,11 @@ pub(super) struct Capture {
     pub(super) sources: &'static [&'static str],
     /// How many instructions are in it once, where another than the two that are compared has counted.
     pub(super) known: Option<u64>,
-    /// Whether a goal is set for it.
+    /// Why OpenCSD counts others, where it does.
+    pub(super) differs: Option<&'static str>,
+    /// How many times OpenCSD's speed its flow is to reach, if a goal is set.
+    pub(super) flow_goal: Option<f64>,
+    /// Whether goals are set for its packets and its text.
     pub(super) has_goal: bool,
 }
 
@@ -41,6 +50,8 @@ struct Case {
     image: &'static [&'static str],
     sources: &'static [&'static str],
     known: Option<u64>,
+    differs: Option<&'static str>,
+    flow_goal: Option<f64>,
     has_goal: bool,
 }
 
@@ -59,6 +70,8 @@ const CASES: &[Case] = &[
         ],
         sources: &["pft,2,0x20000400,0x411cf312,0x34c01ac2"],
         known: None,
+        differs: None,
+        flow_goal: Some(50.0),
         has_goal: true,
     },
     Case {
@@ -70,6 +83,8 @@ const CASES: &[Case] = &[
         image: &["program.bin"],
         sources: &["etmv3,2,0x400,0x4114f250,0x18541800"],
         known: None,
+        differs: None,
+        flow_goal: Some(50.0),
         has_goal: true,
     },
     Case {
@@ -81,6 +96,36 @@ const CASES: &[Case] = &[
         image: &["program.bin"],
         sources: &["pft,2,0x400,0x411cf312,0x34c01ac2"],
         known: None,
+        differs: None,
+        flow_goal: Some(50.0),
+        has_goal: false,
+    },
+    Case {
+        name: "mix-a7-etmv3",
+        folder: "synthetic/mix-a7-etmv3-alternative",
+        trace: "trace.bin",
+        container: "raw",
+        address: "0x60010000",
+        image: &["program.bin"],
+        sources: &["etmv3,2,0x400,0x411cf250,0x34c01ac2"],
+        // What the emulator executed and the trace says.
+        known: Some(135_886),
+        differs: Some("it forgets the instruction set after a direct BLX"),
+        flow_goal: Some(50.0),
+        has_goal: false,
+    },
+    Case {
+        name: "mix-m33-etmv4",
+        folder: "etm4/synthetic/mix-m33-etmv4",
+        trace: "trace.bin",
+        container: "raw",
+        address: "0x0",
+        image: &["program.bin"],
+        sources: &["etmv4,0x10,0x1,0x280006e1,0x4100f421,0x4"],
+        // What the emulator executed and the trace says.
+        known: Some(104_150),
+        differs: Some("OpenCSD 1.3.3 reads it otherwise than 1.8.0, which counts the same"),
+        flow_goal: Some(50.0),
         has_goal: false,
     },
     Case {
@@ -99,6 +144,8 @@ const CASES: &[Case] = &[
         ],
         // Arm's DS-5 counted the same (the corpus's README): 16,623 and 9,548.
         known: Some(26_171),
+        differs: None,
+        flow_goal: Some(30.0),
         has_goal: false,
     },
 ];
@@ -111,9 +158,6 @@ pub(super) struct Captures {
     pub(super) large: PathBuf,
     pub(super) large_bytes: u64,
     pub(super) large_code: u64,
-    /// A capture that does not repeat, by its description; `None` where it could not be made, and only whether everything works
-    /// is asked.
-    pub(super) interpreter: Option<PathBuf>,
     /// A dump of a 4 KiB trace buffer, its registers, and its program.
     pub(super) mtb: PathBuf,
 }
@@ -127,20 +171,17 @@ impl Captures {
         options: Options,
     ) -> Result<Self, String> {
         let decoded = CASES.iter().map(|case| case.make(corpus, folder, options));
-        let decoded = decoded.collect::<Result<Vec<_>, _>>()?;
+        let mut decoded = decoded.collect::<Result<Vec<_>, _>>()?;
         let case = CASES.iter().find(|case| case.name == "mix-m3-etmv3").ok_or("found no case to repeat")?;
         let large = folder.join("large");
         let (_, large_bytes) = case.snapshot(&corpus.join(case.folder), &large, options.memory_bytes())?;
         let large_code = size(&large.join("program.bin"))?;
         let mtb = corpus.join("synthetic/mix-m0-mtb-4k");
-        let interpreter = match interpreter::capture(folder, generator, options) {
-            Err(error) if options.short => {
-                println!("skipped: no capture of an interpreter: {error}");
-                None
-            }
-            made => Some(made?),
-        };
-        Ok(Self { decoded, large, large_bytes, large_code, interpreter, mtb })
+        match interpreter::captures(folder, generator, options) {
+            Err(error) if options.short => println!("skipped: no capture of an interpreter: {error}"),
+            made => decoded.extend(made?),
+        }
+        Ok(Self { decoded, large, large_bytes, large_code, mtb })
     }
 }
 
@@ -148,9 +189,11 @@ impl Case {
     fn make(&self, corpus: &Path, folder: &Path, options: Options) -> Result<Capture, String> {
         let source = corpus.join(self.folder);
         let repeated = folder.join(self.name);
-        let (repeats, _) = self.snapshot(&source, &repeated, options.capture_bytes())?;
+        let (repeats, bytes) = self.snapshot(&source, &repeated, options.capture_bytes())?;
         let for_text = folder.join(format!("{}.text", self.name));
         self.snapshot(&source, &for_text, options.text_bytes())?;
+        let for_listing = folder.join(format!("{}.listing", self.name));
+        let (_, listing_bytes) = self.snapshot(&source, &for_listing, options.listing_bytes())?;
         let image = folder.join(format!("{}.image", self.name));
         let mut code = Vec::new();
         for file in self.image {
@@ -159,16 +202,21 @@ impl Case {
         fs::write(&image, code).map_err(|error| format!("{}: {error}", image.display()))?;
         Ok(Capture {
             name: self.name,
+            trace_once: source.join(self.trace),
             once: source,
             repeated,
             repeats,
             for_text,
-            trace: self.trace,
+            for_listing,
+            listing_bytes,
+            bytes,
             container: self.container,
             address: self.address,
             image,
             sources: self.sources,
             known: self.known,
+            differs: self.differs,
+            flow_goal: self.flow_goal,
             has_goal: self.has_goal,
         })
     }
@@ -206,6 +254,6 @@ fn read(file: &Path) -> Result<Vec<u8>, String> {
     fs::read(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-fn size(file: &Path) -> Result<u64, String> {
+pub(super) fn size(file: &Path) -> Result<u64, String> {
     fs::metadata(file).map(|metadata| metadata.len()).map_err(|error| format!("{}: {error}", file.display()))
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::Options;
+use super::captures::{Capture, size};
 use crate::process::output;
 use crate::workspace;
 
@@ -13,27 +14,72 @@ use crate::workspace;
 const LUA_SRC: &str = "548.1.2";
 const LUA: &str = "lua-5.4.8";
 
-/// Makes the capture in `folder`, or finds it there from before; answers where it is described.
-pub(super) fn capture(folder: &Path, generator: &Path, options: Options) -> Result<PathBuf, String> {
+/// How many instructions are listed, at most.
+const LISTED: u64 = 1_000_000;
+
+/// What the interpreter's trace unit is: a name, the options of the generator, and what OpenCSD's harness is given.
+const UNITS: &[(&str, &[&str], &[&str])] = &[
+    ("lua", &[], &["etmv3,0x10,0x0,0x4114f250,0x18541800"]),
+    ("lua, cycle-accurate", &["--cycle-accurate"], &["etmv3,0x10,0x1000,0x4114f250,0x18541800"]),
+];
+
+/// Makes the captures in `folder`, or finds them there from before.
+pub(super) fn captures(folder: &Path, generator: &Path, options: Options) -> Result<Vec<Capture>, String> {
     let instructions = options.interpreter_instructions();
-    let made = folder.join(format!("lua-{instructions}"));
-    let description = made.join("capture.toml");
-    if description.exists() {
-        return Ok(description);
+    let whole = make(folder, generator, instructions)?;
+    // The listing has a line for each instruction.
+    let short = make(folder, generator, instructions.min(LISTED))?;
+    let image = folder.join("lua.image");
+    let mut objcopy = Command::new("arm-none-eabi-objcopy");
+    objcopy.args(["-O", "binary"]).arg(folder.join("lua/lua.elf")).arg(&image);
+    output(&mut objcopy)?;
+    let captures = UNITS.iter().zip(whole).zip(short).map(|((&(name, _, source), whole), short)| {
+        let trace = whole.join("trace.bin");
+        Ok(Capture {
+            name,
+            once: whole.join("capture.toml"),
+            repeated: whole.join("capture.toml"),
+            repeats: 1,
+            for_text: short.join("capture.toml"),
+            for_listing: short.join("capture.toml"),
+            listing_bytes: size(&short.join("trace.bin"))?,
+            bytes: size(&trace)?,
+            trace_once: trace,
+            container: "raw",
+            address: "0x0",
+            image: image.clone(),
+            sources: source,
+            known: None,
+            differs: None,
+            flow_goal: None,
+            has_goal: false,
+        })
+    });
+    captures.collect()
+}
+
+/// The captures of a run of so many instructions, one for each of [`UNITS`].
+fn make(folder: &Path, generator: &Path, instructions: u64) -> Result<Vec<PathBuf>, String> {
+    let folders = (0..UNITS.len()).map(|unit| folder.join(format!("lua-{instructions}-{unit}")));
+    let folders = folders.collect::<Vec<_>>();
+    if folders.iter().all(|made| made.join("capture.toml").exists()) {
+        return Ok(folders);
     }
     let work = folder.join("lua");
     create(&work)?;
     let elf = build(&work)?;
     let record = work.join("lua.record");
     emulate(&work, (&elf, &record), generator, instructions)?;
-    let mut encode = Command::new(generator);
-    encode.arg("capture").arg("--record").arg(&record).arg("--elf").arg(&elf);
-    encode.args(["--protocol", "etmv3,cpu=cortex-m3", "--container", "raw", "--output"]).arg(&made);
-    output(&mut encode)?;
-    // As long as the trace, many times over, and of no use here.
-    let _ = fs::remove_file(made.join("runs.txt"));
+    for ((_, arguments, _), made) in UNITS.iter().zip(&folders) {
+        let mut encode = Command::new(generator);
+        encode.arg("capture").arg("--record").arg(&record).arg("--elf").arg(&elf).args(*arguments);
+        encode.args(["--protocol", "etmv3,cpu=cortex-m3", "--container", "raw", "--output"]).arg(made);
+        output(&mut encode)?;
+        // As long as the trace, many times over, and of no use here.
+        let _ = fs::remove_file(made.join("runs.txt"));
+    }
     let _ = fs::remove_file(&record);
-    Ok(description)
+    Ok(folders)
 }
 
 /// Compiles the interpreter, with its script, for the board that QEMU emulates.

@@ -4,6 +4,7 @@
 //! before: a wrong result fails the task, a time never does. `docs/performance.md` says what each line means.
 
 mod captures;
+mod document;
 mod firmware;
 mod interpreter;
 mod measure;
@@ -26,6 +27,8 @@ pub(crate) struct Options {
     record: bool,
     /// Whether our programs are those that were built last.
     built: bool,
+    /// Whether the table is put into the page for users.
+    document: bool,
     /// How many MiB the captures have that are decoded, where that was said.
     size: Option<u64>,
     /// How often each is measured.
@@ -34,18 +37,20 @@ pub(crate) struct Options {
 
 impl Options {
     fn from_arguments() -> Result<Self, String> {
-        let mut options = Self { short: false, record: false, built: false, size: None, rounds: 3 };
+        let mut options =
+            Self { short: false, record: false, built: false, document: false, size: None, rounds: 5 };
         for argument in std::env::args().skip(2) {
             let (name, value) = argument.split_once('=').unwrap_or((&argument, ""));
             let number = || value.parse::<u64>().map_err(|_| format!("found {argument}, expected a number"));
             match name {
                 "--short" => (options.short, options.rounds) = (true, 1),
                 "--record" => options.record = true,
+                "--document" => options.document = true,
                 "--built" => options.built = true,
                 "--size" => options.size = Some(number()?),
                 "--rounds" => options.rounds = usize::try_from(number()?).unwrap_or(usize::MAX),
                 _ => {
-                    let expected = "--short, --record, --built, --size=MiB or --rounds=N";
+                    let expected = "--short, --record, --document, --built, --size=MiB or --rounds=N";
                     return Err(format!("found {argument:?}, expected {expected}"));
                 }
             }
@@ -65,6 +70,11 @@ impl Options {
     /// How large the captures are of which OpenCSD writes text: some minutes of it, so that starting counts for nothing.
     const fn text_bytes(self) -> u64 {
         if self.short { 1 << 16 } else { 6 << 20 }
+    }
+
+    /// How large the captures are of which the listing is written.
+    const fn listing_bytes(self) -> u64 {
+        if self.short { 1 << 14 } else { 1 << 20 }
     }
 
     /// How many instructions the interpreter runs whose trace does not repeat.
@@ -100,6 +110,9 @@ pub(crate) fn run() -> Answer {
     println!("\n{table}");
     if options.record {
         record::keep(&table)?;
+    }
+    if options.document {
+        document::refresh(&rows, options)?;
     }
     let met = rows.iter().filter(|row| row.is_met() == Some(true)).count();
     let goals = rows.iter().filter(|row| row.is_met().is_some()).count();

@@ -60,6 +60,15 @@ impl Spread {
         }
     }
 
+    /// How many segments a source has at least for which several threads are worth starting. Each has to learn the program, and
+    /// with two the thread that joins does little else: 3 MB that were only counted took longer by two threads than by one.
+    const fn least_segments(self) -> usize {
+        match self.segment {
+            SEGMENT_OF_COUNTS => 4,
+            _ => 2,
+        }
+    }
+
     /// The parts of a segment of so many bytes, each up to a checkpoint; at least one.
     fn steps(self, bytes: usize) -> impl Iterator<Item = Range<usize>> {
         let (first, last) =
@@ -124,8 +133,9 @@ impl Follower<'_> {
         let (config, program) = (self.config, self.program);
         let stream = self.begin();
         let synchronises = Checkpoint::in_the_middle(config, StreamOffset(0)).is_some();
-        let first = segments.by_ref().take(2).collect::<Vec<_>>();
-        let is_short = first.len() < 2;
+        let least = spread.least_segments();
+        let first = segments.by_ref().take(least).collect::<Vec<_>>();
+        let is_short = first.len() < least;
         let segments = first.into_iter().chain(segments);
         if spread.threads <= 1 || is_short || !synchronises {
             return alone(segments, input.progress, Join::new(stream, program, empty, take));

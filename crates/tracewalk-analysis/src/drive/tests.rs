@@ -278,3 +278,25 @@ fn empty_stretches_are_the_same_in_order_and_in_parts() {
         assert_eq!(in_order != whole, is_cut, "{stretches:?}");
     }
 }
+
+#[test]
+fn a_short_source_is_decoded_by_one_thread() {
+    // Workers give a part for each checkpoint, one thread alone a part for each segment.
+    let parts = |mebibytes: usize| {
+        let capture = SOURCE.repeat((mebibytes << 20) / SOURCE.len());
+        let carrier = Carrier::Stretches(vec![Stretch::all(capture.len())]);
+        let input = Input { capture: &capture, carrier, rest: None, progress: &NoProgress };
+        let (config, program) = (config(), Program::new());
+        let mut parts = 0;
+        let count = |_: Gathered<()>| {
+            parts += 1;
+            Ok(())
+        };
+        Follower::new(&config, &program)
+            .flow_parts(&input, Spread::over(2).for_counts(), &(), count)
+            .unwrap();
+        parts
+    };
+    assert_eq!(parts(3), 3);
+    assert!(parts(5) > 10);
+}

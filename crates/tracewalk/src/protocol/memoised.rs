@@ -38,6 +38,12 @@ pub(crate) trait MemoDecode: Decode + MemoState {
         let _ = input;
         (0, 0)
     }
+
+    /// Whether the next packet leaves the cycles of W atoms before it waiting. In step only.
+    fn waits_on(&self, input: &[u8]) -> bool {
+        let _ = input;
+        false
+    }
 }
 
 /// A lowering of a protocol that has repeatable packets.

@@ -87,6 +87,11 @@ impl<P: Memoised> MemoChain<P> {
             }
             done += replayed.bytes;
             let rest = input.get(done..).unwrap_or_default();
+            if skipped > 0 && chain.packets.decoder().waits_on(rest) {
+                // From the state before the W atoms to the one after them.
+                state = None;
+                continue;
+            }
             let Some(key) = window(chain.packets.decoder(), rest, last) else { return done };
             let start = chain.packets.position();
             let learned = learner.learn((&mut *chain, &mut *memo), (key, skipped), rest, program, sink);
@@ -99,5 +104,45 @@ impl<P: Memoised> MemoChain<P> {
                 return done;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use super::*;
+    use crate::flow::{Element, EventKind};
+    use crate::ids::Address;
+    use crate::protocol::{Registers, etmv3};
+
+    #[test]
+    fn a_branch_after_waits_is_remembered_and_the_cycles_wait_on() {
+        let registers = Registers {
+            etmcr: Some(1 << 12),
+            etmidr: Some(0x4114_f250),
+            etmccer: Some(0x1854_1800),
+            etmtraceidr: None,
+        };
+        let config = etmv3::Config::from_registers(registers, None).expect("sound registers");
+        let mut program = Program::new();
+        // blx r3
+        program.add(Address::new(0x1000), &[0x98, 0x47]).expect("there is room");
+        let start = [0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x01, 0x10, 0, 0];
+        // WE, 8 W, 1 to 3 W, a branch to 0x1000.
+        let call = |round: u8| [0x84, 0xbc, 0xa0 + 4 * (round % 3), 0x01];
+        let bytes = start.into_iter().chain((0..30).flat_map(call)).collect::<Vec<_>>();
+        let mut chain = MemoChain::new(&config, Flow::new(config.rules()));
+        let mut cycles = Vec::new();
+        chain.push(&bytes, &program, &mut |element| {
+            if let Element::Event(event) = element
+                && let EventKind::Cycles(count) = event.kind
+            {
+                cycles.push(count);
+            }
+        });
+        assert!(chain.memo.windows().any(|window| window == (0x01, 1)), "the branch alone is a window");
+        let expected = (0..29).map(|round| 8 + 1 + round % 3 + 1).collect::<Vec<u64>>();
+        assert_eq!(cycles, [&[1], &expected[..]].concat());
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct Learned {
     pub(super) bytes: usize,
     /// The state after them, if it is known.
     pub(super) next: Option<SituationId>,
-    /// Whether W atoms wait for the next window.
+    /// Whether W atoms of the window wait for the next one.
     pub(super) waits: bool,
 }
 
@@ -55,14 +55,19 @@ impl Learner {
         let bytes = chain.packets.decode_some(input, key.bytes(), &mut noting);
         let (packets, repeatable) = (noting.packets, noting.repeatable);
         self.elements.iter().for_each(|element| sink.element(*element));
-        let waits = wait_cycles(chain).is_some();
+        let after = wait_cycles(chain);
+        // A branch packet alone reports no cycles: those from before it wait on, as many and in the same place. What the state
+        // after it says of places before the cycles holds only for as many bytes between.
+        let waits_on = after.is_some() && after == waited && skipped == 0;
+        let waits = after.is_some() && !waits_on;
         let valid = repeatable
             && bytes == key.bytes()
             && self.forgotten == chain.interpreter.flow.forgotten()
-            // Cycles have to be reported in the window, or where they stood would still count after it.
+            // Cycles of the window have to be reported in it, or where they stood would still count after it.
             && !waits;
         let effects = chain.interpreter.flow.stack_effects().filter(|_| valid);
         let next = Situation::of(chain).filter(|_| effects.is_some()).map(|state| memo.number(state));
+        let next = next.map(|next| next.with_wait_cycles(waits_on));
         if let (Some(effects), Some(next)) = (effects, next) {
             relate(&mut self.elements, start, waited.map(|waited| (waited, skipped)));
             memo.insert(key, &Meaning { next, effects, elements: &self.elements, packets });

@@ -46,7 +46,7 @@ impl Replayed {
     /// A window more.
     #[inline(always)]
     fn window(&mut self, entry: &Entry) {
-        self.state = entry.next;
+        self.state = entry.next.with_wait_cycles(false);
         self.bytes += entry.bytes();
         self.windows += 1;
         self.packets += u64::from(entry.packets);
@@ -125,7 +125,7 @@ fn windows<P: Memoised>(
     }
 }
 
-/// Repeats the window after some W atoms.
+/// Repeats the window after some W atoms; they wait on if it reports no cycles.
 fn window_after<P: Memoised>(
     waited: Waited,
     chain: &mut Chain<P>,
@@ -138,13 +138,16 @@ fn window_after<P: Memoised>(
     let key = window(chain.packets.decoder(), rest, replayed.state.with_wait_cycles(true));
     let flow = &mut chain.interpreter.flow;
     let found = memo.find(key.ok_or(ReplayEnd::NoWindow)?, |effects| flow.allows(effects));
-    let Found { id, entry, effects } = found.ok_or(ReplayEnd::Unknown)?;
+    // Where the cycles wait on, the state that they were noted after has to be that of their end.
+    let is_known = |found: &Found<'_>| !found.entry.next.waits() || waited.bytes == 0;
+    let Found { id, entry, effects } = found.filter(is_known).ok_or(ReplayEnd::Unknown)?;
     if let Some(effects) = effects {
         flow.apply(effects);
     }
     let position = StreamOffset(chain.packets.position().0 + replayed.bytes as u64);
     sink.passage(memo.passage(entry, position, Some(waited)));
     replayed.window(entry);
+    replayed.waited = entry.next.waits().then_some(waited);
     memo.came(id);
     Ok(())
 }

@@ -22,6 +22,12 @@ impl SituationId {
         Self(self.0 & !Self::WAIT_CYCLES | if waits { Self::WAIT_CYCLES } else { 0 })
     }
 
+    /// Whether it is one with them.
+    #[inline]
+    pub(in crate::source) const fn waits(self) -> bool {
+        self.0 & Self::WAIT_CYCLES != 0
+    }
+
     const WAIT_CYCLES: u32 = 1 << 31;
 }
 
@@ -141,6 +147,12 @@ impl<S: Eq + Hash> Memo<S> {
         self.table.fill(FREE);
         self.previous = EntryId(0);
         self.generation = self.generation.wrapping_add(1);
+    }
+
+    /// The windows that are remembered: their bytes as a word, and how many they are.
+    #[cfg(test)]
+    pub(in crate::source) fn windows(&self) -> impl Iterator<Item = (u64, usize)> {
+        self.entries.iter().map(|entry| (entry.word, entry.bytes()))
     }
 
     /// The number of a state.

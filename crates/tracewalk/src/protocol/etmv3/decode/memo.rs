@@ -58,13 +58,19 @@ impl MemoDecode for Decoder {
     }
 
     #[inline]
+    fn waits_on(&self, input: &[u8]) -> bool {
+        self.config.cycle_accurate && input.first().is_some_and(|byte| byte & header::BRANCH != 0)
+    }
+
+    #[inline]
     fn is_repeatable(packet: &Packet) -> bool {
         matches!(packet, Packet::PHeader(_) | Packet::Branch(_) | Packet::ExceptionExit)
     }
 }
 
 /// A window of repeatable packets without what is different each time: it ends in front of a long wait, of which the first
-/// P-header counts eight cycles, and not with cycles that no instruction follows.
+/// P-header counts eight cycles, and not with cycles that no instruction follows. A branch packet after such cycles is a window
+/// of its own: the cycles wait on.
 #[inline]
 const fn without_long_waits(window: u64, word: u64) -> u64 {
     const LOW_BITS: u64 = 0x0101_0101_0101_0101;
@@ -82,6 +88,8 @@ const fn without_long_waits(window: u64, word: u64) -> u64 {
     let first = long & long.wrapping_neg();
     let in_front = if first == 0 { u64::MAX } else { (first >> 7).wrapping_sub(1) };
     // Bit 7 of the bytes that a window can end with; all below the last one of them stay.
+    let waits_for_branch = waits & branch >> 1 != 0;
+    let window = if waits_for_branch { window & headers } else { window };
     let ends = window & in_front & HIGH_BITS & !waits;
     if ends == 0 { 0 } else { u64::MAX >> ends.leading_zeros() }
 }
