@@ -120,8 +120,8 @@ mod tests {
     fn a_branch_after_waits_is_remembered_and_the_cycles_wait_on() {
         let registers = Registers {
             etmcr: Some(1 << 12),
-            etmidr: Some(0x4114_f250),
-            etmccer: Some(0x1854_1800),
+            etmidr: Some(0x411c_f250),
+            etmccer: Some(0x34c0_1ac2),
             etmtraceidr: None,
         };
         let config = etmv3::Config::from_registers(registers, None).expect("sound registers");
