@@ -91,6 +91,24 @@ fn what_tools_wrote_of_the_example_runs_as_it_does() {
     }
 }
 
+/// POSITION alone says which packet is the newest, MASTER alone how large the buffer is.
+#[test]
+fn one_register_alone_narrows_the_search_in_every_form() {
+    for name in
+        ["gdb.hex", "gdb.core", "gdb-xdw.txt", "pyocd-read32.txt", "xxd.txt", "hexdump-c.txt", "od-x1.txt"]
+    {
+        let dump = written(name);
+        assert_is_the_example(&flow(&dump, &["--mtb-position", "0x34"]));
+        assert_is_the_example(&flow(&dump, &["--mtb-master", "0x80000006"]));
+        // A buffer of half the size has half of the packets at most.
+        let half = flow(&dump, &["--mtb-master", "0x80000005"]);
+        assert!(half.stdout.lines().count() < runs().lines().count() * 3 / 4, "{name}: {}", half.stderr);
+        // No packet ends at the end of a buffer of 1 MiB.
+        let nowhere = flow(&dump, &["--mtb-position", "0xffff8"]);
+        assert_eq!((nowhere.status, nowhere.stdout.as_str()), (2, ""), "{name}: {}", nowhere.stderr);
+    }
+}
+
 #[test]
 fn what_people_list_of_a_file_runs_as_it_does() {
     for name in LISTINGS {

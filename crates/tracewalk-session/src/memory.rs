@@ -9,7 +9,7 @@ use tracewalk::ids::Address;
 use tracewalk::program::Program;
 use tracewalk::protocol::mtb::order;
 use tracewalk::protocol::mtb::{Config, Registers};
-use tracewalk_input::capture::dump::{Form, JoinedMemory, MemoryDump, MemoryPiece};
+use tracewalk_input::capture::dump::{Form, JoinedMemory, MemoryDump, MemoryPiece, mtb_values};
 use tracewalk_input::capture::{Buffer, Capture, Container, Protocol, SourceDescription};
 use tracewalk_input::image::{Image, ImageKind, Memory};
 use tracewalk_input::{Origin, Stated};
@@ -137,17 +137,8 @@ fn add_registers(buffer: &mut Buffer, dump: &MemoryDump, observer: &dyn Observer
     if !(is_complete("MTB_POSITION") && is_complete("MTB_MASTER"))
         && let Some((address, registers)) = dump.mtb_registers()
     {
-        let Registers { position, master, flow, base } = registers;
-        let values = [
-            ("MTB_POSITION", Some(position)),
-            ("MTB_MASTER", Some(master)),
-            ("MTB_FLOW", flow),
-            ("MTB_BASE", base),
-        ];
-        for (name, value) in values {
-            if let Some(value) = value {
-                found.set(name, value, Origin::Detected);
-            }
+        for (name, value) in mtb_values(registers) {
+            found.set(name, value, Origin::Detected);
         }
         observer.say(NoticeKind::MtbRegistersFound { address, registers });
     }

@@ -11,7 +11,7 @@ use tracewalk_input::capture::SourceDescription;
 
 use crate::error::OpenError;
 use crate::infer;
-use crate::infer::mtb_order::Ending;
+use crate::infer::mtb_order::{Ending, Narrowing};
 use crate::notice::NoticeKind;
 use crate::observer::{Observer, Say};
 
@@ -24,7 +24,7 @@ pub(crate) fn carrier(
 ) -> Result<Carrier, OpenError> {
     let layout = match registers(source) {
         Some(registers) => by_registers(dump, registers, program, observer)?,
-        None => by_evidence(dump, program, observer)?,
+        None => by_evidence(dump, narrowing(source), program, observer)?,
     };
     let stretches = layout.pieces.into_iter();
     Ok(Carrier::Stretches(
@@ -135,8 +135,34 @@ fn say_missing(layout: &Layout, are_addresses: bool, observer: &dyn Observer) {
     }
 }
 
-fn by_evidence(dump: Dump<'_>, program: &Program, observer: &dyn Observer) -> Result<Layout, OpenError> {
-    let Some(guess) = infer::mtb(dump, program) else {
+/// What one register says, where the other one is not known.
+fn narrowing(source: &SourceDescription) -> Narrowing {
+    let register = |name| source.registers.get(name);
+    let with =
+        |position, master| Config::from_registers(Registers { position, master, flow: None, base: None });
+    let next = |position| {
+        let config = with(position, 0);
+        (config.pointer(), config.wrapped())
+    };
+    Narrowing {
+        size: register("MTB_MASTER").map(|master| with(0, master).size().bytes()),
+        next: register("MTB_POSITION").map(next),
+    }
+}
+
+fn by_evidence(
+    dump: Dump<'_>,
+    known: Narrowing,
+    program: &Program,
+    observer: &dyn Observer,
+) -> Result<Layout, OpenError> {
+    let Some(guess) = infer::mtb_narrowed(dump, known, program) else {
+        if known != Narrowing::default() && infer::mtb(dump, program).is_some() {
+            let name = if known.size.is_some() { "MTB_MASTER" } else { "MTB_POSITION" };
+            return Err(OpenError::Registers(format!(
+                "packets go on from each other in the dump, but not where {name} says"
+            )));
+        }
         refuse_zeros(dump, std::iter::once(0..dump.data.len()))?;
         return Err(OpenError::NoMtbPacket);
     };

@@ -6,11 +6,16 @@ use tracewalk::program::Program;
 use tracewalk::protocol::mtb::Config;
 use tracewalk::protocol::mtb::order::Dump;
 
-use super::mtb_order::{self, Evidence, Guess};
+use super::mtb_order::{self, Evidence, Guess, Narrowing};
 
 /// Where packets stand by what they say.
 pub(crate) fn mtb(dump: Dump<'_>, program: &Program) -> Option<Guess> {
     mtb_order::by_evidence(dump, reaches(program))
+}
+
+/// The same, if one of the registers is known.
+pub(crate) fn mtb_narrowed(dump: Dump<'_>, known: Narrowing, program: &Program) -> Option<Guess> {
+    mtb_order::narrowed(dump, known, reaches(program))
 }
 
 /// Where the buffer that the registers describe starts in a dump whose address nobody said.

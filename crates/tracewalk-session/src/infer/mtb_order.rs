@@ -11,6 +11,8 @@
 //!
 //! What a dump does not hold is an entry too, of which nothing is known: inside of it, and around it up to where blocks of
 //! about its size begin and end. The newest packet is only known if what stands behind it shows that it is the newest one.
+//!
+//! If one of the registers is known, readings that contradict it are none ([`Narrowing`]).
 
 use std::fmt;
 use std::ops::Range;
@@ -41,6 +43,27 @@ pub struct Reading {
     pub layout: Layout,
     /// What speaks for it and against it.
     pub evidence: Evidence,
+}
+
+/// What one of the registers says alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Narrowing {
+    /// How many bytes the buffer has, a power of two (MASTER.MASK).
+    pub(crate) size: Option<u64>,
+    /// Where the next packet would be written: the low bits of its address (POSITION.POINTER), and whether the buffer has
+    /// wrapped (POSITION.WRAP).
+    pub(crate) next: Option<(u32, bool)>,
+}
+
+impl Narrowing {
+    /// No chip has a larger trace buffer; a register that says so limits nothing.
+    const LARGEST_BUFFER: u64 = 4 << 20;
+
+    /// How many packets the buffer has.
+    fn packets(self) -> Option<usize> {
+        let size = self.size.filter(|size| *size <= Self::LARGEST_BUFFER)?;
+        usize::try_from(size / PACKET).ok()
+    }
 }
 
 /// What speaks for a reading and against it.
@@ -109,7 +132,16 @@ impl fmt::Display for Evidence {
 /// `reaches(from, to)` tells whether code that runs from `from` can come to `to` without a taken branch; with a program
 /// at hand flow can tell, without one [`within_reach`] is a rule of thumb.
 pub fn by_evidence(dump: Dump<'_>, reaches: impl Fn(Address, Address) -> bool) -> Option<Guess> {
-    let entries = Entries::judge(dump, reaches);
+    narrowed(dump, Narrowing::default(), reaches)
+}
+
+/// The same, if one of the registers is known.
+pub(crate) fn narrowed(
+    dump: Dump<'_>,
+    known: Narrowing,
+    reaches: impl Fn(Address, Address) -> bool,
+) -> Option<Guess> {
+    let entries = Entries::judge(dump, known, reaches);
     let mut ranking = Ranking::default();
     let mut offer = |(score, shape)| ranking.offer((score, entries.shows_oldest(shape)), shape);
     entries.not_wrapped().into_iter().for_each(&mut offer);
@@ -130,7 +162,7 @@ pub(crate) fn place_by_registers(
     let size = usize::try_from(config.size().bytes()).ok()?;
     let (count, pointer) =
         (size / PACKET_BYTES, usize::try_from(config.pointer()).ok()? % size / PACKET_BYTES);
-    let entries = Entries::judge(Dump::new(data, None), reaches);
+    let entries = Entries::judge(Dump::new(data, None), Narrowing::default(), reaches);
     // Sums up to each entry: its packets, and how pairs go together.
     let mut sums = vec![(0_i64, 0_i64)];
     for (entry, pair) in entries.entries.iter().zip(&entries.pairs) {
@@ -312,11 +344,12 @@ struct Entries<F> {
     bytes: usize,
     /// The bytes that the dump holds, in the terms of `origin`.
     held: Vec<Range<u64>>,
+    known: Narrowing,
     reaches: F,
 }
 
 impl<F: Fn(Address, Address) -> bool> Entries<F> {
-    fn judge(dump: Dump<'_>, reaches: F) -> Self {
+    fn judge(dump: Dump<'_>, known: Narrowing, reaches: F) -> Self {
         let address = dump.address.map_or(0, Address::get);
         let first = address.div_ceil(PACKET);
         let skipped = usize::try_from(first * PACKET - address).unwrap_or(0);
@@ -327,7 +360,7 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
             let to = hole.end.saturating_sub(skipped).div_ceil(PACKET_BYTES).min(entries.len());
             entries.get_mut(from..to).unwrap_or_default().fill(Entry::Missing);
         }
-        let block = entries.len().next_power_of_two();
+        let block = entries.len().next_power_of_two().max(known.packets().unwrap_or(0));
         let before = usize::try_from(first % block as u64).unwrap_or(0);
         entries.splice(..0, std::iter::repeat_n(Entry::Missing, before));
         entries.resize(entries.len().next_multiple_of(block), Entry::Missing);
@@ -339,6 +372,7 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
             before,
             bytes: dump.data.len() - tail.len(),
             held: held(dump),
+            known,
             reaches,
         };
         for second in 1..judged.entries.len() {
@@ -382,9 +416,16 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
 
     /// The best stretch of a buffer that has not wrapped.
     fn not_wrapped(&self) -> Option<(i64, Shape)> {
+        if self.known.next.is_some_and(|(_, wrapped)| wrapped) {
+            return None;
+        }
         let mut best = None::<(i64, Shape)>;
         let (mut start, mut sum) = (0, 0_i64);
         for (index, (entry, pair)) in self.entries.iter().zip(&self.pairs).enumerate() {
+            // A buffer ends where its block does.
+            if self.begins_block(index) {
+                sum = 0;
+            }
             match entry {
                 Entry::Empty | Entry::Other => sum = 0,
                 // What stood there may have gone on. A hole counts as one break.
@@ -395,24 +436,45 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
                 Entry::Packet(_) | Entry::Stray(_) if sum <= 0 => (start, sum) = (index, PACKET_SCORE),
                 Entry::Packet(_) | Entry::Stray(_) => sum += pair.score() + PACKET_SCORE,
             }
-            if sum > best.map_or(0, |(best, _)| best) {
+            if sum > best.map_or(0, |(best, _)| best) && self.may_end(index + 1) {
                 best = Some((sum, Shape { start, end: index + 1, oldest: None }));
             }
         }
         let (score, mut shape) = best?;
         // Packets that go together badly at the very start of the dump are the oldest ones all the same.
-        let in_front = self.entries.get(self.before..shape.start).unwrap_or_default();
+        let first = (self.before..=shape.start).rev().find(|index| self.begins_block(*index));
+        let first = first.unwrap_or(self.before);
+        let in_front = self.entries.get(first..shape.start).unwrap_or_default();
         if in_front.iter().all(|entry| entry.packet().is_some()) {
-            shape.start = shape.start.min(self.before);
+            shape.start = shape.start.min(first);
         }
         Some((score, shape))
+    }
+
+    /// Whether the buffer, whose size is known, may begin here and not continue from before.
+    fn begins_block(&self, index: usize) -> bool {
+        let is_start = |size: usize| (self.origin + index as u64).is_multiple_of(size as u64);
+        self.known.packets().is_some_and(is_start)
+    }
+
+    /// Whether the next packet of a buffer that has not wrapped may be written here.
+    fn may_end(&self, entry: usize) -> bool {
+        let is_next = |(pointer, _): (u32, bool)| {
+            let pointer = u64::from(pointer) / PACKET;
+            // How many of the address' bits the register has is in no register.
+            let bits = (pointer + 1).next_power_of_two();
+            (self.origin + entry as u64) % bits == pointer
+        };
+        self.known.next.is_none_or(is_next)
     }
 
     /// The places where a buffer may lie: blocks of a power of two, aligned to their size.
     fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<F> {
         let (count, origin) = (self.entries.len(), self.origin);
         let sizes = std::iter::successors(Some(SMALLEST_BUFFER), |size| size.checked_mul(2));
-        sizes.take_while(move |&size| size <= count).flat_map(move |size| {
+        let known = self.known.packets();
+        let sizes = sizes.take_while(move |&size| size <= count);
+        sizes.filter(move |size| known.is_none_or(|known| known == *size)).flat_map(move |size| {
             let first = usize::try_from(origin.wrapping_neg() & (size as u64 - 1)).unwrap_or(count);
             (first..count).step_by(size).map(move |start| start..start + size).filter(move |b| b.end <= count)
         })
@@ -420,6 +482,9 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
 
     /// The two best readings of a block as a buffer that has wrapped.
     fn wrapped(&self, block: Range<usize>) -> [Option<(i64, Shape)>; 2] {
+        if self.known.next.is_some_and(|(_, wrapped)| !wrapped) {
+            return [None; 2];
+        }
         let entries = self.entries.get(block.clone()).unwrap_or_default();
         let is_full = entries.iter().all(|entry| entry.packet().is_some() || *entry == Entry::Missing);
         // A block of which one half is missing is no better than the other half.
@@ -433,6 +498,12 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         let pairs = self.pairs.get(block.start + 1..block.end).unwrap_or_default();
         let round = std::iter::once(&seam).chain(pairs);
         let total = packets.saturating_add(round.clone().map(|pair| pair.score()).sum::<i64>());
+        if let Some((pointer, _)) = self.known.next {
+            let index = usize::try_from(u64::from(pointer) / PACKET).unwrap_or(0) % block.len();
+            let score = round.clone().nth(index).map_or(0, |pair| pair.score());
+            let shape = Shape { start: block.start, end: block.end, oldest: Some(block.start + index) };
+            return [Some((total - score, shape)), None];
+        }
         let [mut worst, mut second] = [None::<(i64, usize)>; 2];
         for (index, pair) in round.enumerate() {
             let this = Some((pair.score(), block.start + index));
@@ -453,7 +524,10 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         let Shape { start, end, oldest } = shape;
         let at = |entry: usize| self.entries.get(entry).copied().unwrap_or(Entry::Missing);
         let oldest = oldest.filter(|oldest| *oldest != start);
+        let is_known = self.known.next.is_some();
         let is_unheld = match oldest {
+            // Where the next packet would be written is known: whether the one before is there, too.
+            None if is_known || self.begins_block(end) => at(end - 1) == Entry::Missing,
             // It ends where what was looked at ends: at the end of a buffer, or in the midst of a larger one.
             None => at(end) == Entry::Missing || at(end).packet().is_some() && self.pairs[end] == Pair::Fits,
             Some(oldest) => {
@@ -463,7 +537,7 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
         let goes_on = match oldest {
             _ if is_unheld => return Ending::Unheld(self.unheld(start..end)),
             None => false,
-            Some(oldest) => self.pairs[oldest] != Pair::Breaks,
+            Some(oldest) => !is_known && self.pairs[oldest] != Pair::Breaks,
         };
         if goes_on { Ending::GoesOn } else { Ending::Shown }
     }
@@ -471,6 +545,10 @@ impl<F: Fn(Address, Address) -> bool> Entries<F> {
     /// Whether packets do not go round from the end of a block to its start, so that it may be a part of a larger buffer.
     fn is_part(&self, block: Range<usize>) -> bool {
         let behind = self.entries.get(block.end).copied().unwrap_or(Entry::Missing);
+        // It is all of a buffer of the size that is known.
+        if self.known.packets() == Some(block.len()) {
+            return false;
+        }
         self.pair(block.end - 1, block.start) == Pair::Breaks && behind == Entry::Missing
     }
 
@@ -585,6 +663,28 @@ mod tests {
         let [a, b, c, d] = source.to_le_bytes();
         let [e, f, g, h] = destination.to_le_bytes();
         [a, b, c, d, e, f, g, h]
+    }
+
+    /// A loop of four packets over and over, with a buffer of 8 in 32 entries of them.
+    #[test]
+    fn one_register_alone_narrows_what_is_found() {
+        let lap = [(0x10, 0x20), (0x20, 0x30), (0x30, 0x40), (0x40, 0x10)];
+        let data = lap.iter().cycle().take(32).flat_map(|&entry| bytes_of(entry)).collect::<Vec<_>>();
+        let dump = Dump::new(&data, Some(Address::new(0x2000_0000)));
+        let found = |known| narrowed(dump, known, |from, to| from == to).expect("there are packets").best;
+        let by_size = found(Narrowing { size: Some(64), next: None }).evidence;
+        assert_eq!(by_size.bytes.len(), 64);
+        // The newest packet is the one before the pointer, in a loop too.
+        let next = |pointer, wrapped| found(Narrowing { size: None, next: Some((pointer, wrapped)) });
+        let reading = next(0x28, true);
+        assert_eq!((reading.evidence.bytes.clone(), reading.evidence.end), (0..256, Ending::Shown));
+        assert_eq!(reading.layout.pieces.first().map(|piece| piece.bytes.start), Some(0x28));
+        let reading = next(0x68, false);
+        assert_eq!((reading.evidence.wrapped, reading.evidence.bytes.end % 0x80), (false, 0x68));
+        assert_eq!(reading.evidence.end, Ending::Shown);
+        // No packet ends there.
+        let nothing = Narrowing { size: None, next: Some((0x1000, false)) };
+        assert_eq!(narrowed(dump, nothing, |from, to| from == to), None);
     }
 
     /// What is found where code runs nowhere by itself.

@@ -56,18 +56,11 @@ impl MemoryDump {
             return register_values::Registers::read_mtb(file);
         };
         let mut devices = pieces.iter().filter_map(registers);
-        let (Some(Registers { position, master, flow, base }), None) = (devices.next(), devices.next())
-        else {
+        let (Some(device), None) = (devices.next(), devices.next()) else {
             return if found.is_empty() { register_values::Registers::read_mtb(file) } else { Ok(found) };
         };
-        let values = [
-            ("MTB_POSITION", Some(position)),
-            ("MTB_MASTER", Some(master)),
-            ("MTB_FLOW", flow),
-            ("MTB_BASE", base),
-        ];
-        for (name, value) in values {
-            if let Some(value) = value.filter(|_| found.get(name).is_none()) {
+        for (name, value) in mtb_values(device) {
+            if found.get(name).is_none() {
                 found.set(name, value, Origin::file(file));
             }
         }
@@ -99,6 +92,18 @@ impl MemoryPiece {
         self.address
             .is_some_and(|address| matches!(address.get(), 0..=0x1fff_ffff | 0x6000_0000..=0x9fff_ffff))
     }
+}
+
+/// The values of an MTB's registers that are known, by the names that descriptions give them.
+pub fn mtb_values(registers: Registers) -> impl Iterator<Item = (&'static str, u32)> {
+    let Registers { position, master, flow, base } = registers;
+    let values = [
+        ("MTB_POSITION", Some(position)),
+        ("MTB_MASTER", Some(master)),
+        ("MTB_FLOW", flow),
+        ("MTB_BASE", base),
+    ];
+    values.into_iter().filter_map(|(name, value)| Some((name, value?)))
 }
 
 /// How much of a trace buffer is there, least first.
