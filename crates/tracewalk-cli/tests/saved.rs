@@ -167,11 +167,16 @@ fn sources_of_one_id_that_speak_different_protocols_are_told_apart() {
 #[test]
 fn the_same_run_twice_counts_and_costs_twice_as_much() {
     let m3 = capture("m3-etmv3");
+    let folder = Folder::new();
+    for file in ["capture.toml", "trace.bin", "m3.elf"] {
+        std::fs::copy(example("m3-etmv3").join(file), folder.file(file)).unwrap();
+    }
+    let copy = folder.file("capture.toml");
     let rows = |inputs: &[&str]| {
         let text = quietly(&[&["interrupts"], inputs, &["--format", "csv"]].concat()).stdout;
         text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect::<Vec<Vec<_>>>()
     };
-    let (once, twice) = (rows(&[&m3]), rows(&[&m3, &m3]));
+    let (once, twice) = (rows(&[&m3]), rows(&[&m3, &copy]));
     assert!(once.len() > 5 && once.len() == twice.len());
     for (once, twice) in once.iter().zip(&twice) {
         let count = |row: &[String], column: usize| row[column].parse::<u64>().unwrap();
@@ -358,6 +363,26 @@ fn what_is_named_twice_does_not_count_twice() {
     let saved = saved.to_str().unwrap();
     assert_eq!(run(["merge", saved, saved]).status, 2);
     assert_eq!(run(["coverage", "-q", saved, saved]).status, 2);
+    let capture = capture.to_str().unwrap();
+    for command in ["coverage", "profile", "interrupts"] {
+        let outcome = told([command, "-q", capture, capture]);
+        assert_eq!(outcome.status, 2, "{command}: {}", outcome.stderr);
+        assert!(mentions(&outcome.stderr, "error: named_twice: capture.toml"), "{}", outcome.stderr);
+    }
+    // Of a copy nobody knows whether it is of another run that was the same.
     std::fs::copy(saved, &other).unwrap();
-    assert_eq!(run(["merge", saved, other.to_str().unwrap()]).status, 0);
+    let other = other.to_str().unwrap();
+    let elf = example("m3-etmv3/m3.elf");
+    for arguments in
+        [&["merge", saved, other][..], &["coverage", saved, other, "--image", elf.to_str().unwrap()]]
+    {
+        let outcome = told(arguments);
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        let warned = outcome.stderr.lines().filter(|line| line.starts_with("warning: equal_content:"));
+        let [warning] = &warned.collect::<Vec<_>>()[..] else { panic!("{}", outcome.stderr) };
+        assert!(mentions(warning, &format!("{saved} {other}")), "{warning}");
+    }
+    let twice = run(["merge", saved, other]).stdout;
+    std::fs::write(other, twice).unwrap();
+    assert_eq!(told(["merge", saved, other]).stderr, "");
 }

@@ -1,20 +1,20 @@
 //! Captures, and saved files in their place → what was found of each program, and the programs.
-use std::sync::Arc;
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tracewalk::program::Program;
 use tracewalk_analysis::coverage::ProgramCoverage;
 use tracewalk_analysis::interrupts::ProgramActivities;
 use tracewalk_analysis::profile::ProgramProfiles;
 use tracewalk_analysis::programs::{OfProgram, ProgramId, Programs};
-use tracewalk_analysis::saved::{Save, SavedErrorKind, saved_kind};
+use tracewalk_analysis::saved::{Save, saved_kind};
 use tracewalk_analysis::{Code, Statistics, Window};
 
-use tracewalk_input::FileProblem;
+use super::parts::{Parts, unreadable};
 
 use crate::args::{CaptureArgs, FollowArgs};
 use crate::failure::Failure;
@@ -22,8 +22,6 @@ use crate::messages::Messages;
 use crate::output::write_to;
 use tracewalk_session::{FollowedProgram, interrupts};
 
-/// The longest file of saved findings. They are read line by line, and what is of one place in several files is kept once.
-const LONGEST: u64 = 1 << 30;
 /// The longest text of another kind.
 const LONGEST_TEXT: u64 = 256 << 20;
 
@@ -58,13 +56,14 @@ impl<'a, T: Save> Gathered<'a, T> {
             parts: Vec::new(),
             programs: BTreeMap::new(),
         };
+        let mut parts = Parts::new(messages);
         for path in std::iter::once(&follow.capture.capture).chain(more) {
             match kind_of(path) {
-                Some(_) => gathered.parts.push((path, read_part(path, messages)?)),
+                Some(_) => gathered.parts.push((path, parts.read(path)?)),
                 None => gathered.captures.push(path),
             }
         }
-        refuse_twice(gathered.parts.iter().map(|(path, _)| *path))?;
+        refuse_twice(gathered.parts.iter().map(|(path, _)| *path).chain(gathered.captures.iter().copied()))?;
         Ok(gathered)
     }
 
@@ -181,7 +180,7 @@ impl<'a, T: Save> Gathered<'a, T> {
     }
 }
 
-/// Refuses a saved file that is named twice: what is in it would count twice.
+/// Refuses a capture or saved file that is named twice: what is in it would count twice.
 pub(super) fn refuse_twice<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
     let mut known = std::collections::BTreeSet::new();
     for path in paths {
@@ -218,34 +217,7 @@ pub(super) fn kind_of(path: &Path) -> Option<&'static str> {
     saved_kind(&head, &KINDS)
 }
 
-/// Reads a saved file.
-pub(super) fn read_part<T: Save>(path: &Path, messages: &Messages) -> Result<Programs<T>, Failure> {
-    let file = tracewalk_input::reader(path, LONGEST).map_err(|problem| unreadable(path, &problem))?;
-    let (part, version) = Programs::read_with_version(file).map_err(|error| {
-        let command = T::KIND;
-        let hint = match error.kind {
-            SavedErrorKind::Version { .. } => format!("save it again: `tracewalk {command} --save`"),
-            _ => format!("give a file that `tracewalk {command} --save` wrote"),
-        };
-        Failure::input(error.kind.name(), format!("{}: {error}", path.display()), hint)
-    })?;
-    if version == 1 {
-        messages.warning(
-            "saved_version_1",
-            format_args!(
-                "{}: was saved in version 1, which does not show whether the file is whole; save it again",
-                path.display()
-            ),
-        );
-    }
-    Ok(part)
-}
-
 /// Reads a text file.
 pub(super) fn read_text(path: &Path) -> Result<String, Failure> {
     tracewalk_input::read_text(path, LONGEST_TEXT).map_err(|problem| unreadable(path, &problem))
-}
-
-fn unreadable(path: &Path, problem: &FileProblem) -> Failure {
-    Failure::input(problem.name(), format!("{}: {problem}", path.display()), "check the file's name")
 }

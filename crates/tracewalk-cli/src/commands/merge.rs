@@ -8,7 +8,8 @@ use tracewalk_analysis::profile::ProgramProfiles;
 use tracewalk_analysis::programs::Programs;
 use tracewalk_analysis::saved::Save;
 
-use super::gather::{add_part, kind_of, read_part, read_text, refuse_twice};
+use super::gather::{add_part, kind_of, read_text, refuse_twice};
+use super::parts::Parts;
 use crate::args::Merge;
 use crate::failure::Failure;
 use crate::messages::Messages;
@@ -50,9 +51,9 @@ fn run(args: &Merge, messages: &Messages) -> Result<(), Failure> {
 }
 
 fn merge<T: Save>(args: &Merge, messages: &Messages) -> Result<(), Failure> {
-    let mut merged = Programs::<T>::default();
+    let (mut merged, mut parts) = (Programs::<T>::default(), Parts::new(messages));
     for path in &args.parts {
-        add_part(&mut merged, path, read_part(path, messages)?)?;
+        add_part(&mut merged, path, parts.read(path)?)?;
     }
     write_to(args.output.as_deref(), |out| merged.save(out))
 }

@@ -13,6 +13,7 @@ mod interrupts;
 mod itm;
 mod merge;
 mod packets;
+mod parts;
 mod places;
 mod profile;
 mod shell;

@@ -7,7 +7,8 @@ use tracewalk_analysis::programs::{OfProgram, Programs};
 use tracewalk_analysis::saved::Save;
 use tracewalk_report::export::{read_coverage_json, read_lcov};
 
-use super::super::gather::{Gathered, kind_of, read_part, read_text};
+use super::super::gather::{Gathered, kind_of, read_text};
+use super::super::parts::read_part;
 use super::gather::{rename, source_file};
 use super::selection::Selection;
 use crate::args::Coverage;

@@ -1,0 +1,112 @@
+//! Saved files → what is in them, each once.
+
+use std::collections::HashMap;
+use std::collections::hash_map::{DefaultHasher, Entry};
+use std::hash::Hasher;
+use std::io::{self, BufRead, Read};
+use std::path::{Path, PathBuf};
+
+use tracewalk_analysis::programs::Programs;
+use tracewalk_analysis::saved::{Save, SavedErrorKind};
+use tracewalk_input::FileProblem;
+
+use crate::failure::Failure;
+use crate::messages::Messages;
+
+/// The longest file of saved findings. They are read line by line, and what is of one place in several files is kept once.
+const LONGEST: u64 = 1 << 30;
+
+/// Reads saved files, and knows which it has read.
+#[derive(Debug)]
+pub(super) struct Parts<'a> {
+    messages: &'a Messages,
+    /// The files by what is in them.
+    read: HashMap<u64, PathBuf>,
+}
+
+impl<'a> Parts<'a> {
+    /// Nothing is read yet.
+    pub(super) fn new(messages: &'a Messages) -> Self {
+        Self { messages, read: HashMap::new() }
+    }
+
+    /// Reads a saved file. Warns where one with the same content was read before: two runs may be equal, and a copy counts twice.
+    pub(super) fn read<T: Save>(&mut self, path: &Path) -> Result<Programs<T>, Failure> {
+        let (part, hash) = read_hashed(path, self.messages)?;
+        match self.read.entry(hash) {
+            Entry::Occupied(known) => self.messages.warning(
+                "equal_content",
+                format_args!(
+                    "{}: holds exactly what {} holds; if both are of one run, it counts twice: leave one out",
+                    path.display(),
+                    known.get().display()
+                ),
+            ),
+            Entry::Vacant(place) => {
+                place.insert(path.to_owned());
+            }
+        }
+        Ok(part)
+    }
+}
+
+/// Reads a saved file that is not added to others.
+pub(super) fn read_part<T: Save>(path: &Path, messages: &Messages) -> Result<Programs<T>, Failure> {
+    read_hashed(path, messages).map(|(part, _)| part)
+}
+
+fn read_hashed<T: Save>(path: &Path, messages: &Messages) -> Result<(Programs<T>, u64), Failure> {
+    let file = tracewalk_input::reader(path, LONGEST).map_err(|problem| unreadable(path, &problem))?;
+    let mut file = Hashed { inner: file, hasher: DefaultHasher::new() };
+    let (part, version) = Programs::read_with_version(&mut file).map_err(|error| {
+        let command = T::KIND;
+        let hint = match error.kind {
+            SavedErrorKind::Version { .. } => format!("save it again: `tracewalk {command} --save`"),
+            _ => format!("give a file that `tracewalk {command} --save` wrote"),
+        };
+        Failure::input(error.kind.name(), format!("{}: {error}", path.display()), hint)
+    })?;
+    if version == 1 {
+        messages.warning(
+            "saved_version_1",
+            format_args!(
+                "{}: was saved in version 1, which does not show whether the file is whole; save it again",
+                path.display()
+            ),
+        );
+    }
+    Ok((part, file.hasher.finish()))
+}
+
+/// That a file cannot be read.
+pub(super) fn unreadable(path: &Path, problem: &FileProblem) -> Failure {
+    Failure::input(problem.name(), format!("{}: {problem}", path.display()), "check the file's name")
+}
+
+/// Hashes what is read.
+struct Hashed<R> {
+    inner: R,
+    hasher: DefaultHasher,
+}
+
+impl<R: BufRead> Read for Hashed<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(into)?;
+        self.hasher.write(into.get(..read).unwrap_or_default());
+        Ok(read)
+    }
+}
+
+impl<R: BufRead> BufRead for Hashed<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.inner.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        // What is consumed has been read already.
+        if let Ok(bytes) = self.inner.fill_buf() {
+            self.hasher.write(bytes.get(..amount).unwrap_or_default());
+        }
+        self.inner.consume(amount);
+    }
+}
