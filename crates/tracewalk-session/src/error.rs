@@ -33,6 +33,8 @@ pub enum OpenError {
     NoByte { place: Place, end: End },
     /// The file is an ELF file.
     ElfFile(PathBuf),
+    /// The file is a perf.data, whose records are not read.
+    PerfData(PathBuf),
     /// The file is of another format than trace, by its name.
     NoTrace { file: PathBuf, format: &'static str },
     /// A statement is for a buffer's memory, and the file is a recording.
@@ -122,6 +124,7 @@ impl OpenError {
             Self::NothingToWaitFor { .. } => "nothing_to_wait_for",
             Self::NoByte { .. } => "no_byte",
             Self::ElfFile { .. } => "elf_file",
+            Self::PerfData { .. } => "perf_data",
             Self::NoTrace { .. } => "no_trace",
             Self::NotForRecording { .. } => "not_for_recording",
             Self::NotForMemory { .. } => "not_for_memory",
@@ -174,6 +177,9 @@ impl fmt::Display for OpenError {
                 (_, End::Failed(problem)) => write!(f, "{place}: {problem}, before a byte came"),
             },
             Self::ElfFile(file) => write!(f, "{}: is an ELF file, expected trace bytes", file.display()),
+            Self::PerfData(file) => {
+                write!(f, "{}: is a perf.data file, which is not supported yet", file.display())
+            }
             Self::NoTrace { file, format } => {
                 write!(f, "{}: is {format}, expected trace bytes", file.display())
             }

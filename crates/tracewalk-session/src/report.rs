@@ -18,10 +18,11 @@ use crate::session::Session;
 
 /// Refuses files that are certainly no trace, and were probably meant as something else.
 pub(crate) fn refuse_wrong_files(capture: &Capture, memory: &[Option<MemoryDump>]) -> Result<(), OpenError> {
-    let others = capture.buffers.iter().zip(memory).filter(|(_, memory)| memory.is_none());
-    for (buffer, _) in others {
+    for (buffer, memory) in capture.buffers.iter().zip(memory) {
         let (file, format) = (buffer.file.clone(), Capture::format_of(&buffer.bytes));
         match format.holds {
+            Holds::PerfData => return Err(OpenError::PerfData(file)),
+            _ if memory.is_some() => {}
             Holds::Elf => return Err(OpenError::ElfFile(file)),
             Holds::Text | Holds::Recording => return Err(OpenError::NoTrace { file, format: format.name }),
             Holds::Description | Holds::Trace => {}

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tracewalk::ids::TraceId;
+use tracewalk::ids::{Address, TraceId};
 use tracewalk_analysis::Code;
 use tracewalk_analysis::analysis::InOrder;
 use tracewalk_analysis::drive::Progress;
@@ -96,6 +96,21 @@ fn damage_is_incomplete_and_has_a_place() {
     let near = middle as u64 - 64..middle as u64 + 512;
     assert!(places.iter().all(|at| near.contains(at)), "{middle}: {notices:?}");
     assert!(notices.iter().all(|notice| !notice.kind.is_cut()));
+}
+
+#[test]
+fn perf_data_is_refused_whatever_names_it() {
+    // A header of 104 bytes, as perf writes it; the packets of a Micro Trace Buffer may look like its offsets and sizes.
+    let header = [0x68, 0x88, 0x1c8, 0x90, 0x258, 0x2a00, 0, 0, 0x4_0000, 0, 0, 0].map(u64::to_le_bytes);
+    let bytes = [b"PERFILE2".as_slice(), header.as_flattened(), &[0; 64]].concat();
+    let folder = copy_with("a15-pft", "trace.bin", &bytes);
+    let file = folder.path().join("trace.bin");
+    let mut at_an_address = Request::new(file.clone());
+    at_an_address.stated.dump_address = Some(Address::new(0x2000_0000));
+    let described = Request::new(folder.path().join("capture.toml"));
+    for request in [Request::new(file), at_an_address, described] {
+        assert!(matches!(Session::open(request), Err(OpenError::PerfData(_))));
+    }
 }
 
 #[test]

@@ -35,6 +35,8 @@ pub enum Holds {
     Recording,
     /// A program, or memory as a core file has it.
     Elf,
+    /// Records of Linux' perf, among them trace.
+    PerfData,
     /// Text: memory as a tool prints it, or a mistake.
     Text,
     /// Trace, as far as anybody knows.
