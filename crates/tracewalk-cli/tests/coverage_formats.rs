@@ -206,12 +206,37 @@ fn a_page_shows_what_the_document_says_to_whoever_uses_it() {
     }
     let folder = tempfile::tempdir().unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/coverage/page.py");
-    for name in ["m3-etmv3", "a15-pft"] {
-        let (page, document) = (report(folder.path(), name, "html"), report(folder.path(), name, "json"));
+    let visit = |page: &Path, document: &Path| {
         let mut command = Command::new("python3");
         let output = command.arg(&script).arg("chromium").args([page, document]).output().unwrap();
-        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{}: {}", page.display(), String::from_utf8_lossy(&output.stderr));
+    };
+    for name in ["m3-etmv3", "a15-pft"] {
+        visit(&report(folder.path(), name, "html"), &report(folder.path(), name, "json"));
     }
+    // One source was changed an hour after everything else.
+    let changed = folder.path().join("sources/common/work.c");
+    std::fs::create_dir_all(changed.parent().unwrap()).unwrap();
+    std::fs::copy(sources().join("common/work.c"), &changed).unwrap();
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
+    std::fs::File::options().append(true).open(&changed).unwrap().set_modified(later).unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let (page, document) = (file("stale.html"), file("stale.json"));
+    let outcome = run([
+        "coverage",
+        "-q",
+        example("m3-etmv3").join("capture.toml").to_str().unwrap(),
+        "--source-dir",
+        file("sources").to_str().unwrap(),
+        "--html",
+        page.to_str().unwrap(),
+        "--json",
+        document.to_str().unwrap(),
+    ]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let written: Value = serde_json::from_slice(&std::fs::read(&document).unwrap()).unwrap();
+    assert_eq!(written["stale"], serde_json::json!(["common/work.c"]));
+    visit(&page, &document);
 }
 
 #[test]

@@ -29,8 +29,10 @@ def overview(browser, report):
         card = f"[data-metric={metric}]"
         shown = browser.evaluate(f"document.querySelector('.card{card} .percent').textContent")
         expect(shown, percent(report["totals"][metric]), metric)
-    rows = browser.evaluate("[...document.querySelectorAll('#files tbody tr')].map(r => r.cells[0].textContent.trim())")
+    rows = browser.evaluate("[...document.querySelectorAll('#files tbody tr')].map(r => r.cells[0].querySelector('a').textContent)")
     expect(rows, [file["name"] for file in report["files"]], "the table of files")
+    stale = browser.evaluate("[...document.querySelectorAll('#files tbody tr:has(.stale) a')].map(a => a.textContent)")
+    expect(stale, report.get("stale", []), "the files whose source is not the one that was compiled")
     entered = browser.evaluate(
         "[...document.querySelectorAll('#functions tbody tr')].map(r => [r.cells[0].textContent, r.cells[2].dataset.value])"
     )
@@ -40,8 +42,10 @@ def overview(browser, report):
     expect(sorted_by_count, sorted(sorted_by_count), "the functions sorted by entries")
 
 
-def file_view(browser, file):
+def file_view(browser, file, report):
     """A file that is shown has the counts of the document."""
+    stale = browser.evaluate("document.querySelectorAll('#file-head .stale').length")
+    expect(stale, int(file["name"] in report.get("stale", [])), f"{file['name']}: whether the source is stale")
     expect(browser.evaluate("document.querySelector('#file-head h1').textContent"), file["name"], "the file's name")
     shown = browser.evaluate(
         "[...document.querySelectorAll('tr.source[data-line]')].map(r => [+r.dataset.line, +r.dataset.count, r.dataset.state])"
@@ -132,7 +136,7 @@ def use(browser, page, report, screenshots):
     for index, file in enumerate(report["files"]):
         browser.click(f"#tree [data-file='{index}'] > .node")
         browser.wait(f"document.querySelector('#file-head h1')?.textContent === {json.dumps(file['name'])}", "opening a file")
-        file_view(browser, file)
+        file_view(browser, file, report)
         instructions(browser, file, report)
     # One line, by a click; then the next that is not covered, by the keyboard.
     file = report["files"][-1]

@@ -43,7 +43,7 @@ pub fn write_coverage_html(
         programs: report.programs.iter().map(ProgramHead::of).collect(),
         cards: Metric::ALL.map(|metric| Card::of(metric, report.totals.of(metric))),
         notes: notes(report),
-        files: report.files.iter().map(|file| FileRow::of(&file.name, &file.totals)).collect(),
+        files: report.files.iter().map(|file| FileRow::of(report, &file.name, &file.totals)).collect(),
         difference: difference.map(|difference| difference_rows(report, difference)),
         data: STANDARD.encode(compress_to_vec(&serde_json::to_vec(&data)?, COMPRESSION)),
     };
@@ -56,6 +56,9 @@ const MEANING: &str = "Lines and branches are those of the object code: a line c
 
 /// Of 10; more takes much longer for little.
 const COMPRESSION: u8 = 6;
+
+/// The traces of a program that are listed at once; of more the list is closed until somebody opens it.
+const MOST_RUNS: usize = 10;
 
 #[derive(Serialize)]
 struct Data<'a> {
@@ -112,6 +115,8 @@ struct FileRow {
     name: String,
     /// The name as a part of an address.
     link: String,
+    /// Whether the source is not the one that was compiled.
+    stale: bool,
     cells: [Cell; 3],
 }
 
@@ -176,6 +181,10 @@ fn disassembly(report: &Report, inputs: &[ProgramInput<'_>]) -> Vec<Vec<String>>
 }
 
 impl ProgramHead {
+    fn collapsed(&self) -> bool {
+        self.sources.len() > MOST_RUNS
+    }
+
     fn of(program: &ReportedProgram) -> Self {
         let sources = program.sources.iter().map(|source| SourceRow {
             capture: source.capture.clone(),
@@ -215,7 +224,7 @@ impl Card {
 }
 
 impl FileRow {
-    fn of(name: &str, totals: &Totals) -> Self {
+    fn of(report: &Report, name: &str, totals: &Totals) -> Self {
         let cell = |metric| {
             let tally = totals.of(metric);
             Cell {
@@ -233,6 +242,7 @@ impl FileRow {
         Self {
             name: name.to_owned(),
             link: percent_encoded(name),
+            stale: report.stale.iter().any(|stale| stale == name),
             cells: [Metric::Lines, Metric::Branches, Metric::Functions].map(cell),
         }
     }
@@ -269,6 +279,8 @@ fn percent_encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tracewalk_analysis::coverage::{Losses, SourceSummary};
+    use tracewalk_analysis::programs::ProgramId;
 
     #[test]
     fn names_of_files_are_parts_of_addresses() {
@@ -282,6 +294,36 @@ mod tests {
         let page = String::from_utf8(out).unwrap();
         let at = |what: &str| page.find(what).unwrap_or_else(|| panic!("{what}"));
         assert!(at("class=\"cards\"") < at("id=\"files\"") && at("id=\"files\"") < at("<h2>Runs</h2>"));
+    }
+
+    #[test]
+    fn a_list_of_more_than_ten_runs_is_closed_at_first() {
+        let folded = |runs: usize| {
+            let source = |run| SourceSummary {
+                capture: format!("run-{run}.bin"),
+                source: "0x10".to_owned(),
+                protocol: "etmv3".to_owned(),
+                conditions: Conditions::OfEvery,
+                bytes: 1,
+                instructions: 1,
+                losses: Losses::default(),
+            };
+            let program = ReportedProgram {
+                id: ProgramId::Code([0; 32]),
+                images: std::iter::once("firmware.elf".to_owned()).collect(),
+                sources: (0..runs).map(source).collect(),
+                losses: Losses::default(),
+                conditions_told: true,
+            };
+            let report = Report { programs: vec![program], ..Report::default() };
+            let mut out = Vec::new();
+            write_coverage_html(&report, &[], None, |_| None, &mut out).unwrap();
+            let page = String::from_utf8(out).unwrap();
+            let rows = (0..runs).filter(|run| page.contains(&format!("<td>run-{run}.bin</td>"))).count();
+            assert_eq!(rows, runs);
+            (page.matches("<details").count(), page.matches("</details>").count())
+        };
+        assert_eq!((folded(10), folded(11)), ((0, 0), (1, 1)));
     }
 
     #[test]

@@ -97,6 +97,9 @@
     return items;
   }
 
+  const STALE = "The source shown is not the one that was compiled: it changed afterwards, or is too short. Lines and counts may not belong together.";
+  const isStale = (file) => report.stale?.includes(file.name) ?? false;
+
   function sum(folder) {
     const total = { found: 0, covered: 0 };
     const add = ({ found, covered }) => {
@@ -192,9 +195,12 @@
     listFunctions();
   }
 
+  /** Names as people sort them, `rev1-2` before `rev1-10`. */
+  const collator = new Intl.Collator("en", { numeric: true });
+  const order = (a, b) => (typeof a === "string" ? collator.compare(a, b) : a - b);
+
   function sortFunctions(column, ascending) {
     const key = FUNCTION_KEYS[column];
-    const order = (a, b) => (typeof a === "string" ? a.localeCompare(b) : a - b);
     functions.sort((a, b) => (ascending ? order(key(a), key(b)) : order(key(b), key(a))));
     listFunctions();
   }
@@ -202,7 +208,6 @@
   function sortFiles(column, ascending) {
     const body = $("files").tBodies[0];
     const key = (row) => (column === 0 ? row.cells[0].textContent : Number(row.cells[column].dataset.value));
-    const order = (a, b) => (typeof a === "string" ? a.localeCompare(b) : a - b);
     body.append(...[...body.rows].sort((a, b) => (ascending ? order(key(a), key(b)) : order(key(b), key(a)))));
   }
 
@@ -267,7 +272,8 @@
     const disassemble = element("button", { id: "disassemble", type: "button", "aria-pressed": "false", title: "Instructions of all lines (d)", text: "Instructions", onclick: toggleAll });
     const next = element("button", { type: "button", title: "Next line that is not covered, or whose conditions never had both outcomes (n)", text: "Next gap", onclick: () => step(1, isGap) });
     const tools = element("span", { class: "tools" }, next, disassemble);
-    $("file-head").replaceChildren(element("h1", { text: file.name }), ...tallies, tools);
+    const stale = isStale(file) ? element("p", { class: "stale", role: "note", text: STALE }) : "";
+    $("file-head").replaceChildren(element("h1", { text: file.name }), ...tallies, tools, stale);
     $("code").firstElementChild.tBodies[0].replaceChildren(...sourceRows(index));
     $("code").scrollTop = 0;
     drawStrip(file);
