@@ -16,7 +16,7 @@ mod m_profile;
 
 pub use instruction::Disassembled;
 
-/// The disassembler for A32 and T32.
+/// The disassembler for A32, T32 and A64.
 #[derive(Clone, Copy, Debug)]
 pub struct Disassembler {
     profile: Profile,
@@ -40,7 +40,10 @@ impl Disassembler {
             },
             Isa::T32 | Isa::T32EE => self.thumb(program, code, at),
             Isa::Jazelle => data(code.get(..1).unwrap_or(code)),
-            Isa::A64 => data(code.get(..4).unwrap_or(code)),
+            Isa::A64 => match code.first_chunk() {
+                Some(word) => a64(u32::from_le_bytes(*word), code, at),
+                None => data(code),
+            },
         })
     }
 
@@ -93,15 +96,18 @@ fn written(decoded: Result<Decoded, DecodeError>, code: &[u8], at: Location, byt
     let mut text = Text::default();
     // The sink writes to strings, which cannot fail.
     let _ = instruction.write_tokens(&mut text);
-    let branches = instruction.branch().kind != BranchKind::None;
-    let loads = text.mnemonic.starts_with("ldr") || text.mnemonic.starts_with("vldr");
-    Disassembled {
-        bytes,
-        target: text.address.filter(|_| branches),
-        literal: text.address.filter(|_| loads && !branches),
-        mnemonic: text.mnemonic,
-        operands: text.operands,
-    }
+    text.disassembled(bytes, instruction.branch().kind != BranchKind::None)
+}
+
+fn a64(word: u32, code: &[u8], at: Location) -> Disassembled {
+    let Ok(instruction) = exarmo_aarch64::decode_word(word) else {
+        return data(code.get(..4).unwrap_or(code));
+    };
+    let instruction = instruction.at(at.address.get());
+    let mut text = Text::default();
+    // As above.
+    let _ = instruction.write_tokens(&mut text);
+    text.disassembled(4, instruction.branch().kind != BranchKind::None)
 }
 
 /// Bytes that are no instruction.
@@ -129,6 +135,18 @@ struct Text {
 const DECIMAL_BELOW: u64 = 1024;
 
 impl Text {
+    /// The instruction of so many bytes that this is the text of, and that is a branch or not.
+    fn disassembled(self, bytes: u8, branches: bool) -> Disassembled {
+        let loads = self.mnemonic.starts_with("ldr") || self.mnemonic.starts_with("vldr");
+        Disassembled {
+            bytes,
+            target: self.address.filter(|_| branches),
+            literal: self.address.filter(|_| loads && !branches),
+            mnemonic: self.mnemonic,
+            operands: self.operands,
+        }
+    }
+
     fn part(&mut self, kind: TokenKind) -> &mut String {
         // A data type like `.f32` rides on the mnemonic.
         if kind == TokenKind::Mnemonic
@@ -153,7 +171,7 @@ impl TokenSink for Text {
                 write!(self.operands, "{number}")
             }
             TokenKind::Address(address) => {
-                self.address = u32::try_from(address).ok().map(Address::from);
+                self.address = Some(Address::new(address));
                 write!(self.operands, "0x{address:x}")
             }
             TokenKind::Text => {
@@ -225,6 +243,38 @@ mod tests {
         let at = Location::new(Address::new(0x1006), Isa::T32);
         let text = Disassembler::new(Profile::M).disassemble(&program, at).unwrap();
         assert_eq!(text.mnemonic, "movne");
+    }
+
+    /// The words and their text from GNU binutils' `objdump` of an AArch64 program, numbers below 1024 in decimal.
+    #[test]
+    fn a64_words_are_disassembled_at_64_bit_addresses_and_a_rest_is_data() {
+        let start = 0xffff_ffc0_0800_1000;
+        let mut program = Program::new();
+        let words = [0xa9bf_7bfd, 0x5400_0040, 0x5800_0041, 0xd65f_03c0, 0xb500_0021, 0x97ff_fffb, 0];
+        let mut code = words.map(u32::to_le_bytes).concat();
+        code.extend([0x1f, 0x20]);
+        program.add(Address::new(start), &code).unwrap();
+        let at = |index: u64| {
+            let at = Location::new(Address::new(start + 4 * index), Isa::A64);
+            Disassembler::new(Profile::Ar).disassemble(&program, at).unwrap()
+        };
+        let text = |index| {
+            let one = at(index);
+            (one.bytes, format!("{} {}", one.mnemonic, one.operands).trim_end().to_owned())
+        };
+        let expected = [
+            (4, "stp x29, x30, [sp, #-16]!"),
+            (4, "b.eq 0xffffffc00800100c"),
+            (4, "ldr x1, 0xffffffc008001010"),
+            (4, "ret"),
+            (4, "cbnz x1, 0xffffffc008001014"),
+            (4, "bl 0xffffffc008001000"),
+            (4, "udf #0"),
+            (2, ".short 0x201f"),
+        ];
+        assert!((0..).map(text).take(8).eq(expected.map(|(bytes, text)| (bytes, text.to_owned()))));
+        let (target, literal) = (Some(Address::new(start + 0xc)), Some(Address::new(start + 0x10)));
+        assert_eq!([at(1), at(2)].map(|one| (one.target, one.literal)), [(target, None), (None, literal)]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use tracewalk::ids::{Address, Location};
 
 use super::attributes::Attributes;
+use super::elf::Width;
 use crate::bytes::Bytes;
 use crate::records::RecordForm;
 
@@ -61,11 +62,19 @@ impl Image {
         self.bytes.get(segment.range.clone()).unwrap_or(&[])
     }
 
-    /// The ELF file's bytes, in which names and lines are looked for; `None` for other images, which have none, and for ELF
-    /// files of 64 bits.
+    /// The ELF file's bytes, in which names and lines are looked for; `None` for other images, which have none.
     #[must_use]
     pub fn elf_bytes(&self) -> Option<&Bytes> {
-        (self.form == ImageForm::Elf32).then_some(&self.bytes)
+        self.elf_file().map(|(_, bytes)| bytes)
+    }
+
+    /// The ELF file's bytes, and how wide addresses in it are; `None` for other images.
+    pub(crate) const fn elf_file(&self) -> Option<(Width, &Bytes)> {
+        match self.form {
+            ImageForm::Elf32 => Some((Width::Bits32, &self.bytes)),
+            ImageForm::Elf64 => Some((Width::Bits64, &self.bytes)),
+            ImageForm::Records(_) | ImageForm::Raw => None,
+        }
     }
 
     /// The segment that has a byte at `address`.

@@ -1,11 +1,12 @@
-//! Mapping symbols: where in a code section there is ARM code, Thumb code and data.
+//! Mapping symbols: where in a code section there is ARM code, Thumb code, A64 code and data.
 //!
 //! ELF for the Arm Architecture (IHI 0044), "Mapping symbols": `$a`, `$t` and `$d`, each up to the next one in its
-//! section. A dot and anything may follow the letter.
+//! section; ELF for the Arm 64-bit Architecture (IHI 0056) has `$x` and `$d`. A dot and anything may follow the letter.
 
 use tracewalk::ids::{Address, Isa};
 
 use super::table::{Kind, Table};
+use crate::image::elf::Width;
 
 /// What is at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,7 +26,7 @@ pub(super) struct Contents {
 
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
-    start: u32,
+    start: u64,
     end: u64,
     content: Content,
 }
@@ -39,7 +40,7 @@ impl Contents {
                 // There are mapping symbols in debugging sections as well, which have no addresses.
                 let in_memory = table.section_of(symbol).is_some_and(|section| section.memory);
                 if let (true, Kind::Untyped, Some(content)) =
-                    (in_memory, symbol.kind, content_of(&symbol.name))
+                    (in_memory, symbol.kind, content_of(&symbol.name, table.width))
                 {
                     marks.push((symbol.section, symbol.value, content));
                 }
@@ -48,10 +49,9 @@ impl Contents {
             // the section, and the symbols of object files stand in the order of their parts. So the sort is stable.
             marks.sort_by_key(|&(section, value, _)| (section, value));
             for (index, &(section, start, content)) in marks.iter().enumerate() {
-                let next =
-                    marks.get(index + 1).filter(|next| next.0 == section).map(|next| u64::from(next.1));
+                let next = marks.get(index + 1).filter(|next| next.0 == section).map(|next| next.1);
                 let end = next.or_else(|| Some(table.sections.get(section?)?.end)).unwrap_or(0);
-                if u64::from(start) < end {
+                if start < end {
                     stretches.push(Stretch { start, end, content });
                 }
             }
@@ -60,12 +60,12 @@ impl Contents {
         let mut known_to = 0;
         stretches.retain_mut(|stretch| {
             // Two images may describe the same code; the one that starts first is believed.
-            let overlaps = u64::from(stretch.start) < known_to;
+            let overlaps = stretch.start < known_to;
             known_to = known_to.max(stretch.end);
             !overlaps
         });
         stretches.dedup_by(|later, earlier| {
-            let joins = earlier.content == later.content && earlier.end == u64::from(later.start);
+            let joins = earlier.content == later.content && earlier.end == later.start;
             if joins {
                 earlier.end = later.end;
             }
@@ -75,26 +75,27 @@ impl Contents {
     }
 
     pub(super) fn at(&self, address: Address) -> Option<Content> {
-        let behind = self.stretches.partition_point(|stretch| u64::from(stretch.start) <= address.get());
+        let behind = self.stretches.partition_point(|stretch| stretch.start <= address.get());
         let stretch = self.stretches.get(behind.checked_sub(1)?)?;
         (address.get() < stretch.end).then_some(stretch.content)
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = (Address, u64, Content)> {
-        self.stretches.iter().map(|stretch| (Address::from(stretch.start), stretch.end, stretch.content))
+        self.stretches.iter().map(|stretch| (Address::new(stretch.start), stretch.end, stretch.content))
     }
 }
 
-/// What a mapping symbol with this name says; `None` for other symbols.
-fn content_of(name: &str) -> Option<Content> {
+/// What a mapping symbol with this name says in a file of this width; `None` for other symbols.
+fn content_of(name: &str, width: Width) -> Option<Content> {
     let (letter, rest) = name.strip_prefix('$')?.split_at_checked(1)?;
     if !rest.is_empty() && !rest.starts_with('.') {
         return None;
     }
-    match letter {
-        "a" => Some(Content::Code(Isa::A32)),
-        "t" => Some(Content::Code(Isa::T32)),
-        "d" => Some(Content::Data),
+    match (letter, width) {
+        ("a", Width::Bits32) => Some(Content::Code(Isa::A32)),
+        ("t", Width::Bits32) => Some(Content::Code(Isa::T32)),
+        ("x", Width::Bits64) => Some(Content::Code(Isa::A64)),
+        ("d", _) => Some(Content::Data),
         _ => None,
     }
 }

@@ -13,10 +13,12 @@ use std::sync::Arc;
 
 use addr2line::Context;
 use gimli::{DebugAbbrev, DebugInfo, DwarfSections, EndianSlice, LittleEndian, SectionId};
-use object::read::elf::ElfFile32;
+use object::elf::{FileHeader32, FileHeader64};
+use object::read::elf::{ElfFile, FileHeader};
 use object::{Object, ObjectSection};
 
 use crate::image::Image;
+use crate::image::elf::Width;
 
 use reader::Removed;
 pub(super) use reader::{Budget, Reader};
@@ -48,16 +50,13 @@ pub(super) fn load(
     code_at_zero: bool,
     most: Option<u64>,
 ) -> Result<Option<Debugging>, String> {
-    let Some(bytes) = image.elf_bytes() else { return Ok(None) };
-    let file = ElfFile32::<object::LittleEndian>::parse(&**bytes).map_err(|error| error.to_string())?;
-    if file.section_by_name(".debug_info").is_none() {
-        return Ok(None);
-    }
-    let room = (bytes.len() as u64).saturating_mul(MOST_EXPANSION).saturating_add(LEAST_ROOM);
-    let room = most.map_or(room, |most| room.min(most));
-    let mut left = room;
-    let sections = DwarfSections::load(|id| Ok::<_, String>((id, section(&file, id, &mut left)?)))?;
-    let budget = Arc::new(Budget::of(room - left));
+    let Some((width, bytes)) = image.elf_file() else { return Ok(None) };
+    let sections = match width {
+        Width::Bits32 => sections::<FileHeader32<object::LittleEndian>>(bytes, most),
+        Width::Bits64 => sections::<FileHeader64<object::LittleEndian>>(bytes, most),
+    };
+    let Some((sections, size)) = sections? else { return Ok(None) };
+    let budget = Arc::new(Budget::of(size));
     let told = |problem: String| if budget.is_spent() { REPEATS.to_owned() } else { problem };
     let abbreviations =
         sections.debug_abbrev.borrow(|(_, bytes)| Reader::new(bytes, Removed::Nothing, &budget));
@@ -80,9 +79,28 @@ pub(super) fn load(
     Ok(Some(Debugging { context, budget }))
 }
 
+/// The debugging sections of a file, uncompressed, each with its name.
+type Sections = DwarfSections<(SectionId, Arc<[u8]>)>;
+
+/// The debugging sections of a file, and how many bytes they have together; `None` where there are none.
+fn sections<E: FileHeader<Endian = object::LittleEndian>>(
+    bytes: &[u8],
+    most: Option<u64>,
+) -> Result<Option<(Sections, u64)>, String> {
+    let file = ElfFile::<E>::parse(bytes).map_err(|error| error.to_string())?;
+    if file.section_by_name(".debug_info").is_none() {
+        return Ok(None);
+    }
+    let room = (bytes.len() as u64).saturating_mul(MOST_EXPANSION).saturating_add(LEAST_ROOM);
+    let room = most.map_or(room, |most| room.min(most));
+    let mut left = room;
+    let sections = DwarfSections::load(|id| Ok::<_, String>((id, section(&file, id, &mut left)?)))?;
+    Ok(Some((sections, room - left)))
+}
+
 /// The bytes of a debugging section, uncompressed, for which there has to be room; none where there is no such section.
-fn section(
-    file: &ElfFile32<'_, object::LittleEndian>,
+fn section<E: FileHeader<Endian = object::LittleEndian>>(
+    file: &ElfFile<'_, E>,
     id: SectionId,
     room: &mut u64,
 ) -> Result<Arc<[u8]>, String> {

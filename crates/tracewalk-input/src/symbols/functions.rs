@@ -7,6 +7,7 @@ use tracewalk::plain::plain;
 
 use super::contents::{Content, Contents, is_mapping_symbol};
 use super::table::{Binding, Kind, Symbol, Table};
+use crate::image::elf::Width;
 
 /// A function, or a label of assembly code that is not in a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub struct Function {
     /// The address of its first instruction.
     pub start: Address,
     /// How many bytes it has. Inferred from what comes next, where the symbol does not say it.
-    pub size: u32,
+    pub size: u64,
     /// The instruction set that it starts in, where the symbols say it.
     pub isa: Option<Isa>,
     /// Whether it is a function or a label.
@@ -39,10 +40,10 @@ pub enum FunctionKind {
 }
 
 impl Function {
-    /// The address behind the last byte, as a number that may be 2^32.
+    /// The address behind the last byte, as a number that may be 2^32 where addresses have 32 bits.
     #[must_use]
     pub fn end(&self) -> u64 {
-        self.start.get() + u64::from(self.size)
+        self.start.get().saturating_add(self.size)
     }
 
     /// Whether this is one of its names.
@@ -80,7 +81,7 @@ impl Functions {
             }
         }
         remove_labels_in_functions(&mut starts);
-        let ends = starts.keys().skip(1).map(|&start| u64::from(start)).chain([1 << 32]).collect::<Vec<_>>();
+        let ends = starts.keys().skip(1).copied().chain([u64::MAX]).collect::<Vec<_>>();
         let all =
             starts.into_iter().zip(ends).map(|((start, found), next)| found.finish(start, next, contents));
         let all = all.collect::<Vec<_>>();
@@ -104,16 +105,19 @@ impl Functions {
 struct Found<'a> {
     kind: FunctionKind,
     /// The greatest size that any of them says; 0 where none does.
-    size: u32,
+    size: u64,
     /// The end of the section.
     limit: u64,
-    thumb: bool,
+    /// The end of memory, where addresses are as wide as in its image.
+    memory: u64,
+    /// The instruction set that the symbols say.
+    isa: Isa,
     symbols: Vec<&'a Symbol<'a>>,
 }
 
 /// Takes a symbol that may be a function to the others at its address.
 fn collect<'a>(
-    starts: &mut BTreeMap<u32, Found<'a>>,
+    starts: &mut BTreeMap<u64, Found<'a>>,
     table: &Table<'_>,
     symbol: &'a Symbol<'a>,
     contents: &Contents,
@@ -123,21 +127,22 @@ fn collect<'a>(
         Kind::Function => FunctionKind::Function,
         // A label for data, or for the end of a section, is no function.
         Kind::Untyped
-            if section.is_some_and(|section| section.code && u64::from(symbol.value) < section.end)
+            if section.is_some_and(|section| section.code && symbol.value < section.end)
                 && !is_mapping_symbol(&symbol.name)
-                && contents.at(Address::from(symbol.value & !1)) != Some(Content::Data) =>
+                && contents.at(Address::new(symbol.value & !1)) != Some(Content::Data) =>
         {
             FunctionKind::Label
         }
         Kind::Untyped | Kind::Object => return,
     };
     let start = symbol.value & !1;
-    let limit = section.map_or(u64::from(start) + LONGEST_GUESS, |section| section.end);
+    let limit = section.map_or(start.saturating_add(LONGEST_GUESS), |section| section.end);
     let found = starts.entry(start).or_insert_with(|| Found {
         kind,
         size: 0,
         limit,
-        thumb: false,
+        memory: table.end_of_memory(),
+        isa: Isa::A32,
         symbols: Vec::new(),
     });
     if kind < found.kind {
@@ -148,49 +153,52 @@ fn collect<'a>(
     if kind == found.kind {
         found.size = found.size.max(symbol.size);
         found.limit = found.limit.max(limit);
-        found.thumb |= symbol.value & 1 == 1;
+        match table.width {
+            Width::Bits64 => found.isa = Isa::A64,
+            Width::Bits32 if symbol.value & 1 == 1 => found.isa = Isa::T32,
+            Width::Bits32 => {}
+        }
         found.symbols.push(symbol);
     }
 }
 
 /// A label in a function whose size is known is a place in it, not a function.
-fn remove_labels_in_functions(starts: &mut BTreeMap<u32, Found<'_>>) {
+fn remove_labels_in_functions(starts: &mut BTreeMap<u64, Found<'_>>) {
     let mut known_to = 0;
     starts.retain(|&start, found| {
         if found.kind == FunctionKind::Label {
-            return u64::from(start) >= known_to;
+            return start >= known_to;
         }
-        known_to = known_to.max(u64::from(start) + u64::from(found.size));
+        known_to = known_to.max(start.saturating_add(found.size));
         true
     });
 }
 
 impl Found<'_> {
-    fn finish(mut self, start: u32, next: u64, contents: &Contents) -> Function {
+    fn finish(mut self, from: u64, next: u64, contents: &Contents) -> Function {
         // The name that other files use comes first; among equals the order has to be the same for every run.
         self.symbols.sort_by(|a, b| {
             let rank = |symbol: &Symbol<'_>| (symbol.binding, symbol.size == 0);
             rank(a).cmp(&rank(b)).then_with(|| a.name.cmp(&b.name))
         });
         self.symbols.dedup_by(|a, b| a.name == b.name);
-        let from = u64::from(start);
         let end = match self.size {
-            0 => next.min(self.limit).max(from),
-            size => (from + u64::from(size)).min(1 << 32),
+            0 => next.min(self.limit).min(self.memory).max(from),
+            size => from.saturating_add(size).min(self.memory),
         };
         let mut names = self.symbols.iter().map(|symbol| symbol.name.clone().into_owned());
         let symbol = names.next().unwrap_or_default();
-        let isa = match contents.at(Address::from(start)) {
+        let isa = match contents.at(Address::new(from)) {
             Some(Content::Code(isa)) => Some(isa),
-            _ if self.kind == FunctionKind::Function => Some(if self.thumb { Isa::T32 } else { Isa::A32 }),
+            _ if self.kind == FunctionKind::Function => Some(self.isa),
             _ => None,
         };
         Function {
             name: demangle(&symbol),
             aliases: names.collect(),
             symbol,
-            start: Address::from(start),
-            size: u32::try_from(end - from).unwrap_or(u32::MAX),
+            start: Address::new(from),
+            size: end - from,
             isa,
             kind: self.kind,
             global: self.symbols.first().is_some_and(|symbol| symbol.binding != Binding::Local),

@@ -117,11 +117,9 @@ impl SourceLines {
             for (start, bytes, location) in found {
                 let named = location.file.zip(location.line).filter(|(file, line)| is_wanted(file, *line));
                 let file = named.and_then(|(file, _)| intern(&mut self.names, file));
-                if let (Ok(start), Ok(bytes), Some(file), Some(line)) =
-                    (u32::try_from(start), u32::try_from(bytes), file, location.line)
-                {
+                if let (Ok(bytes), Some(file), Some(line)) = (u32::try_from(bytes), file, location.line) {
                     let column = location.column.filter(|&column| column != 0);
-                    rows.push(LineRow { start: Address::from(start), bytes, file, line, column });
+                    rows.push(LineRow { start: Address::new(start), bytes, file, line, column });
                 }
             }
         }

@@ -160,7 +160,7 @@ fn tables<'memory>(
     for VisibleImage { image, scope } in &memory.images {
         match table::Table::read(image, room, &is_wanted) {
             Ok(mut table) => {
-                table.symbols.retain(|symbol| !is_covered(memory, Address::from(symbol.value & !1), *scope));
+                table.symbols.retain(|symbol| !is_covered(memory, Address::new(symbol.value & !1), *scope));
                 tables.push(table);
             }
             Err(problem) => notes.push(SymbolNote { file: image.file.clone(), problem }),

@@ -11,7 +11,7 @@ pub struct Object {
     pub name: String,
     /// Its first address.
     pub start: Address,
-    /// The address behind it, as a number that may be 2^32.
+    /// The address behind it, as a number that may be 2^32 where addresses have 32 bits.
     pub end: u64,
 }
 
@@ -31,8 +31,8 @@ impl Objects {
             .filter(|symbol| symbol.kind == Kind::Object && symbol.size > 0)
             .map(|symbol| Object {
                 name: symbol.name.to_string(),
-                start: Address::from(symbol.value),
-                end: u64::from(symbol.value) + u64::from(symbol.size),
+                start: Address::new(symbol.value),
+                end: symbol.value.saturating_add(symbol.size),
             })
             .collect::<Vec<_>>();
         all.sort_by(|a, b| (a.start, b.end, &a.name).cmp(&(b.start, a.end, &b.name)));

@@ -2,16 +2,17 @@
 
 use std::borrow::Cow;
 
-use object::elf::{self, FileHeader32};
+use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::{LittleEndian, SectionIndex};
 use tracewalk::plain::plain;
 
 use crate::image::Image;
+use crate::image::elf::Width;
 
 const ENDIAN: LittleEndian = LittleEndian;
 
-/// How many symbols are read. Programs for a processor of 32 bits have some hundred thousand; each takes some hundred
+/// How many symbols are read. Large programs and kernels have some hundred thousand; each takes some hundred
 /// bytes, where it is a function.
 const MOST_SYMBOLS: u64 = 1 << 21;
 
@@ -26,8 +27,10 @@ const MOST_NAMES: u64 = 4;
 const LEAST_NAMES: u64 = 1 << 16;
 
 /// The symbols and code sections of an image. Empty for raw bytes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Table<'data> {
+    /// How wide its addresses are.
+    pub(super) width: Width,
     pub(super) symbols: Vec<Symbol<'data>>,
     pub(super) sections: Vec<Section<'data>>,
 }
@@ -37,8 +40,8 @@ pub(super) struct Table<'data> {
 pub(super) struct Symbol<'data> {
     pub(super) name: Cow<'data, str>,
     /// The address with the Thumb bit that functions have.
-    pub(super) value: u32,
-    pub(super) size: u32,
+    pub(super) value: u64,
+    pub(super) size: u64,
     pub(super) kind: Kind,
     pub(super) binding: Binding,
     /// The section that it is in; `None` for an absolute one.
@@ -65,8 +68,8 @@ pub(super) enum Binding {
 #[derive(Debug)]
 pub(super) struct Section<'data> {
     pub(super) name: Cow<'data, str>,
-    pub(super) start: u32,
-    /// Behind the last byte, at most 2^32.
+    pub(super) start: u64,
+    /// Behind the last byte, at most [`Table::end_of_memory`].
     pub(super) end: u64,
     /// Whether it is part of the running program.
     pub(super) memory: bool,
@@ -82,18 +85,34 @@ impl<'data> Table<'data> {
         room: Option<u64>,
         is_wanted: impl Fn(&[u8]) -> bool,
     ) -> Result<Self, String> {
-        let Some(bytes) = image.elf_bytes() else { return Ok(Self::default()) };
-        Self::parse(bytes, room, is_wanted)
-            .map_err(|problem| format!("its symbols cannot be read: {problem}"))
+        let Some((width, bytes)) = image.elf_file() else { return Ok(Self::empty(Width::Bits32)) };
+        let table = match width {
+            Width::Bits32 => Self::parse::<FileHeader32<LittleEndian>>(width, bytes, room, is_wanted),
+            Width::Bits64 => Self::parse::<FileHeader64<LittleEndian>>(width, bytes, room, is_wanted),
+        };
+        table.map_err(|problem| format!("its symbols cannot be read: {problem}"))
     }
 
-    fn parse(
+    const fn empty(width: Width) -> Self {
+        Self { width, symbols: Vec::new(), sections: Vec::new() }
+    }
+
+    /// The address behind the last one, or the last one where there is no number behind it.
+    pub(super) const fn end_of_memory(&self) -> u64 {
+        match self.width {
+            Width::Bits32 => 1 << 32,
+            Width::Bits64 => u64::MAX,
+        }
+    }
+
+    fn parse<E: FileHeader<Endian = LittleEndian>>(
+        width: Width,
         data: &'data [u8],
         room: Option<u64>,
         is_wanted: impl Fn(&[u8]) -> bool,
     ) -> Result<Self, String> {
         let malformed = |error: object::read::Error| error.to_string();
-        let header = FileHeader32::<LittleEndian>::parse(data).map_err(malformed)?;
+        let header = E::parse(data).map_err(malformed)?;
         let sections = header.sections(ENDIAN, data).map_err(malformed)?;
         let mut symbols = sections.symbols(ENDIAN, data, elf::SHT_SYMTAB).map_err(malformed)?;
         if symbols.is_empty() {
@@ -107,15 +126,16 @@ impl<'data> Table<'data> {
         let most_names = (data.len() as u64).saturating_mul(MOST_NAMES).saturating_add(LEAST_NAMES);
         let room = room.map_or(u64::MAX, |room| room - count * SYMBOL_BYTES);
         let mut names = most_names.min(room);
-        let mut table = Self::default();
+        let mut table = Self::empty(width);
+        let end_of_memory = table.end_of_memory();
         for section in sections.iter() {
-            let start = section.sh_addr(ENDIAN);
+            let start: u64 = section.sh_addr(ENDIAN).into();
             let name = sections.section_name(ENDIAN, section).unwrap_or_default();
             let flags = section.sh_flags(ENDIAN);
             table.sections.push(Section {
                 name: plain(String::from_utf8_lossy(name)),
                 start,
-                end: (u64::from(start) + u64::from(section.sh_size(ENDIAN))).min(1 << 32),
+                end: start.saturating_add(section.sh_size(ENDIAN).into()).min(end_of_memory),
                 memory: flags.contains(elf::SHF_ALLOC),
                 code: flags.contains(elf::SHF_EXECINSTR) && flags.contains(elf::SHF_ALLOC),
             });
@@ -137,8 +157,8 @@ impl<'data> Table<'data> {
             let section = index.index().map(|index| SectionIndex(usize::from(index)).0);
             table.symbols.push(Symbol {
                 name: plain(String::from_utf8_lossy(name)),
-                value: symbol.st_value(ENDIAN),
-                size: symbol.st_size(ENDIAN),
+                value: symbol.st_value(ENDIAN).into(),
+                size: symbol.st_size(ENDIAN).into(),
                 kind,
                 binding: match symbol.st_bind() {
                     elf::STB_LOCAL => Binding::Local,

@@ -347,3 +347,33 @@ fn what_compilers_write_is_never_read_too_often() {
         assert_eq!(lines.notes(), [], "{name}");
     }
 }
+
+/// Symbols, mapping symbols and lines of a file of 64 bits, as `nm -S` and `addr2line -i -f` of GNU binutils print them.
+#[test]
+fn a_program_of_64_bits_has_functions_and_lines() {
+    let Some(path) = corpus("etm4/synthetic/mix-a57-etmv4/program.elf") else { return };
+    let memory = ImageLoader::new().memory(&[path.to_str().unwrap().parse().unwrap()]).unwrap();
+    let symbols = SymbolTable::of(&memory);
+    assert!(symbols.notes().is_empty());
+    let fib = symbols.function_named("fib").unwrap();
+    assert_eq!((fib.start, fib.size, fib.isa), (Address::new(0x4010_1030), 0x3f0, Some(Isa::A64)));
+    assert_eq!(name_at(&symbols, 0x4010_18a4), Some("main"));
+    assert_eq!(symbols.isa_at(Address::new(0x4010_1030)), Some(Isa::A64));
+    assert_eq!(
+        symbols.object_at(Address::new(0x4010_18d4)).map(|object| object.name.as_str()),
+        Some("ticks")
+    );
+    assert_eq!(VectorTable::of(&memory, None), None, "a table of addresses is M profile's");
+    let mut lines = symbols.source_lines();
+    for (address, place) in [
+        (0x4010_1030, "fib a64_mix.c:11"),
+        (0x4010_1490, "work a64_mix.c:19"),
+        (0x4010_1740, "irq_init a64_mix.c:8"),
+        (0x4010_1890, "user_main a64_mix.c:25"),
+    ] {
+        assert_eq!(places(&mut lines, address).first().map(String::as_str), Some(place));
+    }
+    let rows = lines.rows(Address::new(0)..Address::new(u64::MAX));
+    assert!(rows.iter().any(|row| row.start.get() == 0x4010_1740 && row.line == 8));
+    assert!(lines.notes().is_empty());
+}

@@ -12,7 +12,8 @@ use tracewalk::program::Program;
 use super::table::Table;
 use super::tables;
 use crate::cpu::Profile;
-use crate::image::Memory;
+use crate::image::elf::Width;
+use crate::image::{Memory, VisibleImage};
 
 /// A vector table, and how it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +92,10 @@ impl VectorTable {
     /// addresses.
     #[must_use]
     pub fn of(memory: &Memory, profile: Option<Profile>) -> Option<Self> {
+        let width = |visible: &VisibleImage| visible.image.elf_file().map(|(width, _)| width);
+        if memory.images.iter().any(|visible| width(visible) == Some(Width::Bits64)) {
+            return None;
+        }
         let of_images = memory.images.iter().find_map(|visible| visible.image.attributes.profile);
         match of_images.or(profile) {
             Some(Profile::M) | None => {
@@ -114,14 +119,14 @@ fn candidates(tables: &[Table<'_>]) -> Vec<VectorTable> {
     }
     symbols.sort_by_key(|(rank, _)| *rank);
     let symbols = symbols.into_iter().map(|(_, symbol)| VectorTable {
-        address: Address::from(symbol.value & !1),
+        address: Address::new(symbol.value & !1),
         from: VectorTableFrom::Symbol(symbol.name.to_string()),
     });
     let mut found = symbols.collect::<Vec<_>>();
     for name in SECTIONS {
         let sections = tables.iter().flat_map(|table| &table.sections).filter(|section| section.name == name);
         found.extend(sections.map(|section| VectorTable {
-            address: Address::from(section.start),
+            address: Address::new(section.start),
             from: VectorTableFrom::Section(name.to_owned()),
         }));
     }

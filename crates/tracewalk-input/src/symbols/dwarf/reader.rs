@@ -56,14 +56,15 @@ pub(super) enum Removed {
 }
 
 impl Removed {
-    fn mark(&self, offset: usize, value: u64) -> u64 {
-        const REMOVED: u64 = 0xffff_ffff;
+    fn mark(&self, offset: usize, value: u64, bytes: u8) -> u64 {
         let removed = match self {
             Self::Nothing => false,
             Self::Zero => value == 0,
             Self::ZeroOutside(heads) => value == 0 && !contains(heads, offset),
         };
-        if removed { REMOVED } else { value }
+        // All ones, as wide as addresses are: in a file of 64 bits 0xffff_ffff is an address like others.
+        let ones = u64::MAX >> (64 - 8 * u32::from(bytes.clamp(1, 8)));
+        if removed { ones } else { value }
     }
 }
 
@@ -207,7 +208,7 @@ impl gimli::Reader for Reader {
             8 => self.read_u64()?,
             other => return Err(Error::UnsupportedAddressSize(other)),
         };
-        Ok(self.section.removed.mark(offset, value))
+        Ok(self.section.removed.mark(offset, value, address_size))
     }
 }
 
