@@ -42,8 +42,7 @@ fn a_64_bit_program_is_loaded_at_its_addresses() {
     let (elf, memory) = (case.join("program.elf"), case.join("program.bin"));
     let image = read(&std::fs::read(elf).unwrap()).unwrap();
     assert_eq!(image.entry.map(|entry| entry.isa), Some(Isa::A64));
-    // Names are not read from it yet.
-    assert!(image.elf_bytes().is_none());
+    assert!(image.elf_bytes().is_some());
     let memory = std::fs::read(memory).unwrap();
     let first = &image.segments[0];
     assert!(
