@@ -77,7 +77,9 @@ restore $work/mtb.bin binary 0x20001000
 generate-core-file $PWD/crash.core
 kill
 EOF
-timeout 40 gdb-multiarch -q -nx -batch -x "$work/commands" "$work/crash-m0.elf" >/dev/null
+# Where QEMU ends before it has answered `kill`, GDB complains.
+timeout 40 gdb-multiarch -q -nx -batch -x "$work/commands" "$work/crash-m0.elf" >/dev/null 2>&1 || true
+test -s crash.core
 
 ${PYTHON:-python3} - "$example/trace.bin" <<'EOF'
 import struct, sys
