@@ -3,9 +3,11 @@
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty;
@@ -19,6 +21,20 @@ pub(crate) fn at_terminal(
     arguments: &[&str],
     environment: &[(&str, &str)],
 ) -> (String, Option<i32>) {
+    let (mut child, terminal) = start_at_terminal(columns, arguments, environment);
+    let mut seen = Vec::new();
+    // A terminal that nobody has open any more is an error to its reader.
+    let mut buffer = [0; 4096];
+    let mut reader = File::from(terminal);
+    while let Ok(count @ 1..) = reader.read(&mut buffer) {
+        seen.extend_from_slice(&buffer[..count]);
+    }
+    let status = child.wait().unwrap().code();
+    (String::from_utf8(seen).unwrap().replace("\r\n", "\n"), status)
+}
+
+/// A run at a terminal of this width, and the terminal.
+fn start_at_terminal(columns: u16, arguments: &[&str], environment: &[(&str, &str)]) -> (Child, OwnedFd) {
     let terminal = pty::openpt(pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY).unwrap();
     pty::grantpt(&terminal).unwrap();
     pty::unlockpt(&terminal).unwrap();
@@ -32,17 +48,7 @@ pub(crate) fn at_terminal(
     }
     command.envs(environment.iter().copied());
     command.stdout(Stdio::from(side.try_clone().unwrap())).stderr(Stdio::from(side.try_clone().unwrap()));
-    let mut child = command.spawn().unwrap();
-    drop((command, side));
-    let mut seen = Vec::new();
-    // A terminal that nobody has open any more is an error to its reader.
-    let mut buffer = [0; 4096];
-    let mut reader = File::from(terminal);
-    while let Ok(count @ 1..) = reader.read(&mut buffer) {
-        seen.extend_from_slice(&buffer[..count]);
-    }
-    let status = child.wait().unwrap().code();
-    (String::from_utf8(seen).unwrap().replace("\r\n", "\n"), status)
+    (command.spawn().unwrap(), terminal)
 }
 
 /// A program that notes what it was given and how, and answers with `end`.
@@ -149,4 +155,61 @@ fn a_pager_that_cannot_be_started_hides_nothing() {
     assert!(status == Some(0) && shown.contains("/nowhere/pager") && shown.lines().count() > 5, "{shown}");
     let (shown, status) = at_terminal(80, &["info", &capture()], &[("PAGER", "/nowhere/pager -R")]);
     assert!(status == Some(2) && shown.contains("--no-pager"), "{shown}");
+}
+
+/// Waits until something is so.
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{what} never came");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Ctrl-C reaches every process of the terminal; `less` goes on.
+fn interrupt(child: &Child) {
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(status.unwrap().success());
+}
+
+#[test]
+fn ctrl_c_while_a_complete_text_is_read_leaves_the_status() {
+    for _ in 0..8 {
+        let folder = tempfile::tempdir().unwrap();
+        let (read, go) = (folder.path().join("read"), folder.path().join("go"));
+        // It has read everything once nobody can write to it any more: the command waits for it.
+        let wait = format!("while [ ! -e {} ]; do sleep 0.02; done", go.display());
+        let end = format!("cat > /dev/null; : > {}; {wait}", read.display());
+        let pager = pager(folder.path(), &end);
+        let environment = [("PAGER", pager.to_str().unwrap())];
+        let (mut child, _terminal) = start_at_terminal(80, &["info", &capture()], &environment);
+        wait_until("the end of the text", || read.exists());
+        interrupt(&child);
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(child.try_wait().unwrap(), None, "the command waits for its pager");
+        fs::write(&go, "").unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn ctrl_c_before_the_text_is_complete_ends_as_interrupted() {
+    for _ in 0..8 {
+        let folder = tempfile::tempdir().unwrap();
+        let go = folder.path().join("go");
+        // It reads nothing before it may, and the text is longer than what a pipe holds.
+        let pager = pager(folder.path(), &format!("while [ ! -e {} ]; do sleep 0.02; done", go.display()));
+        let environment = [("PAGER", pager.to_str().unwrap())];
+        let (mut child, _terminal) = start_at_terminal(200, &["flow", &capture()], &environment);
+        wait_until("the pager", || folder.path().join("less").exists());
+        let output = format!("/proc/{}/fd/1", child.id());
+        let shown = || fs::read_link(&output).unwrap();
+        wait_until("the pipe", || shown().to_string_lossy().starts_with("pipe:"));
+        interrupt(&child);
+        // From here on the command writes to nowhere, and ends its work.
+        wait_until("the signal", || shown() == Path::new("/dev/null"));
+        fs::write(&go, "").unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+    }
 }

@@ -16,12 +16,19 @@ mod unix {
     use super::{chosen, is_words};
     use crate::output::terminal::Terminal;
 
-    /// The pager that runs, and what standard error was.
-    static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
+    static PAGER: Mutex<Pager> = Mutex::new(Pager::Absent);
 
     /// What the terminal behind the pager is like.
     static BEHIND: OnceLock<Terminal> = OnceLock::new();
 
+    enum Pager {
+        Absent,
+        Running(Running),
+        /// The command or a signal waited for it, and ends the program with its own status.
+        Ended,
+    }
+
+    /// The pager that runs, and what standard error was.
     struct Running {
         child: Child,
         command: String,
@@ -43,12 +50,13 @@ mod unix {
         };
         let stdin = child.stdin.take()?;
         let stderr = io::stderr().is_terminal().then(|| rustix::io::dup(io::stderr()).ok()).flatten();
+        // A signal that comes before everything is in its place waits.
+        let mut pager = PAGER.lock().unwrap_or_else(PoisonError::into_inner);
         // The handler has to be there before the pipe is: Ctrl-C goes to the pager as well.
         crate::signals::before_ending(|| drop(finish()));
         let redirected =
             dup2_stdout(&stdin).and_then(|()| stderr.as_ref().map_or(Ok(()), |_| dup2_stderr(&stdin)));
-        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-        *running = Some(Running { child, command, stderr });
+        *pager = Pager::Running(Running { child, command, stderr });
         let _ = BEHIND.set(terminal);
         redirected.err().map(|error| format!("standard output cannot go to the pager: {error}"))
     }
@@ -59,10 +67,25 @@ mod unix {
     }
 
     /// Lets the reader read to the end. Answers what went wrong if nothing could be shown.
+    ///
+    /// The command calls this at its end, and a signal when it comes. Whoever is first decides the program's status. The other one
+    /// never returns, so that an interrupted command does not end as a complete one, nor a complete one as interrupted.
     pub(crate) fn finish() -> Option<String> {
-        // Held until the pager ends: a signal that comes meanwhile waits for that.
-        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-        let Running { mut child, command, stderr } = running.take()?;
+        // Held until the pager ends.
+        let mut pager = PAGER.lock().unwrap_or_else(PoisonError::into_inner);
+        let Running { mut child, command, stderr } = match std::mem::replace(&mut *pager, Pager::Ended) {
+            Pager::Running(running) => running,
+            Pager::Absent => {
+                *pager = Pager::Absent;
+                return None;
+            }
+            Pager::Ended => {
+                drop(pager);
+                loop {
+                    std::thread::park();
+                }
+            }
+        };
         // The pager waits for more as long as anything can be written to it.
         let nowhere = std::fs::OpenOptions::new().write(true).open("/dev/null").ok()?;
         let _ = dup2_stdout(&nowhere);
