@@ -105,7 +105,7 @@ fn a64(word: u32, code: &[u8], at: Location) -> Disassembled {
         return data(code.get(..4).unwrap_or(code));
     };
     let instruction = instruction.at(at.address.get());
-    let mut text = Text::default();
+    let mut text = Text { registers: Registers::Numbered, ..Text::default() };
     // As above.
     let _ = instruction.write_tokens(&mut text);
     text.disassembled(4, instruction.branch().kind != BranchKind::None)
@@ -130,9 +130,33 @@ fn data(code: &[u8]) -> Disassembled {
     Disassembled { bytes, mnemonic: mnemonic.to_owned(), operands, target: None, literal: None }
 }
 
+/// How registers with a task of their own are called.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Registers {
+    /// By the task: `fp`, `lr`.
+    #[default]
+    Named,
+    /// By the number, as GNU binutils call those of A64: `x29`, `x30`.
+    #[cfg(feature = "full")]
+    Numbered,
+}
+
+impl Registers {
+    fn name(self, register: &str) -> &str {
+        match (self, register) {
+            #[cfg(feature = "full")]
+            (Self::Numbered, "fp") => "x29",
+            #[cfg(feature = "full")]
+            (Self::Numbered, "lr") => "x30",
+            _ => register,
+        }
+    }
+}
+
 /// Collects the tokens of one instruction.
 #[derive(Default)]
 struct Text {
+    registers: Registers,
     mnemonic: String,
     operands: String,
     /// The address that a label among the operands stands for.
@@ -177,6 +201,11 @@ impl TokenSink for Text {
         match kind {
             TokenKind::Immediate(number) if number.unsigned_abs() < DECIMAL_BELOW => {
                 write!(self.operands, "{number}")
+            }
+            TokenKind::Register => {
+                let name = value.to_string();
+                let name = self.registers.name(&name);
+                self.part(kind).write_str(name)
             }
             TokenKind::Address(address) => {
                 self.address = Some(Address::new(address));
@@ -281,7 +310,8 @@ mod tests {
             (4, "udf #0"),
             (2, ".short 0x201f"),
         ];
-        assert!((0..).map(text).take(8).eq(expected.map(|(bytes, text)| (bytes, text.to_owned()))));
+        let found = (0..8).map(text).collect::<Vec<_>>();
+        assert_eq!(found, expected.map(|(bytes, text)| (bytes, text.to_owned())));
         let (target, literal) = (Some(Address::new(start + 0xc)), Some(Address::new(start + 0x10)));
         assert_eq!([at(1), at(2)].map(|one| (one.target, one.literal)), [(target, None), (None, literal)]);
     }
