@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use tracewalk::ids::{Address, Location};
 
 use super::attributes::Attributes;
-use super::elf::Width;
 use crate::bytes::Bytes;
 use crate::records::RecordForm;
 
@@ -40,6 +39,13 @@ pub enum ImageForm {
     Records(RecordForm),
     /// The bytes of memory, at an address that somebody else says.
     Raw,
+}
+
+/// How wide addresses in an ELF file are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Width {
+    Bits32,
+    Bits64,
 }
 
 /// A stretch of memory that an image fills.

@@ -10,7 +10,7 @@ use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::plain::plain;
 
 use super::attributes::Attributes;
-use super::contents::{Image, ImageForm, Segment};
+use super::contents::{Image, ImageForm, Segment, Width};
 use super::error::{ImageErrorKind, Looks};
 use crate::bytes::Bytes;
 
@@ -28,13 +28,6 @@ pub(super) fn read(file: &Path, bytes: &Bytes) -> Result<Image, ImageErrorKind> 
         Width::Bits32 => read_class::<FileHeader32<LittleEndian>>(file, bytes),
         Width::Bits64 => read_class::<FileHeader64<LittleEndian>>(file, bytes),
     }
-}
-
-/// How wide addresses in an ELF file are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Width {
-    Bits32,
-    Bits64,
 }
 
 fn read_class<E: FileHeader<Endian = LittleEndian>>(

@@ -42,6 +42,7 @@ use crate::file;
 use crate::limit::MemoryLimit;
 
 pub use attributes::Attributes;
+pub(crate) use contents::Width;
 pub use contents::{Image, ImageForm, Segment};
 pub use error::{ImageError, ImageErrorKind, Looks};
 pub use request::{ImageKind, ImageRequest, ParseImageError};

@@ -6,7 +6,7 @@
 use tracewalk::ids::{Address, Isa};
 
 use super::table::{Kind, Table};
-use crate::image::elf::Width;
+use crate::image::Width;
 
 /// What is at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -18,7 +18,7 @@ use object::read::elf::{ElfFile, FileHeader};
 use object::{Object, ObjectSection};
 
 use crate::image::Image;
-use crate::image::elf::Width;
+use crate::image::Width;
 
 use reader::Removed;
 pub(super) use reader::{Budget, Reader};

@@ -7,7 +7,7 @@ use tracewalk::plain::plain;
 
 use super::contents::{Content, Contents, is_mapping_symbol};
 use super::table::{Binding, Kind, Symbol, Table};
-use crate::image::elf::Width;
+use crate::image::Width;
 
 /// A function, or a label of assembly code that is not in a function.
 #[derive(Clone, Debug, PartialEq, Eq)]

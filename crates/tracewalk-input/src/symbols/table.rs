@@ -8,7 +8,7 @@ use object::{LittleEndian, SectionIndex};
 use tracewalk::plain::plain;
 
 use crate::image::Image;
-use crate::image::elf::Width;
+use crate::image::Width;
 
 const ENDIAN: LittleEndian = LittleEndian;
 

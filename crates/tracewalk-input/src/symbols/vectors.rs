@@ -12,7 +12,7 @@ use tracewalk::program::Program;
 use super::table::Table;
 use super::tables;
 use crate::cpu::Profile;
-use crate::image::elf::Width;
+use crate::image::Width;
 use crate::image::{Memory, VisibleImage};
 
 /// A vector table, and how it was found.

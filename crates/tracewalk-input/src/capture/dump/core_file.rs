@@ -8,10 +8,10 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use super::memory::{MemoryPiece, finished};
 use super::problem::{DumpProblem, Located};
 use super::processor::ProcessorRegisters;
-use crate::image::ImageErrorKind;
 use crate::image::elf::{
-    MOST_TIMES_THE_FILE, Width, check_count, check_identity, check_tables, file_range, malformed,
+    MOST_TIMES_THE_FILE, check_count, check_identity, check_tables, file_range, malformed,
 };
+use crate::image::{ImageErrorKind, Width};
 use crate::records::Assembly;
 
 const ENDIAN: LittleEndian = LittleEndian;
