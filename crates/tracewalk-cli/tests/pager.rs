@@ -183,7 +183,7 @@ fn ctrl_c_while_a_complete_text_is_read_leaves_the_status() {
         let pager = pager(folder.path(), &end);
         let environment = [("PAGER", pager.to_str().unwrap())];
         let (mut child, _terminal) = start_at_terminal(80, &["info", &capture()], &environment);
-        wait_until("the end of the text", || read.exists());
+        wait_until("its end", || read.exists());
         interrupt(&child);
         std::thread::sleep(Duration::from_millis(20));
         assert_eq!(child.try_wait().unwrap(), None, "the command waits for its pager");
