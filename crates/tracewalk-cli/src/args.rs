@@ -341,7 +341,8 @@ pub(crate) struct Flow {
     #[arg(long = "source-dir", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub(crate) source_dirs: Vec<PathBuf>,
 
-    /// Print only the last N instructions of each source, or of what --from and --to leave, and what happened between them.
+    /// Print only the last N instructions of each source, or of what --from and --to leave, and what happened between them. A
+    /// place of which no image has the code counts as one.
     #[arg(long, value_name = "N", help_heading = "Window")]
     pub(crate) last: Option<u64>,
 

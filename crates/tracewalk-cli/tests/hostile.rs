@@ -344,3 +344,24 @@ fn files_of_other_programs_are_named_as_what_they_are() {
         assert!(!mentions(&outcome.stderr, "--container"), "{}", outcome.stderr);
     }
 }
+
+/// Where the program is missing, or another one is given, there are no instructions to count: each address counts.
+#[test]
+fn the_last_places_are_few_without_the_program_too() {
+    let (trace, other) = (example("m3-etmv3/trace.bin"), example("a7-etmv3/a9.elf"));
+    let (mtb, a9) = (example("m0-crash-mtb/trace.bin"), other.to_str().unwrap());
+    let (trace, mtb) = (trace.to_str().unwrap(), mtb.to_str().unwrap());
+    let captures: [&[&str]; 4] = [
+        &[trace],
+        &[trace, "--image", a9],
+        &[mtb, "--container", "mtb"],
+        &[mtb, "--mtb-position", "0x34", "--mtb-master", "0x80000006", "--container", "mtb"],
+    ];
+    for capture in captures {
+        let places = |last: &str| {
+            let outcome = run_told([&["flow"], capture, &["--last", last, "--format", "runs"]].concat());
+            outcome.stdout.lines().filter(|line| line.starts_with("N ")).count()
+        };
+        assert_eq!([places("1"), places("3"), places("20")], [1, 3, 20], "{capture:?}");
+    }
+}

@@ -1,6 +1,6 @@
 //! What is held back, in as few bytes as it takes: these are most of the memory of a flow's end.
 
-use tracewalk::flow::{Block, Element, Ending};
+use tracewalk::flow::{Block, Element, Ending, Gap, GapReason};
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::span::{CaptureOffset, Span};
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
@@ -29,11 +29,16 @@ pub(super) struct HeldBlock {
 }
 
 impl Held {
-    /// How many instructions were executed in it.
-    pub(super) const fn instructions(&self) -> u64 {
+    /// How many instructions were executed in it, as far as anybody knows: where code is missing at least one was.
+    pub(super) fn instructions(&self) -> u64 {
         match self {
-            Self::Block(block) => block.instructions as u64,
-            Self::Other(_) | Self::Itm(_) => 0,
+            Self::Block(block) => u64::from(block.instructions),
+            Self::Other(record) => match record.element {
+                Element::Block(block) => u64::from(block.instructions),
+                Element::Gap(Gap { reason: GapReason::NoCode(_) | GapReason::Undecodable(..), .. }) => 1,
+                _ => 0,
+            },
+            Self::Itm(_) => 0,
         }
     }
 
