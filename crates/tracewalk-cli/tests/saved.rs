@@ -1,6 +1,6 @@
 //! Profiles and figures of interrupts that are saved, merged and shown later, as coverage is.
 
-use crate::support::{Outcome, example, mentions, run, told};
+use crate::support::{Outcome, copied_example, example, mentions, run, told};
 
 fn capture(name: &str) -> String {
     example(name).join("capture.toml").to_str().unwrap().to_owned()
@@ -168,10 +168,7 @@ fn sources_of_one_id_that_speak_different_protocols_are_told_apart() {
 fn the_same_run_twice_counts_and_costs_twice_as_much() {
     let m3 = capture("m3-etmv3");
     let folder = Folder::new();
-    for file in ["capture.toml", "trace.bin", "m3.elf"] {
-        std::fs::copy(example("m3-etmv3").join(file), folder.file(file)).unwrap();
-    }
-    let copy = folder.file("capture.toml");
+    let copy = copied_example("m3-etmv3", folder.0.path());
     let rows = |inputs: &[&str]| {
         let text = quietly(&[&["interrupts"], inputs, &["--format", "csv"]].concat()).stdout;
         text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect::<Vec<Vec<_>>>()

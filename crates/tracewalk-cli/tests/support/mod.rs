@@ -54,6 +54,15 @@ pub(crate) fn example(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/examples").join(path)
 }
 
+/// A copy of an example in this folder, which counts as another run: where its description is.
+pub(crate) fn copied_example(name: &str, folder: &Path) -> String {
+    for entry in std::fs::read_dir(example(name)).expect("an example") {
+        let file = entry.expect("an example").path();
+        std::fs::copy(&file, folder.join(file.file_name().expect("a file"))).expect("room for a copy");
+    }
+    folder.join("capture.toml").to_str().expect("a plain name").to_owned()
+}
+
 /// A path in the corpus, which lies beside the project and is not part of it. Says so where it is missing.
 pub(crate) fn corpus(path: &str) -> Option<PathBuf> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");

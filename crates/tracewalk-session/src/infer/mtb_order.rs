@@ -12,7 +12,7 @@
 //! What a dump does not hold is an entry too, of which nothing is known: inside of it, and around it up to where blocks of
 //! about its size begin and end. The newest packet is only known if what stands behind it shows that it is the newest one.
 //!
-//! If one of the registers is known, readings that contradict it are none ([`Narrowing`]).
+//! If one of the registers is known, readings that contradict it are none.
 
 use std::fmt;
 use std::ops::Range;
