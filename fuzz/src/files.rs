@@ -21,7 +21,7 @@ use tracewalk_input::capture::wire::{self, Recording, Role, Samples, Wire, WireO
 use tracewalk_input::capture::{Capture, CaptureError};
 use tracewalk_input::image::{Image, ImageKind, Memory};
 use tracewalk_input::symbols::{SymbolTable, VectorTable};
-use tracewalk_report::{Palette, export};
+use tracewalk_report::{Look, export};
 
 use crate::input::Input;
 
@@ -243,7 +243,7 @@ pub fn saved(data: &[u8]) {
             write(&mut out, &report).expect("nobody refuses it");
         }
         let table = export::ProfileTable::Calls;
-        let options = export::ProfileTextOptions { palette: Palette::PLAIN, table, rows: None };
+        let options = export::ProfileTextOptions { look: Look::PLAIN, table, rows: None };
         export::write_profile_text(&mut out, &report, &options).expect("nobody refuses it");
     }
     for program in
@@ -257,7 +257,7 @@ pub fn saved(data: &[u8]) {
             programs: Vec::new(),
             complete: true,
         };
-        export::write_interrupts_text(&mut out, &report, &Palette::PLAIN).expect("nobody refuses it");
+        export::write_interrupts_text(&mut out, &report, Look::PLAIN).expect("nobody refuses it");
         for table in report.tables() {
             export::write_table_csv(&mut out, &table).expect("nobody refuses it");
         }

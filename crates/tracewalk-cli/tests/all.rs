@@ -41,3 +41,4 @@ mod svd;
 mod tables;
 mod terminal;
 mod timeline;
+mod widths;

@@ -12,17 +12,17 @@ use tracewalk_analysis::sink::{Join, Nothing, Sink};
 use tracewalk_analysis::symbols::SourceFile;
 use tracewalk_analysis::table::{Table, Tabular as _};
 
-use crate::Palette;
+use crate::Look;
 use crate::export::{
-    CallChainsOptions, CallTable, CallTree, CallTreeOptions, ChromeTrace, CommonTraceFormat,
-    CoverageTextOptions, CrashReport, DiffReport, ExportItm, Files, FlowJsonl, InterruptReport, ItmJsonl,
-    ItmTables, ItmText, Listing, ListingOptions, PacketTable, PacketsJsonl, PacketsText, PerfettoTrace,
-    ProfileReport, ProfileTextOptions, Runs, StimulusBytes, TableCsv, TablesJson, TimelineExport,
-    TimelineTable, TimelineText, write_call_chains, write_callgrind, write_chain_rows, write_cobertura,
-    write_coverage_html, write_coverage_json, write_coverage_text, write_crash_json, write_crash_markdown,
-    write_crash_text, write_diff_json, write_diff_text, write_firefox, write_flamegraph, write_folded,
-    write_interrupts_json, write_interrupts_text, write_lcov, write_pprof, write_profile_text,
-    write_speedscope, write_table_csv, write_tables, write_tables_json,
+    CallChainsOptions, CallTable, CallTree, CallTreeOptions, ChromeTrace, CommonTraceFormat, CrashReport,
+    DiffReport, ExportItm, Files, FlowJsonl, InterruptReport, ItmJsonl, ItmTables, ItmText, Listing,
+    ListingOptions, PacketTable, PacketsJsonl, PacketsText, PerfettoTrace, ProfileReport, ProfileTextOptions,
+    Runs, StimulusBytes, TableCsv, TablesJson, TimelineExport, TimelineTable, TimelineText,
+    write_call_chains, write_callgrind, write_chain_rows, write_cobertura, write_coverage_html,
+    write_coverage_json, write_coverage_text, write_crash_json, write_crash_markdown, write_crash_text,
+    write_diff_json, write_diff_text, write_firefox, write_flamegraph, write_folded, write_interrupts_json,
+    write_interrupts_text, write_lcov, write_pprof, write_profile_text, write_speedscope, write_table_csv,
+    write_tables, write_tables_json,
 };
 
 /// An output format.
@@ -91,7 +91,7 @@ pub struct CoverageAnswer<'a> {
     /// Finds source files by the names that debugging information has for them.
     pub source: &'a dyn Fn(&str) -> Option<SourceFile>,
     /// How the text looks.
-    pub options: CoverageTextOptions,
+    pub look: Look,
     /// The time that an output is dated with, in seconds since 1970.
     pub time: u64,
 }
@@ -102,7 +102,7 @@ pub type WriteCoverage = fn(&mut dyn Write, &CoverageAnswer<'_>) -> io::Result<(
 /// The formats of coverage.
 pub const COVERAGE: &[Format<WriteCoverage>] = &[
     format("text", "A table with a row for each file", |out, answer| {
-        write_coverage_text(answer.report, answer.difference, answer.options, out)
+        write_coverage_text(answer.report, answer.difference, answer.look, out)
     }),
     format("html", "A page to look at, in one file", |out, answer| {
         write_coverage_html(answer.report, answer.inputs, answer.difference, answer.source, out)
@@ -140,7 +140,7 @@ impl CoverageAnswer<'_> {
 }
 
 /// Writes how long exceptions took.
-pub type WriteInterrupts = fn(&mut dyn Write, &InterruptReport, &Palette) -> io::Result<()>;
+pub type WriteInterrupts = fn(&mut dyn Write, &InterruptReport, Look) -> io::Result<()>;
 
 /// The formats of interrupts.
 pub const INTERRUPTS: &[Format<WriteInterrupts>] = &[
@@ -155,7 +155,7 @@ pub const INTERRUPTS: &[Format<WriteInterrupts>] = &[
 ];
 
 /// Writes how a program crashed.
-pub type WriteCrash = fn(&mut dyn Write, &CrashReport, &Palette) -> io::Result<()>;
+pub type WriteCrash = fn(&mut dyn Write, &CrashReport, Look) -> io::Result<()>;
 
 /// The formats of crashes.
 pub const CRASH: &[Format<WriteCrash>] = &[
@@ -166,11 +166,11 @@ pub const CRASH: &[Format<WriteCrash>] = &[
 ];
 
 /// Writes how two captures differ: all of it, or the table of this name.
-pub type WriteDiff = fn(&mut dyn Write, &DiffReport, &Palette, &'static str) -> io::Result<()>;
+pub type WriteDiff = fn(&mut dyn Write, &DiffReport, Look, &'static str) -> io::Result<()>;
 
 /// The formats of differences.
 pub const DIFF: &[Format<WriteDiff>] = &[
-    format("text", "For people", |out, report, palette, _| write_diff_text(out, report, palette)),
+    format("text", "For people", |out, report, look, _| write_diff_text(out, report, look)),
     format("csv", "One table, with commas (docs/formats.md)", |out, report, _, table| {
         one_table(out, &report.tables(), table, report.complete)
     }),
@@ -182,7 +182,7 @@ pub const DIFF: &[Format<WriteDiff>] = &[
 #[derive(Clone, Copy, Debug)]
 pub enum MakeTimeline {
     /// For people, who see each line as soon as it is known.
-    Text(for<'a> fn(&'a mut (dyn Write + 'a), Palette) -> Box<dyn TimelineExport + 'a>),
+    Text(for<'a> fn(&'a mut (dyn Write + 'a), Look) -> Box<dyn TimelineExport + 'a>),
     /// In one file.
     File(for<'a> fn(&'a mut (dyn Write + 'a)) -> Box<dyn TimelineExport + 'a>),
     /// In the files of a folder.
@@ -194,7 +194,7 @@ pub const TIMELINE: &[Format<MakeTimeline>] = &[
     format(
         "text",
         "Lines for people",
-        MakeTimeline::Text(|out, palette| Box::new(TimelineText::new(out, palette))),
+        MakeTimeline::Text(|out, look| Box::new(TimelineText::new(out, look))),
     ),
     format(
         "perfetto",
@@ -264,8 +264,8 @@ pub struct MakeItm {
 /// How what ITMs sent is to look.
 #[derive(Clone, Debug)]
 pub struct ItmOptions {
-    /// The colours.
-    pub palette: Palette,
+    /// The colours and the width.
+    pub look: Look,
     /// The stimulus ports whose bytes are written.
     pub ports: Vec<u8>,
     /// The table that CSV writes.
@@ -285,7 +285,7 @@ pub const ITM: &[Format<MakeItm>] = &[
     format(
         "events",
         "A line for each thing that was told, with its offset in the capture",
-        MakeItm { export: |out, options| Box::new(ItmText::new(out, options.palette)), of_ports: false },
+        MakeItm { export: |out, options| Box::new(ItmText::new(out, options.look)), of_ports: false },
     ),
     format(
         "jsonl",
@@ -315,16 +315,14 @@ pub const ITM: &[Format<MakeItm>] = &[
 /// How program flow is to look.
 #[derive(Clone, Debug)]
 pub struct FlowOptions {
-    /// The colours.
-    pub palette: Palette,
+    /// The colours and the width.
+    pub look: Look,
     /// Lines of the source between the instructions, in text.
     pub source_lines: bool,
     /// Nothing but the functions, as a tree of calls, in text.
     pub functions: bool,
     /// Each line is written as soon as it is known.
     pub at_once: bool,
-    /// The columns that lines of text are to fit; `None` for lines of any length.
-    pub width: Option<usize>,
     /// The part that a tree of calls shows.
     pub window: Window,
 }
@@ -396,12 +394,12 @@ pub const FLOW: &[Format<MakeFlow>] = &[
 ];
 
 fn flow_text<'a>(out: &'a mut (dyn Write + 'a), options: &FlowOptions) -> Box<dyn Sink<FlowRecord> + 'a> {
-    let FlowOptions { palette, source_lines, width, .. } = *options;
+    let FlowOptions { look, source_lines, .. } = *options;
     if options.functions {
-        let options = CallTreeOptions { palette, depth: None, fold: true, window: options.window.clone() };
+        let options = CallTreeOptions { look, depth: None, fold: true, window: options.window.clone() };
         Box::new(CallTree::new(out, options))
     } else {
-        Box::new(Listing::new(out, ListingOptions { palette, source_lines, width }))
+        Box::new(Listing::new(out, ListingOptions { look, source_lines }))
     }
 }
 
@@ -460,11 +458,11 @@ pub const CALLS: &[Format<MakeCalls>] = &[
 pub type PacketSink<'a> = Box<dyn for<'b> Sink<PacketRecord<'b>> + 'a>;
 
 /// Makes what takes packets; `None` for what takes none.
-pub type MakePackets = for<'a> fn(&'a mut (dyn Write + 'a), Palette) -> Option<PacketSink<'a>>;
+pub type MakePackets = for<'a> fn(&'a mut (dyn Write + 'a), Look) -> Option<PacketSink<'a>>;
 
 /// The formats of packets.
 pub const PACKETS: &[Format<MakePackets>] = &[
-    format("text", "A table for people", |out, palette| Some(Box::new(PacketsText::new(out, palette)))),
+    format("text", "A table for people", |out, look| Some(Box::new(PacketsText::new(out, look)))),
     format("jsonl", "One JSON object a line (docs/formats.md)", |out, _| {
         Some(Box::new(PacketsJsonl::new(out)))
     }),
@@ -567,7 +565,7 @@ mod tests {
         use tracewalk_analysis::timeline::Scale;
         use tracewalk_analysis::{Code, Section};
 
-        let palette = Palette::PLAIN;
+        let look = Look::PLAIN;
         let scale = Scale { unit: Unit::Instructions, counts_cycles: false, frequency: None };
         let profile = ProfileReport {
             sources: Vec::new(),
@@ -596,26 +594,25 @@ mod tests {
             },
             "flow" => {
                 let options = FlowOptions {
-                    palette,
+                    look,
                     source_lines: false,
                     functions: false,
                     at_once: false,
-                    width: None,
                     window: Window::default(),
                 };
                 flow(&mut *(find(FLOW, name).unwrap().make.sink)(&mut out, &options));
             }
             "calls" => {
                 let make = find(CALLS, name).unwrap().make;
-                let options = CallTreeOptions { palette, depth: None, fold: true, window: Window::default() };
+                let options = CallTreeOptions { look, depth: None, fold: true, window: Window::default() };
                 flow(&mut *(make.tree)(&mut out, options));
                 let mut chains = Vec::new();
-                let options = CallChainsOptions { palette, depth: None };
+                let options = CallChainsOptions { look, depth: None };
                 (make.chains)(&mut chains, &profile, &options).unwrap();
                 return vec![out, chains];
             }
             "packets" => {
-                if let Some(mut sink) = (find(PACKETS, name).unwrap().make)(&mut out, palette) {
+                if let Some(mut sink) = (find(PACKETS, name).unwrap().make)(&mut out, look) {
                     sink.begin().unwrap();
                     sink.section(&section).unwrap();
                     if !complete {
@@ -626,7 +623,7 @@ mod tests {
                 }
             }
             "itm" => {
-                let options = ItmOptions { palette, ports: vec![0], table: "events" };
+                let options = ItmOptions { look, ports: vec![0], table: "events" };
                 let make = find(ITM, name).unwrap().make;
                 (make.export)(&mut out, &options).finish(&[], complete).unwrap();
             }
@@ -637,17 +634,17 @@ mod tests {
                     inputs: &[],
                     difference: None,
                     source: &|_| None,
-                    options: CoverageTextOptions { palette, width: None },
+                    look,
                     time: 0,
                 };
                 (find(COVERAGE, name).unwrap().make)(&mut out, &answer).unwrap();
             }
             "profile" => {
-                let options = ProfileTextOptions { palette, table: Default::default(), rows: None };
+                let options = ProfileTextOptions { look, table: Default::default(), rows: None };
                 (find(PROFILE, name).unwrap().make)(&mut out, &profile, &options).unwrap();
             }
             "timeline" => match find(TIMELINE, name).unwrap().make {
-                MakeTimeline::Text(make) => make(&mut out, palette).finish(complete).unwrap(),
+                MakeTimeline::Text(make) => make(&mut out, look).finish(complete).unwrap(),
                 MakeTimeline::File(make) => make(&mut out).finish(complete).unwrap(),
                 MakeTimeline::Folder(make) => {
                     let mut file = OneFile::default();
@@ -657,16 +654,16 @@ mod tests {
             },
             "interrupts" => {
                 let report = InterruptReport { scale, sources: Vec::new(), programs: Vec::new(), complete };
-                (find(INTERRUPTS, name).unwrap().make)(&mut out, &report, &palette).unwrap();
+                (find(INTERRUPTS, name).unwrap().make)(&mut out, &report, look).unwrap();
             }
             "crash" => {
                 let report = CrashReport { sources: Vec::new(), complete };
-                (find(CRASH, name).unwrap().make)(&mut out, &report, &palette).unwrap();
+                (find(CRASH, name).unwrap().make)(&mut out, &report, look).unwrap();
             }
             "diff" => {
                 let names = ["a", "b"].map(str::to_owned);
                 let report = DiffReport { names, sources: Vec::new(), complete };
-                (find(DIFF, name).unwrap().make)(&mut out, &report, &palette, "functions").unwrap();
+                (find(DIFF, name).unwrap().make)(&mut out, &report, look, "functions").unwrap();
             }
             other => panic!("what {other} writes of a part of a capture is not asked here"),
         }

@@ -1,6 +1,41 @@
 //! What fits a terminal.
 
+mod fitted;
+
 use std::borrow::Cow;
+
+use unicode_width::UnicodeWidthChar as _;
+
+pub use fitted::Fitted;
+
+/// What a terminal shows in one place, or an escape sequence, which takes none.
+#[derive(Clone, Copy, Debug)]
+struct Glyph<'text> {
+    text: &'text str,
+    columns: usize,
+}
+
+/// A text's glyphs. Of escape sequences those that set colours are known.
+fn glyphs(text: &str) -> impl Iterator<Item = Glyph<'_>> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        let sequence =
+            rest.strip_prefix("\x1b[").and_then(|sequence| sequence.find(|end| ('@'..='~').contains(&end)));
+        let (length, columns) = match sequence {
+            Some(end) => (end + 3, 0),
+            None => (first.len_utf8(), first.width().unwrap_or(0)),
+        };
+        let (text, others) = rest.split_at(length);
+        rest = others;
+        Some(Glyph { text, columns })
+    })
+}
+
+/// How many columns a text takes.
+fn columns(text: &str) -> usize {
+    glyphs(text).map(|glyph| glyph.columns).sum()
+}
 
 /// A text in at most so many columns: without its middle, if it has more.
 pub(crate) fn without_middle(text: &str, columns: usize) -> Cow<'_, str> {

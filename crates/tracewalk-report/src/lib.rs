@@ -23,9 +23,12 @@ pub mod disassembly;
 pub mod export;
 pub mod formats;
 mod layout;
+mod look;
 mod palette;
 mod words;
 
+pub use layout::Fitted;
+pub use look::Look;
 pub use palette::Palette;
 pub use words::counted;
 

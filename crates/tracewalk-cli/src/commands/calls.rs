@@ -15,7 +15,7 @@ use crate::args::{Calls, Fold};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{Destination, palette, standard_output};
+use crate::output::{Destination, look, standard_output};
 use crate::task::{Reads, Task};
 
 impl Task for Calls {
@@ -54,8 +54,7 @@ fn tree(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
     let mut out = standard_output();
     let shown = out.clone();
     session.on_quiet(move || shown.clone().flush());
-    let options =
-        CallTreeOptions { palette: palette(), depth: args.depth, fold: args.fold != Fold::None, window };
+    let options = CallTreeOptions { look: look(), depth: args.depth, fold: args.fold != Fold::None, window };
     let mut tree = (args.format.make.tree)(&mut out, options);
     tree.begin()?;
     let mut total = Statistics::default();
@@ -86,7 +85,7 @@ fn chains(args: &Calls, messages: &Messages) -> Result<Statistics, Failure> {
         complete: gathered.found.complete,
     };
     let mut out = standard_output();
-    let options = CallChainsOptions { palette: palette(), depth: args.depth };
+    let options = CallChainsOptions { look: look(), depth: args.depth };
     (args.format.make.chains)(&mut out, &report, &options)?;
     out.flush()?;
     Ok(gathered.statistics)

@@ -8,8 +8,6 @@ mod stale;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tracewalk_analysis::coverage::{Difference, Metric, ProgramCoverage, Report, Tally, Tracefile};
-use tracewalk_report::Palette;
-use tracewalk_report::export::CoverageTextOptions;
 use tracewalk_report::formats::{self, CoverageAnswer, Format, WriteCoverage};
 
 use super::gather::Gathered;
@@ -17,7 +15,7 @@ use super::print_statistics;
 use crate::args::{Coverage, Limit};
 use crate::failure::Failure;
 use crate::messages::Messages;
-use crate::output::{self, Destination, palette, terminal_width, write_to};
+use crate::output::{Destination, look_for, write_to};
 use crate::task::{Reads, Task};
 use tracewalk_report::counted;
 
@@ -117,7 +115,7 @@ fn report(
         inputs: &inputs,
         difference: difference.as_ref(),
         source: &source,
-        options: text_options(args),
+        look: look_for(args.output.as_deref()),
         time: time(),
     };
     if let Some(format) = format {
@@ -127,13 +125,6 @@ fn report(
         write_to(Some(file), |out| (format.make)(out, &answer))?;
     }
     check(args, &report, difference.as_ref())
-}
-
-fn text_options(args: &Coverage) -> CoverageTextOptions {
-    match output::file(args.output.as_deref()) {
-        Some(_) => CoverageTextOptions { palette: Palette::PLAIN, width: None },
-        None => CoverageTextOptions { palette: palette(), width: terminal_width() },
-    }
 }
 
 /// The time that an output is dated with, in seconds since 1970. `SOURCE_DATE_EPOCH` makes outputs reproducible

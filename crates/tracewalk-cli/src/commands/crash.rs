@@ -13,7 +13,7 @@ use crate::args::Crash;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{Destination, palette_for, write_to};
+use crate::output::{Destination, look_for, write_to};
 use crate::task::{Reads, Task};
 
 impl Task for Crash {
@@ -47,7 +47,7 @@ fn run(args: &Crash, messages: &Messages) -> Result<(), Failure> {
     let markdown = || formats::find(formats::CRASH, "markdown");
     let format = args.markdown.then(markdown).flatten().unwrap_or(args.format);
     let output = args.output.as_deref();
-    write_to(output, |out| (format.make)(out, &report, &palette_for(output)))?;
+    write_to(output, |out| (format.make)(out, &report, look_for(output)))?;
     if args.work.stats {
         print_statistics(&total, start.elapsed(), args.work.threads, messages);
     }

@@ -23,7 +23,7 @@ use crate::args::{CaptureArgs, Diff};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{Destination, palette_for, write_to};
+use crate::output::{Destination, look_for, write_to};
 use crate::task::{Reads, Task};
 
 impl Task for Diff {
@@ -57,7 +57,7 @@ fn run(args: &Diff, messages: &Messages) -> Result<(), Failure> {
     }
     report.complete = messages.complete();
     let output = args.output.as_deref();
-    write_to(output, |out| (args.format.make)(out, &report, &palette_for(output), args.table))?;
+    write_to(output, |out| (args.format.make)(out, &report, look_for(output), args.table))?;
     if args.work.stats {
         print_statistics(&total, start.elapsed(), args.work.threads, messages);
     }

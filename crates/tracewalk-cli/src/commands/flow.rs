@@ -17,7 +17,7 @@ use crate::args::Flow;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{self, Destination, palette_for, standard_output, terminal_width, write_to};
+use crate::output::{self, Destination, look_for, standard_output, write_to};
 use crate::task::{Reads, Task};
 
 impl Task for Flow {
@@ -173,9 +173,8 @@ fn exporter<'a>(
     let in_tree =
         selection.filter(|selection| functions && selection.at_most.is_none() && args.last.is_none());
     let window = in_tree.map(|selection| selection.window.clone()).unwrap_or_default();
-    let palette = palette_for(args.output.as_deref());
-    let width = terminal_width().filter(|_| output::file(args.output.as_deref()).is_none());
-    let options = FlowOptions { palette, source_lines, functions, at_once, width, window };
+    let look = look_for(args.output.as_deref());
+    let options = FlowOptions { look, source_lines, functions, at_once, window };
     let exporter = (args.format.make.sink)(out, &options);
     let exporter: Box<dyn Sink<FlowRecord> + 'a> = match args.last {
         Some(count) => Box::new(LastInstructions::new(exporter, count)),

@@ -18,10 +18,10 @@ use crate::args;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{Destination, Output, palette, standard_output};
+use crate::output::{Destination, look, standard_output};
 use crate::sentences::{as_option, itm_name, source_name};
 use crate::task::{Reads, Task};
-use tracewalk_report::counted;
+use tracewalk_report::{Fitted, counted};
 
 impl Task for args::Info {
     fn reads(&self) -> Reads<'_> {
@@ -43,14 +43,14 @@ fn run(args: &args::Info, messages: &Messages) -> Result<(), Failure> {
     let info = session.info(messages)?;
     let mut out = standard_output();
     match args.format.make {
-        WriteInfo::Text => print(&mut out, &session, &info)?,
+        WriteInfo::Text => print(&mut Fitted::new(&mut out, look().width), &session, &info)?,
         WriteInfo::Tables(write) => write(&mut out, &info.tables(), args.table, info.complete)?,
     }
     Ok(out.flush()?)
 }
 
 /// For people.
-fn print(out: &mut Output, session: &Session, info: &Info<'_>) -> Result<(), Failure> {
+fn print(out: &mut dyn Write, session: &Session, info: &Info<'_>) -> Result<(), Failure> {
     for (index, contents) in session.contents().iter().enumerate() {
         print_buffer(out, session, index, contents)?;
         for (source, survey) in info.sources.iter().filter(|(source, _)| source.buffer == index) {
@@ -60,7 +60,7 @@ fn print(out: &mut Output, session: &Session, info: &Info<'_>) -> Result<(), Fai
             print_itm(out, itm)?;
         }
     }
-    let head = palette().head;
+    let head = look().palette.head;
     for (index, image) in session.capture().images.iter().enumerate() {
         writeln!(out, "\n{head}{}{head:#}, image ({})", Plain(image.file.display()), image.origin)?;
         if image.scope != Scope::EVERYWHERE {
@@ -73,11 +73,11 @@ fn print(out: &mut Output, session: &Session, info: &Info<'_>) -> Result<(), Fai
 }
 
 /// What the description says that nothing was done with.
-fn unused(out: &mut Output, session: &Session) -> Result<(), Failure> {
+fn unused(out: &mut dyn Write, session: &Session) -> Result<(), Failure> {
     const SHOWN: usize = 20;
     let unused = &session.capture().unused;
     if !unused.is_empty() {
-        let head = palette().head;
+        let head = look().palette.head;
         writeln!(out, "\n{head}not used{head:#}, of the description")?;
     }
     for entry in unused.iter().take(SHOWN) {
@@ -90,12 +90,12 @@ fn unused(out: &mut Output, session: &Session) -> Result<(), Failure> {
 }
 
 fn print_buffer(
-    out: &mut Output,
+    out: &mut dyn Write,
     session: &Session,
     index: usize,
     contents: &Contents,
 ) -> Result<(), Failure> {
-    let head = palette().head;
+    let head = look().palette.head;
     let buffer = &session.capture().buffers[index];
     let (file, bytes) = (Plain(buffer.file.display()), counted(buffer.bytes.len() as u64, "byte"));
     writeln!(out, "{head}{file}{head:#}, {bytes}")?;
@@ -146,7 +146,7 @@ fn print_buffer(
 }
 
 /// What was found out, what speaks for it, and what else it might be.
-fn findings(out: &mut Output, findings: &[Finding]) -> Result<(), Failure> {
+fn findings(out: &mut dyn Write, findings: &[Finding]) -> Result<(), Failure> {
     let that_matter = |finding: &&Finding| finding.certainty != Certainty::Indifferent;
     for (index, finding) in findings.iter().filter(that_matter).enumerate() {
         let label = if index == 0 { "found out" } else { "" };
@@ -164,7 +164,7 @@ fn findings(out: &mut Output, findings: &[Finding]) -> Result<(), Failure> {
 }
 
 /// How a recording was read.
-fn wires(out: &mut Output, reading: &Reading) -> Result<(), Failure> {
+fn wires(out: &mut dyn Write, reading: &Reading) -> Result<(), Failure> {
     let channels = reading.channels.iter().map(|(role, name)| format!("{}={role}", Plain(name)));
     writeln!(out, "  on the wires  {}, {}", reading.wire, channels.collect::<Vec<_>>().join(" "))?;
     if let Some(rate) = reading.bits_per_second() {
@@ -184,8 +184,8 @@ fn wires(out: &mut Output, reading: &Reading) -> Result<(), Failure> {
 }
 
 /// What every packet of a source shows.
-fn print_source(out: &mut Output, source: &Source, survey: &Survey) -> Result<(), Failure> {
-    let head = palette().head;
+fn print_source(out: &mut dyn Write, source: &Source, survey: &Survey) -> Result<(), Failure> {
+    let head = look().palette.head;
     writeln!(out, "\n{head}{}{head:#}, {}", source_name(source.id), source.config.protocol())?;
     writeln!(out, "  as options    {}", as_option(&source.description))?;
     if let Some(others) = other_registers(&source.description) {
@@ -241,8 +241,8 @@ fn other_registers(description: &SourceDescription) -> Option<String> {
 }
 
 /// What an ITM sent.
-fn print_itm(out: &mut Output, ItmInfo { itm, counts, texts }: &ItmInfo) -> Result<(), Failure> {
-    let head = palette().head;
+fn print_itm(out: &mut dyn Write, ItmInfo { itm, counts, texts }: &ItmInfo) -> Result<(), Failure> {
+    let head = look().palette.head;
     writeln!(out, "\n{head}{}{head:#}, itm", itm_name(itm.id))?;
     writeln!(out, "  as options    {}", as_option(&itm.description))?;
     findings(out, &itm.findings)?;
@@ -260,7 +260,7 @@ fn print_itm(out: &mut Output, ItmInfo { itm, counts, texts }: &ItmInfo) -> Resu
 }
 
 /// The stretches of trace that are in doubt.
-fn print_doubts(out: &mut Output, doubts: &Doubts) -> Result<(), Failure> {
+fn print_doubts(out: &mut dyn Write, doubts: &Doubts) -> Result<(), Failure> {
     let Doubts { count, bytes, first } = doubts;
     if *count > 0 {
         let stretches = counted(*count, "stretch");
@@ -276,7 +276,7 @@ fn print_doubts(out: &mut Output, doubts: &Doubts) -> Result<(), Failure> {
 }
 
 /// The contexts in which code ran.
-fn print_contexts(out: &mut Output, contexts: &Contexts) -> Result<(), Failure> {
+fn print_contexts(out: &mut dyn Write, contexts: &Contexts) -> Result<(), Failure> {
     const SHOWN: usize = 20;
     let named = |(context, _): &(Context, _)| *context != (None, None);
     let all = contexts.iter().filter(named).collect::<Vec<_>>();

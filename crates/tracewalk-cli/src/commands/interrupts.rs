@@ -20,7 +20,7 @@ use crate::args::{CaptureArgs, Interrupts};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open::{self, comes_over_time};
-use crate::output::{Destination, palette_for, write_to};
+use crate::output::{Destination, look_for, write_to};
 use crate::task::{Reads, Task};
 use tracewalk_session::{Notices, Session, Source, interrupts};
 
@@ -49,7 +49,7 @@ fn run(args: &Interrupts, messages: &Messages) -> Result<(), Failure> {
     {
         let report = report(args, &gathered, messages)?;
         let output = args.output.as_deref();
-        write_to(output, |out| (format.make)(out, &report, &palette_for(output)))?;
+        write_to(output, |out| (format.make)(out, &report, look_for(output)))?;
     }
     if args.work.stats {
         print_statistics(&gathered.statistics, start.elapsed(), args.work.threads, messages);

@@ -12,7 +12,7 @@ use crate::args::Itm;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{Destination, palette, standard_output};
+use crate::output::{Destination, look, standard_output};
 use crate::task::{Reads, Task};
 use tracewalk_report::counted;
 
@@ -49,7 +49,7 @@ fn run(args: &Itm, messages: &Messages) -> Result<(), Failure> {
     let shown = out.clone();
     session.on_quiet(move || shown.clone().flush());
     let ports = if args.ports.is_empty() { vec![0] } else { args.ports.clone() };
-    let options = ItmOptions { palette: palette(), ports, table: args.table };
+    let options = ItmOptions { look: look(), ports, table: args.table };
     let mut exporter = (args.format.make.export)(&mut out, &options);
     let mut itms = Itms::new(&session, session.itms().to_vec());
     let mut written = Written::default();

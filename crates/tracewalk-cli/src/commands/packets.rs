@@ -17,7 +17,7 @@ use crate::args::Packets;
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{Destination, palette, standard_output};
+use crate::output::{Destination, look, standard_output};
 use crate::task::{Reads, Task};
 
 impl Task for Packets {
@@ -41,7 +41,7 @@ fn run(args: &Packets, messages: &Messages) -> Result<(), Failure> {
     let mut out = standard_output();
     let shown = out.clone();
     session.on_quiet(move || shown.clone().flush());
-    let mut exporter = (args.format.make)(&mut out, palette());
+    let mut exporter = (args.format.make)(&mut out, look());
     if let Some(exporter) = &mut exporter {
         exporter.begin()?;
     }

@@ -20,7 +20,7 @@ use crate::args::{self, CostChoice, FollowArgs, ProfileRows};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{Destination, palette_for, write_to};
+use crate::output::{Destination, look_for, write_to};
 use crate::task::{Reads, Task};
 
 impl Task for args::Profile {
@@ -76,8 +76,8 @@ fn report(
         ProfileRows::Lines => ProfileTable::Lines,
         ProfileRows::Calls => ProfileTable::Calls,
     };
-    let palette = palette_for(args.output.as_deref());
-    let options = ProfileTextOptions { palette, table, rows: args.rows };
+    let look = look_for(args.output.as_deref());
+    let options = ProfileTextOptions { look, table, rows: args.rows };
     write_to(args.output.as_deref(), |out| (format.make)(out, &report, &options))
 }
 

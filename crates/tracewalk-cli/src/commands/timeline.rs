@@ -16,7 +16,7 @@ use crate::args::{self, CaptureArgs, FollowArgs};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{self, Destination, OutputFolder, palette_for, standard_output, write_to};
+use crate::output::{self, Destination, OutputFolder, look_for, standard_output, write_to};
 use crate::task::{Reads, Task};
 use tracewalk_session::{Observer, Session};
 
@@ -73,10 +73,10 @@ fn run(args: &args::Timeline, messages: &Messages) -> Result<(), Failure> {
     };
     match args.format.make {
         MakeTimeline::Text(make) => {
-            let palette = palette_for(output);
+            let look = look_for(output);
             match output {
-                None => write(&mut *make(&mut out, palette)),
-                Some(_) => write_to(output, |out| write(&mut *make(out, palette))),
+                None => write(&mut *make(&mut out, look)),
+                Some(_) => write_to(output, |out| write(&mut *make(out, look))),
             }
         }
         MakeTimeline::File(make) => write_to(output, |out| write(&mut *make(out))),

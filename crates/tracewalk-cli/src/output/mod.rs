@@ -12,7 +12,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use anstream::ColorChoice;
-use tracewalk_report::Palette;
+use tracewalk_report::{Look, Palette};
 
 use crate::args::When;
 use crate::failure::Failure;
@@ -87,20 +87,16 @@ fn seen_on() -> Terminal {
     pager::behind().unwrap_or_else(Terminal::of_standard_output)
 }
 
-/// The columns of the terminal that standard output goes to.
-pub(crate) fn terminal_width() -> Option<usize> {
-    seen_on().width
+/// How text looks on standard output.
+pub(crate) fn look() -> Look {
+    let Terminal { width, has_colours } = seen_on();
+    Look { palette: if has_colours { Palette::COLOUR } else { Palette::PLAIN }, width }
 }
 
-/// The colours for standard output.
-pub(crate) fn palette() -> Palette {
-    if seen_on().has_colours { Palette::COLOUR } else { Palette::PLAIN }
-}
-
-/// The colours for an output that may be a file.
-pub(crate) fn palette_for(path: Option<&Path>) -> Palette {
+/// How text looks in an output that may be a file.
+pub(crate) fn look_for(path: Option<&Path>) -> Look {
     match file(path) {
-        Some(_) => Palette::PLAIN,
-        None => palette(),
+        Some(_) => Look::PLAIN,
+        None => look(),
     }
 }

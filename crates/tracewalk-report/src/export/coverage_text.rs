@@ -4,43 +4,36 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 
-use crate::Palette;
+use crate::layout::Fitted;
 use crate::words::{counted, in_doubt, percent_covered};
+use crate::{Look, Palette};
 use tracewalk_analysis::coverage::{
     Difference, FileDifference, Losses, Metric, Report, ReportedProgram, Tally, Totals,
 };
 
-/// How the table is written.
-#[derive(Clone, Copy, Debug)]
-pub struct CoverageTextOptions {
-    /// The colours.
-    pub palette: Palette,
-    /// Columns of the terminal; `None` where the output goes elsewhere. Only a terminal gets bars.
-    pub width: Option<usize>,
-}
-
-/// Writes the table.
+/// Writes the table. Only a terminal gets bars.
 pub fn write_coverage_text(
     report: &Report,
     difference: Option<&Difference>,
-    options: CoverageTextOptions,
+    look: Look,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let table = Table::new(report, options);
+    let out = &mut Fitted::new(out, look.width);
+    let table = Table::new(report, look);
     for program in &report.programs {
-        head(program, &options.palette, out)?;
+        head(program, &look.palette, out)?;
     }
     table.write(report, out)?;
     let notes = notes(report);
     if !notes.is_empty() {
         writeln!(out)?;
     }
-    let quiet = options.palette.quiet;
+    let quiet = look.palette.quiet;
     for Note { about, text } in notes {
         writeln!(out, "{quiet}{about}:{quiet:#} {text}")?;
     }
     if let Some(difference) = difference {
-        write_difference(difference, &options.palette, out)?;
+        write_difference(difference, &look.palette, out)?;
     }
     Ok(())
 }
@@ -62,7 +55,7 @@ fn head(program: &ReportedProgram, palette: &Palette, out: &mut dyn Write) -> io
 
 /// The columns.
 struct Table {
-    options: CoverageTextOptions,
+    look: Look,
     /// How wide the column of names is.
     name: usize,
     /// How wide a bar is; 0 for none.
@@ -79,7 +72,7 @@ const SHORTEST_NAME: usize = 12;
 const PERCENT: usize = 8;
 
 impl Table {
-    fn new(report: &Report, options: CoverageTextOptions) -> Self {
+    fn new(report: &Report, look: Look) -> Self {
         let names = report.files.iter().map(|file| file.name.chars().count());
         let longest = names.chain([TOTAL.len()]).max().unwrap_or(0);
         let width = |tally: Tally| counts(tally).len();
@@ -90,7 +83,7 @@ impl Table {
             files.chain([width(report.totals.of(metric)), head]).max().unwrap_or(0)
         });
         let needed: usize = counts.iter().map(|counts| counts + PERCENT).sum();
-        let (name, bar) = match options.width {
+        let (name, bar) = match look.width {
             None => (longest, 0),
             Some(width) => {
                 let name = longest.min(width.saturating_sub(needed)).max(SHORTEST_NAME);
@@ -98,11 +91,11 @@ impl Table {
             }
         };
         // A bar of a few steps says nothing that the number does not.
-        Self { options, name, bar: if bar < 5 { 0 } else { bar }, counts }
+        Self { look, name, bar: if bar < 5 { 0 } else { bar }, counts }
     }
 
     fn write(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        let quiet = self.options.palette.quiet;
+        let quiet = self.look.palette.quiet;
         let mut line = format!("{:name$}", "", name = self.name);
         for (metric, counts) in COLUMNS.into_iter().zip(self.counts) {
             let bar = if metric == Metric::Lines && self.bar > 0 { self.bar + 2 } else { 0 };
@@ -112,7 +105,7 @@ impl Table {
         for file in &report.files {
             self.row(&file.name, &file.totals, Style::new(), out)?;
         }
-        self.row(TOTAL, &report.totals, self.options.palette.name, out)
+        self.row(TOTAL, &report.totals, self.look.palette.name, out)
     }
 
     fn row(&self, name: &str, totals: &Totals, style: Style, out: &mut dyn Write) -> io::Result<()> {
@@ -135,10 +128,10 @@ impl Table {
 
     fn colour(&self, tally: Tally) -> Style {
         match tally.permille() {
-            None => self.options.palette.quiet,
-            Some(900..) => self.options.palette.function,
-            Some(500..) => self.options.palette.skipped,
-            Some(_) => self.options.palette.problem,
+            None => self.look.palette.quiet,
+            Some(900..) => self.look.palette.function,
+            Some(500..) => self.look.palette.skipped,
+            Some(_) => self.look.palette.problem,
         }
     }
 }

@@ -8,8 +8,9 @@ use tracewalk::span::CaptureOffset;
 
 use super::json::{Line, Object};
 use super::tables::write_tables;
-use crate::Palette;
+use crate::layout::Fitted;
 use crate::words::CUT;
+use crate::{Look, Palette};
 use tracewalk_analysis::itm::{ItmCounts, ItmEvent, event_table};
 use tracewalk_analysis::record::ItmRecord;
 use tracewalk_analysis::sink::Nothing;
@@ -53,7 +54,7 @@ pub struct StimulusBytes<W> {
 /// Writes a line for each record.
 #[derive(Debug)]
 pub struct ItmText<W> {
-    out: W,
+    out: Fitted<W>,
     palette: Palette,
 }
 
@@ -88,8 +89,8 @@ impl<W: Write> ExportItm for StimulusBytes<W> {
 
 impl<W: Write> ItmText<W> {
     /// Writes to `out`.
-    pub const fn new(out: W, palette: Palette) -> Self {
-        Self { out, palette }
+    pub const fn new(out: W, look: Look) -> Self {
+        Self { out: Fitted::new(out, look.width), palette: look.palette }
     }
 }
 
@@ -214,7 +215,7 @@ mod tests {
     #[test]
     fn records_become_lines() {
         let text = written(|out, records| {
-            let mut text = ItmText::new(out, Palette::PLAIN);
+            let mut text = ItmText::new(out, Look::PLAIN);
             records.iter().for_each(|record| text.record(record).unwrap());
         });
         let expected = "         0    -  port 0: hi\n         4    -  SysTick entered\n         7    -  time +8 = 8\n         \

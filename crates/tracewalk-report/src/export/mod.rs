@@ -44,7 +44,7 @@ pub use coverage_base::read_coverage_json;
 #[cfg(feature = "full")]
 pub use coverage_html::write_coverage_html;
 pub use coverage_json::write_coverage_json;
-pub use coverage_text::{CoverageTextOptions, write_coverage_text};
+pub use coverage_text::write_coverage_text;
 pub use crash::{CrashReport, write_crash_json, write_crash_markdown, write_crash_text};
 pub use diff::{DIFF_TABLES, DiffReport, FunctionDiff, SourceDiff, write_diff_json, write_diff_text};
 pub use excerpt::{Excerpt, Selection};

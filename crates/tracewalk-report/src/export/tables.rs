@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use serde_json::{Map, Value, json};
 use tracewalk_analysis::table::{Cell, Column, Table, TakeRows};
 
-use crate::Palette;
+use crate::layout::Fitted;
+use crate::{Look, Palette};
 
 /// The version of the JSON document's shape. A field that is added does not change it.
 const VERSION: u32 = 1;
@@ -150,12 +151,13 @@ pub fn write_tables_json(out: &mut dyn Write, tables: &[Table], complete: bool) 
 }
 
 /// Writes tables for people: columns below each other, numbers to the right. What is unknown is `-`.
-pub fn write_tables_text(out: &mut dyn Write, tables: &[Table], palette: &Palette) -> io::Result<()> {
+pub fn write_tables_text(out: &mut dyn Write, tables: &[Table], look: Look) -> io::Result<()> {
+    let out = &mut Fitted::new(out, look.width);
     for (index, table) in tables.iter().filter(|table| !table.rows.is_empty()).enumerate() {
         if index > 0 {
             writeln!(out)?;
         }
-        let Palette { head, quiet, .. } = palette;
+        let Palette { head, quiet, .. } = look.palette;
         writeln!(out, "{head}{}{head:#}", table.name.replace('_', " "))?;
         let title = |column: &Column| match column.unit {
             Some(unit) => format!("{} [{unit}]", column.name),
@@ -283,7 +285,7 @@ mod tests {
 
     #[test]
     fn columns_stand_below_each_other_for_people() {
-        let text = written(|out| write_tables_text(out, &[table()], &Palette::PLAIN));
+        let text = written(|out| write_tables_text(out, &[table()], Look::PLAIN));
         let lines = text.lines().collect::<Vec<_>>();
         assert_eq!(lines.len(), 4);
         assert_eq!(
@@ -293,6 +295,6 @@ mod tests {
         assert!(lines[3].trim_start().starts_with('-'));
         // A table without rows is left out.
         let empty = Table { rows: Vec::new(), ..table() };
-        assert_eq!(written(|out| write_tables_text(out, &[empty], &Palette::PLAIN)), "");
+        assert_eq!(written(|out| write_tables_text(out, &[empty], Look::PLAIN)), "");
     }
 }

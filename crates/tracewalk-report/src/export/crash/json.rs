@@ -8,13 +8,13 @@ use tracewalk_analysis::crash::{Cause, CauseKind, Crash, Evidence, Holder, PathI
 use tracewalk_analysis::{Code, Section};
 
 use super::{CrashReport, words};
-use crate::Palette;
+use crate::Look;
 
 /// The version of the document's shape. A field that is added does not change it.
 const VERSION: u32 = 1;
 
 /// Writes the document: what is known of the source whose program crashed. Other sources stand in `others`, in the same shape.
-pub fn write_crash_json(out: &mut dyn Write, report: &CrashReport, _: &Palette) -> io::Result<()> {
+pub fn write_crash_json(out: &mut dyn Write, report: &CrashReport, _: Look) -> io::Result<()> {
     let crashed = report.sources.iter().position(|(_, crash)| crash.is_some()).unwrap_or_default();
     let mut document = json!({ "v": VERSION });
     if let Some(fields) = document.as_object_mut() {

@@ -6,15 +6,15 @@ use tracewalk::plain::Plain;
 
 use super::CrashReport;
 use super::sheet::{Part, parts};
-use crate::Palette;
+use crate::Look;
 use crate::words::CUT;
 
 /// How wide the lines are.
 const WIDTH: usize = 80;
 
 /// Writes the report for a terminal.
-pub fn write_crash_text(out: &mut dyn Write, report: &CrashReport, palette: &Palette) -> io::Result<()> {
-    let head = palette.head;
+pub fn write_crash_text(out: &mut dyn Write, report: &CrashReport, look: Look) -> io::Result<()> {
+    let head = look.palette.head;
     for (section, crash) in &report.sources {
         if report.sources.len() > 1 {
             writeln!(out, "{head}{section}{head:#}")?;
@@ -44,7 +44,7 @@ pub fn write_crash_text(out: &mut dyn Write, report: &CrashReport, palette: &Pal
 }
 
 /// Writes the report as Markdown.
-pub fn write_crash_markdown(out: &mut dyn Write, report: &CrashReport, _: &Palette) -> io::Result<()> {
+pub fn write_crash_markdown(out: &mut dyn Write, report: &CrashReport, _: Look) -> io::Result<()> {
     for (section, crash) in &report.sources {
         writeln!(out, "## Crash, {section}\n")?;
         let Some(crash) = crash else {

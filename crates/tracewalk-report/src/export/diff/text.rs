@@ -3,16 +3,19 @@
 use std::io::{self, Write};
 
 use super::{DiffReport, SourceDiff};
-use crate::Palette;
 use crate::export::text::address_and_name;
+use crate::layout::Fitted;
 use crate::words::{CUT, counted};
+use crate::{Look, Palette};
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::coverage::FileDifference;
 use tracewalk_analysis::diff::{Aftermath, Called, Next};
 use tracewalk_analysis::{Code, CodePlace};
 
 /// Writes what differs, and of sources in which nothing does a line.
-pub fn write_diff_text(out: &mut dyn Write, report: &DiffReport, palette: &Palette) -> io::Result<()> {
+pub fn write_diff_text(out: &mut dyn Write, report: &DiffReport, look: Look) -> io::Result<()> {
+    let out = &mut Fitted::new(out, look.width);
+    let palette = &look.palette;
     let [a, b] = &report.names;
     let head = palette.head;
     for source in &report.sources {

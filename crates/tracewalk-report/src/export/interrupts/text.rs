@@ -3,17 +3,16 @@
 use std::io::{self, Write};
 
 use super::{InterruptReport, Row, is_of_itm, rows};
-use crate::Palette;
+use crate::layout::Fitted;
 use crate::words::{CUT, in_doubt};
+use crate::{Look, Palette};
 use tracewalk_analysis::interrupts::{Activities, Lengths};
 use tracewalk_analysis::timeline::Scale;
 
 /// Writes the tables.
-pub fn write_interrupts_text(
-    out: &mut dyn Write,
-    report: &InterruptReport,
-    palette: &Palette,
-) -> io::Result<()> {
+pub fn write_interrupts_text(out: &mut dyn Write, report: &InterruptReport, look: Look) -> io::Result<()> {
+    let out = &mut Fitted::new(out, look.width);
+    let palette = &look.palette;
     for (index, (section, activities)) in report.sources.iter().enumerate() {
         if index > 0 {
             writeln!(out)?;
@@ -31,13 +30,13 @@ pub fn write_interrupts_text(
             out,
             rows(&section.code, activities).filter(|row| row.function.is_none()),
             "exception",
-            (report, palette),
+            (report, look),
         )?;
         write_rows(
             out,
             rows(&section.code, activities).filter(|row| row.function.is_some()),
             "function",
-            (report, palette),
+            (report, look),
         )?;
         write_notes(out, activities, palette)?;
         if is_of_itm(section) {
@@ -55,36 +54,39 @@ fn write_rows<'a>(
     out: &mut dyn Write,
     rows: impl Iterator<Item = Row<'a>>,
     kind: &str,
-    (report, palette): (&InterruptReport, &Palette),
+    (report, look): (&InterruptReport, Look),
 ) -> io::Result<()> {
+    let Palette { name, .. } = look.palette;
     let rows = rows.collect::<Vec<_>>();
-    let names = rows.iter().map(|row| label(row).chars().count());
-    let width = names.chain([kind.len()]).max().unwrap_or(0).min(WIDEST_NAME);
-    for (index, row) in rows.iter().enumerate() {
-        if index == 0 {
-            let name = palette.name;
-            writeln!(
-                out,
-                "\n{name}{kind:<width$}  {:>9}  {:<18}  {:>12}  {:>12}  {:>12}  {:>12}{name:#}",
-                "count", "", "min", "mean", "p99", "max"
-            )?;
+    let labels = rows.iter().map(|row| label(row).chars().count());
+    let longest = labels.chain([kind.len()]).max().unwrap_or(0);
+    // Where names and measures have no room beside each other, they stand below each other.
+    let is_narrow = look.width.is_some_and(|columns| longest + BESIDE_NAMES > columns);
+    let width = if look.width.is_some() { longest } else { longest.min(WIDEST_NAME) };
+    if !rows.is_empty() {
+        let head =
+            if is_narrow { format!("{kind}, count") } else { format!("{kind:<width$}  {:>9}", "count") };
+        let head = if is_narrow { format!("{head:<MEASURE_COLUMN$}") } else { format!("{head}  {:<18}", "") };
+        writeln!(out, "\n{name}{head}  {:>12}  {:>12}  {:>12}  {:>12}{name:#}", "min", "mean", "p99", "max")?;
+    }
+    for row in &rows {
+        let style = if row.function.is_some() { look.palette.function } else { look.palette.exception };
+        let (label, count) = (label(row), row.activity.count);
+        let mut beside = format!("{style}{label:<width$}{style:#}  {count:>9}  ");
+        let mut below = format!("{:width$}  {:>9}  ", "", "");
+        if is_narrow {
+            writeln!(out, "{style}{label}{style:#}, {count}")?;
+            beside = "  ".to_owned();
+            below.clone_from(&beside);
         }
-        let activity = row.activity;
-        let measures = [
-            ("with preemption", &activity.with_preemption),
-            ("without preemption", &activity.without_preemption),
-            ("from one to another", &activity.inter_arrival),
-        ];
-        let style = if row.function.is_some() { palette.function } else { palette.exception };
-        let (label, count) = (label(row), activity.count.to_string());
-        let mut first = Some((label.as_str(), count.as_str()));
-        for (measure, lengths) in measures {
-            let (label, count) = first.take().unwrap_or_default();
+        for (measure, lengths) in [
+            ("with preemption", &row.activity.with_preemption),
+            ("without preemption", &row.activity.without_preemption),
+            ("from one to another", &row.activity.inter_arrival),
+        ] {
             let [min, mean, p99, max] = columns(lengths, &report.scale);
-            writeln!(
-                out,
-                "{style}{label:<width$}{style:#}  {count:>9}  {measure:<19} {min:>12}  {mean:>12}  {p99:>12}  {max:>12}"
-            )?;
+            writeln!(out, "{beside}{measure:<19} {min:>12}  {mean:>12}  {p99:>12}  {max:>12}")?;
+            beside.clone_from(&below);
         }
     }
     Ok(())
@@ -163,5 +165,11 @@ fn write_notes(out: &mut dyn Write, activities: &Activities, palette: &Palette) 
     Ok(())
 }
 
-/// Longer names push the columns to the right.
+/// Longer names push the columns to the right, where no terminal limits them.
 const WIDEST_NAME: usize = 32;
+
+/// How many columns stand to the right of the names.
+const BESIDE_NAMES: usize = 87;
+
+/// How many columns stand to the left of the numbers where names have lines of their own.
+const MEASURE_COLUMN: usize = 20;

@@ -63,7 +63,7 @@ impl<W: Write> CallTree<W> {
 
     fn event(&mut self, event: &EventKind) {
         if let (EventKind::TraceOn(_), Some(text)) = (event, marked_event(&self.printer.code, event)) {
-            let style = self.printer.options.palette.quiet;
+            let style = self.printer.options.look.palette.quiet;
             self.printer.line(&format!("{style}{}{style:#}", rule(&text)));
         }
     }
@@ -76,7 +76,7 @@ impl<W: Write> CallTree<W> {
                 }
             }
             _ => {
-                let style = self.printer.options.palette.problem;
+                let style = self.printer.options.look.palette.problem;
                 self.printer.line(&format!("{style}{}{style:#}", rule(text)));
             }
         }
@@ -89,7 +89,7 @@ impl<W: Write> Sink<FlowRecord> for CallTree<W> {
     }
 
     fn section(&mut self, section: &Section) -> io::Result<()> {
-        let head = self.printer.options.palette.head;
+        let head = self.printer.options.look.palette.head;
         if !std::mem::take(&mut self.first_section) {
             writeln!(self.printer.out)?;
         }
@@ -138,7 +138,7 @@ impl<W: Write> Sink<FlowRecord> for CallTree<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Palette;
+    use crate::Look;
     use tracewalk::ids::Exception;
     use tracewalk::span::CaptureOffset;
     use tracewalk_analysis::samples::{
@@ -157,7 +157,7 @@ mod tests {
     fn tree_in(window: Window, depth: Option<usize>, elements: &[Element]) -> String {
         let section = Section { id: None, protocol: "mtb", number: 1, code: pages() };
         let mut out = Vec::new();
-        let options = CallTreeOptions { palette: Palette::PLAIN, depth, fold: true, window };
+        let options = CallTreeOptions { look: Look::PLAIN, depth, fold: true, window };
         let mut tree = CallTree::new(&mut out, options);
         tree.section(&section).unwrap();
         for &element in elements {

@@ -3,16 +3,17 @@
 use std::io::{self, Write};
 
 use super::indent;
-use crate::Palette;
 use crate::export::profile::ProfileReport;
+use crate::layout::Fitted;
 use crate::words::{CUT, percent};
+use crate::{Look, Palette};
 use tracewalk_analysis::profile::{LabelKind, Tree};
 
 /// How a tree of chains of calls is printed.
 #[derive(Clone, Copy, Debug)]
 pub struct CallChainsOptions {
-    /// The colours.
-    pub palette: Palette,
+    /// The colours and the width.
+    pub look: Look,
     /// Functions deeper than this are not printed, only counted in those that called them.
     pub depth: Option<usize>,
 }
@@ -23,7 +24,8 @@ pub fn write_call_chains(
     report: &ProfileReport,
     options: &CallChainsOptions,
 ) -> io::Result<()> {
-    let Palette { head, quiet, .. } = options.palette;
+    let out = &mut Fitted::new(out, options.look.width);
+    let Palette { head, quiet, .. } = options.look.palette;
     for (index, source) in report.sources.iter().enumerate() {
         if index > 0 {
             writeln!(out)?;
@@ -56,7 +58,7 @@ fn line(
         // It ran outside the window.
         return Ok(());
     }
-    let Palette { quiet, function, exception, .. } = options.palette;
+    let Palette { quiet, function, exception, .. } = options.look.palette;
     let label = tree.label_of(node);
     let style = match label.kind {
         LabelKind::Function | LabelKind::Inlined => function,

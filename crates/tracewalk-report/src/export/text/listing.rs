@@ -9,9 +9,9 @@ use tracewalk::ids::{Address, Location};
 
 use super::code::{MARGIN, Place, Row, Rows, blanks};
 use super::{gap_text, indent, marked_event, quiet_event, rule};
-use crate::Palette;
-use crate::layout::{in_lines, without_middle};
+use crate::layout::{Fitted, in_lines, without_middle};
 use crate::words::CUT;
+use crate::{Look, Palette};
 use tracewalk_analysis::call_stack::{Arrival, CallStack, Unobserved};
 use tracewalk_analysis::clock::{CycleMeter, Spent};
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
@@ -21,7 +21,7 @@ use tracewalk_analysis::{Code, CodeInContext, DoubtfulChange, Doubting, Section}
 /// Writes a listing.
 #[derive(Debug)]
 pub struct Listing<W> {
-    out: W,
+    out: Fitted<W>,
     options: ListingOptions,
     code: CodeInContext,
     rows: Rows,
@@ -46,12 +46,10 @@ pub struct Listing<W> {
 /// What a listing shows.
 #[derive(Clone, Copy, Debug)]
 pub struct ListingOptions {
-    /// The colours.
-    pub palette: Palette,
+    /// The colours and the width.
+    pub look: Look,
     /// Lines of source text between the instructions.
     pub source_lines: bool,
-    /// The columns that lines are to fit; `None` for lines of any length.
-    pub width: Option<usize>,
 }
 
 /// How many columns are left for an instruction at 80, beside its address and code.
@@ -68,7 +66,7 @@ impl<W: Write> Listing<W> {
     pub fn new(out: W, options: ListingOptions) -> Self {
         let code = Arc::new(Code::unknown());
         Self {
-            out,
+            out: Fitted::new(out, options.look.width),
             options,
             calls: CallStack::new(Arc::clone(&code)),
             code: CodeInContext::new(code),
@@ -98,7 +96,7 @@ impl<W: Write> Listing<W> {
         self.cycles = self.cycles.saturating_add(cycles);
         let mut at = Location::new(block.start, block.isa);
         for _ in 0..block.instructions {
-            let Some(row) = self.rows.row(&self.code, &self.options.palette, at) else { break };
+            let Some(row) = self.rows.row(&self.code, &self.options.look.palette, at) else { break };
             self.heading(&row)?;
             let outcome = if at.address == block.last { outcome(block.ending) } else { "" };
             self.instruction(&row, outcome)?;
@@ -114,15 +112,15 @@ impl<W: Write> Listing<W> {
         let place = &row.place;
         if !self.place.as_ref().is_some_and(|last| last.same_scope(place)) {
             let margin = self.margin(self.calls.depth());
-            let room = self.options.width.map(|width| width.saturating_sub(margin.len()));
-            let heading = row.heading_within(room, &self.options.palette);
+            let room = self.options.look.width.map(|width| width.saturating_sub(margin.len()));
+            let heading = row.heading_within(room, &self.options.look.palette);
             self.write_line(&[margin, &heading])?;
         }
         if self.options.source_lines
             && !self.place.as_ref().is_some_and(|last| last.same_line(place))
             && let Some((line, text)) = self.source_line(place)
         {
-            let style = self.options.palette.source;
+            let style = self.options.look.palette.source;
             let margin = self.margin(self.calls.depth());
             writeln!(self.out, "{margin}{style}{line:>4} │ {text}{style:#}")?;
         }
@@ -144,7 +142,7 @@ impl<W: Write> Listing<W> {
         if outcome.is_empty() && note.is_none() {
             return self.write_line(&[&row.head, indent, &row.text]);
         }
-        let Palette { quiet, skipped, .. } = self.options.palette;
+        let Palette { quiet, skipped, .. } = self.options.look.palette;
         write!(self.out, "{}{indent}{}", row.head, row.text)?;
         let mut width = row.width;
         if !outcome.is_empty() {
@@ -153,7 +151,7 @@ impl<W: Write> Listing<W> {
         }
         let has_room = |room: &usize| *room >= SHORTEST_NOTE;
         let room =
-            self.options.width.map(|columns| columns.saturating_sub(MARGIN + indent.len() + width + 4));
+            self.options.look.width.map(|columns| columns.saturating_sub(MARGIN + indent.len() + width + 4));
         if let Some(position) = note.filter(|_| room.as_ref().is_none_or(has_room)) {
             let position = room.map_or(position.into(), |room| without_middle(position, room));
             let padding = NOTE_COLUMN.saturating_sub(width);
@@ -167,7 +165,7 @@ impl<W: Write> Listing<W> {
     /// How far code at this depth is indented: less where lines are short.
     fn indent(&self, depth: usize) -> usize {
         let most =
-            self.options.width.map_or(usize::MAX, |width| width.saturating_sub(MARGIN + 2 + LEAST_TEXT));
+            self.options.look.width.map_or(usize::MAX, |width| width.saturating_sub(MARGIN + 2 + LEAST_TEXT));
         indent(depth).min(most)
     }
 
@@ -178,7 +176,7 @@ impl<W: Write> Listing<W> {
 
     /// The line that marks something, without the middle of its text where that is too long.
     fn rule(&self, text: &str) -> String {
-        let room = self.options.width.map(|width| width.saturating_sub("── ".chars().count() + 1));
+        let room = self.options.look.width.map(|width| width.saturating_sub("── ".chars().count() + 1));
         rule(&room.map_or(text.into(), |room| without_middle(text, room)))
     }
 
@@ -192,8 +190,8 @@ impl<W: Write> Listing<W> {
         if let Some(text) = marked_event(&self.code, event) {
             self.end_run()?;
             let style = match event {
-                EventKind::TraceOn(_) => self.options.palette.quiet,
-                _ => self.options.palette.exception,
+                EventKind::TraceOn(_) => self.options.look.palette.quiet,
+                _ => self.options.look.palette.exception,
             };
             writeln!(self.out, "{style}{}{style:#}", self.rule(&text))?;
         }
@@ -211,7 +209,7 @@ impl<W: Write> Listing<W> {
                 writeln!(self.out, "{at:#}", at = Target(at))
             }
             _ => {
-                let style = self.options.palette.problem;
+                let style = self.options.look.palette.problem;
                 writeln!(self.out, "{style}{}{style:#}", self.rule(&gap_text(gap)))
             }
         }
@@ -226,7 +224,7 @@ impl<W: Write> Listing<W> {
             }
             DoubtfulChange::Ends(_) => "no longer in doubt".to_owned(),
         };
-        let style = self.options.palette.problem;
+        let style = self.options.look.palette.problem;
         writeln!(self.out, "{style}{}{style:#}", self.rule(&text))
     }
 
@@ -244,9 +242,9 @@ impl<W: Write> Listing<W> {
     }
 
     fn quiet_at(&mut self, depth: usize, text: &str) -> io::Result<()> {
-        let quiet = self.options.palette.quiet;
+        let quiet = self.options.look.palette.quiet;
         let margin = self.margin(depth);
-        let room = self.options.width.map_or(usize::MAX, |width| width.saturating_sub(margin.len() + 2));
+        let room = self.options.look.width.map_or(usize::MAX, |width| width.saturating_sub(margin.len() + 2));
         let mut sign = "·";
         for line in in_lines(text, room) {
             writeln!(self.out, "{margin}{quiet}{sign} {line}{quiet:#}")?;
@@ -331,7 +329,7 @@ impl<W: Write> Sink<FlowRecord> for Listing<W> {
     }
 
     fn section(&mut self, section: &Section) -> io::Result<()> {
-        let head = self.options.palette.head;
+        let head = self.options.look.palette.head;
         if !std::mem::take(&mut self.first_section) {
             writeln!(self.out)?;
         }
@@ -440,8 +438,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    const PLAIN: ListingOptions =
-        ListingOptions { palette: Palette::PLAIN, source_lines: false, width: None };
+    const PLAIN: ListingOptions = ListingOptions { look: Look::PLAIN, source_lines: false };
 
     #[test]
     fn instructions_have_their_place_and_what_became_of_them() {

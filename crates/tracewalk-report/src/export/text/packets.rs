@@ -6,8 +6,9 @@ use std::io::{self, Write};
 use tracewalk::protocol::Field;
 use tracewalk::source::PacketItem;
 
-use crate::Palette;
+use crate::layout::Fitted;
 use crate::words::{CUT, counted};
+use crate::{Look, Palette};
 use tracewalk_analysis::Section;
 use tracewalk_analysis::record::PacketRecord;
 use tracewalk_analysis::sink::Sink;
@@ -20,7 +21,7 @@ const BYTES_OF_NO_PACKET: usize = 16;
 /// Writes packets as a table.
 #[derive(Debug)]
 pub struct PacketsText<W> {
-    out: W,
+    out: Fitted<W>,
     palette: Palette,
     /// The line's last column, reused.
     text: String,
@@ -29,8 +30,8 @@ pub struct PacketsText<W> {
 
 impl<W: Write> PacketsText<W> {
     /// Writes to `out`.
-    pub const fn new(out: W, palette: Palette) -> Self {
-        Self { out, palette, text: String::new(), first: true }
+    pub const fn new(out: W, look: Look) -> Self {
+        Self { out: Fitted::new(out, look.width), palette: look.palette, text: String::new(), first: true }
     }
 
     fn describe(&mut self, content: PacketItem<'_>, bytes: usize) {
@@ -129,7 +130,7 @@ mod tests {
             (PacketItem::Packet(&ISync), &[8; 9]),
             (PacketItem::Malformed(Malformation::ReservedHeader { found: 0xa8 }), &[0xa8]),
         ];
-        packets(&mut PacketsText::new(&mut out, Palette::PLAIN), &contents);
+        packets(&mut PacketsText::new(&mut out, Look::PLAIN), &contents);
         let expected = "\
 one source without trace ID, etmv3
     offset  bytes                    packet

@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
-use crate::Palette;
 use crate::export::profile::{ProfileReport, ProfileTable, duration};
+use crate::layout::Fitted;
 use crate::words::{CUT, in_doubt, percent};
+use crate::{Look, Palette};
 use tracewalk_analysis::Section;
 use tracewalk_analysis::clock::{Cost, Unit};
 use tracewalk_analysis::profile::{Label, LabelId, LabelKind, Place, Profile, Tree};
@@ -12,8 +13,8 @@ use tracewalk_analysis::profile::{Label, LabelId, LabelKind, Place, Profile, Tre
 /// How a table of a profile is printed.
 #[derive(Clone, Copy, Debug)]
 pub struct ProfileTextOptions {
-    /// The colours.
-    pub palette: Palette,
+    /// The colours and the width.
+    pub look: Look,
     /// What the rows are.
     pub table: ProfileTable,
     /// How many rows are printed at the most.
@@ -26,6 +27,7 @@ pub fn write_profile_text(
     report: &ProfileReport,
     options: &ProfileTextOptions,
 ) -> io::Result<()> {
+    let out = &mut Fitted::new(out, options.look.width);
     for (index, source) in report.sources.iter().enumerate() {
         if index > 0 {
             writeln!(out)?;
@@ -53,7 +55,7 @@ struct Table<'a> {
 
 impl Table<'_> {
     fn title(&mut self, (section, _): &(Section, Profile)) -> io::Result<()> {
-        let head = self.options.palette.head;
+        let head = self.options.look.palette.head;
         let measure = self.report.measure();
         let program = self.report.of_program(section);
         if self.whole == 0 {
@@ -70,7 +72,7 @@ impl Table<'_> {
     fn functions(&mut self) -> io::Result<()> {
         let functions = self.tree.functions(|cost| self.report.value(cost));
         let head = if self.has_cycles() { "  c/instr" } else { "" };
-        let quiet = self.options.palette.quiet;
+        let quiet = self.options.look.palette.quiet;
         writeln!(
             self.out,
             "{quiet}{:>12} {:>6} {:>12} {:>6} {:>9}{head}  function{quiet:#}",
@@ -93,14 +95,14 @@ impl Table<'_> {
     fn lines(&mut self) -> io::Result<()> {
         let mut lines = self.tree.lines(|cost| self.report.value(cost));
         lines.retain(|line| self.report.value(&line.own) > 0);
-        let quiet = self.options.palette.quiet;
+        let quiet = self.options.look.palette.quiet;
         writeln!(self.out, "{quiet}{:>12} {:>6}  line  function{quiet:#}", "self", "")?;
         let rows = self.shown(lines.len());
         for line in lines.iter().take(rows) {
             let value = self.report.value(&line.own);
             let place = line.place.as_ref().map_or_else(|| "?".to_owned(), Place::short);
             write!(self.out, "{value:>12} {:>6}  {place}  ", percent(value, self.whole))?;
-            let function = self.options.palette.function;
+            let function = self.options.look.palette.function;
             let label = &self.tree.labels[line.function.index()];
             writeln!(self.out, "{function}{}{function:#}", label.text())?;
         }
@@ -109,7 +111,7 @@ impl Table<'_> {
 
     fn calls(&mut self) -> io::Result<()> {
         let edges = self.tree.edges(|cost| self.report.value(cost));
-        let Palette { quiet, function, .. } = self.options.palette;
+        let Palette { quiet, function, .. } = self.options.look.palette;
         writeln!(self.out, "{quiet}{:>12} {:>6} {:>9}  caller → callee{quiet:#}", "total", "", "calls")?;
         let rows = self.shown(edges.len());
         for edge in edges.iter().take(rows) {
@@ -143,7 +145,7 @@ impl Table<'_> {
     }
 
     fn name(&mut self, label: LabelId) -> io::Result<()> {
-        let Palette { quiet, function, .. } = self.options.palette;
+        let Palette { quiet, function, .. } = self.options.look.palette;
         let label: &Label = &self.tree.labels[label.index()];
         write!(self.out, "{function}{}{function:#}", label.text())?;
         match &label.place {
@@ -156,7 +158,7 @@ impl Table<'_> {
 
     /// What the numbers leave out.
     fn notes(&mut self, profile: &Profile) -> io::Result<()> {
-        let quiet = self.options.palette.quiet;
+        let quiet = self.options.look.palette.quiet;
         let mut notes = Vec::from_iter(in_doubt(profile.in_doubt));
         let others = [
             (&profile.unfollowed, "of code that could not be followed"),
@@ -191,7 +193,7 @@ impl Table<'_> {
     }
 
     fn rest(&mut self, left_out: usize, what: &str) -> io::Result<()> {
-        let quiet = self.options.palette.quiet;
+        let quiet = self.options.look.palette.quiet;
         match left_out {
             0 => Ok(()),
             count => writeln!(self.out, "{quiet}… and {count} more {what}{quiet:#}"),

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::rc::Rc;
 
 use super::*;
-use crate::Palette;
+use crate::Look;
 use crate::export::{TableCsv, TablesJson};
 use tracewalk::flow::Element;
 use tracewalk::ids::TraceId;
@@ -33,7 +33,7 @@ fn write(exporter: &mut dyn TimelineExport, scale: Scale, times: usize) {
 #[test]
 fn text_has_one_line_for_a_function_that_called_nothing_and_seconds_where_a_frequency_is_said() {
     let mut out = Vec::new();
-    write(&mut TimelineText::new(&mut out, Palette::PLAIN), SCALE, 1);
+    write(&mut TimelineText::new(&mut out, Look::PLAIN), SCALE, 1);
     let expected = "\
 trace ID 0x10, etmv3, in cycles at 2 MHz
 ~ interpolated  ? estimated

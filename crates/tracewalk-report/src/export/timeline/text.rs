@@ -7,15 +7,16 @@ use std::rc::Rc;
 
 use super::TimelineExport;
 use super::names::{Names, details};
-use crate::Palette;
+use crate::layout::Fitted;
 use crate::words::CUT;
+use crate::{Look, Palette};
 use tracewalk_analysis::timeline::{Certainty, Change, Finish, Item, Mark, Moment, Scale, Span, Track, What};
 use tracewalk_analysis::{Code, Section};
 
 /// Writes lines.
 #[derive(Debug)]
 pub struct TimelineText<W> {
-    out: W,
+    out: Fitted<W>,
     palette: Palette,
     scale: Option<Scale>,
     names: Names,
@@ -39,10 +40,10 @@ const DEEPEST: usize = 24;
 
 impl<W: Write> TimelineText<W> {
     /// Writes to `out`.
-    pub fn new(out: W, palette: Palette) -> Self {
+    pub fn new(out: W, look: Look) -> Self {
         Self {
-            out,
-            palette,
+            out: Fitted::new(out, look.width),
+            palette: look.palette,
             scale: None,
             names: Names::new(Arc::new(Code::unknown())),
             open: HashMap::new(),

@@ -8,6 +8,7 @@ use super::super::super::calls_table::{entry_place, is_own};
 use super::super::{address_and_name, indent, rule};
 use super::options::CallTreeOptions;
 use crate::Palette;
+use crate::layout::Fitted;
 use tracewalk_analysis::call_stack::{
     Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece, Task,
 };
@@ -16,7 +17,7 @@ use tracewalk_analysis::{CodeInContext, Phase};
 /// Writes lines.
 #[derive(Debug)]
 pub(super) struct Printer<W> {
-    pub(super) out: W,
+    pub(super) out: Fitted<W>,
     pub(super) options: CallTreeOptions,
     pub(super) code: CodeInContext,
     pub(super) phase: Phase,
@@ -52,6 +53,7 @@ pub(super) struct Open {
 
 impl<W: Write> Printer<W> {
     pub(super) const fn new(out: W, options: CallTreeOptions, code: CodeInContext) -> Self {
+        let out = Fitted::new(out, options.look.width);
         Self { out, options, code, phase: Phase::Before, leaf: None, failed: None }
     }
 
@@ -72,7 +74,7 @@ impl<W: Write> Printer<W> {
 
     /// The line of a function that is entered.
     fn entry_line(&self, frame: &Frame<Open>) -> String {
-        let Palette { function, quiet, .. } = self.options.palette;
+        let Palette { function, quiet, .. } = self.options.look.palette;
         let margin = indent(frame.mark.depth);
         let name = match frame.function {
             FunctionId::Missing(entry) => entry.to_string(),
@@ -96,7 +98,7 @@ impl<W: Write> Printer<W> {
 
     /// The line above an exception's handler.
     pub(super) fn exception_line(&mut self, depth: usize, interruption: &Interruption) {
-        let style = self.options.palette.exception;
+        let style = self.options.look.palette.exception;
         let name = interruption
             .exception
             .map_or_else(|| "an exception".to_owned(), |it| self.code.interrupts.describe(it).to_string());
@@ -127,7 +129,7 @@ impl<W: Write> Printer<W> {
             None => {}
             Some(Leaf { line, times: 1 }) => self.write(&line),
             Some(Leaf { line, times }) => {
-                let quiet = self.options.palette.quiet;
+                let quiet = self.options.look.palette.quiet;
                 self.write(&format!("{line}  {quiet}×{times}{quiet:#}"));
             }
         }
@@ -192,7 +194,7 @@ impl<W: Write> Observer for Printer<W> {
 
     fn leave(&mut self, frame: &mut Frame<Open>, below: Option<&mut Frame<Open>>, how: Left) {
         let Open { depth, instructions, printed, missing, .. } = frame.mark;
-        let quiet = self.options.palette.quiet;
+        let quiet = self.options.look.palette.quiet;
         let count = match instructions {
             1 => "1 instruction".to_owned(),
             count => format!("{count} instructions"),
@@ -224,7 +226,7 @@ impl<W: Write> Observer for Printer<W> {
         if self.phase != Phase::Inside {
             return;
         }
-        let style = self.options.palette.head;
+        let style = self.options.look.palette.head;
         self.line(&format!("{style}{}{style:#}", rule(&format!("{to}: {}", evidence.text()))));
     }
 }

@@ -1,0 +1,106 @@
+//! Every view of text fits a terminal of 80 columns, and uses 200.
+#![cfg(unix)]
+
+use tracewalk_report::formats::registries;
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::pager::at_terminal;
+use crate::support::{corpus, example, run};
+
+/// A run whose answer is text for people: the command, and what stands after its capture.
+type View = (&'static str, &'static [&'static str]);
+
+const VIEWS: &[View] = &[
+    ("info", &[]),
+    ("flow", &[]),
+    ("flow", &["--source-lines"]),
+    ("flow", &["--functions"]),
+    ("flow", &["--last", "40"]),
+    ("packets", &[]),
+    ("itm", &["--format", "events"]),
+    ("coverage", &[]),
+    ("profile", &[]),
+    ("profile", &["--by", "lines"]),
+    ("profile", &["--by", "calls"]),
+    ("calls", &[]),
+    ("calls", &["--fold", "none"]),
+    ("calls", &["--fold", "chains"]),
+    ("timeline", &[]),
+    ("interrupts", &[]),
+    ("interrupts", &["--functions"]),
+    ("crash", &[]),
+    ("diff", &["OTHER"]),
+];
+
+/// Their answers are files, or nothing.
+const NO_VIEWS: [&str; 6] = ["describe", "snapshot", "merge", "completions", "man", "help"];
+
+const EXAMPLES: [&str; 4] = ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"];
+
+/// What a view shows: at a terminal of this width, or written elsewhere. `None` if there is nothing of the kind in the capture.
+fn shown(capture: &str, (command, more): View, columns: Option<u16>) -> Option<String> {
+    let other = example("m3-etmv3/capture.toml").display().to_string();
+    let more = more.iter().map(|word| if *word == "OTHER" { other.as_str() } else { word });
+    let arguments =
+        [command, capture, "-q", "--messages", "json"].into_iter().chain(more).collect::<Vec<_>>();
+    let piped = run(&arguments);
+    if !matches!(piped.status, 0 | 1) || piped.stdout.is_empty() {
+        return None;
+    }
+    let Some(columns) = columns else { return Some(piped.stdout) };
+    let (shown, status) = at_terminal(columns, &arguments, &[("NO_COLOR", "1"), ("PAGER", "cat")]);
+    assert_eq!(status, Some(piped.status), "{arguments:?}");
+    // Messages are no view: the terminal divides them, so that an option in them can be copied.
+    Some(shown.split_inclusive('\n').filter(|line| !line.starts_with("{\"")).collect())
+}
+
+/// What is left of a text without its layout.
+fn letters(text: &str) -> String {
+    text.chars().filter(|char| !char.is_whitespace() && *char != '─').collect()
+}
+
+#[test]
+fn every_view_of_every_example_fits_80_columns_and_uses_200() {
+    let mut drawn = std::collections::BTreeSet::new();
+    let others = ["etm4/synthetic/mix-a57-etmv4", "real/stm32f105/trace_example.sr"];
+    let others = others.iter().filter_map(|path| corpus(path)).filter(|path| path.exists());
+    let captures = EXAMPLES.map(|name| example(name).join("capture.toml")).into_iter().chain(others);
+    for capture in captures.map(|path| path.display().to_string()) {
+        for view in VIEWS {
+            let Some(piped) = shown(&capture, *view, None) else { continue };
+            drawn.insert(*view);
+            let at = |columns| shown(&capture, *view, Some(columns)).unwrap();
+            let (narrow, wide) = (at(80), at(200));
+            for (text, columns) in [(&narrow, 80), (&wide, 200)] {
+                let line = text.lines().find(|line| line.width() > columns);
+                assert_eq!(line, None, "{view:?} of {capture} at {columns}");
+            }
+            assert!(wide.lines().count() <= narrow.lines().count(), "{view:?} of {capture}");
+            // A bar is for terminals, and a crash is one screen of 80 columns everywhere.
+            if !matches!(view.0, "coverage" | "crash") {
+                assert_eq!(
+                    letters(&wide),
+                    letters(&piped),
+                    "{view:?} of {capture} leaves something out at 200"
+                );
+            }
+            assert!(!wide.contains('…') || piped.contains('…'), "{view:?} of {capture}");
+        }
+    }
+    let missing = VIEWS.iter().filter(|view| !drawn.contains(*view)).collect::<Vec<_>>();
+    assert!(missing.is_empty(), "no capture shows {missing:?}");
+}
+
+#[test]
+fn no_command_is_forgotten_here() {
+    for (command, formats) in registries() {
+        assert!(VIEWS.iter().any(|(known, _)| *known == command), "{command}");
+        assert_eq!(formats[0].0, "text");
+    }
+    let help = run(["--help"]).stdout;
+    let commands = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    for command in commands.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()) {
+        let known = VIEWS.iter().map(|(command, _)| *command).chain(NO_VIEWS);
+        assert!(command.is_empty() || known.into_iter().any(|known| known == command), "{command}");
+    }
+}

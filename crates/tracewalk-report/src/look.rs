@@ -1,0 +1,17 @@
+//! What text for people is written for.
+
+use crate::Palette;
+
+/// How text looks where it is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// The colours.
+    pub palette: Palette,
+    /// The columns of the terminal, which no line is wider than; `None` where the text goes elsewhere, for lines of any length.
+    pub width: Option<usize>,
+}
+
+impl Look {
+    /// No colours, and lines of any length.
+    pub const PLAIN: Self = Self { palette: Palette::PLAIN, width: None };
+}
