@@ -76,9 +76,11 @@ impl dyn Task + '_ {
     /// when a capture is opened: see [`Replaced`](crate::output::Replaced).
     pub(crate) fn inputs(&self) -> Vec<PathBuf> {
         // Standard input may be a file.
-        let place =
-            |path: &Path| if path.as_os_str() == "-" { vec!["/dev/stdin".into()] } else { files(path) };
         let reads = self.reads();
+        let roots = reads.capture.map_or(&[][..], |capture| &capture.roots);
+        let place = |path: &Path| {
+            if path.as_os_str() == "-" { vec!["/dev/stdin".into()] } else { files(path, roots) }
+        };
         // What is no capture describes no other files.
         let mut inputs = match reads.capture {
             Some(_) => reads.places().flat_map(place).collect::<Vec<_>>(),

@@ -338,14 +338,6 @@ file = \"a9.elf\"
     let outcome = run(arguments("flow", directory.path(), &["--strict", "--format", "runs"]));
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     assert_eq!(outcome.stdout, std::fs::read_to_string(example("a7-etmv3/runs.txt")).unwrap());
-
-    // A description names only what lies beside it or below.
-    let elsewhere = tempfile::tempdir().unwrap();
-    let file = elsewhere.path().join("capture.toml");
-    let outcome = told(arguments("describe", &trace, &["-o", file.to_str().unwrap()]));
-    assert_eq!(outcome.status, 2);
-    assert!(mentions(&outcome.stderr, "error: not_described -o"), "{}", outcome.stderr);
-    assert!(!file.exists());
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //!
 //! A capture and its description travel together and are opened by people who did not write them. So a name in a
 //! description is relative, has no `..` that leaves the directory, and does not leave it through a symbolic link.
+//! Whoever opens the description may allow further directories; the description itself cannot. Then a name may also be
+//! absolute or have `..`, if what it leads to, without symbolic links, lies in one of them.
 //!
 //! They may have been written where letter case says nothing, `\` stands between directories, and names are absolute: by
 //! Arm DS on Windows. A name that is not there as it is written is looked for like that, in the same directory.
@@ -22,6 +24,8 @@ pub enum PathProblem {
     Parent,
     /// The name is, or passes, a symbolic link that leaves the description's directory.
     Link,
+    /// Directories beside the description's own are allowed, and the name leads into none of them.
+    Outside,
     /// It is a pipe or a device, which whoever opens it might wait for without end.
     Special,
     /// No file has exactly this name, and several have it but for letter case.
@@ -37,6 +41,7 @@ impl PathProblem {
             Self::Absolute { .. } => "path_absolute",
             Self::Parent { .. } => "path_parent",
             Self::Link { .. } => "path_link",
+            Self::Outside { .. } => "path_outside",
             Self::Special { .. } => "path_special",
             Self::Ambiguous { .. } => "path_ambiguous",
         }
@@ -50,30 +55,50 @@ impl fmt::Display for PathProblem {
             Self::Absolute => "is absolute, expected a file in the directory of its description",
             Self::Parent => "leaves the directory of its description by `..`",
             Self::Link => "leaves the directory of its description by a symbolic link",
+            Self::Outside => {
+                "leads neither into the directory of its description nor into one that --root allows"
+            }
             Self::Special => "is of a pipe or a device, expected a file",
             Self::Ambiguous => "is of several files that differ from it in letter case only",
         })
     }
 }
 
-/// The directory that a description's names are confined to.
+/// The directories that a description's names are confined to.
 #[derive(Clone, Debug)]
 pub(crate) struct Confinement {
+    /// The description's own. Names are relative to it.
     directory: PathBuf,
+    /// What whoever opens the description allows beside it.
+    roots: Vec<PathBuf>,
 }
 
 impl Confinement {
-    pub(crate) fn new(directory: impl Into<PathBuf>) -> Self {
+    /// The names of descriptions in a directory, which may lead into `roots` as well.
+    pub(crate) fn new(directory: impl Into<PathBuf>, roots: &[PathBuf]) -> Self {
         let directory = directory.into();
         // The parent of a bare file name is the empty path, which no system call takes.
         let directory = if directory.as_os_str().is_empty() { PathBuf::from(".") } else { directory };
-        Self { directory }
+        Self { directory, roots: roots.to_vec() }
     }
 
     /// The path of the file with this name. Whether it exists is found out when it is opened.
     pub(crate) fn resolve(&self, name: &str) -> Result<PathBuf, PathProblem> {
-        let Name { parts, is_absolute } = Name::of(name)?;
+        let Name { parts, is_absolute } = match Name::of(name) {
+            Err(PathProblem::Parent | PathProblem::Absolute) if !self.roots.is_empty() => {
+                return self.resolve_outside(name);
+            }
+            name => name?,
+        };
         let as_written = self.directory.join(name);
+        // A drive of Windows is one, or says nothing.
+        if is_absolute
+            && as_written.is_absolute()
+            && !self.roots.is_empty()
+            && self.check(&as_written).is_ok()
+        {
+            return Ok(as_written);
+        }
         if !is_absolute {
             self.check(&as_written)?;
             if as_written.symlink_metadata().is_ok() {
@@ -95,11 +120,28 @@ impl Confinement {
         if is_absolute { Err(PathProblem::Absolute) } else { Ok(as_written) }
     }
 
+    /// The path of the file with this name, which leaves the description's directory.
+    fn resolve_outside(&self, name: &str) -> Result<PathBuf, PathProblem> {
+        let as_written = self.directory.join(name);
+        let path = match as_written.symlink_metadata() {
+            Err(_) if name.contains('\\') => self.directory.join(name.replace('\\', "/")),
+            _ => as_written,
+        };
+        self.check(&path)?;
+        Ok(path)
+    }
+
     /// Whether what stands at a path may be opened.
     fn check(&self, path: &Path) -> Result<(), PathProblem> {
-        match (self.directory.canonicalize(), path.canonicalize()) {
-            (Ok(directory), Ok(path)) if !path.starts_with(&directory) => Err(PathProblem::Link),
-            (_, Ok(path)) if !path.is_file() && !path.is_dir() => Err(PathProblem::Special),
+        let Ok(directory) = self.directory.canonicalize() else { return Ok(()) };
+        // What does not exist lies where the last directory of its path is that exists.
+        let Some(real) = path.ancestors().find_map(|path| path.canonicalize().ok()) else { return Ok(()) };
+        let roots = self.roots.iter().filter_map(|root| root.canonicalize().ok());
+        if !std::iter::once(directory).chain(roots).any(|allowed| real.starts_with(allowed)) {
+            return Err(if self.roots.is_empty() { PathProblem::Link } else { PathProblem::Outside });
+        }
+        match path.canonicalize() {
+            Ok(path) if !path.is_file() && !path.is_dir() => Err(PathProblem::Special),
             _ => Ok(()),
         }
     }
@@ -186,7 +228,7 @@ mod tests {
 
     #[test]
     fn names_stay_in_the_directory() {
-        let here = Confinement::new("captures");
+        let here = Confinement::new("captures", &[]);
         assert_eq!(here.resolve("trace.bin"), Ok(PathBuf::from("captures/trace.bin")));
         assert_eq!(here.resolve("./a/../trace.bin"), Ok(PathBuf::from("captures/./a/../trace.bin")));
         assert_eq!(here.resolve(""), Err(PathProblem::Empty));
@@ -209,7 +251,7 @@ mod tests {
         fs::create_dir_all(inside.path().join("Dumps")).unwrap();
         let memory = inside.write("Dumps/Kernel.BIN", b"1");
         let trace = inside.write("trace.bin", b"1");
-        let confinement = Confinement::new(inside.path());
+        let confinement = Confinement::new(inside.path(), &[]);
         for name in [
             "dumps/kernel.bin",
             "DUMPS\\KERNEL.BIN",
@@ -232,6 +274,72 @@ mod tests {
         );
     }
 
+    #[test]
+    fn names_lead_into_directories_that_are_allowed_and_into_no_others() {
+        let place = TemporaryDirectory::new();
+        let [secret, share] = ["secret/key", "share/run/trace.bin"].map(|name| place.write(name, b"1"));
+        let description = place.path().join("described");
+        fs::create_dir(&description).unwrap();
+        let allowed = Confinement::new(&description, &[place.path().join("share")]);
+        let real = |path: PathBuf| path.canonicalize().unwrap();
+        for name in [
+            "../share/run/trace.bin",
+            "..\\share\\run\\trace.bin",
+            "../secret/../share/run/trace.bin",
+            share.to_str().unwrap(),
+        ] {
+            assert_eq!(allowed.resolve(name).map(real), Ok(real(share.clone())), "{name}");
+        }
+        // What is not there is not looked for elsewhere, and nothing is said of what is elsewhere.
+        assert!(allowed.resolve("../share/run/missing.bin").is_ok());
+        for name in [
+            "../secret/key",
+            "../secret/missing",
+            "../secret",
+            "..",
+            "/etc/passwd",
+            "/missing",
+            "../share/../secret/key",
+            "../share/run/../../secret/missing/deep",
+            "../shared",
+            secret.to_str().unwrap(),
+        ] {
+            assert_eq!(allowed.resolve(name), Err(PathProblem::Outside), "{name}");
+        }
+        assert_eq!(allowed.resolve(""), Err(PathProblem::Empty));
+        assert_eq!(allowed.resolve("trace.bin"), Ok(description.join("trace.bin")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_lead_into_directories_that_are_allowed_and_into_no_others() {
+        use std::os::unix::fs::symlink;
+
+        let place = TemporaryDirectory::new();
+        let [secret, share] = ["secret/key", "share/trace.bin"].map(|name| place.write(name, b"1"));
+        let root = place.path().join("share");
+        let description = place.path().join("described");
+        fs::create_dir(&description).unwrap();
+        symlink(&share, description.join("trace")).unwrap();
+        symlink(&root, description.join("share")).unwrap();
+        symlink(&secret, description.join("key")).unwrap();
+        symlink(&secret, root.join("key")).unwrap();
+        symlink(place.path().join("secret"), root.join("secret")).unwrap();
+        // The directory that is allowed may be a link itself.
+        symlink(&root, place.path().join("link")).unwrap();
+        for root in [root, place.path().join("link")] {
+            let allowed = Confinement::new(&description, &[root]);
+            for name in ["trace", "share/trace.bin", "../share/trace.bin", "../link/trace.bin"] {
+                assert!(allowed.resolve(name).is_ok(), "{name}");
+            }
+            for name in
+                ["key", "KEY", "../share/key", "../share/secret/key", "share/secret/missing", "share/key"]
+            {
+                assert_eq!(allowed.resolve(name), Err(PathProblem::Outside), "{name}");
+            }
+        }
+    }
+
     #[cfg(unix)]
     #[test]
     fn links_stay_in_the_directory() {
@@ -240,7 +348,7 @@ mod tests {
         std::os::unix::fs::symlink(outside.write("secret", b"1"), inside.path().join("out")).unwrap();
         std::os::unix::fs::symlink(outside.path(), inside.path().join("directory")).unwrap();
         std::os::unix::fs::symlink(inside.write("trace.bin", b"1"), inside.path().join("in")).unwrap();
-        let confinement = Confinement::new(inside.path());
+        let confinement = Confinement::new(inside.path(), &[]);
         assert_eq!(confinement.resolve("out"), Err(PathProblem::Link));
         assert_eq!(confinement.resolve("directory/secret"), Err(PathProblem::Link));
         assert_eq!(confinement.resolve("in"), Ok(inside.path().join("in")));

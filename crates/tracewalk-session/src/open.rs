@@ -35,7 +35,7 @@ impl Session {
     ///
     /// As for [`Session::open`].
     pub fn open_observed(request: Request, observer: &dyn Observer) -> Result<Self, OpenError> {
-        let capture = Capture::open_with(&request.capture, &request.stated.wires)?;
+        let capture = Capture::open_with(&request.capture, &request.stated.wires, &request.roots)?;
         Self::of(capture, request, false, observer)
     }
 

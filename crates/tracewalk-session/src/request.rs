@@ -13,6 +13,8 @@ use tracewalk_input::image::ImageRequest;
 pub struct Request {
     /// A file of trace bytes, a `capture.toml` or a snapshot directory.
     pub capture: PathBuf,
+    /// The directories beside a description's own in which files that it names may lie.
+    pub roots: Vec<PathBuf>,
     /// What is known of it. A statement replaces what the capture's own description says.
     pub stated: Statements,
     /// The images of the program, besides those that the description names.

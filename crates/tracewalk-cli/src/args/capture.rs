@@ -30,6 +30,14 @@ pub(crate) struct CaptureArgs {
     #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) capture: PathBuf,
 
+    /// A capture.toml or snapshot may name files in this directory as well, or below; can be given several times.
+    ///
+    /// Descriptions travel with captures, so that what they name must lie beside them or below. A description that is
+    /// not beside its files, such as one of a read-only share, names them with `..` or by absolute paths. These and
+    /// symbolic links are followed if they end in this directory.
+    #[arg(long = "root", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Capture")]
+    pub(crate) roots: Vec<PathBuf>,
+
     /// How the bytes are packed: `auto`, `frames` (CoreSight frames from a trace buffer), `tpiu` (frames from a trace
     /// port, with FSYNC and HSYNC, at any alignment), `raw` (one source's bytes) or `mtb` (an MTB's RAM).
     #[arg(long, value_name = "CONTAINER", value_parser = container, help_heading = "Capture")]

@@ -14,6 +14,7 @@ impl CaptureArgs {
         };
         Request {
             capture: self.capture.clone(),
+            roots: self.roots.clone(),
             stated: Statements {
                 container,
                 frame_start: self.frame_start,

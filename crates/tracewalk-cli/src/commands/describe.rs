@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use tracewalk_input::capture::DescribeError;
+use tracewalk_input::capture::{DescribeError, Written};
 
 use crate::args::{CaptureArgs, Describe};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
 use crate::output::{self, Destination, write_to};
+use crate::sentences::quoted;
 use crate::task::{Reads, Task};
 
 impl Task for Describe {
@@ -29,13 +30,14 @@ impl Task for Describe {
 fn run(args: &Describe, messages: &Messages) -> Result<(), Failure> {
     let session = open::whole(&args.capture, messages)?;
     let output = output::file(args.output.as_deref());
-    let beside = output.unwrap_or(&args.capture.capture).parent();
-    let directory = beside.filter(|beside| !beside.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let text = session.describe().to_toml(directory).map_err(|error| {
+    let capture = args.capture.capture.as_path();
+    let directory = match output {
+        None if capture.is_dir() => capture,
+        output => output.unwrap_or(capture).parent().unwrap_or(Path::new("")),
+    };
+    let Written { text, roots } = session.describe().to_toml(directory).map_err(|error| {
         let hint = match error {
-            DescribeError::Outside { .. } => {
-                "write the description beside the files, with -o, or copy them to it"
-            }
+            DescribeError::NotAFile { .. } => "save its bytes in a file",
             DescribeError::SameName { .. } => "give each buffer a name of its own",
             DescribeError::Name { .. } => "rename it",
             _ => "name the files with options instead",
@@ -48,7 +50,18 @@ fn run(args: &Describe, messages: &Messages) -> Result<(), Failure> {
             format_args!("a capture.toml cannot say {option}; give it with each command"),
         );
     }
-    write_to(output, |out| out.write_all(text.as_bytes()))
+    write_to(output, |out| out.write_all(text.as_bytes()))?;
+    if !roots.is_empty() {
+        let options = roots.iter().map(|root| format!("--root {}", quoted(&root.to_string_lossy())));
+        messages.warning(
+            "files_elsewhere",
+            format_args!(
+                "the description names files outside of its directory; open it with {}",
+                options.collect::<Vec<_>>().join(" ")
+            ),
+        );
+    }
+    Ok(())
 }
 
 /// The options whose meaning a description has no words for.

@@ -7,7 +7,7 @@ mod remedies;
 
 use tracewalk_session::Notice;
 
-pub(crate) use names::{as_option, itm_name, source_name};
+pub(crate) use names::{as_option, itm_name, quoted, source_name};
 pub(crate) use remedies::remedy;
 
 /// The sentence that says what a notice is about, and which option helps.

@@ -52,7 +52,7 @@ pub(super) fn option(inferred: &Inferred) -> Option<String> {
 }
 
 /// An argument as a shell takes it: in quotes, if it needs them.
-fn quoted(argument: &str) -> String {
+pub(crate) fn quoted(argument: &str) -> String {
     let is_plain = |character: char| character.is_alphanumeric() || "=_-./:,@+%".contains(character);
     if !argument.is_empty() && argument.chars().all(is_plain) {
         return argument.to_owned();

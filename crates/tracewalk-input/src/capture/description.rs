@@ -2,7 +2,7 @@
 //!
 //! ```toml
 //! [capture]
-//! file = "swo.bin"            # relative to this file, and not outside its directory
+//! file = "swo.bin"            # relative to this file, and not outside its directory, unless whoever opens it allows it
 //! container = "frames"        # auto, frames, tpiu, raw, mtb; auto where it is not said
 //! frame_start = 3             # tpiu without FSYNC: the first frame starts behind so many bytes
 //! name = "ETB_0"              # for messages; the file's name where it is not said
@@ -59,7 +59,7 @@ use super::contents::{Buffer, Capture};
 use super::document::{Document, Table};
 use super::dump::MemoryDump;
 use super::error::{CaptureError, CaptureErrorKind as Kind};
-use super::format::{Format, Holds, description_at, names_of};
+use super::format::{Format, Holds, description_in, names_of};
 use super::registers::{DECODING, Registers, known};
 use super::source::{Protocol, SourceDescription, known_cpu, trace_id};
 use super::wire::{self, Recording, RecordingProblem, Role, Samples, Wire, WireOptions};
@@ -77,23 +77,23 @@ pub(super) const FORMAT: Format = Format {
     holds: Holds::Description,
     streams: false,
     sniff: |given| match given.path.is_dir() {
-        true => description_at(&given.path, FILE).is_some(),
+        true => description_in(given, FILE).is_some(),
         false => has_extension(&given.path, "toml"),
     },
-    open: |given, wires| match description_at(&given.path, FILE) {
-        Some(path) => read(&path?, wires),
+    open: |given, wires| match description_in(given, FILE) {
+        Some(path) => read(&path?, wires, &given.roots),
         None => Err(CaptureError { file: given.path.clone(), line: None, kind: Kind::NoDescription }),
     },
-    names: |path| names_of(path, FILE, |path| named_by(path).unwrap_or_default()),
+    names: |given| names_of(given, FILE, |path, roots| named_by(path, roots).unwrap_or_default()),
 };
 
 /// The name of the description in a directory.
 const FILE: &str = "capture.toml";
 
-/// Reads the description at `path` and the trace that it names. What `wires` says of a recording stands above what the
-/// description says.
-fn read(path: &Path, wires: &WireOptions) -> Result<Capture, CaptureError> {
-    let document = Document::read(path)?;
+/// Reads the description at `path` and the trace that it names, in its directory or in `roots`. What `wires` says of a recording
+/// stands above what the description says.
+fn read(path: &Path, wires: &WireOptions, roots: &[PathBuf]) -> Result<Capture, CaptureError> {
+    let document = Document::read(path, roots)?;
     let root = document.parse()?;
     root.check_keys("the file", &["capture", "source", "image"])?;
     let tables = match root.is_list("capture") {
@@ -410,8 +410,8 @@ fn read_image(document: &Document, table: &Table<'_, '_>) -> Result<ImageRequest
 }
 
 /// The files that the description at `path` names.
-fn named_by(path: &Path) -> Result<Vec<PathBuf>, CaptureError> {
-    let document = Document::read(path)?;
+fn named_by(path: &Path, roots: &[PathBuf]) -> Result<Vec<PathBuf>, CaptureError> {
+    let document = Document::read(path, roots)?;
     let root = document.parse()?;
     let mut files = Vec::new();
     for (name, key) in [("capture", "file"), ("image", "file"), ("source", "registers")] {

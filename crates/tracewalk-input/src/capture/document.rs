@@ -28,13 +28,13 @@ pub(super) struct Table<'doc, 'text> {
 }
 
 impl Document {
-    pub(super) fn read(path: &Path) -> Result<Self, CaptureError> {
+    pub(super) fn read(path: &Path, roots: &[PathBuf]) -> Result<Self, CaptureError> {
         let text = file::read_text(path, file::LONGEST_TEXT).map_err(|problem| CaptureError {
             file: path.to_owned(),
             line: None,
             kind: Kind::File(problem),
         })?;
-        let confinement = Confinement::new(path.parent().unwrap_or(Path::new("")));
+        let confinement = Confinement::new(path.parent().unwrap_or(Path::new("")), roots);
         Ok(Self { path: path.to_owned(), text, confinement })
     }
 

@@ -56,6 +56,8 @@ pub enum CaptureErrorKind {
     },
     /// The directory holds neither `snapshot.ini` nor `capture.toml`.
     NoDescription,
+    /// There is no such directory to allow a description's files in.
+    NotADirectory,
     /// The text is not TOML, in the parser's words.
     Toml(String),
     /// A line is neither `[section]`, `key=value` nor a comment.
@@ -192,10 +194,19 @@ impl CaptureError {
             Kind::Path { problem: PathProblem::Ambiguous, by: Some(by), .. } => {
                 Some(format!("write the name as one of the files has it: {by}"))
             }
-            Kind::Path { by: Some(by), .. } => {
-                Some(format!("copy the file into the directory of the description, and correct {by}"))
+            Kind::Path { problem: PathProblem::Empty | PathProblem::Ambiguous, by, .. } => {
+                by.as_ref().map(|by| format!("correct {by}"))
             }
-            Kind::Path { by: None, .. } => Some("copy the directory with the files in it".to_owned()),
+            Kind::Path { by: Some(by), .. } => Some(format!(
+                "copy the file into the directory of the description and correct {by}; or, if you trust the description, \
+                 give --root DIR with a directory that holds the file"
+            )),
+            Kind::Path { by: None, .. } => Some(
+                "copy the directory with the files in it; or, if you trust it, give --root DIR with a directory that holds \
+                 the file"
+                    .to_owned(),
+            ),
+            Kind::NotADirectory => Some("give --root a directory that holds the files".to_owned()),
             Kind::UnknownKey { nearest: "", .. } | Kind::UnknownValue { nearest: "", .. } => None,
             Kind::UnknownKey { nearest, .. } | Kind::UnknownValue { nearest, .. } => {
                 Some(format!("write `{nearest}`"))
@@ -240,6 +251,7 @@ impl CaptureErrorKind {
         match self {
             Self::File(problem) | Self::NamedFile { problem, .. } => problem.name(),
             Self::Path { problem, .. } => problem.name(),
+            Self::NotADirectory { .. } => "file_no_directory",
             Self::NoDescription { .. } => "description_missing",
             Self::Toml { .. } => "description_toml",
             Self::Line { .. } => "description_line",
@@ -271,6 +283,7 @@ impl fmt::Display for CaptureErrorKind {
                 write!(f, "the file {}: {problem}", Plain(file.display()))
             }
             Self::NoDescription => f.write_str("holds neither snapshot.ini nor capture.toml"),
+            Self::NotADirectory => f.write_str("no such directory"),
             Self::Toml(message) => f.write_str(message),
             Self::Line { found } => {
                 write!(f, "expected `[section]`, `key=value` or a comment, found `{found}`")

@@ -23,7 +23,7 @@ pub struct Format {
     /// Opens it.
     pub(super) open: fn(&Given, &WireOptions) -> Result<Capture, CaptureError>,
     /// The files that it names.
-    pub(super) names: fn(&Path) -> Vec<PathBuf>,
+    pub(super) names: fn(&Given) -> Vec<PathBuf>,
 }
 
 /// What is in a file.
@@ -49,6 +49,8 @@ pub(super) struct Given {
     /// All of it, where it cannot be read twice.
     pub(super) bytes: Option<Bytes>,
     pub(super) head: Vec<u8>,
+    /// Directories beside a description's own in which files that it names may lie.
+    pub(super) roots: Vec<PathBuf>,
 }
 
 impl Given {
@@ -56,7 +58,7 @@ impl Given {
     const HEAD: usize = 4096;
 
     /// The file or directory at `path`. What cannot be read is left to whoever opens it.
-    pub(super) fn at(path: &Path) -> Self {
+    pub(super) fn at(path: &Path, roots: &[PathBuf]) -> Self {
         let mut head = Vec::new();
         if path.is_file()
             && let Ok(file) = File::open(path)
@@ -64,29 +66,30 @@ impl Given {
             // Of a file that cannot be read the beginning is not known.
             let _ = file.take(Self::HEAD as u64).read_to_end(&mut head);
         }
-        Self { path: path.to_owned(), bytes: None, head }
+        Self { path: path.to_owned(), bytes: None, head, roots: roots.to_vec() }
     }
 
     /// What was read until its end. `name` is used in messages.
     pub(super) fn read(name: &Path, bytes: Bytes) -> Self {
         let head = bytes.get(..Self::HEAD).unwrap_or(&bytes).to_vec();
-        Self { path: name.to_owned(), bytes: Some(bytes), head }
+        Self { path: name.to_owned(), bytes: Some(bytes), head, roots: Vec::new() }
     }
 
     /// Something without a name that starts like this.
     pub(super) fn starting(head: &[u8]) -> Self {
         let head = head.get(..Self::HEAD).unwrap_or(head).to_vec();
-        Self { path: PathBuf::new(), bytes: None, head }
+        Self { path: PathBuf::new(), bytes: None, head, roots: Vec::new() }
     }
 }
 
-/// The description with this name at `path`: the file itself, or that of a directory. An error if the directory may not name it;
-/// `None` if there is none.
-pub(super) fn description_at(path: &Path, name: &str) -> Option<Result<PathBuf, CaptureError>> {
+/// The description with this name that was given: the file itself, or that of a directory. An error if the directory may not
+/// name it; `None` if there is none.
+pub(super) fn description_in(given: &Given, name: &str) -> Option<Result<PathBuf, CaptureError>> {
+    let path = given.path.as_path();
     if !path.is_dir() {
         return Some(Ok(path.to_owned()));
     }
-    match Confinement::new(path).resolve(name) {
+    match Confinement::new(path, &given.roots).resolve(name) {
         Ok(description) => description.exists().then_some(Ok(description)),
         Err(problem) => {
             let kind = CaptureErrorKind::Path { name: name.to_owned(), problem, by: None };
@@ -95,11 +98,15 @@ pub(super) fn description_at(path: &Path, name: &str) -> Option<Result<PathBuf, 
     }
 }
 
-/// The files that a description with this name names at `path`, and itself if `path` is its directory.
-pub(super) fn names_of(path: &Path, name: &str, named_by: fn(&Path) -> Vec<PathBuf>) -> Vec<PathBuf> {
-    let Some(Ok(description)) = description_at(path, name) else { return Vec::new() };
-    let named = named_by(&description);
-    let itself = path.is_dir().then_some(description);
+/// The files that a description with this name names, and itself if its directory was given.
+pub(super) fn names_of(
+    given: &Given,
+    name: &str,
+    named_by: fn(&Path, &[PathBuf]) -> Vec<PathBuf>,
+) -> Vec<PathBuf> {
+    let Some(Ok(description)) = description_in(given, name) else { return Vec::new() };
+    let named = named_by(&description, &given.roots);
+    let itself = given.path.is_dir().then_some(description);
     itself.into_iter().chain(named).collect()
 }
 

@@ -90,7 +90,7 @@ const TRACE: Format = Format {
     names: nothing,
 };
 
-fn nothing(_: &Path) -> Vec<PathBuf> {
+fn nothing(_: &Given) -> Vec<PathBuf> {
     Vec::new()
 }
 
@@ -139,11 +139,12 @@ fn bytes(given: &Given) -> Result<Bytes, CaptureError> {
     }
 }
 
-/// The files that opening the capture at `path` reads: itself, and what it names if it is a description. Of a description
-/// that is not as it should be those are left out that cannot be found in it.
+/// The files that opening the capture at `path` reads: itself, and what it names if it is a description, for which `roots` are
+/// allowed. Of a description that is not as it should be those are left out that cannot be found in it.
 #[must_use]
-pub fn files(path: &Path) -> Vec<PathBuf> {
+pub fn files(path: &Path, roots: &[PathBuf]) -> Vec<PathBuf> {
+    let given = Given::at(path, roots);
     let mut files = vec![path.to_owned()];
-    files.extend((format_of(&Given::at(path)).names)(path));
+    files.extend((format_of(&given).names)(&given));
     files
 }

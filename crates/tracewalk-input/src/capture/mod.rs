@@ -46,7 +46,7 @@ mod write_snapshot;
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::bytes::Bytes;
 use crate::file::{self, FileProblem};
@@ -62,18 +62,27 @@ pub use registers::Registers;
 pub use source::{ParseSourceError, Protocol, SourceDescription};
 pub use unused::Unused;
 use wire::WireOptions;
-pub use write::DescribeError;
+pub use write::{DescribeError, Written};
 pub use write_snapshot::{Snapshot, SnapshotBuffer, SnapshotCore, SnapshotFile, SnapshotSource, TraceBytes};
 
 impl Capture {
     /// Opens what `path` names: a directory with a `snapshot.ini` or `capture.toml`, one of these files, a recording of
     /// a logic analyser, or a file of trace bytes. `-` is standard input.
     pub fn open(path: &Path) -> Result<Self, CaptureError> {
-        Self::open_with(path, &WireOptions::default())
+        Self::open_with(path, &WireOptions::default(), &[])
     }
 
-    /// As [`Capture::open`], where it is said how a recording is to be read.
-    pub fn open_with(path: &Path, wires: &WireOptions) -> Result<Self, CaptureError> {
+    /// As [`Capture::open`], where it is said how a recording is to be read, and in which directories besides its own the
+    /// files may lie that a description names.
+    ///
+    /// # Errors
+    ///
+    /// Also if one of `roots` is no directory.
+    pub fn open_with(path: &Path, wires: &WireOptions, roots: &[PathBuf]) -> Result<Self, CaptureError> {
+        if let Some(root) = roots.iter().find(|root| !root.is_dir()) {
+            let kind = CaptureErrorKind::NotADirectory;
+            return Err(CaptureError { file: root.clone(), line: None, kind });
+        }
         if path.as_os_str() == "-" {
             return Self::read_from(path, io::stdin().lock(), wires);
         }
@@ -83,14 +92,14 @@ impl Capture {
             let bytes = file::read_open(file, file::LONGEST_CAPTURE);
             return Self::of_bytes(path, bytes, wires);
         }
-        let given = Given::at(path);
+        let given = Given::at(path, roots);
         (formats::format_of(&given).open)(&given, wires)
     }
 
     /// What the file at `path` is, as far as its name and its beginning show.
     #[must_use]
     pub fn format(path: &Path) -> &'static Format {
-        formats::format_of(&Given::at(path))
+        formats::format_of(&Given::at(path, &[]))
     }
 
     /// What something is that starts like this and has no name.

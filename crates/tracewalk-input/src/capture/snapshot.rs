@@ -24,7 +24,7 @@ use super::buffers::{self, Metadata};
 use super::contents::{Buffer, Capture};
 use super::devices::{self, Class, Device};
 use super::error::{CaptureError, CaptureErrorKind as Kind};
-use super::format::{Format, Holds, description_at, names_of, refuse_options};
+use super::format::{Format, Holds, description_in, names_of, refuse_options};
 use super::ini::Ini;
 use super::place::Place;
 use super::source::SourceDescription;
@@ -43,22 +43,22 @@ pub(super) const FORMAT: Format = Format {
     holds: Holds::Description,
     streams: false,
     sniff: |given| match given.path.is_dir() {
-        true => description_at(&given.path, FILE).is_some(),
+        true => description_in(given, FILE).is_some(),
         false => has_extension(&given.path, "ini"),
     },
-    open: |given, wires| match description_at(&given.path, FILE) {
-        Some(path) => refuse_options(read(&path?)?, wires),
+    open: |given, wires| match description_in(given, FILE) {
+        Some(path) => refuse_options(read(&path?, &given.roots)?, wires),
         None => Err(CaptureError { file: given.path.clone(), line: None, kind: Kind::NoDescription }),
     },
-    names: |path| names_of(path, FILE, named_by),
+    names: |given| names_of(given, FILE, named_by),
 };
 
 /// The name of the list of devices in a directory.
 const FILE: &str = "snapshot.ini";
 
 /// Reads the snapshot whose list of devices is at `path`.
-fn read(path: &Path) -> Result<Capture, CaptureError> {
-    let confinement = Confinement::new(path.parent().unwrap_or(Path::new("")));
+fn read(path: &Path, roots: &[PathBuf]) -> Result<Capture, CaptureError> {
+    let confinement = Confinement::new(path.parent().unwrap_or(Path::new("")), roots);
     let list = Ini::read(path)?;
     let place = Place { path, confinement: &confinement };
     check_version(&list, &place)?;
@@ -204,8 +204,8 @@ fn undefined(what: &'static str, name: &str, known: &[String]) -> Kind {
 }
 
 /// The list of devices, the files of devices and of the trace, and what they name: each as `file`.
-fn named_by(path: &Path) -> Vec<PathBuf> {
-    let inside = Confinement::new(path.parent().unwrap_or(Path::new("")));
+fn named_by(path: &Path, roots: &[PathBuf]) -> Vec<PathBuf> {
+    let inside = Confinement::new(path.parent().unwrap_or(Path::new("")), roots);
     let Ok(list) = Ini::read(path) else { return Vec::new() };
     let sections = list.sections.iter().filter(|section| section.is("device_list") || section.is("trace"));
     let values = sections.flat_map(|section| &section.entries).map(|entry| &entry.value);

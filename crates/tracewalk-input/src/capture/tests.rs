@@ -9,6 +9,7 @@ use crate::file::FileProblem;
 use crate::fixtures::{TemporaryDirectory, corpus};
 use crate::image::{ImageKind, ImageLoader, ImageRequest};
 use crate::origin::{Origin, Stated};
+use crate::paths::PathProblem;
 
 /// A directory with a `capture.toml` and the files that it may name.
 fn described(text: &str) -> (TemporaryDirectory, Result<Capture, CaptureError>) {
@@ -198,11 +199,11 @@ fn mistakes_in_a_description_are_told_with_their_line() {
 #[test]
 fn a_description_is_written_as_it_was_read() {
     let (directory, capture) = described(FULL);
-    let text = capture.unwrap().to_toml(directory.path()).unwrap();
+    let text = capture.unwrap().to_toml(directory.path()).unwrap().text;
     directory.write("again/copy.toml", b"");
     directory.write("capture.toml", text.as_bytes());
     let again = Capture::open(directory.path()).unwrap();
-    assert_eq!(again.to_toml(directory.path()).unwrap(), text);
+    assert_eq!(again.to_toml(directory.path()).unwrap().text, text);
     // Field by field it is what was read, but for the place of the timestamp frequency.
     let sorted = |text: &str| {
         let mut lines = text.lines().map(str::to_owned).collect::<Vec<_>>();
@@ -224,7 +225,7 @@ fn text_is_quoted_when_it_is_written() {
     let (directory, capture) =
         described("[capture]\nfile = 'trace.bin'\nname = \"a\\\"b\\\\c\\n\\u0007é\"\n");
     let capture = capture.unwrap();
-    let text = capture.to_toml(directory.path()).unwrap();
+    let text = capture.to_toml(directory.path()).unwrap().text;
     directory.write("capture.toml", text.as_bytes());
     assert_eq!(Capture::open(directory.path()).unwrap().buffers[0].name, capture.buffers[0].name);
 }
@@ -233,11 +234,39 @@ fn text_is_quoted_when_it_is_written() {
 fn only_what_can_be_read_again_is_written() {
     let (directory, capture) = described("[capture]\nfile = 'trace.bin'\n");
     let mut capture = capture.unwrap();
-    let elsewhere = TemporaryDirectory::new();
-    assert!(matches!(capture.to_toml(elsewhere.path()), Err(DescribeError::Outside { .. })));
+    let pipe = Capture::read_from("-".as_ref(), &b"1234"[..], &WireOptions::default()).unwrap();
+    assert_eq!(pipe.to_toml(directory.path()), Err(DescribeError::NotAFile { file: "-".into() }));
     capture.buffers.push(capture.buffers[0].clone());
     let name = capture.buffers[0].name.clone();
     assert_eq!(capture.to_toml(directory.path()), Err(DescribeError::SameName { name }));
+}
+
+#[test]
+fn a_description_elsewhere_is_opened_where_its_files_are_allowed() {
+    let (share, capture) = described("[capture]\nfile = 'trace.bin'\n");
+    let capture = capture.unwrap();
+    let elsewhere = TemporaryDirectory::new();
+    let written = capture.to_toml(elsewhere.path()).unwrap();
+    assert_eq!(written.roots, [share.path().canonicalize().unwrap()]);
+    let description = elsewhere.write("capture.toml", written.text.as_bytes());
+    let open = |roots: &[PathBuf]| Capture::open_with(elsewhere.path(), &WireOptions::default(), roots);
+    assert_eq!(&*open(&written.roots).unwrap().buffers[0].bytes, b"trace");
+    // To open it does not need the share: what it names there is a file that is read as well.
+    let read = files(&description, &written.roots);
+    assert!(
+        read.iter()
+            .any(|file| file.canonicalize().ok() == share.path().join("trace.bin").canonicalize().ok())
+    );
+    assert_eq!(files(&description, &[]).len(), 1);
+    let problem = |roots: &[PathBuf]| match open(roots).unwrap_err().kind {
+        CaptureErrorKind::Path { problem, .. } => Some(problem),
+        _ => None,
+    };
+    assert_eq!(problem(&[]), Some(PathProblem::Parent));
+    let other = TemporaryDirectory::new();
+    assert_eq!(problem(&[other.path().to_owned()]), Some(PathProblem::Outside));
+    let missing = open(&[other.path().join("missing")]).unwrap_err();
+    assert_eq!((missing.kind, missing.file), (CaptureErrorKind::NotADirectory, other.path().join("missing")));
 }
 
 #[test]
@@ -306,7 +335,7 @@ core = \"cpu_0\"
     let sources = capture.buffers.iter().map(|buffer| (buffer.name.as_str(), buffer.sources.len()));
     assert!(sources.eq([("ETB_0", 0), ("ETB_1", 1)]));
     assert_eq!(capture.timestamp_frequency.as_ref().map(|stated| stated.value), Some(25_000_000));
-    assert_eq!(capture.to_toml(directory.path()).unwrap(), SEVERAL);
+    assert_eq!(capture.to_toml(directory.path()).unwrap().text, SEVERAL);
 
     let cases = [
         ("name = \"ETB_1\"", "name = \"ETB_0\"", ":8: `ETB_0` is said twice"),

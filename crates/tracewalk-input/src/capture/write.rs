@@ -19,12 +19,10 @@ pub enum DescribeError {
         /// The name.
         name: String,
     },
-    /// A file is not in the directory of the description, or below.
-    Outside {
-        /// The file.
+    /// What a description would name is not a file: standard input, a pipe, or a file that is gone.
+    NotAFile {
+        /// Its name.
         file: PathBuf,
-        /// The directory.
-        directory: PathBuf,
     },
     /// A file's name is not Unicode.
     Name {
@@ -37,9 +35,8 @@ impl fmt::Display for DescribeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SameName { name } => write!(f, "two trace buffers are called {}", Plain(name)),
-            Self::Outside { file, directory } => {
-                let (file, directory) = (Plain(file.display()), Plain(directory.display()));
-                write!(f, "{file} is not in {directory}, where the description is")
+            Self::NotAFile { file } => {
+                write!(f, "{} is not a file that a description can name", Plain(file.display()))
             }
             Self::Name { file } => write!(f, "the name of {} is not Unicode", Plain(file.display())),
         }
@@ -48,12 +45,27 @@ impl fmt::Display for DescribeError {
 
 impl std::error::Error for DescribeError {}
 
+/// A description, and what it takes to open it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The text of the `capture.toml`.
+    pub text: String,
+    /// The directories of the files that are neither in the description's own directory nor below, none of which holds another:
+    /// whoever opens the description has to allow them, see [`Capture::open_with`].
+    pub roots: Vec<PathBuf>,
+}
+
 impl Capture {
-    /// The text of a `capture.toml` in `directory` that describes this capture. All files have to be there or below.
+    /// A `capture.toml` in `directory` that describes this capture.
     ///
-    /// What is usual for a processor is not written, since the processor says it. Sources that have no trace in the buffer
-    /// are left out.
-    pub fn to_toml(&self, directory: &Path) -> Result<String, DescribeError> {
+    /// Names of files are relative to the directory. What is usual for a processor is not written, since the processor says
+    /// it. Sources that have no trace in the buffer are left out.
+    ///
+    /// # Errors
+    ///
+    /// If two buffers have one name, or what would be named is no file or has no Unicode name.
+    pub fn to_toml(&self, directory: &Path) -> Result<Written, DescribeError> {
+        let mut names = Names::new(directory);
         let mut text = Text(String::new());
         let several = self.buffers.len() > 1;
         for (index, buffer) in self.buffers.iter().enumerate() {
@@ -61,7 +73,7 @@ impl Capture {
                 return Err(DescribeError::SameName { name: buffer.name.clone() });
             }
             text.table(if several { "[[capture]]" } else { "[capture]" });
-            write_buffer(&mut text, buffer, several, directory)?;
+            write_buffer(&mut text, buffer, several, &mut names)?;
             if let (0, Some(frequency)) = (index, &self.timestamp_frequency) {
                 text.field("timestamp_frequency", frequency.value);
             }
@@ -72,9 +84,9 @@ impl Capture {
             }
         }
         for image in &self.images {
-            write_image(&mut text, image, directory)?;
+            write_image(&mut text, image, &mut names)?;
         }
-        Ok(text.0)
+        Ok(Written { text: text.0, roots: names.roots })
     }
 }
 
@@ -120,9 +132,9 @@ fn write_buffer(
     text: &mut Text,
     buffer: &Buffer,
     several: bool,
-    directory: &Path,
+    names: &mut Names<'_>,
 ) -> Result<(), DescribeError> {
-    let file = relative(&buffer.file, directory)?;
+    let file = names.of(&buffer.file)?;
     text.field("file", Quoted(&file));
     if let Some(container) = &buffer.container {
         text.field("container", Quoted(container.value.name()));
@@ -196,9 +208,9 @@ fn write_source(text: &mut Text, source: &SourceDescription, capture: Option<&St
     }
 }
 
-fn write_image(text: &mut Text, image: &ImageRequest, directory: &Path) -> Result<(), DescribeError> {
+fn write_image(text: &mut Text, image: &ImageRequest, names: &mut Names<'_>) -> Result<(), DescribeError> {
     text.table("[[image]]");
-    text.field("file", Quoted(&relative(&image.file, directory)?));
+    text.field("file", Quoted(&names.of(&image.file)?));
     if let ImageKind::Raw { address, offset, length, space } = &image.kind {
         text.field("address", address);
         if *offset != 0 {
@@ -224,28 +236,57 @@ fn write_image(text: &mut Text, image: &ImageRequest, directory: &Path) -> Resul
     Ok(())
 }
 
-/// The file's name from the directory, with `/` between its parts on every system.
-fn relative(file: &Path, directory: &Path) -> Result<String, DescribeError> {
-    let outside = || DescribeError::Outside { file: file.to_owned(), directory: directory.to_owned() };
-    let canonical =
-        |path: &Path| if path.as_os_str().is_empty() { Path::new(".") } else { path }.canonicalize();
-    let path = match file.strip_prefix(directory) {
-        Ok(path) if !path.components().any(|part| part == Component::ParentDir) => path.to_owned(),
-        _ => {
-            let (file, directory) =
-                canonical(file).and_then(|file| Ok((file, canonical(directory)?))).map_err(|_| outside())?;
-            file.strip_prefix(&directory).map_err(|_| outside())?.to_owned()
-        }
-    };
-    let mut parts = Vec::new();
-    for part in path.components() {
-        match part {
-            Component::Normal(part) => {
-                parts.push(part.to_str().ok_or_else(|| DescribeError::Name { file: file.to_owned() })?);
-            }
-            Component::CurDir => {}
-            Component::RootDir | Component::Prefix(_) | Component::ParentDir => return Err(outside()),
-        }
+/// What files are called in a description.
+struct Names<'a> {
+    /// Where the description is.
+    directory: &'a Path,
+    /// The directories of the files outside, as [`Written::roots`].
+    roots: Vec<PathBuf>,
+}
+
+impl<'a> Names<'a> {
+    fn new(directory: &'a Path) -> Self {
+        let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+        Self { directory, roots: Vec::new() }
     }
-    Ok(parts.join("/"))
+
+    /// The file's name from the directory, with `/` between its parts on every system.
+    fn of(&mut self, file: &Path) -> Result<String, DescribeError> {
+        let not_a_file = || DescribeError::NotAFile { file: file.to_owned() };
+        let real = file.canonicalize().ok().filter(|real| real.is_file()).ok_or_else(not_a_file)?;
+        let directory = self.directory.canonicalize().map_err(|_| not_a_file())?;
+        // A link that leaves the directory is in it by its name alone.
+        let is_inside = real.starts_with(&directory);
+        if let (false, Some(parent)) = (is_inside, real.parent()) {
+            self.allow(parent);
+        }
+        let path = match file.strip_prefix(self.directory) {
+            Ok(path) if !path.components().any(|part| part == Component::ParentDir) => path.to_owned(),
+            _ => from(&directory, &real),
+        };
+        let parts = path.components().filter(|part| !matches!(part, Component::CurDir | Component::RootDir));
+        let parts = parts.map(|part| part.as_os_str().to_str().map(str::to_owned));
+        let parts =
+            parts.collect::<Option<Vec<_>>>().ok_or_else(|| DescribeError::Name { file: file.to_owned() })?;
+        Ok(parts.join("/"))
+    }
+
+    /// Notes that files in a directory and below have to be allowed.
+    fn allow(&mut self, directory: &Path) {
+        if self.roots.iter().any(|root| directory.starts_with(root)) {
+            return;
+        }
+        self.roots.retain(|root| !root.starts_with(directory));
+        self.roots.push(directory.to_owned());
+    }
+}
+
+/// The way from a directory to a file, both without links: absolute if they are on different drives.
+fn from(directory: &Path, file: &Path) -> PathBuf {
+    let shared = directory.components().zip(file.components()).take_while(|(a, b)| a == b).count();
+    if shared == 0 {
+        return file.to_owned();
+    }
+    let up = directory.components().skip(shared).map(|_| Component::ParentDir);
+    up.chain(file.components().skip(shared)).collect()
 }

@@ -5,7 +5,7 @@ use crate::capture::format::{Format, Given, Holds};
 use crate::capture::formats::FORMATS;
 
 /// A file of each format, by the format's name. A new format has to come with one.
-fn samples() -> (TemporaryDirectory, Vec<(&'static str, std::path::PathBuf)>) {
+fn samples() -> (TemporaryDirectory, Vec<(&'static str, PathBuf)>) {
     let directory = TemporaryDirectory::new();
     directory.write("toml/trace.bin", b"trace");
     directory.write("toml/capture.toml", b"[capture]\nfile = \"trace.bin\"\n");
@@ -64,17 +64,14 @@ fn descriptions_name_the_files_that_opening_them_reads() {
     let (directory, _samples) = samples();
     let path = |name: &str| directory.path().join(name);
     let named = |name: &str| {
-        let files = files(&path(name));
+        let files = files(&path(name), &[]);
         files
             .iter()
             .map(|file| file.strip_prefix(directory.path()).expect("inside").to_owned())
             .collect::<Vec<_>>()
     };
-    assert_eq!(
-        named("toml"),
-        ["toml", "toml/capture.toml", "toml/trace.bin"].map(Into::<std::path::PathBuf>::into)
-    );
+    assert_eq!(named("toml"), ["toml", "toml/capture.toml", "toml/trace.bin"].map(Into::<PathBuf>::into));
     let snapshot = ["ini", "ini/snapshot.ini", "ini/trace.ini", "ini/trace.bin"];
-    assert_eq!(named("ini"), snapshot.map(Into::<std::path::PathBuf>::into));
-    assert_eq!(named("empty"), ["empty"].map(Into::<std::path::PathBuf>::into));
+    assert_eq!(named("ini"), snapshot.map(Into::<PathBuf>::into));
+    assert_eq!(named("empty"), ["empty"].map(Into::<PathBuf>::into));
 }

@@ -48,7 +48,7 @@ fn a_description_says_how_a_recording_is_read_and_is_written_so() {
     let path = directory.write("capture.toml", text.as_bytes());
     let capture = Capture::open(&path).unwrap();
     assert_eq!(&*capture.buffers[0].bytes, b"hello");
-    let written = capture.to_toml(directory.path()).unwrap();
+    let written = capture.to_toml(directory.path()).unwrap().text;
     assert!(written.contains("wire = \"uart\"\nchannels = { \"PB3\" = \"swo\" }\n"), "{written}");
     directory.write("capture.toml", written.as_bytes());
     let again = Capture::open(&path).unwrap();
@@ -67,8 +67,8 @@ fn options_stand_above_the_description_and_are_for_recordings_only() {
     let error = Capture::open(&path).unwrap_err().to_string();
     assert!(error.ends_with("swo.vcd: which channel is clk is not known, expected it of PB3"), "{error}");
     let uart = WireOptions { wire: Some(Wire::Uart), ..WireOptions::default() };
-    assert_eq!(&*Capture::open_with(&path, &uart).unwrap().buffers[0].bytes, b"hello");
-    let error = Capture::open_with(&bytes, &uart).unwrap_err();
+    assert_eq!(&*Capture::open_with(&path, &uart, &[]).unwrap().buffers[0].bytes, b"hello");
+    let error = Capture::open_with(&bytes, &uart, &[]).unwrap_err();
     let expected = "is no recording of a logic analyser, and options say how to read one";
     assert!(error.to_string().ends_with(expected), "{error}");
     let path = directory.write("capture.toml", b"[capture]\nfile = \"trace.bin\"\nbaud = 1000\n");

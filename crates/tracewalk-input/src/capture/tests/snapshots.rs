@@ -388,7 +388,7 @@ fn a_snapshot_has_a_bounded_number_of_devices_and_buffers() {
 fn a_snapshot_with_one_buffer_can_be_described_in_one_file() {
     let (directory, capture) = snapshot(&[]);
     let capture = capture.unwrap();
-    let path = directory.write("capture.toml", capture.to_toml(directory.path()).unwrap().as_bytes());
+    let path = directory.write("capture.toml", capture.to_toml(directory.path()).unwrap().text.as_bytes());
     let again = Capture::open(&path).unwrap();
     let known = |capture: &Capture| {
         let source = &capture.buffers[0].sources[0];
