@@ -11,6 +11,11 @@ pub trait Symbols: Send + Sync {
     /// function itself. Empty where there is no debug information.
     fn frames(&self, address: Address) -> Vec<Frame>;
 
+    /// Whether any instruction may have a place in the source.
+    fn has_lines(&self) -> bool {
+        false
+    }
+
     /// A line of a source file, where the file is at hand.
     fn source_line(&self, file: &str, line: u32) -> Option<String>;
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::{Outcome, example, run_with_notices, told};
+use crate::support::{Outcome, copied_example, example, run_with_notices, told};
 
 const RECORDS: [&str; 2] = ["m0-crash.hex", "m0-crash.srec"];
 
@@ -98,4 +98,32 @@ fn damaged_records_are_refused_with_their_line() {
         let placed = flow(&format!("0x0:{}", image(name).display()));
         assert_eq!((placed.status, placed.stdout.as_str()), (2, ""), "{name}: {}", placed.stderr);
     }
+}
+
+/// Source lines that are asked for and cannot be shown are no silence: it is said once, whatever number of files there are.
+#[test]
+fn source_lines_that_are_not_there_are_noted_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let capture = copied_example("m3-etmv3", directory.path());
+    let notes = |more: &[&str]| {
+        let (outcome, kinds) = run_with_notices(["flow", &capture].iter().chain(more));
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        let count = |kind: &str| kinds.0.iter().filter(|one| *one == kind).count();
+        (count("sources_missing"), count("no_lines"))
+    };
+    let sources = example("../firmware").display().to_string();
+    assert_eq!(notes(&["--source-lines"]), (1, 0));
+    assert_eq!(notes(&[]), (0, 0));
+    assert_eq!(notes(&["--source-lines", "--format", "runs"]), (0, 0));
+    let found = notes(&["--source-lines", "--source-dir", &sources]);
+    let some = format!("{sources}/m3");
+    assert_eq!((found, notes(&["--source-lines", "--source-dir", &some])), ((0, 0), (1, 0)));
+    // The program without names, lines and sections.
+    let elf = directory.path().join("m3.elf");
+    let mut bytes = std::fs::read(&elf).unwrap();
+    bytes[0x20..0x24].fill(0);
+    bytes[0x30..0x34].fill(0);
+    std::fs::write(&elf, bytes).unwrap();
+    assert_eq!(notes(&["--source-lines"]), (0, 1));
+    assert_eq!(notes(&[]), (0, 0));
 }

@@ -37,6 +37,8 @@ struct SourceFiles {
     directories: Vec<PathBuf>,
     /// The lines of each file; `None` for a file that is not at hand.
     files: HashMap<String, Option<Vec<String>>>,
+    /// Where files that are not at hand are noted.
+    late: Late,
 }
 
 /// Longer files are no source text.
@@ -86,7 +88,8 @@ impl Reader<'_> {
         let lines = symbols.source_lines();
         let problems = lines.notes();
         notes.extend(symbols.notes().iter().chain(&problems).map(ToString::to_string));
-        let files = SourceFiles { directories: all_directories(&seen, source_dirs), files: HashMap::new() };
+        let directories = all_directories(&seen, source_dirs);
+        let files = SourceFiles { directories, files: HashMap::new(), late: late.clone() };
         let profile = match profile {
             Some(Profile::M) => ids::Profile::M,
             _ => ids::Profile::Ar,
@@ -106,7 +109,7 @@ impl Reader<'_> {
 }
 
 /// The first file of records, if no image has names.
-fn without_names(memory: &Memory) -> Option<(PathBuf, RecordForm)> {
+pub(crate) fn without_names(memory: &Memory) -> Option<(PathBuf, RecordForm)> {
     let images = || memory.images.iter().map(|visible| &visible.image);
     let records = images().find_map(|image| match image.form {
         ImageForm::Records(form) => Some((image.file.clone(), form)),
@@ -162,6 +165,10 @@ impl symbols::Symbols for ImageSymbols {
                 line: frame.line,
             })
             .collect()
+    }
+
+    fn has_lines(&self) -> bool {
+        !held(&self.lines).lines.is_empty()
     }
 
     fn source_line(&self, file: &str, line: u32) -> Option<String> {
@@ -222,8 +229,14 @@ fn extent(function: &Function) -> symbols::Extent {
 
 impl SourceFiles {
     fn line(&mut self, file: &str, line: u32) -> Option<String> {
-        let directories = &self.directories;
-        let lines = self.files.entry(file.to_owned()).or_insert_with(|| read(file, directories));
+        let Self { directories, files, late } = self;
+        let lines = files.entry(file.to_owned()).or_insert_with(|| {
+            let lines = read(file, directories);
+            if lines.is_none() {
+                late.add_missing_source(file);
+            }
+            lines
+        });
         let index = usize::try_from(line).ok()?.checked_sub(1)?;
         lines.as_ref()?.get(index).cloned()
     }

@@ -2,6 +2,7 @@
 
 mod meaning;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -66,6 +67,8 @@ pub enum Remedy {
     Ids,
     /// Give the program that was traced.
     Image,
+    /// State where source files are.
+    SourceDirectories,
     /// State where the image stood.
     ImageAddress,
     /// State in which context the image is visible.
@@ -249,6 +252,10 @@ pub enum NoticeKind {
     NamesMissing(String),
     /// A program is known by records alone, which have no names and no source lines.
     NoNames { file: PathBuf, form: RecordForm },
+    /// Source lines are wanted, and the program has no debugging information.
+    NoLines { file: Option<PathBuf> },
+    /// Source files that the debugging information names were looked for and are not at hand.
+    SourcesMissing { files: BTreeSet<String> },
     /// Not one packet was found in a source's bytes.
     NoSynchronisation { source: Option<TraceId>, bytes: u64, protocol: &'static str },
     /// Stretches of malformed trace, and the first of them where it was looked at.

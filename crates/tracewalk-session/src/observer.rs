@@ -33,6 +33,19 @@ impl Late {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
     }
 
+    /// Notes that a source file is not at hand, all of them as one notice.
+    pub(crate) fn add_missing_source(&self, file: &str) {
+        let mut notices = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = notices.iter_mut().find_map(|notice| match &mut notice.kind {
+            NoticeKind::SourcesMissing { files } => Some(files),
+            _ => None,
+        });
+        match known {
+            Some(files) => _ = files.insert(file.to_owned()),
+            None => notices.push(NoticeKind::SourcesMissing { files: [file.to_owned()].into() }.into()),
+        }
+    }
+
     /// Takes those that have arisen since the last time.
     #[must_use]
     pub fn take(&self) -> Vec<Notice> {

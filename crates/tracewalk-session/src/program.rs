@@ -10,10 +10,11 @@ use tracewalk_analysis::Code;
 use tracewalk_analysis::programs::ProgramId;
 use tracewalk_input::image::{Image, ImageError, ImageLoader, VisibleImage};
 
-use crate::code::{Reader, source_files};
+use crate::code::{Reader, source_files, without_names};
 use crate::error::OpenError;
 use crate::model::Source;
-use crate::observer::Observer;
+use crate::notice::NoticeKind;
+use crate::observer::{Observer, Say as _};
 use crate::open::interrupts;
 use crate::request::Request;
 use crate::session::Session;
@@ -30,6 +31,36 @@ pub struct FollowedProgram {
 }
 
 impl Session {
+    /// Notes that source lines are wanted and no program has any.
+    ///
+    /// # Errors
+    ///
+    /// If an image cannot be read.
+    pub fn check_lines(
+        &mut self,
+        source_dirs: &[PathBuf],
+        observer: &dyn Observer,
+    ) -> Result<(), ImageError> {
+        let mut without = None;
+        for source in self.sources.clone() {
+            let code = self.code(&source, Some(source_dirs), observer)?;
+            let views = code.views.values().map(|view| &view.symbols);
+            if views.chain([&code.symbols]).any(|symbols| symbols.has_lines()) {
+                return Ok(());
+            }
+            let memory = self.memory(&source, source.profile())?;
+            // Of records it is noted that they have neither names nor lines.
+            if without_names(&memory).is_none() {
+                let file = memory.images.first().map(|visible| visible.image.file.clone());
+                without = without.or(Some(file));
+            }
+        }
+        if let Some(file) = without {
+            observer.say(NoticeKind::NoLines { file });
+        }
+        Ok(())
+    }
+
     /// The program of a source, as it was followed: nothing, if it is not what was traced.
     ///
     /// # Errors

@@ -224,7 +224,7 @@ impl Session {
     }
 
     /// The memory of a source's core.
-    fn memory(&mut self, source: &Source, profile: Option<Profile>) -> Result<Memory, ImageError> {
+    pub(crate) fn memory(&mut self, source: &Source, profile: Option<Profile>) -> Result<Memory, ImageError> {
         let mut memory = self.loader.memory(self.capture.images_for(&source.description))?;
         for dump in self.dumps.iter().flatten() {
             add_code(dump, &mut memory, None);

@@ -42,6 +42,9 @@ fn run(args: &Flow, messages: &Messages) -> Result<(), Failure> {
     let window = selection.as_ref().map(|selection| selection.window.clone()).unwrap_or_default();
     let (how, view) = (args.how(), View::new(window, None));
     view.check(&mut session, &how, messages)?;
+    if args.source_lines && args.format.make.names {
+        session.check_lines(&args.source_dirs, messages)?;
+    }
     let mut printing = Printing { args, selection, how, view, messages, total: Statistics::default() };
     if output::file(args.output.as_deref()).is_some() {
         write_to(args.output.as_deref(), |out| printing.sources(&mut session, out, false))?;

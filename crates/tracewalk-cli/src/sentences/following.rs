@@ -32,6 +32,24 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
              give the ELF file that it was made of with --image",
             Plain(file.display()),
         ),
+        K::NoLines { file: Some(file) } => format!(
+            "{}: has no debugging information, so that there are no source lines; give the ELF file as the compiler wrote it, built \
+             with -g, with --image",
+            Plain(file.display()),
+        ),
+        K::NoLines { file: None } => {
+            "there is no program, so that there are no source lines; give its ELF file with --image"
+                .to_owned()
+        }
+        K::SourcesMissing { files } => {
+            let shown =
+                files.iter().take(3).map(|file| Plain(file).to_string()).collect::<Vec<_>>().join(", ");
+            let more = files.len().checked_sub(3).filter(|more| *more > 0);
+            format!(
+                "found no source file for {shown}{}; say with --source-dir where the sources are",
+                more.map_or_else(String::new, |more| format!(" and {more} more")),
+            )
+        }
         K::NoSynchronisation { source, bytes, protocol } => format!(
             "{}: found no synchronisation in {}, expected {protocol}; say what it is with --source and --container",
             source_name(*source),

@@ -58,6 +58,8 @@ impl NoticeKind {
             | K::MtbAnotherOrder(_)
             | K::WiresUnaligned { .. }
             | K::NamesMissing(_)
+            | K::NoLines { .. }
+            | K::SourcesMissing { .. }
             | K::ContextAbsent { .. }
             | K::ItmOverflow { .. }
             | K::WindowEmpty { .. } => Severity::Warning,
@@ -136,11 +138,13 @@ impl NoticeKind {
             K::MemoryContradictsImage(_)
             | K::NamesMissing(_)
             | K::NoNames { .. }
+            | K::NoLines { .. }
             | K::ImageRefused { .. }
             | K::NoProgram { .. }
             | K::CodeMissing { .. }
             | K::CodeUndecodable { .. }
             | K::Contradictions { .. } => Remedy::Image,
+            K::SourcesMissing { .. } => Remedy::SourceDirectories,
             K::ImageMoved { .. } => Remedy::ImageAddress,
             K::ContextAbsent { .. } => Remedy::ImageContext,
             K::InterruptLeftOut(_) | K::InterruptsUnused { .. } => Remedy::Interrupts,
@@ -222,6 +226,8 @@ impl NoticeKind {
             K::MemoryExhausted { .. } => "memory_exhausted",
             K::NamesMissing(_) => "names_missing",
             K::NoNames { .. } => "no_names",
+            K::NoLines { .. } => "no_lines",
+            K::SourcesMissing { .. } => "sources_missing",
             K::NoSynchronisation { .. } => "no_synchronisation",
             K::Malformed { .. } => "malformed",
             K::NoContextIds { .. } => "no_context_ids",
