@@ -123,7 +123,8 @@ fn a_listing_fits_the_terminal() {
     };
     let widest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap();
     let piped = run(["flow", &capture]).stdout;
-    for more in [&[][..], &["--source-lines"]] {
+    let sources = example("../firmware").display().to_string();
+    for more in [&[][..], &["--source-lines", "--source-dir", &sources]] {
         let text = shown(80, more);
         assert!(widest(&text) <= 80, "{:?}", text.lines().find(|line| line.chars().count() > 80));
     }

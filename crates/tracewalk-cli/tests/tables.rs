@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::support::{example, run};
+use crate::support::{copied_example, example, run};
 
 fn json(arguments: &[&str]) -> Value {
     let outcome = run(arguments.iter().chain(&["--format", "json"]));
@@ -185,4 +185,162 @@ fn what_is_unknown_is_never_a_zero() {
     }
     let text = arguments("profile", "text");
     assert!(!text.contains("0.0%") && !text.contains(" 0 "), "{text}");
+}
+
+/// Each row of the table is the object of the JSON lines, with a cell for each field.
+#[test]
+fn flow_is_a_row_for_each_element_of_the_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let damaged = copied_example("m3-etmv3", folder.path());
+    let trace = folder.path().join("trace.bin");
+    let mut bytes = std::fs::read(&trace).unwrap();
+    bytes[2000..2040].fill(0x55);
+    std::fs::write(&trace, bytes).unwrap();
+    let examples =
+        ["a7-etmv3", "a15-pft", "m3-etmv3", "m0-crash-mtb"].map(|name| example(name).display().to_string());
+    for capture in examples.iter().chain([&damaged]) {
+        let written = |format: &str| run(["flow", capture, "--format", format, "-q"]).stdout;
+        let document: Value = serde_json::from_str(&written("json")).unwrap();
+        let lines = written("jsonl");
+        let elements = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let elements = elements.filter(|object| object["element"] != "itm").collect::<Vec<_>>();
+        let rows = rows(&document, "flow");
+        assert_eq!(rows.len(), elements.len(), "{capture}");
+        for (row, object) in rows.iter().zip(&elements) {
+            for (field, value) in object.as_object().unwrap() {
+                match (field.as_str(), object["element"].as_str().unwrap()) {
+                    ("v", _) | ("profile", _) => {}
+                    ("branch", _) => {
+                        assert_eq!(row["branch"], value["kind"], "{row}");
+                        for name in ["taken", "link", "return", "condition_failed"] {
+                            assert_eq!(row[name], value[name], "{row}");
+                        }
+                    }
+                    ("number", _) => assert_eq!(row["exception"], *value, "{row}"),
+                    ("handler_isa", _) => assert_eq!(row["isa"], *value, "{row}"),
+                    ("addr", _) => assert_eq!(row["address"], *value, "{row}"),
+                    ("instruction", _) => assert_eq!(row["start"], *value, "{row}"),
+                    ("missing", _) => assert_eq!(row["reason"], *value, "{row}"),
+                    (name, _) => assert_eq!(row[name], *value, "{name} of {row}"),
+                }
+            }
+        }
+        // The text names the same functions and lines.
+        let text = written("text");
+        let named = rows.iter().filter_map(|row| row["function"].as_str()).collect::<BTreeSet<_>>();
+        assert!(named.len() > 3 && named.iter().all(|name| text.contains(name)), "{named:?}");
+        assert!(rows.iter().any(|row| row["file"].is_string() && row["line"].is_u64()), "{capture}");
+        assert_eq!(written("csv").lines().count(), rows.len() + 1);
+        if *capture == damaged {
+            assert!(rows.iter().any(|row| row["in_doubt_from"].is_u64()), "{document}");
+        }
+    }
+}
+
+/// The cells of a line of CSV.
+fn cells(line: &str) -> Vec<String> {
+    let (mut cells, mut quoted) = (vec![String::new()], false);
+    for character in line.trim_end().chars() {
+        match character {
+            '"' => quoted = !quoted,
+            ',' if !quoted => cells.push(String::new()),
+            other => cells.last_mut().unwrap().push(other),
+        }
+    }
+    cells
+}
+
+/// A cell as the JSON document has it: an empty one is unknown.
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.replace('"', ""),
+        other => other.to_string(),
+    }
+}
+
+/// The tables of crashes hold what the document does.
+#[test]
+fn crashes_are_tables() {
+    let folder = example("../crashes");
+    let mut proofs = 0;
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let case = entry.unwrap().path();
+        let log = case.join("crash.log").display().to_string();
+        let name = case.file_name().unwrap().to_str().unwrap().to_owned();
+        let core = name.split('-').next().unwrap();
+        let image = example("../firmware/crash").join(format!("crash-{core}.elf")).display().to_string();
+        let described = case.join("capture.toml");
+        let mut arguments = vec!["crash".to_owned(), "-q".to_owned()];
+        match described.exists() {
+            true => arguments.extend([described.display().to_string(), "--dump".to_owned(), log]),
+            false => arguments.push(log),
+        }
+        arguments.extend(["--image".to_owned(), image]);
+        let written = |more: &[&str]| {
+            let outcome = run(arguments.iter().map(String::as_str).chain(more.iter().copied()));
+            // A wild jump leads out of the program, which is status 2; what was found is written all the same.
+            assert!(outcome.status != 2 || name.contains("jump"), "{name}: {}", outcome.stderr);
+            outcome.stdout
+        };
+        let document: Value = serde_json::from_str(&written(&["--format", "json"])).unwrap();
+        let table = |table: &str| {
+            let text = written(&["--format", "csv", "--table", table]);
+            let mut lines = text.lines().map(cells);
+            let columns = lines.next().unwrap();
+            let row = |cells: Vec<String>| columns.iter().cloned().zip(cells).collect::<BTreeMap<_, _>>();
+            lines.map(row).collect::<Vec<_>>()
+        };
+        let crashes = table("crashes");
+        let crash = &crashes[0];
+        let expected = [
+            ("exception", &document["fault"]["number"]),
+            ("name", &document["fault"]["name"]),
+            ("at", &document["at"]["address"]),
+            ("function", &document["at"]["function"]),
+            ("line", &document["at"]["line"]),
+            ("cause", &document["cause"]["kind"]),
+            ("cause_at", &document["cause"]["at"]["address"]),
+            ("cause_line", &document["cause"]["at"]["line"]),
+            ("sentence", &document["cause"]["sentence"]),
+        ];
+        for (column, value) in expected {
+            assert_eq!(crash[column], cell(value), "{name}: {column}");
+        }
+        for (list, columns) in
+            [("stack", &["function"][..]), ("last", &["address", "function", "file", "line"])]
+        {
+            let (found, expected) = (table(list), document[list].as_array().unwrap());
+            assert_eq!(found.len(), expected.len(), "{name}: {list}");
+            for (row, value) in found.iter().zip(expected) {
+                assert!(
+                    columns.iter().all(|column| row[*column] == cell(&value[*column])),
+                    "{name}: {row:?}"
+                );
+            }
+        }
+        let path = table("path").into_iter().filter(|row| row["depth"] == "0").collect::<Vec<_>>();
+        let kinds = document["path"].as_array().unwrap().iter().map(|item| cell(&item["kind"]));
+        assert!(path.iter().map(|row| row["kind"].clone()).eq(kinds), "{name}: {path:?}");
+        let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap();
+        let registers = table("registers").into_iter().map(|row| (row["name"].clone(), row["value"].clone()));
+        let registers = registers.collect::<BTreeMap<_, _>>();
+        for (register, value) in document["registers"].as_object().into_iter().flatten() {
+            assert_eq!(
+                registers[register],
+                number(value.as_str().unwrap()).to_string(),
+                "{name}: {register}"
+            );
+        }
+        let proof = table("proof");
+        let expected = document["cause"]["proof"].as_array().cloned().unwrap_or_default();
+        assert_eq!(proof.len(), expected.len(), "{name}");
+        for (row, value) in proof.iter().zip(&expected) {
+            for column in ["kind", "role", "bytes", "exception", "holder", "executed", "offset", "times"] {
+                assert_eq!(row[column], cell(&value[column]), "{name}: {column} of {row:?}");
+            }
+            proofs += 1;
+        }
+    }
+    assert!(proofs > 40, "{proofs}");
 }

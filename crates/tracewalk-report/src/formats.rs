@@ -15,10 +15,10 @@ use tracewalk_analysis::table::{Table, Tabular as _};
 use crate::Look;
 use crate::export::{
     CallChainsOptions, CallTable, CallTree, CallTreeOptions, ChromeTrace, CommonTraceFormat, CrashReport,
-    DiffReport, ExportItm, Files, FlowJsonl, InterruptReport, ItmJsonl, ItmTables, ItmText, Listing,
-    ListingOptions, PacketTable, PacketsJsonl, PacketsText, PerfettoTrace, ProfileReport, ProfileTextOptions,
-    Runs, StimulusBytes, TableCsv, TablesJson, TimelineExport, TimelineTable, TimelineText,
-    write_call_chains, write_callgrind, write_chain_rows, write_cobertura, write_coverage_html,
+    DiffReport, ExportItm, Files, FlowJsonl, FlowTable, InterruptReport, ItmJsonl, ItmTables, ItmText,
+    Listing, ListingOptions, PacketTable, PacketsJsonl, PacketsText, PerfettoTrace, ProfileReport,
+    ProfileTextOptions, Runs, StimulusBytes, TableCsv, TablesJson, TimelineExport, TimelineTable,
+    TimelineText, write_call_chains, write_callgrind, write_chain_rows, write_cobertura, write_coverage_html,
     write_coverage_json, write_coverage_text, write_crash_json, write_crash_markdown, write_crash_text,
     write_diff_json, write_diff_text, write_firefox, write_flamegraph, write_folded, write_interrupts_json,
     write_interrupts_text, write_lcov, write_pprof, write_profile_text, write_speedscope, write_table_csv,
@@ -154,15 +154,22 @@ pub const INTERRUPTS: &[Format<WriteInterrupts>] = &[
     format("none", "Measure everything and print nothing", |_, _, _| Ok(())),
 ];
 
-/// Writes how a program crashed.
-pub type WriteCrash = fn(&mut dyn Write, &CrashReport, Look) -> io::Result<()>;
+/// Writes how a program crashed: all of it, or the table of this name.
+pub type WriteCrash = fn(&mut dyn Write, &CrashReport, Look, &'static str) -> io::Result<()>;
 
 /// The formats of crashes.
 pub const CRASH: &[Format<WriteCrash>] = &[
-    format("text", "One screen for people", write_crash_text),
-    format("json", "Everything that is known, as one JSON document (docs/crash.md)", write_crash_json),
-    format("markdown", "For a bug report", write_crash_markdown),
-    format("none", "Examine everything and print nothing", |_, _, _| Ok(())),
+    format("text", "One screen for people", |out, report, look, _| write_crash_text(out, report, look)),
+    format("csv", "One table, with commas (docs/formats.md)", |out, report, _, table| {
+        one_table(out, &report.tables(), table, report.complete)
+    }),
+    format(
+        "json",
+        "Everything that is known, as one JSON document (docs/crash.md)",
+        |out, report, look, _| write_crash_json(out, report, look),
+    ),
+    format("markdown", "For a bug report", |out, report, look, _| write_crash_markdown(out, report, look)),
+    format("none", "Examine everything and print nothing", |_, _, _, _| Ok(())),
 ];
 
 /// Writes how two captures differ: all of it, or the table of this name.
@@ -387,6 +394,16 @@ pub const FLOW: &[Format<MakeFlow>] = &[
         },
     ),
     format(
+        "csv",
+        "A line for each element, with commas (docs/formats.md)",
+        MakeFlow { sink: |out, _| Box::new(FlowTable::new(TableCsv::new(out))), parts: None, names: true },
+    ),
+    format(
+        "json",
+        "The same as one JSON document (docs/formats.md)",
+        MakeFlow { sink: |out, _| Box::new(FlowTable::new(TablesJson::new(out))), parts: None, names: true },
+    ),
+    format(
         "none",
         "Decode everything and print nothing",
         MakeFlow { sink: |_, _| Box::new(Nothing), parts: Some(FlowParts::Nothing), names: false },
@@ -515,9 +532,20 @@ mod tests {
         assert!(find(PROFILE, "Folded").is_none());
     }
 
+    #[test]
+    fn every_answer_has_csv_and_json() {
+        for (command, formats) in registries() {
+            for name in ["csv", "json"] {
+                assert!(formats.iter().any(|(known, _)| *known == name), "{command} --format {name}");
+            }
+        }
+    }
+
     /// Formats that cannot say it, those that write nothing, and what the command writes itself.
     #[cfg(feature = "full")]
-    const CUT_DOES_NOT_SHOW: [(&str, &str); 23] = [
+    const CUT_DOES_NOT_SHOW: [(&str, &str); 25] = [
+        ("crash", "csv"),
+        ("flow", "csv"),
         ("info", "text"),
         ("info", "csv"),
         ("flow", "none"),
@@ -658,7 +686,7 @@ mod tests {
             }
             "crash" => {
                 let report = CrashReport { sources: Vec::new(), complete };
-                (find(CRASH, name).unwrap().make)(&mut out, &report, look).unwrap();
+                (find(CRASH, name).unwrap().make)(&mut out, &report, look, "crashes").unwrap();
             }
             "diff" => {
                 let names = ["a", "b"].map(str::to_owned);

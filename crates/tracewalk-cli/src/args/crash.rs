@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use tracewalk_report::export::CRASH_TABLES;
 use tracewalk_report::formats::{self, Format, WriteCrash};
 
 use super::built_in;
@@ -36,6 +37,10 @@ pub(crate) struct Crash {
     /// The output format.
     #[arg(long, value_parser = built_in::listed(formats::CRASH), default_value = "text", help_heading = "Output")]
     pub(crate) format: &'static Format<WriteCrash>,
+
+    /// The table that --format csv writes.
+    #[arg(long, value_name = "TABLE", value_parser = built_in::table(&CRASH_TABLES), default_value = CRASH_TABLES[0], help_heading = "Output")]
+    pub(crate) table: &'static str,
 
     /// The same as --format markdown.
     #[arg(long, conflicts_with = "format", help_heading = "Output")]

@@ -47,7 +47,7 @@ fn run(args: &Crash, messages: &Messages) -> Result<(), Failure> {
     let markdown = || formats::find(formats::CRASH, "markdown");
     let format = args.markdown.then(markdown).flatten().unwrap_or(args.format);
     let output = args.output.as_deref();
-    write_to(output, |out| (format.make)(out, &report, look_for(output)))?;
+    write_to(output, |out| (format.make)(out, &report, look_for(output), args.table))?;
     if args.work.stats {
         print_statistics(&total, start.elapsed(), args.work.threads, messages);
     }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 use tracewalk::ids::{Address, Exception, TraceId};
-use tracewalk_analysis::crash::{Cause, CauseKind, Crash, Evidence, Holder, PathItem, Running, Target};
+use tracewalk_analysis::crash::{Cause, CauseKind, Crash, Evidence, PathItem, Running, Target};
 use tracewalk_analysis::{Code, Section};
 
 use super::{CrashReport, words};
@@ -63,8 +63,8 @@ fn crash_json(code: &Code, crash: &Crash) -> Value {
         })
     });
     let registers = crash.frame.map(|frame| {
-        let names = ["r0", "r1", "r2", "r3", "r12", "lr", "pc", "xpsr"];
-        let words = names.iter().zip(frame.words).map(|(name, value)| ((*name).to_owned(), word(value)));
+        let words =
+            words::STACKED.iter().zip(frame.words).map(|(name, value)| ((*name).to_owned(), word(value)));
         Value::Object(words.collect())
     });
     let mut fault = exception(code, crash.exception);
@@ -156,55 +156,60 @@ fn path_json(code: &Code, item: &PathItem) -> Value {
 fn cause_json(code: &Code, cause: &Cause) -> Value {
     let mut value = kind_json(code, &cause.kind);
     if let Some(fields) = value.as_object_mut() {
+        fields.insert("kind".to_owned(), words::cause_name(&cause.kind).into());
+        if let Some(at) = words::cause_place(&cause.kind) {
+            fields.insert("at".to_owned(), place(code, at));
+        }
         fields.insert("sentence".to_owned(), Value::String(words::sentence(code, cause)));
         fields.insert("proof".to_owned(), cause.proof.iter().map(evidence_json).collect());
     }
     value
 }
 
+/// What is known of a cause besides its kind and its place.
 fn kind_json(code: &Code, kind: &CauseKind) -> Value {
     let at_place = |at: &Address| place(code, *at);
     let maybe = |at: &Option<Address>| at.map(|at| place(code, at));
     match kind {
-        CauseKind::BadBranch { at, to, target, value, loaded_by, loaded_from, stored_by } => json!({
-            "kind": "bad_pointer", "at": at_place(at), "to": address(*to), "target": target_json(target),
+        CauseKind::BadBranch { to, target, value, loaded_by, loaded_from, stored_by, .. } => json!({
+            "to": address(*to), "target": target_json(target),
             "value": value.map(word), "loaded_by": maybe(loaded_by), "loaded_from": loaded_from.map(address),
             "stored_by": maybe(stored_by),
         }),
-        CauseKind::BadReturn { at, to, target, slot, saved_by, overwritten_by } => json!({
-            "kind": "corrupted_return", "at": at_place(at), "to": address(*to), "target": target_json(target),
+        CauseKind::BadReturn { to, target, slot, saved_by, overwritten_by, .. } => json!({
+            "to": address(*to), "target": target_json(target),
             "slot": slot.map(address), "saved_by": maybe(saved_by), "overwritten_by": maybe(overwritten_by),
         }),
-        CauseKind::StackOverflow { pushed_by, stack_pointer, object: (name, start, end), branch, to } => {
+        CauseKind::StackOverflow { stack_pointer, object: (name, start, end), branch, to, .. } => {
             json!({
-                "kind": "stack_overflow", "at": at_place(pushed_by), "stack_pointer": address(*stack_pointer),
+                "stack_pointer": address(*stack_pointer),
                 "object": { "name": name, "start": address(*start), "end": address(*end) },
                 "branch": at_place(branch), "to": address(*to),
             })
         }
-        CauseKind::UndefinedInstruction { at, bytes } => {
-            json!({ "kind": "undefined_instruction", "at": at_place(at), "bytes": words::hex(bytes) })
+        CauseKind::UndefinedInstruction { bytes, .. } => {
+            json!({ "bytes": words::hex(bytes) })
         }
-        CauseKind::DivideByZero { at, trap } => {
-            json!({ "kind": "divide_by_zero", "at": at_place(at), "trap": maybe(trap) })
+        CauseKind::DivideByZero { trap, .. } => {
+            json!({ "trap": maybe(trap) })
         }
-        CauseKind::Unaligned { at, address: to } => {
-            json!({ "kind": "unaligned", "at": at_place(at), "address": to.map(address) })
+        CauseKind::Unaligned { address: to, .. } => {
+            json!({ "address": to.map(address) })
         }
-        CauseKind::BusFault { at, address: to, store } => {
-            json!({ "kind": "bad_access", "refused_by": "bus", "at": at_place(at), "address": address(*to), "store": store })
+        CauseKind::BusFault { address: to, store, .. } => {
+            json!({ "refused_by": "bus", "address": address(*to), "store": store })
         }
-        CauseKind::MemoryProtection { at, address: to } => {
-            json!({ "kind": "bad_access", "refused_by": "memory_protection", "at": at_place(at), "address": address(*to) })
+        CauseKind::MemoryProtection { address: to, .. } => {
+            json!({ "refused_by": "memory_protection", "address": address(*to) })
         }
-        CauseKind::NoHandler { handler, vectors, exception: which } => json!({
-            "kind": "missing_handler", "at": at_place(handler), "vectors": vectors, "exception": exception(code, *which),
+        CauseKind::NoHandler { vectors, exception: which, .. } => json!({
+            "vectors": vectors, "exception": exception(code, *which),
         }),
-        CauseKind::Watchdog { handler, reset, stuck: (start, last), times } => json!({
-            "kind": "watchdog", "at": at_place(start), "last": address(*last), "handler": at_place(handler),
+        CauseKind::Watchdog { handler, reset, stuck: (_, last), times } => json!({
+            "last": address(*last), "handler": at_place(handler),
             "reset": reset, "times": times,
         }),
-        _ => json!({ "kind": "other" }),
+        _ => json!({}),
     }
 }
 
@@ -231,7 +236,7 @@ fn evidence_json(evidence: &Evidence) -> Value {
         }),
         Evidence::Word { role, at, value, holder } => json!({
             "kind": "word", "role": words::role_name(*role), "address": address(*at), "value": word(*value),
-            "holder": match holder { Holder::Image => "image", Holder::Dump => "dump" },
+            "holder": words::holder_name(*holder),
         }),
         Evidence::Register { name, value } => {
             json!({ "kind": "register", "name": name, "value": word(*value) })

@@ -2,6 +2,7 @@
 
 mod json;
 mod sheet;
+mod tables;
 mod text;
 mod words;
 
@@ -9,6 +10,7 @@ use tracewalk_analysis::Section;
 use tracewalk_analysis::crash::Crash;
 
 pub use json::write_crash_json;
+pub use tables::CRASH_TABLES;
 pub use text::{write_crash_markdown, write_crash_text};
 
 /// How the program of each source ended; `None` where no fault ended it.

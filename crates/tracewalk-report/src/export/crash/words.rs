@@ -210,6 +210,49 @@ pub(super) const fn missing(missing: Missing) -> &'static str {
     }
 }
 
+/// What an exception stacks, by name, from its frame's address on.
+pub(super) const STACKED: [&str; 8] = ["r0", "r1", "r2", "r3", "r12", "lr", "pc", "xpsr"];
+
+/// The short name of a kind of cause, in JSON and tables.
+pub(super) const fn cause_name(kind: &CauseKind) -> &'static str {
+    match kind {
+        CauseKind::BadBranch { .. } => "bad_pointer",
+        CauseKind::BadReturn { .. } => "corrupted_return",
+        CauseKind::StackOverflow { .. } => "stack_overflow",
+        CauseKind::UndefinedInstruction { .. } => "undefined_instruction",
+        CauseKind::DivideByZero { .. } => "divide_by_zero",
+        CauseKind::Unaligned { .. } => "unaligned",
+        CauseKind::BusFault { .. } | CauseKind::MemoryProtection { .. } => "bad_access",
+        CauseKind::NoHandler { .. } => "missing_handler",
+        CauseKind::Watchdog { .. } => "watchdog",
+        _ => "other",
+    }
+}
+
+/// The instruction that a cause is about, if it is about one.
+pub(super) const fn cause_place(kind: &CauseKind) -> Option<Address> {
+    match kind {
+        CauseKind::BadBranch { at, .. }
+        | CauseKind::BadReturn { at, .. }
+        | CauseKind::StackOverflow { pushed_by: at, .. }
+        | CauseKind::UndefinedInstruction { at, .. }
+        | CauseKind::DivideByZero { at, .. }
+        | CauseKind::Unaligned { at, .. }
+        | CauseKind::BusFault { at, .. }
+        | CauseKind::MemoryProtection { at, .. }
+        | CauseKind::NoHandler { handler: at, .. }
+        | CauseKind::Watchdog { stuck: (at, _), .. } => Some(*at),
+        _ => None,
+    }
+}
+
+pub(super) const fn holder_name(holder: Holder) -> &'static str {
+    match holder {
+        Holder::Image => "image",
+        Holder::Dump => "dump",
+    }
+}
+
 pub(super) const fn missing_name(missing: Missing) -> &'static str {
     match missing {
         Missing::FaultStatus => "fault_status",
