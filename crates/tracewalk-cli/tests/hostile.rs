@@ -365,3 +365,17 @@ fn the_last_places_are_few_without_the_program_too() {
         assert_eq!([places("1"), places("3"), places("20")], [1, 3, 20], "{capture:?}");
     }
 }
+
+/// A buffer that was erased, or never written: the sentence names the byte, and the remedy is not a guess of its container.
+#[test]
+fn a_file_of_one_value_is_named_as_such() {
+    let place = Place::new();
+    for value in [0x00_u8, 0xff] {
+        place.write("blank.bin", [value; 4096]);
+        let capture = place.capture().join("blank.bin");
+        let outcome = run_told(["info", capture.to_str().unwrap()]);
+        let expected = format!("error: nothing_recognised: 4096 0x{value:02x}");
+        assert!(outcome.status == 2 && mentions(&outcome.stderr, &expected), "{}", outcome.stderr);
+        assert!(!mentions(&outcome.stderr, "--container"), "{}", outcome.stderr);
+    }
+}

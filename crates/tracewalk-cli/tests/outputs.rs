@@ -173,6 +173,9 @@ fn a_place_that_cannot_be_written_to_is_refused_before_the_work() {
     fs::write(folder.at("file"), "").unwrap();
     fs::create_dir(folder.at("folder")).unwrap();
     for output in ["none/result", "file/result", "folder"] {
+        // The temporary file's name is none that the user knows.
+        let errors = folder.run(&["coverage", "capture.toml", "-o", output]).2;
+        assert!(errors.contains(output) && !errors.contains(".tracewalk-"), "{errors}");
         // The capture does not exist either, and is not looked at.
         let (_, _, errors) = folder.run(&["timeline", "missing.bin", "-o", output]);
         assert!(errors.contains(output) && !errors.contains("missing.bin"), "{errors}");

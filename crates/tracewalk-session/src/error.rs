@@ -95,6 +95,8 @@ pub enum OpenError {
         has_program: bool,
         /// What else begins as it does.
         other: Option<OtherFile>,
+        /// The one value that all of its bytes have.
+        blank: Option<u8>,
     },
 }
 
@@ -253,6 +255,9 @@ impl fmt::Display for OpenError {
             }
             Self::NothingRecognised { file, other: Some(other), .. } => {
                 write!(f, "{}: is {other}, and no trace was recognised in it", file.display())
+            }
+            Self::NothingRecognised { file, bytes, blank: Some(byte), .. } => {
+                write!(f, "{}: all of its {bytes} bytes are 0x{byte:02x}, which is no trace", file.display())
             }
             Self::NothingRecognised { file, bytes, .. } => {
                 write!(f, "{}: nothing was recognised in its {bytes} bytes", file.display())

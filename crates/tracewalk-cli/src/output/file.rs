@@ -152,8 +152,13 @@ fn temporary(directory: &Path) -> io::Result<(NamedTempFile, Unfinished)> {
         // As any new file: without what the user's mask takes away.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
+    // The name of the temporary file is nobody's: what cannot be written is the file that the user named.
+    if !directory.is_dir() {
+        let problem = format!("there is no directory {}", directory.display());
+        return Err(io::Error::new(io::ErrorKind::NotFound, problem));
+    }
     signals::unfinished(|| {
-        let file = builder.tempfile_in(directory)?;
+        let file = builder.tempfile_in(directory).map_err(|error| io::Error::from(error.kind()))?;
         let leftover = Leftover::File(file.path().to_owned());
         Ok((file, leftover))
     })

@@ -75,6 +75,9 @@ pub(crate) fn remedy(error: &OpenError) -> Option<String> {
         OpenError::NothingRecognised { other: Some(_), .. } => {
             "give the file of trace bytes, a capture.toml or a snapshot directory"
         }
+        OpenError::NothingRecognised { blank: Some(_), .. } => {
+            "switch the trace unit on before the buffer is read, or save the memory that the trace is in"
+        }
         OpenError::NothingRecognised { has_program: true, .. } => {
             "say what it is with --container and --source [ID=]PROTOCOL,cpu=…"
         }

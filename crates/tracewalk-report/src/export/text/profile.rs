@@ -60,7 +60,7 @@ impl Table<'_> {
         let program = self.report.of_program(section);
         if self.whole == 0 {
             let unit = self.report.unit.name();
-            return writeln!(self.out, "{head}{section}{program}{head:#}: nothing is known of {unit}");
+            return writeln!(self.out, "{head}{section}{program}{head:#}: no {unit} were counted");
         }
         write!(self.out, "{head}{section}{program}{head:#}: {} {measure}", self.whole)?;
         if let Some(seconds) = self.report.seconds(self.whole) {
