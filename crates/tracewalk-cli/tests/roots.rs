@@ -72,6 +72,10 @@ fn a_capture_that_nothing_can_be_written_beside_is_described_elsewhere() {
     // Described again, it is the same.
     let again = run(["describe", &place.text("mine"), "--root", &place.text("share")]);
     assert_eq!(again.stdout, fs::read_to_string(place.path("mine/capture.toml")).unwrap());
+    // Messages name the file itself, not the way to it.
+    let info = run(["info", &place.text("mine"), "--root", &place.text("share")]).stdout;
+    let trace = place.path("share/run/trace.bin").canonicalize().unwrap();
+    assert!(mentions(&info, trace.to_str().unwrap()) && !info.contains(".."), "{info}");
     // A file that is read is not replaced, wherever it is.
     let trace = place.text("share/run/trace.bin");
     let outcome = told(["coverage", &place.text("mine"), "--root", &place.text("share"), "-o", &trace]);

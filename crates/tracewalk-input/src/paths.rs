@@ -128,7 +128,8 @@ impl Confinement {
             _ => as_written,
         };
         self.check(&path)?;
-        Ok(path)
+        // Without the way through the description's directory: messages name the file, and it is the one that was checked.
+        Ok(path.canonicalize().unwrap_or(path))
     }
 
     /// Whether what stands at a path may be opened.
