@@ -118,6 +118,10 @@ fn source_lines_that_are_not_there_are_noted_once() {
     let found = notes(&["--source-lines", "--source-dir", &sources]);
     let some = format!("{sources}/m3");
     assert_eq!((found, notes(&["--source-lines", "--source-dir", &some])), ((0, 0), (1, 0)));
+    // Without a program, that is said already.
+    let trace = directory.path().join("trace.bin").display().to_string();
+    let kinds = run_with_notices(["flow", &trace, "--source-lines"]).1;
+    assert!(kinds.has("no_program") && !kinds.has("no_lines"), "{kinds:?}");
     // The program without names, lines and sections.
     let elf = directory.path().join("m3.elf");
     let mut bytes = std::fs::read(&elf).unwrap();

@@ -253,7 +253,7 @@ pub enum NoticeKind {
     /// A program is known by records alone, which have no names and no source lines.
     NoNames { file: PathBuf, form: RecordForm },
     /// Source lines are wanted, and the program has no debugging information.
-    NoLines { file: Option<PathBuf> },
+    NoLines { file: PathBuf },
     /// Source files that the debugging information names were looked for and are not at hand.
     SourcesMissing { files: BTreeSet<String> },
     /// Not one packet was found in a source's bytes.

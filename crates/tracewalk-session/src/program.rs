@@ -49,10 +49,9 @@ impl Session {
                 return Ok(());
             }
             let memory = self.memory(&source, source.profile())?;
-            // Of records it is noted that they have neither names nor lines.
+            // Of records, and of no program at all, another notice says it.
             if without_names(&memory).is_none() {
-                let file = memory.images.first().map(|visible| visible.image.file.clone());
-                without = without.or(Some(file));
+                without = without.or(memory.images.first().map(|visible| visible.image.file.clone()));
             }
         }
         if let Some(file) = without {

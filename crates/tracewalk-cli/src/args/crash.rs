@@ -20,7 +20,8 @@ Examples:
       for a bug report
 
 Exit status:
-  0  everything was decoded, whether the program crashed or not
+  0  a fault ended the program
+  1  none is found
   2  something could not be read, or the trace had malformed parts or gaps;
      what could be found is printed all the same";
 

@@ -32,15 +32,11 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
              give the ELF file that it was made of with --image",
             Plain(file.display()),
         ),
-        K::NoLines { file: Some(file) } => format!(
+        K::NoLines { file } => format!(
             "{}: has no debugging information, so that there are no source lines; give the ELF file as the compiler wrote it, built \
              with -g, with --image",
             Plain(file.display()),
         ),
-        K::NoLines { file: None } => {
-            "there is no program, so that there are no source lines; give its ELF file with --image"
-                .to_owned()
-        }
         K::SourcesMissing { files } => {
             let shown =
                 files.iter().take(3).map(|file| Plain(file).to_string()).collect::<Vec<_>>().join(", ");
