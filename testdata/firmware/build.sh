@@ -66,6 +66,18 @@ compile "$build/jumps-main.o" $m4 jumps/main.c
 compile "$build/jumps-work.o" $m4 common/work.c
 m_program jumps m4/m4.ld $m4 "$build/jumps.o" "$build/jumps-main.o" "$build/jumps-work.o"
 
+# Two revisions of one program, not optimised: a line has code if it is a statement.
+revision() {
+    name=$1
+    other=$2
+    compile "$build/$name-control.o" -mcpu=cortex-m0 -mthumb -O0 "$name/control.c"
+    compile "$build/$name-$other.o" -mcpu=cortex-m0 -mthumb -O0 "$name/$other.c"
+    m_program "$name" m0/m0.ld -mcpu=cortex-m0 "$build/$name-control.o" "$build/$name-$other.o"
+}
+
+revision rev-old limits
+revision rev-new range
+
 # Thumb code, apart from startup.s and half of the work.
 a15="-mcpu=cortex-a15 -mfloat-abi=soft"
 compile "$build/a15-startup.o" $a15 a15/startup.s

@@ -21,7 +21,7 @@ emulate() {
         -d exec,nochain,int,cpu,plugin -D "$log"
 }
 
-[ $# -gt 0 ] || set -- m3 a9 m0-crash m0 m4 jumps a15 rust-m3 rust-a9
+[ $# -gt 0 ] || set -- m3 a9 m0-crash m0 m4 jumps a15 rust-m3 rust-a9 rev-old rev-new
 for name in "$@"; do
     log=$work/$name.log
     case $name in
@@ -39,6 +39,9 @@ for name in "$@"; do
         ;;
     m0)
         emulate "$log" -M microbit -kernel m0/m0.elf -plugin "$work/accesses.so,limit=60000"
+        ;;
+    rev-old | rev-new)
+        emulate "$log" -M microbit -kernel "$name/$name.elf" -plugin "$work/accesses.so,limit=60000"
         ;;
     m4)
         emulate "$log" -M mps2-an386 -kernel m4/m4.elf -plugin "$work/accesses.so,limit=60000"

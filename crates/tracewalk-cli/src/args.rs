@@ -36,7 +36,7 @@ use window::{AroundArgs, WindowArgs};
 
 pub(crate) use built_in::{Pattern, pattern_text};
 pub(crate) use capture::CaptureArgs;
-pub(crate) use coverage::{Coverage, Limit, Merge};
+pub(crate) use coverage::{Coverage, Limit, Measure, Merge};
 pub(crate) use crash::Crash;
 pub(crate) use diff::Diff;
 pub(crate) use effective::effective;

@@ -34,14 +34,22 @@ pub(crate) struct Reads<'a> {
     pub(crate) takes_saved: bool,
     /// A file beside the captures.
     pub(crate) beside: Option<&'a Path>,
+    /// Another one.
+    pub(crate) beside_too: Option<&'a Path>,
     /// Where else source files are looked for.
     pub(crate) source_dirs: &'a [PathBuf],
 }
 
 impl<'a> Reads<'a> {
     /// No files.
-    pub(crate) const NOTHING: Self =
-        Self { capture: None, more: &[], takes_saved: false, beside: None, source_dirs: &[] };
+    pub(crate) const NOTHING: Self = Self {
+        capture: None,
+        more: &[],
+        takes_saved: false,
+        beside: None,
+        beside_too: None,
+        source_dirs: &[],
+    };
 
     /// One capture.
     pub(crate) const fn one(capture: &'a CaptureArgs) -> Self {
@@ -90,7 +98,7 @@ impl dyn Task + '_ {
             inputs.extend(capture.images.iter().map(|image| image.file.clone()));
             inputs.extend(capture.svd.iter().chain(&capture.registers).cloned());
         }
-        inputs.extend(reads.beside.map(Path::to_owned));
+        inputs.extend(reads.beside.into_iter().chain(reads.beside_too).map(Path::to_owned));
         inputs
     }
 }

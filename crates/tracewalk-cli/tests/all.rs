@@ -33,6 +33,7 @@ mod profile_formats;
 mod profile_truth;
 mod provenance;
 mod recordings;
+mod revisions;
 mod roots;
 mod saved;
 mod session;

@@ -90,11 +90,16 @@ pub struct CoverageAnswer<'a> {
     pub difference: Option<&'a Difference>,
     /// Finds source files by the names that debugging information has for them.
     pub source: &'a dyn Fn(&str) -> Option<SourceFile>,
+    /// The table that CSV is of: one of [`COVERAGE_TABLES`].
+    pub table: &'a str,
     /// How the text looks.
     pub look: Look,
     /// The time that an output is dated with, in seconds since 1970.
     pub time: u64,
 }
+
+/// The tables that coverage has as CSV. `difference` is there only if there is a base.
+pub const COVERAGE_TABLES: [&str; 5] = ["lines", "files", "functions", "branches", "difference"];
 
 /// Writes what was covered.
 pub type WriteCoverage = fn(&mut dyn Write, &CoverageAnswer<'_>) -> io::Result<()>;
@@ -118,14 +123,12 @@ pub const COVERAGE: &[Format<WriteCoverage>] = &[
     }),
     format(
         "csv",
-        "A line for each line of the source files, with commas (docs/formats.md)",
+        "One table, a row for each line of the source files without --table, with commas (docs/formats.md)",
         |out, answer| {
-            answer
-                .report
-                .tables()
-                .iter()
-                .filter(|table| table.name == "lines")
-                .try_for_each(|lines| write_table_csv(out, lines))
+            let tables = answer.report.tables().into_iter().chain(answer.difference.map(Difference::table));
+            tables
+                .filter(|table| table.name == answer.table)
+                .try_for_each(|table| write_table_csv(out, &table))
         },
     ),
     format("none", "Count everything and print nothing", |_, _| Ok(())),
@@ -663,6 +666,7 @@ mod tests {
                     difference: None,
                     source: &|_| None,
                     look,
+                    table: "lines",
                     time: 0,
                 };
                 (find(COVERAGE, name).unwrap().make)(&mut out, &answer).unwrap();

@@ -32,7 +32,10 @@ mod undo;
 
 pub use blocks::{BlockCounter, BlockCounts, BlockKey, Conditions, Outcome};
 pub use collected::{Coverage, Part, ProgramCoverage, SourceSummary};
-pub use difference::{Difference, FileDifference};
+pub use difference::{
+    DiffPath, Difference, FileDiff, FileDifference, Hunk, HunkLine, RevisionError, RevisionErrorKind,
+    Revisions, SourceDiff, TextOf,
+};
 pub use instructions::{Branching, Instruction, Passes};
 pub use losses::{Losses, Lost};
 pub use paths::common_folder;

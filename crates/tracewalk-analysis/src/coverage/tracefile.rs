@@ -116,6 +116,6 @@ fn tracefile_name(function: &Function) -> String {
 }
 
 /// The lines of a text without what ends them, as genhtml(1) reads them to compare their checksums.
-fn lines_of(text: &[u8]) -> Vec<&[u8]> {
+pub(super) fn lines_of(text: &[u8]) -> Vec<&[u8]> {
     text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect()
 }

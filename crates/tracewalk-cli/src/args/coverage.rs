@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use tracewalk_analysis::coverage::Metric;
-use tracewalk_report::formats::{self, Format, WriteCoverage};
+use tracewalk_input::image::ImageRequest;
+use tracewalk_report::formats::{self, COVERAGE_TABLES, Format, WriteCoverage};
 
 use super::built_in::{self, Pattern};
 use super::profile::FollowArgs;
@@ -24,6 +25,8 @@ Examples:
   tracewalk merge run1.twcov run2.twcov -o all.twcov
   tracewalk coverage all.twcov --image fw.elf --diff main.info
       runs on several boards, put together later, and what they no longer cover
+  git diff main HEAD | tracewalk coverage capture.toml --diff main.info --source-diff - --no-loss --fail-under changed=80
+      for CI: what main covered and did not change is still covered, and most of what changed is
 
 Exit status:
   0  everything was decoded
@@ -58,7 +61,8 @@ pub(crate) struct Coverage {
     pub(crate) exclude_function: Vec<Pattern>,
 
     /// Exit with status 1 where less is covered, in percent: METRIC=PERCENT, like lines=80,branches=60. METRIC is `lines`,
-    /// `branches`, `functions` or `instructions`.
+    /// `branches`, `functions`, `instructions`, or, with --source-diff or --base-source-dir, `changed`: the lines with code that
+    /// changed since the base.
     #[arg(long, value_name = "LIMITS", value_delimiter = ',', value_parser = limit, help_heading = "Checks")]
     pub(crate) fail_under: Vec<Limit>,
 
@@ -66,6 +70,19 @@ pub(crate) struct Coverage {
     /// --format json, or, of the same program, a file saved by --save.
     #[arg(long, value_name = "BASE", value_hint = ValueHint::FilePath, help_heading = "Checks")]
     pub(crate) diff: Option<PathBuf>,
+
+    /// What changed in the sources since the base, as `git diff OLD NEW` prints it; `-` for standard input. Lines that did not change are then
+    /// the same lines wherever they are now.
+    #[arg(long, value_name = "DIFF", requires = "diff", conflicts_with = "base_source_dir", value_hint = ValueHint::FilePath, help_heading = "Checks")]
+    pub(crate) source_diff: Option<PathBuf>,
+
+    /// The sources of the base, in place of --source-diff: what changed is then worked out from them.
+    #[arg(long, value_name = "DIR", requires = "diff", value_hint = ValueHint::DirPath, help_heading = "Checks")]
+    pub(crate) base_source_dir: Option<PathBuf>,
+
+    /// The program of the base, if the base was saved by --save and is of another revision; can be given several times.
+    #[arg(long = "base-image", value_name = "[ADDRESS:]FILE", requires = "diff", value_hint = ValueHint::FilePath, help_heading = "Checks")]
+    pub(crate) base_images: Vec<ImageRequest>,
 
     /// Exit with status 1 where lines of the base are no longer covered, or outcomes of their conditions.
     #[arg(long, requires = "diff", help_heading = "Checks")]
@@ -95,6 +112,10 @@ pub(crate) struct Coverage {
     /// Write the document of --format json to this file as well.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     json: Option<PathBuf>,
+
+    /// The table that --format csv writes; `difference` needs --diff.
+    #[arg(long, value_name = "TABLE", value_parser = built_in::table(&COVERAGE_TABLES), default_value = COVERAGE_TABLES[0], help_heading = "Output")]
+    pub(crate) table: &'static str,
 
     /// Where to write the output; standard output without it.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
@@ -162,20 +183,31 @@ pub(crate) struct Merge {
 /// How much has to be covered at least.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Limit {
-    pub(crate) metric: Metric,
+    pub(crate) measure: Measure,
     pub(crate) percent: f64,
+}
+
+/// What a limit is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Measure {
+    /// Of the whole report.
+    Of(Metric),
+    /// Of the lines that changed since the base.
+    Changed,
 }
 
 fn limit(text: &str) -> Result<Limit, String> {
     let expected = || "expected METRIC=PERCENT, like lines=80".to_owned();
     let (name, percent) = text.split_once('=').ok_or_else(expected)?;
-    let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name);
-    let metric = metric.ok_or("expected lines, branches, functions or instructions before the =")?;
+    let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name).map(Measure::Of);
+    let measure = metric.or((name == "changed").then_some(Measure::Changed));
+    let measure =
+        measure.ok_or("expected lines, branches, functions, instructions or changed before the =")?;
     let percent = percent.trim_end_matches('%').parse().map_err(|_| expected())?;
     if !(0.0..=100.0).contains(&percent) {
         return Err("expected a number from 0 to 100 behind the =".to_owned());
     }
-    Ok(Limit { metric, percent })
+    Ok(Limit { measure, percent })
 }
 
 #[cfg(test)]
@@ -194,8 +226,10 @@ mod tests {
 
     #[test]
     fn limits_have_a_metric_and_a_percentage() {
-        assert_eq!(limit("lines=80"), Ok(Limit { metric: Metric::Lines, percent: 80.0 }));
-        assert_eq!(limit("branches=62.5%"), Ok(Limit { metric: Metric::Branches, percent: 62.5 }));
+        let of = |metric, percent| Ok(Limit { measure: Measure::Of(metric), percent });
+        assert_eq!(limit("lines=80"), of(Metric::Lines, 80.0));
+        assert_eq!(limit("branches=62.5%"), of(Metric::Branches, 62.5));
+        assert_eq!(limit("changed=75"), Ok(Limit { measure: Measure::Changed, percent: 75.0 }));
         for wrong in ["", "80", "lines", "lines=", "lines=x", "line=1", "lines=101", "lines=-1", "lines=NaN"]
         {
             assert!(limit(wrong).is_err(), "{wrong}");

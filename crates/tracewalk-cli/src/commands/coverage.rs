@@ -2,6 +2,7 @@
 
 mod base;
 mod gather;
+mod revisions;
 mod selection;
 mod stale;
 
@@ -12,7 +13,7 @@ use tracewalk_report::formats::{self, CoverageAnswer, Format, WriteCoverage};
 
 use super::gather::Gathered;
 use super::print_statistics;
-use crate::args::{Coverage, Limit};
+use crate::args::{Coverage, Limit, Measure};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::output::{Destination, look_for, write_to};
@@ -27,6 +28,7 @@ impl Task for Coverage {
             more: &self.more,
             takes_saved: true,
             beside: self.diff.as_deref(),
+            beside_too: self.source_diff.as_deref().filter(|file| !revisions::is_standard_input(file)),
             ..Reads::followed(&self.follow)
         }
     }
@@ -50,6 +52,7 @@ impl Task for Coverage {
 /// Reports what ran, saves it, and checks it.
 fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
     let start = Instant::now();
+    refuse_missing_base(args)?;
     let gathered = gather::gather(args, messages)?;
     if let Some(file) = &args.save {
         gathered.save(file, messages)?;
@@ -66,6 +69,27 @@ fn run(args: &Coverage, messages: &Messages) -> Result<(), Failure> {
     }
     if args.work.stats {
         print_statistics(&gathered.statistics, start.elapsed(), args.work.threads, messages);
+    }
+    Ok(())
+}
+
+/// Refuses what is of a base, or of its sources, that nobody named.
+fn refuse_missing_base(args: &Coverage) -> Result<(), Failure> {
+    let has_revisions = args.source_diff.is_some() || args.base_source_dir.is_some();
+    let checks_changes = args.fail_under.iter().any(|limit| limit.measure == Measure::Changed);
+    if !has_revisions && (checks_changes || !args.base_images.is_empty()) {
+        return Err(Failure::input(
+            "no_revisions",
+            "--fail-under changed and --base-image are of another revision, and nothing says what changed since",
+            "add --diff BASE with --source-diff DIFF or --base-source-dir DIR",
+        ));
+    }
+    if args.table == "difference" && args.diff.is_none() {
+        return Err(Failure::input(
+            "no_base",
+            "--table difference is of a base, and there is none",
+            "add --diff BASE",
+        ));
     }
     Ok(())
 }
@@ -106,7 +130,9 @@ fn report(
     let difference = match &args.diff {
         Some(file) => {
             let base = base::read(file, args, gathered, messages)?;
-            Some(Difference::between(&base, &Tracefile::of(&report, source)))
+            let now = Tracefile::of(&report, source);
+            let text = |name: &str| source(name).map(|found| found.text);
+            Some(revisions::difference(args, &base, &now, &text, messages)?)
         }
         None => None,
     };
@@ -116,6 +142,7 @@ fn report(
         difference: difference.as_ref(),
         source: &source,
         look: look_for(args.output.as_deref()),
+        table: args.table,
         time: time(),
     };
     if let Some(format) = format {
@@ -137,7 +164,9 @@ fn time() -> u64 {
 
 /// Whether what was to be checked holds.
 fn check(args: &Coverage, report: &Report, difference: Option<&Difference>) -> Result<(), Failure> {
-    let mut unmet = args.fail_under.iter().filter_map(|limit| limit.unmet(report)).collect::<Vec<_>>();
+    let changed = difference.and_then(|difference| difference.changed);
+    let mut unmet =
+        args.fail_under.iter().filter_map(|limit| limit.unmet(report, changed)).collect::<Vec<_>>();
     if let (true, Some(difference)) = (args.no_loss, difference) {
         let (lines, branches) = (difference.lost_lines() as u64, difference.lost_branches() as u64);
         if lines > 0 {
@@ -155,13 +184,17 @@ fn check(args: &Coverage, report: &Report, difference: Option<&Difference>) -> R
 
 impl Limit {
     /// What is wrong, where less is covered.
-    fn unmet(&self, report: &Report) -> Option<String> {
-        let Self { metric, percent } = *self;
-        let Tally { found, covered, untold } = report.totals.of(metric);
-        let name = metric.name();
+    fn unmet(&self, report: &Report, changed: Option<Tally>) -> Option<String> {
+        let Self { measure, percent } = *self;
+        let (Tally { found, covered, untold }, name) = match measure {
+            Measure::Of(metric) => (report.totals.of(metric), metric.name()),
+            Measure::Changed => (changed.unwrap_or_default(), "lines that changed"),
+        };
         if found == 0 {
-            let why = match (metric, untold) {
-                (Metric::Branches, 1..) => "no trace tells of their outcomes",
+            let why = match (measure, untold) {
+                // A change of comments or documents has nothing to cover.
+                (Measure::Changed, _) => return None,
+                (Measure::Of(Metric::Branches), 1..) => "no trace tells of their outcomes",
                 _ => "there are none, or --include and --exclude leave none",
             };
             return Some(format!("found no {name} to check against {percent}%: {why}"));

@@ -16,7 +16,7 @@ use super::coverage_text::{Note, notes};
 use super::text::instruction_text;
 use crate::words::{natural_order, percent_covered};
 use tracewalk_analysis::coverage::{
-    Conditions, Difference, Metric, ProgramInput, Report, ReportedProgram, Tally, Totals,
+    Conditions, Difference, FileDifference, Metric, ProgramInput, Report, ReportedProgram, Tally, Totals,
 };
 use tracewalk_analysis::symbols::SourceFile;
 
@@ -29,9 +29,18 @@ pub fn write_coverage_html(
     source: impl Fn(&str) -> Option<SourceFile>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let sources = report.files.iter().map(|file| source(&file.name)).collect::<Vec<_>>();
+    // The difference knows files by where they are, the report by what the compiler called them.
+    let found = report.files.iter().zip(&sources);
+    let paths = found.map(|(file, source)| {
+        source.as_ref().map_or_else(|| file.name.clone(), |source| source.path.clone())
+    });
+    let paths = paths.collect::<Vec<_>>();
+    let changes = difference.map(|difference| paths.iter().map(|path| Marks::of(difference, path)).collect());
     let data = Data {
         report: Document::of(report, difference),
-        sources: report.files.iter().map(|file| Some(text_of(source(&file.name)?))).collect(),
+        sources: sources.into_iter().map(|source| source.map(text_of)).collect(),
+        changes,
         disassembly: disassembly(report, inputs),
     };
     let page = Page {
@@ -44,7 +53,8 @@ pub fn write_coverage_html(
         cards: Metric::ALL.map(|metric| Card::of(metric, report.totals.of(metric))),
         notes: notes(report),
         files: report.files.iter().map(|file| FileRow::of(report, &file.name, &file.totals)).collect(),
-        difference: difference.map(|difference| difference_rows(report, difference)),
+        difference: difference.map(|difference| difference_rows(report, difference, &paths)),
+        changed: difference.and_then(|difference| difference.changed),
         data: STANDARD.encode(compress_to_vec(&serde_json::to_vec(&data)?, COMPRESSION)),
     };
     page.write_into(out).map_err(io::Error::other)
@@ -65,8 +75,26 @@ struct Data<'a> {
     report: Document<'a>,
     /// By file; null where it is not at hand.
     sources: Vec<Option<String>>,
+    /// By file: the lines that the difference is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<Vec<Option<Marks<'a>>>>,
     /// By function and instruction.
     disassembly: Vec<Vec<String>>,
+}
+
+/// The lines of a file that are marked.
+#[derive(Serialize)]
+struct Marks<'a> {
+    lost: &'a [u32],
+    lost_branches: &'a [u32],
+    new_uncovered: &'a [u32],
+}
+
+impl<'a> Marks<'a> {
+    fn of(difference: &'a Difference, path: &str) -> Option<Self> {
+        let FileDifference { lost, lost_branches, new_uncovered, .. } = difference.files.get(path)?;
+        Some(Self { lost, lost_branches, new_uncovered })
+    }
 }
 
 #[derive(Template)]
@@ -82,6 +110,7 @@ struct Page {
     notes: Vec<Note>,
     files: Vec<FileRow>,
     difference: Option<Vec<DifferenceRow>>,
+    changed: Option<Tally>,
     data: String,
 }
 
@@ -131,6 +160,12 @@ struct DifferenceRow {
     gained: usize,
     new_covered: u64,
     new: u64,
+    new_uncovered: Vec<u32>,
+    new_code_covered: u64,
+    new_code: u64,
+    unjudged: Vec<u32>,
+    deleted: u64,
+    renamed_from: Option<String>,
 }
 
 struct Cell {
@@ -142,19 +177,27 @@ struct Cell {
     value: i64,
 }
 
-fn difference_rows(report: &Report, difference: &Difference) -> Vec<DifferenceRow> {
+/// `paths` are those by which the difference knows the report's files.
+fn difference_rows(report: &Report, difference: &Difference, paths: &[String]) -> Vec<DifferenceRow> {
+    let link = |name: &String| {
+        let (file, _) = report.files.iter().zip(paths).find(|(_, path)| *path == name)?;
+        Some(percent_encoded(&file.name))
+    };
     let rows = difference.files.iter().map(|(name, change)| DifferenceRow {
         name: name.clone(),
-        // The base knows files by their paths, the report by what the compiler called them.
-        link: (report.files.iter())
-            .find(|file| name.ends_with(&file.name))
-            .map(|file| percent_encoded(&file.name)),
+        link: link(name),
+        renamed_from: change.renamed_from.clone(),
+        new_uncovered: change.new_uncovered.clone(),
+        new_code_covered: change.new_code_covered,
+        new_code: change.new_code_covered.saturating_add(change.new_code_uncovered.len() as u64),
+        unjudged: change.unjudged.clone(),
+        deleted: change.deleted,
         lost: change.lost.clone(),
         lost_branches: change.lost_branches.clone(),
         lost_functions: change.lost_functions.join(", "),
         gained: change.gained.len(),
         new_covered: change.new_covered,
-        new: change.new_covered.saturating_add(change.new_uncovered.len() as u64),
+        new: change.new(),
     });
     rows.collect()
 }
@@ -279,12 +322,33 @@ fn percent_encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tracewalk_analysis::coverage::{Losses, SourceSummary};
+    use tracewalk_analysis::coverage::{File, Losses, SourceSummary};
     use tracewalk_analysis::programs::ProgramId;
 
     #[test]
     fn names_of_files_are_parts_of_addresses() {
         assert_eq!(percent_encoded("src/a b&c.c"), "src%2Fa%20b%26c.c");
+    }
+
+    #[test]
+    fn a_difference_is_of_the_file_at_its_path_and_not_of_one_whose_name_ends_alike() {
+        let file = |name: &str| File {
+            name: name.to_owned(),
+            lines: Vec::new(),
+            functions: Vec::new(),
+            totals: Totals::default(),
+        };
+        let report = Report { files: vec![file("domain.c"), file("main.c")], ..Report::default() };
+        let change = FileDifference { lost: vec![7], ..FileDifference::default() };
+        let links = |of: &str, paths: [&str; 2]| {
+            let files = [(of.to_owned(), change.clone())].into_iter().collect();
+            let difference = Difference { files, ..Difference::default() };
+            let rows = difference_rows(&report, &difference, &paths.map(str::to_owned));
+            rows.into_iter().map(|row| row.link).collect::<Vec<_>>()
+        };
+        assert_eq!(links("domain.c", ["domain.c", "main.c"]), [Some("domain.c".to_owned())]);
+        assert_eq!(links("/src/domain.c", ["/src/domain.c", "main.c"]), [Some("domain.c".to_owned())]);
+        assert_eq!(links("/src/domain.c", ["domain.c", "main.c"]), [None]);
     }
 
     #[test]

@@ -177,6 +177,8 @@ struct InstructionJson {
 struct DifferenceJson<'a> {
     files: Vec<FileDifferenceJson<'a>>,
     gone: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed: Option<TallyJson>,
 }
 
 #[derive(Serialize)]
@@ -188,6 +190,19 @@ struct FileDifferenceJson<'a> {
     new_uncovered: &'a [u32],
     new_covered: u64,
     lost_functions: &'a [String],
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    revisions: Option<RevisionsJson<'a>>,
+}
+
+/// What is known of a file where the lines of two revisions are mapped.
+#[derive(Serialize)]
+struct RevisionsJson<'a> {
+    new_code_uncovered: &'a [u32],
+    new_code_covered: u64,
+    unjudged: &'a [u32],
+    deleted: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    renamed_from: Option<&'a str>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
@@ -222,8 +237,11 @@ impl<'a> Document<'a> {
                 .collect(),
             functions: functions(report),
             difference: difference.map(|difference| DifferenceJson {
-                files: difference.files.iter().map(FileDifferenceJson::of).collect(),
+                files: (difference.files.iter())
+                    .map(|(name, change)| FileDifferenceJson::of(name, change, difference.changed.is_some()))
+                    .collect(),
                 gone: &difference.gone,
+                changed: difference.changed.map(TallyJson::from),
             }),
         }
     }
@@ -347,7 +365,7 @@ impl InstructionJson {
 }
 
 impl<'a> FileDifferenceJson<'a> {
-    fn of((name, change): (&'a String, &'a FileDifference)) -> Self {
+    fn of(name: &'a str, change: &'a FileDifference, is_mapped: bool) -> Self {
         Self {
             name,
             lost: &change.lost,
@@ -356,6 +374,13 @@ impl<'a> FileDifferenceJson<'a> {
             new_uncovered: &change.new_uncovered,
             new_covered: change.new_covered,
             lost_functions: &change.lost_functions,
+            revisions: is_mapped.then(|| RevisionsJson {
+                new_code_uncovered: &change.new_code_uncovered,
+                new_code_covered: change.new_code_covered,
+                unjudged: &change.unjudged,
+                deleted: change.deleted,
+                renamed_from: change.renamed_from.as_deref(),
+            }),
         }
     }
 }

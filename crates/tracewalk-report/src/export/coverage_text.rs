@@ -315,9 +315,13 @@ fn write_difference(difference: &Difference, palette: &Palette, out: &mut dyn Wr
         writeln!(out, "{good}nothing that the base covered was lost{good:#}")?;
     }
     for (name, change) in &difference.files {
-        let FileDifference { lost, lost_branches, gained, new_uncovered, new_covered, lost_functions } =
-            change;
+        let FileDifference {
+            lost, lost_branches, gained, new_uncovered, new_covered, lost_functions, ..
+        } = change;
         writeln!(out, "{bold}{name}{bold:#}")?;
+        if let Some(old) = &change.renamed_from {
+            writeln!(out, "  was        {old}")?;
+        }
         if !lost.is_empty() {
             writeln!(out, "  {problem}lost{problem:#}       {}", ranges(lost))?;
         }
@@ -334,19 +338,41 @@ fn write_difference(difference: &Difference, palette: &Palette, out: &mut dyn Wr
         if !gained.is_empty() {
             writeln!(out, "  {good}gained{good:#}     {}", ranges(gained))?;
         }
-        let new = new_covered.saturating_add(new_uncovered.len() as u64);
-        if new > 0 {
-            write!(out, "  new        {new_covered} of {} covered", counted(new, "line"))?;
-            match new_uncovered.as_slice() {
-                [] => writeln!(out)?,
-                lines => writeln!(out, ", not {}", ranges(lines))?,
-            }
+        let what = if difference.changed.is_some() { "changed" } else { "new" };
+        write_new(what, *new_covered, new_uncovered, out)?;
+        write_new("new code", change.new_code_covered, &change.new_code_uncovered, out)?;
+        if !change.unjudged.is_empty() {
+            writeln!(
+                out,
+                "  unjudged   {}: ran in the base, without code or not observable now",
+                ranges(&change.unjudged)
+            )?;
+        }
+        if change.deleted > 0 {
+            writeln!(out, "  deleted    {} with code changed or deleted", counted(change.deleted, "line"))?;
         }
     }
     for name in &difference.gone {
         writeln!(out, "{bold}{name}{bold:#}\n  no longer there")?;
     }
+    if let Some(changed) = difference.changed {
+        let lines = counted(changed.found, "line");
+        writeln!(out, "of the lines with code that changed, {} of {lines} covered", changed.covered)?;
+    }
     Ok(())
+}
+
+/// How many of some lines are covered, and which are not.
+fn write_new(what: &str, covered: u64, uncovered: &[u32], out: &mut dyn Write) -> io::Result<()> {
+    let all = covered.saturating_add(uncovered.len() as u64);
+    if all == 0 {
+        return Ok(());
+    }
+    write!(out, "  {what:10} {covered} of {} covered", counted(all, "line"))?;
+    match uncovered {
+        [] => writeln!(out),
+        lines => writeln!(out, ", not {}", ranges(lines)),
+    }
 }
 
 /// Lines as in `3, 5-8`.

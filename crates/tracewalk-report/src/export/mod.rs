@@ -32,6 +32,7 @@ mod packets_table;
 mod pprof;
 mod profile;
 mod runs;
+mod source_diff;
 mod speedscope;
 mod tables;
 mod tail;
@@ -67,6 +68,7 @@ pub use packets_table::PacketTable;
 pub use pprof::write_pprof;
 pub use profile::{ProfileReport, ProfileTable, best_unit};
 pub use runs::{Runs, RunsPart};
+pub use source_diff::{SourceDiffError, SourceDiffErrorKind, read_source_diff};
 pub use speedscope::write_speedscope;
 pub use tables::{TableCsv, TablesJson, write_table_csv, write_tables, write_tables_json, write_tables_text};
 pub use text::{

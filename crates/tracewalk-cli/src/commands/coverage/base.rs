@@ -6,12 +6,13 @@ use tracewalk_analysis::coverage::{ProgramCoverage, ProgramInput, Report, Tracef
 use tracewalk_analysis::programs::{OfProgram, Programs};
 use tracewalk_analysis::saved::Save;
 use tracewalk_report::export::{read_coverage_json, read_lcov};
+use tracewalk_session::FollowedProgram;
 
 use super::super::gather::{Gathered, kind_of, read_text};
 use super::super::parts::read_part;
 use super::gather::{rename, source_file};
 use super::selection::Selection;
-use crate::args::Coverage;
+use crate::args::{CaptureArgs, Coverage};
 use crate::failure::Failure;
 use crate::messages::Messages;
 
@@ -24,7 +25,7 @@ pub(super) fn read(
 ) -> Result<Tracefile, Failure> {
     match kind_of(file) {
         Some(kind) if kind == ProgramCoverage::KIND => {
-            saved(file, &read_part(file, messages)?, args, gathered)
+            saved(file, &read_part(file, messages)?, args, gathered, messages)
         }
         Some(kind) => Err(refused(file, format_args!("found saved {kind}"))),
         None => {
@@ -44,14 +45,18 @@ fn saved(
     part: &Programs<ProgramCoverage>,
     args: &Coverage,
     gathered: &Gathered<'_, ProgramCoverage>,
+    messages: &Messages,
 ) -> Result<Tracefile, Failure> {
+    let older = older_programs(args, messages)?;
     let inputs = part.programs.iter().map(|(id, OfProgram { images, found })| {
-        let code = gathered.code(id).ok_or_else(|| {
+        let older = older.iter().find(|program| program.id == *id).map(|program| &program.code);
+        let code = older.or_else(|| gathered.code(id)).ok_or_else(|| {
             let problem = format!("{}: was saved of another program ({id})", file.display());
             Failure::input(
                 "other_program",
                 problem,
-                "compare builds by what `coverage --format lcov` wrote of each",
+                "give its program with --base-image, and --source-diff or --base-source-dir; or compare with what `coverage \
+                 --format lcov` wrote of it",
             )
         })?;
         Ok(ProgramInput { id, images, coverage: found, code })
@@ -62,7 +67,18 @@ fn saved(
     }
     let mut report = Report::of(&inputs, &Selection::of(args));
     rename(&mut report, args);
-    Ok(Tracefile::of(&report, |name| source_file(&inputs, name)))
+    // The sources at hand are those of now: they say nothing of lines of another revision.
+    let is_older = args.source_diff.is_some() || args.base_source_dir.is_some();
+    Ok(Tracefile::of(&report, |name| if is_older { None } else { source_file(&inputs, name) }))
+}
+
+/// The programs that a base of another revision may be of.
+fn older_programs(args: &Coverage, messages: &Messages) -> Result<Vec<FollowedProgram>, Failure> {
+    if args.base_images.is_empty() {
+        return Ok(Vec::new());
+    }
+    let capture = CaptureArgs { images: args.base_images.clone(), ..args.follow.capture.clone() };
+    Ok(FollowedProgram::of_images(&capture.request(), &[], messages)?)
 }
 
 fn refused(file: &Path, problem: impl std::fmt::Display) -> Failure {

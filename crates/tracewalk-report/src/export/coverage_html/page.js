@@ -6,7 +6,7 @@
 
 (async () => {
   const $ = (id) => document.getElementById(id);
-  const { report, sources, disassembly } = await readData();
+  const { report, sources, changes, disassembly } = await readData();
   const STATES = { covered: "✓", partly: "◐", skipped: "↷", unreached: "✗", untold: "?" };
   const MEANINGS = {
     covered: "every instruction of it ran",
@@ -284,7 +284,8 @@
     const text = sources[index]?.split(/\r?\n/);
     if (text && text[text.length - 1] === "") text.pop();
     const lines = new Map(file.lines.map((line) => [line.line, line]));
-    const lost = new Set(report.difference?.files.find(({ name }) => file.name.endsWith(name) || name.endsWith(file.name))?.lost ?? []);
+    const marks = changes?.[index];
+    const mark = new Map([...(marks?.new_uncovered ?? []).map((line) => [line, "new"]), ...(marks?.lost_branches ?? []).map((line) => [line, "lost-outcome"]), ...(marks?.lost ?? []).map((line) => [line, "lost"])]);
     const last = Math.max(text?.length ?? 0, ...lines.keys());
     const colour = highlighter(file.name);
     const rows = [];
@@ -293,17 +294,17 @@
       const found = lines.get(line);
       // Without the source only lines with code can be shown.
       if (!text && !found) continue;
-      rows.push(sourceRow(line, found, text ? colour(text[line - 1] ?? "") : [], lost.has(line)));
+      rows.push(sourceRow(line, found, text ? colour(text[line - 1] ?? "") : [], mark.get(line)));
     }
     return rows;
   }
 
-  function sourceRow(line, found, text, lost) {
+  function sourceRow(line, found, text, change) {
     if (!found) return element("tr", { class: "source", id: `L${line}` }, element("td", { text: line }), element("td"), element("td"), element("td", {}, ...text));
     const count = found.state === "untold" ? "" : `${atLeast(found) ? "≥" : ""}${number(found.count)}`;
     const mark = element("span", { class: "state", role: "img", "aria-label": found.state, title: MEANINGS[found.state], text: STATES[found.state] });
     const attributes = {
-      class: `source ${found.state}${lost ? " lost" : ""}`,
+      class: `source ${found.state}${change ? ` ${change}` : ""}`,
       id: `L${line}`,
       "data-line": line,
       "data-count": found.count,

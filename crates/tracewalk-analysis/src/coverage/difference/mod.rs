@@ -1,4 +1,14 @@
 //! What one build's coverage lost against another's.
+//!
+//! ```text
+//! lines are matched by   a diff of the sources, or the sources of both revisions   difference::revisions
+//!                        their checksums, or else their numbers                    here
+//! ```
+
+mod line_map;
+mod revisions;
+mod source_diff;
+mod table;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,7 +16,12 @@ use std::ops::Range;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::paths::common_folder;
+use super::tally::Tally;
 use super::tracefile::{TracedFile, Tracefile};
+use line_map::LineMap;
+
+pub use revisions::{RevisionError, RevisionErrorKind, Revisions, TextOf};
+pub use source_diff::{DiffPath, FileDiff, Hunk, HunkLine, SourceDiff};
 
 /// How coverage changed from a base to now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,6 +30,9 @@ pub struct Difference {
     pub files: BTreeMap<String, FileDifference>,
     /// Files of the base that are no longer there.
     pub gone: Vec<String>,
+    /// Of the lines with code that changed or were added: how many there are, and how many of them ran. `None` where nobody knows which
+    /// lines changed.
+    pub changed: Option<Tally>,
 }
 
 /// How the coverage of a file changed. Lines have their numbers of now.
@@ -27,10 +45,21 @@ pub struct FileDifference {
     pub lost_branches: Vec<u32>,
     /// Lines that did not run in the base and run now.
     pub gained: Vec<u32>,
-    /// Lines that are not in the base, and do not run.
+    /// Lines that are not in the base, and do not run. Between revisions: those that changed or were added.
     pub new_uncovered: Vec<u32>,
-    /// How many lines are not in the base, and run.
+    /// How many lines are not in the base, and run. Between revisions: of those that changed or were added.
     pub new_covered: u64,
+    /// Between revisions: lines that did not change, have code only now, and do not run.
+    pub new_code_uncovered: Vec<u32>,
+    /// Between revisions: how many lines did not change, have code only now, and run.
+    pub new_code_covered: u64,
+    /// Between revisions: lines that did not change, ran in the base, and of which nothing can be said now: they have no code
+    /// any more, or it is not observable.
+    pub unjudged: Vec<u32>,
+    /// Between revisions: how many lines with code the base has that were changed or deleted.
+    pub deleted: u64,
+    /// Between revisions: the path that the file had in the base, where it was renamed.
+    pub renamed_from: Option<String>,
     /// Functions that ran in the base, are still there and do not run now.
     pub lost_functions: Vec<String>,
 }
@@ -46,7 +75,9 @@ impl Difference {
         let mut difference = Self::default();
         for (name, file) in &now.files {
             let before = partners.get(name.as_str()).and_then(|base_name| base.files.get(*base_name));
-            let change = FileDifference::between(before.unwrap_or(&TracedFile::default()), file);
+            let empty = TracedFile::default();
+            let before = before.unwrap_or(&empty);
+            let change = FileDifference::between(before, file, matched(before, file));
             if change != FileDifference::default() {
                 difference.files.insert(name.clone(), change);
             }
@@ -54,6 +85,37 @@ impl Difference {
         let found = partners.values().copied().collect::<std::collections::BTreeSet<_>>();
         difference.gone = base.files.keys().filter(|name| !found.contains(name.as_str())).cloned().collect();
         difference
+    }
+
+    /// What changed from `base` to `now`, which are of different revisions: lines are matched by what is known of the sources.
+    /// `text` has the texts of the sources of now, by the names in `now`.
+    ///
+    /// # Errors
+    ///
+    /// If what is known of the revisions does not fit the sources or the base, or does not say which file is which.
+    pub fn between_revisions(
+        base: &Tracefile,
+        now: &Tracefile,
+        revisions: Revisions<'_>,
+        text: TextOf<'_>,
+    ) -> Result<Self, RevisionError> {
+        let pairs = revisions::pairs(base, now, revisions, text)?;
+        let (mut difference, mut changed) = (Self::default(), Tally::default());
+        let empty = TracedFile::default();
+        for (name, file) in &now.files {
+            let Some(pair) = pairs.get(name.as_str()) else { continue };
+            let before = pair.base.and_then(|name| base.files.get(name)).unwrap_or(&empty);
+            let mut change = FileDifference::between_revisions(before, file, &pair.lines);
+            change.renamed_from.clone_from(&pair.renamed_from);
+            changed.covered += change.new_covered;
+            changed.found += change.new();
+            if change != FileDifference::default() {
+                difference.files.insert(name.clone(), change);
+            }
+        }
+        let found = pairs.values().filter_map(|pair| pair.base).collect::<std::collections::BTreeSet<_>>();
+        difference.gone = base.files.keys().filter(|name| !found.contains(name.as_str())).cloned().collect();
+        Ok(Self { changed: Some(changed), ..difference })
     }
 
     /// How many lines were lost.
@@ -70,9 +132,40 @@ impl Difference {
 }
 
 impl FileDifference {
-    fn between(base: &TracedFile, now: &TracedFile) -> Self {
+    /// How many lines are not in the base.
+    #[must_use]
+    pub const fn new(&self) -> u64 {
+        self.new_covered.saturating_add(self.new_uncovered.len() as u64)
+    }
+
+    fn between_revisions(base: &TracedFile, now: &TracedFile, lines: &LineMap) -> Self {
+        let pairs = now.lines.keys().map(|&line| (lines.old(line), line)).collect::<Vec<_>>();
+        let (old, added): (Vec<_>, Vec<_>) = pairs.into_iter().partition(|(before, _)| before.is_some());
+        let (known, new_code): (Vec<_>, Vec<_>) = old
+            .into_iter()
+            .partition(|(before, _)| before.is_some_and(|before| base.lines.contains_key(&before)));
+        let mut change = Self::between(base, now, known.into_iter().chain(added).collect());
+        for (_, line) in new_code {
+            match now.lines.get(&line).map_or(0, |line| line.count) {
+                0 => change.new_code_uncovered.push(line),
+                _ => change.new_code_covered += 1,
+            }
+        }
+        for (&before, line) in &base.lines {
+            match lines.new(before) {
+                None => change.deleted += 1,
+                Some(after) if line.count > 0 && !now.lines.contains_key(&after) => {
+                    change.unjudged.push(after)
+                }
+                Some(_) => {}
+            }
+        }
+        change
+    }
+
+    fn between(base: &TracedFile, now: &TracedFile, matched: Vec<(Option<u32>, u32)>) -> Self {
         let mut change = Self::default();
-        for (before, line) in matched(base, now) {
+        for (before, line) in matched {
             let count = |file: &TracedFile, line| file.lines.get(&line).map(|line| line.count);
             match (before.and_then(|before| count(base, before)), count(now, line)) {
                 (Some(1..), Some(0)) => change.lost.push(line),
@@ -214,7 +307,7 @@ mod tests {
             gained: vec![2],
             new_uncovered: vec![4],
             new_covered: 1,
-            lost_functions: Vec::new(),
+            ..FileDifference::default()
         };
         assert_eq!(difference.files["a.c"], expected);
         assert_eq!(difference.lost_lines(), 1);

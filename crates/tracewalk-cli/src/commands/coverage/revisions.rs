@@ -1,0 +1,145 @@
+//! Lines of a base of another revision: by a diff of the sources, or by the base's sources.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use tracewalk::plain::Plain;
+use tracewalk_analysis::coverage::{
+    Difference, RevisionError, RevisionErrorKind, Revisions, SourceDiff, TextOf, Tracefile, common_folder,
+};
+use tracewalk_report::export::read_source_diff;
+
+use super::super::parts::unreadable;
+use crate::args::Coverage;
+use crate::failure::Failure;
+use crate::messages::Messages;
+
+/// The longest diff.
+const LONGEST_DIFF: u64 = 256 << 20;
+/// Longer files are no source text.
+const LONGEST_SOURCE: u64 = 16 << 20;
+
+/// Whether a diff is read from standard input.
+pub(super) fn is_standard_input(file: &Path) -> bool {
+    file.as_os_str() == "-"
+}
+
+/// What changed from `base` to `now`, by whatever the options say of the sources of both.
+pub(super) fn difference(
+    args: &Coverage,
+    base: &Tracefile,
+    now: &Tracefile,
+    text: TextOf<'_>,
+    messages: &Messages,
+) -> Result<Difference, Failure> {
+    let found = if let Some(file) = &args.source_diff {
+        let diff = read_diff(file, args)?;
+        let found = Difference::between_revisions(base, now, Revisions::Diff(&diff), text);
+        if found.is_ok() && !diff.files.is_empty() && !touches(&diff, now) {
+            messages.warning(
+                "diff_of_nothing",
+                format_args!(
+                    "{}: changes no file of the program; check that it is of this project",
+                    Plain(file.display())
+                ),
+            );
+        }
+        found
+    } else if let Some(directory) = &args.base_source_dir {
+        let least = least_parts(base);
+        let old = |name: &str| source_in(directory, name, least(name));
+        Difference::between_revisions(base, now, Revisions::BaseSources(&old), text)
+    } else {
+        return Ok(Difference::between(base, now));
+    };
+    found.map_err(|error| refused(args, &error))
+}
+
+/// Whether a file of the diff has the name of one of the program.
+fn touches(diff: &SourceDiff, now: &Tracefile) -> bool {
+    let name_of = |path: &str| path.rsplit('/').next().map(str::to_owned);
+    let names = now.files.keys().map(|name| name_of(name)).collect::<std::collections::HashSet<_>>();
+    let paths = diff.files.iter().flat_map(|file| file.old.iter().chain(&file.new));
+    paths.into_iter().any(|path| names.contains(&name_of(&path.path)))
+}
+
+fn read_diff(file: &Path, args: &Coverage) -> Result<SourceDiff, Failure> {
+    let mut text = Vec::new();
+    if is_standard_input(file) {
+        if is_standard_input(&args.follow.capture.capture) {
+            return Err(Failure::input(
+                "standard_input_twice",
+                "the capture and --source-diff are both to be read from standard input",
+                "write the diff into a file",
+            ));
+        }
+        let read = std::io::stdin().lock().take(LONGEST_DIFF).read_to_end(&mut text);
+        read.map_err(|error| no_diff(file, error))?;
+    } else {
+        let reader =
+            tracewalk_input::reader(file, LONGEST_DIFF).map_err(|problem| unreadable(file, &problem))?;
+        let mut reader = reader;
+        reader.read_to_end(&mut text).map_err(|error| no_diff(file, error))?;
+    }
+    read_source_diff(&text).map_err(|error| no_diff(file, error))
+}
+
+fn no_diff(file: &Path, problem: impl std::fmt::Display) -> Failure {
+    Failure::input(
+        "not_a_diff",
+        format!("{}: {problem}", Plain(file.display())),
+        "give --source-diff what `git diff OLD NEW` prints",
+    )
+}
+
+/// How many folders and names at its end have to be found of a file of the base: all below the folder that its files have in common, so
+/// that no file is taken for another one of its name.
+fn least_parts(base: &Tracefile) -> impl Fn(&str) -> usize + use<'_> {
+    let root = common_folder(base.files.keys());
+    move |name| parts(name.strip_prefix(root).unwrap_or(name)).len()
+}
+
+fn parts(name: &str) -> Vec<&str> {
+    name.split(['/', '\\']).filter(|part| !matches!(*part, "" | "." | "..")).collect()
+}
+
+/// The text of the file in a directory that has as many of a name's folders as possible, and not fewer than `least` folders and names.
+fn source_in(directory: &Path, name: &str, least: usize) -> Option<Vec<u8>> {
+    let parts = parts(name);
+    let ends = (0..=parts.len().checked_sub(least.max(1))?).filter_map(|skipped| parts.get(skipped..));
+    let path = ends.map(|end| directory.join(end.iter().collect::<PathBuf>())).find(|path| {
+        std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= LONGEST_SOURCE)
+    })?;
+    std::fs::read(path).ok()
+}
+
+fn refused(args: &Coverage, error: &RevisionError) -> Failure {
+    let remedy = match &error.kind {
+        RevisionErrorKind::OtherSource { .. } => {
+            "make the diff from the base's revision to the one that was traced, which --source-dir has to hold"
+        }
+        RevisionErrorKind::Unequal { .. } | RevisionErrorKind::OtherBase { .. }
+            if args.source_diff.is_some() =>
+        {
+            "make the diff from the base's revision, with all files and changes of white space"
+        }
+        RevisionErrorKind::OtherBase { .. }
+        | RevisionErrorKind::Unequal { .. }
+        | RevisionErrorKind::ShortBaseSource { .. } => {
+            "give --base-source-dir the revision that the base is of"
+        }
+        RevisionErrorKind::NoSource => "say with --source-dir where it is, or leave it out with --exclude",
+        RevisionErrorKind::NoBaseSource => {
+            "give --base-source-dir all sources of the base, or leave the file out with --exclude"
+        }
+        RevisionErrorKind::Ambiguous { .. } | RevisionErrorKind::OtherPath { .. } => {
+            "give the program's files the paths of the diff with --path-map, or say with --source-dir where they are"
+        }
+        RevisionErrorKind::Binary => "make the diff with `git diff --text`",
+        RevisionErrorKind::EmptyDiff { .. } => {
+            "leave --source-diff out if nothing changed, or give a base with checksums, made with its sources at hand"
+        }
+        _ => "check what --diff and --source-diff or --base-source-dir name",
+    };
+    Failure::input(error.kind.name(), error.to_string(), remedy)
+}
