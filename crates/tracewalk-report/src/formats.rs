@@ -121,16 +121,10 @@ pub const COVERAGE: &[Format<WriteCoverage>] = &[
     format("json", "Everything that is known, as one JSON document (docs/coverage.md)", |out, answer| {
         write_coverage_json(answer.report, answer.difference, out)
     }),
-    format(
-        "csv",
-        "One table, a row for each line of the source files without --table, with commas (docs/formats.md)",
-        |out, answer| {
-            let tables = answer.report.tables().into_iter().chain(answer.difference.map(Difference::table));
-            tables
-                .filter(|table| table.name == answer.table)
-                .try_for_each(|table| write_table_csv(out, &table))
-        },
-    ),
+    format("csv", "The table of --table, with commas (docs/formats.md)", |out, answer| {
+        let tables = answer.report.tables().into_iter().chain(answer.difference.map(Difference::table));
+        tables.filter(|table| table.name == answer.table).try_for_each(|table| write_table_csv(out, &table))
+    }),
     format("none", "Count everything and print nothing", |_, _| Ok(())),
 ];
 

@@ -25,8 +25,8 @@ Examples:
   tracewalk merge run1.twcov run2.twcov -o all.twcov
   tracewalk coverage all.twcov --image fw.elf --diff main.info
       runs on several boards, put together later, and what they no longer cover
-  git diff main HEAD | tracewalk coverage capture.toml --diff main.info --source-diff - --no-loss --fail-under changed=80
-      for CI: what main covered and did not change is still covered, and most of what changed is
+  git diff main HEAD | tracewalk coverage capture.toml --diff main.info --source-diff - --no-loss
+      for CI: what main covered and did not change since is still covered
 
 Exit status:
   0  everything was decoded

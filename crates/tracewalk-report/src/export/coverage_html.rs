@@ -197,7 +197,7 @@ fn difference_rows(report: &Report, difference: &Difference, paths: &[String]) -
         lost_functions: change.lost_functions.join(", "),
         gained: change.gained.len(),
         new_covered: change.new_covered,
-        new: change.new(),
+        new: change.new_lines(),
     });
     rows.collect()
 }

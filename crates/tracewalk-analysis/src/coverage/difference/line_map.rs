@@ -74,7 +74,7 @@ impl LineMap {
     }
 
     /// The line of the old revision that this line of the new one is; `None` for one that was added.
-    pub(super) fn old(&self, new: u32) -> Option<u32> {
+    pub(super) fn line_in_old(&self, new: u32) -> Option<u32> {
         let index = self.0.partition_point(|equal| equal.new <= new).checked_sub(1)?;
         let equal = self.0.get(index)?;
         let offset = new - equal.new;
@@ -82,7 +82,7 @@ impl LineMap {
     }
 
     /// The line of the new revision that this line of the old one is; `None` for one that was deleted.
-    pub(super) fn new(&self, old: u32) -> Option<u32> {
+    pub(super) fn line_in_new(&self, old: u32) -> Option<u32> {
         let index = self.0.partition_point(|equal| equal.old <= old).checked_sub(1)?;
         let equal = self.0.get(index)?;
         let offset = old - equal.old;
@@ -125,9 +125,9 @@ mod tests {
         let olds = [Some(1), None, Some(4), None, None, Some(5), Some(6)];
         let news = [Some(1), None, None, Some(3), Some(6), Some(7)];
         for map in [by_hunks, by_texts] {
-            assert_eq!((1..=7).map(|line| map.old(line)).collect::<Vec<_>>(), olds);
-            assert_eq!((1..=6).map(|line| map.new(line)).collect::<Vec<_>>(), news);
+            assert_eq!((1..=7).map(|line| map.line_in_old(line)).collect::<Vec<_>>(), olds);
+            assert_eq!((1..=6).map(|line| map.line_in_new(line)).collect::<Vec<_>>(), news);
         }
-        assert_eq!((LineMap::identity().old(9), LineMap::default().old(9)), (Some(9), None));
+        assert_eq!((LineMap::identity().line_in_old(9), LineMap::default().line_in_old(9)), (Some(9), None));
     }
 }

@@ -108,7 +108,7 @@ impl Difference {
             let mut change = FileDifference::between_revisions(before, file, &pair.lines);
             change.renamed_from.clone_from(&pair.renamed_from);
             changed.covered += change.new_covered;
-            changed.found += change.new();
+            changed.found += change.new_lines();
             if change != FileDifference::default() {
                 difference.files.insert(name.clone(), change);
             }
@@ -134,12 +134,12 @@ impl Difference {
 impl FileDifference {
     /// How many lines are not in the base.
     #[must_use]
-    pub const fn new(&self) -> u64 {
+    pub const fn new_lines(&self) -> u64 {
         self.new_covered.saturating_add(self.new_uncovered.len() as u64)
     }
 
     fn between_revisions(base: &TracedFile, now: &TracedFile, lines: &LineMap) -> Self {
-        let pairs = now.lines.keys().map(|&line| (lines.old(line), line)).collect::<Vec<_>>();
+        let pairs = now.lines.keys().map(|&line| (lines.line_in_old(line), line)).collect::<Vec<_>>();
         let (old, added): (Vec<_>, Vec<_>) = pairs.into_iter().partition(|(before, _)| before.is_some());
         let (known, new_code): (Vec<_>, Vec<_>) = old
             .into_iter()
@@ -152,10 +152,10 @@ impl FileDifference {
             }
         }
         for (&before, line) in &base.lines {
-            match lines.new(before) {
+            match lines.line_in_new(before) {
                 None => change.deleted += 1,
                 Some(after) if line.count > 0 && !now.lines.contains_key(&after) => {
-                    change.unjudged.push(after)
+                    change.unjudged.push(after);
                 }
                 Some(_) => {}
             }

@@ -139,7 +139,7 @@ fn check_equal(
 ) -> Result<(), RevisionError> {
     let text = text.map(lines_of);
     for &new in file.lines.keys() {
-        let Some(old) = lines.old(new) else { continue };
+        let Some(old) = lines.line_in_old(new) else { continue };
         let Some(known) = before.lines.get(&old) else { continue };
         let found = text.as_ref().and_then(|text| line_of(text, new));
         let is_same = found.and_then(|found| has_checksum(known.checksum.as_deref()?, found));
