@@ -13,8 +13,8 @@ use md5::{Digest, Md5};
 use super::super::paths::common_folder;
 use super::super::tracefile::{TracedFile, Tracefile, lines_of};
 use super::line_map::LineMap;
+use super::partners::{common_end, partners};
 use super::source_diff::{DiffPath, FileDiff, Hunk, SourceDiff};
-use super::{common_end, partners};
 
 /// The text of a file, by the name that the coverage has for it.
 pub type TextOf<'a> = &'a dyn Fn(&str) -> Option<Vec<u8>>;

@@ -1,5 +1,7 @@
 //! What changed in source files from one revision to the next, as a unified diff says it.
 
+use super::partners::common_end;
+
 /// The files that a diff names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceDiff {
@@ -79,7 +81,7 @@ impl DiffPath {
     /// to end with all of the other.
     pub(super) fn meets(&self, name: &str) -> Option<usize> {
         let parts = |path: &str| path.split('/').filter(|part| !part.is_empty()).count();
-        let common = super::common_end(&self.path, name);
+        let common = common_end(&self.path, name);
         let whole = parts(&self.path) - usize::from(self.may_have_prefix && parts(&self.path) > 1);
         (common > 0 && common >= whole.min(parts(name))).then_some(common)
     }
