@@ -1,6 +1,8 @@
 //! Captures of ETMv4 and ETE through the command.
 
-use crate::support::{assert_same_runs, comparable, corpus, run};
+use std::path::Path;
+
+use crate::support::{assert_same_runs, comparable, corpus, run, told};
 
 /// Captures that an emulator's record was traced into: the folder, and what `--source` has to say where a processor's name
 /// stands for its ID registers.
@@ -33,5 +35,109 @@ fn what_an_emulator_recorded_is_what_flow_finds() {
         assert_same_runs(&runs(&[snapshot]), &expected);
         let described = [trace, "--container", "raw", "--source", source, "--image", program];
         assert_same_runs(&runs(&described), &expected);
+    }
+}
+
+/// The blocks of a description that begin with one of these headings, without lines that begin with one of these words.
+fn without(description: &str, headings: &[&str], words: &[&str]) -> String {
+    let blocks =
+        description.split("\n\n").filter(|block| !headings.iter().any(|part| block.starts_with(part)));
+    let lines = blocks.flat_map(|block| block.lines().chain([""]));
+    let kept = lines.filter(|line| !words.iter().any(|word| line.starts_with(word)));
+    kept.collect::<Vec<_>>().join("\n")
+}
+
+/// Copies a folder with its folders.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("room for a copy");
+    for entry in std::fs::read_dir(from).expect("a folder of the corpus") {
+        let path = entry.expect("an entry").path();
+        let target = to.join(path.file_name().expect("a name"));
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            std::fs::write(&target, std::fs::read(&path).expect("a file")).expect("room for a copy");
+        }
+    }
+}
+
+/// The runs of a description, and the kinds of the messages.
+fn runs_of(folder: &Path, name: &str, text: &str) -> (Vec<String>, String) {
+    let file = folder.join(name);
+    std::fs::write(&file, text).expect("room for a description");
+    let outcome = told(["flow", file.to_str().expect("plain names"), "--format", "runs"]);
+    (comparable(&outcome.stdout), outcome.stderr)
+}
+
+/// Captures whose description names files that the corpus has not, or says of one buffer what is another trace unit's.
+const NOT_DESCRIBED: [&str; 3] = ["juno-uname-001", "a55-test-tpiu", "infrastructure"];
+/// In these, nothing says where execution was: nothing is recognised.
+const NOTHING_IN_IT: [&str; 1] = ["event_test"];
+
+#[test]
+fn a_capture_without_its_registers_is_read_right_or_declared_doubtful() {
+    let Some(corpus) = corpus("etm4") else { return };
+    let temporary = tempfile::tempdir().expect("there is room for temporary files");
+    let (mut right, mut doubtful, mut wrong) = (0, Vec::new(), Vec::new());
+    let folders = [corpus.clone(), corpus.join("synthetic")];
+    let entries =
+        folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder of the corpus"));
+    for folder in entries.map(|entry| entry.expect("an entry").path()) {
+        let name = folder.file_name().and_then(|name| name.to_str()).expect("plain names").to_owned();
+        let is_out = NOT_DESCRIBED.contains(&name.as_str()) || NOTHING_IN_IT.contains(&name.as_str());
+        // The largest takes a minute without optimisation.
+        if is_out || name == "bugfix-exact-match" || !folder.join("snapshot.ini").exists() {
+            continue;
+        }
+        copy(&folder, &temporary.path().join(&name));
+        let copied = temporary.path().join(&name);
+        let described = run(["describe", copied.to_str().expect("plain names")]).stdout;
+        for images in [true, false] {
+            let left_out: &[&str] =
+                if images { &["[[source]]", "[source"] } else { &["[[source]]", "[source", "[[image]]"] };
+            let stated = without(&described, &left_out[2..], &["cores"]);
+            let bare = without(&described, left_out, &["cores", "container"]);
+            let (expected, _) = runs_of(temporary.path(), "stated.toml", &stated);
+            let (found, messages) = runs_of(temporary.path(), "bare.toml", &bare);
+            assert!(!expected.is_empty(), "{name}");
+            if found == expected {
+                right += 1;
+            } else if messages.contains(": another_answer: ") {
+                doubtful.push(name.clone());
+            } else {
+                wrong.push(format!(
+                    "{name}, images {images}: {} runs of {}\n{messages}",
+                    found.len(),
+                    expected.len()
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(right >= 50, "{right} right, {doubtful:?} doubtful");
+}
+
+#[test]
+fn a_snapshot_directory_that_is_written_reads_the_same() {
+    let Some(corpus) = corpus("etm4") else { return };
+    let temporary = tempfile::tempdir().expect("there is room for temporary files");
+    for name in
+        ["002-ack_test_scr", "ete_spec_1", "synthetic/mix-a57-etmv4-speculative", "synthetic/mix-m33-etmv4"]
+    {
+        let snapshot = corpus.join(name);
+        let written = temporary.path().join(name.replace('/', "-"));
+        let [snapshot, written] = [&snapshot, &written].map(|path| path.to_str().expect("plain names"));
+        let outcome = run(["snapshot", snapshot, "-o", written]);
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        assert_same_runs(&runs(&[written]), &runs(&[snapshot]));
+        let registers = |path| {
+            let described = run(["describe", path]).stdout;
+            described
+                .lines()
+                .filter(|line| line.starts_with("registers"))
+                .map(String::from)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(registers(written), registers(snapshot), "{name}");
     }
 }

@@ -85,7 +85,7 @@ impl Contents {
 
     /// Adds to a source that was named what is not said of it.
     fn complete(&self, stated: &SourceDescription, buffer: &Buffer, known: &Known) -> Identified {
-        if !matches!(stated.protocol, Protocol::EtmV3 | Protocol::Pft) {
+        if matches!(stated.protocol, Protocol::Mtb | Protocol::Itm | Protocol::Unknown(_)) {
             return Identified::as_stated(stated.clone());
         }
         let id = stated.id.or_else(|| config(stated).ok()?.trace_id());

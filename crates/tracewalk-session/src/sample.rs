@@ -64,7 +64,10 @@ impl Sample {
 
     /// At most `bytes` bytes from the first A-sync on; `None` where there is none.
     pub(super) fn synchronised(&self, bytes: usize) -> Option<Self> {
-        let start = self.bytes.windows(A_SYNC.len()).position(|window| window == A_SYNC)?;
+        let found = self.bytes.windows(A_SYNC.len()).position(|window| window == A_SYNC)?;
+        // An A-sync of ETMv4 is one with more zeros in front.
+        let before = self.bytes.get(..found).unwrap_or_default();
+        let start = before.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
         let end = self.bytes.len().min(start + bytes);
         let breaks = self.breaks.iter().filter(|at| (start + 1..end).contains(*at));
         Some(Self {
@@ -75,6 +78,11 @@ impl Sample {
 
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The number of places where bytes were lost.
+    pub(super) const fn cuts(&self) -> u64 {
+        self.breaks.len() as u64
     }
 
     pub(super) fn input(&self) -> Input<'_> {

@@ -5,7 +5,7 @@ use tracewalk::ids::TraceId;
 use tracewalk_input::capture::wire::Wire;
 use tracewalk_input::capture::{Buffer, Container, Protocol, SourceDescription};
 
-use crate::config::config;
+use crate::config::{NoConfig, config};
 use crate::error::OpenError;
 use crate::model::{Contents, Identified};
 
@@ -69,7 +69,7 @@ fn missing(source: &SourceDescription, contents: &Contents) -> Option<String> {
     let id = source_id(source);
     let protocol = &source.protocol;
     match protocol {
-        Protocol::EtmV3 | Protocol::Pft if config(source).is_err() => {
+        _ if matches!(config(source), Err(NoConfig::Registers(_))) => {
             let id = id.map_or_else(String::new, |id| format!("{id}="));
             Some(format!("--source {id}{protocol},cpu=CPU"))
         }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use tracewalk::frame::Framing;
-use tracewalk::protocol::pft;
+use tracewalk::protocol::{etmv4, pft};
 use tracewalk::source::SourceConfig;
 use tracewalk_analysis::Code;
 use tracewalk_input::capture::{
@@ -25,6 +25,25 @@ use tracewalk_report::counted;
 
 /// The trace ID in the registers of a source that has none.
 const USUAL_ID: u32 = 0x10;
+
+/// The registers that OpenCSD asks for beside the trace ID, of ETMv3 and PFT.
+const EARLIER: &[&str] = &["ETMCR", "ETMIDR", "ETMCCER"];
+/// Of ETMv4.
+const LATER: &[&str] = &[
+    "TRCCONFIGR",
+    "TRCAUTHSTATUS",
+    "TRCIDR0",
+    "TRCIDR1",
+    "TRCIDR2",
+    "TRCIDR8",
+    "TRCIDR9",
+    "TRCIDR10",
+    "TRCIDR11",
+    "TRCIDR12",
+    "TRCIDR13",
+];
+/// Of ETE.
+const EXTENSION: &[&str] = &["TRCCONFIGR", "TRCDEVARCH", "TRCIDR0", "TRCIDR1", "TRCIDR2", "TRCIDR8"];
 
 impl Task for args::Snapshot {
     fn reads(&self) -> Reads<'_> {
@@ -94,9 +113,15 @@ fn write(directory: &Path, snapshot: &Snapshot<'_>) -> Result<(), Failure> {
 
 /// A trace unit with all registers that OpenCSD asks for.
 fn trace_unit(source: &Source, index: usize, core: String) -> Result<SnapshotSource, Failure> {
-    let (kind, minor_version) = match &source.config {
-        SourceConfig::Etmv3(config) => ("ETM", config.minor_version()),
-        SourceConfig::Pft(config) => ("PTM", u8::from(config.version() == pft::Version::V1_1)),
+    let (kind, minor_version, needed, id_register) = match &source.config {
+        SourceConfig::Etmv3(config) => ("ETM", config.minor_version(), EARLIER, "ETMTRACEIDR"),
+        SourceConfig::Pft(config) => {
+            ("PTM", u8::from(config.version() == pft::Version::V1_1), EARLIER, "ETMTRACEIDR")
+        }
+        SourceConfig::Etmv4(config) => match config.version() {
+            etmv4::Version::Etmv4(minor) => ("ETM", minor, LATER, "TRCTRACEIDR"),
+            etmv4::Version::Ete(minor) => ("ETE", minor, EXTENSION, "TRCTRACEIDR"),
+        },
         config => {
             return Err(Failure::input(
                 "not_in_snapshot",
@@ -108,10 +133,11 @@ fn trace_unit(source: &Source, index: usize, core: String) -> Result<SnapshotSou
     let known = &source.description.registers;
     let register = |name: &str| (name.to_owned(), known.get(name).unwrap_or(0));
     let id = source.id.map_or(USUAL_ID, |id| u32::from(id.get()));
-    let mut registers = ["ETMCR", "ETMIDR", "ETMCCER"].map(register).to_vec();
-    registers.push(("ETMTRACEIDR".to_owned(), id));
-    registers
-        .extend(source.description.other_registers().map(|(name, stated)| (name.to_owned(), stated.value)));
+    let mut registers = needed.iter().copied().map(register).collect::<Vec<_>>();
+    registers.push((id_register.to_owned(), id));
+    let is_written = |name: &str| name == id_register || needed.contains(&name);
+    let others = known.iter().filter(|(name, _)| !is_written(name));
+    registers.extend(others.map(|(name, stated)| (name.to_owned(), stated.value)));
     Ok(SnapshotSource {
         name: source.description.name.clone().unwrap_or_else(|| format!("{kind}_{index}")),
         protocol: source.description.protocol.clone(),

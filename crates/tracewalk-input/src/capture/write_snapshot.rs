@@ -192,11 +192,17 @@ impl SnapshotSource {
         text
     }
 
+    /// Whether TRCDEVARCH says that it is an ETE.
+    fn is_extension(&self) -> bool {
+        self.registers.iter().any(|(name, value)| name == "TRCDEVARCH" && value >> 12 & 0b1111 == 5)
+    }
+
     fn kind(&self) -> String {
         let minor = self.minor_version;
         match &self.protocol {
             Protocol::EtmV3 => format!("ETM3.{minor}"),
             Protocol::Pft => format!("PTM1.{minor}"),
+            Protocol::Etmv4 if self.is_extension() => "ETE".to_owned(),
             Protocol::Etmv4 => format!("ETM4.{minor}"),
             Protocol::Itm => "ITM".to_owned(),
             Protocol::Mtb => "MTB".to_owned(),

@@ -10,12 +10,15 @@ use tracewalk::program::Program;
 use tracewalk::protocol::{Describe, Field, pft};
 use tracewalk::source::SourceConfig;
 
+use super::etmv4::PacketCheck;
 use super::times::Times;
 
 /// Looks at a source's packets, one after the other.
 #[derive(Debug)]
 pub(super) struct Check<'a> {
     traits: Traits,
+    /// For a protocol whose packets are checked by themselves.
+    own: Option<PacketCheck>,
     program: &'a Program,
     context_id: Option<u64>,
     times: Times,
@@ -85,8 +88,11 @@ impl<'a> Check<'a> {
             }
             _ => Traits::default(),
         };
+        let own =
+            if let SourceConfig::Etmv4(config) = config { Some(PacketCheck::new(config)) } else { None };
         Self {
             traits,
+            own,
             program,
             context_id: None,
             times: Times::new(config),
@@ -100,6 +106,15 @@ impl<'a> Check<'a> {
 
     /// How many things the packet says that cannot be; `bytes` are its own.
     pub(super) fn packet(&mut self, packet: &dyn Describe, bytes: &[u8]) -> u64 {
+        if let Some(own) = &mut self.own {
+            let said = own.packet(packet);
+            if let Some(address) = said.address {
+                self.i_syncs += u64::from(said.is_beginning);
+                self.in_program += u64::from(said.is_beginning && self.program.holds(address));
+                self.places.insert(address.get() >> PAGE_BITS);
+            }
+            return said.impossible;
+        }
         let name = packet.name();
         // Most packets are atoms, which can say anything.
         if matches!(name, "p_header" | "atom") {
@@ -137,13 +152,15 @@ impl<'a> Check<'a> {
     /// Bytes were lost before the next packet.
     pub(super) fn lose(&mut self) {
         self.times.lose();
+        self.own.iter_mut().for_each(PacketCheck::lose);
     }
 
     /// How many things cannot be, which shows only at the end.
     pub(super) fn impossible(&self) -> u64 {
         // Without values traced, their size is 0, which would say that all of them are 0.
         let no_values = self.values.0 > ENOUGH_VALUES && self.values.1 == 0;
-        self.missing_counts + u64::from(no_values)
+        let own = self.own.as_ref().map_or(0, PacketCheck::impossible);
+        self.missing_counts + u64::from(no_values) + own
     }
 
     /// How far the addresses are spread, coarsely: a wrong reading finds them everywhere.

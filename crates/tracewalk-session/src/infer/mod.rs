@@ -11,6 +11,7 @@
 //! settings   what may be set up in a trace unit, question by question
 //! reading    one way to read a source, and what speaks against it
 //! check      what packets say that cannot be
+//! etmv4      the same of ETMv4 and ETE
 //! times      whether timestamps go on as time does
 //! itm        whether a source is an ITM
 //! image      where in memory an image of raw bytes stood
@@ -23,6 +24,7 @@
 //! Whoever asks decides what to do with an answer. Statements, notices and sessions are unknown here.
 
 mod check;
+mod etmv4;
 mod finding;
 mod image;
 mod itm;

@@ -8,7 +8,10 @@ use tracewalk_input::{Origin, Stated};
 use crate::config::config;
 
 /// ETMIDR of a Cortex-A's ETM that has the alternative branch encoding. None is known, and a simulator may have it.
-const ALTERNATIVE_ENCODING: u32 = 0x411c_f250;
+const ALTERNATIVE_ENCODING: (&str, u32) = ("ETMIDR", 0x411c_f250);
+
+/// TRCDEVARCH of ETE 1.3, which has packets that earlier ones have not.
+const NEWEST_EXTENSION: (&str, u32) = ("TRCDEVARCH", 0x4773_5a13);
 
 /// A kind of trace unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,21 +19,23 @@ pub(crate) struct Unit {
     pub(super) protocol: Protocol,
     /// The processor that it traces, or that has the same trace unit.
     pub(super) cpu: String,
-    /// Where it is not the usual one.
-    pub(super) etmidr: Option<u32>,
+    /// The register that says which unit it is, if it is not the usual one.
+    pub(super) identification: Option<(&'static str, u32)>,
 }
 
 impl Unit {
     const fn usual(protocol: Protocol, cpu: String) -> Self {
-        Self { protocol, cpu, etmidr: None }
+        Self { protocol, cpu, identification: None }
     }
 
     /// The source with what this unit says of it that nobody else says.
     pub(super) fn completed(&self, source: &SourceDescription) -> SourceDescription {
         let mut source = source.clone();
         source.cpu = Some(Stated::new(self.cpu.clone(), Origin::Detected));
-        if let (Some(etmidr), None) = (self.etmidr, source.registers.get("ETMIDR")) {
-            source.registers.set("ETMIDR", etmidr, Origin::Detected);
+        if let Some((register, value)) = self.identification
+            && source.registers.get(register).is_none()
+        {
+            source.registers.set(register, value, Origin::Detected);
         }
         source.add_usual_registers();
         source
@@ -50,7 +55,7 @@ pub(crate) fn units(memory: &Memory) -> Vec<Unit> {
     let named = named.filter_map(UsualRegisters::of_cpu).next();
     let mut units = Vec::new();
     for cpu in named.map(|named| named.cpu).iter().copied().chain(usual_processors(profile).iter().copied()) {
-        for protocol in [Protocol::EtmV3, Protocol::Pft] {
+        for protocol in [Protocol::EtmV3, Protocol::Pft, Protocol::Etmv4] {
             let unit = Unit::usual(protocol, cpu.to_owned());
             if !units.contains(&unit) && config(&unit.source()).is_ok() {
                 units.push(unit);
@@ -62,7 +67,12 @@ pub(crate) fn units(memory: &Memory) -> Vec<Unit> {
         units.push(Unit {
             protocol: Protocol::EtmV3,
             cpu: "cortex-a7".to_owned(),
-            etmidr: Some(ALTERNATIVE_ENCODING),
+            identification: Some(ALTERNATIVE_ENCODING),
+        });
+        units.push(Unit {
+            protocol: Protocol::Etmv4,
+            cpu: "cortex-a725".to_owned(),
+            identification: Some(NEWEST_EXTENSION),
         });
     }
     units
@@ -71,10 +81,21 @@ pub(crate) fn units(memory: &Memory) -> Vec<Unit> {
 /// Processors of this profile whose trace units differ, the most usual first.
 const fn usual_processors(profile: Option<Profile>) -> &'static [&'static str] {
     match profile {
-        Some(Profile::M) => &["cortex-m3"],
-        Some(Profile::A) => &["cortex-a7", "cortex-a15", "cortex-a9", "cortex-a8"],
-        Some(Profile::R) => &["cortex-r4"],
+        Some(Profile::M) => &["cortex-m3", "cortex-m33"],
+        Some(Profile::A) => {
+            &["cortex-a7", "cortex-a15", "cortex-a9", "cortex-a8", "cortex-a53", "cortex-a76", "cortex-a510"]
+        }
+        Some(Profile::R) => &["cortex-r4", "cortex-r52"],
         Some(Profile::Classic) => &["arm1136", "arm926"],
-        None => &["cortex-m3", "cortex-a7", "cortex-a15", "cortex-a9"],
+        None => &[
+            "cortex-m3",
+            "cortex-a7",
+            "cortex-a15",
+            "cortex-a9",
+            "cortex-a53",
+            "cortex-a76",
+            "cortex-a510",
+            "cortex-m33",
+        ],
     }
 }

@@ -37,6 +37,9 @@ pub(crate) struct Reading {
     spread: u32,
     /// Whether there was a program to follow.
     followed: bool,
+    /// Whether packets are compared before execution: malformed ones lose everything up to the next synchronisation, so that a
+    /// wrong reading follows little, and little can contradict it.
+    packets_first: bool,
     /// Whether the reading was given up because too much spoke against it: the counts are not complete.
     given_up: bool,
     /// What it says was executed, to see whether two readings say the same.
@@ -72,7 +75,7 @@ impl Reading {
 
     /// Reads a sample's packets.
     pub(super) fn of_packets(sample: &Sample, config: &SourceConfig, program: &Program, most: u64) -> Self {
-        let mut reading = Self::default();
+        let mut reading = Self { packets_first: matches!(config, SourceConfig::Etmv4(_)), ..Self::default() };
         let mut check = Check::new(config, program);
         sample.packets(config, &mut |item, bytes| {
             if reading.given_up {
@@ -107,13 +110,15 @@ impl Reading {
     fn follow(&mut self, sample: &Sample, config: &SourceConfig, program: &Program, most: u64) {
         self.followed = !program.is_empty();
         let mut story = Teller::default();
+        let mut losses = 0_u64;
         let read = sample.input().flow(config, program, |record| {
             match record.element {
                 Element::Block(_) => self.ranges += 1,
                 Element::Gap(gap) => match gap.reason {
                     GapReason::Contradiction(_) => self.contradictions += 1,
                     GapReason::AddressUnknown => self.lost += 1,
-                    GapReason::NoCode(_) | GapReason::Undecodable(..) | GapReason::TraceLost => {}
+                    GapReason::NoCode(_) | GapReason::Undecodable(..) => {}
+                    GapReason::TraceLost => losses += 1,
                     // Another reason not to follow execution speaks against the reading.
                     _ => self.lost += 1,
                 },
@@ -122,6 +127,11 @@ impl Reading {
             story.element(&record.element);
             self.go_on(most)
         });
+        // Bytes that cannot be read are losses, and places where the sample was cut. Others come of packets that settle what
+        // was never sent: the unit speculates otherwise.
+        if greatest_speculation(config) > 0 {
+            self.lost += losses.saturating_sub(self.malformed + sample.cuts());
+        }
         self.given_up = read.is_err();
         self.story = story.finish();
     }
@@ -149,9 +159,10 @@ impl Reading {
     }
 
     /// What readings are compared by: the smaller, the likelier.
-    pub(crate) const fn rank(&self) -> (bool, u64, bool, u32) {
+    pub(crate) const fn rank(&self) -> (bool, u64, u64, bool, u32) {
         let spread = if self.followed { 0 } else { self.spread };
-        (self.given_up, self.cost(), self.followed && self.in_program == 0, spread)
+        let first = if self.packets_first { self.packet_cost() } else { 0 };
+        (self.given_up, first, self.cost(), self.followed && self.in_program == 0, spread)
     }
 
     /// Whether anything says where execution was.
@@ -179,18 +190,33 @@ impl Reading {
 
     /// Whether more speaks against it than against another one.
     pub(super) fn is_worse_than(&self, other: &Self) -> bool {
-        !self.is_plausible() || self.rank() > other.rank() && (self.given_up || self.cost() > other.cost())
+        let is_misread = self.packets_first && self.packet_cost() > other.packet_cost();
+        let has_more = self.given_up || is_misread || self.cost() > other.cost();
+        !self.is_plausible() || self.rank() > other.rank() && has_more
+    }
+
+    /// Whether so little more speaks against it than against another one that it may be chance.
+    pub(super) const fn is_as_likely_as(&self, other: &Self) -> bool {
+        const CHANCE: u64 = 1;
+        self.is_plausible() && self.cost() <= other.cost() + CHANCE
+    }
+
+    /// The same counts with what another reading says was executed.
+    pub(super) const fn with_story_of(&self, other: &Self) -> Self {
+        Self { story: other.story, ..*self }
     }
 
     /// Whether hardly anything speaks against it.
     pub(super) const fn is_good(&self) -> bool {
-        self.is_plausible() && self.cost() * 100 <= self.packets && !self.contradicts_program()
+        let cost = if self.packets_first { self.packet_cost() } else { self.cost() };
+        self.is_plausible() && cost * 100 <= self.packets && !self.contradicts_program()
     }
 
     /// Whether another reading is so much worse that what was said of the source must be wrong or missing.
     pub(super) fn is_much_better_than(&self, other: &Self) -> bool {
         // A program that contradicts both was not what was traced, and says nothing of the settings.
-        let cost = |reading: &Self| if self.followed { reading.cost() } else { reading.packet_cost() };
+        let by_execution = self.followed && !self.packets_first;
+        let cost = |reading: &Self| if by_execution { reading.cost() } else { reading.packet_cost() };
         !other.is_plausible() || cost(self) * 2 < cost(other)
     }
 
@@ -213,6 +239,11 @@ impl Reading {
     pub(super) fn runs_the_same(&self, other: &Self) -> bool {
         self.story.runs == other.story.runs && !self.given_up && !other.given_up
     }
+}
+
+/// How many elements of the trace may be uncertain at a time.
+fn greatest_speculation(config: &SourceConfig) -> u32 {
+    if let SourceConfig::Etmv4(config) = config { config.greatest_speculation() } else { 0 }
 }
 
 /// Where in the capture something speaks against reading a source with this configuration for the first time.

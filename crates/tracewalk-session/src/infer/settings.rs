@@ -31,6 +31,14 @@ pub(crate) enum Question {
     Barriers,
     /// How timestamps are written: ETMCCER bits 29:28.
     Timestamps,
+    /// How long its VMIDs are: TRCIDR2 bits 14:10.
+    Vmids,
+    /// Whether cycle counts say which elements are final: TRCIDR0 bit 29.
+    CommitMode,
+    /// How many elements may be uncertain: TRCIDR8.
+    Speculation,
+    /// Whether WFI and WFE are waypoints: TRCIDR2 bit 31.
+    Waits,
 }
 
 /// Fields of registers, where ETMv3 and PFT have them (IHI 0014Q and IHI 0035B, "Programmers' model").
@@ -53,13 +61,28 @@ const RETURN_STACK: Field = Field { register: "ETMCR", mask: 1 << 29, values: &[
 const BARRIERS: Field = Field { register: "ETMCCER", mask: 1 << 24, values: &[0, 1 << 24] };
 const TIMESTAMPS: Field =
     Field { register: "ETMCCER", mask: 0b11 << 28, values: &[0b11 << 28, 0b01 << 28, 0, 0b10 << 28] };
+/// Fields of registers, where ETMv4 and ETE have them.
+const LATER_CYCLE_COUNTS: Field = Field { register: "TRCCONFIGR", mask: 1 << 4, values: &[0, 1 << 4] };
+const LATER_CONTEXT_IDS: Field =
+    Field { register: "TRCIDR2", mask: 0b11111 << 5, values: &[0b00100 << 5, 0] };
+const LATER_RETURN_STACK: Field = Field { register: "TRCCONFIGR", mask: 1 << 12, values: &[1 << 12, 0] };
+const VMIDS: Field = Field {
+    register: "TRCIDR2",
+    mask: 0b11111 << 10,
+    values: &[0b00001 << 10, 0b00100 << 10, 0b00010 << 10, 0],
+};
+const COMMIT_MODE: Field = Field { register: "TRCIDR0", mask: 1 << 29, values: &[1 << 29, 0] };
+/// The greatest depth stands for all that are large enough; the others are those that were seen, and some between them.
+const SPECULATION: Field =
+    Field { register: "TRCIDR8", mask: u32::MAX, values: &[0, 255, 64, 30, 16, 8, 6, 4, 2, 1] };
+const WAITS: Field = Field { register: "TRCIDR2", mask: 1 << 31, values: &[0, 1 << 31] };
 /// ETMIDR bit 20.
 const ALTERNATIVE_ENCODING: u32 = 1 << 20;
 
 impl Question {
     /// Those about how the unit was set up, in the order in which they are asked: what changes the length of packets
     /// comes first.
-    pub(super) const SETTINGS: [Self; 8] = [
+    pub(super) const SETTINGS: [Self; 12] = [
         Self::CycleCounts,
         Self::ContextIds,
         Self::Data,
@@ -68,6 +91,10 @@ impl Question {
         Self::ReturnStack,
         Self::Timestamps,
         Self::Barriers,
+        Self::Vmids,
+        Self::CommitMode,
+        Self::Speculation,
+        Self::Waits,
     ];
 
     /// What it is about, in few words.
@@ -82,21 +109,33 @@ impl Question {
             Self::ReturnStack => "return stack",
             Self::Barriers => "barriers",
             Self::Timestamps => "timestamps",
+            Self::Vmids => "VMIDs",
+            Self::CommitMode => "commit mode",
+            Self::Speculation => "speculation",
+            Self::Waits => "waits",
         }
     }
 
-    /// The register that says it.
-    pub(crate) const fn register(self) -> &'static str {
-        match self {
-            Self::Protocol | Self::Processor | Self::BranchEncoding => "ETMIDR",
-            Self::CycleCounts | Self::ContextIds | Self::Data | Self::ReturnStack => "ETMCR",
-            Self::Barriers | Self::Timestamps => "ETMCCER",
+    /// The register that says it for a source of this protocol.
+    pub(crate) const fn register(self, protocol: &Protocol) -> &'static str {
+        match (self.field(protocol), protocol) {
+            (Some(field), _) => field.register,
+            (None, Protocol::Etmv4) => "TRCIDR1",
+            (None, _) => "ETMIDR",
         }
     }
 
-    const fn field(self) -> Option<Field> {
+    const fn field(self, protocol: &Protocol) -> Option<Field> {
+        let is_later = matches!(protocol, Protocol::Etmv4);
         match self {
             Self::Protocol | Self::Processor | Self::BranchEncoding => None,
+            Self::Vmids => Some(VMIDS),
+            Self::CommitMode => Some(COMMIT_MODE),
+            Self::Speculation => Some(SPECULATION),
+            Self::Waits => Some(WAITS),
+            Self::CycleCounts if is_later => Some(LATER_CYCLE_COUNTS),
+            Self::ContextIds if is_later => Some(LATER_CONTEXT_IDS),
+            Self::ReturnStack if is_later => Some(LATER_RETURN_STACK),
             Self::CycleCounts => Some(CYCLE_COUNTS),
             Self::ContextIds => Some(CONTEXT_IDS),
             Self::Data => Some(DATA),
@@ -110,8 +149,13 @@ impl Question {
     const fn concerns(self, protocol: &Protocol) -> bool {
         match self {
             Self::BranchEncoding | Self::Data => matches!(protocol, Protocol::EtmV3),
-            Self::ReturnStack | Self::Barriers => matches!(protocol, Protocol::Pft),
-            _ => true,
+            Self::Barriers => matches!(protocol, Protocol::Pft),
+            Self::ReturnStack => matches!(protocol, Protocol::Pft | Protocol::Etmv4),
+            Self::Timestamps => !matches!(protocol, Protocol::Etmv4),
+            Self::Vmids | Self::CommitMode | Self::Speculation | Self::Waits => {
+                matches!(protocol, Protocol::Etmv4)
+            }
+            Self::Protocol | Self::Processor | Self::CycleCounts | Self::ContextIds => true,
         }
     }
 
@@ -134,8 +178,8 @@ impl Question {
         match self {
             Self::Protocol => guessed(&source.origin),
             // A processor has one encoding.
-            Self::Processor | Self::BranchEncoding => cpu && open("ETMIDR"),
-            _ => open(self.register()),
+            Self::Processor | Self::BranchEncoding => cpu && open(self.register(&source.protocol)),
+            _ => open(self.register(&source.protocol)),
         }
     }
 
@@ -144,7 +188,7 @@ impl Question {
         if !self.concerns(&source.protocol) {
             return Vec::new();
         }
-        if let Some(field) = self.field() {
+        if let Some(field) = self.field(&source.protocol) {
             let now = source.registers.get(field.register).unwrap_or(0);
             let values = field.values.iter().filter(|&&value| value != now & field.mask);
             return values.map(|value| with(source, field.register, now & !field.mask | value)).collect();
@@ -169,9 +213,27 @@ impl Question {
             (Self::Processor, _) => source.cpu.as_ref().map_or("not known", |cpu| cpu.value.as_str()),
             (_, SourceConfig::Etmv3(config)) => self.answer_etmv3(config),
             (_, SourceConfig::Pft(config)) => self.answer_pft(config),
-            _ => "not known",
+            _ => return self.answer_by_register(source),
         };
         text.to_owned()
+    }
+
+    fn answer_by_register(self, source: &SourceDescription) -> String {
+        let register = |field: &Field| source.registers.get(field.register).unwrap_or(0) & field.mask;
+        let Some(field) = self.field(&source.protocol) else { return "none".to_owned() };
+        let value = register(&field) >> field.mask.trailing_zeros();
+        match self {
+            Self::Speculation if value > 0 => return format!("up to {value} elements"),
+            Self::Speculation => "none",
+            Self::CycleCounts | Self::ReturnStack => on_or_off(value != 0),
+            Self::ContextIds | Self::Vmids => bytes(u8::try_from(value).unwrap_or(u8::MAX)),
+            Self::CommitMode if value == 0 => "cycle counts commit",
+            Self::CommitMode => "cycle counts do not commit",
+            Self::Waits if value == 0 => "WFI and WFE are no waypoints",
+            Self::Waits => "WFI and WFE are waypoints",
+            _ => "none",
+        }
+        .to_owned()
     }
 
     const fn answer_etmv3(self, config: &etmv3::Config) -> &'static str {
@@ -215,18 +277,30 @@ impl Question {
 /// The source with every combination of the settings that are `free` and change the length of packets.
 pub(super) fn lengths(source: &SourceDescription, free: &dyn Fn(Question) -> bool) -> Vec<SourceDescription> {
     let mut source = source.clone();
-    if source.protocol == Protocol::Pft && free(Question::ReturnStack) {
+    let stack = Question::ReturnStack;
+    if let Some(field) =
+        stack.field(&source.protocol).filter(|_| stack.concerns(&source.protocol) && free(stack))
+    {
         // A unit that predicts returns is read rightly where it does not, but not the other way round.
-        let etmcr = source.registers.get("ETMCR").unwrap_or(0);
-        source = with(&source, "ETMCR", etmcr | RETURN_STACK.mask);
+        let now = source.registers.get(field.register).unwrap_or(0);
+        source = with(&source, field.register, now | field.mask);
     }
+    let questions: &[Question] = match source.protocol {
+        // The sizes of context IDs and VMIDs come with the unit.
+        Protocol::Etmv4 => &[Question::CycleCounts, Question::CommitMode, Question::Speculation],
+        _ => &[Question::ContextIds, Question::CycleCounts, Question::Data],
+    };
     let mut sources = vec![source];
-    for question in [Question::ContextIds, Question::CycleCounts, Question::Data] {
-        let Some(field) = question.field().filter(|_| free(question)) else { continue };
+    for &question in questions {
+        let protocol = sources.first().map(|source| source.protocol.clone());
+        let field = protocol.and_then(|protocol| question.field(&protocol));
+        let Some(field) = field.filter(|_| free(question)) else { continue };
+        // What is beyond changes no packet's length.
+        let values = if question == Question::Speculation { &field.values[..2] } else { field.values };
         let with_values =
             sources.iter().filter(|source| question.concerns(&source.protocol)).flat_map(|source| {
                 let now = source.registers.get(field.register).unwrap_or(0) & !field.mask;
-                field.values.iter().map(move |value| with(source, field.register, now | value))
+                values.iter().map(move |value| with(source, field.register, now | value))
             });
         let with_values = with_values.collect::<Vec<_>>();
         sources = if with_values.is_empty() { sources } else { with_values };
@@ -244,10 +318,16 @@ fn with(source: &SourceDescription, register: &'static str, value: u32) -> Sourc
     source
 }
 
-/// The source as another unit makes it with the same ETMCR.
+/// The source as another unit makes it that is set up the same.
 fn of_unit(source: &SourceDescription, unit: &Unit) -> SourceDescription {
-    let etmcr = source.registers.get("ETMCR").unwrap_or(0);
-    let other = with(&unit.source(), "ETMCR", etmcr);
+    let kept: &[&'static str] = match source.protocol {
+        Protocol::Etmv4 => &["TRCCONFIGR", "TRCIDR8"],
+        _ => &["ETMCR"],
+    };
+    let mut other = unit.source();
+    for &register in kept {
+        other = with(&other, register, source.registers.get(register).unwrap_or(0));
+    }
     SourceDescription { id: source.id, name: source.name.clone(), core: source.core.clone(), ..other }
 }
 

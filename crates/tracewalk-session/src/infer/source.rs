@@ -151,13 +151,14 @@ impl<'a> Search<'a> {
         for question in questions.filter(|question| question.concerns_both(&source, &better.0)) {
             let (said, fits) = (question.answer(&source, &own), question.answer(&better.0, &other));
             if said != fits {
-                let register = source.registers.stated(question.register()).map(|stated| &stated.origin);
+                let register =
+                    source.registers.stated(question.register(&source.protocol)).map(|stated| &stated.origin);
                 let cpu = source.cpu.as_ref().map(|cpu| &cpu.origin);
                 let origin = if question == Question::Processor { cpu } else { register };
                 let by = origin.unwrap_or(&source.origin).clone();
                 changes.push(Change {
                     about: question.name(),
-                    register: question.register(),
+                    register: question.register(&source.protocol),
                     said,
                     by,
                     fits,
@@ -353,6 +354,10 @@ impl<'a> Search<'a> {
         // An answer that says the same is none that was turned down, as long as there is another one.
         let next = others.min_by_key(|(_, other)| (reading.tells_the_same(other), other.rank()));
         let certainty = match &next {
+            // With another depth, what is uncertain in the end ends elsewhere, which may look like an error.
+            Some((_, next)) if question == Question::Speculation && next.is_as_likely_as(&reading) => {
+                certainty(&reading, &reading.with_story_of(next))
+            }
             Some((_, next)) => certainty(&reading, next),
             // Where only one answer is possible, it is no finding; but of a protocol nothing else was recognised.
             None if question == Question::Protocol => Certainty::Certain,

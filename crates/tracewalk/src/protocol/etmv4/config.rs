@@ -197,6 +197,12 @@ impl Config {
         self.greatest_speculation
     }
 
+    /// Whether cycle counts are traced.
+    #[must_use]
+    pub const fn cycle_counting(&self) -> bool {
+        self.cycle_counting
+    }
+
     /// What flow has to know.
     #[must_use]
     pub fn rules(&self) -> Rules {

@@ -1,0 +1,239 @@
+//! What packets of ETMv4 and ETE say that no trace unit with this configuration says.
+//!
+//! The format has few reserved headers, so that bytes that are read wrongly parse for long. What they say then contradicts
+//! the order in which trace units send packets, or names contexts and addresses that no processor has.
+
+use tracewalk::ids::{Address, Profile};
+use tracewalk::protocol::etmv4::{Config, Version};
+use tracewalk::protocol::{Describe, Field};
+
+/// Looks at a source's packets, one after the other.
+#[derive(Debug)]
+pub(super) struct PacketCheck {
+    is_m_profile: bool,
+    is_ete: bool,
+    counts_cycles: bool,
+    speculates: bool,
+    /// An A-sync packet came: trace info follows, and in ETE events before it.
+    after_a_sync: bool,
+    /// Trace info came: the next address is where execution was.
+    begins: bool,
+    /// An exception packet came, whose address follows.
+    wants_address: bool,
+    /// SF of the last context.
+    is_64_bit: Option<bool>,
+    last_time: u64,
+    /// P0 elements, roughly.
+    elements: u64,
+    /// Packets that say of P0 elements that they are final, or that they did not happen.
+    settlements: u64,
+    exceptions: u64,
+    /// Whether an exception returned.
+    returns: bool,
+    /// Whether a context named another exception level than EL0.
+    left_el0: bool,
+}
+
+/// No unit leaves more elements open.
+const DEEPEST: u64 = 256;
+
+/// Some of so many exceptions return.
+const ENOUGH_EXCEPTIONS: u64 = 8;
+
+/// What a packet says.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Said {
+    /// How many things cannot be.
+    pub(super) impossible: u64,
+    /// An address.
+    pub(super) address: Option<Address>,
+    /// Whether it is the first one after synchronisation.
+    pub(super) is_beginning: bool,
+}
+
+/// The fields that are looked at.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fields {
+    address: Option<Address>,
+    is_t32: bool,
+    exception_level: Option<u64>,
+    is_64_bit: bool,
+    non_secure: bool,
+    realm_extension: bool,
+    exception: u64,
+    interpretation: u64,
+    info: u64,
+    commits: bool,
+    time: u64,
+}
+
+impl Fields {
+    fn take(&mut self, name: &str, field: Field<'_>) {
+        match (name, field) {
+            ("addr", Field::Address(address)) => self.address = Some(address),
+            ("is", Field::Number(number)) => self.is_t32 = number == 1,
+            ("el", Field::Number(number)) => self.exception_level = Some(number),
+            ("sf", Field::Number(number)) => self.is_64_bit = number == 1,
+            ("ns", Field::Number(number)) => self.non_secure = number == 1,
+            ("nse", Field::Number(number)) => self.realm_extension = number == 1,
+            ("exception", Field::Number(number)) => self.exception = number,
+            ("interpretation", Field::Number(number)) => self.interpretation = number,
+            ("info", Field::Number(number)) => self.info = number,
+            ("commit", Field::Number(_)) => self.commits = true,
+            ("timestamp", Field::Number(number)) => self.time = number,
+            _ => {}
+        }
+    }
+}
+
+impl PacketCheck {
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            is_m_profile: config.profile() == Profile::M,
+            is_ete: config.version() >= Version::Ete(0),
+            counts_cycles: config.cycle_counting(),
+            speculates: config.greatest_speculation() > 0,
+            after_a_sync: false,
+            begins: false,
+            wants_address: false,
+            is_64_bit: None,
+            last_time: 0,
+            elements: 0,
+            settlements: 0,
+            exceptions: 0,
+            returns: false,
+            left_el0: false,
+        }
+    }
+
+    pub(super) fn packet(&mut self, packet: &dyn Describe) -> Said {
+        let name = packet.name();
+        let mut said = Said { impossible: self.out_of_order(name), ..Said::default() };
+        if name == "atom" {
+            self.elements += 1;
+            return said;
+        }
+        let mut fields = Fields::default();
+        packet.fields(&mut |name, field| fields.take(name, field));
+        said.address = fields.address;
+        said.impossible += match name {
+            "a_sync" => {
+                self.after_a_sync = true;
+                0
+            }
+            "trace_info" => {
+                self.begins = true;
+                self.last_time = 0;
+                u64::from((fields.info & 0b1 != 0) != self.counts_cycles)
+            }
+            "cycle_count" => {
+                self.settlements += u64::from(fields.commits);
+                u64::from(!self.counts_cycles)
+            }
+            "commit" | "cancel" | "mispredict" => {
+                self.settlements += 1;
+                u64::from(!self.speculates)
+            }
+            "exception" => {
+                self.elements += 1;
+                self.exceptions += 1;
+                self.wants_address = true;
+                let is_reserved = matches!(fields.interpretation, 0b00 | 0b11);
+                u64::from(is_reserved || !self.is_exception(fields.exception))
+            }
+            "exception_return" => {
+                self.returns = true;
+                0
+            }
+            "timestamp" => self.timestamp(fields.time),
+            "context" => self.context(&fields),
+            "address" => {
+                self.wants_address = false;
+                said.is_beginning = std::mem::take(&mut self.begins);
+                self.context(&fields) + self.address(&fields)
+            }
+            _ => 0,
+        };
+        said
+    }
+
+    /// Bytes were lost before the next packet.
+    pub(super) const fn lose(&mut self) {
+        self.after_a_sync = false;
+        self.begins = false;
+        self.wants_address = false;
+        self.last_time = 0;
+    }
+
+    /// How many things cannot be, which shows only at the end.
+    pub(super) fn impossible(&self) -> u64 {
+        // A unit that speculates says again and again which elements are final. A few such packets among many are damage.
+        let is_settled = self.settlements * DEEPEST >= self.elements;
+        let never_settled = if self.speculates && !is_settled { self.elements } else { 0 };
+        // ETMv4 has a packet for each return from an exception.
+        let never_returns = !self.is_ete && !self.returns && self.exceptions >= ENOUGH_EXCEPTIONS;
+        // In A and R profile, exceptions are not taken to EL0.
+        let stays_in_el0 = if self.is_m_profile || self.left_el0 { 0 } else { self.exceptions };
+        never_settled + u64::from(never_returns) + stays_in_el0
+    }
+
+    /// Whether a packet of this kind cannot come here.
+    fn out_of_order(&mut self, name: &str) -> u64 {
+        let is_anywhere = matches!(name, "event" | "ignore" | "timestamp_marker");
+        if is_anywhere {
+            return 0;
+        }
+        let is_first = std::mem::take(&mut self.after_a_sync);
+        let lacks_trace_info = is_first && !matches!(name, "trace_info" | "a_sync");
+        let belongs =
+            matches!(name, "context" | "address" | "timestamp" | "cycle_count" | "a_sync" | "trace_info");
+        let lacks_address = self.wants_address && !belongs;
+        if lacks_address {
+            self.wants_address = false;
+        }
+        u64::from(lacks_trace_info || lacks_address)
+    }
+
+    /// Whether the profile has an exception of this TYPE.
+    const fn is_exception(&self, number: u64) -> bool {
+        if self.is_m_profile {
+            return matches!(number, 1..=7 | 11 | 12 | 14..=26 | 0x208..=0x3ef);
+        }
+        match number {
+            0..=4 | 6 | 7 | 10..=12 | 14 | 15 => true,
+            0x18 => self.is_ete,
+            _ => false,
+        }
+    }
+
+    const fn timestamp(&mut self, time: u64) -> u64 {
+        // 0 says that the time is not known.
+        let goes_back = time != 0 && time < self.last_time;
+        if time != 0 {
+            self.last_time = time;
+        }
+        goes_back as u64
+    }
+
+    fn context(&mut self, fields: &Fields) -> u64 {
+        let Some(level) = fields.exception_level else { return 0 };
+        self.is_64_bit = Some(fields.is_64_bit);
+        self.left_el0 |= level > 0;
+        if self.is_m_profile {
+            return u64::from(level > 0 || fields.is_64_bit || fields.realm_extension);
+        }
+        // EL3 is Secure, or Root where there is a Realm.
+        let is_el3_elsewhere = level == 3 && fields.non_secure && !fields.realm_extension;
+        u64::from(is_el3_elsewhere || fields.realm_extension && !self.is_ete)
+    }
+
+    fn address(&self, fields: &Fields) -> u64 {
+        let Some(address) = fields.address else { return 0 };
+        // Virtual addresses have at most 52 bits, and continue the highest one of them upwards.
+        let upper = address.get() >> 52;
+        let is_none = upper != 0 && upper != 0xfff;
+        // A return address that does not exist is sent as one of A32 in M profile.
+        let is_a32 = self.is_m_profile && !fields.is_t32 && address.get() < 0xffff_fff0;
+        u64::from(is_none || is_a32)
+    }
+}
