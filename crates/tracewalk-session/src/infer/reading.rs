@@ -212,6 +212,11 @@ impl Reading {
         self.is_plausible() && cost * 100 <= self.packets && !self.contradicts_program()
     }
 
+    /// Whether nothing can be much better, because packets decide and hardly anything is wrong with them.
+    pub(super) const fn reads_well(&self) -> bool {
+        self.packets_first && self.is_plausible() && self.packet_cost() * 100 <= self.packets
+    }
+
     /// Whether another reading is so much worse that what was said of the source must be wrong or missing.
     pub(super) fn is_much_better_than(&self, other: &Self) -> bool {
         // A program that contradicts both was not what was traced, and says nothing of the settings.

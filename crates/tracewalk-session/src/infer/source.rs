@@ -116,6 +116,9 @@ impl<'a> Search<'a> {
             return Some(FoundSource::described(source, reading));
         }
         let as_described = self.reading(source);
+        if let Some(reading) = as_described.filter(Reading::reads_well) {
+            return Some(FoundSource::described(source, reading));
+        }
         let found = self.rest(source);
         match (as_described, found) {
             (Some(reading), Some(found)) if found.reading.is_much_better_than(&reading) => Some(found),
@@ -130,6 +133,9 @@ impl<'a> Search<'a> {
             return None;
         }
         let stated = self.reading(source)?;
+        if stated.reads_well() {
+            return None;
+        }
         let all = |_| true;
         let mut better = self.improve(source, &all);
         if !better.1.is_good() {
