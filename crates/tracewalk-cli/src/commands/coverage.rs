@@ -109,8 +109,8 @@ fn report(
     if let [first, others @ ..] = report.stale.as_slice() {
         let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
         messages.warning("stale_source", format_args!(
-            "{first}{more}: not the source that was compiled: changed since the capture or the image, or shorter than its line \
-             numbers; check out the revision that was traced"
+            "{first}{more}: may not be the source that was compiled: newer than the capture or the image, or shorter than its \
+             line numbers; check out the revision that was traced"
         ));
     }
     if report.files.is_empty() && selection.leaves_nothing() {

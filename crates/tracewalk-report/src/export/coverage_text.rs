@@ -187,9 +187,10 @@ pub(super) fn notes(report: &Report) -> Vec<Note> {
     }
     if !report.stale.is_empty() {
         let files = report.stale.join(", ");
-        let text =
-            format!("{files}: changed since, or shorter than its line numbers; its lines may be others");
-        notes.push(Note::new("not the source that was compiled", text));
+        let text = format!(
+            "{files}: newer than the capture or the program, or shorter than its line numbers; its lines may be others"
+        );
+        notes.push(Note::new("maybe another source", text));
     }
     notes.extend(not_observable(&report.totals));
     for program in &report.programs {

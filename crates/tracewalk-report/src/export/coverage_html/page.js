@@ -97,7 +97,7 @@
     return items;
   }
 
-  const STALE = "The source shown is not the one that was compiled: it changed afterwards, or is too short. Lines and counts may not belong together.";
+  const STALE = "The source shown may not be the one that was compiled: it is newer than the capture or the program, or too short. Lines and counts may not belong together.";
   const isStale = (file) => report.stale?.includes(file.name) ?? false;
 
   function sum(folder) {
