@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::support::firmware::{Firmware, Setup};
 use crate::support::python::python;
-use crate::support::{corpus, example, run};
+use crate::support::{corpus, example, run, tracewalk};
 use serde_json::Value;
 
 /// What the command says of exceptions, by their numbers, and how many instructions the trace has.
@@ -269,4 +269,38 @@ fn exceptions_that_only_an_itm_saw_stand_apart() {
     let mut sources = again["sources"].as_array().unwrap().iter();
     let again = sources.find(|source| source["protocol"] == "itm").expect("it is saved");
     assert_eq!(again["exceptions"], itm["exceptions"]);
+}
+
+/// How often the ITM reports that the timer's interrupt was entered, by `interrupts`.
+fn reported(arguments: &[&str], input: &[u8]) -> u64 {
+    let mut command = tracewalk();
+    command.args(["interrupts", "-q", "--format", "json"]).args(arguments).write_stdin(input);
+    let document = serde_json::from_slice::<Value>(&command.output().unwrap().stdout).unwrap();
+    let mut sources = document["sources"].as_array().unwrap().iter();
+    let Some(itm) = sources.find(|source| source["protocol"] == "itm") else { return 0 };
+    itm["exceptions"].as_array().unwrap().iter().map(|one| one["count"].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn what_an_itm_reports_is_counted_in_windows_and_live_and_stands_in_the_timeline() {
+    let Some(case) = corpus("real/stm32f105") else { return };
+    let [swo, elf] = ["swo.bin", "trace_example.elf"].map(|file| case.join(file).display().to_string());
+    let stated = ["--container", "frames", "--source", "0x01=itm", "--source", "0x02=etmv3,cpu=cortex-m3"];
+    let stated = [&stated[..], &["--image", &elf]].concat();
+    let bytes = std::fs::read(&swo).unwrap();
+    let (of_file, live) = ([&[swo.as_str()], &stated[..]].concat(), [&["-"], &stated[..]].concat());
+    let all = reported(&of_file, &[]);
+    assert_eq!(all, 8);
+    assert_eq!(reported(&live, &bytes), all);
+    // The interrupt comes every 150 instructions.
+    let windowed = |bound| reported(&[&of_file[..], &[bound, "400"]].concat(), &[]);
+    let (first, rest) = (windowed("--to"), windowed("--from"));
+    assert!(first > 0 && rest > 0, "{first} and {rest}");
+    assert_eq!(first + rest, all);
+    assert_eq!(reported(&[&live[..], &["--to", "400"]].concat(), &bytes), first);
+    for format in ["csv", "text", "chrome"] {
+        let arguments = [&["timeline", "-q", "--format", format], &of_file[..]].concat();
+        let entries = run(&arguments).stdout.matches("IRQ28 entered").count();
+        assert_eq!(entries as u64, all, "{format}");
+    }
 }

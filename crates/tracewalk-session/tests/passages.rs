@@ -151,7 +151,7 @@ fn check_all(capture: &Path, threads: &[u16]) {
 fn check_exceptions<F: Fn() -> Measuring>(capture: &Path, measuring: impl Fn(bool) -> F) {
     let exceptions = |functions| {
         let found = found(capture, &Follow::default(), measuring(functions));
-        found.into_iter().map(|(found, _)| found.exceptions).collect::<Vec<_>>()
+        found.into_iter().map(|((activities, _), _)| activities.exceptions).collect::<Vec<_>>()
     };
     assert!(exceptions(true) == exceptions(false), "{}", capture.display());
 }

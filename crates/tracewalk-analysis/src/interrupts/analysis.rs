@@ -1,11 +1,14 @@
 //! How long exceptions took, as an analysis of a source.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
+use tracewalk::ids::TraceId;
+
 use super::{Activities, ActivityRecorder};
 use crate::analysis::{Analysis, End, Growth, NoPart, Repeated};
-use crate::record::FlowRecord;
+use crate::record::{FlowRecord, ItmRecord};
 use crate::sink::Sink;
 use crate::timeline::{Scale, Timeline};
 use crate::{InDoubt, Section, Window};
@@ -18,13 +21,25 @@ pub struct Measuring {
     functions: bool,
     running: Option<(Timeline, ActivityRecorder)>,
     left_out: u64,
+    /// What ITMs report in the window, if that is counted here.
+    reported: Option<Reported>,
 }
+
+/// What each ITM reports of exceptions.
+pub type Reported = BTreeMap<Option<TraceId>, Activities>;
 
 impl Measuring {
     /// On this axis, in this part of the trace, with or without functions.
     #[must_use]
     pub const fn new(scale: Scale, window: Window, functions: bool) -> Self {
-        Self { scale, window, functions, running: None, left_out: 0 }
+        Self { scale, window, functions, running: None, left_out: 0, reported: None }
+    }
+
+    /// The same, which also counts what ITMs report while the trace is in the window. Records come in order then, which takes longer
+    /// than to read what the ITMs sent on its own.
+    #[must_use]
+    pub fn with_itms(self) -> Self {
+        Self { reported: Some(Reported::new()), ..self }
     }
 }
 
@@ -43,6 +58,18 @@ impl Sink<FlowRecord> for Measuring {
         Ok(())
     }
 
+    fn shows_itm(&self) -> bool {
+        self.reported.is_some()
+    }
+
+    fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
+        let is_inside = self.running.as_ref().is_some_and(|(timeline, _)| timeline.is_inside());
+        if let Some(reported) = self.reported.as_mut().filter(|_| is_inside) {
+            reported.entry(record.id).or_default().reported(&record.event);
+        }
+        Ok(())
+    }
+
     fn left_out(&mut self, instructions: u64) {
         self.left_out += instructions;
     }
@@ -50,7 +77,7 @@ impl Sink<FlowRecord> for Measuring {
 
 impl Analysis for Measuring {
     type Part = NoPart;
-    type Found = Activities;
+    type Found = (Activities, Reported);
 
     fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
         self
@@ -75,10 +102,14 @@ impl Analysis for Measuring {
         match part {}
     }
 
-    fn finish(self, _: &End) -> Activities {
-        let Some((mut timeline, mut recorder)) = self.running else { return Activities::default() };
+    fn finish(self, _: &End) -> (Activities, Reported) {
+        let mut reported = self.reported.unwrap_or_default();
+        reported.retain(|_, found| !found.exceptions.is_empty());
+        let Some((mut timeline, mut recorder)) = self.running else {
+            return (Activities::default(), reported);
+        };
         timeline.finish(&mut |item| recorder.item(&item));
         let in_doubt = InDoubt { left_out: self.left_out, counted: 0 };
-        Activities { in_doubt, ..recorder.finish() }
+        (Activities { in_doubt, ..recorder.finish() }, reported)
     }
 }

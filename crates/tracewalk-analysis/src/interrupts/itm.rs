@@ -11,13 +11,17 @@ use crate::record::ItmRecord;
 /// not worked out of its packets.
 pub fn seen_by_itm(records: impl IntoIterator<Item = ItmRecord>) -> Activities {
     let mut found = Activities::default();
-    for record in records {
-        if let ItmEvent::Packet(Packet::Exception { number, action: ExceptionAction::Entered }) = record.event
-        {
-            found.exceptions.entry(Some(Exception::M(number))).or_default().count += 1;
+    records.into_iter().for_each(|record| found.reported(&record.event));
+    found
+}
+
+impl Activities {
+    /// Counts what an ITM reports, if it is that an exception was entered.
+    pub(super) fn reported(&mut self, event: &ItmEvent) {
+        if let ItmEvent::Packet(Packet::Exception { number, action: ExceptionAction::Entered }) = event {
+            self.exceptions.entry(Some(Exception::M(*number))).or_default().count += 1;
         }
     }
-    found
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use super::clock::Unit;
 use super::timeline::{Change, Finish, Item, Span, SpanId, Start, Track, Unknown, What};
 use crate::quick::QuickMap;
 
-pub use analysis::Measuring;
+pub use analysis::{Measuring, Reported};
 pub use collected::{AllActivities, Measured, ProgramActivities};
 pub use itm::seen_by_itm;
 pub use lengths::Lengths;

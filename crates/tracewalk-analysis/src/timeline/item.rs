@@ -5,6 +5,7 @@ use std::fmt;
 use tracewalk::directive::BeginReason;
 use tracewalk::flow::GapReason;
 use tracewalk::ids::Exception;
+use tracewalk::protocol::itm::ExceptionAction;
 
 use crate::call_stack::{Entry, FunctionId, Interruption, Left, Task};
 
@@ -95,6 +96,8 @@ pub enum Track {
     Events,
     /// What the program wrote to a stimulus port.
     Text(u8),
+    /// Exceptions as an ITM reports them.
+    Reported,
 }
 
 /// What lasts.
@@ -161,6 +164,8 @@ pub enum Mark {
     Trigger,
     /// The program wrote this.
     Text(String),
+    /// An ITM reports this of an exception; `None` is thread mode.
+    Exception(Option<Exception>, ExceptionAction),
 }
 
 impl Start {

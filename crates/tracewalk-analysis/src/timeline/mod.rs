@@ -18,6 +18,8 @@ mod tracks;
 use std::sync::Arc;
 
 use tracewalk::flow::{Element, EventKind, GapReason};
+use tracewalk::ids::Exception;
+use tracewalk::protocol::itm::Packet;
 use tracewalk::span::CaptureOffset;
 
 use super::call_stack::{
@@ -27,6 +29,7 @@ use super::clock::{CycleMeter, Spent, share};
 use super::window::{Phase, Window, Windowed};
 use crate::Code;
 use crate::analysis::Repeated;
+use crate::itm::ItmEvent;
 use axis::{Axis, Place};
 use repeated::{Before, Count, Deed, Deeds, Marking, Marks, Takers, Takes};
 use tracks::Tracks;
@@ -81,7 +84,8 @@ impl Timeline {
             calls,
             meter: CycleMeter::default(),
             windowed,
-            phase: Phase::Before,
+            // What an ITM told before anything ran belongs to a window that begins with the trace.
+            phase: if window.from.is_none() { Phase::Inside } else { Phase::Before },
             recorder: Recorder {
                 tracks: Tracks::default(),
                 task,
@@ -230,14 +234,28 @@ impl Timeline {
         self.give(sink);
     }
 
-    /// The program wrote something, between the last element and the next one: by what the capture tells first.
-    pub fn text(&mut self, port: u8, text: String, sink: &mut dyn FnMut(Item)) {
+    /// An ITM told something, between the last element and the next one: by what the capture tells first.
+    pub fn itm(&mut self, event: &ItmEvent, sink: &mut dyn FnMut(Item)) {
+        let (track, mark) = match event {
+            ItmEvent::Text { port, bytes } => {
+                (Track::Text(*port), Mark::Text(String::from_utf8_lossy(bytes).trim_end().to_owned()))
+            }
+            ItmEvent::Packet(Packet::Exception { number, action }) => {
+                // Exception 0 is none: the processor is in thread mode.
+                let exception = (*number != 0).then_some(Exception::M(*number));
+                (Track::Reported, Mark::Exception(exception, *action))
+            }
+            _ => return,
+        };
         let now = Place { certainty: Certainty::Estimated, ..self.recorder.tracks.now };
-        self.recorder
-            .tracks
-            .changes
-            .push((now, Change::Mark { track: Track::Text(port), mark: Mark::Text(text) }));
+        self.recorder.tracks.changes.push((now, Change::Mark { track, mark }));
         self.give(sink);
+    }
+
+    /// Whether what comes now is in the window.
+    #[must_use]
+    pub fn is_inside(&self) -> bool {
+        self.phase == Phase::Inside
     }
 
     /// The trace ends here.

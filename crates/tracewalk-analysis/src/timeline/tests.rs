@@ -10,6 +10,7 @@ use crate::samples::{
 use tracewalk::directive::BeginReason;
 use tracewalk::ids::{Address, ContextId, Exception, Isa, Location, Privilege};
 use tracewalk::program::Scope;
+use tracewalk::protocol::itm::ExceptionAction;
 
 const INSTRUCTIONS: Scale = Scale { unit: Unit::Instructions, counts_cycles: false, frequency: None };
 const CYCLES: Scale = Scale { unit: Unit::Cycles, counts_cycles: true, frequency: None };
@@ -235,10 +236,23 @@ fn triggers_and_texts_are_marks() {
             marks.push((item.at.ticks, mark));
         }
     };
+    // The trace unit was still off.
+    let entered = |number| ItmEvent::Packet(Packet::Exception { number, action: ExceptionAction::Entered });
+    timeline.itm(&entered(15), &mut sink);
     timeline.element(&at("main", 0x10, 0x14, taken()), CaptureOffset(0), &mut sink);
     timeline.element(&event(EventKind::Trigger), CaptureOffset(0), &mut sink);
-    timeline.text(0, "hello".to_owned(), &mut sink);
-    assert_eq!(marks, [(2, Mark::Trigger), (2, Mark::Text("hello".to_owned()))]);
+    timeline.itm(&ItmEvent::Text { port: 0, bytes: b"hello".to_vec() }, &mut sink);
+    timeline.itm(&entered(0), &mut sink);
+    let reported = |exception| Mark::Exception(exception, ExceptionAction::Entered);
+    assert_eq!(
+        marks,
+        [
+            (0, reported(Some(Exception::M(15)))),
+            (2, Mark::Trigger),
+            (2, Mark::Text("hello".to_owned())),
+            (2, reported(None)),
+        ]
+    );
 }
 
 /// Whatever the trace says, only the innermost span of a track ends, and time does not go back.

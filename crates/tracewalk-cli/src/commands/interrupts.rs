@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use tracewalk_analysis::clock::Unit;
-use tracewalk_analysis::interrupts::{Activities, Measured, Measuring, ProgramActivities, seen_by_itm};
+use tracewalk_analysis::interrupts::{Measured, Measuring, ProgramActivities, seen_by_itm};
 use tracewalk_analysis::programs::SourceId;
 use tracewalk_analysis::timeline::Scale;
 use tracewalk_analysis::{Code, Section, Window};
@@ -22,7 +22,7 @@ use crate::messages::Messages;
 use crate::open::{self, comes_over_time};
 use crate::output::{Destination, look_for, write_to};
 use crate::task::{Reads, Task};
-use tracewalk_session::{Notices, Session, Source, interrupts};
+use tracewalk_session::{Notices, Session, interrupts};
 
 impl Task for Interrupts {
     fn reads(&self) -> Reads<'_> {
@@ -88,10 +88,20 @@ fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, 
         view.check(&mut session, &how, messages)?;
         session.each_source(messages, |session, source| {
             let measuring = Measuring::new(scale, window.clone(), functions);
+            // All of what ITMs report can be read on its own, if all of it is there.
+            let is_apart = !session.is_live() && window == Window::default();
+            let measuring = if is_apart { measuring } else { measuring.with_itms() };
             let outcome = window::run(session, source, (&how, &view), measuring, messages)?;
             gathered.statistics.add(&outcome.statistics);
-            let mut sources = BTreeMap::from([(session.source_id(source), outcome.found)]);
-            sources.extend(seen_by_itms(session, source, &window, messages));
+            let (activities, mut reported) = outcome.found;
+            let itms = session.itms_beside(source);
+            if is_apart {
+                reported.extend(itms.iter().map(|itm| (itm.id, seen_by_itm(session.itm_records(itm)))));
+                reported.retain(|_, found| !found.exceptions.is_empty());
+            }
+            let mut sources = BTreeMap::from([(session.source_id(source), activities)]);
+            sources
+                .extend(itms.iter().filter_map(|itm| Some((session.itm_id(itm), reported.remove(&itm.id)?))));
             let found = ProgramActivities { measured: Some(measured), sources };
             gathered.add(session.followed(source, &outcome.code)?, found);
             Ok::<(), Failure>(())
@@ -99,35 +109,6 @@ fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, 
     }
     view.finish()?;
     gathered.finish(messages)
-}
-
-/// What the ITMs beside a source report of exceptions, if they report any: a trace unit may have been off when they were taken.
-fn seen_by_itms(
-    session: &Session,
-    source: &Source,
-    window: &Window,
-    messages: &Messages,
-) -> BTreeMap<SourceId, Activities> {
-    let itms = session.itms_beside(source);
-    if session.is_live() {
-        if !itms.is_empty() {
-            messages.note(
-                "itm_not_counted",
-                "exceptions that only an ITM reports are not counted of a capture that is still arriving",
-            );
-        }
-        return BTreeMap::new();
-    }
-    let seen = itms.iter().map(|itm| (session.itm_id(itm), seen_by_itm(session.itm_records(itm))));
-    let seen = seen.filter(|(_, found)| !found.exceptions.is_empty()).collect::<BTreeMap<_, _>>();
-    if *window != Window::default() && !seen.is_empty() {
-        messages.note(
-            "itm_not_counted",
-            "what an ITM reports of exceptions is not counted within --from and --to",
-        );
-        return BTreeMap::new();
-    }
-    seen
 }
 
 /// What the saved files say, if there are any; refuses what was asked for and is not in them.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::TimelineExport;
 use super::names::{Names, details, kind, rank, title};
-use tracewalk_analysis::timeline::{Change, Item, Mark, Moment, Scale, Track};
+use tracewalk_analysis::timeline::{Change, Item, Moment, Scale, Track};
 use tracewalk_analysis::{Code, Section};
 
 /// Writes trace events, one a line.
@@ -106,10 +106,7 @@ impl<W: Write> TimelineExport for ChromeTrace<W> {
             }
             Change::Mark { track, mark } => {
                 args.extend(item.at.certainty.name().map(|name| ("time".to_owned(), name.into())));
-                let (kind, name) = match mark {
-                    Mark::Trigger => ("trigger", "trigger"),
-                    Mark::Text(text) => ("text", text.as_str()),
-                };
+                let (kind, name) = self.names.mark(mark);
                 json!({ "ph": "i", "s": "t", "name": name, "cat": kind, "tid": self.thread(*track)? })
             }
         };

@@ -52,6 +52,7 @@ enum EventClass {
     Gap,
     Trigger,
     Text,
+    ItmException,
 }
 
 /// CTF 1.8.3, 5.1: the first word of a packet.
@@ -70,6 +71,7 @@ impl EventClass {
             Self::Gap => 6,
             Self::Trigger => 8,
             Self::Text => 9,
+            Self::ItmException => 10,
         }
     }
 
@@ -84,7 +86,7 @@ impl EventClass {
 }
 
 /// The names of the events, in the order of their numbers.
-const EVENTS: [&str; 10] = [
+const EVENTS: [&str; 11] = [
     "function_begin",
     "function_end",
     "exception_begin",
@@ -95,6 +97,7 @@ const EVENTS: [&str; 10] = [
     "gap_end",
     "trigger",
     "text",
+    "itm_exception",
 ];
 
 impl fmt::Debug for CommonTraceFormat<'_> {
@@ -197,11 +200,13 @@ impl Stream {
                 self.event(class.number() + 1, (*track, &name), (item.at, nanoseconds), note);
             }
             Change::Mark { track, mark } => {
-                let (class, name) = match mark {
-                    Mark::Trigger => (EventClass::Trigger, "trigger"),
-                    Mark::Text(text) => (EventClass::Text, text.as_str()),
+                let class = match mark {
+                    Mark::Trigger => EventClass::Trigger,
+                    Mark::Text(_) => EventClass::Text,
+                    Mark::Exception(..) => EventClass::ItmException,
                 };
-                self.event(class.number(), (*track, name), (item.at, nanoseconds), "");
+                let (_, name) = self.names.mark(mark);
+                self.event(class.number(), (*track, &name), (item.at, nanoseconds), "");
             }
         }
         if self.events.len() >= PACKET_BYTES { self.write_packet() } else { Ok(()) }

@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::io;
 
 use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
-use tracewalk_analysis::itm::ItmEvent;
 use tracewalk_analysis::record::ItmRecord;
 use tracewalk_analysis::timeline::{Item, Scale, Timeline};
 use tracewalk_analysis::{Section, Window};
@@ -115,12 +114,9 @@ impl Sink<FlowRecord> for Timelines<'_> {
     }
 
     fn itm(&mut self, record: &ItmRecord) -> io::Result<()> {
-        let (Some(timeline), ItmEvent::Text { port, bytes }) = (&mut self.running, &record.event) else {
-            return Ok(());
-        };
+        let Some(timeline) = &mut self.running else { return Ok(()) };
         let mut handing = Handing { exporter: self.exporter, result: Ok(()) };
-        let text = String::from_utf8_lossy(bytes).trim_end().to_owned();
-        timeline.text(*port, text, &mut |item| handing.item(&item));
+        timeline.itm(&record.event, &mut |item| handing.item(&item));
         handing.result
     }
 

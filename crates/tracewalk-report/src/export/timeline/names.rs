@@ -1,6 +1,7 @@
 //! What spans and tracks are called, in all formats alike.
 use std::sync::Arc;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -9,7 +10,7 @@ use tracewalk::ids::Exception;
 use tracewalk_analysis::Code;
 use tracewalk_analysis::call_stack::{Entry, FunctionId};
 use tracewalk_analysis::clock::Unit;
-use tracewalk_analysis::timeline::{Scale, Track, What};
+use tracewalk_analysis::timeline::{Mark, Scale, Track, What};
 
 /// Names of one program, looked up once each.
 #[derive(Debug)]
@@ -45,6 +46,19 @@ impl Names {
             Track::Gaps => "not known".to_owned(),
             Track::Events => "events".to_owned(),
             Track::Text(port) => format!("stimulus port {port}"),
+            Track::Reported => "ITM exceptions".to_owned(),
+        }
+    }
+
+    /// What kind of thing a mark is, in one word, and what it says.
+    pub(super) fn mark<'mark>(&self, mark: &'mark Mark) -> (&'static str, Cow<'mark, str>) {
+        match mark {
+            Mark::Trigger => ("trigger", "trigger".into()),
+            Mark::Text(text) => ("text", text.into()),
+            Mark::Exception(exception, action) => {
+                let name = exception.map_or_else(|| "thread mode".to_owned(), |of| self.exception(Some(of)));
+                ("itm_exception", format!("{name} {}", action.name()).into())
+            }
         }
     }
 
@@ -98,7 +112,8 @@ pub(super) fn rank(track: Track) -> i32 {
         Track::Exception(exception) => 10 + exception.map_or(0, |exception| i32::from(exception.number())),
         Track::Gaps => 1 << 20,
         Track::Events => (1 << 20) + 1,
-        Track::Text(port) => (1 << 20) + 2 + i32::from(port),
+        Track::Reported => (1 << 20) + 2,
+        Track::Text(port) => (1 << 20) + 3 + i32::from(port),
     }
 }
 

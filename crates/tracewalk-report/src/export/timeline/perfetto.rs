@@ -13,7 +13,7 @@ use prost::Message;
 use super::TimelineExport;
 use super::names::{Names, details, kind, rank, title};
 use crate::words::CUT;
-use tracewalk_analysis::timeline::{Certainty, Change, Item, Mark, Moment, Scale, Track};
+use tracewalk_analysis::timeline::{Certainty, Change, Item, Moment, Scale, Track};
 use tracewalk_analysis::{Code, Section};
 
 /// Writes track events.
@@ -303,13 +303,10 @@ impl<W: Write> TimelineExport for PerfettoTrace<W> {
                 (*track, event, None)
             }
             Change::Mark { track, mark } => {
-                let (kind, name) = match mark {
-                    Mark::Trigger => ("trigger", "trigger".to_owned()),
-                    Mark::Text(text) => ("text", text.clone()),
-                };
+                let (kind, name) = self.source.names.mark(mark);
                 let event = Event {
                     r#type: Some(INSTANT),
-                    name: Some(name),
+                    name: Some(name.into_owned()),
                     category_iids: categories(Some(kind), item.at.certainty),
                     ..Event::default()
                 };

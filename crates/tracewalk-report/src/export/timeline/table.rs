@@ -8,7 +8,7 @@ use super::TimelineExport;
 use super::names::{Names, kind};
 use tracewalk_analysis::call_stack::FunctionId;
 use tracewalk_analysis::table::{Cell, Column, Kind, Table, TakeRows};
-use tracewalk_analysis::timeline::{Change, Item, Mark, Moment, Scale, Span, SpanId, What};
+use tracewalk_analysis::timeline::{Change, Item, Moment, Scale, Span, SpanId, What};
 use tracewalk_analysis::{Code, Section};
 
 /// Writes the table `timeline`.
@@ -90,15 +90,12 @@ impl<R: TakeRows> TimelineExport for TimelineTable<R> {
                 None => Ok(()),
             },
             Change::Mark { track, mark } => {
-                let (kind, name) = match mark {
-                    Mark::Trigger => ("trigger", "trigger"),
-                    Mark::Text(text) => ("text", text.as_str()),
-                };
+                let (kind, name) = self.names.mark(mark);
                 self.rows.row(&[
                     self.source.as_str().into(),
                     self.names.track(*track).into(),
                     kind.into(),
-                    name.into(),
+                    name.into_owned().into(),
                     Cell::Unknown,
                     item.at.ticks.into(),
                     item.at.ticks.into(),

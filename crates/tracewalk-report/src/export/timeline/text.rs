@@ -154,8 +154,8 @@ impl<W: Write> TimelineExport for TimelineText<W> {
             Change::Mark { track, mark } => {
                 self.release()?;
                 let text = match mark {
-                    Mark::Trigger => "trigger".to_owned(),
                     Mark::Text(text) => format!("{text:?}"),
+                    mark => self.names.mark(mark).1.into_owned(),
                 };
                 self.line(item.at, *track, 0, &text)
             }
