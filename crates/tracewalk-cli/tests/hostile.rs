@@ -1,6 +1,7 @@
 //! Captures that cannot be what they say: one sentence, status 2, and nothing is read outside their directory.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 
 use crate::support::{MESSAGES, example, mentions, told as run_told};
@@ -378,4 +379,62 @@ fn a_file_of_one_value_is_named_as_such() {
         assert!(outcome.status == 2 && mentions(&outcome.stderr, &expected), "{}", outcome.stderr);
         assert!(!mentions(&outcome.stderr, "--container"), "{}", outcome.stderr);
     }
+}
+
+/// A file of so many bytes that nothing is to be seen in: the same in every run.
+fn noise(path: &Path, megabytes: usize) {
+    let mut state = 1_u64;
+    let mut piece = vec![0; 1 << 20];
+    let mut file = fs::File::create(path).unwrap();
+    for _ in 0..megabytes {
+        for word in piece.chunks_exact_mut(8) {
+            // Knuth's multiplier; the high bits are the random ones.
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            word.copy_from_slice(&(state ^ (state >> 32)).to_le_bytes());
+        }
+        file.write_all(&piece).unwrap();
+    }
+}
+
+/// What the command may hold besides mapped files, in KiB: the shell limits it.
+const MOST_PRIVATE: &str = "65536";
+
+fn in_little_memory(arguments: &[&str], temporary: &Path) -> (Option<i32>, String) {
+    let output = std::process::Command::new("sh")
+        .args(["-c", "ulimit -d $1; shift; exec \"$@\"", "sh", MOST_PRIVATE, env!("CARGO_BIN_EXE_tracewalk")])
+        .args(arguments)
+        .args(MESSAGES)
+        .env("TMPDIR", temporary)
+        .output()
+        .unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn guessing_takes_little_memory_however_long_the_file_is_and_leaves_nothing() {
+    let (folder, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = folder.path().join("noise.bin");
+    noise(&file, 256);
+    let refused = Some(2);
+    for command in ["info", "flow", "packets"] {
+        let (status, stderr) = in_little_memory(&[command, file.to_str().unwrap()], temporary.path());
+        assert_eq!(status, refused, "{command}: {stderr}");
+        assert!(mentions(&stderr, "nothing_recognised"), "{command}: {stderr}");
+    }
+    for device in ["/dev/zero", "/dev/urandom"] {
+        let (status, stderr) = in_little_memory(&["info", device], temporary.path());
+        assert_eq!(status, refused, "{device}: {stderr}");
+        assert!(mentions(&stderr, "file_endless"), "{device}: {stderr}");
+    }
+    let text = folder.path().join("memory.txt");
+    let lines =
+        (0..20_000_u32).map(|line| format!("0x{:08x}:\t0x0000010c\t0x00000116\n", 0x2000_0000 + 8 * line));
+    let piece = lines.collect::<String>();
+    let mut out = fs::File::create(&text).unwrap();
+    (0..60).for_each(|_| out.write_all(piece.as_bytes()).unwrap());
+    let (status, stderr) = in_little_memory(&["info", text.to_str().unwrap()], temporary.path());
+    assert_eq!(status, refused, "{stderr}");
+    assert!(mentions(&stderr, "dump_too_long"), "{stderr}");
+    assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 0);
 }

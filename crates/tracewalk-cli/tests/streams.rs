@@ -424,18 +424,6 @@ fn without_mark(stdout: &str) -> String {
     fields.iter().fold(lines.collect(), |text: String, field| text.replace(field, ""))
 }
 
-/// Figures of interrupts without what only an ITM reports: of a stream that is not counted, as a note says.
-fn without_itms(stdout: &str) -> String {
-    let lines = stdout.split_inclusive('\n').filter(|line| !line.contains(" itm,exception,"));
-    let mut text = lines.collect::<String>();
-    if let Some(start) = text.find("{\"id\":1,\"protocol\":\"itm\"")
-        && let Some(length) = text.get(start..).and_then(|rest| rest.find(",{\"id\":"))
-    {
-        text.replace_range(start..=start + length, "");
-    }
-    text
-}
-
 #[test]
 fn reports_of_a_stream_are_those_of_the_file_when_it_ends_or_is_stopped() {
     let directory = tempfile::tempdir().unwrap();
@@ -478,11 +466,7 @@ fn reports_of_a_stream_are_those_of_the_file_when_it_ends_or_is_stopped() {
                     !["folded", "csv"].contains(&format),
                     "{command} {format}"
                 );
-                let expected = match command {
-                    "interrupts" => without_itms(&expected.stdout),
-                    _ => expected.stdout,
-                };
-                assert_same_lines(&stdout, &expected);
+                assert_same_lines(&stdout, &expected.stdout);
             } // Else a text stands where it had come to its end.
         }
     }

@@ -52,6 +52,24 @@ pub use problem::DumpProblem;
 pub use processor::ProcessorRegisters;
 pub use tool::Tool;
 
+/// Longer text is no dump that anybody searches: memory takes twice the text's size, and time grows with it. 9 MiB of memory fit.
+const LONGEST_TEXT: usize = 24 << 20;
+
+/// How much of longer text shows what it is.
+const BEGINNING: usize = 64 << 10;
+
+/// Refuses a file that is too long to be read as text, if it begins as a dump.
+fn too_long(file: &Path, bytes: &Bytes) -> Result<(), CaptureError> {
+    let Some(text) = bytes.get(..BEGINNING).and_then(decode) else { return Ok(()) };
+    // The beginning ends in the middle of a line.
+    let whole = text.rfind('\n').and_then(|end| text.get(..=end)).unwrap_or_default();
+    if RecordForm::of(whole.as_bytes()).is_none() && !matches!(text::read(file, whole), Ok(Some(_))) {
+        return Ok(());
+    }
+    let problem = DumpProblem::TooLong { bytes: bytes.len() as u64, most: LONGEST_TEXT as u64 };
+    Err(CaptureError { file: file.to_owned(), line: None, kind: CaptureErrorKind::Dump(problem) })
+}
+
 impl MemoryDump {
     /// Reads a file's bytes. `Ok(None)` where they are of no form that is known here; `file` is used in messages.
     pub fn read(file: &Path, bytes: &Bytes) -> Result<Option<Self>, CaptureError> {
@@ -63,6 +81,9 @@ impl MemoryDump {
         if core_file::is_core(bytes) {
             let (pieces, processor) = core_file::read(bytes).map_err(error)?;
             return Ok(Some(Self { processor, ..Self::of(Form::CoreFile, pieces) }));
+        }
+        if bytes.len() > LONGEST_TEXT {
+            return too_long(file, bytes).map(|()| None);
         }
         let Some(text) = decode(bytes) else { return Ok(None) };
         match RecordForm::of(text.as_bytes()) {

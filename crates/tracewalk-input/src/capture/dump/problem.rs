@@ -24,6 +24,13 @@ pub enum DumpProblem {
         /// The line.
         found: String,
     },
+    /// The text is longer than any that is read.
+    TooLong {
+        /// How many bytes it has.
+        bytes: u64,
+        /// How many are read.
+        most: u64,
+    },
     /// The ELF core file cannot be used.
     Core(ImageErrorKind),
 }
@@ -45,6 +52,9 @@ impl DumpProblem {
             Self::NoWidth { .. } => {
                 "print hexadecimal numbers, as `x/256wx` does, or keep the command in the log"
             }
+            Self::TooLong { .. } => {
+                "give the part with the trace buffer, or save the memory as it is, with --dump-address"
+            }
             Self::Memory(Problem::Conflict { .. }) => {
                 "the memory changed between two commands: leave the older part out"
             }
@@ -63,6 +73,7 @@ impl DumpProblem {
             Self::Memory(problem) => problem.name(),
             Self::Values { .. } => "dump_values",
             Self::NoWidth { .. } => "dump_no_width",
+            Self::TooLong { .. } => "dump_too_long",
             Self::Core(kind) => kind.name(),
         }
     }
@@ -83,6 +94,9 @@ impl fmt::Display for DumpProblem {
             }
             Self::NoWidth { found } => {
                 write!(f, "nothing says how many bytes each of these decimal numbers has: `{found}`")
+            }
+            Self::TooLong { bytes, most } => {
+                write!(f, "memory written as {bytes} bytes of text, and at most {most} are read")
             }
             Self::Core(kind) => kind.fmt(f),
         }

@@ -683,3 +683,23 @@ proptest! {
         check(&bytes);
     }
 }
+
+#[test]
+fn text_that_is_too_long_is_refused_as_what_it_is_and_no_other_file_is() {
+    let repeated = |line: &str| line.repeat(LONGEST_TEXT / line.len() + 1).into_bytes();
+    let listing = "0x20000000 <buffer>:\t0x0000010c\t0x00000116\n";
+    let record = ":10010000214601360121470136007EFE09D2190140\n";
+    for line in [listing, record] {
+        let refused = MemoryDump::read("dump".as_ref(), &repeated(line).into());
+        let Err(CaptureError { kind: CaptureErrorKind::Dump(DumpProblem::TooLong { bytes, most }), .. }) =
+            refused
+        else {
+            panic!("{line}: {refused:?}")
+        };
+        assert!(bytes > most);
+    }
+    // Text without memory, and trace of which the beginning has no control character.
+    for bytes in [repeated("nothing of the kind\n"), vec![0x84; LONGEST_TEXT + 1]] {
+        assert!(matches!(MemoryDump::read("trace.bin".as_ref(), &bytes.into()), Ok(None)));
+    }
+}
