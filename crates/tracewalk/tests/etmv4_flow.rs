@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use proptest::prelude::*;
 use tracewalk::flow::{Element, Engine, EventKind};
 use tracewalk::source::{FlowStream, SourceConfig};
 
@@ -158,5 +159,44 @@ fn the_walk_and_any_cut_give_the_same() {
             session.name
         );
         assert!(elements(&session, Engine::Graph, 7) == whole, "pieces of 7 bytes of {}", session.name);
+    }
+}
+
+/// The captures that are short enough to be followed by single instructions again and again.
+fn short_sessions(folders: &[PathBuf]) -> Vec<Session> {
+    let mut sessions = folders.iter().flat_map(|folder| sessions(folder)).collect::<Vec<_>>();
+    sessions.retain(|session| (1000..40_000).contains(&session.bytes.len()));
+    sessions
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// What comes again is looked up: so everything comes twice.
+    #[test]
+    fn damaged_captures_that_come_twice_give_the_same_by_graph_and_by_walk(
+        which: prop::sample::Index,
+        from: prop::sample::Index,
+        flips in proptest::collection::vec((any::<prop::sample::Index>(), 0_u8..8), 0..12),
+        lost in proptest::option::of(any::<prop::sample::Index>()),
+        size in 1_usize..300,
+    ) {
+        let Some(folders) = folders() else { return Ok(()) };
+        let mut sessions = short_sessions(&folders);
+        prop_assert!(sessions.len() >= 10, "found {} sessions", sessions.len());
+        let session = sessions.swap_remove(which.index(sessions.len()));
+        let start = from.index(session.bytes.len().div_ceil(4));
+        let mut bytes = session.bytes[start..].to_vec();
+        for (at, bit) in flips {
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1 << bit;
+        }
+        if let Some(lost) = lost {
+            bytes.remove(lost.index(bytes.len()));
+        }
+        let twice = bytes.repeat(2);
+        let config = SourceConfig::Etmv4(session.config);
+        let whole = crate::support::elements(&config, &twice, &session.program, twice.len());
+        prop_assert_eq!(crate::support::elements(&config, &twice, &session.program, size), whole);
     }
 }

@@ -95,7 +95,7 @@ protocols! { $
     /// ETMv3.
     Etmv3(etmv3::Config) by MemoChain;
     /// ETMv4 or ETE.
-    Etmv4(etmv4::Config) by Chain;
+    Etmv4(etmv4::Config) by MemoChain;
     /// A micro trace buffer, its packets in order.
     Mtb(mtb::Source) by Chain;
     /// PFT.

@@ -44,7 +44,7 @@ pub enum AddressForm {
 pub(super) type Form = (AddressForm, AddressUnit);
 
 /// One of the last addresses sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Entry {
     /// `None` where nobody knows.
     address: Option<Address>,
@@ -52,8 +52,8 @@ struct Entry {
 }
 
 /// The last three addresses that were sent, newest first. Every address sent is one more, also one that was not compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct AddressRegisters([Entry; 3]);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct AddressRegisters([Entry; 3]);
 
 impl AddressUnit {
     /// The number of the lowest bit that is sent.

@@ -1,5 +1,7 @@
 //! Bytes → packets.
 
+mod memo;
+
 use crate::cursor::Cursor;
 use crate::ids::Profile;
 use crate::protocol::synchronisation::{Synchronisation, Unread, read_a_sync};

@@ -14,6 +14,7 @@
 
 mod element;
 mod emission;
+mod memo;
 mod queue;
 
 use crate::ids::Profile;

@@ -49,7 +49,7 @@ impl Element {
 }
 
 /// An address, and what it says of the instruction set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     pub(super) address: Address,
     pub(super) alignment: AddressUnit,

@@ -37,6 +37,13 @@ pub(super) struct Emission {
     held: Vec<(Directive, Span)>,
 }
 
+/// What repeatable packets depend on and change, while no directive is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Settled {
+    is_64_bit: bool,
+    address: Option<Place>,
+}
+
 /// The most directives that are held for a cycle count. More only come without any P0 element between them.
 const MOST_HELD: usize = 64;
 
@@ -60,6 +67,18 @@ impl Emission {
             holds: config.cycle_counting,
             held: Vec::new(),
         }
+    }
+
+    /// The state; `None` while it is one that few packets leave behind.
+    pub(super) fn settled(&self) -> Option<Settled> {
+        let is_settled = self.has_begun && !self.is_proof && self.held.is_empty();
+        is_settled.then_some(Settled { is_64_bit: self.is_64_bit, address: self.address })
+    }
+
+    /// Goes on in this state, behind repeatable packets.
+    pub(super) const fn resume(&mut self, Settled { is_64_bit, address }: Settled) {
+        self.is_64_bit = is_64_bit;
+        self.address = address;
     }
 
     /// A P0 instruction.
