@@ -2,7 +2,7 @@
 
 use crate::span::StreamOffset;
 
-/// A budget for looking up: windows that are known earn, others cost.
+/// A budget for looking up: windows that are known earn, the more the more blocks they hold, others cost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     credit: i32,
@@ -28,8 +28,8 @@ impl Patience {
         usize::try_from(self.asleep_until.0.saturating_sub(position.0)).unwrap_or(usize::MAX)
     }
 
-    pub(super) fn found(&mut self, windows: i32) {
-        self.credit = (self.credit - Self::ENTER).saturating_add(windows).min(Self::NEW.credit);
+    pub(super) fn found(&mut self, saved: i32) {
+        self.credit = (self.credit - Self::ENTER).saturating_add(saved).min(Self::NEW.credit);
     }
 
     pub(super) fn missed(&mut self, position: StreamOffset) {

@@ -53,7 +53,7 @@ pub(in crate::source) struct Entry {
     /// The entry that came after it the last time. It is a guess.
     successor: EntryId,
     elements: u8,
-    blocks: u8,
+    pub(in crate::source) blocks: u8,
     gaps: u8,
     pub(in crate::source) packets: u8,
     /// The bits of a word that are not the window's.

@@ -5,7 +5,7 @@ use crate::protocol::synchronisation::Synchronisation;
 use crate::span::StreamOffset;
 
 use super::super::address::AddressRegisters;
-use super::super::packet::Packet;
+use super::super::packet::{Context, Packet};
 use super::Decoder;
 
 impl MemoState for Decoder {
@@ -23,41 +23,67 @@ impl MemoState for Decoder {
 }
 
 impl MemoDecode for Decoder {
-    /// Atoms, and the address after them.
+    /// Atoms, and what comes after them up to the next address: an exception, a context.
     #[inline]
     fn window(&self, word: u64) -> u64 {
         const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
         // Headers of atoms have the two high bits set, and no other headers do.
         let others = !(word & word << 1) & HIGH_BITS;
-        let first = others & others.wrapping_neg();
-        let before = (first >> 7).wrapping_sub(1);
-        if first == 0 {
+        if others == 0 {
             return u64::MAX;
         }
-        let at = first.trailing_zeros() & !0b111;
-        let length = address_length(word >> at);
-        if length == 0 || at + 8 * length > u64::BITS { before } else { u64::MAX >> (64 - at - 8 * length) }
+        let first = others.trailing_zeros() & !0b111;
+        let end = first + 8 * after_atoms(word >> first, (u64::BITS - first) / 8);
+        if end == 0 { 0 } else { u64::MAX >> (u64::BITS - end) }
     }
 
     #[inline]
     fn is_repeatable(packet: &Packet) -> bool {
+        // What is visible of the program follows from the two that are not.
+        let is_the_same = |context: Context| context.context_id.is_none() && context.vmid.is_none();
         match packet {
-            Packet::Atom(_) => true,
-            Packet::Address(address) => address.context.is_none(),
+            Packet::Atom(_) | Packet::Exception(_) | Packet::ExceptionReturn | Packet::Context(None) => true,
+            Packet::Address(address) => address.context.is_none_or(is_the_same),
+            Packet::Context(Some(context)) => is_the_same(*context),
             _ => false,
         }
     }
 }
 
-/// How many bytes an address packet at the start of `word` has; 0 if it is another packet, or longer than a window.
+/// How many of the first `most` bytes of `word` belong to the window that atoms have begun: whole packets up to an address. An
+/// exception belongs to it with its address only.
 #[inline]
-const fn address_length(word: u64) -> u32 {
-    let [found, first, ..] = word.to_le_bytes();
-    match found {
-        0x90..=0x92 => 1,
-        0x95 | 0x96 => 2 + (first >> 7) as u32,
-        0x9a | 0x9b => 5,
-        _ => 0,
+fn after_atoms(word: u64, most: u32) -> u32 {
+    /// C of a byte that another one may follow; in a context, that a context ID does.
+    const CONTINUES: u64 = 0x80;
+    const HAS_VMID: u64 = 0x40;
+    let byte = |index: u32| word.checked_shr(8 * index).unwrap_or(0) & 0xff;
+    // Whether a context has one byte.
+    let is_short = |at: u32| byte(at) & (CONTINUES | HAS_VMID) == 0;
+    let (mut end, mut whole, mut waits_for_address) = (0, 0, false);
+    loop {
+        let header = byte(end);
+        let (length, is_last) = match header {
+            0x90..=0x92 => (1, true),
+            0x95 | 0x96 => (2 + u32::from(byte(end + 1) & CONTINUES != 0), true),
+            0x9a | 0x9b => (5, true),
+            0x82 | 0x83 if is_short(end + 5) => (6, true),
+            0x07 | 0x80 => (1, false),
+            0x81 if is_short(end + 1) => (2, false),
+            0x06 => (2 + u32::from(byte(end + 1) & CONTINUES != 0), false),
+            _ => return whole,
+        };
+        end += length;
+        if end > most {
+            return whole;
+        }
+        waits_for_address |= header == 0x06;
+        if is_last || !waits_for_address {
+            whole = end;
+        }
+        if is_last {
+            return whole;
+        }
     }
 }
 
@@ -94,8 +120,21 @@ mod tests {
         assert_eq!(bytes([0xf7, 0xf7, 0xf7, 0xf7, 0x9b, 0xff, 0xff, 0xff]), 4);
         assert_eq!(bytes([0xf7, 0xf7, 0xf7, 0xf7, 0xf7, 0xf7, 0x96, 0x80]), 6);
         assert_eq!(bytes([0x9d, 0, 0, 0, 0, 0, 0, 0]), 0);
-        // A timestamp, a context, an event, a Q packet.
-        for header in [0x02, 0x81, 0x71, 0xa0, 0x00, 0x04, 0xb6] {
+        // An exception of one byte and of two, with its address; without it waits for the next window.
+        assert_eq!(bytes([0xf7, 0x06, 0x1d, 0x95, 0x4e, 0xf7, 0xf7, 0xf7]), 5);
+        assert_eq!(bytes([0x06, 0x9d, 0x01, 0x9a, 0, 0, 0, 0]), 8);
+        assert_eq!(bytes([0xf7, 0x06, 0x9d, 0x01, 0x9a, 0, 0, 0]), 1);
+        assert_eq!(bytes([0x06, 0x9d, 0x01, 0xf7, 0xf7, 0xf7, 0xf7, 0xf7]), 0);
+        // Contexts of one byte, before an address, in it, and before one that does not fit.
+        assert_eq!(bytes([0x81, 0x31, 0x9a, 0, 0, 0, 0, 0xf7]), 7);
+        assert_eq!(bytes([0xf7, 0x82, 0, 0, 0, 0, 0x31, 0xf7]), 7);
+        assert_eq!(bytes([0xf7, 0x07, 0x81, 0x31, 0x9a, 0, 0, 0]), 4);
+        assert_eq!(bytes([0x06, 0x1d, 0x81, 0x31, 0x95, 0x4e, 0xf7, 0xf7]), 6);
+        // With a VMID or a context ID they change what is visible.
+        assert_eq!(bytes([0xf7, 0x81, 0x71, 0x01, 0xf7, 0xf7, 0xf7, 0xf7]), 1);
+        assert_eq!(bytes([0x82, 0, 0, 0, 0, 0xb1, 0, 0]), 0);
+        // A timestamp, an event, a Q packet.
+        for header in [0x02, 0x71, 0xa0, 0x00, 0x04, 0xb6] {
             assert_eq!(bytes([header, 0xf7, 0xf7, 0xf7, 0xf7, 0xf7, 0xf7, 0xf7]), 0, "{header:x}");
             assert_eq!(bytes([0xdb, header, 0xf7, 0xf7, 0xf7, 0xf7, 0xf7, 0xf7]), 1, "{header:x}");
         }

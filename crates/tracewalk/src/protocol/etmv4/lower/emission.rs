@@ -41,6 +41,7 @@ pub(super) struct Emission {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Settled {
     is_64_bit: bool,
+    privilege: Option<Privilege>,
     address: Option<Place>,
 }
 
@@ -72,13 +73,13 @@ impl Emission {
     /// The state; `None` while it is one that few packets leave behind.
     pub(super) fn settled(&self) -> Option<Settled> {
         let is_settled = self.has_begun && !self.is_proof && self.held.is_empty();
-        is_settled.then_some(Settled { is_64_bit: self.is_64_bit, address: self.address })
+        let Self { is_64_bit, privilege, address, .. } = *self;
+        is_settled.then_some(Settled { is_64_bit, privilege, address })
     }
 
     /// Goes on in this state, behind repeatable packets.
-    pub(super) const fn resume(&mut self, Settled { is_64_bit, address }: Settled) {
-        self.is_64_bit = is_64_bit;
-        self.address = address;
+    pub(super) const fn resume(&mut self, Settled { is_64_bit, privilege, address }: Settled) {
+        (self.is_64_bit, self.privilege, self.address) = (is_64_bit, privilege, address);
     }
 
     /// A P0 instruction.
@@ -168,9 +169,17 @@ impl Emission {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn out(&mut self, directive: Directive, span: Span, emit: &mut impl Emit) {
-        if self.holds && self.held.len() < MOST_HELD {
+        if self.holds {
+            self.hold(directive, span, emit);
+        } else {
+            emit.emit(directive, span);
+        }
+    }
+
+    fn hold(&mut self, directive: Directive, span: Span, emit: &mut impl Emit) {
+        if self.held.len() < MOST_HELD {
             self.held.push((directive, span));
         } else {
             self.release(emit);
