@@ -129,6 +129,20 @@ const CASES: &[Case] = &[
         has_goal: false,
     },
     Case {
+        name: "mix-a57-etmv4",
+        folder: "etm4/synthetic/mix-a57-etmv4",
+        trace: "trace.bin",
+        container: "raw",
+        address: "0x40100000",
+        image: &["program.bin"],
+        sources: &["etmv4,0x10,0x1,0x28000ea1,0x4100f402,0x488"],
+        // What the emulator executed and the trace says.
+        known: Some(46_262),
+        differs: None,
+        flow_goal: Some(50.0),
+        has_goal: false,
+    },
+    Case {
         name: "TC2",
         folder: "real/TC2",
         trace: "cstrace.bin",

@@ -79,7 +79,7 @@ impl<P: Memoised> MemoChain<P> {
             let known = state.or_else(|| Situation::of(chain).map(|state| memo.number(state)));
             let Some(first) = known else { return done };
             let replayed = replay(chain, memo, first, input.get(done..).unwrap_or_default(), sink);
-            patience.found(replayed.saved);
+            patience.found(replayed.blocks);
             let (last, skipped) = (replayed.last(), replayed.skipped());
             if replayed.bytes > 0 {
                 let at = StreamOffset(chain.packets.position().0 - skipped);

@@ -2,7 +2,7 @@
 
 use crate::span::StreamOffset;
 
-/// A budget for looking up: windows that are known earn, the more the more blocks they hold, others cost.
+/// A budget for looking up, in blocks: those of windows that are known earn, windows that are not cost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     credit: i32,
@@ -12,15 +12,15 @@ pub(super) struct Patience {
 
 impl Patience {
     /// What a new memo may cost before it has to pay: some thousand windows that are not known.
-    pub(super) const NEW: Self = Self { credit: 1 << 16, asleep_until: StreamOffset(0) };
+    pub(super) const NEW: Self = Self { credit: 1 << 17, asleep_until: StreamOffset(0) };
 
-    /// What entering costs, and a window that is not known, in windows that are.
-    const ENTER: i32 = 2;
+    /// What entering costs, and a window that is not known.
+    const ENTER: i32 = 4;
     const MISS: i32 = 8;
 
     /// How long not to try again, and what to spend then.
     const SLEEP: u64 = 1 << 19;
-    const AWAKE: i32 = 1 << 12;
+    const AWAKE: i32 = 1 << 13;
 
     /// How many bytes to decode without looking up.
     #[inline]
@@ -28,8 +28,8 @@ impl Patience {
         usize::try_from(self.asleep_until.0.saturating_sub(position.0)).unwrap_or(usize::MAX)
     }
 
-    pub(super) fn found(&mut self, saved: i32) {
-        self.credit = (self.credit - Self::ENTER).saturating_add(saved).min(Self::NEW.credit);
+    pub(super) fn found(&mut self, blocks: i32) {
+        self.credit = (self.credit - Self::ENTER).saturating_add(blocks).min(Self::NEW.credit);
     }
 
     pub(super) fn missed(&mut self, position: StreamOffset) {

@@ -16,8 +16,8 @@ pub(super) struct Replayed {
     state: SituationId,
     /// How many bytes, those of W atoms after the last window included.
     pub(super) bytes: usize,
-    /// How much decoding that saved, in windows of two blocks.
-    pub(super) saved: i32,
+    /// How many blocks of executed instructions.
+    pub(super) blocks: i32,
     packets: u64,
     /// The W atoms after the last window.
     pub(super) waited: Option<Waited>,
@@ -48,7 +48,7 @@ impl Replayed {
     fn window(&mut self, entry: &Entry) {
         self.state = entry.next.with_wait_cycles(false);
         self.bytes += entry.bytes();
-        self.saved += i32::from(entry.blocks / 2).max(1);
+        self.blocks += i32::from(entry.blocks);
         self.packets += u64::from(entry.packets);
     }
 }
@@ -64,7 +64,7 @@ pub(super) fn replay<P: Memoised>(
     let before = chain.interpreter.lowering.take_wait_cycles();
     let waited = before.map(|WaitCycles { cycles, span }| Waited { cycles, span, bytes: 0 });
     let state = first.with_wait_cycles(false);
-    let mut replayed = Replayed { state, bytes: 0, saved: 0, packets: 0, waited };
+    let mut replayed = Replayed { state, bytes: 0, blocks: 0, packets: 0, waited };
     loop {
         let end = match replayed.waited.take() {
             None => windows(chain, memo, input, &mut replayed, sink),
