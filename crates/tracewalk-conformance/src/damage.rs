@@ -22,7 +22,7 @@ use tracewalk_analysis::{Doubt, DoubtChange};
 
 /// The traces that are damaged: each protocol and encoding, plain and with more in it, in
 /// frames, and a buffer of jumps.
-pub const CASES: [&str; 12] = [
+pub const CASES: [&str; 18] = [
     "m3 etmv3,cpu=cortex-m3,etmcr=0x0 cancel=multiple synchronise=1024",
     "m3 etmv3,cpu=cortex-m3,etmcr=0x100 cancel=multiple synchronise=1024",
     "m4 etmv3,cpu=cortex-m4,etmcr=0x0 cancel=always synchronise=256 timestamps=100",
@@ -35,6 +35,12 @@ pub const CASES: [&str; 12] = [
     "a9 etmv3,cpu=cortex-a7,etmcr=0x0 cancel=multiple synchronise=1024 container=frames",
     "a9 pft,cpu=cortex-a15,etmcr=0x20000000 depth=4 synchronise=256 container=port",
     "m0 mtb size=14",
+    "m3 etmv4,cpu=cortex-m33,trcconfigr=0x1001 synchronise=256",
+    "a9 etmv4,cpu=cortex-a32,trcconfigr=0xd1 synchronise=256 timestamps=100",
+    "a15 etmv4,cpu=cortex-a53,trcconfigr=0x9 synchronise=1024",
+    "a64-0 etmv4,cpu=cortex-a53,trcconfigr=0x1011 depth=16 late-addresses synchronise=256",
+    "a64-1 etmv4,cpu=cortex-a510,trcconfigr=0x1001 source-addresses=3 q=5 synchronise=256",
+    "a64-2 etmv4,cpu=cortex-a53,trcconfigr=0x1 synchronise=256 container=frames",
 ];
 
 /// A way to damage a trace.
@@ -360,9 +366,11 @@ fn in_common(told: &[Reported], found: &[Reported]) -> Range<usize> {
 /// Where an A-sync and an I-sync behind it stand.
 fn synchronisations(config: &SourceConfig, bytes: &[u8]) -> Vec<Synchronisation> {
     let (mut found, mut start) = (Vec::new(), None);
+    // ETMv4 has no I-sync: it is a trace info packet and an address.
+    let i_sync = if matches!(config, SourceConfig::Etmv4(_)) { "address" } else { "i_sync" };
     let mut note = |item: PacketItem<'_>, span: Span, _: &[u8]| match item {
         PacketItem::Packet(packet) if packet.name() == "a_sync" => start = Some(span.start.0),
-        PacketItem::Packet(packet) if packet.name() == "i_sync" => {
+        PacketItem::Packet(packet) if packet.name() == i_sync => {
             found.extend(start.take().map(|start| Synchronisation { start, end: span.end.0 }));
         }
         _ => {}

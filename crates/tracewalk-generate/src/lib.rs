@@ -1,9 +1,9 @@
 //! What a program executed, written down, and encoded as the trace that a trace unit would have made of it.
 //!
 //! A [`Path`](path::Path) says what ran, instruction by instruction. It comes from an emulator's log ([`qemu`]) or from
-//! a [`Record`](record::Record), its compact form in a file ([`convert`]); the example programs are [`firmware`]. [`etmv3`], [`pft`] and [`mtb`] encode it and say what a
+//! a [`Record`](record::Record), its compact form in a file ([`convert`]); the example programs are [`firmware`]. [`etmv3`], [`pft`], [`etmv4`] and [`mtb`] encode it and say what a
 //! decoder should find; [`container`] and [`capture`] make files of that. Decoding is not here: `tracewalk` does it, and
-//! [`found`] puts what it says beside what was told. [`wander`] makes up paths that no program would take.
+//! [`found`] puts what it says beside what was told. [`wander`] makes up paths that no program would take, [`a64`] programs to wander through.
 //!
 //! An encoder and a decoder that agree prove nothing about Arm's hardware, only that neither has slipped.
 //!
@@ -31,6 +31,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod a64;
 pub mod arguments;
 pub mod capture;
 pub mod container;
@@ -38,6 +39,7 @@ pub mod convert;
 pub mod elf;
 pub mod etmcr;
 pub mod etmv3;
+pub mod etmv4;
 pub mod firmware;
 pub mod found;
 pub mod mtb;

@@ -6,7 +6,7 @@
 //! ```text
 //! # tracewalk record 1
 //! P ar                              the processor's profile: m, or ar for A and R
-//! R 8000306 8000316 t32 !800030a    these addresses ran in order, end exclusive; isa: a32 t32; the instructions
+//! R 8000306 8000316 t32 !800030a    these addresses ran in order, end exclusive; isa: a32 t32 a64; the instructions
 //!                                   behind ! were passed over because their condition failed
 //! D 800030c 20000010 4 r 1234       the instruction at 800030c, in the run above, loaded four bytes from 20000010
 //!                                   that hold 1234; w for a store; - for an unknown value
@@ -301,7 +301,7 @@ impl<'a> Words<'a> {
 }
 
 fn hexadecimal(word: &str) -> Option<Address> {
-    u32::from_str_radix(word, 16).ok().map(Address::from)
+    u64::from_str_radix(word, 16).ok().map(Address::new)
 }
 
 /// Reads `-` as nothing.

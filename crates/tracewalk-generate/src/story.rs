@@ -91,8 +91,10 @@ impl<'a> Story<'a> {
     /// The first instruction of the handler of the exception that is the step at `index`.
     pub(crate) fn handler(&self, index: usize, taken: &Taken) -> Location {
         let entered = self.next_executed(index).filter(|executed| executed.address == taken.handler);
+        let before = || self.path.steps.iter().take(index).rev().find_map(executed);
         let usual = match taken.exception.profile() {
             Profile::M => Isa::T32,
+            Profile::Ar if before().is_some_and(|executed| executed.isa == Isa::A64) => Isa::A64,
             Profile::Ar => Isa::A32,
         };
         Location::new(taken.handler, entered.map_or(usual, |executed| executed.isa))
@@ -102,10 +104,6 @@ impl<'a> Story<'a> {
     /// it: where the instruction before did not branch to a computed address that tells, or the exception whose handler
     /// begins there, or else the instruction that is executed there later, or the one executed last.
     fn isa_at(&self, index: usize, address: Address) -> Isa {
-        let executed = |step: &Step| match step {
-            Step::Instruction(executed) => Some(*executed),
-            _ => None,
-        };
         let before = self.path.steps.iter().enumerate().take(index).rev();
         let last = before.clone().find_map(|(_, step)| executed(step));
         let directly = before.clone().find(|(_, step)| !matches!(step, Step::Access(_) | Step::ContextId(_)));
@@ -132,5 +130,12 @@ impl<'a> Story<'a> {
 
     fn steps_behind(&self, index: usize) -> impl Iterator<Item = (usize, &'a Step)> + Clone + use<'a> {
         self.path.steps.iter().enumerate().skip(index + 1)
+    }
+}
+
+fn executed(step: &Step) -> Option<Executed> {
+    match step {
+        Step::Instruction(executed) => Some(*executed),
+        _ => None,
     }
 }

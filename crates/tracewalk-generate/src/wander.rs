@@ -27,6 +27,9 @@ pub struct Wander<'a> {
     pub steps: usize,
 }
 
+/// The numbers of ETMv4 and ETE for the same.
+const TYPE_CALL: Exception = Exception::ArType(2);
+const TYPE_TRAP: Exception = Exception::ArType(3);
 /// The supervisor call, and the undefined instruction of A and R profile, come from instructions.
 const M_SUPERVISOR_CALL: Exception = Exception::M(11);
 const AR_SUPERVISOR_CALL: Exception = Exception::Ar(10);
@@ -71,7 +74,7 @@ impl Walker<'_> {
         let Location { address, isa } = self.at;
         let code = self.wander.program.code(address).unwrap_or_default();
         let Ok(instruction) = isa::classify(code, address, isa) else { return false };
-        if !matches!(isa, Isa::A32 | Isa::T32) {
+        if !matches!(isa, Isa::A32 | Isa::T32 | Isa::A64) {
             return false;
         }
         let choice = (self.choose)();
@@ -98,7 +101,8 @@ impl Walker<'_> {
     fn interrupt(&self, choice: u32) -> Option<Exception> {
         let handlers = &self.wander.handlers;
         let &(exception, _) = handlers.get(choice as usize % handlers.len().max(1))?;
-        let by_instruction = [M_SUPERVISOR_CALL, AR_SUPERVISOR_CALL, AR_UNDEFINED].contains(&exception);
+        let by_instruction =
+            [M_SUPERVISOR_CALL, AR_SUPERVISOR_CALL, AR_UNDEFINED, TYPE_CALL, TYPE_TRAP].contains(&exception);
         let active = self.active.iter().any(|&(active, _)| active == exception);
         (!by_instruction && !active && self.active.len() < 8).then_some(exception)
     }
@@ -108,9 +112,17 @@ impl Walker<'_> {
         let Some(&(_, handler)) = handler else { return };
         self.steps.push(Step::Exception(Taken { exception, preferred_return, handler }));
         self.active.push((exception, interrupted));
-        let isa = if self.wander.profile == Profile::M { Isa::T32 } else { Isa::A32 };
-        self.at = Location::new(handler, isa);
+        self.at = Location::new(handler, self.handlers_isa());
         self.in_it_block = 0;
+    }
+
+    /// The instruction set of handlers. Programs in A64 have nothing else.
+    fn handlers_isa(&self) -> Isa {
+        match (self.wander.profile, self.wander.start.isa) {
+            (Profile::M, _) => Isa::T32,
+            (Profile::Ar, Isa::A64) => Isa::A64,
+            (Profile::Ar, _) => Isa::A32,
+        }
     }
 
     /// What an instruction that was executed does to the path.
@@ -136,7 +148,10 @@ impl Walker<'_> {
 
     fn raise(&mut self, raises: Raises, instruction: &Instruction, next: Location) {
         let own = next.moved(-i64::from(instruction.bytes)).address;
+        let is_a64 = next.isa == Isa::A64;
         let (exception, resumes) = match (raises, self.wander.profile) {
+            (Raises::SupervisorCall, Profile::Ar) if is_a64 => (TYPE_CALL, next.address),
+            (Raises::Undefined, Profile::Ar) if is_a64 => (TYPE_TRAP, own),
             (Raises::SupervisorCall, Profile::M) => (M_SUPERVISOR_CALL, next.address),
             (Raises::SupervisorCall, Profile::Ar) => (AR_SUPERVISOR_CALL, next.address),
             (Raises::Undefined, Profile::Ar) => (AR_UNDEFINED, own),
@@ -184,7 +199,11 @@ impl Walker<'_> {
         };
         let bytes = region.bytes().len() as u64;
         let thumb = self.wander.profile == Profile::M || choice & 1 == 0;
-        let isa = if thumb { Isa::T32 } else { Isa::A32 };
+        let isa = match self.wander.start.isa {
+            Isa::A64 => Isa::A64,
+            _ if thumb => Isa::T32,
+            _ => Isa::A32,
+        };
         let at = Location::new(region.start(), isa).after(u64::from(choice >> 1 & 0x7f_ffff) % bytes.max(1));
         Location::new(at.address.aligned_for(isa), isa)
     }

@@ -2,6 +2,7 @@
 
 mod common;
 mod etmv3;
+mod etmv4;
 mod examples;
 mod firmware;
 mod mtb;

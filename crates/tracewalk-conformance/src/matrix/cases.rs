@@ -2,12 +2,13 @@
 
 use tracewalk::protocol::ISyncReason;
 
-use super::{Beside, Case, Packing, PathFrom, Unit};
+use super::{Beside, Case, Etmv4, Packing, PathFrom, Unit};
 use tracewalk_generate::etmcr::{
     ALTERNATIVE_ETMIDR, BRANCH_BROADCAST, CYCLE_ACCURATE, DATA_ADDRESSES, DATA_VALUES, RETURN_STACK,
     combinations,
 };
 use tracewalk_generate::etmv3::Cancel;
+use tracewalk_generate::etmv4::ContextPlace;
 use tracewalk_generate::trace::Pauses;
 
 /// The programs, by the processors that could run them.
@@ -15,6 +16,9 @@ const M_PROFILE: [&str; 5] = ["m0", "m3", "m4", "jumps", "rust-m3"];
 const AR_PROFILE: [&str; 3] = ["a9", "a15", "rust-a9"];
 /// Programs for ARMv6-M run on every M-profile processor.
 const WITH_MTB: [&str; 6] = ["m0", "m0-crash", "m3", "m4", "jumps", "rust-m3"];
+
+/// Programs in A64, by their seeds.
+const A64: [&str; 3] = ["a64-0", "a64-1", "a64-2"];
 
 /// How many paths are wandered through each program.
 const WALKS: u32 = 2;
@@ -106,6 +110,44 @@ fn units_for_ar() -> Vec<Unit> {
     units
 }
 
+/// Units of ETMv4 and ETE for these processors.
+fn etmv4_units(cpus: &[&str]) -> Vec<Unit> {
+    const BRANCH_BROADCAST: u32 = 1 << 3;
+    const CYCLES: u32 = 1 << 4;
+    const CONTEXTS: u32 = 1 << 6 | 1 << 7;
+    const RETURN_STACK: u32 = 1 << 12;
+    /// TRCIDR0: COMMOPT 0, and the same with Q elements.
+    const COMMITTING: u32 = 0x0800_0ea1;
+    const WITH_Q: u32 = 0x0801_cea1;
+    let unit = |cpu: &str, trcconfigr: u32, trcidr0, trcidr8| Etmv4 {
+        cpu: cpu.to_owned(),
+        trcconfigr: 1 | trcconfigr,
+        trcidr0,
+        trcidr8,
+        depth: 2,
+        ..Etmv4::default()
+    };
+    let mut units = Vec::new();
+    for cpu in cpus {
+        for trcconfigr in [0, BRANCH_BROADCAST, CYCLES, RETURN_STACK, RETURN_STACK | CYCLES | CONTEXTS] {
+            for (trcidr0, trcidr8) in [(None, 0), (None, 1), (Some(COMMITTING), 6), (Some(WITH_Q), 255)] {
+                let plain = unit(cpu, trcconfigr, trcidr0, trcidr8);
+                let wrong_paths = (trcidr8 > 0).then_some(3);
+                units.push(Etmv4 { wrong_paths, ..plain.clone() });
+                units.push(Etmv4 { late_addresses: true, depth: 16, ..plain.clone() });
+                units.push(Etmv4 {
+                    contexts: ContextPlace::After,
+                    wrong_paths,
+                    source_addresses: Some(2),
+                    ..plain.clone()
+                });
+                units.push(Etmv4 { contexts: ContextPlace::Before, q: Some(3), depth: 1, ..plain });
+            }
+        }
+    }
+    units.into_iter().map(Unit::Etmv4).collect()
+}
+
 /// ETMv3 has timestamps from version 3.5 on.
 fn is_possible(unit: &Unit, beside: &Beside) -> bool {
     let old = unit.etmv3_config().is_some_and(|config| config.minor_version() < 5);
@@ -141,6 +183,26 @@ pub fn cases() -> Vec<Case> {
                 beside: Beside::default(),
                 packing: Packing::Raw,
             }));
+        }
+    }
+    let etmv4 = [
+        (&M_PROFILE[..], etmv4_units(&["cortex-m33"])),
+        (&AR_PROFILE[..], etmv4_units(&["cortex-a32"])),
+        (&A64[..], etmv4_units(&["cortex-a53", "cortex-a510"])),
+    ];
+    for (programs, units) in etmv4 {
+        for program in programs {
+            for (path, unit) in paths().flat_map(|path| units.iter().map(move |unit| (path, unit.clone()))) {
+                cases.extend(besides().into_iter().zip(PACKINGS.into_iter().cycle()).map(
+                    |(beside, packing)| Case {
+                        program: (*program).to_owned(),
+                        path,
+                        unit: unit.clone(),
+                        beside,
+                        packing,
+                    },
+                ));
+            }
         }
     }
     cases

@@ -8,7 +8,8 @@ use std::path::{Path as FilePath, PathBuf};
 use tracewalk::frame::{
     Discontinuity, FormatterOptions, FrameAlignment, FrameSink, Framing, Owner, Piece, RecoveringDeframer,
 };
-use tracewalk::ids::{Address, Isa, Location, TraceId};
+use tracewalk::ids::{Address, Isa, Location, TraceId, Vmid};
+use tracewalk::isa::Class;
 use tracewalk::program::Program;
 use tracewalk::protocol::mtb as mtb_protocol;
 use tracewalk::source::SourceConfig;
@@ -24,7 +25,7 @@ use tracewalk_generate::path::{Executed, Path, Step};
 use tracewalk_generate::record::Profile;
 use tracewalk_generate::trace::Trace;
 use tracewalk_generate::wander::Wander;
-use tracewalk_generate::{etmv3, mtb, pft};
+use tracewalk_generate::{a64, etmv3, etmv4, mtb, pft};
 
 /// The example programs, read as they are needed.
 #[derive(Debug)]
@@ -84,8 +85,12 @@ impl Programs {
 
     fn get(&mut self, name: &str) -> Result<&Firmware, String> {
         if !self.read.contains_key(name) {
-            let known = Firmware::read(&self.folder, name, self.read_file)
-                .map_err(|error| format!("{name}: {error}"))?;
+            let seed = name.strip_prefix("a64-").and_then(|seed| seed.parse().ok());
+            let known = match seed {
+                Some(seed) => a64::firmware(seed),
+                None => Firmware::read(&self.folder, name, self.read_file)
+                    .map_err(|error| format!("{name}: {error}"))?,
+            };
             self.read.insert(name.to_owned(), known);
         }
         self.read.get(name).ok_or_else(|| format!("{name} is missing"))
@@ -103,7 +108,7 @@ impl Programs {
             }
         };
         let Told { config, trace, bytes } = tell(case, elf, path).map_err(Failure::NotMade)?;
-        if !told_is_of(&trace.told, path, case) {
+        if !told_is_of(&trace.told, path, case, &elf.program) {
             let number = first_not_told(&trace.told, path);
             return Err(Failure::NotThePath(number));
         }
@@ -275,6 +280,28 @@ fn encode(case: &Case, program: &Program, path: &Path) -> Result<(SourceConfig, 
             let trace = pft::encode(path, program, &config, &options).map_err(|error| error.to_string())?;
             Ok((SourceConfig::Pft(config), trace))
         }
+        Unit::Etmv4(unit) => {
+            let config = case.unit.etmv4_config().ok_or("no such configuration")?;
+            let bit = |bit: u32| unit.trcconfigr >> bit & 1 != 0;
+            let options = etmv4::Options {
+                synchronise_every: beside.synchronise_every,
+                timestamp_every: beside.timestamp_every,
+                event_every: beside.trigger_every,
+                pauses: beside.pauses,
+                return_stack_depth: unit.depth,
+                branch_broadcast: bit(3),
+                context_ids: bit(6),
+                vmid: bit(7).then_some(Vmid(7)),
+                contexts: unit.contexts,
+                wrong_path_every: unit.wrong_paths,
+                q_every: unit.q,
+                source_address_every: unit.source_addresses,
+                late_addresses: unit.late_addresses,
+                ..etmv4::Options::default()
+            };
+            let trace = etmv4::encode(path, program, &config, &options).map_err(|error| error.to_string())?;
+            Ok((SourceConfig::Etmv4(config), trace))
+        }
         Unit::Mtb { exponent, branches_to_next } => {
             let size = mtb_protocol::BufferSize::new(1 << exponent).ok_or("no such size")?;
             let options = mtb::Options {
@@ -363,10 +390,18 @@ fn places(path: &Path) -> impl Iterator<Item = Location> + '_ {
 
 /// Whether what was told is the path, without what cannot be: a pause, the end behind the last proof, and, in a buffer
 /// that goes round, the beginning. It guards against an encoder that leaves something out and does not say so.
-fn told_is_of(told: &Path, path: &Path, case: &Case) -> bool {
+fn told_is_of(told: &Path, path: &Path, case: &Case, program: &Program) -> bool {
     const LONGEST_TAIL: usize = 1200;
     // Where nobody executed it, a path may end in a long stretch without anything that is traced.
     let wanders = case.path != PathFrom::Record;
+    let completed;
+    let path = match case.unit {
+        Unit::Etmv4(_) => {
+            completed = without_given_up(path, program);
+            &completed
+        }
+        _ => path,
+    };
     let (told, path) = (places(told).collect::<Vec<_>>(), places(path).collect::<Vec<_>>());
     if case.beside.pauses.is_some() {
         let mut rest = path.iter();
@@ -376,6 +411,21 @@ fn told_is_of(told: &Path, path: &Path, case: &Case) -> bool {
         Unit::Mtb { .. } => told.is_empty() || path.windows(told.len()).rev().any(|part| part == told),
         _ => path.starts_with(&told) && (wanders || path.len() - told.len() < LONGEST_TAIL),
     }
+}
+
+/// Without instructions that raised an exception which resumes at them: ETMv4 does not count them as executed.
+fn without_given_up(path: &Path, program: &Program) -> Path {
+    let mut steps = Vec::new();
+    for step in &path.steps {
+        if let (Some(Step::Instruction(last)), Step::Exception(taken)) = (steps.last(), step)
+            && taken.preferred_return == Some(last.address)
+            && last.classify(program).is_some_and(|instruction| instruction.class == Class::Other)
+        {
+            steps.pop();
+        }
+        steps.push(*step);
+    }
+    Path { steps }
 }
 
 fn first_not_told(told: &Path, path: &Path) -> usize {
@@ -406,7 +456,8 @@ fn compare(
     let cycle_accurate = match config {
         SourceConfig::Etmv3(config) => config.cycle_accurate(),
         SourceConfig::Pft(config) => config.cycle_accurate(),
-        SourceConfig::Etmv4(_) | SourceConfig::Mtb(_) => false,
+        SourceConfig::Etmv4(config) => config.cycle_counting(),
+        SourceConfig::Mtb(_) => false,
     };
     if cycle_accurate && case.beside.pauses.is_none() {
         count("cycles", trace.cycles, found.cycles)?;

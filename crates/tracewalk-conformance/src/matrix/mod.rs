@@ -7,10 +7,11 @@ mod cases;
 mod check;
 mod text;
 
-use tracewalk::protocol::{Registers, etmv3 as etmv3_protocol, pft as pft_protocol};
+use tracewalk::protocol::{Registers, etmv3 as etmv3_protocol, etmv4 as etmv4_protocol, pft as pft_protocol};
 
 use crate::opencsd;
 use tracewalk_generate::etmv3::Cancel;
+use tracewalk_generate::etmv4::ContextPlace;
 use tracewalk_generate::trace::Pauses;
 
 pub use cases::cases;
@@ -67,6 +68,8 @@ pub enum Unit {
         /// The depth of the return stack, where ETMCR switches it on.
         depth: usize,
     },
+    /// ETMv4 or ETE.
+    Etmv4(Etmv4),
     /// A micro trace buffer.
     Mtb {
         /// The size of the buffer: 2 to this power.
@@ -74,6 +77,31 @@ pub enum Unit {
         /// Whether branches to the next address make packets.
         branches_to_next: bool,
     },
+}
+
+/// A trace unit of ETMv4 or ETE.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Etmv4 {
+    /// The processor.
+    pub cpu: String,
+    /// TRCCONFIGR, whose bits are also what is to be sent.
+    pub trcconfigr: u32,
+    /// TRCIDR0, where it is not the processor's usual one.
+    pub trcidr0: Option<u32>,
+    /// TRCIDR8: how many P0 elements may be uncommitted.
+    pub trcidr8: u32,
+    /// The depth of the return stack, where TRCCONFIGR switches it on.
+    pub depth: usize,
+    /// Where contexts stand.
+    pub contexts: ContextPlace,
+    /// Conditional P0 instructions between wrong paths.
+    pub wrong_paths: Option<u64>,
+    /// Branches between Q elements.
+    pub q: Option<u64>,
+    /// Taken branches between source addresses.
+    pub source_addresses: Option<u64>,
+    /// Whether addresses of synchronisations come behind an atom.
+    pub late_addresses: bool,
 }
 
 /// What is sent beside the instructions.
@@ -113,7 +141,19 @@ impl Unit {
         pft_protocol::Config::from_registers(registers, pft_protocol::Core::named(cpu)).ok()
     }
 
-    /// The processor, and the registers that tell another decoder how it is set up; `None` for an MTB.
+    fn etmv4_config(&self) -> Option<etmv4_protocol::Config> {
+        let Self::Etmv4(unit) = self else { return None };
+        let core = etmv4_protocol::Core::named(&unit.cpu)?;
+        let registers = etmv4_protocol::Registers {
+            trcconfigr: Some(unit.trcconfigr),
+            trcidr0: unit.trcidr0,
+            trcidr8: Some(unit.trcidr8),
+            ..etmv4_protocol::Registers::default()
+        };
+        etmv4_protocol::Config::from_registers(registers.or_usual_of(core), Some(core.profile())).ok()
+    }
+
+    /// The processor, and the registers that tell another decoder how it is set up; `None` for an MTB and ETMv4.
     fn registers(&self) -> Option<(&str, opencsd::Registers)> {
         let of = |etmcr: u32, etmidr: Option<u32>, usual: Registers| opencsd::Registers {
             etmcr,
@@ -127,7 +167,7 @@ impl Unit {
             Self::Pft { cpu, etmcr, .. } => {
                 (cpu, of(*etmcr, None, pft_protocol::Core::named(cpu)?.registers()))
             }
-            Self::Mtb { .. } => return None,
+            Self::Mtb { .. } | Self::Etmv4(_) => return None,
         })
     }
 }
@@ -139,6 +179,6 @@ impl Case {
     pub fn is_for_opencsd(&self) -> bool {
         self.beside.synchronise_every != Some(0)
             && self.packing == Packing::Raw
-            && !matches!(self.unit, Unit::Mtb { .. })
+            && !matches!(self.unit, Unit::Mtb { .. } | Unit::Etmv4(_))
     }
 }

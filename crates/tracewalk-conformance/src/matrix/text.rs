@@ -3,8 +3,9 @@
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
-use super::{Beside, Case, Packing, PathFrom, Unit};
+use super::{Beside, Case, Etmv4, Packing, PathFrom, Unit};
 use tracewalk_generate::etmv3::Cancel;
+use tracewalk_generate::etmv4::ContextPlace;
 
 impl Display for Case {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -25,6 +26,7 @@ impl Display for Case {
                 write_flag(f, "deprecated-exceptions", *deprecated_exceptions)?;
             }
             Unit::Pft { cpu, etmcr, depth } => write!(f, " pft,cpu={cpu},etmcr={etmcr:#x} depth={depth}")?,
+            Unit::Etmv4(unit) => unit.fmt(f)?,
             Unit::Mtb { exponent, branches_to_next } => {
                 write!(f, " mtb size={exponent}")?;
                 write_flag(f, "branches-to-next", *branches_to_next)?;
@@ -38,6 +40,22 @@ impl Display for Case {
         let packing =
             PACKING.iter().find(|(_, known)| *known == self.packing).map_or("raw", |(name, _)| name);
         write!(f, " container={packing}")
+    }
+}
+
+impl Display for Etmv4 {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, " etmv4,cpu={},trcconfigr={:#x}", self.cpu, self.trcconfigr)?;
+        if let Some(trcidr0) = self.trcidr0 {
+            write!(f, ",trcidr0={trcidr0:#x}")?;
+        }
+        write!(f, ",trcidr8={:#x} depth={}", self.trcidr8, self.depth)?;
+        let contexts = ContextPlace::ALL.iter().find(|(_, known)| *known == self.contexts);
+        write_option(f, "contexts", contexts.map(|(name, _)| name))?;
+        write_option(f, "wrong-paths", self.wrong_paths.as_ref())?;
+        write_option(f, "q", self.q.as_ref())?;
+        write_option(f, "source-addresses", self.source_addresses.as_ref())?;
+        write_flag(f, "late-addresses", self.late_addresses)
     }
 }
 
@@ -97,6 +115,7 @@ impl Case {
                     deprecated_exceptions: false,
                 };
             }
+            _ if word.starts_with("etmv4,") => self.unit = Unit::Etmv4(etmv4(word)?),
             _ if word.starts_with("pft,") => {
                 let (cpu, etmcr, _) = registers(word)?;
                 self.unit = Unit::Pft { cpu, etmcr, depth: 1 };
@@ -118,12 +137,35 @@ impl Unit {
                 *deprecated_exceptions = true;
             }
             (Self::Pft { depth, .. }, "depth") => *depth = number(word, value)?,
+            (Self::Etmv4(unit), "depth") => unit.depth = number(word, value)?,
+            (Self::Etmv4(unit), "contexts") => unit.contexts = named(&ContextPlace::ALL, word, value)?,
+            (Self::Etmv4(unit), "wrong-paths") => unit.wrong_paths = Some(number(word, value)?),
+            (Self::Etmv4(unit), "q") => unit.q = Some(number(word, value)?),
+            (Self::Etmv4(unit), "source-addresses") => unit.source_addresses = Some(number(word, value)?),
+            (Self::Etmv4(unit), "late-addresses") => unit.late_addresses = true,
             (Self::Mtb { exponent, .. }, "size") => *exponent = number(word, value)?,
             (Self::Mtb { branches_to_next, .. }, "branches-to-next") => *branches_to_next = true,
             _ => return Err(format!("\"{word}\" says nothing here")),
         }
         Ok(())
     }
+}
+
+/// `cpu` and registers of ETMv4.
+fn etmv4(word: &str) -> Result<Etmv4, String> {
+    let mut unit = Etmv4 { trcconfigr: 1, depth: 2, ..Etmv4::default() };
+    for key in word.split(',').skip(1) {
+        match key.split_once('=') {
+            Some(("cpu", value)) => value.clone_into(&mut unit.cpu),
+            Some(("trcconfigr", value)) => unit.trcconfigr = register(key, value)?,
+            Some(("trcidr0", value)) => unit.trcidr0 = Some(register(key, value)?),
+            Some(("trcidr8", value)) => unit.trcidr8 = register(key, value)?,
+            _ => {
+                return Err(format!("\"{key}\" is no key; there are cpu, trcconfigr, trcidr0 and trcidr8"));
+            }
+        }
+    }
+    if unit.cpu.is_empty() { Err(format!("\"{word}\" names no cpu")) } else { Ok(unit) }
 }
 
 /// `cpu`, `etmcr` and `etmidr` behind a protocol's name.

@@ -203,6 +203,30 @@ impl Config {
         self.cycle_counting
     }
 
+    /// Whether cycle counts commit P0 elements as well (TRCIDR0.COMMOPT).
+    #[must_use]
+    pub const fn cycle_counts_commit(&self) -> bool {
+        self.cycle_counts_commit
+    }
+
+    /// Whether there are Q packets.
+    #[must_use]
+    pub const fn q_elements(&self) -> bool {
+        self.q_elements
+    }
+
+    /// The size of a context ID in bytes; 0 if there are none.
+    #[must_use]
+    pub const fn context_id_bytes(&self) -> u8 {
+        self.context_id_bytes
+    }
+
+    /// The size of a VMID in bytes; 0 if there are none.
+    #[must_use]
+    pub const fn vmid_bytes(&self) -> u8 {
+        self.vmid_bytes
+    }
+
     /// What flow has to know.
     #[must_use]
     pub fn rules(&self) -> Rules {
@@ -226,12 +250,15 @@ impl Config {
         self.trace_id
     }
 
-    pub(super) fn is_ete(&self) -> bool {
+    /// Whether the version is one of ETE.
+    #[must_use]
+    pub fn is_ete(&self) -> bool {
         self.version >= Version::Ete(0)
     }
 
-    /// Timestamp markers came with ETMv4.6 and ETE 1.1.
-    pub(super) fn has_timestamp_markers(&self) -> bool {
+    /// Whether there are timestamp markers, which came with ETMv4.6 and ETE 1.1.
+    #[must_use]
+    pub fn has_timestamp_markers(&self) -> bool {
         self.version >= Version::Etmv4(6) && self.version != Version::Ete(0)
     }
 }

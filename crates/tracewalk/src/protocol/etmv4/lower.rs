@@ -114,8 +114,12 @@ impl Lowering {
             Packet::Commit(count) => self.commit(*count, emit)?,
             Packet::Cancel(Cancel { atoms, count, mispredict, .. }) => {
                 self.wrong_path(*atoms, *count, *mispredict, span)?;
+                self.commit_surplus(emit)?;
             }
-            Packet::Mispredict(atoms) => self.wrong_path(*atoms, 0, true, span)?,
+            Packet::Mispredict(atoms) => {
+                self.wrong_path(*atoms, 0, true, span)?;
+                self.commit_surplus(emit)?;
+            }
             Packet::Discard | Packet::Overflow => self.forget(*packet == Packet::Overflow, emit),
             Packet::ASync
             | Packet::TraceInfo(_)
@@ -152,6 +156,11 @@ impl Lowering {
             return Err(Impossible);
         }
         self.queue.push_p0(element, span)?;
+        self.commit_surplus(emit)
+    }
+
+    /// What is beyond the number of P0 elements that the unit can hold is final.
+    fn commit_surplus(&mut self, emit: &mut impl Emit) -> Result<(), Impossible> {
         let surplus = self.queue.uncommitted().saturating_sub(self.greatest_speculation);
         self.commit(surplus, emit)
     }
@@ -228,7 +237,6 @@ impl Lowering {
         mispredicted: bool,
         span: Span,
     ) -> Result<(), Impossible> {
-        // The next P0 element would come first if there were more of them than the unit can hold.
         self.incomplete = None;
         for executed in atoms.iter().flat_map(|atoms| atoms.iter()) {
             self.queue.push_p0(Element::Atom { executed }, span)?;

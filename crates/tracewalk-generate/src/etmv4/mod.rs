@@ -1,0 +1,516 @@
+//! A path as ETMv4 or ETE trace (IHI 0064; DDI 0487, "The Embedded Trace Extension").
+//!
+//! What is sent:
+//!
+//! - at the start A-sync, trace info, trace on, and an address with the context, and all but trace on again every so many bytes, behind
+//!   a P0 instruction;
+//! - for every P0 instruction an atom, and behind it an address if it is an indirect branch that the return stack does not
+//!   predict, or with branch broadcast any taken branch;
+//! - for an exception its packet with the preferred return address, which says how far execution came, and the handler's address.
+//!   Instructions that aborted or were undefined are not traced; supervisor calls are;
+//! - behind the address of a return from an exception an exception return packet, in M profile before the address; in ETE nothing;
+//! - if the unit speculates (TRCIDR8.MAXSPEC), wrong paths that are cancelled, and commits;
+//! - if it is asked for, branches as Q elements, of which there is one way alone, and taken ones as source addresses.
+//!
+//! The trace does not tell the conditions of instructions that are no P0 instructions, nor where an exception's handler begins apart from
+//! where execution goes on: the handler of what is told is 0.
+
+mod options;
+mod sender;
+
+use tracewalk::directive::Rules;
+use tracewalk::ids::{Address, ContextId, Exception, Isa, Location, Profile};
+use tracewalk::isa::{Barrier, Class, Direction, Instruction, Return};
+use tracewalk::program::Program;
+use tracewalk::protocol::ISyncReason;
+use tracewalk::protocol::etmv4::{
+    AddressInterpretation, Config, Context, Exception as ExceptionPacket, Packet, Version,
+};
+
+use crate::path::{Executed, Path, Step, Taken};
+use crate::story::{Story, Went};
+use crate::trace::{EncodeError, Pauses, Trace, Tracing};
+pub use options::{ContextPlace, Options};
+use sender::Sender;
+
+/// M profile's return address where there is none: the exception took the place of a return.
+const NO_RETURN_ADDRESS: u64 = 0xffff_fffe;
+
+/// Encodes `path` as a trace unit with this configuration would, and says what a decoder should make of it.
+pub fn encode(
+    path: &Path,
+    program: &Program,
+    config: &Config,
+    options: &Options,
+) -> Result<Trace, EncodeError> {
+    let mut unit = Unit::new(path, program, config, options);
+    for (index, step) in unit.story.steps() {
+        if unit.is_paused(index, step)? {
+            unit.trace.times.push(unit.sender.clock.now());
+            continue;
+        }
+        let more = match step {
+            Step::Instruction(executed) => unit.instruction(index, executed)?,
+            Step::Access(_) => true,
+            Step::ContextId(context_id) => unit.context_id(*context_id),
+            Step::Exception(taken) => unit.exception(index, taken)?,
+            Step::ExceptionReturn => unit.exception_return()?,
+        };
+        if !more {
+            break;
+        }
+        unit.trace.times.push(unit.sender.clock.now());
+    }
+    unit.sender.commit_all()?;
+    unit.trace.told.steps.truncate(unit.proven);
+    unit.trace.cycles = unit.sender.cycles_sent;
+    unit.trace.bytes = unit.sender.bytes;
+    Ok(unit.trace)
+}
+
+struct Unit<'a> {
+    story: Story<'a>,
+    rules: Rules,
+    config: &'a Config,
+    options: &'a Options,
+    sender: Sender<'a>,
+    trace: Trace,
+    /// How many of the told steps the trace proves: those up to the last P0 element.
+    proven: usize,
+    /// Whether an instruction was executed since the last P0 element.
+    is_inside_run: bool,
+    /// Where execution went on behind the last P0 element.
+    run_start: Location,
+    /// How many instructions were executed from there on.
+    run_length: u64,
+    /// An indirect branch led there, and the exception that comes next says so.
+    unanswered: bool,
+    /// Where a return from an exception goes, which M profile sends behind the packet that says that it is one.
+    returns_to: Option<Location>,
+    /// The address of a synchronisation is to be sent behind the next atom.
+    late_address: bool,
+    /// Newest last.
+    return_stack: Vec<Location>,
+    context_id: ContextId,
+    /// The exception levels that were left, newest last; M profile has none.
+    levels: Vec<u8>,
+    /// Where the trace was when it was synchronised last; `None` before the start.
+    synchronised_at: Option<usize>,
+    since: Since,
+    paused: bool,
+    /// Why tracing begins again with the next instruction.
+    restarts: Option<ISyncReason>,
+}
+
+/// How much happened since something was sent the last time.
+#[derive(Default)]
+struct Since {
+    timestamp: u64,
+    event: u64,
+    wrong_path: u64,
+    q: u64,
+    source_address: u64,
+}
+
+impl Since {
+    /// Counts one more; whether there are so many.
+    fn count(number: &mut u64, every: Option<u64>) -> bool {
+        *number += 1;
+        let is_due = every.is_some_and(|every| *number >= every);
+        if is_due {
+            *number = 0;
+        }
+        is_due
+    }
+}
+
+impl<'a> Unit<'a> {
+    fn new(path: &'a Path, program: &'a Program, config: &'a Config, options: &'a Options) -> Self {
+        Self {
+            story: Story::new(path, program),
+            rules: config.rules(),
+            config,
+            options,
+            sender: Sender::new(config, options),
+            trace: Trace::default(),
+            proven: 0,
+            is_inside_run: false,
+            run_start: Location::new(Address::new(0), Isa::A32),
+            run_length: 0,
+            unanswered: false,
+            returns_to: None,
+            late_address: false,
+            return_stack: Vec::new(),
+            context_id: ContextId(0),
+            levels: Vec::new(),
+            synchronised_at: None,
+            since: Since::default(),
+            paused: false,
+            restarts: None,
+        }
+    }
+
+    /// Whether the step is one that is not traced. Where a pause begins, what ran since the last P0 element is lost.
+    fn is_paused(&mut self, index: usize, step: &Step) -> Result<bool, EncodeError> {
+        let tracing = Pauses::at(self.options.pauses, self.story.all(), index, self.paused);
+        self.paused = matches!(tracing, Tracing::Ends | Tracing::Off);
+        if tracing == Tracing::Ends {
+            self.sender.commit_all()?;
+            self.trace.told.steps.truncate(self.proven);
+            self.is_inside_run = false;
+            self.late_address = false;
+        }
+        if tracing == Tracing::Begins {
+            self.restarts = self.options.pauses.map(|pauses| pauses.reason);
+        }
+        if self.paused {
+            match step {
+                Step::Instruction(executed) => {
+                    self.sender.clock.execute(executed, &self.story.instruction(executed)?);
+                }
+                Step::ContextId(context_id) => _ = self.context_id(*context_id),
+                Step::Exception(_) => self.levels.push(self.level()),
+                Step::ExceptionReturn => _ = self.levels.pop(),
+                Step::Access(_) => {}
+            }
+        }
+        Ok(self.paused)
+    }
+
+    /// Encodes an instruction; false where the path ends before its target is known.
+    fn instruction(&mut self, index: usize, executed: &Executed) -> Result<bool, EncodeError> {
+        let instruction = self.story.instruction(executed)?;
+        let location = executed.location();
+        self.beside()?;
+        if !self.is_inside_run {
+            self.synchronise_if_due(location)?;
+        }
+        self.sender.clock.execute(executed, &instruction);
+        self.run_length += 1;
+        if !is_p0(self.rules, &instruction) {
+            self.is_inside_run = true;
+            self.trace.told.steps.push(Step::Instruction(Executed { passed: true, ..*executed }));
+            return Ok(true);
+        }
+        let behind = Location::new(executed.end(), executed.isa);
+        let target = match (instruction.class, self.story.went(index)) {
+            _ if !executed.passed => None,
+            (Class::Direct(target), _) => Some(target),
+            (Class::Indirect, Went::To(target)) => Some(target),
+            (Class::Indirect, Went::TailChained) => None,
+            (Class::Indirect, Went::End) => return Ok(false),
+            _ => Some(behind),
+        };
+        // What runs in the other context begins behind the return.
+        let returns = self.story.returns(index);
+        if returns {
+            self.levels.pop();
+        }
+        if !self.as_q_element(executed, &instruction, target)? {
+            self.atom(executed, &instruction)?;
+            match (instruction.class, target) {
+                _ if !executed.passed => self.answer_late(behind)?,
+                (Class::Indirect, Some(target)) => {
+                    self.indirect(index, &instruction, target, behind)?;
+                }
+                (Class::Indirect, None) => {}
+                (Class::Direct(target), _) => {
+                    if self.options.branch_broadcast || self.late_address {
+                        self.address(target)?;
+                    }
+                    self.push_return(&instruction, behind);
+                }
+                _ => self.answer_late(behind)?,
+            }
+        }
+        self.is_inside_run = false;
+        self.run_start = target.unwrap_or(behind);
+        self.run_length = 0;
+        self.tell(Step::Instruction(*executed));
+        if !(returns || self.unanswered || self.late_address) {
+            let context = self.context();
+            self.sender.context(context)?;
+            self.stray_if_due()?;
+        }
+        self.sender.count_cycles()?;
+        Ok(true)
+    }
+
+    /// The atom of a P0 instruction, perhaps behind a wrong path, or a source address in its place.
+    fn atom(&mut self, executed: &Executed, instruction: &Instruction) -> Result<(), EncodeError> {
+        if executed.passed
+            && self.config.is_ete()
+            && !self.late_address
+            && Since::count(&mut self.since.source_address, self.options.source_address_every)
+        {
+            return self.sender.source(executed.location());
+        }
+        if instruction.conditional
+            && Since::count(&mut self.since.wrong_path, self.options.wrong_path_every)
+            && self.sender.mispredict(executed.passed, executed.location(), self.interrupt())?
+        {
+            return Ok(());
+        }
+        self.sender.atom(executed.passed)
+    }
+
+    /// Sends a branch as a Q element, if one is due and the decoder can work out the way.
+    fn as_q_element(
+        &mut self,
+        executed: &Executed,
+        instruction: &Instruction,
+        target: Option<Location>,
+    ) -> Result<bool, EncodeError> {
+        let behind = Location::new(executed.end(), executed.isa);
+        let is_clear = match (instruction.class, executed.passed) {
+            (Class::Direct(target), true) => target != behind,
+            (Class::Direct(target), false) => target != behind && instruction.conditional,
+            (Class::Indirect, passed) => passed && target.is_some(),
+            _ => false,
+        };
+        let may_be = is_clear
+            && self.config.q_elements()
+            && !instruction.link
+            && instruction.returns.is_none()
+            && !self.late_address
+            && self.sender.knows(self.context());
+        if !may_be || !Since::count(&mut self.since.q, self.options.q_every) {
+            return Ok(false);
+        }
+        self.sender.q(self.run_length, target.unwrap_or(behind))?;
+        Ok(true)
+    }
+
+    /// What an indirect branch that was taken sends behind its atom.
+    fn indirect(
+        &mut self,
+        index: usize,
+        instruction: &Instruction,
+        target: Location,
+        behind: Location,
+    ) -> Result<(), EncodeError> {
+        // The address of a return from an exception is always sent.
+        let from_exception = instruction.returns == Some(Return::Exception) || self.story.returns(index);
+        if !from_exception && self.return_stack.last() == Some(&target) && !self.late_address {
+            self.return_stack.pop();
+            self.push_return(instruction, behind);
+            return Ok(());
+        }
+        let interrupted = self.story.all().iter().skip(index + 1);
+        let next = interrupted.into_iter().find(|step| !matches!(step, Step::Access(_) | Step::ContextId(_)));
+        self.unanswered = self.options.exceptions_answer
+            && !from_exception
+            && !self.late_address
+            && matches!(next, Some(Step::Exception(_)));
+        // M profile says that it is one before it says where to: see the exception return.
+        let returns_first = self.config.profile() == Profile::M && self.story.returns(index);
+        if returns_first {
+            self.returns_to = Some(target);
+        } else if !self.unanswered {
+            self.address(target)?;
+        }
+        self.push_return(instruction, behind);
+        Ok(())
+    }
+
+    fn push_return(&mut self, instruction: &Instruction, returns_to: Location) {
+        // Between a trace info packet and its address no call is noted.
+        if !self.rules.return_stack || !instruction.link || self.late_address {
+            return;
+        }
+        if self.return_stack.len() >= self.options.return_stack_depth {
+            self.return_stack.remove(0);
+        }
+        self.return_stack.push(returns_to);
+    }
+
+    fn exception(&mut self, index: usize, taken: &Taken) -> Result<bool, EncodeError> {
+        let none = EncodeError::NoExceptionCode { exception: taken.exception };
+        let number = exception_type(taken.exception).ok_or(none)?;
+        let handler = self.story.handler(index, taken);
+        let resumes = self.story.resumes(index, taken);
+        self.give_up_undefined(taken);
+        if !self.is_inside_run && !self.unanswered && resumes.is_some() {
+            self.synchronise_if_due(self.run_start)?;
+        }
+        if resumes.is_some() {
+            self.answer_late(self.run_start)?;
+        }
+        let address = match std::mem::take(&mut self.unanswered) {
+            true => AddressInterpretation::TargetAndReturn,
+            false => AddressInterpretation::Return,
+        };
+        self.sender.send(&Packet::Exception(ExceptionPacket { number, address, fault_pending: false }))?;
+        let none = Location::new(Address::new(NO_RETURN_ADDRESS), Isa::T32);
+        self.sender.exception_address(resumes.unwrap_or(none))?;
+        self.levels.push(self.level());
+        self.address(handler)?;
+        self.is_inside_run = false;
+        self.run_start = handler;
+        self.run_length = 0;
+        let exception = Exception::from_type(self.config.profile(), number);
+        self.tell(Step::Exception(Taken { exception, handler: Address::new(0), ..*taken }));
+        self.sender.count_cycles()?;
+        Ok(true)
+    }
+
+    /// What resumes at the last instruction did not complete it: it is not in the trace, unless it was a P0 instruction.
+    fn give_up_undefined(&mut self, taken: &Taken) {
+        let steps = &mut self.trace.told.steps;
+        let is_last = |step: &&Step| matches!(step, Step::Instruction(last) if Some(last.address) == taken.preferred_return);
+        if steps.len() > self.proven && steps.last().is_some_and(|step| is_last(&step)) {
+            steps.pop();
+        }
+    }
+
+    /// The instruction before returned from an exception.
+    fn exception_return(&mut self) -> Result<bool, EncodeError> {
+        if !self.config.is_ete() {
+            self.sender.send(&Packet::ExceptionReturn)?;
+            if self.config.profile() == Profile::M {
+                self.sender.p0_sent(1);
+            }
+        }
+        self.tell(Step::ExceptionReturn);
+        if let Some(target) = self.returns_to.take() {
+            self.address(target)?;
+        }
+        Ok(true)
+    }
+
+    fn context_id(&mut self, context_id: ContextId) -> bool {
+        self.story.enter(context_id);
+        self.context_id = context_id;
+        true
+    }
+
+    /// Adds a step that the trace proves, and with it everything before.
+    fn tell(&mut self, step: Step) {
+        self.trace.told.steps.push(step);
+        self.proven = self.trace.told.steps.len();
+    }
+
+    /// Sends the address of a synchronisation that has waited for an atom.
+    fn answer_late(&mut self, location: Location) -> Result<(), EncodeError> {
+        if self.late_address { self.address(location) } else { Ok(()) }
+    }
+
+    fn address(&mut self, location: Location) -> Result<(), EncodeError> {
+        self.late_address = false;
+        let context = Context { is_64_bit: location.isa == Isa::A64, ..self.context() };
+        self.sender.address(location, context)
+    }
+
+    fn level(&self) -> u8 {
+        // Applications, until an exception is taken.
+        let is_m = self.config.profile() == Profile::M;
+        u8::from(!is_m && !self.levels.is_empty())
+    }
+
+    /// The context of what is executed now.
+    fn context(&self) -> Context {
+        let context_id = self.options.context_ids && self.config.context_id_bytes() > 0;
+        Context {
+            exception_level: self.level(),
+            is_64_bit: self.run_start.isa == Isa::A64,
+            non_secure: self.options.non_secure,
+            non_secure_extension: false,
+            vmid: self.options.vmid.filter(|_| self.config.vmid_bytes() > 0),
+            context_id: context_id.then_some(self.context_id),
+        }
+    }
+
+    /// The exceptions of wrong paths: an interrupt.
+    fn interrupt(&self) -> u16 {
+        if self.config.profile() == Profile::M { 15 } else { 14 }
+    }
+
+    fn stray_if_due(&mut self) -> Result<(), EncodeError> {
+        if Since::count(&mut self.since.wrong_path, self.options.wrong_path_every.map(|every| every * 16)) {
+            self.sender.stray(self.run_start, self.interrupt())?;
+        }
+        Ok(())
+    }
+
+    fn synchronise_if_due(&mut self, next: Location) -> Result<(), EncodeError> {
+        let restarts = self.restarts.take();
+        let begins = match (self.synchronised_at, self.options.synchronise_every) {
+            (None, _) => true,
+            _ if restarts.is_some() => true,
+            (Some(at), Some(every)) if self.sender.bytes.len() - at >= every => false,
+            _ => return Ok(()),
+        };
+        match restarts {
+            Some(ISyncReason::Overflow) => self.sender.break_off(&Packet::Overflow)?,
+            Some(ISyncReason::DebugExit) => self.sender.break_off(&Packet::Discard)?,
+            _ => {}
+        }
+        self.sender.synchronise()?;
+        self.synchronised_at = Some(self.sender.bytes.len());
+        self.run_start = next;
+        self.return_stack.clear();
+        if begins {
+            self.trace.starts += 1;
+            self.run_length = 0;
+            self.sender.send(&Packet::TraceOn)?;
+        }
+        if self.options.late_addresses && !begins {
+            self.late_address = true;
+        } else {
+            self.address(next)?;
+        }
+        if self.options.timestamp_every.is_some() {
+            self.sender.timestamp()?;
+        }
+        Ok(())
+    }
+
+    /// Events and times, which need no place of their own.
+    fn beside(&mut self) -> Result<(), EncodeError> {
+        if self.synchronised_at.is_none() || self.restarts.is_some() {
+            return Ok(());
+        }
+        if Since::count(&mut self.since.event, self.options.event_every) {
+            self.sender.send(&Packet::Event(0b0101))?;
+            if self.config.version() >= Version::Etmv4(3) {
+                self.sender.send(&Packet::Ignore)?;
+            }
+        }
+        if Since::count(&mut self.since.timestamp, self.options.timestamp_every) {
+            self.sender.timestamp()?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether an instruction is a P0 instruction of a unit with these rules.
+fn is_p0(rules: Rules, instruction: &Instruction) -> bool {
+    match instruction.class {
+        Class::Direct(_) | Class::Indirect | Class::Barrier(Barrier::Isb) => true,
+        Class::Barrier(Barrier::Dmb | Barrier::Dsb) => false,
+        Class::Wait => rules.waits_are_waypoints,
+        Class::TransactionStart => rules.transaction_starts_are_waypoints,
+        Class::Other => instruction.access.is_some_and(|access| match access.direction {
+            Direction::Load => rules.loads_are_waypoints,
+            Direction::Store => rules.stores_are_waypoints,
+            Direction::Swap => rules.loads_are_waypoints || rules.stores_are_waypoints,
+        }),
+    }
+}
+
+/// TYPE of an exception; `None` if it has none.
+fn exception_type(exception: Exception) -> Option<u16> {
+    match exception {
+        // The codes of ETMv3 and PFT.
+        Exception::Ar(number) => Some(match number {
+            1 => 1,
+            2 | 3 | 10 => 2,
+            4 => 4,
+            8 => 0,
+            9 => 3,
+            11 | 12 | 14 | 15 => number.into(),
+            _ => return None,
+        }),
+        other => other.to_type(),
+    }
+}
