@@ -270,10 +270,20 @@ impl<'a> Sound<'a> {
             before = before.saturating_sub(1);
         }
         let front = told.iter().zip(found).take_while(same).count();
-        let next = self.reading.proofs.iter().find(|(at, _)| *at >= damage.end + LONGEST_PACKET);
+        let next = self.reading.proofs.iter().find(|(at, _)| *at >= self.next_proof(damage));
         let behind = next.map_or(0, |(_, index)| told.len() - index);
         let back = told.iter().rev().zip(found.iter().rev()).take_while(same).count();
         (before.saturating_sub(front) + behind.saturating_sub(back)) as u64
+    }
+
+    /// From where on a proof counts that the damage does not reach. An ETMv4 may send its address long after the A-sync.
+    fn next_proof(&self, damage: &Damage) -> u64 {
+        let end = damage.end + LONGEST_PACKET;
+        if !matches!(self.config, SourceConfig::Etmv4(_)) {
+            return end;
+        }
+        let sync = self.synchronisations.iter().find(|sync| sync.start >= end);
+        sync.map_or(u64::MAX, |sync| sync.start)
     }
 
     /// Where evidence against what is told at `place` of the damaged trace may lie: from the last synchronisation that is

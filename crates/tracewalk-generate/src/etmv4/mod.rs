@@ -215,10 +215,10 @@ impl<'a> Unit<'a> {
                 }
                 (Class::Indirect, None) => {}
                 (Class::Direct(target), _) => {
+                    self.push_return(&instruction, behind);
                     if self.options.branch_broadcast || self.late_address {
                         self.address(target)?;
                     }
-                    self.push_return(&instruction, behind);
                 }
                 _ => self.answer_late(behind)?,
             }
@@ -304,12 +304,12 @@ impl<'a> Unit<'a> {
             && matches!(next, Some(Step::Exception(_)));
         // M profile says that it is one before it says where to: see the exception return.
         let returns_first = self.config.profile() == Profile::M && self.story.returns(index);
+        self.push_return(instruction, behind);
         if returns_first {
             self.returns_to = Some(target);
         } else if !self.unanswered {
             self.address(target)?;
         }
-        self.push_return(instruction, behind);
         Ok(())
     }
 
