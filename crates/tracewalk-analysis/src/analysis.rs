@@ -10,7 +10,7 @@ use tracewalk::flow::{Element, KeptPassage, Placing, Totals};
 use tracewalk::span::CaptureOffset;
 
 use crate::record::FlowRecord;
-use crate::sink::{Join, Part, Sink};
+use crate::sink::{Join, Nothing, Part, Sink};
 use crate::{InDoubt, Statistics};
 
 /// Takes the program flow of one source, and has an answer at its end.
@@ -33,8 +33,8 @@ pub trait Analysis {
         repeated.records().try_for_each(|record| self.sink().record(record))
     }
 
-    /// Whether it asks where in the capture elements stand. If not, [`FlowRecord::at`] means nothing, and passages come to
-    /// [`Analysis::passage`].
+    /// Whether it asks where in the capture elements stand. If not, [`FlowRecord::at`] means nothing but for gaps and proofs, and
+    /// passages come to [`Analysis::passage`].
     fn needs_places(&self) -> bool {
         true
     }
@@ -148,8 +148,45 @@ impl Part for NoPart {
     }
 }
 
+/// Takes program flow, and may take elements that come again and again at once.
+pub trait FlowSink: Sink<FlowRecord> {
+    /// As [`Analysis::passage`].
+    ///
+    /// # Errors
+    ///
+    /// If an output cannot be written.
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        repeated.records().try_for_each(|record| self.record(record))
+    }
+
+    /// As [`Analysis::needs_places`]. Places of gaps and proofs are always known.
+    fn needs_places(&self) -> bool {
+        true
+    }
+}
+
+impl<S: FlowSink + ?Sized> FlowSink for Box<S> {
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        (**self).passage(repeated)
+    }
+
+    fn needs_places(&self) -> bool {
+        (**self).needs_places()
+    }
+}
+
+impl FlowSink for Nothing {
+    fn passage(&mut self, _: &Repeated<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn needs_places(&self) -> bool {
+        false
+    }
+}
+
 /// Hands records to a sink in the order of the trace.
-pub struct InOrder<'a>(pub &'a mut dyn Sink<FlowRecord>);
+pub struct InOrder<'a>(pub &'a mut dyn FlowSink);
 
 impl Analysis for InOrder<'_> {
     type Part = NoPart;
@@ -157,6 +194,14 @@ impl Analysis for InOrder<'_> {
 
     fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
         self.0
+    }
+
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        self.0.passage(repeated)
+    }
+
+    fn needs_places(&self) -> bool {
+        self.0.needs_places()
     }
 
     fn part(&self) -> Option<(NoPart, Growth)> {

@@ -183,12 +183,13 @@ impl CycleMeter {
     }
 
     /// The cycles that the next block takes beside those that are counted from here on; `None` where it may be otherwise.
-    pub(crate) const fn waiting(&self) -> Option<u64> {
+    #[must_use]
+    pub const fn waiting(&self) -> Option<u64> {
         if self.lost || self.unfinished { None } else { Some(self.pending) }
     }
 
     /// Blocks passed, and what was counted behind the last of them waits.
-    pub(crate) const fn pass(&mut self, waiting: u64) {
+    pub const fn pass(&mut self, waiting: u64) {
         *self = Self { pending: waiting, lost: false, unfinished: false, timestamp: None };
     }
 

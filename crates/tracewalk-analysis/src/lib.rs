@@ -44,7 +44,7 @@ pub mod log;
 pub mod place;
 pub mod profile;
 pub mod programs;
-mod quick;
+pub mod quick;
 pub mod record;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;

@@ -28,7 +28,7 @@ pub use reader::Reader;
 #[derive(Debug)]
 pub struct Log {
     numbering: Arc<Numbering>,
-    /// Whether it is noted where each element stands in the capture. Passages are then taken apart.
+    /// Whether it is noted where each element stands in the capture, and not only gaps and proofs. Passages are then taken apart.
     with_places: bool,
     known: Box<Known>,
     /// Where the first passage or block begins.
@@ -138,7 +138,7 @@ impl Log {
 
     /// A passage that is not plain, or that something was waited for, or that has no number yet.
     #[inline(never)]
-    fn unusual(&mut self, passage: &Passage<'_>) {
+    fn unusual(&mut self, passage: &Passage<'_>, mut at: impl FnMut(StreamOffset) -> CaptureOffset) {
         let (number, placing) = (self.known.number(passage), passage.placing());
         match number {
             Some(number) if placing.waits() => {
@@ -147,7 +147,7 @@ impl Log {
                 self.newest = placing.origin();
             }
             number if self.note(number, placing.origin()) => {}
-            _ => passage.elements().for_each(|element| self.element(&element, || CaptureOffset(0))),
+            _ => passage.elements().for_each(|element| self.element(&element, || at(element.span().start))),
         }
     }
 }
@@ -183,7 +183,8 @@ impl Part for Log {
                 return;
             }
         }
-        let at = if self.with_places { at() } else { CaptureOffset(0) };
+        let is_mark = matches!(element, Element::Gap(_) | Element::Proof(_));
+        let at = if self.with_places || is_mark { at() } else { CaptureOffset(0) };
         self.other(element, at);
     }
 
@@ -200,7 +201,7 @@ impl Part for Log {
         let number = self.known.passages.get(passage.id().number()).filter(|number| *number != NO_NUMBER);
         let is_usual = number.is_some() && !passage.waits() && self.note(number, passage.at());
         if !is_usual {
-            self.unusual(passage);
+            self.unusual(passage, at);
         }
     }
 }

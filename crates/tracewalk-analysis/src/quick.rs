@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map by quick hashes, for what is looked up all the time.
-pub(crate) type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<QuickHasher>>;
+pub type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<QuickHasher>>;
 
 /// Mixes words by multiplication.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct QuickHasher(u64);
+pub struct QuickHasher(u64);
 
 /// Spreads what differs over all of a word.
 #[inline]

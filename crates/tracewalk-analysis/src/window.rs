@@ -7,12 +7,13 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use tracewalk::flow::{Block, Element, Ending, EventKind};
+use tracewalk::flow::{Block, Element, Ending, Event, EventKind};
 use tracewalk::ids::{Address, Location};
 use tracewalk::isa::classify;
 use tracewalk::program::ViewId;
 use tracewalk::span::CaptureOffset;
 
+use crate::analysis::Repeated;
 use crate::place::{ExceptionName, Found, Place, Position};
 use crate::{Code, CodeInContext};
 
@@ -187,6 +188,38 @@ impl Windowed {
             Element::Gap(_) | Element::Proof(_) => {}
         }
         self.phase
+    }
+
+    /// Where all of these elements are, if that is the same for them and ends of the window do not divide them.
+    #[inline]
+    #[must_use]
+    pub fn ahead(&self, repeated: &Repeated<'_>) -> Option<Phase> {
+        let instructions = self.instructions + u64::from(repeated.totals().instructions);
+        // An element at the very end would be beyond it.
+        let is_before = |bound: &Bound| match bound {
+            Bound::Position(Position::Instructions(count)) => instructions < *count,
+            Bound::Position(_) | Bound::Happening { .. } => false,
+        };
+        let phase = match self.phase {
+            Phase::Before if self.from.as_ref().is_some_and(is_before) => Phase::Before,
+            Phase::Inside if self.to.as_ref().is_none_or(is_before) => Phase::Inside,
+            Phase::After => Phase::After,
+            Phase::Before | Phase::Inside => return None,
+        };
+        // What happens is counted, for whoever asks how often it did.
+        let counts = |bound: &Option<Bound>| matches!(bound, Some(Bound::Happening { .. }));
+        (!counts(&self.from) && !counts(&self.to)).then_some(phase)
+    }
+
+    /// Takes elements of which [`Windowed::ahead`] says where they are.
+    #[inline]
+    pub fn pass(&mut self, repeated: &Repeated<'_>) {
+        self.instructions += u64::from(repeated.totals().instructions);
+        for element in repeated.elements() {
+            if let Element::Event(Event { kind: EventKind::Cycles(cycles), .. }) = element {
+                self.cycles = self.cycles.saturating_add(cycles);
+            }
+        }
     }
 
     /// Divides a block where something may happen in it that an end of the window waits for; with `exactly`, also where a number of

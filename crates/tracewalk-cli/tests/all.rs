@@ -27,6 +27,7 @@ mod itm;
 mod mtb_page;
 mod outputs;
 mod pager;
+mod passages;
 mod pictures;
 mod places;
 mod profile_formats;

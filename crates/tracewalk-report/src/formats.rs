@@ -6,17 +6,18 @@
 use std::io::{self, Write};
 
 use tracewalk_analysis::Window;
+use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::coverage::{Difference, ProgramInput, Report, Tracefile};
-use tracewalk_analysis::record::{FlowRecord, PacketRecord};
+use tracewalk_analysis::record::PacketRecord;
 use tracewalk_analysis::sink::{Join, Nothing, Sink};
 use tracewalk_analysis::symbols::SourceFile;
 use tracewalk_analysis::table::{Table, Tabular as _};
 
 use crate::Look;
 use crate::export::{
-    CallChainsOptions, CallTable, CallTree, CallTreeOptions, ChromeTrace, CommonTraceFormat, CrashReport,
-    DiffReport, ExportItm, Files, FlowJsonl, FlowTable, InterruptReport, ItmJsonl, ItmTables, ItmText,
-    Listing, ListingOptions, PacketTable, PacketsJsonl, PacketsText, PerfettoTrace, ProfileReport,
+    CallChainsOptions, CallTable, CallTree, CallTreeOptions, CallsOnly, ChromeTrace, CommonTraceFormat,
+    CrashReport, DiffReport, ExportItm, Files, FlowJsonl, FlowTable, InterruptReport, ItmJsonl, ItmTables,
+    ItmText, Listing, ListingOptions, PacketTable, PacketsJsonl, PacketsText, PerfettoTrace, ProfileReport,
     ProfileTextOptions, Runs, StimulusBytes, TableCsv, TablesJson, TimelineExport, TimelineTable,
     TimelineText, write_call_chains, write_callgrind, write_chain_rows, write_cobertura, write_coverage_html,
     write_coverage_json, write_coverage_text, write_crash_json, write_crash_markdown, write_crash_text,
@@ -335,7 +336,7 @@ pub struct FlowOptions {
 #[derive(Clone, Copy, Debug)]
 pub struct MakeFlow {
     /// Takes records in the order of the trace.
-    pub sink: for<'a> fn(&'a mut (dyn Write + 'a), &FlowOptions) -> Box<dyn Sink<FlowRecord> + 'a>,
+    pub sink: for<'a> fn(&'a mut (dyn Write + 'a), &FlowOptions) -> Box<dyn FlowSink + 'a>,
     /// The same in parts that threads make, where it can be written so.
     pub parts: Option<FlowParts>,
     /// Whether it shows the names of functions and lines of the source.
@@ -407,7 +408,7 @@ pub const FLOW: &[Format<MakeFlow>] = &[
     ),
 ];
 
-fn flow_text<'a>(out: &'a mut (dyn Write + 'a), options: &FlowOptions) -> Box<dyn Sink<FlowRecord> + 'a> {
+fn flow_text<'a>(out: &'a mut (dyn Write + 'a), options: &FlowOptions) -> Box<dyn FlowSink + 'a> {
     let FlowOptions { look, source_lines, .. } = *options;
     if options.functions {
         let options = CallTreeOptions { look, depth: None, fold: true, window: options.window.clone() };
@@ -417,7 +418,7 @@ fn flow_text<'a>(out: &'a mut (dyn Write + 'a), options: &FlowOptions) -> Box<dy
     }
 }
 
-fn flow_runs<'a>(out: &'a mut (dyn Write + 'a), options: &FlowOptions) -> Box<dyn Sink<FlowRecord> + 'a> {
+fn flow_runs<'a>(out: &'a mut (dyn Write + 'a), options: &FlowOptions) -> Box<dyn FlowSink + 'a> {
     let runs = Runs::new(out);
     Box::new(if options.at_once { runs.at_once() } else { runs })
 }
@@ -426,7 +427,7 @@ fn flow_runs<'a>(out: &'a mut (dyn Write + 'a), options: &FlowOptions) -> Box<dy
 #[derive(Clone, Copy, Debug)]
 pub struct MakeCalls {
     /// One by one, as they ran.
-    pub tree: for<'a> fn(&'a mut (dyn Write + 'a), CallTreeOptions) -> Box<dyn Sink<FlowRecord> + 'a>,
+    pub tree: for<'a> fn(&'a mut (dyn Write + 'a), CallTreeOptions) -> Box<dyn FlowSink + 'a>,
     /// Added up by chains.
     pub chains: fn(&mut dyn Write, &ProfileReport, &CallChainsOptions) -> io::Result<()>,
 }
@@ -461,10 +462,7 @@ pub const CALLS: &[Format<MakeCalls>] = &[
     format(
         "none",
         "Follow everything and print nothing",
-        MakeCalls {
-            tree: |_, CallTreeOptions { window, depth, .. }| Box::new(CallTable::new(Nothing, window, depth)),
-            chains: |_, _, _| Ok(()),
-        },
+        MakeCalls { tree: |_, _| Box::new(CallsOnly::default()), chains: |_, _, _| Ok(()) },
     ),
 ];
 
@@ -602,7 +600,7 @@ mod tests {
             complete,
         };
         let section = Section { id: None, protocol: "etmv3", number: 1, code: Code::unknown().into() };
-        let flow = |sink: &mut dyn Sink<FlowRecord>| {
+        let flow = |sink: &mut dyn FlowSink| {
             sink.begin().unwrap();
             sink.section(&section).unwrap();
             if !complete {

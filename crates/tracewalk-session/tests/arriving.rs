@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use tracewalk_analysis::Section;
-use tracewalk_analysis::analysis::InOrder;
+use tracewalk_analysis::analysis::{FlowSink, InOrder};
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
 use tracewalk_input::capture::stream::{End, Place};
@@ -29,6 +29,8 @@ impl Sink<FlowRecord> for Records {
         Ok(())
     }
 }
+
+impl FlowSink for Records {}
 
 fn flow(mut session: Session) -> Vec<FlowRecord> {
     let (notices, mut records) = (Notices::default(), Records::default());

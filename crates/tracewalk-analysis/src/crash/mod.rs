@@ -24,6 +24,7 @@ use std::sync::Arc;
 use tracewalk::flow::Element;
 use tracewalk::ids::{Address, Exception};
 
+use crate::analysis::FlowSink;
 use crate::record::FlowRecord;
 use crate::sink::Sink;
 use crate::{Code, Section};
@@ -191,6 +192,8 @@ impl Sink<FlowRecord> for CrashRecording {
         Ok(())
     }
 }
+
+impl FlowSink for CrashRecording {}
 
 /// Which piece is the exception that the program ended in: the innermost fault that is still being handled at the end, else
 /// a reset, else what has no handler or is a watchdog's.

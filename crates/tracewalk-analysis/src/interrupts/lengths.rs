@@ -19,6 +19,47 @@ pub struct Lengths {
     rounded: bool,
 }
 
+/// Lengths that are still being added: those that come again and again are counted in a small table.
+#[derive(Debug, Default)]
+pub(super) struct Gathering {
+    lengths: Lengths,
+    /// Lengths, each in a place of its own, and how often they came; empty before the first.
+    slots: Box<[(u64, u64)]>,
+}
+
+/// How many places there are: a power of two.
+const SLOTS: usize = 64;
+
+impl Gathering {
+    /// One more.
+    #[inline]
+    pub(super) fn add(&mut self, length: u64) {
+        let slot = (crate::quick::mix(length) >> 20) as usize & (SLOTS - 1);
+        match self.slots.get_mut(slot) {
+            Some((known, count)) if *known == length => *count += 1,
+            _ => self.take_place(slot, length),
+        }
+    }
+
+    #[inline(never)]
+    fn take_place(&mut self, slot: usize, length: u64) {
+        if self.slots.is_empty() {
+            self.slots = vec![(0, 0); SLOTS].into();
+        }
+        if let Some(place) = self.slots.get_mut(slot) {
+            let (known, count) = std::mem::replace(place, (length, 1));
+            self.lengths.add_several(known, count);
+        }
+    }
+
+    /// All of them.
+    pub(super) fn finish(self) -> Lengths {
+        let Self { mut lengths, slots } = self;
+        slots.iter().for_each(|(length, count)| lengths.add_several(*length, *count));
+        lengths
+    }
+}
+
 /// Lengths in a file.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -198,6 +239,20 @@ mod tests {
         assert_eq!(lengths.percentile(99), Some(198));
         assert_eq!(lengths.percentile(100), Some(200));
         assert_eq!((lengths.min(), lengths.max(), lengths.mean()), (Some(1), Some(200), Some(100.5)));
+    }
+
+    #[test]
+    fn what_is_gathered_is_what_is_added_one_by_one() {
+        for different in [3, 1000, 1 << 17] {
+            let (mut all, mut gathering) = (Lengths::default(), Gathering::default());
+            for length in 0..200_000_u64 {
+                let length = length * 7919 % different;
+                all.add(length);
+                gathering.add(length);
+            }
+            assert_eq!(gathering.finish(), all);
+        }
+        assert_eq!(Gathering::default().finish(), Lengths::default());
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 mod analysis;
 mod collected;
+mod few;
 mod itm;
 mod lengths;
 mod saved;
@@ -25,6 +26,8 @@ use super::call_stack::{FunctionId, Task};
 use super::clock::Unit;
 use super::timeline::{Change, Finish, Item, Span, SpanId, Start, Track, Unknown, What};
 use crate::quick::QuickMap;
+use few::Few;
+use lengths::Gathering;
 
 pub use analysis::{Measuring, Reported};
 pub use collected::{AllActivities, Measured, ProgramActivities};
@@ -67,18 +70,34 @@ pub struct Activity {
 pub struct ActivityRecorder {
     unit: Unit,
     functions: bool,
-    found: Activities,
-    open: QuickMap<SpanId, Open>,
+    /// What was found, and which of it is whose.
+    records: Vec<Record>,
+    numbers: QuickMap<Key, usize>,
+    /// The record that was looked up last.
+    recent: usize,
+    open: Few<SpanId, Open>,
     /// Exceptions from outside that run, the innermost last.
     interrupts: Vec<SpanId>,
     task: Option<Task>,
     /// How long each context ran.
-    clocks: QuickMap<Context, u64>,
+    clocks: Few<Context, u64>,
     now: u64,
     /// Counts the stretches of unknown length.
     epoch: u64,
     gap_began: u64,
-    last: QuickMap<Key, (u64, u64)>,
+}
+
+/// What is being found of an exception or a function.
+#[derive(Debug)]
+struct Record {
+    key: Key,
+    /// Without lengths.
+    counts: Activity,
+    with_preemption: Gathering,
+    without_preemption: Gathering,
+    inter_arrival: Gathering,
+    /// When it began last, and in which stretch of known length.
+    last: Option<(u64, u64)>,
 }
 
 /// What has a clock of its own, that stands while something else runs.
@@ -97,7 +116,8 @@ enum Key {
 /// A span that has not ended.
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    key: Key,
+    /// Which record it is of.
+    record: usize,
     /// When it began; `None` where that was not seen.
     since: Option<u64>,
     context: Context,
@@ -141,6 +161,28 @@ impl Activities {
     }
 }
 
+impl Record {
+    fn of(key: Key) -> Self {
+        Self {
+            key,
+            counts: Activity::default(),
+            with_preemption: Gathering::default(),
+            without_preemption: Gathering::default(),
+            inter_arrival: Gathering::default(),
+            last: None,
+        }
+    }
+
+    fn finish(self) -> Activity {
+        Activity {
+            with_preemption: self.with_preemption.finish(),
+            without_preemption: self.without_preemption.finish(),
+            inter_arrival: self.inter_arrival.finish(),
+            ..self.counts
+        }
+    }
+}
+
 impl ActivityRecorder {
     /// Nothing has happened yet on an axis that counts this.
     #[must_use]
@@ -148,15 +190,16 @@ impl ActivityRecorder {
         Self {
             unit,
             functions,
-            found: Activities::default(),
-            open: QuickMap::default(),
+            records: Vec::new(),
+            numbers: QuickMap::default(),
+            recent: 0,
+            open: Few::default(),
             interrupts: Vec::new(),
             task: None,
-            clocks: QuickMap::default(),
+            clocks: Few::default(),
             now: 0,
             epoch: 0,
             gap_began: 0,
-            last: QuickMap::default(),
         }
     }
 
@@ -197,19 +240,40 @@ impl ActivityRecorder {
     /// What was found.
     #[must_use]
     pub fn finish(self) -> Activities {
-        self.found
+        let mut found = Activities::default();
+        for record in self.records {
+            let key = record.key;
+            let activity = record.finish();
+            // Where its beginning and its end were not seen, nothing is known of it.
+            if activity != Activity::default() {
+                *found.of(key) = activity;
+            }
+        }
+        found
+    }
+
+    /// Which record something has.
+    #[inline]
+    fn record(&mut self, key: Key) -> usize {
+        if self.records.get(self.recent).is_none_or(|record| record.key != key) {
+            let Self { records, numbers, .. } = self;
+            self.recent = *numbers.entry(key).or_insert_with(|| {
+                records.push(Record::of(key));
+                records.len() - 1
+            });
+        }
+        self.recent
     }
 
     /// Time passes for what runs.
     fn pass(&mut self, now: u64) {
         let passed = now.saturating_sub(self.now);
         self.now = now;
-        *self.clocks.entry(self.context()).or_default() += passed;
-    }
-
-    /// Whether no instruction was followed since then. A handler has at least one: how long it took is not known, which is not 0.
-    fn nothing_ran(&self, since: u64) -> bool {
-        self.unit == Unit::Instructions && self.now <= since
+        let context = self.context();
+        match self.clocks.get_mut(&context) {
+            Some(clock) => *clock += passed,
+            None => self.clocks.insert(context, passed),
+        }
     }
 
     fn context(&self) -> Context {
@@ -238,22 +302,21 @@ impl ActivityRecorder {
         };
         self.interrupts.extend(interrupt.then_some(span.id));
         let since = (span.start == Start::Here).then_some(self.now);
-        let clock = self.clocks.get(&context).copied().unwrap_or(0);
-        self.open.insert(span.id, Open { key, since, context, clock, epoch: self.epoch });
-        if since.is_none() {
-            return;
-        }
-        let last = self.last.insert(key, (self.now, self.epoch));
-        let (now, epoch) = (self.now, self.epoch);
-        let nothing_ran = last.is_some_and(|(last, _)| self.nothing_ran(last));
-        let activity = self.found.of(key);
+        let clock = self.clocks.get_mut(&context).map_or(0, |clock| *clock);
+        let number = self.record(key);
+        self.open.insert(span.id, Open { record: number, since, context, clock, epoch: self.epoch });
+        let (now, epoch, unit) = (self.now, self.epoch, self.unit);
+        let Some(record) = self.records.get_mut(number).filter(|_| since.is_some()) else { return };
+        let last = record.last.replace((now, epoch));
+        let nothing_ran = last.is_some_and(|(last, _)| unit == Unit::Instructions && now <= last);
+        let activity = &mut record.counts;
         activity.count += 1;
         activity.preempting += u64::from(preempting);
         if let What::Exception(it) = span.what {
             activity.tail_chained += u64::from(it.chained);
         }
         if let Some((last, _)) = last.filter(|(_, last_epoch)| *last_epoch == epoch && !nothing_ran) {
-            activity.inter_arrival.add(now.saturating_sub(last));
+            record.inter_arrival.add(now.saturating_sub(last));
         }
     }
 
@@ -265,26 +328,28 @@ impl ActivityRecorder {
             return;
         }
         let Some(open) = self.open.remove(&id) else { return };
-        let clock = self.clocks.get(&open.context).copied().unwrap_or(0);
-        if open.context == Context::Interrupt(id) {
-            self.clocks.remove(&open.context);
-        }
-        let complete = match (open.key, finish) {
+        let clock = if open.context == Context::Interrupt(id) {
+            self.clocks.remove(&open.context)
+        } else {
+            self.clocks.get_mut(&open.context).map(|clock| *clock)
+        };
+        let (now, epoch, unit) = (self.now, self.epoch, self.unit);
+        // A handler has at least one instruction: how long it took where none was followed is not known, which is not 0.
+        let nothing_ran = |since: u64| unit == Unit::Instructions && now <= since;
+        let Some(record) = self.records.get_mut(open.record) else { return };
+        let complete = match (record.key, finish) {
             (_, Finish::Returned) => true,
             // Where another function or one further out goes on, this one is over.
             (Key::Function(_), Finish::Replaced | Finish::Unwound) => true,
             _ => false,
         };
-        let (now, epoch) = (self.now, self.epoch);
-        let known =
-            complete && open.epoch == epoch && !open.since.is_some_and(|since| self.nothing_ran(since));
-        let activity = self.found.of(open.key);
+        let known = complete && open.epoch == epoch && !open.since.is_some_and(nothing_ran);
         match open.since.filter(|_| known) {
             Some(since) => {
-                activity.with_preemption.add(now.saturating_sub(since));
-                activity.without_preemption.add(clock.saturating_sub(open.clock));
+                record.with_preemption.add(now.saturating_sub(since));
+                record.without_preemption.add(clock.unwrap_or(0).saturating_sub(open.clock));
             }
-            None => activity.cut += 1,
+            None => record.counts.cut += 1,
         }
     }
 }

@@ -23,7 +23,7 @@ pub struct Profiler {
     calls: CallStack<NodeId>,
     meter: CycleMeter,
     windowed: Windowed,
-    /// Whether everything is in the window, so that passages are worth remembering.
+    /// Whether everything is in the window, so that nobody has to look.
     is_whole: bool,
     recorder: Recorder,
     remembered: Remembered<NodeId, Charges>,
@@ -167,7 +167,8 @@ impl Profiler {
     /// Takes elements that come again and again.
     #[inline]
     pub fn passage(&mut self, repeated: &Repeated<'_>) {
-        let pending = self.meter.waiting().filter(|_| self.is_whole);
+        let is_inside = self.is_whole || self.is_inside(repeated);
+        let pending = self.meter.waiting().filter(|_| is_inside);
         let before = pending.map(|pending| Before { pending, waited: repeated.waited_cycles() });
         let Some(before) = before else { return self.follow_all(repeated) };
         let Some(known) = self.remembered.find(&mut self.calls, key(repeated), NodeId::number) else {
@@ -175,6 +176,7 @@ impl Profiler {
         };
         if before == Before::NOTHING && self.remembered.is_simple(known) && !self.recorder.interval.measures()
         {
+            self.pass_window(repeated);
             self.meter.pass(0);
             return self.remembered.go(known, &mut self.calls);
         }
@@ -182,7 +184,21 @@ impl Profiler {
         let Some(charges) = charges else { return self.follow_all(repeated) };
         self.recorder.repeat(charges, before);
         self.meter.pass(charges.waiting);
+        self.pass_window(repeated);
         self.remembered.go(known, &mut self.calls);
+    }
+
+    /// Whether a passage is in the window, as what came before it is.
+    #[inline(never)]
+    fn is_inside(&self, repeated: &Repeated<'_>) -> bool {
+        self.recorder.phase == Phase::Inside && self.windowed.ahead(repeated) == Some(Phase::Inside)
+    }
+
+    #[inline]
+    fn pass_window(&mut self, repeated: &Repeated<'_>) {
+        if !self.is_whole {
+            self.windowed.pass(repeated);
+        }
     }
 
     /// Takes the elements of a passage one by one.

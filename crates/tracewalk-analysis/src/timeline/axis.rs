@@ -83,7 +83,8 @@ impl Axis {
     }
 
     /// Something happened.
-    pub(super) fn push(&mut self, place: Place, change: Change, sink: &mut dyn FnMut(Item)) {
+    #[inline]
+    pub(super) fn push(&mut self, place: Place, change: Change, sink: &mut impl FnMut(Item)) {
         if !self.by_time {
             self.give(Moment { ticks: place.count, certainty: place.certainty }, change, sink);
             return;
@@ -102,7 +103,7 @@ impl Axis {
     }
 
     /// A timestamp says when the trace had come to `count`.
-    pub(super) fn timestamp(&mut self, count: u64, time: u64, sink: &mut dyn FnMut(Item)) {
+    pub(super) fn timestamp(&mut self, count: u64, time: u64, sink: &mut impl FnMut(Item)) {
         if !self.by_time {
             return;
         }
@@ -146,7 +147,7 @@ impl Axis {
     }
 
     /// There are no more timestamps.
-    pub(super) fn flush(&mut self, sink: &mut dyn FnMut(Item)) {
+    pub(super) fn flush(&mut self, sink: &mut impl FnMut(Item)) {
         let pace = self.pace.unwrap_or(Pace::UNKNOWN);
         let anchor = self.anchor.unwrap_or(Anchor { count: 0, time: 0 });
         while let Some((place, change)) = self.waiting.pop_front() {
@@ -160,7 +161,8 @@ impl Axis {
         self.unknown_behind = self.unknown_behind.map(|_| 0);
     }
 
-    fn give(&mut self, moment: Moment, change: Change, sink: &mut dyn FnMut(Item)) {
+    #[inline]
+    fn give(&mut self, moment: Moment, change: Change, sink: &mut impl FnMut(Item)) {
         self.last = self.last.max(moment.ticks);
         sink(Item { at: Moment { ticks: self.last, ..moment }, change });
     }

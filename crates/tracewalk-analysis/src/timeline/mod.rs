@@ -46,7 +46,7 @@ pub struct Timeline {
     phase: Phase,
     recorder: Recorder,
     axis: Axis,
-    /// Whether everything is in the window, so that passages are worth remembering.
+    /// Whether everything is in the window, so that nobody has to look.
     is_whole: bool,
     remembered: Remembered<Marks, Deeds>,
     marking: Marking,
@@ -113,14 +113,15 @@ impl Timeline {
     }
 
     /// Takes the next element; calls `sink` with what is certain of the timeline now.
-    pub fn element(&mut self, element: &Element, at: CaptureOffset, sink: &mut dyn FnMut(Item)) {
+    pub fn element(&mut self, element: &Element, at: CaptureOffset, sink: &mut impl FnMut(Item)) {
         self.remembered.disturb(&mut self.calls);
         self.take(element, at, Takes::default(), sink);
     }
 
     /// Takes elements that come again and again; calls `sink` with what is certain of the timeline now.
-    pub fn passage(&mut self, repeated: &Repeated<'_>, sink: &mut dyn FnMut(Item)) {
-        let pending = self.meter.waiting().filter(|_| self.is_whole);
+    pub fn passage(&mut self, repeated: &Repeated<'_>, sink: &mut impl FnMut(Item)) {
+        let is_inside = self.is_whole || self.is_ahead_inside(repeated);
+        let pending = self.meter.waiting().filter(|_| is_inside);
         let before = pending.map(|pending| Before { pending, waited: repeated.waited_cycles() });
         let Some(before) = before else { return self.take_all(repeated, sink) };
         let key = (repeated.set(), repeated.number());
@@ -131,6 +132,9 @@ impl Timeline {
             return self.take_all(repeated, sink);
         };
         self.meter.pass(deeds.waiting);
+        if !self.is_whole {
+            self.windowed.pass(repeated);
+        }
         if !deeds.changes_marks {
             self.recorder.repeat(deeds, before, &mut self.marking);
             self.remembered.go(known, &mut self.calls);
@@ -147,19 +151,26 @@ impl Timeline {
         recorder.repeat(deeds, before, &mut self.marking);
         self.remembered.go(known, &mut self.calls);
         let frames = self.calls.frames_mut().rev().filter(|frame| is_marked(&&**frame));
+        // Below the last mark no frame is looked for.
         let marks = self.marking.marks.iter().rev();
-        frames.zip(marks).for_each(|(frame, mark)| frame.mark = *mark);
+        marks.zip(frames).for_each(|(mark, frame)| frame.mark = *mark);
         self.give(sink);
     }
 
+    /// Whether a passage is in the window, as what came before it is.
+    #[inline(never)]
+    fn is_ahead_inside(&self, repeated: &Repeated<'_>) -> bool {
+        self.phase == Phase::Inside && self.windowed.ahead(repeated) == Some(Phase::Inside)
+    }
+
     /// Takes the elements of a passage one by one.
-    fn take_all(&mut self, repeated: &Repeated<'_>, sink: &mut dyn FnMut(Item)) {
+    fn take_all(&mut self, repeated: &Repeated<'_>, sink: &mut impl FnMut(Item)) {
         repeated.elements().for_each(|element| self.element(&element, CaptureOffset(0), sink));
     }
 
     /// Takes the elements of a passage that is not known one by one, and remembers what they do.
     #[inline(never)]
-    fn learn(&mut self, repeated: &Repeated<'_>, before: Before, sink: &mut dyn FnMut(Item)) {
+    fn learn(&mut self, repeated: &Repeated<'_>, before: Before, sink: &mut impl FnMut(Item)) {
         if self.remembered.is_full(repeated.set()) {
             self.remembered.forget(repeated.set(), &mut self.calls);
         }
@@ -183,7 +194,7 @@ impl Timeline {
         self.remembered.end_learning(&mut self.calls, learning, effect, |_| 0);
     }
 
-    fn take(&mut self, element: &Element, at: CaptureOffset, takes: Takes, sink: &mut dyn FnMut(Item)) {
+    fn take(&mut self, element: &Element, at: CaptureOffset, takes: Takes, sink: &mut impl FnMut(Item)) {
         let phase = self.windowed.element(element, at);
         self.enter(phase, sink);
         let spent = self.meter.element(element);
@@ -235,7 +246,7 @@ impl Timeline {
     }
 
     /// An ITM told something, between the last element and the next one: by what the capture tells first.
-    pub fn itm(&mut self, event: &ItmEvent, sink: &mut dyn FnMut(Item)) {
+    pub fn itm(&mut self, event: &ItmEvent, sink: &mut impl FnMut(Item)) {
         let (track, mark) = match event {
             ItmEvent::Text { port, bytes } => {
                 (Track::Text(*port), Mark::Text(String::from_utf8_lossy(bytes).trim_end().to_owned()))
@@ -259,7 +270,7 @@ impl Timeline {
     }
 
     /// The trace ends here.
-    pub fn finish(&mut self, sink: &mut dyn FnMut(Item)) {
+    pub fn finish(&mut self, sink: &mut impl FnMut(Item)) {
         let cycles = self.meter.finish().map_or(0, Spent::cycles);
         self.recorder.pass(cycles);
         self.calls.finish(&mut self.recorder);
@@ -275,7 +286,7 @@ impl Timeline {
     }
 
     /// Execution is not known from here on.
-    fn gap(&mut self, why: Unknown, sink: &mut dyn FnMut(Item)) {
+    fn gap(&mut self, why: Unknown, sink: &mut impl FnMut(Item)) {
         let recorder = &mut self.recorder;
         let code_is_missing = matches!(why, Unknown::Gap(GapReason::NoCode(_) | GapReason::Undecodable(..)));
         if !code_is_missing {
@@ -292,7 +303,7 @@ impl Timeline {
     }
 
     /// The next element is in this part of the trace.
-    fn enter(&mut self, phase: Phase, sink: &mut dyn FnMut(Item)) {
+    fn enter(&mut self, phase: Phase, sink: &mut impl FnMut(Item)) {
         let before = std::mem::replace(&mut self.phase, phase);
         let now = self.recorder.tracks.now;
         if before == Phase::Before && phase == Phase::Inside {
@@ -306,7 +317,11 @@ impl Timeline {
         }
     }
 
-    fn give(&mut self, sink: &mut dyn FnMut(Item)) {
+    #[inline]
+    fn give(&mut self, sink: &mut impl FnMut(Item)) {
+        if self.recorder.tracks.changes.is_empty() {
+            return;
+        }
         if self.phase != Phase::Inside {
             self.recorder.tracks.changes.clear();
         }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Instant;
 
-use tracewalk_analysis::analysis::{Growth, InOrder, InParts};
+use tracewalk_analysis::analysis::{FlowSink, Growth, InOrder, InParts};
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::{Join, Sink};
 use tracewalk_analysis::{Code, Doubtful, Section, Statistics};
@@ -170,7 +170,7 @@ fn exporter<'a>(
     selection: Option<&Selection>,
     at_once: bool,
     out: &'a mut dyn Write,
-) -> Box<dyn Sink<FlowRecord> + 'a> {
+) -> Box<dyn FlowSink + 'a> {
     let Flow { source_lines, functions, .. } = *args;
     // A tree of calls shows those that were made before its window.
     let in_tree =
@@ -179,7 +179,7 @@ fn exporter<'a>(
     let look = look_for(args.output.as_deref());
     let options = FlowOptions { look, source_lines, functions, at_once, window };
     let exporter = (args.format.make.sink)(out, &options);
-    let exporter: Box<dyn Sink<FlowRecord> + 'a> = match args.last {
+    let exporter: Box<dyn FlowSink + 'a> = match args.last {
         Some(count) => Box::new(LastInstructions::new(exporter, count)),
         None => exporter,
     };

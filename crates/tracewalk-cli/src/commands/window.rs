@@ -6,7 +6,7 @@ use std::io;
 
 use tracewalk::flow::{Element, EventKind};
 use tracewalk::span::CaptureOffset;
-use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart};
+use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::Sink;
@@ -239,6 +239,15 @@ impl<A: Analysis> Analysis for Watched<A> {
 
     fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
         self
+    }
+
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        let Some(phase) = self.windowed.ahead(repeated) else {
+            return repeated.records().try_for_each(|record| self.record(record));
+        };
+        self.windowed.pass(repeated);
+        self.holds_something |= phase == Phase::Inside;
+        self.analysis.passage(repeated)
     }
 
     fn needs_places(&self) -> bool {

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use tracewalk::ids::{Address, Exception};
+use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::call_stack::{
     CallStack, Entry, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece,
 };
@@ -126,6 +127,12 @@ impl<R: TakeRows> Sink<FlowRecord> for CallTable<R> {
 
     fn finish(&mut self, complete: bool) -> io::Result<()> {
         self.rows.rows.finish(complete)
+    }
+}
+
+impl<R: TakeRows> FlowSink for CallTable<R> {
+    fn needs_places(&self) -> bool {
+        self.window.needs_places()
     }
 }
 

@@ -7,6 +7,7 @@ use tracewalk::flow::Element;
 use tracewalk::span::CaptureOffset;
 
 use super::tail::Tail;
+use tracewalk_analysis::analysis::{FlowSink, Repeated};
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Code, Phase, Place, Section, Window, Windowed};
@@ -136,6 +137,28 @@ impl<E: Sink<FlowRecord>> Sink<FlowRecord> for Excerpt<E> {
 
     fn finish(&mut self, complete: bool) -> io::Result<()> {
         self.inner.finish(complete)
+    }
+}
+
+impl<E: FlowSink> FlowSink for Excerpt<E> {
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        let ahead = self.windowed.ahead(repeated).filter(|phase| *phase == self.phase);
+        let instructions = u64::from(repeated.totals().instructions);
+        match ahead {
+            Some(Phase::Before) if self.selection.before == 0 => {}
+            Some(Phase::Inside) if self.left.is_none_or(|left| left > instructions) => {
+                self.left = self.left.map(|left| left - instructions);
+                self.inner.passage(repeated)?;
+            }
+            Some(Phase::After) => {}
+            _ => return repeated.records().try_for_each(|record| self.record(record)),
+        }
+        self.windowed.pass(repeated);
+        Ok(())
+    }
+
+    fn needs_places(&self) -> bool {
+        self.inner.needs_places() || self.selection.window.needs_places()
     }
 }
 

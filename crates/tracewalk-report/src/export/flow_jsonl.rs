@@ -10,6 +10,7 @@ use tracewalk::span::CaptureOffset;
 
 use super::itm::write_itm;
 use super::json::{Line, Object};
+use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::{Join, Part, Sink};
 use tracewalk_analysis::{DoubtfulChange, Doubting, Interrupts, Section};
@@ -78,6 +79,8 @@ impl<W: Write> Sink<FlowRecord> for FlowJsonl<W> {
         self.lines.line.end(&mut self.out)
     }
 }
+
+impl<W: Write> FlowSink for FlowJsonl<W> {}
 
 impl<W: Write> Join for FlowJsonl<W> {
     type Part = FlowJsonlPart;

@@ -7,6 +7,7 @@ use tracewalk::directive::TransferValue;
 use tracewalk::flow::{Block, BranchKind, DataTransfer, Element, Ending, EventKind, Gap, GapReason};
 use tracewalk::ids::{Address, Exception, Location};
 use tracewalk::span::CaptureOffset;
+use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::table::{Cell, Column, Kind, Table, TakeRows};
@@ -153,6 +154,8 @@ impl<R: TakeRows> Sink<FlowRecord> for FlowTable<R> {
         self.rows.finish(complete)
     }
 }
+
+impl<R: TakeRows> FlowSink for FlowTable<R> {}
 
 impl<R> FlowTable<R> {
     fn event(&self, kind: EventKind) -> Row {

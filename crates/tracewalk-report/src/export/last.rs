@@ -6,6 +6,7 @@ use tracewalk::span::CaptureOffset;
 
 use super::tail::Tail;
 use tracewalk_analysis::Section;
+use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::Sink;
 
@@ -66,6 +67,12 @@ impl<E: Sink<FlowRecord>> Sink<FlowRecord> for LastInstructions<E> {
         self.tail.release(&mut self.inner)?;
         self.cut.take().map_or(Ok(()), |at| self.inner.cut(at))?;
         self.inner.end_section()
+    }
+}
+
+impl<E: FlowSink> FlowSink for LastInstructions<E> {
+    fn needs_places(&self) -> bool {
+        self.inner.needs_places()
     }
 }
 

@@ -3,6 +3,7 @@
 //! To add a format: a file with a type that implements [`Sink`](tracewalk_analysis::sink::Sink), and a line in [`formats`](crate::formats).
 
 mod callgrind;
+mod calls_only;
 mod calls_table;
 mod cobertura;
 mod coverage_base;
@@ -40,6 +41,7 @@ mod text;
 mod timeline;
 
 pub use callgrind::write_callgrind;
+pub use calls_only::CallsOnly;
 pub use calls_table::{CallTable, write_chain_rows};
 pub use cobertura::write_cobertura;
 pub use coverage_base::read_coverage_json;

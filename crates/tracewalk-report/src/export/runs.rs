@@ -9,6 +9,7 @@ use tracewalk::span::CaptureOffset;
 
 use super::json::{push_address, push_decimal};
 use tracewalk_analysis::Section;
+use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::{Join, Part, Sink};
 
@@ -202,6 +203,8 @@ impl<W: Write> Sink<FlowRecord> for Runs<W> {
         self.write_out()
     }
 }
+
+impl<W: Write> FlowSink for Runs<W> {}
 
 impl<W: Write> Join for Runs<W> {
     type Part = RunsPart;

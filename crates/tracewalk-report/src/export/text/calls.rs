@@ -11,6 +11,7 @@ use tracewalk::flow::{Element, EventKind, GapReason};
 
 use super::{gap_text, marked_event, rule};
 use crate::words::CUT;
+use tracewalk_analysis::analysis::FlowSink;
 use tracewalk_analysis::call_stack::{CallStack, FrameKind};
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
@@ -132,6 +133,12 @@ impl<W: Write> Sink<FlowRecord> for CallTree<W> {
     fn end_section(&mut self) -> io::Result<()> {
         self.close_window();
         self.printer.result()
+    }
+}
+
+impl<W: Write> FlowSink for CallTree<W> {
+    fn needs_places(&self) -> bool {
+        self.printer.options.window.needs_places()
     }
 }
 

@@ -1,5 +1,8 @@
 //! `flow`: every instruction that was executed, with its place in the source.
 
+mod output;
+mod ready;
+
 use std::io::{self, Write};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,6 +15,9 @@ use super::{gap_text, indent, marked_event, quiet_event, rule};
 use crate::layout::{Fitted, in_lines, without_middle};
 use crate::words::CUT;
 use crate::{Look, Palette};
+use output::Output;
+use ready::{Last, Ready};
+use tracewalk_analysis::analysis::{FlowSink, Repeated};
 use tracewalk_analysis::call_stack::{Arrival, CallStack, Unobserved};
 use tracewalk_analysis::clock::{CycleMeter, Spent};
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
@@ -21,11 +27,12 @@ use tracewalk_analysis::{Code, CodeInContext, DoubtfulChange, Doubting, Section}
 /// Writes a listing.
 #[derive(Debug)]
 pub struct Listing<W> {
-    out: Fitted<W>,
+    out: Output<W>,
     options: ListingOptions,
     code: CodeInContext,
     rows: Rows,
     calls: CallStack<()>,
+    ready: Ready,
     /// Where the last instruction stands; `None` where the next one needs a heading.
     place: Option<Rc<Place>>,
     /// The address behind the last instruction.
@@ -66,9 +73,10 @@ impl<W: Write> Listing<W> {
     pub fn new(out: W, options: ListingOptions) -> Self {
         let code = Arc::new(Code::unknown());
         Self {
-            out: Fitted::new(out, options.look.width),
+            out: Output::new(Fitted::new(out, options.look.width)),
             options,
             calls: CallStack::new(Arc::clone(&code)),
+            ready: Ready::default(),
             code: CodeInContext::new(code),
             rows: Rows::default(),
             place: None,
@@ -336,6 +344,7 @@ impl<W: Write> Sink<FlowRecord> for Listing<W> {
         writeln!(self.out, "{head}{section}{head:#}")?;
         self.code = CodeInContext::new(Arc::clone(&section.code));
         self.rows = Rows::default();
+        self.ready = Ready::default();
         self.calls = CallStack::new(Arc::clone(&section.code));
         self.meter = CycleMeter::default();
         self.doubting = Doubting::default();
@@ -352,6 +361,66 @@ impl<W: Write> Sink<FlowRecord> for Listing<W> {
 
     fn record(&mut self, record: FlowRecord) -> io::Result<()> {
         self.end_itm()?;
+        self.ready.disturb(&mut self.calls);
+        self.write_record(&record)
+    }
+
+    fn end_section(&mut self) -> io::Result<()> {
+        self.end_itm()?;
+        let spent = self.meter.finish();
+        self.spend(spent)?;
+        self.end_run()?;
+        let unfollowed = std::mem::take(&mut self.unfollowed_cycles);
+        self.cycles_of(unfollowed, "of code that could not be followed")
+    }
+}
+
+impl<W: Write> FlowSink for Listing<W> {
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        if repeated.waited_cycles() > 0 || !self.counts_nothing() {
+            return repeated.records().try_for_each(|record| self.record(record));
+        }
+        let Some(known) = self.ready.find(&mut self.calls, repeated, (&self.place, self.next)) else {
+            return self.write_first(repeated);
+        };
+        if let Some(lines) = self.ready.lines(known) {
+            self.out.write_all(&lines.text)?;
+            self.place.clone_from(&lines.after.place);
+            (self.next, self.depth) = (lines.after.next, lines.after.depth);
+        }
+        self.meter.pass(0);
+        self.ready.go(known, &mut self.calls);
+        Ok(())
+    }
+
+    fn needs_places(&self) -> bool {
+        false
+    }
+}
+
+impl<W: Write> Listing<W> {
+    /// Whether no cycles wait to be written, and nothing that an ITM told.
+    fn counts_nothing(&self) -> bool {
+        self.meter.waiting() == Some(0)
+            && self.cycles == 0
+            && self.unfollowed_cycles == 0
+            && self.itm.is_none()
+    }
+
+    /// Writes a passage, and keeps the text for the next time.
+    #[inline(never)]
+    fn write_first(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        let writing = self.ready.begin(&mut self.calls, repeated, (&self.place, self.next));
+        self.out.note();
+        let result = repeated.records().try_for_each(|record| self.write_record(&record));
+        let text = self.out.write_noted()?;
+        let last = Last { place: self.place.clone(), next: self.next, depth: self.depth };
+        let written = self.counts_nothing().then(|| (text.into(), last));
+        self.ready.end(&mut self.calls, writing, written);
+        result
+    }
+
+    fn write_record(&mut self, record: &FlowRecord) -> io::Result<()> {
         // A gap or an event may change the depth, and is printed at the new one.
         let arrival = self.calls.element(&record.element, &mut Unobserved);
         self.code.element(&record.element);
@@ -367,15 +436,6 @@ impl<W: Write> Sink<FlowRecord> for Listing<W> {
             Some(change) => self.doubt(change),
             None => Ok(()),
         }
-    }
-
-    fn end_section(&mut self) -> io::Result<()> {
-        self.end_itm()?;
-        let spent = self.meter.finish();
-        self.spend(spent)?;
-        self.end_run()?;
-        let unfollowed = std::mem::take(&mut self.unfollowed_cycles);
-        self.cycles_of(unfollowed, "of code that could not be followed")
     }
 }
 

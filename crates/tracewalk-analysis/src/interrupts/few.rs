@@ -1,0 +1,84 @@
+//! A map of what is most often but a few things, the newest of which are asked for.
+
+use std::collections::VecDeque;
+use std::hash::Hash;
+
+use crate::quick::QuickMap;
+
+/// Values by keys. The newest are found without a table.
+#[derive(Debug)]
+pub(super) struct Few<K, V> {
+    /// The newest last.
+    newest: VecDeque<(K, V)>,
+    /// All others.
+    older: QuickMap<K, V>,
+}
+
+/// More than these are in the table.
+const NEWEST: usize = 8;
+
+impl<K, V> Default for Few<K, V> {
+    fn default() -> Self {
+        Self { newest: VecDeque::with_capacity(NEWEST + 1), older: QuickMap::default() }
+    }
+}
+
+impl<K: Eq + Hash, V> Few<K, V> {
+    #[inline]
+    pub(super) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        let found = self.newest.iter_mut().rev().find(|(known, _)| known == key);
+        match found {
+            Some((_, value)) => Some(value),
+            None if self.older.is_empty() => None,
+            None => self.older.get_mut(key),
+        }
+    }
+
+    /// Sets the value of a key.
+    #[inline]
+    pub(super) fn insert(&mut self, key: K, value: V) {
+        if let Some(known) = self.get_mut(&key) {
+            *known = value;
+            return;
+        }
+        self.newest.push_back((key, value));
+        if self.newest.len() > NEWEST {
+            self.older.extend(self.newest.pop_front());
+        }
+    }
+
+    #[inline]
+    pub(super) fn remove(&mut self, key: &K) -> Option<V> {
+        match self.newest.iter().rposition(|(known, _)| known == key) {
+            Some(index) => self.newest.remove(index).map(|(_, value)| value),
+            None if self.older.is_empty() => None,
+            None => self.older.remove(key),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    #[test]
+    fn it_holds_what_a_map_holds() {
+        let (mut few, mut map) = (Few::default(), HashMap::new());
+        for step in 0..2000_u64 {
+            let key = step * step % 31;
+            match step % 5 {
+                0 | 1 | 2 => {
+                    few.insert(key, step);
+                    map.insert(key, step);
+                }
+                3 => assert_eq!(few.remove(&key), map.remove(&key)),
+                _ => assert_eq!(few.get_mut(&key), map.get_mut(&key)),
+            }
+            for key in 0..31 {
+                assert_eq!(few.get_mut(&key), map.get_mut(&key), "step {step}");
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What is written by passages, on any number of threads, is what is written element by element on one: every format of program flow
+//! and of calls, of whole captures and of damaged ones.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use tracewalk_analysis::analysis::{Analysis, End, FlowSink, Growth, InOrder, NoPart};
+use tracewalk_analysis::record::FlowRecord;
+use tracewalk_analysis::sink::Sink;
+use tracewalk_analysis::{Doubtful, Window};
+use tracewalk_report::Look;
+use tracewalk_report::export::CallTreeOptions;
+use tracewalk_report::formats::{CALLS, FLOW, FlowOptions};
+use tracewalk_session::{Follow, Request, Session, Trust};
+
+/// The plain way: each element by itself, with its place.
+struct OneByOne<'a>(&'a mut dyn FlowSink);
+
+impl Analysis for OneByOne<'_> {
+    type Part = NoPart;
+    type Found = ();
+
+    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
+        self.0
+    }
+
+    fn part(&self) -> Option<(NoPart, Growth)> {
+        None
+    }
+
+    fn join(&mut self, part: NoPart) -> io::Result<()> {
+        match part {}
+    }
+
+    fn finish(self, _: &End) {}
+}
+
+/// How much was written, and a hash of it.
+#[derive(Default)]
+struct Digest {
+    bytes: usize,
+    hasher: DefaultHasher,
+}
+
+impl Write for Digest {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes += bytes.len();
+        self.hasher.write(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A format, with options.
+type Make = Box<dyn for<'a> Fn(&'a mut (dyn Write + 'a)) -> Box<dyn FlowSink + 'a>>;
+
+fn formats() -> Vec<(String, Make)> {
+    let mut formats: Vec<(String, Make)> = Vec::new();
+    for format in FLOW {
+        let ways = if format.make.names {
+            &[(false, None), (true, None), (false, Some(60))][..]
+        } else {
+            &[(false, None)]
+        };
+        for &(source_lines, width) in ways {
+            let look = Look { width, ..Look::PLAIN };
+            let window = Window::default();
+            let options = FlowOptions { look, source_lines, functions: false, at_once: false, window };
+            let make: Make = Box::new(move |out| (format.make.sink)(out, &options));
+            formats.push((format!("flow {} {source_lines} {width:?}", format.name), make));
+        }
+    }
+    for format in CALLS {
+        for (depth, fold) in [(None, true), (Some(2), false)] {
+            let options = CallTreeOptions { look: Look::PLAIN, depth, fold, window: Window::default() };
+            let make: Make = Box::new(move |out| (format.make.tree)(out, options.clone()));
+            formats.push((format!("calls {} {depth:?}", format.name), make));
+        }
+    }
+    formats
+}
+
+/// What is written of a capture, by passages or not.
+fn written(capture: &Path, how: &Follow, make: &Make, one_by_one: bool) -> (usize, u64) {
+    let (mut session, _) = Session::open(Request::new(capture)).expect("the capture is readable");
+    let mut digest = Digest::default();
+    let mut sink = make(&mut digest);
+    sink.begin().expect("a digest can be written");
+    for source in session.sources().to_vec() {
+        let run = if one_by_one {
+            session.run(&source, how, OneByOne(&mut *sink)).map(drop)
+        } else {
+            session.run(&source, how, InOrder(&mut *sink)).map(drop)
+        };
+        run.expect("the source can be followed");
+    }
+    sink.finish(true).expect("a digest can be written");
+    drop(sink);
+    (digest.bytes, digest.hasher.finish())
+}
+
+fn check(capture: &Path, threads: &[u16], is_wanted: impl Fn(&str) -> bool) {
+    for (name, make) in formats().iter().filter(|(name, _)| is_wanted(name)) {
+        for doubtful in [Doubtful::Keep, Doubtful::Drop] {
+            let trust = Trust { doubtful, ..Trust::default() };
+            let how = |threads| Follow { threads, trust, ..Follow::default() };
+            let expected = written(capture, &how(1), make, true);
+            for &threads in threads {
+                let found = written(capture, &how(threads), make, false);
+                assert_eq!(found, expected, "{}: {name}, {threads} threads, {doubtful:?}", capture.display());
+            }
+        }
+    }
+}
+
+fn examples() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/examples");
+    ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"].map(|name| root.join(name)).to_vec()
+}
+
+/// A copy of a capture whose trace is another one.
+fn with_trace(example: &Path, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    for entry in fs::read_dir(example).expect("the example is a folder") {
+        let file = entry.expect("the folder is readable").path();
+        let name = file.file_name().expect("a file has a name");
+        fs::copy(&file, folder.path().join(name)).expect("there is room for a copy");
+    }
+    let trace = folder.path().join("trace.bin");
+    let bytes = fs::read(&trace).expect("the trace is readable");
+    fs::write(&trace, change(bytes)).expect("there is room for the trace");
+    folder
+}
+
+#[test]
+fn whole_captures_are_written_the_same_by_passages_and_by_elements() {
+    for example in examples() {
+        check(&example.join("capture.toml"), &[1, 2, 3, 7], |_| true);
+    }
+}
+
+#[test]
+fn damaged_captures_are_written_the_same_by_passages_and_by_elements() {
+    for (seed, example) in (0..3).flat_map(|seed| examples().into_iter().map(move |example| (seed, example)))
+    {
+        // What runs a second time is what was written before.
+        let folder = with_trace(&example, |trace| {
+            let mut trace = if trace.len() < 8 << 10 && seed > 0 { trace.repeat(2) } else { trace };
+            let mut hash = DefaultHasher::new();
+            for _ in 0..=seed * 2 {
+                hash.write_u64(seed);
+                let value = hash.finish();
+                let at = usize::try_from(value >> 16).unwrap_or(0) % trace.len();
+                trace[at] ^= 1 << (value & 7);
+            }
+            let at = trace.len() / 3;
+            trace.drain(at..at + 5 * usize::try_from(seed).unwrap_or(0));
+            trace
+        });
+        check(&folder.path().join("capture.toml"), &[1, 2], |_| true);
+    }
+}
+
+#[test]
+fn long_captures_are_written_the_same_on_any_number_of_threads() {
+    let example = &examples()[2];
+    // Some segments, with damage in them.
+    let folder = with_trace(example, |bytes| {
+        let mut long = bytes.repeat((520 << 10) / bytes.len());
+        for at in [long.len() / 7, long.len() / 2] {
+            long[at] ^= 0x10;
+            long.drain(at + 1000..at + 1037);
+        }
+        long
+    });
+    let is_wanted =
+        |name: &str| matches!(name, "flow text false None" | "calls text None" | "calls none None");
+    check(&folder.path().join("capture.toml"), &[2, 3, 7], is_wanted);
+}
