@@ -1,7 +1,6 @@
 //! Which functions a block's instructions belong to, and which functions do something unusual to the stack.
 use std::sync::Arc;
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use tracewalk::flow::{Block, Element};
@@ -9,6 +8,7 @@ use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::program::ViewId;
 
 use super::frame::{FunctionId, Piece};
+use crate::quick::QuickMap;
 use crate::{Code, CodeInContext};
 
 /// What a function does to the stack beside calling and returning.
@@ -27,8 +27,8 @@ pub(super) enum Special {
 #[derive(Clone, Debug)]
 pub(super) struct Functions {
     code: CodeInContext,
-    blocks: HashMap<(ViewId, Address, Address, Isa), Pieces>,
-    special: HashMap<(ViewId, Address), Special>,
+    blocks: QuickMap<(ViewId, Address, Address, Isa), Pieces>,
+    special: QuickMap<(ViewId, Address), Special>,
 }
 
 /// The parts of a block by function.
@@ -88,7 +88,7 @@ const SWITCHES: [&str; 9] = [
 
 impl Functions {
     pub(super) fn new(code: Arc<Code>) -> Self {
-        Self { code: CodeInContext::new(code), blocks: HashMap::new(), special: HashMap::new() }
+        Self { code: CodeInContext::new(code), blocks: QuickMap::default(), special: QuickMap::default() }
     }
 
     /// Takes the next element: it may change what code is seen.

@@ -11,7 +11,8 @@ use tracewalk::flow::{Element, EventKind, GapReason};
 use tracewalk::ids::{Address, Exception, Isa};
 use tracewalk::program::Scope;
 
-use crate::call_stack::{CallStack, Frame, FrameKind, Unobserved};
+use crate::analysis::Repeated;
+use crate::call_stack::{CallStack, Frame, FrameKind, Remembered, Unobserved};
 use crate::{Code, CodeInContext};
 
 /// A part of a path.
@@ -44,6 +45,7 @@ pub struct Run {
 #[derive(Debug)]
 pub struct Walk {
     calls: CallStack<()>,
+    remembered: Remembered<(), ()>,
     ignore_interrupts: bool,
     run: Option<Run>,
     /// How many steps are complete.
@@ -63,13 +65,47 @@ impl Walk {
     /// A path begins.
     #[must_use]
     pub fn new(code: Arc<Code>, ignore_interrupts: bool) -> Self {
-        Self { calls: CallStack::new(code), ignore_interrupts, run: None, steps: 0 }
+        let (calls, remembered) = (CallStack::new(code), Remembered::default());
+        Self { calls, remembered, ignore_interrupts, run: None, steps: 0 }
     }
 
     /// Takes the next element; calls `complete` with each step that is complete.
-    pub fn element(&mut self, element: &Element, mut complete: impl FnMut(Step)) -> Part {
+    pub fn element(&mut self, element: &Element, complete: impl FnMut(Step)) -> Part {
+        self.remembered.disturb(&mut self.calls);
         let in_interrupt = self.ignore_interrupts && self.is_in_interrupt();
         self.calls.element(element, &mut Unobserved);
+        self.walk(element, in_interrupt, complete)
+    }
+
+    /// Takes elements that come again and again; calls `complete` with each step that is complete.
+    pub fn passage(&mut self, repeated: &Repeated<'_>, mut complete: impl FnMut(Step)) {
+        if self.ignore_interrupts {
+            // Which of them are an interrupt's depends on the stack at each.
+            for element in repeated.elements() {
+                self.element(&element, &mut complete);
+            }
+            return;
+        }
+        let key = (repeated.set(), repeated.number());
+        if let Some(known) = self.remembered.find(&mut self.calls, key, |()| 0) {
+            self.remembered.go(known, &mut self.calls);
+        } else {
+            if self.remembered.is_full(repeated.set()) {
+                self.remembered.forget(repeated.set(), &mut self.calls);
+            }
+            let learning = self.remembered.begin_learning(&mut self.calls, key);
+            for element in repeated.elements() {
+                self.calls.element(&element, &mut Unobserved);
+            }
+            self.remembered.end_learning(&mut self.calls, learning, Some(((), true)), |()| 0);
+        }
+        for element in repeated.elements() {
+            self.walk(&element, false, &mut complete);
+        }
+    }
+
+    /// Takes an element that the call stack has taken.
+    fn walk(&mut self, element: &Element, in_interrupt: bool, mut complete: impl FnMut(Step)) -> Part {
         let step = match element {
             Element::Block(block) => {
                 // A handler's last block has left it, and belongs to it.

@@ -19,7 +19,7 @@ mod tables;
 mod time;
 mod tree;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,7 @@ use tracewalk::program::Scope;
 use super::InDoubt;
 use super::call_stack::{Evidence, FunctionId, Piece, Task};
 use super::clock::{Cost, Unit};
+use crate::quick::QuickMap;
 
 pub use analysis::Profiling;
 pub use collected::{Profiles, ProgramProfiles};
@@ -40,9 +41,9 @@ pub use tree::{Label, LabelId, LabelKind, Place, Tree, TreeNode, TreeOptions};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
     nodes: Vec<Node>,
-    index: HashMap<(Option<NodeId>, NodeKind), NodeId>,
+    index: QuickMap<(Option<NodeId>, NodeKind), NodeId>,
     entries: Vec<PieceCost>,
-    entry_index: HashMap<(NodeId, Piece), EntryId>,
+    entry_index: QuickMap<(NodeId, Piece), EntryId>,
     /// Cycles and time of what was traced and could not be followed.
     pub unfollowed: Cost,
     /// Cycles and time of what was not traced.

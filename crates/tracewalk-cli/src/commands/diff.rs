@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use tracewalk::flow::Element;
 use tracewalk::plain::Plain;
-use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart};
+use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
 use tracewalk_analysis::coverage::{Difference, Every, ProgramCoverage, ProgramInput, Report, Tracefile};
 use tracewalk_analysis::diff::{Aftermath, Digest, Parting, Stretch, Walk};
 use tracewalk_analysis::profile::{Profile, Profiler};
@@ -270,6 +270,18 @@ impl Analysis for Listener {
 
     fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
         self
+    }
+
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        if let Some(Seen { walk, digest, profiler, .. }) = &mut self.seen {
+            walk.passage(repeated, |step| digest.add(step));
+            profiler.passage(repeated);
+        }
+        repeated.records().try_for_each(|record| self.covered.record(record))
+    }
+
+    fn needs_places(&self) -> bool {
+        false
     }
 
     fn part(&self) -> Option<(NoPart, Growth)> {

@@ -1,7 +1,6 @@
 //! Instructions as rows of a listing. Each is made once, however often it was executed.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::rc::Rc;
 
@@ -11,6 +10,7 @@ use tracewalk::program::ViewId;
 use super::place_name;
 use crate::Palette;
 use crate::disassembly::Disassembler;
+use tracewalk_analysis::quick::QuickMap;
 use tracewalk_analysis::{Code, CodeInContext};
 
 /// One instruction, ready to be printed.
@@ -89,7 +89,7 @@ fn file_and_line(file: &str, line: Option<u32>) -> String {
 /// The rows of one source's code.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    rows: HashMap<(ViewId, Location), Rc<Row>>,
+    rows: QuickMap<(ViewId, Location), Rc<Row>>,
 }
 
 /// Mnemonics are padded to this width.
