@@ -1,6 +1,5 @@
 //! A map of what is most often but a few things, the newest of which are asked for.
 
-use std::collections::VecDeque;
 use std::hash::Hash;
 
 use crate::quick::QuickMap;
@@ -9,7 +8,7 @@ use crate::quick::QuickMap;
 #[derive(Debug)]
 pub(super) struct Few<K, V> {
     /// The newest last.
-    newest: VecDeque<(K, V)>,
+    newest: Vec<(K, V)>,
     /// All others.
     older: QuickMap<K, V>,
 }
@@ -19,16 +18,15 @@ const NEWEST: usize = 8;
 
 impl<K, V> Default for Few<K, V> {
     fn default() -> Self {
-        Self { newest: VecDeque::with_capacity(NEWEST + 1), older: QuickMap::default() }
+        Self { newest: Vec::with_capacity(NEWEST), older: QuickMap::default() }
     }
 }
 
 impl<K: Eq + Hash, V> Few<K, V> {
     #[inline]
     pub(super) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
-        let found = self.newest.iter_mut().rev().find(|(known, _)| known == key);
-        match found {
-            Some((_, value)) => Some(value),
+        match self.newest.iter().rposition(|(known, _)| known == key) {
+            Some(index) => self.newest.get_mut(index).map(|(_, value)| value),
             None if self.older.is_empty() => None,
             None => self.older.get_mut(key),
         }
@@ -41,16 +39,16 @@ impl<K: Eq + Hash, V> Few<K, V> {
             *known = value;
             return;
         }
-        self.newest.push_back((key, value));
-        if self.newest.len() > NEWEST {
-            self.older.extend(self.newest.pop_front());
+        if self.newest.len() == NEWEST {
+            self.older.extend(Some(self.newest.remove(0)));
         }
+        self.newest.push((key, value));
     }
 
     #[inline]
     pub(super) fn remove(&mut self, key: &K) -> Option<V> {
         match self.newest.iter().rposition(|(known, _)| known == key) {
-            Some(index) => self.newest.remove(index).map(|(_, value)| value),
+            Some(index) => Some(self.newest.remove(index).1),
             None if self.older.is_empty() => None,
             None => self.older.remove(key),
         }
