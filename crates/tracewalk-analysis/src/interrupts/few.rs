@@ -67,7 +67,7 @@ mod tests {
         for step in 0..2000_u64 {
             let key = step * step % 31;
             match step % 5 {
-                0 | 1 | 2 => {
+                0..=2 => {
                     few.insert(key, step);
                     map.insert(key, step);
                 }
