@@ -72,14 +72,14 @@ fn formats() -> Vec<(String, Make)> {
             let window = Window::default();
             let options = FlowOptions { look, source_lines, functions: false, at_once: false, window };
             let make: Make = Box::new(move |out| (format.make.sink)(out, &options));
-            formats.push((format!("flow {} {source_lines} {width:?}", format.name), make));
+            formats.push((format!("flow/{}/{source_lines}/{width:?}", format.name), make));
         }
     }
     for format in CALLS {
         for (depth, fold) in [(None, true), (Some(2), false)] {
             let options = CallTreeOptions { look: Look::PLAIN, depth, fold, window: Window::default() };
             let make: Make = Box::new(move |out| (format.make.tree)(out, options.clone()));
-            formats.push((format!("calls {} {depth:?}", format.name), make));
+            formats.push((format!("calls/{}/{depth:?}", format.name), make));
         }
     }
     formats
@@ -163,7 +163,7 @@ fn damaged_captures_are_written_the_same_by_passages_and_by_elements() {
             trace.drain(at..at + 5 * usize::try_from(seed).unwrap_or(0));
             trace
         });
-        let takes_passages = |name: &str| name.starts_with("flow text") || name.starts_with("calls text");
+        let takes_passages = |name: &str| name.starts_with("flow/text") || name.starts_with("calls/text");
         check(&folder.path().join("capture.toml"), &[1], takes_passages);
     }
 }
@@ -180,6 +180,6 @@ fn long_captures_are_written_the_same_on_any_number_of_threads() {
         }
         long
     });
-    let is_wanted = |name: &str| matches!(name, "flow text false None" | "calls text None");
+    let is_wanted = |name: &str| matches!(name, "flow/text/false/None" | "calls/text/None");
     check(&folder.path().join("capture.toml"), &[2, 3, 7], is_wanted);
 }
