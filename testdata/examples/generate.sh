@@ -27,6 +27,14 @@ generate --record "$firmware/a9/a9.record" --elf "$firmware/a9/a9.elf" --protoco
 generate --record "$firmware/a9/a9.record" --elf "$firmware/a9/a9.elf" --protocol pft,cpu=cortex-a15 \
     --return-stack --timestamps 200 --id 0x13 --output "$output/a15-pft"
 
+# A Cortex-M33's ETM, ETMv4.2, with a return stack and timestamps.
+generate --record "$firmware/m3/m3.record" --elf "$firmware/m3/m3.elf" --protocol etmv4,cpu=cortex-m33 \
+    --return-stack --timestamps 200 --id 0x10 --output "$output/m33-etmv4"
+
+# A Cortex-A53's ETM as it would be if it traced speculatively: wrong paths, with cycle counts and context IDs.
+generate --record "$firmware/a9/a9.record" --elf "$firmware/a9/a9.elf" --protocol etmv4,cpu=cortex-a53,trcidr8=0x1e \
+    --cycle-accurate --context-ids --id 0x10 --output "$output/a53-etmv4"
+
 # The crash in the buffer of a Cortex-M0+'s MTB, which holds the last 128 packets before the debugger stopped the
 # processor at the entry of HardFault_Handler (vector catch).
 generate --record "$firmware/m0-crash/m0-crash.record" --elf "$firmware/m0-crash/m0-crash.elf" --protocol mtb \

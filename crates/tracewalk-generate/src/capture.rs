@@ -35,7 +35,7 @@ pub enum Container {
 /// The trace unit that a capture is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// The protocol's name: `etmv3`, `pft` or `mtb`.
+    /// The protocol's name: `etmv3`, `pft`, `etmv4` or `mtb`.
     pub protocol: &'static str,
     /// The processor, like `cortex-m3`, where the protocol depends on it.
     pub cpu: Option<String>,
@@ -107,7 +107,11 @@ impl Capture {
         };
         let source = SnapshotSource {
             name: SOURCE.to_owned(),
-            protocol: if self.unit.protocol == "pft" { Protocol::Pft } else { Protocol::EtmV3 },
+            protocol: match self.unit.protocol {
+                "pft" => Protocol::Pft,
+                "etmv4" => Protocol::Etmv4,
+                _ => Protocol::EtmV3,
+            },
             minor_version,
             registers: registers.iter().map(|&(name, value)| (name.to_owned(), value)).collect(),
             core: Some(CORE.to_owned()),

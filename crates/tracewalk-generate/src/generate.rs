@@ -1,4 +1,4 @@
-//! The command `capture`: a record → a capture of its trace.
+//! What the command `capture` makes of a path: a capture of its trace, for each protocol but ETMv4.
 
 use std::error::Error;
 
@@ -13,7 +13,7 @@ use tracewalk_generate::path::Path;
 use tracewalk_generate::trace::{Pauses, Trace};
 use tracewalk_generate::{etmv3, mtb, pft};
 
-use crate::files::{read, read_elf, read_record, write};
+use crate::files::write;
 use tracewalk_generate::arguments::{Arguments, number};
 
 /// The trace ID where none is given.
@@ -24,40 +24,18 @@ const USUAL_MTB_BYTES: u32 = 4096;
 const USUAL_MTB_BASE: u32 = 0x2000_0000;
 
 /// What is to be traced.
-struct Input {
-    path: Path,
-    elf: Elf,
+pub(crate) struct Input {
+    pub(crate) path: Path,
+    pub(crate) elf: Elf,
     /// The ELF file's name without its folder, and its bytes.
-    image: File,
+    pub(crate) image: File,
 }
 
-pub(crate) fn run(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
-    let record_file = arguments.required("--record")?;
-    let elf_file = arguments.required("--elf")?;
-    let folder = arguments.required("--output")?;
-    let protocol = arguments.required("--protocol")?;
-    let elf = read_elf(&elf_file)?;
-    let path = Path::expand(&read_record(&record_file)?, &elf.program);
-    let path = path.map_err(|error| format!("{record_file}: {error}"))?;
-    let name =
-        std::path::Path::new(&elf_file).file_name().and_then(|name| name.to_str()).unwrap_or("image.elf");
-    let input = Input { path, elf, image: File { name: name.to_owned(), bytes: read(&elf_file)? } };
-    let (protocol, keys) = protocol.split_once(',').unwrap_or((&protocol, ""));
-    let keys = Keys::parse(keys)?;
-    let files = match protocol {
-        "etmv3" => etmv3_files(&input, &keys, arguments)?,
-        "pft" => pft_files(&input, &keys, arguments)?,
-        "mtb" => mtb_files(&input, &keys, arguments)?,
-        other => return Err(format!("\"{other}\" is not a protocol; there are etmv3, pft and mtb").into()),
-    };
-    std::fs::create_dir_all(&folder).map_err(|error| format!("{folder}: {error}"))?;
-    for file in files {
-        write(&format!("{folder}/{}", file.name), &file.bytes)?;
-    }
-    Ok(())
-}
-
-fn etmv3_files(input: &Input, keys: &Keys, mut arguments: Arguments) -> Result<Vec<File>, Box<dyn Error>> {
+pub(crate) fn etmv3_files(
+    input: &Input,
+    keys: &Keys,
+    mut arguments: Arguments,
+) -> Result<Vec<File>, Box<dyn Error>> {
     let id = source_id(&mut arguments)?;
     let cpu = keys.cpu()?;
     let core = etmv3_protocol::Core::named(cpu).ok_or_else(|| format!("\"{cpu}\" has no known ETMv3"))?;
@@ -103,7 +81,11 @@ fn etmv3_files(input: &Input, keys: &Keys, mut arguments: Arguments) -> Result<V
     )
 }
 
-fn pft_files(input: &Input, keys: &Keys, mut arguments: Arguments) -> Result<Vec<File>, Box<dyn Error>> {
+pub(crate) fn pft_files(
+    input: &Input,
+    keys: &Keys,
+    mut arguments: Arguments,
+) -> Result<Vec<File>, Box<dyn Error>> {
     let id = source_id(&mut arguments)?;
     let cpu = keys.cpu()?;
     let core = pft_protocol::Core::named(cpu).ok_or_else(|| format!("\"{cpu}\" has no known PTM"))?;
@@ -132,7 +114,11 @@ fn pft_files(input: &Input, keys: &Keys, mut arguments: Arguments) -> Result<Vec
     source_files(input, "pft", cpu, version, &set.or(usual.etmidr, usual.etmccer), &trace, arguments)
 }
 
-fn mtb_files(input: &Input, keys: &Keys, mut arguments: Arguments) -> Result<Vec<File>, Box<dyn Error>> {
+pub(crate) fn mtb_files(
+    input: &Input,
+    keys: &Keys,
+    mut arguments: Arguments,
+) -> Result<Vec<File>, Box<dyn Error>> {
     if keys.cpu.is_some() || !keys.registers.is_empty() {
         return Err("--protocol mtb has no keys".into());
     }
@@ -203,7 +189,7 @@ impl Settings {
         ];
         AllRegisters {
             given: given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect(),
-            all: [
+            all: vec![
                 ("ETMCR", self.etmcr),
                 ("ETMIDR", self.etmidr.or(etmidr).unwrap_or(0)),
                 ("ETMCCER", self.etmccer.or(etmccer).unwrap_or(0)),
@@ -214,14 +200,14 @@ impl Settings {
     }
 }
 
-struct AllRegisters {
-    given: Vec<(String, u32)>,
-    all: [(&'static str, u32); 4],
-    id: TraceId,
+pub(crate) struct AllRegisters {
+    pub(crate) given: Vec<(String, u32)>,
+    pub(crate) all: Vec<(&'static str, u32)>,
+    pub(crate) id: TraceId,
 }
 
 /// The files of a capture of one source's trace.
-fn source_files(
+pub(crate) fn source_files(
     input: &Input,
     protocol: &'static str,
     cpu: &str,
@@ -274,7 +260,10 @@ fn contain(unit: Unit, id: TraceId, trace: &Trace, arguments: &mut Arguments) ->
     Ok(Capture { container, unit, itm, bytes })
 }
 
-fn synchronise_every(arguments: &mut Arguments, usual: Option<usize>) -> Result<Option<usize>, String> {
+pub(crate) fn synchronise_every(
+    arguments: &mut Arguments,
+    usual: Option<usize>,
+) -> Result<Option<usize>, String> {
     Ok(match arguments.number("--synchronise")? {
         None => usual,
         Some(0) => None,
@@ -283,7 +272,7 @@ fn synchronise_every(arguments: &mut Arguments, usual: Option<usize>) -> Result<
 }
 
 /// `TRACED:UNTRACED[:REASON]`, the first two in steps of the path.
-fn pauses(arguments: &mut Arguments) -> Result<Option<Pauses>, String> {
+pub(crate) fn pauses(arguments: &mut Arguments) -> Result<Option<Pauses>, String> {
     let text = arguments.optional("--pauses")?;
     text.map(|text| text.parse().map_err(|error| format!("--pauses: {error}"))).transpose()
 }
@@ -292,7 +281,7 @@ fn security(arguments: &mut Arguments) -> SecurityBits {
     SecurityBits { non_secure: arguments.flag("--non-secure"), hypervisor: false }
 }
 
-fn source_id(arguments: &mut Arguments) -> Result<TraceId, String> {
+pub(crate) fn source_id(arguments: &mut Arguments) -> Result<TraceId, String> {
     trace_id(arguments.number("--id")?.unwrap_or(USUAL_ID))
 }
 
@@ -301,34 +290,41 @@ fn trace_id(number: u32) -> Result<TraceId, String> {
     id.ok_or_else(|| format!("0x{number:x} is not a trace ID, which are 0x01 to 0x6f"))
 }
 
+/// The registers that may be given, those of ETMv3 and PFT first.
+const REGISTERS: [&str; 9] =
+    ["etmcr", "etmidr", "etmccer", "trcconfigr", "trcidr0", "trcidr1", "trcidr2", "trcidr8", "trcdevarch"];
+
 /// The keys behind a protocol's name.
-struct Keys {
+pub(crate) struct Keys {
     cpu: Option<String>,
     registers: Vec<(String, u32)>,
 }
 
 impl Keys {
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut keys = Self { cpu: None, registers: Vec::new() };
         for key in text.split(',').filter(|key| !key.is_empty()) {
             let (name, value) =
                 key.split_once('=').ok_or_else(|| format!("\"{key}\": expected key=value"))?;
             match name {
                 "cpu" => keys.cpu = Some(value.to_owned()),
-                "etmcr" | "etmidr" | "etmccer" => {
+                _ if REGISTERS.contains(&name) => {
                     keys.registers.push((name.to_owned(), number(name, value)?));
                 }
-                _ => return Err(format!("\"{name}\" is no key; there are cpu, etmcr, etmidr and etmccer")),
+                _ => {
+                    let registers = REGISTERS.join(", ");
+                    return Err(format!("\"{name}\" is no key; there are cpu, {registers}"));
+                }
             }
         }
         Ok(keys)
     }
 
-    fn cpu(&self) -> Result<&str, String> {
+    pub(crate) fn cpu(&self) -> Result<&str, String> {
         self.cpu.as_deref().ok_or_else(|| "--protocol needs cpu=".to_owned())
     }
 
-    fn register(&self, name: &str) -> Option<u32> {
+    pub(crate) fn register(&self, name: &str) -> Option<u32> {
         self.registers.iter().find(|(register, _)| register == name).map(|(_, value)| *value)
     }
 }

@@ -1,6 +1,8 @@
 //! The command `tracewalk-generate`: records of executed paths, and the traces of them.
 #![forbid(unsafe_code)]
 
+mod dispatch;
+mod etmv4_files;
 mod files;
 mod generate;
 
@@ -22,12 +24,13 @@ usage: tracewalk-generate record --elf FILE --log FILE --output FILE
        tracewalk-generate runs RECORD
            a record in the runs format of `tracewalk flow`
        tracewalk-generate capture --record FILE --elf FILE --protocol PROTOCOL[,key=value...] --output FOLDER
-           the trace of a record; PROTOCOL is etmv3, pft or mtb; keys for the first two: cpu=cortex-m3 (needed), and
-           registers by Arm's names in lower case, like etmcr=0x100
-         etmv3 and pft:
+           the trace of a record; PROTOCOL is etmv3, pft, etmv4 or mtb; keys for all but mtb: cpu=cortex-m3 (needed), and
+           registers by Arm's names in lower case, like etmcr=0x100 and trcidr8=0x1e
+         etmv3, pft and etmv4:
            --branch-broadcast --cycle-accurate --context-id-bytes N
                                  bits of ETMCR by their meaning; for etmv3 also --data-addresses and --data-values,
-                                 for pft also --return-stack
+                                 for pft also --return-stack; bits of TRCCONFIGR for etmv4: --return-stack,
+                                 --context-ids and --vmids instead of --context-id-bytes
            --id ID               the trace ID; 0x10 if not given
            --container frames|raw
            --itm ID:TEXT         in frames: text from an ITM beside the trace
@@ -47,8 +50,16 @@ usage: tracewalk-generate record --elf FILE --log FILE --output FILE
                                  an exception that takes a return's place does not cancel the return
            --deprecated-exceptions
                                  name exceptions by the deprecated code of the original address encoding
-         pft:
+         pft and etmv4:
            --return-stack-depth N
+         etmv4:
+           --contexts with|before|after
+                                 where a context stands that changes with an address
+           --cycle-threshold N   cycles are counted once there are so many
+           --wrong-paths N       a wrong path every N conditional branches, where trcidr8 is not 0; 0 for none
+           --q-elements N        a Q element every N branches, where trcidr0 has them; 0 for none
+           --source-addresses N  a source address every N taken branches, in ETE; 0 for none
+           --late-addresses      periodic synchronisations send their address behind the next atom
          mtb:
            --mtb-size BYTES      the size of the buffer, a power of two; 4096 if not given
            --mtb-base ADDRESS    the address of the MTB's memory; 0x20000000 if not given
@@ -70,7 +81,7 @@ fn main() -> ExitCode {
 fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     match arguments.split_first().map(|(command, rest)| (command.as_str(), rest)) {
         Some(("record", rest)) => record(Arguments::new(rest)),
-        Some(("capture", rest)) => generate::run(Arguments::new(rest)),
+        Some(("capture", rest)) => dispatch::run(Arguments::new(rest)),
         Some(("runs", [file])) => {
             print!("{}", read_record(file)?.runs());
             Ok(())
