@@ -7,6 +7,7 @@ mod cli;
 mod contexts;
 mod corpus;
 mod coverage;
+mod coverage_by_run;
 mod coverage_formats;
 mod coverage_truth;
 mod crash;

@@ -256,7 +256,8 @@ for file in sys.argv[2:]:
     jsonschema.validate(json.load(open(file)), schema)";
     let files = ["m3-etmv3", "a7-etmv3", "a15-pft", "m0-crash-mtb"].map(|name| {
         let file = folder.file(&format!("{name}.json"));
-        let outcome = coverage(&[&capture(name), "--format", "json", "-o", &file, "--diff", &base]);
+        let outcome =
+            coverage(&[&capture(name), "--format", "json", "-o", &file, "--diff", &base, "--by-run"]);
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         file
     });

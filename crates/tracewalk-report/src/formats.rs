@@ -99,8 +99,9 @@ pub struct CoverageAnswer<'a> {
     pub time: u64,
 }
 
-/// The tables that coverage has as CSV. `difference` is there only if there is a base.
-pub const COVERAGE_TABLES: [&str; 5] = ["lines", "files", "functions", "branches", "difference"];
+/// The tables that coverage has as CSV. `difference` is there only if there is a base, those of runs if they were kept apart.
+pub const COVERAGE_TABLES: [&str; 7] =
+    ["lines", "files", "functions", "branches", "difference", "runs", "lines_by_run"];
 
 /// Writes what was covered.
 pub type WriteCoverage = fn(&mut dyn Write, &CoverageAnswer<'_>) -> io::Result<()>;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::blocks::{BlockCounts, Conditions};
 use super::losses::Losses;
+use super::runs::Runs;
 use crate::programs::{Merge, Programs};
 
 /// What one source of one capture says.
@@ -42,6 +43,8 @@ pub struct ProgramCoverage {
     pub sources: Vec<SourceSummary>,
     /// How often each block ran.
     pub blocks: BlockCounts,
+    /// Which runs passed each block, where somebody asked for that.
+    pub runs: Runs,
 }
 
 /// What several sources say of the programs that they traced: one, or one for each kind of core.
@@ -51,7 +54,7 @@ impl ProgramCoverage {
     /// What one source says.
     #[must_use]
     pub fn of(part: Part) -> Self {
-        Self { sources: vec![part.source], blocks: part.blocks }
+        Self { sources: vec![part.source], blocks: part.blocks, runs: Runs::default() }
     }
 
     /// What none of the sources can tell, added up.
@@ -76,6 +79,7 @@ impl Merge for ProgramCoverage {
             let sum = self.blocks.entry(block).or_default();
             *sum = sum.saturating_add(count);
         }
+        self.runs.add(&other.runs);
     }
 }
 
@@ -132,7 +136,10 @@ mod tests {
             let mut coverage = Coverage::default();
             for (program, part) in [(0, first)].into_iter().chain(others) {
                 let images = [format!("{program}.elf")];
-                coverage.add(ProgramId::Code([program; 32]), images, ProgramCoverage::of(part));
+                let name = part.source.capture.clone();
+                let mut found = ProgramCoverage::of(part);
+                found.runs = Runs::of(name, &found.blocks);
+                coverage.add(ProgramId::Code([program; 32]), images, found);
             }
             coverage
         })

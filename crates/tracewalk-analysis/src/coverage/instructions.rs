@@ -1,18 +1,20 @@
 //! From blocks to instructions: how often each one ran.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use tracewalk::ids::{Address, Location};
 use tracewalk::isa::{Class, Instruction as Classified, Return};
 use tracewalk::program::Program;
 
-use super::blocks::{BlockCounts, BlockKey, Conditions, Outcome};
+use super::blocks::{BlockKey, Conditions, Outcome};
 use super::code::{self, in_it_block, read};
+use super::runs::RunSet;
 use crate::symbols::Symbols;
 
-/// An instruction and how often it ran.
+/// An instruction and how often it ran, or whatever else is added up of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Instruction {
+pub struct Instruction<A = u64> {
     /// Where it is.
     pub at: Location,
     /// Its size in bytes.
@@ -22,7 +24,7 @@ pub struct Instruction {
     /// Whether its condition can fail: by its own encoding, or in an IT block.
     pub conditional: bool,
     /// How often it ran.
-    pub passes: Passes,
+    pub passes: Passes<A>,
 }
 
 /// How an instruction takes part in a program's flow.
@@ -48,13 +50,13 @@ pub enum Branching {
 
 /// How often execution came past an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Passes {
+pub struct Passes<A = u64> {
     /// It took effect: its condition passed, or it has none. A branch was taken.
-    pub executed: u64,
+    pub executed: A,
     /// Its condition failed. A branch was not taken.
-    pub skipped: u64,
+    pub skipped: A,
     /// The trace does not tell which of the two.
-    pub untold: u64,
+    pub untold: A,
 }
 
 impl Passes {
@@ -65,54 +67,102 @@ impl Passes {
     }
 }
 
-impl Instruction {
+/// What is added up: how often something happened, or in which runs.
+pub(super) trait Amount: Clone + Default {
+    /// Adds another one.
+    fn add(&mut self, other: &Self);
+}
+
+impl Amount for u64 {
+    fn add(&mut self, other: &Self) {
+        *self = self.saturating_add(*other);
+    }
+}
+
+impl Amount for RunSet {
+    fn add(&mut self, other: &Self) {
+        self.add(other);
+    }
+}
+
+impl<A> Instruction<A> {
     /// Whether it is a branch.
     #[must_use]
     pub fn is_branch(&self) -> bool {
         self.branching != Branching::None
     }
 
-    /// How often it took effect, as a statement understands it. `function` is the addresses of its function.
+    /// Whether not to branch is an effect as well, as a statement understands it. `function` is the addresses of its function.
     ///
     /// A conditional branch inside a function does its work, which is to decide, when it is not taken as well. One that
     /// calls, returns or leaves the function stands for a statement that happens only when it is taken.
+    fn decides(&self, function: &Range<u64>) -> bool {
+        matches!(self.branching, Branching::Direct { target, call: false } if function.contains(&target.address.get()))
+    }
+}
+
+impl Instruction {
+    /// How often it took effect, as a statement understands it. `function` is the addresses of its function.
+    ///
+    /// A conditional branch inside a function does its work, which is to decide, when it is not taken as well.
     #[must_use]
-    pub fn effects(&self, function: std::ops::Range<u64>) -> u64 {
-        match self.branching {
-            Branching::Direct { target, call: false } if function.contains(&target.address.get()) => {
-                self.passes.executed.saturating_add(self.passes.skipped)
-            }
-            _ => self.passes.executed,
+    pub fn effects(&self, function: Range<u64>) -> u64 {
+        let Passes { executed, skipped, .. } = self.passes;
+        if self.decides(&function) { executed.saturating_add(skipped) } else { executed }
+    }
+}
+
+impl Instruction<RunSet> {
+    /// The runs in which it took effect, as [`Instruction::effects`] counts it.
+    pub(super) fn runs(self, function: &Range<u64>) -> RunSet {
+        let decides = self.decides(function);
+        let Passes { mut executed, skipped, .. } = self.passes;
+        if decides {
+            executed.add(&skipped);
         }
+        executed
     }
 }
 
 /// Every instruction that ran or belongs to a function, in the order of their addresses.
-pub(super) fn count(program: &Program, symbols: &dyn Symbols, blocks: &BlockCounts) -> Vec<Instruction> {
+pub(super) fn count<A: Amount>(
+    program: &Program,
+    symbols: &dyn Symbols,
+    blocks: &BTreeMap<BlockKey, A>,
+) -> Vec<Instruction<A>> {
     let mut raw = HashMap::new();
-    for (block, &count) in blocks {
+    for (block, count) in blocks {
         count_block(program, block, count, &mut raw);
     }
     let mut all = raw.into_iter().collect::<Vec<_>>();
     all.sort_unstable_by_key(|(at, _)| *at);
     add_what_did_not_run(&mut all, code::instructions(program, symbols));
     let mut it_block = ItBlock::default();
-    all.iter().map(|(at, raw)| raw.finish(*at, it_block.governs(program, *at, &raw.classified))).collect()
+    let finish = |(at, raw): (Location, Raw<A>)| {
+        let governed = it_block.governs(program, at, &raw.classified);
+        raw.finish(at, governed)
+    };
+    all.into_iter().map(finish).collect()
 }
 
 /// Counts of an instruction before it is known whether it is conditional.
 #[derive(Clone, Copy, Debug)]
-struct Raw {
+struct Raw<A> {
     classified: Classified,
     /// By a trace that tells of conditions: its condition passed. A branch: it was taken.
-    executed: u64,
+    executed: A,
     /// Its condition failed. A branch: it was not taken.
-    skipped: u64,
+    skipped: A,
     /// By a trace that does not tell.
-    passed: u64,
+    passed: A,
 }
 
-fn count_block(program: &Program, block: &BlockKey, count: u64, raw: &mut HashMap<Location, Raw>) {
+fn count_block<A: Amount>(
+    program: &Program,
+    block: &BlockKey,
+    count: &A,
+    raw: &mut HashMap<Location, Raw<A>>,
+) {
     let mut at = block.start.get();
     let end = block.end.get();
     while at < end {
@@ -131,16 +181,16 @@ fn count_block(program: &Program, block: &BlockKey, count: u64, raw: &mut HashMa
             (Outcome::Failed | Outcome::NotTaken, _) => &mut found.skipped,
             (Outcome::Passed, Conditions::OfBranches) => &mut found.passed,
         };
-        *counter = counter.saturating_add(count);
+        counter.add(count);
     }
 }
 
-impl Raw {
-    const fn new(classified: Classified) -> Self {
-        Self { classified, executed: 0, skipped: 0, passed: 0 }
+impl<A: Amount> Raw<A> {
+    fn new(classified: Classified) -> Self {
+        Self { classified, executed: A::default(), skipped: A::default(), passed: A::default() }
     }
 
-    fn finish(&self, at: Location, in_it_block: bool) -> Instruction {
+    fn finish(self, at: Location, in_it_block: bool) -> Instruction<A> {
         let Classified { bytes, class, link: call, returns, .. } = self.classified;
         let conditional = self.classified.conditional || in_it_block;
         let branching = match class {
@@ -151,15 +201,20 @@ impl Raw {
             },
             Class::Other | Class::Barrier(_) | Class::Wait | Class::TransactionStart => Branching::None,
         };
-        let (untold, certain) = if conditional { (self.passed, 0) } else { (0, self.passed) };
-        let passes =
-            Passes { executed: self.executed.saturating_add(certain), skipped: self.skipped, untold };
+        let Self { mut executed, skipped, passed, .. } = self;
+        let untold = if conditional {
+            passed
+        } else {
+            executed.add(&passed);
+            A::default()
+        };
+        let passes = Passes { executed, skipped, untold };
         Instruction { at, bytes, branching, conditional, passes }
     }
 }
 
 /// Puts instructions that did not run between those that did. Where they overlap, the program's symbols are wrong.
-fn add_what_did_not_run(all: &mut Vec<(Location, Raw)>, known: Vec<(Location, Classified)>) {
+fn add_what_did_not_run<A: Amount>(all: &mut Vec<(Location, Raw<A>)>, known: Vec<(Location, Classified)>) {
     let ran = std::mem::take(all);
     let end = |at: Location, bytes: u8| at.address.get() + u64::from(bytes);
     let mut ran = ran.into_iter().peekable();
@@ -224,7 +279,7 @@ mod tests {
         let mut program = Program::new();
         let bytes = CODE.iter().flat_map(|halfword| halfword.to_le_bytes()).collect::<Vec<_>>();
         program.add(Address::new(0x100), &bytes).unwrap();
-        let blocks = blocks.iter().copied().collect();
+        let blocks = blocks.iter().copied().collect::<BTreeMap<_, _>>();
         let found = count(&program, &NoSymbols, &blocks);
         let passes = |passes: Passes| [passes.executed, passes.skipped, passes.untold];
         found.iter().map(|found| (found.at.address.get(), found.conditional, passes(found.passes))).collect()
@@ -279,7 +334,7 @@ mod tests {
     #[test]
     fn what_ran_wins_over_what_the_symbols_say() {
         let nop = |at| (Location::new(Address::from(at), Isa::T32), Classified::other(4));
-        let ran = |at| (Location::new(Address::from(at), Isa::T32), Raw::new(Classified::other(2)));
+        let ran = |at| (Location::new(Address::from(at), Isa::T32), Raw::<u64>::new(Classified::other(2)));
         let mut all = vec![ran(0x102), ran(0x108)];
         add_what_did_not_run(&mut all, vec![nop(0x100), nop(0x104), nop(0x108), nop(0x10c)]);
         let starts = all.iter().map(|(at, _)| at.address.get()).collect::<Vec<_>>();

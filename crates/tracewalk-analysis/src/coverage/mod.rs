@@ -24,6 +24,7 @@ mod passages;
 mod paths;
 mod recorder;
 mod report;
+mod runs;
 mod saved;
 mod saved_lines;
 mod tally;
@@ -42,7 +43,8 @@ pub use paths::common_folder;
 pub use recorder::{RecordedPart, Recorder};
 pub use report::{
     Branch, Copy, Counted, Every, File, Filter, Function, InlinedCall, Line, LineCopy, LineState,
-    OutcomeCount, ProgramInput, Report, ReportedProgram,
+    OutcomeCount, ProgramInput, Report, ReportedProgram, RunSummary,
 };
+pub use runs::{RunSet, Runs};
 pub use tally::{Metric, Tally, Totals};
 pub use tracefile::{TracedFile, TracedFunction, TracedLine, Tracefile};

@@ -3,6 +3,8 @@
 //! ```text
 //! {"source":{"capture":"run","source":"0x10","protocol":"etmv3","conditions":"every",…}}      a source, and what it does not say
 //! {"block":["8000306","8000316","t32","taken","every",15]}       a block: start, end, isa, outcome, conditions, count
+//! {"run":["night-1.bin","05"]}                                   a run, and the blocks that it passed: bit `n % 8` of byte `n / 8` is
+//!                                                                that of block `n` of the program; in version 4 only
 //! ```
 
 use std::io;
@@ -13,8 +15,9 @@ use tracewalk::plain::plain;
 
 use super::blocks::{BlockKey, Conditions, Outcome};
 use super::collected::{ProgramCoverage, SourceSummary};
+use super::runs::Runs;
 use super::saved_lines::Lines;
-use crate::saved::{ReadItems, Save, SavedErrorKind, Saving, words};
+use crate::saved::{ReadItems, Save, SavedErrorKind, Saving, VERSION, words};
 
 /// An item of coverage.
 #[derive(Deserialize, Serialize)]
@@ -31,7 +34,12 @@ pub enum Item {
         Conditions,
         u64,
     ),
+    /// A run with this name, and the blocks before it that it passed.
+    Run(String, #[serde(with = "words")] Vec<u8>),
 }
+
+/// The version of files that know of runs.
+const WITH_RUNS: u32 = 4;
 
 impl Save for ProgramCoverage {
     const KIND: &'static str = "coverage";
@@ -39,6 +47,22 @@ impl Save for ProgramCoverage {
     type Items = Items;
 
     type Lines = Lines;
+
+    const NEWEST: u32 = WITH_RUNS;
+
+    fn version(&self) -> u32 {
+        if self.runs.names().is_empty() { VERSION } else { WITH_RUNS }
+    }
+
+    fn runs(&self) -> &[String] {
+        self.runs.names()
+    }
+
+    fn name_run(&mut self, name: &str) {
+        if self.runs.names().is_empty() {
+            self.runs = Runs::of(plain(name.into()).into_owned(), &self.blocks);
+        }
+    }
 
     fn save_items(&self, out: &mut Saving<'_>) -> io::Result<()> {
         let mut sources = self.sources.iter().map(in_plain).collect::<Vec<_>>();
@@ -50,7 +74,24 @@ impl Save for ProgramCoverage {
             let BlockKey { start, end, isa, outcome, conditions } = *block;
             out.item(&Item::Block(start, end, isa, outcome, conditions, *count))?;
         }
+        for (run, name) in self.runs.names().iter().enumerate() {
+            out.item(&Item::Run(name.clone(), self.passed_by(run)))?;
+        }
         Ok(())
+    }
+}
+
+impl ProgramCoverage {
+    /// The blocks that a run passed, a bit for each.
+    fn passed_by(&self, run: usize) -> Vec<u8> {
+        let mut bits = vec![0; self.blocks.len().div_ceil(8)];
+        for (number, block) in self.blocks.keys().enumerate() {
+            let passed = self.runs.blocks().get(block).is_some_and(|runs| runs.contains(run));
+            if let (true, Some(byte)) = (passed, bits.get_mut(number / 8)) {
+                *byte |= 1 << (number % 8);
+            }
+        }
+        bits
     }
 }
 
@@ -63,7 +104,11 @@ fn in_plain(source: &SourceSummary) -> SourceSummary {
 
 /// Reads the coverage of one program.
 #[derive(Debug, Default)]
-pub struct Items(ProgramCoverage);
+pub struct Items {
+    found: ProgramCoverage,
+    /// The blocks in the order in which they stand there.
+    blocks: Vec<BlockKey>,
+}
 
 impl ReadItems for Items {
     type Item = Item;
@@ -72,20 +117,35 @@ impl ReadItems for Items {
 
     fn item(&mut self, item: Item) -> Result<(), SavedErrorKind> {
         match item {
-            Item::Source(source) => self.0.sources.push(in_plain(&source)),
+            Item::Source(source) => self.found.sources.push(in_plain(&source)),
             Item::Block(start, end, isa, outcome, conditions, count) => {
                 if end <= start {
                     return Err(SavedErrorKind::field("end", format_args!("{end:x}")));
                 }
-                let sum = self.0.blocks.entry(BlockKey { start, end, isa, outcome, conditions }).or_default();
+                let block = BlockKey { start, end, isa, outcome, conditions };
+                let sum = self.found.blocks.entry(block).or_default();
                 *sum = sum.saturating_add(count);
+                self.blocks.push(block);
+            }
+            Item::Run(name, bits) => {
+                let passed =
+                    |number: &usize| bits.get(number / 8).is_some_and(|byte| byte >> (number % 8) & 1 != 0);
+                if bits.len() != self.blocks.len().div_ceil(8)
+                    || (self.blocks.len()..8 * bits.len()).any(|number| passed(&number))
+                {
+                    let found = format!("{} blocks for {}", 8 * bits.len(), self.blocks.len());
+                    return Err(SavedErrorKind::Field { field: "blocks of a run", found });
+                }
+                let blocks = self.blocks.iter().enumerate().filter(|(number, _)| passed(number));
+                let blocks = blocks.map(|(_, block)| (*block, 1)).collect();
+                self.found.runs.add(&Runs::of(plain(name.into()).into_owned(), &blocks));
             }
         }
         Ok(())
     }
 
     fn finish(self) -> ProgramCoverage {
-        self.0
+        self.found
     }
 }
 

@@ -40,6 +40,24 @@ pub trait Save: Merge {
     /// Puts the lines of versions 1 and 2 together.
     type Lines: ReadLines<Found = Self>;
 
+    /// The newest version of its files.
+    const NEWEST: u32 = VERSION;
+
+    /// The version of a file that it can stand in: older releases read what they know.
+    fn version(&self) -> u32 {
+        VERSION
+    }
+
+    /// The names of the runs that it was found in, where it knows them.
+    fn runs(&self) -> &[String] {
+        &[]
+    }
+
+    /// Notes that it was found in one run, of this name, unless it knows its runs.
+    fn name_run(&mut self, name: &str) {
+        let _ = name;
+    }
+
     /// Writes the items that are its own.
     fn save_items(&self, out: &mut Saving<'_>) -> io::Result<()>;
 }
@@ -58,8 +76,8 @@ pub trait ReadItems: Default {
     fn finish(self) -> Self::Found;
 }
 
-/// The newest version, which is written.
-const VERSION: u32 = 3;
+/// The oldest version that is written.
+pub(crate) const VERSION: u32 = 3;
 
 /// What files of this kind begin with, of version 3 and of those before it.
 fn beginnings(kind: &str) -> [String; 2] {
@@ -112,7 +130,8 @@ impl<T: Save> Programs<T> {
     /// Writes it down.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut out = Saving { out, lines: 0 };
-        let head = Head { saved: T::KIND.to_owned(), version: VERSION, complete: Some(self.complete) };
+        let version = self.programs.values().map(|program| program.found.version()).max().unwrap_or(VERSION);
+        let head = Head { saved: T::KIND.to_owned(), version, complete: Some(self.complete) };
         out.item(&head)?;
         for (id, OfProgram { images, found }) in &self.programs {
             let images = images.iter().map(|image| plain(image.into()).into_owned()).collect();
@@ -139,22 +158,24 @@ impl<T: Save> Programs<T> {
         let head = input.head()?;
         let (programs, version) = match lines::version(head, T::KIND)? {
             Some(version) => (lines::read::<T::Lines>(input, version)?, version),
-            None => (Self::read_items(input)?, VERSION),
+            None => Self::read_items(input)?,
         };
         input.end()?;
         Ok((programs, version))
     }
 
-    /// Reads a file of version 3.
-    fn read_items(input: &mut Input<impl BufRead>) -> Result<Self, SavedErrorKind> {
+    /// Reads a file of version 3 or newer.
+    fn read_items(input: &mut Input<impl BufRead>) -> Result<(Self, u32), SavedErrorKind> {
         let head: Head = serde_json::from_slice(input.line()).map_err(|_| SavedErrorKind::NotSaved)?;
         if head.saved != T::KIND {
             return Err(SavedErrorKind::Other { found: plain(head.saved.into()).into_owned() });
         }
         let complete = match (head.version, head.complete) {
-            (VERSION, Some(complete)) => complete,
-            (VERSION, None) => return Err(SavedErrorKind::NotSaved),
-            (found, _) => return Err(SavedErrorKind::Version { found: found.to_string() }),
+            (found, _) if !(VERSION..=T::NEWEST).contains(&found) => {
+                return Err(SavedErrorKind::Version { found: found.to_string() });
+            }
+            (_, Some(complete)) => complete,
+            (_, None) => return Err(SavedErrorKind::NotSaved),
         };
         let mut programs = Self { complete, ..Self::default() };
         let mut program: Option<(ProgramId, BTreeSet<String>, T::Items)> = None;
@@ -178,7 +199,7 @@ impl<T: Save> Programs<T> {
                     program
                         .into_iter()
                         .for_each(|(id, images, items)| programs.add(id, images, items.finish()));
-                    return Ok(programs);
+                    return Ok((programs, head.version));
                 }
             }
         }

@@ -113,7 +113,12 @@ pub(crate) struct Coverage {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     json: Option<PathBuf>,
 
-    /// The table that --format csv writes; `difference` needs --diff.
+    /// Keep the runs apart: which of them ran each line, in JSON, CSV, on the page and in what --save writes. A run is a capture, or a
+    /// saved file that does not know the runs in it.
+    #[arg(long, help_heading = "Output")]
+    pub(crate) by_run: bool,
+
+    /// The table that --format csv writes; `difference` needs --diff, `runs` and `lines_by_run` need --by-run.
     #[arg(long, value_name = "TABLE", value_parser = built_in::table(&COVERAGE_TABLES), default_value = COVERAGE_TABLES[0], help_heading = "Output")]
     pub(crate) table: &'static str,
 
@@ -174,6 +179,10 @@ pub(crate) struct Merge {
     /// Files saved by --save of `coverage`, `profile` or `interrupts`: all of one kind, and of the same program.
     #[arg(required = true, value_name = "PART", value_hint = ValueHint::FilePath)]
     pub(crate) parts: Vec<PathBuf>,
+
+    /// Of coverage: keep the runs apart. A file that does not know the runs in it is one run.
+    #[arg(long)]
+    pub(crate) by_run: bool,
 
     /// Where to write what they say together; standard output without it.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]

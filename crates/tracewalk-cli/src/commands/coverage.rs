@@ -113,6 +113,13 @@ fn report(
              line numbers; check out the revision that was traced"
         ));
     }
+    if matches!(args.table, "runs" | "lines_by_run") && report.runs.is_empty() {
+        return Err(Failure::input(
+            "no_runs",
+            format!("--table {} is of runs, and nothing says which there were", args.table),
+            "add --by-run",
+        ));
+    }
     if report.files.is_empty() && selection.leaves_nothing() {
         return Err(Failure::input(
             "nothing_selected",

@@ -1,11 +1,12 @@
 //! Captures, and saved files in their place → what was found of each program, and the programs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tracewalk::plain::Plain;
 use tracewalk::program::Program;
 use tracewalk_analysis::coverage::ProgramCoverage;
 use tracewalk_analysis::interrupts::ProgramActivities;
@@ -89,6 +90,16 @@ impl<'a, T: Save> Gathered<'a, T> {
     /// What is in the saved files.
     pub(super) fn parts(&self) -> impl Iterator<Item = (&'a Path, &Programs<T>)> {
         self.parts.iter().map(|(path, part)| (*path, part))
+    }
+
+    /// Whether a saved file knows the runs that it is of.
+    pub(super) fn knows_runs(&self) -> bool {
+        self.parts.iter().any(|(_, part)| knows_runs(part))
+    }
+
+    /// Keeps the saved files apart as runs: those in them, or else a run with the file's name.
+    pub(super) fn name_runs(&mut self, messages: &Messages) {
+        name_runs(self.parts.iter_mut().map(|(path, part)| (*path, part)), messages);
     }
 
     /// Adds what was found of a program.
@@ -182,7 +193,7 @@ impl<'a, T: Save> Gathered<'a, T> {
 
 /// Refuses a capture or saved file that is named twice: what is in it would count twice.
 pub(super) fn refuse_twice<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
-    let mut known = std::collections::BTreeSet::new();
+    let mut known = BTreeSet::new();
     for path in paths {
         let Ok(file) = path.canonicalize() else { continue };
         if !known.insert(file) {
@@ -191,6 +202,41 @@ pub(super) fn refuse_twice<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Res
         }
     }
     Ok(())
+}
+
+/// Whether runs are known of one of the programs.
+pub(super) fn knows_runs<T: Save>(part: &Programs<T>) -> bool {
+    part.programs.values().any(|program| !program.found.runs().is_empty())
+}
+
+/// Names the run of each saved file that does not know its runs by the file. Warns of runs that stand in two files, which become one.
+pub(super) fn name_runs<'a, T: Save + 'a>(
+    parts: impl IntoIterator<Item = (&'a Path, &'a mut Programs<T>)>,
+    messages: &Messages,
+) {
+    let mut known = BTreeMap::<String, &Path>::new();
+    for (path, part) in parts {
+        let mut names = BTreeSet::new();
+        for program in part.programs.values_mut() {
+            program.found.name_run(&path.display().to_string());
+            names.extend(program.found.runs().iter().cloned());
+        }
+        for name in names {
+            if let Some(other) = known.get(&name) {
+                messages.warning(
+                    "same_run",
+                    format_args!(
+                        "{}: has a run {} as {} has, and both count as one run; save each run with a name of its own",
+                        path.display(),
+                        Plain(&name),
+                        other.display()
+                    ),
+                );
+            } else {
+                known.insert(name, path);
+            }
+        }
+    }
 }
 
 /// Adds what is in a saved file.

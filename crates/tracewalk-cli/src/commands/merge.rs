@@ -8,7 +8,7 @@ use tracewalk_analysis::profile::ProgramProfiles;
 use tracewalk_analysis::programs::Programs;
 use tracewalk_analysis::saved::Save;
 
-use super::gather::{add_part, kind_of, read_text, refuse_twice};
+use super::gather::{add_part, kind_of, knows_runs, name_runs, read_text, refuse_twice};
 use super::parts::Parts;
 use crate::args::Merge;
 use crate::failure::Failure;
@@ -35,6 +35,11 @@ fn run(args: &Merge, messages: &Messages) -> Result<(), Failure> {
     refuse_twice(args.parts.iter().map(PathBuf::as_path))?;
     let Some(first) = args.parts.first() else { return Ok(()) };
     match kind_of(first) {
+        Some(kind) if args.by_run && kind != ProgramCoverage::KIND => Err(Failure::input(
+            "runs_of_coverage",
+            format!("--by-run: runs are kept apart in coverage only, and {} is {kind}", first.display()),
+            "leave --by-run out",
+        )),
         Some(kind) if kind == ProgramProfiles::KIND => merge::<ProgramProfiles>(args, messages),
         Some(kind) if kind == ProgramActivities::KIND => merge::<ProgramActivities>(args, messages),
         Some(_) => merge::<ProgramCoverage>(args, messages),
@@ -52,8 +57,15 @@ fn run(args: &Merge, messages: &Messages) -> Result<(), Failure> {
 
 fn merge<T: Save>(args: &Merge, messages: &Messages) -> Result<(), Failure> {
     let (mut merged, mut parts) = (Programs::<T>::default(), Parts::new(messages));
+    let mut read = Vec::new();
     for path in &args.parts {
-        add_part(&mut merged, path, parts.read(path)?)?;
+        read.push((path.as_path(), parts.read(path)?));
+    }
+    if args.by_run || read.iter().any(|(_, part)| knows_runs(part)) {
+        name_runs(read.iter_mut().map(|(path, part)| (*path, part)), messages);
+    }
+    for (path, part) in read {
+        add_part(&mut merged, path, part)?;
     }
     write_to(args.output.as_deref(), |out| merged.save(out))
 }

@@ -16,7 +16,8 @@ use super::coverage_text::{Note, notes};
 use super::text::instruction_text;
 use crate::words::{natural_order, percent_covered};
 use tracewalk_analysis::coverage::{
-    Conditions, Difference, FileDifference, Metric, ProgramInput, Report, ReportedProgram, Tally, Totals,
+    Conditions, Difference, FileDifference, Metric, ProgramInput, Report, ReportedProgram, RunSummary, Tally,
+    Totals,
 };
 use tracewalk_analysis::symbols::SourceFile;
 
@@ -50,6 +51,11 @@ pub fn write_coverage_html(
         version: env!("CARGO_PKG_VERSION"),
         meaning: MEANING,
         programs: report.programs.iter().map(ProgramHead::of).collect(),
+        runs: {
+            let mut runs = report.runs.clone();
+            runs.sort_by(|one, other| natural_order(&one.name, &other.name));
+            runs
+        },
         cards: Metric::ALL.map(|metric| Card::of(metric, report.totals.of(metric))),
         notes: notes(report),
         files: report.files.iter().map(|file| FileRow::of(report, &file.name, &file.totals)).collect(),
@@ -106,6 +112,8 @@ struct Page {
     version: &'static str,
     meaning: &'static str,
     programs: Vec<ProgramHead>,
+    /// What each run did for the lines, where they are kept apart.
+    runs: Vec<RunSummary>,
     cards: [Card; Metric::ALL.len()],
     notes: Vec<Note>,
     files: Vec<FileRow>,

@@ -2,6 +2,7 @@
 //!
 //! Everything that a report knows: nothing is left out that another format has.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -9,8 +10,8 @@ use tracewalk::ids::Address;
 
 use super::json::{InDoubtJson, is_true};
 use tracewalk_analysis::coverage::{
-    Copy, Counted, Difference, FileDifference, Line, LineCopy, Losses, Lost, Report, ReportedProgram,
-    SourceSummary, Tally, Totals,
+    Copy, Counted, Difference, FileDifference, Line, LineCopy, Losses, Lost, Report, ReportedProgram, RunSet,
+    RunSummary, SourceSummary, Tally, Totals,
 };
 
 /// The version of the document's shape. A field that is added does not change it.
@@ -37,10 +38,22 @@ pub(super) struct Document<'a> {
     stale: &'a [String],
     totals: TotalsJson,
     programs: Vec<ProgramJson<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    runs: Vec<RunJson<'a>>,
+    /// Each set of runs in which a line ran, once: indices into `runs`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    run_sets: Vec<Vec<usize>>,
     files: Vec<FileJson<'a>>,
     functions: Vec<FunctionJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     difference: Option<DifferenceJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct RunJson<'a> {
+    name: &'a str,
+    lines: u64,
+    lines_alone: u64,
 }
 
 #[derive(Serialize)]
@@ -115,6 +128,9 @@ struct LineJson<'a> {
     line: u32,
     count: u64,
     state: &'static str,
+    /// An index into `run_sets`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runs: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     branches: Vec<BranchJson>,
     copies: Vec<CopyJson<'a>>,
@@ -220,6 +236,20 @@ fn hex(number: u64) -> String {
 
 impl<'a> Document<'a> {
     pub(super) fn of(report: &'a Report, difference: Option<&'a Difference>) -> Self {
+        let runs = report.runs.iter().map(|RunSummary { name, lines, alone }| RunJson {
+            name,
+            lines: *lines,
+            lines_alone: *alone,
+        });
+        let mut sets = RunSets::default();
+        let files = (report.files.iter())
+            .map(|file| FileJson {
+                name: &file.name,
+                totals: file.totals.into(),
+                functions: &file.functions,
+                lines: file.lines.iter().map(|line| LineJson::of(report, line, &mut sets)).collect(),
+            })
+            .collect();
         Self {
             format: "tracewalk-coverage",
             version: VERSION,
@@ -227,14 +257,9 @@ impl<'a> Document<'a> {
             stale: &report.stale,
             totals: report.totals.into(),
             programs: report.programs.iter().map(ProgramJson::of).collect(),
-            files: (report.files.iter())
-                .map(|file| FileJson {
-                    name: &file.name,
-                    totals: file.totals.into(),
-                    functions: &file.functions,
-                    lines: file.lines.iter().map(|line| LineJson::of(report, line)).collect(),
-                })
-                .collect(),
+            runs: runs.collect(),
+            run_sets: sets.sets,
+            files,
             functions: functions(report),
             difference: difference.map(|difference| DifferenceJson {
                 files: (difference.files.iter())
@@ -244,6 +269,27 @@ impl<'a> Document<'a> {
                 changed: difference.changed.map(TallyJson::from),
             }),
         }
+    }
+}
+
+/// The sets of runs in which lines ran, by number. Without runs there is none.
+#[derive(Default)]
+struct RunSets {
+    sets: Vec<Vec<usize>>,
+    numbers: HashMap<RunSet, usize>,
+}
+
+impl RunSets {
+    fn number(&mut self, report: &Report, runs: &RunSet) -> Option<usize> {
+        if report.runs.is_empty() {
+            return None;
+        }
+        let next = self.sets.len();
+        let number = *self.numbers.entry(runs.clone()).or_insert(next);
+        if number == next {
+            self.sets.push(runs.iter().collect());
+        }
+        Some(number)
     }
 }
 
@@ -313,7 +359,7 @@ impl From<&Losses> for LossesJson {
 }
 
 impl<'a> LineJson<'a> {
-    fn of(report: &'a Report, line: &'a Line) -> Self {
+    fn of(report: &'a Report, line: &'a Line, sets: &mut RunSets) -> Self {
         let branches = report.branches(line).map(|(counted, branch)| BranchJson {
             address: address(counted.instruction.at.address),
             jump: counted.instruction.is_branch(),
@@ -324,6 +370,7 @@ impl<'a> LineJson<'a> {
             line: line.number,
             count: line.count,
             state: line.state.name(),
+            runs: sets.number(report, &line.runs),
             branches: branches.collect(),
             copies: line.copies.iter().filter_map(|copy| CopyJson::of(report, copy)).collect(),
         }

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use anstyle::Style;
 
 use crate::layout::Fitted;
-use crate::words::{counted, in_doubt, percent_covered};
+use crate::words::{counted, in_doubt, natural_order, percent_covered};
 use crate::{Look, Palette};
 use tracewalk_analysis::coverage::{
-    Difference, FileDifference, Losses, Metric, Report, ReportedProgram, Tally, Totals,
+    Difference, FileDifference, Losses, Metric, Report, ReportedProgram, RunSummary, Tally, Totals,
 };
 
 /// Writes the table. Only a terminal gets bars.
@@ -32,10 +32,40 @@ pub fn write_coverage_text(
     for Note { about, text } in notes {
         writeln!(out, "{quiet}{about}:{quiet:#} {text}")?;
     }
+    write_runs(report, &look.palette, out)?;
     if let Some(difference) = difference {
         write_difference(difference, &look.palette, out)?;
     }
     Ok(())
+}
+
+/// What each run did for the lines.
+fn write_runs(report: &Report, palette: &Palette, out: &mut dyn Write) -> io::Result<()> {
+    if report.runs.is_empty() {
+        return Ok(());
+    }
+    let mut runs = report.runs.iter().collect::<Vec<_>>();
+    runs.sort_by(|one, other| natural_order(&one.name, &other.name));
+    let (head, quiet) = (palette.head, palette.quiet);
+    writeln!(out, "\n{quiet}{:>8}  {:>8}  {quiet:#}{head}run{head:#}", "lines", "alone")?;
+    for RunSummary { name, lines, alone } in runs {
+        writeln!(out, "{lines:>8}  {alone:>8}  {name}")?;
+    }
+    let spare = report.runs.iter().filter(|run| run.alone == 0).count();
+    if spare > 0 {
+        let each = if spare == 1 { "it ran" } else { "each of them ran" };
+        writeln!(
+            out,
+            "{quiet}{} no line alone: other runs ran all that {each}{quiet:#}",
+            counted_with(spare as u64, "run", "has", "have")
+        )?;
+    }
+    Ok(())
+}
+
+/// `1 run has`, `3 runs have`
+fn counted_with(count: u64, noun: &str, one: &str, several: &str) -> String {
+    format!("{} {}", counted(count, noun), if count == 1 { one } else { several })
 }
 
 fn head(program: &ReportedProgram, palette: &Palette, out: &mut dyn Write) -> io::Result<()> {

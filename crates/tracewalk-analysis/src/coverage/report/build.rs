@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use tracewalk::ids::Address;
+use tracewalk::ids::{Address, Location};
 
 use super::super::blocks::Conditions;
 use super::super::collected::ProgramCoverage;
 use super::super::instructions::{self, Instruction};
+use super::super::runs::RunSet;
 use super::super::tally::{Totals, Verdict};
 use super::model::{
     Branch, Copy, Counted, File, Function, InlinedCall, Line, LineCopy, LineState, OutcomeCount, Report,
-    ReportedProgram,
+    ReportedProgram, RunSummary,
 };
 use crate::Code;
 use crate::programs::ProgramId;
@@ -51,6 +52,9 @@ impl Report {
     #[must_use]
     pub fn of(programs: &[ProgramInput<'_>], filter: &dyn Filter) -> Self {
         let mut builder = Builder::default();
+        builder.runs = programs.iter().flat_map(|program| program.coverage.runs.names()).cloned().collect();
+        builder.runs.sort_unstable();
+        builder.runs.dedup();
         for program in programs {
             builder.program(program, filter);
         }
@@ -67,6 +71,10 @@ struct Builder {
     files: BTreeMap<String, Lines>,
     /// The file of each function that has one.
     function_files: HashMap<usize, String>,
+    /// The names of all runs, in order.
+    runs: Vec<String>,
+    /// In which of them an instruction took effect, where that is known, by its index.
+    took_effect_in: HashMap<usize, RunSet>,
 }
 
 /// The instructions of each line, by copy.
@@ -86,6 +94,7 @@ impl Builder {
         });
         let symbols = &*code.symbols;
         let extents = symbols.functions();
+        let mut in_runs = self.in_runs(input);
         for instruction in instructions::count(&code.program, symbols, &coverage.blocks) {
             let address = instruction.at.address;
             let frames = symbols.frames(address);
@@ -104,8 +113,25 @@ impl Builder {
             let (start, end) = extent.map_or((0, 0), |extent| (extent.start.get(), extent.end));
             let effects = instruction.effects(start..end);
             let branch = branch(&instruction, conditions_told);
+            if let Some(passed) = in_runs.remove(&instruction.at) {
+                let runs = passed.runs(&(start..end));
+                if !runs.is_empty() {
+                    self.took_effect_in.insert(self.report.instructions.len(), runs);
+                }
+            }
             self.add(Counted { instruction, effects, copy, branch }, function, place);
         }
+    }
+
+    /// The instructions that ran, with the runs in which they did, where that is known.
+    fn in_runs(&self, input: &ProgramInput<'_>) -> HashMap<Location, Instruction<RunSet>> {
+        let runs = &input.coverage.runs;
+        if runs.names().is_empty() {
+            return HashMap::new();
+        }
+        let blocks = runs.numbered_by(&self.runs);
+        let passed = instructions::count(&input.code.program, &*input.code.symbols, &blocks);
+        passed.into_iter().map(|passed| (passed.at, passed)).collect()
     }
 
     /// The index of the linked function that an instruction belongs to.
@@ -175,7 +201,13 @@ impl Builder {
     fn finish(mut self) -> Report {
         let report = &mut self.report;
         for (name, lines) in &self.files {
-            let lines = lines.iter().map(|(&number, copies)| line(report, number, copies)).collect();
+            let lines = lines.iter().map(|(&number, copies)| {
+                let mut runs = RunSet::default();
+                let passed = copies.values().flatten().filter_map(|index| self.took_effect_in.get(index));
+                passed.for_each(|passed| runs.add(passed));
+                Line { runs, ..line(report, number, copies) }
+            });
+            let lines = lines.collect();
             report.files.push(File {
                 name: name.clone(),
                 lines,
@@ -192,8 +224,25 @@ impl Builder {
         }
         add_up_functions(report);
         add_up_files(report);
+        report.runs = summaries(self.runs, &report.files);
         self.report
     }
+}
+
+/// What each run did for the lines.
+fn summaries(names: Vec<String>, files: &[File]) -> Vec<RunSummary> {
+    let mut runs =
+        names.into_iter().map(|name| RunSummary { name, ..RunSummary::default() }).collect::<Vec<_>>();
+    for line in files.iter().flat_map(|file| &file.lines) {
+        let alone = u64::from(line.runs.len() == 1);
+        for run in line.runs.iter() {
+            if let Some(run) = runs.get_mut(run) {
+                run.lines += 1;
+                run.alone += alone;
+            }
+        }
+    }
+    runs
 }
 
 /// The copies of a line, and the line.
@@ -206,6 +255,7 @@ fn line(report: &Report, number: u32, copies: &BTreeMap<usize, Vec<usize>>) -> L
         number,
         count: copies.iter().fold(0, |sum: u64, copy| sum.saturating_add(copy.count)),
         state: states.into_iter().find(|&state| any(state)).unwrap_or(LineState::Unreached),
+        runs: RunSet::default(),
         copies,
     }
 }

@@ -7,6 +7,7 @@ use tracewalk::ids::Address;
 use super::super::collected::SourceSummary;
 use super::super::instructions::Instruction;
 use super::super::losses::Losses;
+use super::super::runs::RunSet;
 use super::super::tally::Totals;
 use crate::programs::ProgramId;
 
@@ -25,6 +26,8 @@ pub struct Report {
     pub files: Vec<File>,
     /// Everything together.
     pub totals: Totals,
+    /// The runs, by name, where it is known which of them passed what; [`Line::runs`] has their indices.
+    pub runs: Vec<RunSummary>,
     /// Whether every capture was decoded to its end. What [`Report::of`] makes says yes.
     pub complete: bool,
     /// Source files that are not those that were compiled, by the names that the report has for them: shorter than their line
@@ -45,6 +48,17 @@ pub struct ReportedProgram {
     pub losses: Losses,
     /// Whether any of them tells of every condition.
     pub conditions_told: bool,
+}
+
+/// A run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunSummary {
+    /// Its name.
+    pub name: String,
+    /// How many lines ran in it.
+    pub lines: u64,
+    /// How many of them ran in no other one.
+    pub alone: u64,
 }
 
 /// A function as it was linked.
@@ -147,6 +161,8 @@ pub struct Line {
     pub count: u64,
     /// What is known of it.
     pub state: LineState,
+    /// The runs in which it ran, as indices into [`Report::runs`].
+    pub runs: RunSet,
     /// The places that it was compiled into.
     pub copies: Vec<LineCopy>,
 }

@@ -5,7 +5,12 @@ use crate::table::{Cell, Column, Kind, Table, Tabular};
 
 impl Tabular for Report {
     fn tables(&self) -> Vec<Table> {
-        vec![self.file_table(), self.function_table(), self.line_table(), self.branch_table()]
+        let mut tables =
+            vec![self.file_table(), self.function_table(), self.line_table(), self.branch_table()];
+        if !self.runs.is_empty() {
+            tables.extend([self.run_table(), self.lines_by_run_table()]);
+        }
+        tables
     }
 }
 
@@ -58,6 +63,26 @@ impl Report {
             for line in &file.lines {
                 let cells = [line.number.into(), line.count.into(), line.state.name().into()];
                 table.push([file.name.as_str().into()].into_iter().chain(cells));
+            }
+        }
+        table
+    }
+
+    fn run_table(&self) -> Table {
+        let mut table = Table::new("runs", 1, [text("run"), integer("lines"), integer("lines_alone")]);
+        for run in &self.runs {
+            table.push([run.name.as_str().into(), run.lines.into(), run.alone.into()]);
+        }
+        table
+    }
+
+    /// A row for each line and each run in which it ran.
+    fn lines_by_run_table(&self) -> Table {
+        let mut table = Table::new("lines_by_run", 1, [text("file"), integer("line"), text("run")]);
+        for (file, line) in self.files.iter().flat_map(|file| file.lines.iter().map(move |line| (file, line)))
+        {
+            for run in line.runs.iter().filter_map(|run| self.runs.get(run)) {
+                table.push([file.name.as_str().into(), line.number.into(), run.name.as_str().into()]);
             }
         }
         table

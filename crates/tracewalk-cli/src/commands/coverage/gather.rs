@@ -3,6 +3,7 @@
 use tracewalk::plain::Plain;
 use tracewalk_analysis::coverage::{ProgramCoverage, ProgramInput, Report};
 use tracewalk_analysis::programs::OfProgram;
+use tracewalk_analysis::saved::Save as _;
 use tracewalk_analysis::symbols::SourceFile;
 use tracewalk_session::RunError;
 
@@ -19,8 +20,12 @@ pub(super) fn gather<'a>(
     messages: &Messages,
 ) -> Result<Gathered<'a, ProgramCoverage>, Failure> {
     let mut gathered = Gathered::open(&args.follow, &args.more, messages)?;
+    let by_run = args.by_run || gathered.knows_runs();
+    if by_run {
+        gathered.name_runs(messages);
+    }
     for capture in gathered.captures() {
-        decode(&mut gathered, &capture, args, messages)?;
+        decode(&mut gathered, &capture, (args, by_run), messages)?;
     }
     gathered.finish(messages)
 }
@@ -41,7 +46,7 @@ pub(super) fn inputs<'a>(
 fn decode(
     gathered: &mut Gathered<'_, ProgramCoverage>,
     capture: &CaptureArgs,
-    args: &args::Coverage,
+    (args, by_run): (&args::Coverage, bool),
     messages: &Messages,
 ) -> Result<(), Failure> {
     let mut session = open::live(capture, messages)?;
@@ -54,7 +59,10 @@ fn decode(
         })?;
         follow::record(session, source, &outcome, messages)?;
         gathered.statistics.add(&outcome.statistics);
-        for (program, found) in outcome.found {
+        for (program, mut found) in outcome.found {
+            if by_run {
+                found.name_run(&name);
+            }
             gathered.add(program, found);
         }
         Ok(())

@@ -354,6 +354,7 @@
   function detail(line) {
     const branches = new Map((line.branches ?? []).map((branch) => [branch.address, branch]));
     const cell = element("td", { colspan: 4 });
+    if (line.runs !== undefined) cell.append(runsOf(report.run_sets[line.runs]));
     for (const copy of line.copies) {
       const name = report.functions[copy.function].name ?? "code in no function";
       const calls = (copy.inlined ?? []).map((call) => `, ${call.function ?? "?"} inlined at ${call.file ?? "?"}:${call.line ?? "?"}`);
@@ -363,6 +364,17 @@
       cell.append(element("table", { class: "instructions" }, element("tbody", {}, ...rows)));
     }
     return element("tr", { class: "detail", "data-of": line.line }, cell);
+  }
+
+  /** The runs in which a line ran: the first few, and the others where somebody opens them. */
+  function runsOf(set) {
+    const MOST_NAMES = 8;
+    const names = set.map((run) => report.runs[run].name).sort(order);
+    const all = `${names.length} of ${report.runs.length} runs`;
+    if (names.length === 0) return element("p", { class: "ran-in", "data-runs": 0, text: `ran in none of ${report.runs.length} runs` });
+    const list = element("span", { text: names.join(", ") });
+    if (names.length <= MOST_NAMES) return element("p", { class: "ran-in", "data-runs": names.length }, `ran in ${all}: `, list);
+    return element("details", { class: "ran-in", "data-runs": names.length }, element("summary", { text: `ran in ${all}` }), list);
   }
 
   function instructionRow(found, branch) {
