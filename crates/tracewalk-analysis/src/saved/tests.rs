@@ -80,7 +80,7 @@ fn what_is_no_saved_file_is_told_from_one_of_another_kind_or_version() {
     assert_eq!(kind(&SAVED.replace("coverage", "profile")), other);
     for (text, found) in [
         ("# tracewalk coverage 3\n".to_owned(), "3"),
-        (SAVED.replace("\"version\":3", "\"version\":4"), "4"),
+        (SAVED.replace("\"version\":3", "\"version\":5"), "5"),
         (SAVED.replace("\"version\":3,\"complete\":true", "\"version\":9"), "9"),
     ] {
         assert_eq!(kind(&text), (1, SavedErrorKind::Version { found: found.to_owned() }));
