@@ -51,10 +51,10 @@ impl Report {
     /// The report of these programs, as far as the filter wants it.
     #[must_use]
     pub fn of(programs: &[ProgramInput<'_>], filter: &dyn Filter) -> Self {
-        let mut builder = Builder::default();
-        builder.runs = programs.iter().flat_map(|program| program.coverage.runs.names()).cloned().collect();
-        builder.runs.sort_unstable();
-        builder.runs.dedup();
+        let runs = programs.iter().flat_map(|program| program.coverage.runs.names()).cloned();
+        // In order, and each once.
+        let runs = runs.collect::<BTreeSet<_>>().into_iter().collect();
+        let mut builder = Builder { runs, ..Builder::default() };
         for program in programs {
             builder.program(program, filter);
         }
