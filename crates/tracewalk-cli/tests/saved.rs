@@ -170,8 +170,16 @@ fn the_same_run_twice_counts_and_costs_twice_as_much() {
     let folder = Folder::new();
     let copy = copied_example("m3-etmv3", folder.0.path());
     let rows = |inputs: &[&str]| {
-        let text = quietly(&[&["interrupts"], inputs, &["--format", "csv"]].concat()).stdout;
-        text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect::<Vec<Vec<_>>>()
+        let outcome = told([&["interrupts"], inputs, &["--format", "csv"]].concat());
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        // A copy is warned of, and counts.
+        assert_eq!(mentions(&outcome.stderr, "equal_content"), inputs.len() > 1, "{}", outcome.stderr);
+        outcome
+            .stdout
+            .lines()
+            .skip(1)
+            .map(|line| line.split(',').map(str::to_owned).collect())
+            .collect::<Vec<Vec<_>>>()
     };
     let (once, twice) = (rows(&[&m3]), rows(&[&m3, &copy]));
     assert!(once.len() > 5 && once.len() == twice.len());
@@ -382,4 +390,25 @@ fn what_is_named_twice_does_not_count_twice() {
     let twice = run(["merge", saved, other]).stdout;
     std::fs::write(other, twice).unwrap();
     assert_eq!(told(["merge", saved, other]).stderr, "");
+}
+
+#[test]
+fn a_capture_that_was_copied_is_warned_of_and_one_that_begins_alike_is_not() {
+    let folders = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let captures = [0, 1, 2].map(|index: usize| copied_example("a7-etmv3", folders[index].path()));
+    // The last one differs from the others in its last byte.
+    let trace = folders[2].path().join("trace.bin");
+    let mut bytes = std::fs::read(&trace).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    assert!(bytes.len() > 4 << 10, "it begins as the others do");
+    std::fs::write(&trace, bytes).unwrap();
+    let [one, copy, other] = &captures;
+    for command in ["coverage", "profile", "interrupts"] {
+        let outcome = told([command, one, copy, other]);
+        let warned = outcome.stderr.lines().filter(|line| line.starts_with("warning: equal_content:"));
+        let [warning] = &warned.collect::<Vec<_>>()[..] else { panic!("{command}: {}", outcome.stderr) };
+        assert!(mentions(warning, &format!("{one} {copy}")), "{warning}");
+        let outcome = told([command, one, other]);
+        assert!(!mentions(&outcome.stderr, "equal_content"), "{command}: {}", outcome.stderr);
+    }
 }

@@ -15,13 +15,14 @@ use tracewalk_analysis::programs::{OfProgram, ProgramId, Programs};
 use tracewalk_analysis::saved::{Save, saved_kind};
 use tracewalk_analysis::{Code, Statistics, Window};
 
+use super::copies::Copies;
 use super::parts::{Parts, unreadable};
 
 use crate::args::{CaptureArgs, FollowArgs};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::output::write_to;
-use tracewalk_session::{FollowedProgram, interrupts};
+use tracewalk_session::{FollowedProgram, Session, interrupts};
 
 /// The longest text of another kind.
 const LONGEST_TEXT: u64 = 256 << 20;
@@ -38,6 +39,7 @@ pub(super) struct Gathered<'a, T> {
     captures: Vec<&'a Path>,
     /// The saved files, and what is in each.
     parts: Vec<(&'a Path, Programs<T>)>,
+    copies: Copies,
     /// The programs of the captures.
     programs: BTreeMap<ProgramId, Arc<Code>>,
 }
@@ -55,6 +57,7 @@ impl<'a, T: Save> Gathered<'a, T> {
             follow,
             captures: Vec::new(),
             parts: Vec::new(),
+            copies: Copies::default(),
             programs: BTreeMap::new(),
         };
         let mut parts = Parts::new(messages);
@@ -73,6 +76,13 @@ impl<'a, T: Save> Gathered<'a, T> {
         let args = &self.follow.capture;
         let capture = |path: &&Path| CaptureArgs { capture: path.to_path_buf(), ..args.clone() };
         self.captures.iter().map(capture).collect()
+    }
+
+    /// A capture was opened, to be followed: warns if it holds what another one holds.
+    pub(super) fn opened(&mut self, capture: &CaptureArgs, session: &Session, messages: &Messages) {
+        if self.captures.len() > 1 {
+            self.copies.opened(&capture.capture, session, messages);
+        }
     }
 
     /// Refuses a window where there are saved files.

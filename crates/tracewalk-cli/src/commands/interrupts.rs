@@ -84,6 +84,7 @@ fn gather<'a>(args: &'a Interrupts, messages: &Messages) -> Result<Gathered<'a, 
             Some(session) => session,
             None => open::live(capture, messages)?,
         };
+        gathered.opened(capture, &session, messages);
         let measured = Measured { unit: scale.unit, counts_cycles: scale.counts_cycles, functions };
         view.check(&mut session, &how, messages)?;
         session.each_source(messages, |session, source| {

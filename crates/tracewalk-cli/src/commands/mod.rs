@@ -1,6 +1,7 @@
 //! One file for each command, and what they share.
 
 mod calls;
+mod copies;
 mod coverage;
 mod crash;
 mod describe;

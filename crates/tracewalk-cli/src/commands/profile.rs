@@ -102,6 +102,7 @@ pub(super) fn gather<'a>(
     let (how, view) = (follow::how(follow, threads), View::new(window.clone(), None));
     for capture in gathered.captures() {
         let mut session = open::live(&capture, messages)?;
+        gathered.opened(&capture, &session, messages);
         view.check(&mut session, &how, messages)?;
         session.each_source(messages, |session, source| {
             let outcome =

@@ -50,6 +50,7 @@ fn decode(
     messages: &Messages,
 ) -> Result<(), Failure> {
     let mut session = open::live(capture, messages)?;
+    gathered.opened(capture, &session, messages);
     let name = Plain(capture.capture.display()).to_string();
     let how = follow::accounting(&follow::how(&args.follow, args.work.threads), messages);
     session.each_source(messages, |session, source| {

@@ -1,0 +1,92 @@
+//! Captures that hold the same trace as another one: each counts.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use tracewalk_session::Session;
+
+use crate::messages::Messages;
+
+/// Knows the files of the traces that were opened.
+#[derive(Debug, Default)]
+pub(super) struct Copies {
+    /// By how the files begin and how long they are.
+    known: HashMap<u64, Vec<Trace>>,
+}
+
+/// The files of a capture's trace.
+#[derive(Debug)]
+struct Trace {
+    capture: PathBuf,
+    files: Vec<PathBuf>,
+}
+
+/// How much of a file tells it from most others.
+const BEGINNING: u64 = 4 << 10;
+
+impl Copies {
+    /// Warns if the trace of a capture is in another one as well: two runs may be equal, and a copy counts twice. What cannot be read
+    /// again, as it arrived through a pipe, is no copy of anything.
+    pub(super) fn opened(&mut self, capture: &Path, session: &Session, messages: &Messages) {
+        if session.is_live() {
+            return;
+        }
+        let files = session.capture().buffers.iter().map(|buffer| buffer.file.clone()).collect::<Vec<_>>();
+        let Ok(Some(key)) = key(&files) else { return };
+        let alike = self.known.entry(key).or_default();
+        let copied = alike.iter().find(|known| {
+            let pairs = known.files.iter().zip(&files);
+            known.files.len() == files.len()
+                && pairs.into_iter().all(|(one, other)| is_same(one, other).unwrap_or(false))
+        });
+        match copied {
+            Some(known) => messages.warning(
+                "equal_content",
+                format_args!(
+                    "{}: holds exactly the trace that {} holds; if both are of one run, it counts twice: leave one out",
+                    capture.display(),
+                    known.capture.display()
+                ),
+            ),
+            None => alike.push(Trace { capture: capture.to_owned(), files }),
+        }
+    }
+}
+
+/// How files begin, and how long they are; `None` if there is nothing in them.
+fn key(files: &[PathBuf]) -> io::Result<Option<u64>> {
+    let mut hasher = DefaultHasher::new();
+    let mut all = 0;
+    for file in files {
+        let file = File::open(file)?;
+        let bytes = file.metadata()?;
+        if !bytes.is_file() {
+            return Ok(None);
+        }
+        all += bytes.len();
+        let mut beginning = Vec::new();
+        file.take(BEGINNING).read_to_end(&mut beginning)?;
+        (bytes.len(), beginning).hash(&mut hasher);
+    }
+    Ok((all > 0).then(|| hasher.finish()))
+}
+
+/// Whether two files hold the same. They differ early, if they do.
+fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
+    let [mut one, mut other] = [BufReader::new(File::open(one)?), BufReader::new(File::open(other)?)];
+    loop {
+        let (left, right) = (one.fill_buf()?, other.fill_buf()?);
+        let bytes = left.len().min(right.len());
+        if bytes == 0 {
+            return Ok(left.is_empty() && right.is_empty());
+        }
+        if left.get(..bytes) != right.get(..bytes) {
+            return Ok(false);
+        }
+        one.consume(bytes);
+        other.consume(bytes);
+    }
+}
