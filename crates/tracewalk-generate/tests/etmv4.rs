@@ -161,3 +161,13 @@ fn wrong_paths_change_nothing_but_the_bytes() {
         assert!(speculative.bytes.len() > 2 * certain.bytes.len());
     }
 }
+
+#[test]
+fn a_trace_that_begins_with_an_exception_begins_where_it_was_taken() {
+    let mut firmware = firmware("a9");
+    // What ran before the first exception is left out.
+    let first = firmware.path.steps.iter().position(|step| matches!(step, Step::Exception(_)));
+    let _ = firmware.path.steps.drain(..first.expect("the program is interrupted"));
+    let (_, found) = check(&firmware, &config("cortex-a53", 0, 0, None), &Options::default());
+    assert_eq!(found.gaps, []);
+}

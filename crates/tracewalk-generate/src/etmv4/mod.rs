@@ -330,6 +330,10 @@ impl<'a> Unit<'a> {
         let handler = self.story.handler(index, taken);
         let resumes = self.story.resumes(index, taken);
         self.give_up_undefined(taken);
+        if let (None, Some(start)) = (self.synchronised_at, resumes) {
+            // Before the first instruction.
+            self.run_start = start;
+        }
         if !self.is_inside_run && !self.unanswered && resumes.is_some() {
             self.synchronise_if_due(self.run_start)?;
         }
