@@ -27,6 +27,15 @@ compile "$build/m3-main.o" $m3 m3/main.c
 compile "$build/m3-work.o" $m3 common/work.c
 $cc $m3 $link -T m3/m3.ld -o m3/m3.elf "$build/m3-startup.o" "$build/m3-main.o" "$build/m3-work.o" -lgcc
 
+# The same program, whose work.c is named with its checksum, as clang does it and this compiler does not.
+$cc $common -gdwarf-5 $m3 -S common/work.c -o "$build/m3-work.s"
+# The assembler takes it for a number, whose lowest byte comes first.
+md5=$(md5sum common/work.c | cut -d ' ' -f 1 | sed 's/../& /g' | tr ' ' '\n' | tac | tr -d '\n')
+sed -i "s|^\(\t\.file 1 \"common/work.c\"\)$|\1 md5 0x$md5|" "$build/m3-work.s"
+grep -q "work.c\" md5 0x" "$build/m3-work.s"
+${cc%gcc}as -gdwarf-5 --debug-prefix-map="$PWD=." -mcpu=cortex-m3 -mthumb "$build/m3-work.s" -o "$build/m3-work-md5.o"
+$cc $m3 $link -T m3/m3.ld -o m3/m3-checksums.elf "$build/m3-startup.o" "$build/m3-main.o" "$build/m3-work-md5.o" -lgcc
+
 # main.c is ARM code, the rest Thumb. The core has no floating point that the program would use.
 a9="-march=armv7-a -mfloat-abi=soft"
 compile "$build/a9-startup.o" $a9 a9/startup.s

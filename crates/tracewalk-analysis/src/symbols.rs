@@ -1,5 +1,8 @@
 //! What is known of the program beside its code.
 
+use std::collections::BTreeSet;
+
+use md5::{Digest, Md5};
 use tracewalk::ids::{Address, Isa};
 
 /// Names and source lines by address. Where nothing is known, nothing is returned: every method has an empty answer.
@@ -45,6 +48,11 @@ pub trait Symbols: Send + Sync {
     /// The data object that holds `address`, by the program's symbols; the smallest one, where objects are nested.
     fn object(&self, _address: Address) -> Option<Object> {
         None
+    }
+
+    /// The source files that were compiled, as far as the debug information tells them apart by their content.
+    fn source_checksums(&self) -> Vec<SourceChecksum> {
+        Vec::new()
     }
 
     /// A whole source file, where it is at hand.
@@ -115,6 +123,39 @@ pub struct SourceFile {
     pub path: String,
     /// What is in it, in whatever encoding.
     pub text: Vec<u8>,
+}
+
+impl SourceFile {
+    /// Whether it is what all of these are the MD5 of, be its lines ended as here or as a checkout on another system ends
+    /// them.
+    #[must_use]
+    pub fn is_text_of(&self, checksums: &BTreeSet<[u8; 16]>) -> bool {
+        let ended = |end: &[u8]| {
+            let mut hash = Md5::new();
+            for line in self.text.split_inclusive(|byte| *byte == b'\n') {
+                match line.strip_suffix(b"\n") {
+                    Some(line) => {
+                        hash.update(line.strip_suffix(b"\r").unwrap_or(line));
+                        hash.update(end);
+                    }
+                    None => hash.update(line),
+                }
+            }
+            <[u8; 16]>::from(hash.finalize())
+        };
+        let own = <[u8; 16]>::from(Md5::digest(&self.text));
+        let is = |text: [u8; 16]| checksums.iter().all(|checksum| *checksum == text);
+        is(own) || is(ended(b"\n")) || is(ended(b"\r\n"))
+    }
+}
+
+/// Which text a source file had when a unit was compiled from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceChecksum {
+    /// The file, as the debug information names it.
+    pub file: String,
+    /// The MD5 of its bytes (DWARF 5, 6.2.4.1, `DW_LNCT_MD5`).
+    pub md5: [u8; 16],
 }
 
 /// One of the functions that an instruction belongs to, by the debug information.

@@ -333,10 +333,14 @@ fn a_source_that_is_not_the_one_that_was_compiled_is_named() {
         let outcome = run(arguments.iter().chain(&files));
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
-        document["stale"].as_array().map_or(0, Vec::len)
+        let reasons = document["files"].as_array().unwrap().iter().filter_map(|file| file["stale"].as_str());
+        let reasons = reasons.map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(document["stale"].as_array().map_or(0, Vec::len), reasons.len());
+        reasons
     };
+    let none = Vec::<String>::new();
     // The copies are younger than the project's sources.
-    assert_eq!(stale(&sources()), 0);
+    assert_eq!(stale(&sources()), none);
     // The same file cut short, and as old as the program.
     let other = folder.path().join("sources");
     let work = std::fs::read_to_string(sources().join("common/work.c")).unwrap();
@@ -344,13 +348,44 @@ fn a_source_that_is_not_the_one_that_was_compiled_is_named() {
     let short = work.lines().take(20).map(|line| format!("{line}\n")).collect::<String>();
     let path = other.join("common/work.c");
     std::fs::write(&path, &short).unwrap();
-    assert_eq!(stale(&other), 1);
+    assert_eq!(stale(&other), ["shorter"]);
     // All of it, changed an hour after.
     std::fs::write(&path, &work).unwrap();
-    assert_eq!(stale(&other), 0);
+    assert_eq!(stale(&other), none);
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
     std::fs::File::options().append(true).open(&path).unwrap().set_modified(later).unwrap();
-    assert_eq!(stale(&other), 1);
+    assert_eq!(stale(&other), ["newer"]);
+}
+
+#[test]
+fn a_source_whose_checksum_the_program_has_is_judged_by_it_and_not_by_its_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let image = sources().join("m3/m3-checksums.elf");
+    let capture = example("m3-etmv3/trace.bin");
+    let path = folder.path().join("common/work.c");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    // What the files say of the source, and which kinds of warnings there were.
+    let stale = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
+        std::fs::File::options().append(true).open(&path).unwrap().set_modified(later).unwrap();
+        let files = [capture.to_str().unwrap(), "--image", image.to_str().unwrap()];
+        let options = ["coverage", "--format", "json", "--source-dir", folder.path().to_str().unwrap()];
+        let outcome = told(options.iter().chain(&files));
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        let files = document["files"].as_array().unwrap();
+        let work = files.iter().find(|file| file["name"] == "common/work.c").unwrap();
+        (work["stale"].clone(), outcome.stderr.contains("warning: stale_source: "))
+    };
+    let work = std::fs::read_to_string(sources().join("common/work.c")).unwrap();
+    assert_eq!(stale(&work), (Value::Null, false));
+    // As a checkout on Windows has it.
+    assert_eq!(stale(&work.replace('\n', "\r\n")), (Value::Null, false));
+    // Another text of as many lines.
+    let other = work.replacen("return", "return ", 1);
+    assert_ne!(other, work);
+    assert_eq!(stale(&other), ("checksum".into(), true));
 }
 
 #[test]

@@ -30,7 +30,7 @@ mod words;
 pub use layout::Fitted;
 pub use look::Look;
 pub use palette::Palette;
-pub use words::counted;
+pub use words::{counted, why_stale};
 
 /// The README's example is compiled and run.
 #[cfg(doctest)]

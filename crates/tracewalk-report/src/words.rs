@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use tracewalk_analysis::InDoubt;
-use tracewalk_analysis::coverage::Tally;
+use tracewalk_analysis::coverage::{Stale, Tally};
 
 /// What a result of a part of a capture says.
 pub(crate) const CUT: &str = "The trace was not decoded to its end.";
@@ -16,6 +16,16 @@ pub fn counted(count: u64, thing: &str) -> String {
         (_, Some(stem)) => format!("{count} {stem}ies"),
         (_, None) if thing.ends_with("ch") => format!("{count} {thing}es"),
         (_, None) => format!("{count} {thing}s"),
+    }
+}
+
+/// Why a source is not the one that was compiled, or may not be.
+#[must_use]
+pub const fn why_stale(reason: Stale) -> &'static str {
+    match reason {
+        Stale::Checksum => "its checksum is not the one that the program has of it",
+        Stale::Shorter => "it has fewer lines than the program has line numbers for",
+        Stale::Newer => "it is newer than the capture or the program",
     }
 }
 

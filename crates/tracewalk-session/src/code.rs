@@ -209,6 +209,14 @@ impl symbols::Symbols for ImageSymbols {
         Some(symbols::Object { name: object.name.clone(), start: object.start, end: object.end })
     }
 
+    fn source_checksums(&self) -> Vec<symbols::SourceChecksum> {
+        let checksum = |(file, md5): (Arc<str>, [u8; 16])| symbols::SourceChecksum {
+            file: file.as_ref().to_owned(),
+            md5,
+        };
+        held(&self.lines).lines.checksums().into_iter().map(checksum).collect()
+    }
+
     fn source_file(&self, file: &str) -> Option<symbols::SourceFile> {
         let path = find(file, &held(&self.files).directories)?;
         let text = std::fs::read(&path).ok()?;

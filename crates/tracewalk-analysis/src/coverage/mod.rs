@@ -43,7 +43,7 @@ pub use paths::common_folder;
 pub use recorder::{RecordedPart, Recorder};
 pub use report::{
     Branch, Copy, Counted, Every, File, Filter, Function, InlinedCall, Line, LineCopy, LineState,
-    OutcomeCount, ProgramInput, Report, ReportedProgram, RunSummary,
+    OutcomeCount, ProgramInput, Report, ReportedProgram, RunSummary, Stale,
 };
 pub use runs::{RunSet, Runs};
 pub use tally::{Metric, Tally, Totals};

@@ -14,7 +14,7 @@ mod tables;
 pub use build::{Every, Filter, ProgramInput};
 pub use model::{
     Branch, Copy, Counted, File, Function, InlinedCall, Line, LineCopy, LineState, OutcomeCount, Report,
-    ReportedProgram, RunSummary,
+    ReportedProgram, RunSummary, Stale,
 };
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ mod stale;
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use tracewalk_analysis::coverage::{Difference, Metric, ProgramCoverage, Report, Tally, Tracefile};
+use tracewalk_analysis::coverage::{Difference, Metric, ProgramCoverage, Report, Stale, Tally, Tracefile};
 use tracewalk_report::formats::{self, CoverageAnswer, Format, WriteCoverage};
 
 use super::gather::Gathered;
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::output::{Destination, look_for, write_to};
 use crate::task::{Reads, Task};
-use tracewalk_report::counted;
+use tracewalk_report::{counted, why_stale};
 
 use selection::Selection;
 
@@ -105,14 +105,8 @@ fn report(
     let selection = Selection::of(args);
     let mut report = Report { complete, ..Report::of(&inputs, &selection) };
     gather::rename(&mut report, args);
-    report.stale = stale::files(args, &report, |name| gather::source_file(&inputs, name));
-    if let [first, others @ ..] = report.stale.as_slice() {
-        let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
-        messages.warning("stale_source", format_args!(
-            "{first}{more}: may not be the source that was compiled: newer than the capture or the image, or shorter than its \
-             line numbers; check out the revision that was traced"
-        ));
-    }
+    stale::mark(&mut report, args, |name| gather::source_file(&inputs, name));
+    warn_of_stale(&report, messages);
     if matches!(args.table, "runs" | "lines_by_run") && report.runs.is_empty() {
         return Err(Failure::input(
             "no_runs",
@@ -159,6 +153,21 @@ fn report(
         write_to(Some(file), |out| (format.make)(out, &answer))?;
     }
     check(args, &report, difference.as_ref())
+}
+
+/// Warns of sources that were not compiled, in a line for each reason.
+fn warn_of_stale(report: &Report, messages: &Messages) {
+    for reason in [Stale::Checksum, Stale::Shorter, Stale::Newer] {
+        let mut files = report.stale().filter(|(_, why)| *why == reason).map(|(file, _)| &file.name);
+        let Some(first) = files.next() else { continue };
+        let others = files.count();
+        let more = if others == 0 { String::new() } else { format!(" and {others} more") };
+        let certain = if reason == Stale::Newer { "may not be" } else { "is not" };
+        messages.warning("stale_source", format_args!(
+            "{first}{more}: {certain} the source that was compiled: {}; check out the revision that was traced",
+            why_stale(reason)
+        ));
+    }
 }
 
 /// The time that an output is dated with, in seconds since 1970. `SOURCE_DATE_EPOCH` makes outputs reproducible

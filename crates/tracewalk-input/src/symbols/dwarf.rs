@@ -6,13 +6,14 @@
 //! 0 in the debugging information is read as DWARF's own mark for a removed function, which is all ones (DWARF 6
 //! proposal 200609.1, and what lld writes).
 
+mod checksums;
 mod reader;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use addr2line::Context;
-use gimli::{DebugAbbrev, DebugInfo, DwarfSections, EndianSlice, LittleEndian, SectionId};
+use gimli::{DebugAbbrev, DebugInfo, Dwarf, DwarfSections, EndianSlice, LittleEndian, SectionId};
 use object::elf::{FileHeader32, FileHeader64};
 use object::read::elf::{ElfFile, FileHeader};
 use object::{Object, ObjectSection};
@@ -26,6 +27,7 @@ pub(super) use reader::{Budget, Reader};
 /// The debugging information of an image.
 pub(super) struct Debugging {
     pub(super) context: Context<Reader>,
+    dwarf: Arc<Dwarf<Reader>>,
     /// How much of it may still be read.
     pub(super) budget: Arc<Budget>,
 }
@@ -62,7 +64,7 @@ pub(super) fn load(
         sections.debug_abbrev.borrow(|(_, bytes)| Reader::new(bytes, Removed::Nothing, &budget));
     let entries = sections.debug_info.borrow(|(_, bytes)| EndianSlice::new(bytes, LittleEndian));
     let heads: Arc<[Range<usize>]> = Arc::from(unit_heads(&entries, &abbreviations).map_err(told)?);
-    let dwarf = sections.borrow(|(id, bytes)| {
+    let dwarf = Arc::new(sections.borrow(|(id, bytes)| {
         let removed = match id {
             _ if code_at_zero => Removed::Nothing,
             SectionId::DebugInfo => Removed::ZeroOutside(Arc::clone(&heads)),
@@ -71,12 +73,12 @@ pub(super) fn load(
             _ => Removed::Nothing,
         };
         Reader::new(bytes, removed, &budget)
-    });
-    let context = Context::from_dwarf(dwarf).map_err(|error| told(error.to_string()))?;
+    }));
+    let context = Context::from_arc_dwarf(Arc::clone(&dwarf)).map_err(|error| told(error.to_string()))?;
     if budget.is_spent() {
         return Err(REPEATS.to_owned());
     }
-    Ok(Some(Debugging { context, budget }))
+    Ok(Some(Debugging { context, dwarf, budget }))
 }
 
 /// The debugging sections of a file, uncompressed, each with its name.

@@ -139,6 +139,18 @@ impl SourceLines {
         files
     }
 
+    /// The MD5 of the text that each source file was compiled from, by the names that frames give the files, where the
+    /// debugging information has it (DWARF 5, 6.2.4.1); several where units were compiled from different texts.
+    pub fn checksums(&mut self) -> BTreeSet<(Arc<str>, [u8; 16])> {
+        let mut checksums = BTreeSet::new();
+        for debugging in self.images.iter().filter_map(|lines| lines.debugging.as_ref()) {
+            debugging.checksums(&mut |file, md5| {
+                checksums.extend(intern(&mut self.names, file).map(|file| (file, md5)));
+            });
+        }
+        checksums
+    }
+
     /// What keeps lines from being found, as far as it is known by now: some of it is found out only when lines are
     /// looked for.
     #[must_use]

@@ -227,6 +227,56 @@ fn removed_function(version: u16) -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[test]
+fn a_file_has_the_checksums_of_all_units_that_were_compiled_from_it() {
+    let mut dwarf = write::Dwarf::new();
+    let encoding = gimli::Encoding { format: gimli::Format::Dwarf32, version: 5, address_size: 4 };
+    let name = |text: &str| write::LineString::String(text.as_bytes().to_vec());
+    // The directory of the compilation, the header's directory and name, its checksum.
+    let units = [
+        ("/src", "include", "a.h", 1),
+        ("/src/lib", "/src/include", "a.h", 2),
+        ("C:\\src", "include", "a.h", 3),
+        ("/src", "include", "b.h", 0),
+    ];
+    for (compiled_in, directory, file, md5) in units {
+        let mut lines = write::LineProgram::new(
+            encoding,
+            gimli::LineEncoding::default(),
+            name(compiled_in),
+            None,
+            name("main.c"),
+            None,
+        );
+        lines.file_has_md5 = true;
+        let directory = lines.add_directory(name(directory));
+        let info = write::FileInfo { md5: [md5; 16], ..write::FileInfo::default() };
+        lines.add_file(name(file), directory, Some(info));
+        lines.begin_sequence(Some(write::Address::Constant(0)));
+        lines.generate_row();
+        lines.end_sequence(2);
+        let id = dwarf.units.add(write::Unit::new(encoding, lines));
+        let unit = dwarf.units.get_mut(id);
+        let root = unit.get_mut(unit.root());
+        root.set(gimli::DW_AT_comp_dir, write::AttributeValue::String(compiled_in.into()));
+    }
+    let mut sections = write::Sections::new(write::EndianVec::new(gimli::LittleEndian));
+    dwarf.write(&mut sections).unwrap();
+    let mut elf = Elf::new();
+    elf.section(".text", ALLOC | EXECUTE, 0, &[0; 32]);
+    sections
+        .for_each(|id, bytes| {
+            elf.section(id.name(), 0, 0, bytes.slice());
+            Ok::<_, gimli::Error>(())
+        })
+        .unwrap();
+    let found = symbols_of(&elf).source_lines().checksums();
+    let found = found.iter().map(|(file, md5)| (&**file, md5[0])).collect::<Vec<_>>();
+    // Zeros are no checksum.
+    let expected = [("/src/include/a.h", 1), ("/src/include/a.h", 2), ("C:\\src\\include\\a.h", 3)];
+    assert_eq!(found, expected);
+}
+
+#[test]
 fn functions_that_the_linker_removed_do_not_lie_over_the_code_at_zero() {
     for version in [4, 5] {
         let mut elf = Elf::new();

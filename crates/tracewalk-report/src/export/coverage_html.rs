@@ -14,10 +14,10 @@ use serde::Serialize;
 use super::coverage_json::Document;
 use super::coverage_text::{Note, notes};
 use super::text::instruction_text;
-use crate::words::{natural_order, percent_covered};
+use crate::words::{natural_order, percent_covered, why_stale};
 use tracewalk_analysis::coverage::{
-    Conditions, Difference, FileDifference, Metric, ProgramInput, Report, ReportedProgram, RunSummary, Tally,
-    Totals,
+    Conditions, Difference, File, FileDifference, Metric, ProgramInput, Report, ReportedProgram, RunSummary,
+    Tally,
 };
 use tracewalk_analysis::symbols::SourceFile;
 
@@ -58,7 +58,7 @@ pub fn write_coverage_html(
         },
         cards: Metric::ALL.map(|metric| Card::of(metric, report.totals.of(metric))),
         notes: notes(report),
-        files: report.files.iter().map(|file| FileRow::of(report, &file.name, &file.totals)).collect(),
+        files: report.files.iter().map(|file| FileRow::of(file)).collect(),
         difference: difference.map(|difference| difference_rows(report, difference, &paths)),
         changed: difference.and_then(|difference| difference.changed),
         data: STANDARD.encode(compress_to_vec(&serde_json::to_vec(&data)?, COMPRESSION)),
@@ -152,8 +152,8 @@ struct FileRow {
     name: String,
     /// The name as a part of an address.
     link: String,
-    /// Whether the source is not the one that was compiled.
-    stale: bool,
+    /// Why the source is not the one that was compiled, or may not be.
+    stale: Option<&'static str>,
     cells: [Cell; 3],
 }
 
@@ -275,9 +275,9 @@ impl Card {
 }
 
 impl FileRow {
-    fn of(report: &Report, name: &str, totals: &Totals) -> Self {
+    fn of(file: &File) -> Self {
         let cell = |metric| {
-            let tally = totals.of(metric);
+            let tally = file.totals.of(metric);
             Cell {
                 grade: grade(tally),
                 percent: percent(tally),
@@ -291,9 +291,9 @@ impl FileRow {
             }
         };
         Self {
-            name: name.to_owned(),
-            link: percent_encoded(name),
-            stale: report.stale.iter().any(|stale| stale == name),
+            name: file.name.clone(),
+            link: percent_encoded(&file.name),
+            stale: file.stale.map(why_stale),
             cells: [Metric::Lines, Metric::Branches, Metric::Functions].map(cell),
         }
     }
@@ -329,8 +329,10 @@ fn percent_encoded(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
-    use tracewalk_analysis::coverage::{File, Losses, SourceSummary};
+    use tracewalk_analysis::coverage::{Losses, SourceSummary, Totals};
     use tracewalk_analysis::programs::ProgramId;
 
     #[test]
@@ -345,6 +347,8 @@ mod tests {
             lines: Vec::new(),
             functions: Vec::new(),
             totals: Totals::default(),
+            checksums: BTreeSet::new(),
+            stale: None,
         };
         let report = Report { files: vec![file("domain.c"), file("main.c")], ..Report::default() };
         let change = FileDifference { lost: vec![7], ..FileDifference::default() };

@@ -11,7 +11,7 @@ use tracewalk::ids::Address;
 use super::json::{InDoubtJson, is_true};
 use tracewalk_analysis::coverage::{
     Copy, Counted, Difference, FileDifference, Line, LineCopy, Losses, Lost, Report, ReportedProgram, RunSet,
-    RunSummary, SourceSummary, Tally, Totals,
+    RunSummary, SourceSummary, Stale, Tally, Totals,
 };
 
 /// The version of the document's shape. A field that is added does not change it.
@@ -34,8 +34,8 @@ pub(super) struct Document<'a> {
     version: u32,
     #[serde(skip_serializing_if = "is_true")]
     complete: bool,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    stale: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stale: Vec<&'a str>,
     totals: TotalsJson,
     programs: Vec<ProgramJson<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -118,9 +118,20 @@ struct RegionJson {
 #[derive(Serialize)]
 struct FileJson<'a> {
     name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stale: Option<&'static str>,
     totals: TotalsJson,
     functions: &'a [usize],
     lines: Vec<LineJson<'a>>,
+}
+
+/// The word for a reason.
+const fn stale_word(reason: Stale) -> &'static str {
+    match reason {
+        Stale::Checksum => "checksum",
+        Stale::Shorter => "shorter",
+        Stale::Newer => "newer",
+    }
 }
 
 #[derive(Serialize)]
@@ -245,6 +256,7 @@ impl<'a> Document<'a> {
         let files = (report.files.iter())
             .map(|file| FileJson {
                 name: &file.name,
+                stale: file.stale.map(stale_word),
                 totals: file.totals.into(),
                 functions: &file.functions,
                 lines: file.lines.iter().map(|line| LineJson::of(report, line, &mut sets)).collect(),
@@ -254,7 +266,7 @@ impl<'a> Document<'a> {
             format: "tracewalk-coverage",
             version: VERSION,
             complete: report.complete,
-            stale: &report.stale,
+            stale: report.stale().map(|(file, _)| file.name.as_str()).collect(),
             totals: report.totals.into(),
             programs: report.programs.iter().map(ProgramJson::of).collect(),
             runs: runs.collect(),

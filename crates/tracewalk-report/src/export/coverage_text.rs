@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use anstyle::Style;
 
 use crate::layout::Fitted;
-use crate::words::{counted, in_doubt, natural_order, percent_covered};
+use crate::words::{counted, in_doubt, natural_order, percent_covered, why_stale};
 use crate::{Look, Palette};
 use tracewalk_analysis::coverage::{
-    Difference, FileDifference, Losses, Metric, Report, ReportedProgram, RunSummary, Tally, Totals,
+    Difference, FileDifference, Losses, Metric, Report, ReportedProgram, RunSummary, Stale, Tally, Totals,
 };
 
 /// Writes the table. Only a terminal gets bars.
@@ -215,12 +215,13 @@ pub(super) fn notes(report: &Report) -> Vec<Note> {
             "the end of a capture: memory ran out, or it was interrupted".to_owned(),
         ));
     }
-    if !report.stale.is_empty() {
-        let files = report.stale.join(", ");
-        let text = format!(
-            "{files}: newer than the capture or the program, or shorter than its line numbers; its lines may be others"
-        );
-        notes.push(Note::new("maybe another source", text));
+    for reason in [Stale::Checksum, Stale::Shorter, Stale::Newer] {
+        let files = report.stale().filter(|(_, why)| *why == reason).map(|(file, _)| file.name.as_str());
+        let files = files.collect::<Vec<_>>().join(", ");
+        if !files.is_empty() {
+            let name = if reason == Stale::Newer { "maybe another source" } else { "another source" };
+            notes.push(Note::new(name, format!("{files}: {}; its lines may be others", why_stale(reason))));
+        }
     }
     notes.extend(not_observable(&report.totals));
     for program in &report.programs {

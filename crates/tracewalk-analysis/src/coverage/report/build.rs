@@ -15,7 +15,7 @@ use super::model::{
 };
 use crate::Code;
 use crate::programs::ProgramId;
-use crate::symbols::{Extent, Frame};
+use crate::symbols::{Extent, Frame, SourceChecksum};
 
 /// A program, and what is known of it.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +58,7 @@ impl Report {
         for program in programs {
             builder.program(program, filter);
         }
-        Self { complete: true, stale: Vec::new(), ..builder.finish() }
+        Self { complete: true, ..builder.finish() }
     }
 }
 
@@ -69,6 +69,8 @@ struct Builder {
     /// By program and first address; `None` for code in no function.
     functions: HashMap<(usize, Option<Address>), usize>,
     files: BTreeMap<String, Lines>,
+    /// What the files were compiled from, by their names.
+    checksums: BTreeMap<String, BTreeSet<[u8; 16]>>,
     /// The file of each function that has one.
     function_files: HashMap<usize, String>,
     /// The names of all runs, in order.
@@ -93,6 +95,9 @@ impl Builder {
             conditions_told,
         });
         let symbols = &*code.symbols;
+        for SourceChecksum { file, md5 } in symbols.source_checksums() {
+            self.checksums.entry(source_name(&file)).or_default().insert(md5);
+        }
         let extents = symbols.functions();
         let mut in_runs = self.in_runs(input);
         for instruction in instructions::count(&code.program, symbols, &coverage.blocks) {
@@ -213,6 +218,8 @@ impl Builder {
                 lines,
                 functions: Vec::new(),
                 totals: Totals::default(),
+                checksums: self.checksums.remove(name).unwrap_or_default(),
+                stale: None,
             });
         }
         for (&function, name) in &self.function_files {

@@ -30,9 +30,6 @@ pub struct Report {
     pub runs: Vec<RunSummary>,
     /// Whether every capture was decoded to its end. What [`Report::of`] makes says yes.
     pub complete: bool,
-    /// Source files that are not those that were compiled, by the names that the report has for them: shorter than their line
-    /// numbers, or changed since. [`Report::of`] reads no files, and knows of none.
-    pub stale: Vec<String>,
 }
 
 /// A program and what its traces say.
@@ -150,6 +147,21 @@ pub struct File {
     pub functions: Vec<usize>,
     /// Of what comes from it.
     pub totals: Totals,
+    /// The MD5 of each text that it was compiled from, where the debugging information has it.
+    pub checksums: BTreeSet<[u8; 16]>,
+    /// Why the source at hand is not the one that was compiled, or may not be. [`Report::of`] reads no files, and finds none.
+    pub stale: Option<Stale>,
+}
+
+/// Why a source is not the one that was compiled, or may not be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stale {
+    /// It has another checksum than the debugging information has.
+    Checksum,
+    /// It has fewer lines than the program has line numbers for.
+    Shorter,
+    /// It changed after the program was built or traced, and nothing says which text was compiled.
+    Newer,
 }
 
 /// A line of a source file.
@@ -248,6 +260,11 @@ impl Report {
             function.file = function.file.and_then(|file| moved.get(&file).copied());
         }
         self.files = files.into_iter().map(|(_, file)| file).collect();
+    }
+
+    /// The files whose source is not the one that was compiled, or may not be, in order, with the reason.
+    pub fn stale(&self) -> impl Iterator<Item = (&File, Stale)> {
+        self.files.iter().filter_map(|file| Some((file, file.stale?)))
     }
 
     /// The instructions of a line that have conditions, in the order of its copies and their addresses.

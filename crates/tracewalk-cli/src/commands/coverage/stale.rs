@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use tracewalk_analysis::coverage::{File, Report};
+use tracewalk_analysis::coverage::{File, Report, Stale};
 use tracewalk_analysis::symbols::SourceFile;
 
 use crate::args::Coverage;
@@ -11,18 +11,23 @@ use crate::args::Coverage;
 /// What a checkout or an archive writes in one go differs by this much at most.
 const TOGETHER: Duration = Duration::from_secs(10);
 
-/// The files that have fewer lines than their line numbers say, or that changed after the capture or the image was written.
-pub(super) fn files(
-    args: &Coverage,
-    report: &Report,
-    source: impl Fn(&str) -> Option<SourceFile>,
-) -> Vec<String> {
+/// Marks the files whose source is not the one that was compiled: by the checksum that the program has of it, or else by its
+/// length and its time.
+pub(super) fn mark(report: &mut Report, args: &Coverage, source: impl Fn(&str) -> Option<SourceFile>) {
     let recorded = recorded(args);
-    let is_stale = |file: &&File| {
-        source(&file.name)
-            .is_some_and(|found| is_shorter(file, &found.text) || is_newer(&found.path, recorded))
-    };
-    report.files.iter().filter(is_stale).map(|file| file.name.clone()).collect()
+    for file in &mut report.files {
+        file.stale = source(&file.name).and_then(|found| why(file, &found, recorded));
+    }
+}
+
+fn why(file: &File, found: &SourceFile, recorded: Option<SystemTime>) -> Option<Stale> {
+    if !file.checksums.is_empty() {
+        return (!found.is_text_of(&file.checksums)).then_some(Stale::Checksum);
+    }
+    if is_shorter(file, &found.text) {
+        return Some(Stale::Shorter);
+    }
+    is_newer(&found.path, recorded).then_some(Stale::Newer)
 }
 
 fn is_shorter(file: &File, text: &[u8]) -> bool {

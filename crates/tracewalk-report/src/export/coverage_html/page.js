@@ -97,8 +97,11 @@
     return items;
   }
 
-  const STALE = "The source shown may not be the one that was compiled: it is newer than the capture or the program, or too short. Lines and counts may not belong together.";
-  const isStale = (file) => report.stale?.includes(file.name) ?? false;
+  const STALE = {
+    checksum: "The source shown is not the one that was compiled: its checksum is another than the program's. Lines and counts need not belong together.",
+    shorter: "The source shown is not the one that was compiled: it has fewer lines than the program has line numbers for. Lines and counts need not belong together.",
+    newer: "The source shown may not be the one that was compiled: it is newer than the capture or the program. Lines and counts may not belong together.",
+  };
 
   function sum(folder) {
     const total = { found: 0, covered: 0 };
@@ -272,7 +275,7 @@
     const disassemble = element("button", { id: "disassemble", type: "button", "aria-pressed": "false", title: "Instructions of all lines (d)", text: "Instructions", onclick: toggleAll });
     const next = element("button", { type: "button", title: "Next line that is not covered, or whose conditions never had both outcomes (n)", text: "Next gap", onclick: () => step(1, isGap) });
     const tools = element("span", { class: "tools" }, next, disassemble);
-    const stale = isStale(file) ? element("p", { class: "stale", role: "note", text: STALE }) : "";
+    const stale = file.stale ? element("p", { class: "stale", role: "note", text: STALE[file.stale] }) : "";
     $("file-head").replaceChildren(element("h1", { text: file.name }), ...tallies, tools, stale);
     $("code").firstElementChild.tBodies[0].replaceChildren(...sourceRows(index));
     $("code").scrollTop = 0;
