@@ -178,6 +178,187 @@ fn a_line_of_a_listing_may_be_missing_at_each_place() {
     }
 }
 
+/// What GDB and pyOCD wrote, in all their forms, as lines with what each says of the buffer.
+fn written_prints() -> Vec<(&'static str, Vec<Line>)> {
+    let names = [
+        "gdb-xdw.txt",
+        "gdb-xuh.txt",
+        "gdb-xdb.txt",
+        "gdb-xdg.txt",
+        "gdb-xtw.txt",
+        "gdb-xth.txt",
+        "pyocd-read8.txt",
+        "pyocd-read16.txt",
+        "pyocd-read32.txt",
+        "pyocd-read64.txt",
+    ];
+    let lines = |name| {
+        let text = std::fs::read_to_string(written(name)).unwrap();
+        let address = |line: &str| {
+            let digits = line.trim_start_matches("0x").split(':').next().unwrap();
+            u32::from_str_radix(digits, 16).unwrap()
+        };
+        let starts = text.lines().map(address).collect::<Vec<_>>();
+        let ends = starts.iter().skip(1).copied().chain([BUFFER + 0x400]);
+        let says = starts.iter().copied().zip(ends).map(|(start, end)| Some(start..end));
+        text.lines().zip(says).map(|(line, says)| Line { text: line.to_owned(), says }).collect()
+    };
+    names.into_iter().map(|name| (name, lines(name))).collect()
+}
+
+#[test]
+fn a_line_of_what_tools_wrote_may_be_missing_at_each_place() {
+    std::thread::scope(|scope| {
+        for (name, lines) in written_prints() {
+            scope.spawn(move || {
+                for registers in [Registers::Nowhere, Registers::InAFile] {
+                    if is_decimal(name) {
+                        check_decimal(name, &lines, registers);
+                    } else {
+                        check(name, &lines, registers);
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// Of decimal numbers the next line says how wide they are: one in front of a gap may be of no use.
+fn is_decimal(name: &str) -> bool {
+    ["gdb-xd", "gdb-xu"].iter().any(|start| name.starts_with(start))
+}
+
+fn check_decimal(name: &str, lines: &[Line], registers: Registers) {
+    let directory = Directory::new();
+    for left_out in 0..lines.len() {
+        let others = lines.iter().enumerate().filter(|(index, _)| *index != left_out);
+        let text = others.map(|(_, line)| format!("{}\n", line.text)).collect::<String>();
+        let outcome = last_three(&directory.write("dump.txt", text), registers);
+        let about =
+            || format!("{name}, {registers:?}, line {left_out}: {}{}", outcome.stdout, outcome.stderr);
+        let of = |line: usize| lines[line].says.clone().unwrap();
+        let next = (left_out + 1).min(lines.len() - 1);
+        let missing = [left_out..left_out, left_out.saturating_sub(1)..left_out, left_out..next];
+        let mut missing = missing.map(|lines| of(lines.start).start..of(lines.end).end).into_iter();
+        let is_named = |bytes: &Range<u32>| {
+            let named = format!("{} 0x{:08x} 0x{:08x}", bytes.len(), bytes.start, bytes.end - 1);
+            mentions(&outcome.stderr, &named)
+        };
+        assert_eq!(outcome.status, 2, "{}", about());
+        let missing = missing.find(is_named).unwrap_or_else(|| panic!("{}", about()));
+        let has_newest = missing.end <= NEWEST.start || NEWEST.end <= missing.start;
+        assert_eq!(ending(&outcome) == TRUE_ENDING, has_newest, "{}", about());
+    }
+}
+
+/// The lines of every form that has addresses, as people and tools write them.
+fn addressed() -> Vec<(&'static str, Vec<String>)> {
+    let text_of = |lines: Vec<Line>| lines.into_iter().map(|line| line.text).collect();
+    let printed = prints().into_iter().map(|(name, columns)| (name, lines_of(&columns, BUFFER, &trace())));
+    let printed = printed.chain(written_prints()).map(|(name, lines)| (name, text_of(lines)));
+    let listed = LISTINGS.into_iter().filter(|name| *name != "xxd-p.txt").chain(["gdb.hex", "gdb.srec"]);
+    let listed = listed.map(|name| {
+        let text = std::fs::read_to_string(written(name)).unwrap();
+        (name, text.lines().map(str::to_owned).collect())
+    });
+    printed.chain(listed).collect()
+}
+
+/// Calls `test` with each form, on a thread of its own.
+fn each_form(test: impl Fn(&str, &[String]) + Sync) {
+    std::thread::scope(|scope| {
+        for (name, lines) in addressed() {
+            let test = &test;
+            scope.spawn(move || test(name, &lines));
+        }
+    });
+}
+
+/// The first lines, the last ones, and some in between.
+fn places(lines: &[String]) -> impl Iterator<Item = usize> + use<> {
+    let count = lines.len();
+    (0..count).filter(move |place| *place < 3 || place % 16 == 0 || place + 3 > count)
+}
+
+fn joined(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn a_line_may_stand_twice_at_each_place_of_every_form() {
+    each_form(|name, lines| {
+        for twice in places(lines) {
+            let mut lines = lines.to_vec();
+            lines.insert(twice, lines[twice].clone());
+            let outcome = last_three(&Directory::new().write("dump.txt", joined(&lines)), Registers::InAFile);
+            let is_right = outcome.status == 0 && ending(&outcome) == TRUE_ENDING;
+            assert!(is_right, "{name}, {twice}: {}{}", outcome.stdout, outcome.stderr);
+        }
+    });
+}
+
+#[test]
+fn two_lines_may_have_changed_places_in_every_form() {
+    each_form(|name, lines| {
+        for first in places(&lines[1..]) {
+            let mut lines = lines.to_vec();
+            lines.swap(first, first + 1);
+            let outcome = last_three(&Directory::new().write("dump.txt", joined(&lines)), Registers::InAFile);
+            let is_right = ending(&outcome) == TRUE_ENDING;
+            // A record that says where the others are, or a `*`, says it of what is next to it; and of decimal numbers the
+            // next line says how wide they are.
+            let says_of_others = |line: &String| {
+                line.starts_with(":02") || line.starts_with(":00") || line.starts_with("S7") || line == "*"
+            };
+            let depends = lines.iter().skip(first).take(3).any(says_of_others) || is_decimal(name);
+            let about = || format!("{name}, {first}: {}{}", outcome.stdout, outcome.stderr);
+            assert!(outcome.status == 2 && depends || outcome.status == 0 && is_right, "{}", about());
+        }
+    });
+}
+
+#[test]
+fn a_line_may_be_cut_at_each_place_of_every_form() {
+    each_form(|name, lines| {
+        for short in places(lines) {
+            // Of the first lines every few characters, so that each column is met; of the others the middle.
+            // A decimal number without its last digits is one as well.
+            let last = lines[short].rfind('\t').filter(|_| is_decimal(name));
+            let length = last.unwrap_or(lines[short].len());
+            let cuts = if short < 2 { (1..length).step_by(5).collect() } else { vec![length / 2] };
+            for cut in cuts {
+                let mut lines = lines.to_vec();
+                lines[short].truncate(cut);
+                for registers in [Registers::Nowhere, Registers::InAFile] {
+                    let outcome = last_three(&Directory::new().write("dump.txt", joined(&lines)), registers);
+                    let is_right = ending(&outcome) == TRUE_ENDING;
+                    let about = || {
+                        let line = &lines[short];
+                        format!("{name}, {registers:?}, {line:?}: {}{}", outcome.stdout, outcome.stderr)
+                    };
+                    assert!(outcome.status == 2 || outcome.status == 0 && is_right, "{}", about());
+                    assert!(!outcome.stderr.contains("--image"), "{}", about());
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn half_of_the_buffer_may_be_missing_in_every_form() {
+    each_form(|name, lines| {
+        let middle = lines.len() / 2;
+        for (part, lines) in [("first half", &lines[..middle]), ("second half", &lines[middle..])] {
+            for registers in [Registers::Nowhere, Registers::InAFile] {
+                let outcome = last_three(&Directory::new().write("dump.txt", joined(lines)), registers);
+                let about = || format!("{name}, {registers:?}, {part}: {}{}", outcome.stdout, outcome.stderr);
+                assert_eq!(outcome.status, 2, "{}", about());
+                assert!(!outcome.stderr.contains("--image"), "{}", about());
+            }
+        }
+    });
+}
+
 /// Whatever is cut off: never another ending with status 0, and never the program's fault.
 fn check_cut(name: &str, text: &str, registers: Registers) {
     let outcome = last_three(&Directory::new().write("dump.txt", text), registers);

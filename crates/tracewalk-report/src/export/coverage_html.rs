@@ -58,7 +58,7 @@ pub fn write_coverage_html(
         },
         cards: Metric::ALL.map(|metric| Card::of(metric, report.totals.of(metric))),
         notes: notes(report),
-        files: report.files.iter().map(|file| FileRow::of(file)).collect(),
+        files: report.files.iter().map(FileRow::of).collect(),
         difference: difference.map(|difference| difference_rows(report, difference, &paths)),
         changed: difference.and_then(|difference| difference.changed),
         data: STANDARD.encode(compress_to_vec(&serde_json::to_vec(&data)?, COMPRESSION)),

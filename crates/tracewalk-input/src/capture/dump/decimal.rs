@@ -8,7 +8,8 @@
 //!
 //! Binary numbers have all their digits. How wide decimal numbers are does not show in them: it follows from where the next
 //! line goes on, since GDB puts a fixed number of them into a line, or from the command, if the line before has it. A line
-//! of which neither says it is not read.
+//! of which neither says it is not read. Nor does it show in a decimal number whether it was cut off: the last one of a line
+//! that is cut short is not read.
 
 use std::collections::BTreeMap;
 
@@ -21,6 +22,8 @@ pub(super) struct Decimals {
     pub(super) rows: BTreeMap<u32, (u64, Vec<u8>)>,
     /// The lines that could be numbers of several widths.
     pub(super) unknown: Vec<u32>,
+    /// The lines that were cut short.
+    pub(super) cut: Vec<u32>,
 }
 
 /// A line of numbers.
@@ -30,6 +33,8 @@ struct Row<'a> {
     words: Vec<&'a str>,
     /// The width that the command before it says.
     commanded: Option<usize>,
+    /// Whether the text ends with it, and not with the end of a line.
+    ends_early: bool,
 }
 
 impl Decimals {
@@ -39,7 +44,13 @@ impl Decimals {
         for (number, line) in (1..=u32::MAX).zip(text.lines()) {
             match numbers(line) {
                 Some((address, words)) => {
-                    rows.push(Row { line: number, address, words, commanded: commanded.take() });
+                    rows.push(Row {
+                        line: number,
+                        address,
+                        words,
+                        commanded: commanded.take(),
+                        ends_early: false,
+                    });
                 }
                 None => {
                     found.take(&rows);
@@ -48,36 +59,76 @@ impl Decimals {
                 }
             }
         }
+        // Whoever saved the text may have missed its end.
+        if let Some(last) = rows.last_mut().filter(|_| !text.ends_with('\n')) {
+            last.ends_early = true;
+        }
         found.take(&rows);
         found
     }
 
     /// Takes lines that stand one after the other.
-    fn take(&mut self, mut rows: &[Row<'_>]) {
-        while let Some(first) = rows.first() {
-            let binary = first.binary();
-            let shown = binary.or_else(|| first.width_before(rows.get(1)?)).or_else(|| first.commanded());
-            let (length, width) = match shown {
-                Some(width) if binary.is_none() => (run(rows, width), Some(width)),
-                shown => (1, shown),
-            };
-            let (taken, rest) = rows.split_at(length);
-            for row in taken {
-                match width.and_then(|width| row.bytes(width, binary.is_some())) {
-                    Some(bytes) => {
-                        self.rows.insert(row.line, (row.address, bytes));
-                    }
-                    None => self.unknown.push(row.line),
-                }
+    fn take(&mut self, rows: &[Row<'_>]) {
+        // What stands there twice says nothing new.
+        let (mut each, mut twice) = (Vec::<&Row<'_>>::new(), Vec::new());
+        for row in rows {
+            if each.last().is_some_and(|last| last.is_same(row)) {
+                twice.push(row.line);
+            } else {
+                each.push(row);
             }
-            rows = rest;
         }
+        self.take_each(&each);
+        for line in twice {
+            if let Some(row) = self.rows.get(&(line - 1)).cloned() {
+                self.rows.insert(line, row);
+            }
+        }
+    }
+
+    fn take_each(&mut self, mut rows: &[&Row<'_>]) {
+        let mut before = None;
+        while let [first, others @ ..] = rows {
+            let next = others.first();
+            if let Some(width) = first.binary() {
+                let is_cut = [before, next].into_iter().flatten().any(|other| first.is_cut_from(other));
+                match first.bytes(width, true).filter(|_| !is_cut) {
+                    Some(bytes) => drop(self.rows.insert(first.line, (first.address, bytes))),
+                    None => self.cut.push(first.line),
+                }
+                (before, rows) = (Some(first), others);
+                continue;
+            }
+            let shown = next.and_then(|next| first.width_before(next)).filter(|width| is_run(rows, *width));
+            let shown = shown.or_else(|| first.commanded());
+            let (taken, rest) = rows.split_at(shown.map_or(1, |width| run(rows, width)));
+            for (index, row) in taken.iter().enumerate() {
+                let after = (index + 1 == taken.len()).then(|| rest.first()).flatten();
+                self.take_decimal(row, shown, after.copied());
+            }
+            (before, rows) = (None, rest);
+        }
+    }
+
+    /// Takes a line of decimal numbers; `after` is the line after the last one of a print.
+    fn take_decimal(&mut self, row: &Row<'_>, width: Option<usize>, after: Option<&Row<'_>>) {
+        let Some((width, mut bytes)) = width.and_then(|width| Some((width, row.bytes(width, false)?))) else {
+            self.unknown.push(row.line);
+            return;
+        };
+        let whole = per_line(width) * width;
+        let goes_on = after.is_some_and(|after| after.address.checked_sub(row.address) == Some(whole as u64));
+        if row.ends_early || bytes.len() < whole && goes_on {
+            bytes.truncate(bytes.len() - width);
+            self.cut.push(row.line);
+        }
+        self.rows.insert(row.line, (row.address, bytes));
     }
 }
 
 /// How many lines go on from the first of these, whose numbers have this width.
-fn run(rows: &[Row<'_>], width: usize) -> usize {
-    let goes_on = |pair: &[Row<'_>]| match pair {
+fn run(rows: &[&Row<'_>], width: usize) -> usize {
+    let goes_on = |pair: &[&Row<'_>]| match pair {
         [one, next] => {
             one.words.len() == per_line(width)
                 && next.words.len() <= one.words.len()
@@ -87,6 +138,16 @@ fn run(rows: &[Row<'_>], width: usize) -> usize {
         _ => false,
     };
     1 + rows.windows(2).take_while(|pair| goes_on(pair)).count()
+}
+
+/// Whether several lines go on from each other with this width, and the next one does not stand inside the last of them.
+fn is_run(rows: &[&Row<'_>], width: usize) -> bool {
+    let (taken, rest) = rows.split_at(run(rows, width));
+    let end = taken.last().map(|last| last.address.saturating_add((last.words.len() * width) as u64));
+    let is_inside = |(next, end): (&&Row<'_>, u64)| {
+        next.address < end && taken.iter().any(|row| row.address < next.address)
+    };
+    taken.len() > 1 && !rest.first().zip(end).is_some_and(is_inside)
 }
 
 /// How many decimal numbers of a width GDB puts into a line (gdb/printcmd.c, `do_examine`).
@@ -99,6 +160,16 @@ const fn per_line(width: usize) -> usize {
 }
 
 impl Row<'_> {
+    /// Whether another line says the same.
+    fn is_same(&self, other: &Self) -> bool {
+        (self.address, &self.words) == (other.address, &other.words)
+    }
+
+    /// Whether its only number is the beginning of one as another line has them, and so looks like a narrower one.
+    fn is_cut_from(&self, other: &Self) -> bool {
+        self.words.len() == 1 && other.binary().is_some_and(|width| Some(width) > self.binary())
+    }
+
     /// The width of binary numbers; `None` for decimal ones, which have no zeros at their beginning.
     fn binary(&self) -> Option<usize> {
         let length = self.words.first()?.len();
@@ -196,9 +267,48 @@ mod tests {
     }
 
     #[test]
+    fn a_line_that_was_cut_short_loses_its_last_number_and_its_width_is_not_guessed() {
+        let text =
+            "0x20000000:\t10\t20\t30\t40\n0x20000010:\t50\t6\n0x20000020:\t90\t91\t92\t93\n0x20000030:\t1\n";
+        let found = Decimals::read(text);
+        assert_eq!(found.rows[&2], (0x2000_0010, vec![50, 0, 0, 0]));
+        assert_eq!((found.rows.len(), found.cut, found.unknown), (4, vec![2], vec![]));
+        // Half a line of eight halfwords is no line of four words.
+        let text = "0x20000000:\t1\t2\t3\t4\n0x20000010:\t1\t2\t3\t4\t5\t6\t7\t8\n0x20000020:\t9\n";
+        let found = Decimals::read(text);
+        assert_eq!((found.rows.len(), found.rows[&3].1.len(), found.unknown), (2, 2, vec![1]));
+        // The end of the text may have been missed.
+        let found = Decimals::read("(gdb) x/2dw $sp\n0x20000000:\t1\t2");
+        assert_eq!((&found.rows[&2].1, found.cut), (&vec![1, 0, 0, 0], vec![2]));
+    }
+
+    #[test]
+    fn bytes_with_a_line_missing_are_no_halfwords() {
+        let line = |at: u32| format!("0x{at:x}:\t1\t2\t3\t4\t5\t6\t7\t8\n");
+        let found = Decimals::read(&[0x10, 0x20, 0x28, 0x30].map(line).concat());
+        assert_eq!(found.unknown, [1]);
+        assert_eq!(
+            found.rows.values().map(|(at, bytes)| (*at, bytes.len())).collect::<Vec<_>>(),
+            [(0x20, 8), (0x28, 8), (0x30, 8)]
+        );
+    }
+
+    #[test]
+    fn a_line_may_stand_there_twice() {
+        let text = "0x20000000:\t1\t2\t3\t4\n0x20000000:\t1\t2\t3\t4\n0x20000010:\t5\n0x20000010:\t5\n";
+        let found = Decimals::read(text);
+        assert_eq!((found.rows.len(), found.rows[&2] == found.rows[&1]), (4, true));
+        assert!(found.unknown.is_empty() && found.cut.is_empty());
+    }
+
+    #[test]
     fn binary_numbers_show_their_width_themselves() {
         assert_eq!(read("0x20000000:\t00000011\t10000000\n"), [(0x2000_0000, vec![3, 0x80])]);
         assert!(read("0x20000000:\t10000011\t10000000\n").is_empty());
+        // The first half of a number is none.
+        let text = "0x20000000:\t00000011\n0x20000010:\t0000001110000000\t0000001110000000\n";
+        let found = Decimals::read(text);
+        assert_eq!((found.rows.len(), found.cut), (1, vec![1]));
     }
 
     #[test]

@@ -13,7 +13,8 @@
 //! go on from each other. Whether `xxd` printed numbers or bytes shows in the characters as well. A line `*` stands for
 //! lines like the one before it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::problem::{DumpProblem, Located};
 use super::tool::Tool;
@@ -24,11 +25,45 @@ use crate::records::{Assembly, MemoryProblem};
 pub(super) struct Listing {
     pub(super) tool: Tool,
     pub(super) memory: Assembly,
+    /// Where rows may begin: from one row in front of the first to the end of the last.
+    pub(super) extent: Range<u64>,
     /// Whether addresses count the bytes of a file.
     pub(super) is_file: bool,
     /// The lines that belong to it.
     pub(super) lines: BTreeSet<u32>,
     pub(super) damage: Vec<(u32, DumpProblem)>,
+}
+
+impl Listing {
+    /// Notes a line of which nothing is used.
+    fn damage(&mut self, number: u32, text: &str) {
+        self.lines.insert(number);
+        let problem = DumpProblem::Values { tool: self.tool, found: excerpt(text.trim()) };
+        self.damage.push((number, problem));
+    }
+}
+
+/// What most rows have.
+struct Usual {
+    /// Bytes.
+    length: usize,
+    /// Bytes in their first group.
+    width: usize,
+}
+
+impl Usual {
+    fn of(rows: &[&Row<'_>]) -> Self {
+        Self {
+            length: most_frequent(rows.iter().map(|row| row.len())),
+            width: most_frequent(rows.iter().map(|row| row.width())),
+        }
+    }
+}
+
+fn most_frequent(values: impl Iterator<Item = usize>) -> usize {
+    let mut counts = BTreeMap::<usize, usize>::new();
+    values.for_each(|value| *counts.entry(value).or_default() += 1);
+    counts.into_iter().max_by_key(|(_, count)| *count).map_or(0, |(value, _)| value)
 }
 
 /// A listing of one file starts at 0; no chip has memory that an MTB writes below this address.
@@ -51,31 +86,45 @@ pub(super) fn read(text: &str) -> Result<Option<Listing>, Located> {
     });
     let rows = rows.collect::<Vec<_>>();
     let Some(swapped) = order_of(&rows) else { return Ok(None) };
+    let usual = Usual::of(&rows);
     let Some(radix) = radix_of(tool, &lines) else { return Ok(None) };
     let address = |digits: &str| u64::from_str_radix(digits, radix).ok();
     let mut listing = Listing {
         tool,
         memory: Assembly::default(),
+        extent: 0..0,
         is_file: rows.first().and_then(|row| address(row.digits)).is_some_and(|first| first < LOWEST_MEMORY),
         lines: BTreeSet::new(),
         damage: Vec::new(),
     };
     let mut rows = Vec::<(u64, Vec<u8>, u32)>::new();
-    // Whether the last row is repeated up to the next one.
-    let (mut repeats, mut repeated) = (false, 0);
+    // The line that says that the last row is repeated up to the next one.
+    let (mut repeat, mut repeated) = (None, 0);
     for (number, text, line) in &lines {
         let at = match line {
+            // xxd and hexdump print what there is of a last group, and characters that prove it.
+            Line::Row(row) if row.tool == tool && tool == Tool::Od && row.width() != usual.width => {
+                listing.damage(*number, text);
+                continue;
+            }
             Line::Row(row) if row.tool == tool => address(row.digits),
             Line::End(digits) => address(digits),
             Line::Repeat => {
-                repeats = !rows.is_empty();
                 listing.lines.insert(*number);
+                let is_of = |(_, bytes, line): &(u64, Vec<u8>, u32)| {
+                    line + 1 == *number && bytes.len() == usual.length
+                };
+                let is_known = repeat == Some(*number - 1) || rows.last().is_some_and(is_of);
+                repeat = is_known.then_some(*number);
+                // What it repeats was cut short, or is missing.
+                if !is_known {
+                    listing.damage(*number, text);
+                }
                 continue;
             }
             Line::Row(_) => continue,
             Line::Damaged(of) if *of == tool => {
-                listing.lines.insert(*number);
-                listing.damage.push((*number, DumpProblem::Values { tool, found: excerpt(text.trim()) }));
+                listing.damage(*number, text);
                 continue;
             }
             Line::Damaged(_) => continue,
@@ -84,7 +133,9 @@ pub(super) fn read(text: &str) -> Result<Option<Listing>, Located> {
             continue;
         };
         listing.lines.insert(*number);
-        if repeats && let (Some(end), Some((_, pattern, _))) = (end, rows.last().cloned()) {
+        if repeat.take() == Some(*number - 1)
+            && let (Some(end), Some((_, pattern, _))) = (end, rows.last().cloned())
+        {
             let missing = at.saturating_sub(end);
             repeated += missing;
             if repeated > MOST_REPEATED {
@@ -94,7 +145,6 @@ pub(super) fn read(text: &str) -> Result<Option<Listing>, Located> {
             let bytes = pattern.iter().copied().cycle().take(usize::try_from(missing).unwrap_or(0));
             rows.push((end, bytes.collect(), *number));
         }
-        repeats = false;
         match line {
             Line::Row(row) => rows.push((at, row.bytes(swapped), *number)),
             // hexdump and od fill up the last number.
@@ -105,6 +155,9 @@ pub(super) fn read(text: &str) -> Result<Option<Listing>, Located> {
             }
         }
     }
+    let first = rows.iter().map(|(at, ..)| at.saturating_sub(usual.length as u64)).min();
+    let end = rows.iter().map(|(at, bytes, _)| at.saturating_add(bytes.len() as u64 + 1)).max();
+    listing.extent = first.unwrap_or(0)..end.unwrap_or(0);
     for (at, bytes, number) in rows {
         listing.memory.add(at, &bytes, Some(number)).map_err(|(line, problem)| (line, problem.into()))?;
     }
@@ -150,6 +203,10 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
+    fn width(&self) -> usize {
+        self.groups.first().map_or(0, Vec::len)
+    }
+
     fn len(&self) -> usize {
         self.groups.iter().map(Vec::len).sum()
     }

@@ -42,10 +42,21 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
     let mut other_lines = OtherLines::default();
     let mut numbers = Numbers::default();
     let mut listing = listing::read(text).map_err(dump_error)?;
+    let mut damage = None;
+    // A listing that says where memory was is like what the tools print.
+    let listed = listing.take_if(|listing| !listing.is_file).map(|listing| {
+        tools.insert(listing.tool);
+        memory = listing.memory;
+        listing.damage.into_iter().for_each(|(line, problem)| Damage::add(&mut damage, Some(line), problem));
+        (listing.lines, listing.extent)
+    });
+    let is_listed = |line| listed.as_ref().is_some_and(|(lines, _)| lines.contains(&line));
+    let is_inside = |address| listed.as_ref().is_some_and(|(_, extent)| extent.contains(&address));
     let decimals = Decimals::read(text);
-    for (number, line) in (1..=u32::MAX).zip(text.lines()) {
+    let mut lines = (1..=u32::MAX).zip(text.lines()).peekable();
+    while let Some((number, line)) = lines.next() {
         numbers.clear();
-        if listing.as_ref().is_some_and(|listing| listing.lines.contains(&number)) {
+        if is_listed(number) || listing.as_ref().is_some_and(|listing| listing.lines.contains(&number)) {
             continue;
         }
         if let Some((address, bytes)) = decimals.rows.get(&number) {
@@ -59,7 +70,14 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
                 let Numbers { bytes, width } = &numbers;
                 // A line that is cut off in its first number looks like a shorter number.
                 let goes_on = before.get(&tool).filter(|(end, _)| *end == address);
-                if bytes.len() == *width && goes_on.is_some_and(|(_, usual)| width < usual) {
+                let mut is_shorter = || {
+                    let next =
+                        lines.peek().is_some_and(|(_, next)| is_cut_from(*width, (tool, address), next));
+                    goes_on.is_some_and(|(_, usual)| width < usual) || next
+                };
+                // So does a row of xxd without its characters look like probe-rs' line, which has numbers for bytes.
+                let is_row = tool == Tool::ProbeRs && is_inside(address);
+                if is_row || bytes.len() == *width && is_shorter() {
                     damaged.push((tool, number, line));
                     continue;
                 }
@@ -81,8 +99,7 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
         }
     }
     // Another tool's lines that are like this are no memory: a disassembly, for example.
-    damaged.retain(|(tool, ..)| tools.is_empty() || tools.contains(tool));
-    let mut damage = None;
+    damaged.retain(|(tool, ..)| tools.is_empty() || tools.contains(tool) || listed.is_some());
     for (tool, number, found) in damaged {
         let problem = DumpProblem::Values { tool, found: quoted(found) };
         if tools.is_empty() {
@@ -92,6 +109,10 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
             return Err(dump_error((Some(number), problem)));
         }
         Damage::add(&mut damage, Some(number), problem);
+    }
+    for line in &decimals.cut {
+        let problem = DumpProblem::Values { tool: Tool::Gdb, found: quoted(nth_line(text, *line)) };
+        Damage::add(&mut damage, Some(*line), problem);
     }
     // Where other numbers are hexadecimal, decimal ones were not asked for as memory to be read again.
     let of_no_width = decimals
@@ -136,6 +157,17 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Option<MemoryDump>, Captur
         other_lines,
         damage,
     }))
+}
+
+/// Whether the next line goes on with wider numbers where a whole line at this address would have ended.
+fn is_cut_from(width: usize, (tool, address): (Tool, u64), next: &str) -> bool {
+    let mut numbers = Numbers::default();
+    match read_line(next, &mut numbers) {
+        Line::Memory { tool: of, address: at } if of == tool => {
+            numbers.width > width && at.checked_sub(address) == Some(numbers.bytes.len() as u64)
+        }
+        _ => false,
+    }
 }
 
 impl OtherLines {
