@@ -94,12 +94,13 @@ compile "$build/a15-main.o" $a15 -mthumb a15/main.c
 compile "$build/a15-work.o" $a15 -marm common/work.c
 $cc $a15 -marm $link -T a15/a15.ld -o a15/a15.elf "$build/a15-startup.o" "$build/a15-main.o" "$build/a15-work.o" -lgcc
 
-# The ten crashes, for a Cortex-M0+ and a Cortex-M3.
+# The ten crashes, for a Cortex-M0+, a Cortex-M3, and a Cortex-M4 whose floating-point unit is in use; and three whose cause
+# nobody can prove. crash PROGRAM-CORE FLAGS...
 crash() {
     name=$1
     shift
     compile "$build/$name-startup.o" "$@" -x assembler-with-cpp crash/startup.S
-    compile "$build/$name-main.o" "$@" crash/crash.c
+    compile "$build/$name-main.o" "$@" "crash/${name%-*}.c"
     compile "$build/$name-work.o" "$@" common/work.c
     $cc "$@" $link -Wl,--no-undefined -T crash/crash.ld -o "crash/$name.elf" \
         "$build/$name-startup.o" "$build/$name-main.o" "$build/$name-work.o" -lgcc
@@ -107,3 +108,6 @@ crash() {
 
 crash crash-m0 -mcpu=cortex-m0plus -mthumb
 crash crash-m3 -mcpu=cortex-m3 -mthumb
+crash crash-m4 -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16
+crash unproven-m0 -DOWN_HARD_FAULT_HANDLER -mcpu=cortex-m0plus -mthumb
+crash unproven-m3 -DOWN_HARD_FAULT_HANDLER -mcpu=cortex-m3 -mthumb

@@ -15,35 +15,45 @@ generate() {
 }
 
 kinds=(null-pointer return-address unaligned divide stack-overflow undefined bus-fault missing-handler wild-jump watchdog)
+unproven=(overwritten unsaved cleared)
 
-# crash NAME CORE NUMBER: runs it up to the first instruction of the handler that it ends in
+# crash NAME PROGRAM NUMBER: runs it up to the first instruction of the handler that it ends in, and those of whose causes
+# nothing is left some way into it
 crash() {
-    local name=$1 core=$2 number=$3 machine=microbit stop='HardFault_Handler Default_Handler Watchdog_Handler'
-    if [ "$core" = m3 ]; then
-        machine=mps2-an385
-        stop='HardFault_Handler MemManage_Handler BusFault_Handler UsageFault_Handler Default_Handler Reset_Handler'
-    fi
+    local name=$1 program=$2 number=$3 machine stop saved='info registers\nx/16wx 0xe000ed00\nx/148wx 0x20000000\n' rounds=0
+    case ${program#*-} in
+    m0) machine=microbit stop='HardFault_Handler Default_Handler Watchdog_Handler' ;;
+    m3) machine=mps2-an385 ;;
+    m4) machine=mps2-an386 saved=${saved/148/180} ;;
+    esac
+    : "${stop:=HardFault_Handler MemManage_Handler BusFault_Handler UsageFault_Handler Default_Handler Reset_Handler}"
+    case ${name#*-} in
+    overwritten) stop=report rounds=1500 ;;
+    unsaved) saved='x/148wx 0x20000000\n' ;;
+    cleared) stop=report rounds=2 ;;
+    esac
     {
         printf 'set pagination off\nset confirm off\nset style enabled off\nset print address on\nset height 0\n'
-        printf 'target remote | exec qemu-system-arm -M %s -kernel crash/crash-%s.elf -S -gdb stdio' "$machine" "$core"
+        printf 'target remote | exec qemu-system-arm -M %s -kernel crash/%s.elf -S -gdb stdio' "$machine" "$program"
         printf ' -nographic -monitor none -serial none -icount shift=5,align=off,sleep=off -singlestep'
         printf ' -d exec,nochain,int,cpu,cpu_reset -D %s\n' "$work/qemu.log"
         printf 'set var scenario = %d\n' "$number"
         for handler in $stop; do printf 'break *%s\n' "$handler"; done
+        if [ $rounds -gt 0 ]; then printf 'ignore 1 %d\n' "$rounds"; fi
         printf 'continue\nset logging file %s\nset logging enabled on\n' "$work/gdb.log"
-        printf 'info registers\nx/16wx 0xe000ed00\nx/148wx 0x20000000\nset logging enabled off\nkill\n'
+        printf "$saved"'set logging enabled off\nkill\n'
     } >"$work/script.gdb"
     rm -f "$work/gdb.log"
-    QEMU_AUDIO_DRV=none timeout 120 gdb-multiarch -nx -batch "crash/crash-$core.elf" -x "$work/script.gdb" >"$work/out" 2>&1 || true
+    QEMU_AUDIO_DRV=none timeout 120 gdb-multiarch -nx -batch "crash/$program.elf" -x "$work/script.gdb" >"$work/out" 2>&1 || true
     # Where QEMU ends before it has answered `kill`, GDB complains.
     grep -q "^0x20000240" "$work/gdb.log" || { cat "$work/out" >&2; exit 2; }
-    generate record --elf "crash/crash-$core.elf" --log "$work/qemu.log" --output "crash/$name.record"
+    generate record --elf "crash/$program.elf" --log "$work/qemu.log" --output "crash/$name.record"
 }
 
-# trace NAME CORE: what of it would be saved
+# trace NAME PROGRAM: what of it would be saved
 trace() {
-    local name=$1 core=$2 folder=../crashes/$1
-    local record=crash/$name.record elf=crash/crash-$core.elf
+    local name=$1 core=${2#*-} folder=../crashes/$1
+    local record=crash/$name.record elf=crash/$2.elf cpu=cortex-m${2##*m}
     rm -rf "$work/capture"
     mkdir -p "$folder"
     if [ "$core" = m0 ]; then
@@ -56,24 +66,31 @@ trace() {
                 awk '{ printf "0x%x:\t0x%s\t0x%s\t0x%s\t0x%s\n", 536875008 + 16 * (NR - 1), $1, $2, $3, $4 }'
         } >"$folder/crash.log"
     else
-        generate capture --record "$record" --elf "$elf" --protocol etmv3,cpu=cortex-m3 --synchronise 256 \
-            --output "$work/capture"
+        # A buffer that wraps keeps the end; the others fit into it.
+        local container=frames last=+1
+        case $name in *-overwritten) container=raw last=1024 ;; esac
+        generate capture --record "$record" --elf "$elf" --protocol "etmv3,cpu=$cpu" --synchronise 256 \
+            --container $container --output "$work/capture"
         # The program is not beside it.
         sed -n '/\[\[image\]\]/q;p' "$work/capture/capture.toml" >"$folder/capture.toml"
-        cp "$work/capture/trace.bin" "$folder/trace.bin"
+        tail -c "$last" "$work/capture/trace.bin" >"$folder/trace.bin"
         cp "$work/gdb.log" "$folder/crash.log"
     fi
 }
 
 if [ $# -eq 0 ]; then
-    set -- "${kinds[@]/#/m0-}" "${kinds[@]/#/m3-}"
+    set -- "${kinds[@]/#/m0-}" "${kinds[@]/#/m3-}" "${kinds[@]/#/m4-}" "${unproven[@]/#/m0-}" "${unproven[@]/#/m3-}"
 fi
 for name in "$@"; do
     core=${name%%-*}
-    for number in "${!kinds[@]}"; do
-        if [ "${kinds[number]}" = "${name#*-}" ]; then
-            crash "$name" "$core" "$number"
-            trace "$name" "$core"
-        fi
+    for program in crash unproven; do
+        all=("${kinds[@]}")
+        if [ $program = unproven ]; then all=("${unproven[@]}"); fi
+        for number in "${!all[@]}"; do
+            if [ "${all[number]}" = "${name#*-}" ]; then
+                crash "$name" "$program-$core" "$number"
+                trace "$name" "$program-$core"
+            fi
+        done
     done
 done

@@ -215,6 +215,8 @@ pub enum NoticeKind {
     StatedAbsent { id: TraceId },
     /// A source that the description lists has no bytes.
     DescribedAbsent { id: TraceId },
+    /// Frames name none of the sources that were described, and so many bytes of trace stand in front of the first trace ID.
+    Unowned { bytes: u64 },
     /// Bytes were lost to damaged frames.
     FramesDamaged { file: PathBuf, bytes: u64, places: u64, first: Discontinuity },
     /// Bytes that no formatter writes.

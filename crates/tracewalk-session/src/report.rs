@@ -207,6 +207,11 @@ pub(crate) fn other_sources(
             false => NoticeKind::DescribedAbsent { id },
         });
     }
+    let is_there = |source: &&SourceDescription| source.id.is_none_or(|id| frames.sources.contains_key(&id));
+    let bytes = frames.account.unowned;
+    if bytes > 0 && !sources.is_empty() && !sources.iter().any(is_there) {
+        observer.say(NoticeKind::Unowned { bytes });
+    }
 }
 
 /// Says what of the frames could not be read.

@@ -55,6 +55,15 @@ Reset_Handler:
 3:  stmia r0!, {r2}
 4:  cmp r0, r1
     blo 3b
+#ifdef __ARM_FP
+    @ From the first use of the floating-point unit on, exceptions make room for its registers on the stack as well.
+    ldr r0, =0xe000ed88
+    ldr r1, =0x00f00000
+    str r1, [r0]
+    dsb
+    isb
+    vmov.f32 s0, #1.0
+#endif
     bl main
     b .
     .size Reset_Handler, . - Reset_Handler
@@ -69,8 +78,16 @@ Reset_Handler:
     .endm
 
     spinning_handler NMI_Handler
+#ifndef OWN_HARD_FAULT_HANDLER
     spinning_handler HardFault_Handler
+#endif
     spinning_handler MemManage_Handler
     spinning_handler BusFault_Handler
     spinning_handler UsageFault_Handler
     spinning_handler Default_Handler
+
+#ifdef __ARM_FP
+    @ Room below the stack for an exception that is taken when it has overflowed.
+    .section .noinit, "aw", %nobits
+    .space 128
+#endif

@@ -8,12 +8,19 @@ use super::look::{Look, instruction, symbol};
 use super::replay::{Replay, Store};
 use super::state;
 use super::thumb::{LR, PC, SP};
+use super::trail::Happened;
 
 impl Look<'_> {
     /// The last instruction branched to where no code is.
     pub(super) fn branch(&self, replay: &Replay) -> Option<Cause> {
         const AFTER_BRANCH: u32 = state::IACCVIOL | state::IBUSERR | state::UNDEFINSTR | state::INVSTATE;
         let to = self.taken.returns_to?;
+        // The trace has to say of the branch where it went, as it says of the exception where it was taken.
+        if let Some(Happened::NoCode(went_to)) = self.before.last()
+            && *went_to != to
+        {
+            return None;
+        }
         let target = self.target(to)?;
         let mut proof = self.status_with(AFTER_BRANCH)?;
         let index = replay.steps.len().checked_sub(1)?;

@@ -162,6 +162,12 @@ impl Look<'_> {
     }
 }
 
+/// The last of these instructions, to be listed.
+pub(super) fn listed(steps: &[Step]) -> Vec<Address> {
+    const LISTED: usize = 8;
+    steps.iter().rev().take(LISTED).rev().map(|step| Address::from(step.at)).collect()
+}
+
 pub(super) fn instruction(role: Role, step: &Step) -> Evidence {
     Evidence::Instruction {
         role,

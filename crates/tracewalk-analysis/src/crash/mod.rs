@@ -88,9 +88,6 @@ pub struct CrashRecorder {
     trail: Trail,
 }
 
-/// How many instructions are listed.
-const LISTED: usize = 8;
-
 impl CrashRecorder {
     /// Before the first element. `states_return` says whether the protocol states where exceptions are taken, as an MTB's
     /// packets do.
@@ -109,7 +106,9 @@ impl CrashRecorder {
     #[must_use]
     pub fn finish(&self, snapshot: &Snapshot) -> Option<Crash> {
         let pieces = self.trail.pieces();
-        let index = ending(&pieces, &self.code, snapshot)?;
+        let Some(index) = ending(&pieces, &self.code, snapshot) else {
+            return self.by_registers(&pieces, snapshot);
+        };
         let Happened::Taken(taken) = pieces.get(index)? else { return None };
         let before = pieces.get(..index).unwrap_or_default();
         let mut taken = taken.clone();
@@ -133,7 +132,7 @@ impl CrashRecorder {
             states_return,
         };
         let steps = look.steps();
-        let last = steps.iter().rev().take(LISTED).rev().map(|step| Address::from(step.at)).collect();
+        let last = look::listed(&steps);
         let is_fault = exception.is_some_and(is_fault);
         let missing = [
             (Missing::Number, exception.is_none()),
@@ -154,6 +153,43 @@ impl CrashRecorder {
             path: trail::folded(before),
             last,
             cause: look.cause(steps),
+            missing: missing.into_iter().filter(|(_, is)| *is).map(|(missing, _)| missing).collect(),
+        })
+    }
+
+    /// The fault that the registers alone know of: its handler ran for so long that the trace has nothing of what came before.
+    fn by_registers(&self, pieces: &[&Happened], snapshot: &Snapshot) -> Option<Crash> {
+        let number = snapshot.exception_number().filter(|number| is_fault(Exception::M(*number)))?;
+        let taken = Taken::default();
+        let look = Look {
+            code: &self.code,
+            snapshot,
+            taken: &taken,
+            exception: Some(Exception::M(number)),
+            numbered_by_registers: true,
+            frame: None,
+            before: pieces,
+            states_return: false,
+        };
+        let status = snapshot.fault_status();
+        let is_baseline = snapshot.is_baseline() == Some(true);
+        let missing = [
+            (Missing::Path, true),
+            (Missing::Frame, true),
+            (Missing::NoFaultStatus, is_baseline),
+            (Missing::FaultStatus, status.cfsr.is_none() && !is_baseline),
+        ];
+        Some(Crash {
+            exception: look.exception,
+            numbered_by_registers: true,
+            at: None,
+            handler: handlers::vector(&self.code, snapshot, number).map(|(_, handler)| handler),
+            status: status.registers(),
+            frame: None,
+            stack: Vec::new(),
+            path: trail::folded(pieces),
+            last: look::listed(&look.steps()),
+            cause: None,
             missing: missing.into_iter().filter(|(_, is)| *is).map(|(missing, _)| missing).collect(),
         })
     }

@@ -32,7 +32,7 @@ pub(super) enum Happened {
 }
 
 /// An exception that was taken.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Taken {
     pub(super) exception: Option<Exception>,
     pub(super) returns_to: Option<Address>,

@@ -88,6 +88,11 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
             format!("trace ID {id}: the capture has no bytes of it; check --source")
         }
         K::DescribedAbsent { id } => format!("trace ID {id}: the capture has no bytes of it"),
+        K::Unowned { bytes } => format!(
+            "{} of trace, and no trace ID in front of them: nothing says which source sent them; a buffer that went round has lost \
+             the ID unless its formatter repeats it: trace into a larger buffer, or without the formatter",
+            counted(*bytes, "byte"),
+        ),
         _ => return memory(notice).or_else(|| bytes(notice)).or_else(|| arrival(notice)),
     })
 }

@@ -29,8 +29,9 @@ pub(crate) fn crashes() -> PathBuf {
 
 /// The program of a crash, by the crash's name.
 pub(crate) fn program(name: &str) -> PathBuf {
-    let core = name.split('-').next().unwrap();
-    crashes().join(format!("../firmware/crash/crash-{core}.elf"))
+    let (core, kind) = name.split_once('-').unwrap();
+    let program = if matches!(kind, "overwritten" | "unsaved" | "cleared") { "unproven" } else { "crash" };
+    crashes().join(format!("../firmware/crash/{program}-{core}.elf"))
 }
 
 fn number(word: &str) -> u32 {
@@ -78,6 +79,15 @@ impl Truth {
                 self.registers.insert(name.to_owned(), number(value));
             }
         }
+    }
+
+    /// The number of the last exception, and where it was taken.
+    pub(crate) fn last_taken(&self) -> (u32, u32) {
+        let taken = |line: &Line| match line {
+            Line::Taken { exception, returns_to, .. } => Some((*exception, (*returns_to)?)),
+            _ => None,
+        };
+        self.record.iter().rev().find_map(taken).unwrap()
     }
 
     /// Fails if the entry is not true.

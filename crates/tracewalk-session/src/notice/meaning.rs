@@ -73,6 +73,7 @@ impl NoticeKind {
             | K::NothingThere(_)
             | K::NothingDecodable
             | K::StatedAbsent { .. }
+            | K::Unowned { .. }
             | K::FramesDamaged { .. }
             | K::FramesOdd { .. }
             | K::WireErrors { .. }
@@ -164,6 +165,7 @@ impl NoticeKind {
             | K::NotDecoded { .. }
             | K::NothingDecodable
             | K::DescribedAbsent { .. }
+            | K::Unowned { .. }
             | K::FrameCut { .. }
             | K::RecordingCut(_)
             | K::Awaited(_)
@@ -210,6 +212,7 @@ impl NoticeKind {
             K::ManyUndescribed { .. } => "many_undescribed",
             K::StatedAbsent { .. } => "stated_absent",
             K::DescribedAbsent { .. } => "described_absent",
+            K::Unowned { .. } => "unowned",
             K::FramesDamaged { .. } => "frames_damaged",
             K::FramesOdd { .. } => "frames_odd",
             K::FrameCut { .. } => "frame_cut",

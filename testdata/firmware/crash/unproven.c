@@ -1,0 +1,75 @@
+/*
+ * Three crashes whose cause cannot be seen in the trace and what is saved with it, for a Cortex-M0+ and a Cortex-M3. Each is a
+ * load from an address that was read from the timer, where nothing is. Whoever starts the program writes the number of one
+ * into `scenario` first.
+ */
+#include "cortex-m.h"
+
+enum scenario {
+    /* The handler goes on for so long that the buffer holds nothing else any more. */
+    OVERWRITTEN_BUFFER,
+    /* The processor is stopped in time, and nobody saves its registers. */
+    UNSAVED_REGISTERS,
+    /* The handler clears the fault status, and the registers are its own when the processor is stopped. */
+    CLEARED_STATUS,
+};
+
+#define SCB_CFSR REGISTER(0xe000ed28)
+#define SCB_HFSR REGISTER(0xe000ed2c)
+
+/* Not cleared at reset: written before the program starts. */
+__attribute__((section(".noinit"))) volatile uint32_t scenario;
+
+#define NOINLINE __attribute__((noinline, noclone))
+
+static volatile uint32_t checksum;
+volatile uint32_t reports;
+
+static uint32_t NOINLINE read_sensor(void)
+{
+    /* In a register that an exception does not stack, and nowhere else. */
+    register uint32_t at __asm__("r4") = 0x90000000 | (SYST_CVR & 0xfff0);
+    uint32_t value;
+    __asm__ volatile("ldr %0, [%1]\n\tmovs %1, #0" : "=l"(value), "+l"(at));
+    return value;
+}
+
+void NOINLINE report(void)
+{
+    reports++;
+}
+
+void HardFault_Handler(void)
+{
+    if (scenario == CLEARED_STATUS) {
+#ifndef __ARM_ARCH_6M__
+        SCB_CFSR = SCB_CFSR;
+        SCB_HFSR = SCB_HFSR;
+#endif
+        checksum = crc32((const uint8_t *)&checksum, 4);
+        __asm__ volatile("movs r4, #0" ::: "r4");
+    }
+    for (;;)
+        report();
+}
+
+void Watchdog_Handler(void)
+{
+}
+
+static void NOINLINE work(uint32_t rounds)
+{
+    for (uint32_t i = 0; i < rounds; i++)
+        checksum += fibonacci(i % 5) + gcd(12 + i, 18) + count_words("a fine day");
+}
+
+int main(void)
+{
+    SYST_RVR = 0xffffff;
+    SYST_CVR = 0;
+    SYST_CSR = 5;
+    work(3);
+    checksum += read_sensor();
+    work(1);
+    return 0;
+}
