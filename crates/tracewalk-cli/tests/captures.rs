@@ -482,3 +482,20 @@ fn a_snapshot_of_trace_that_cannot_be_decoded_is_no_success() {
     assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{}", outcome.stderr);
     assert!(mentions(&outcome.stderr, "ETM1 nothing_decodable"), "{}", outcome.stderr);
 }
+
+/// A buffer that went round, behind a formatter that says the trace ID once.
+#[test]
+fn trace_without_an_id_in_front_of_it_is_not_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let description = std::fs::read_to_string(example("a7-etmv3/capture.toml")).unwrap();
+    let trace = std::fs::read(example("a7-etmv3/trace.bin")).unwrap();
+    let capture = folder.path().join("capture.toml");
+    std::fs::write(&capture, description).unwrap();
+    std::fs::copy(example("a7-etmv3/a9.elf"), folder.path().join("a9.elf")).unwrap();
+    std::fs::write(folder.path().join("trace.bin"), &trace[trace.len() / 32 * 16..]).unwrap();
+    for command in ["flow", "coverage", "profile", "interrupts", "timeline", "crash", "info"] {
+        let (outcome, notices) = run_with_notices([command, capture.to_str().unwrap()]);
+        assert_eq!(outcome.status, 2, "{command}: {}", outcome.stderr);
+        assert!(notices.has("unowned"), "{command}: {notices:?}");
+    }
+}
