@@ -9,7 +9,8 @@ use tracewalk::ids::Address;
 use tracewalk::program::Program;
 use tracewalk::protocol::mtb::order;
 use tracewalk::protocol::mtb::{Config, Registers};
-use tracewalk_input::capture::dump::{Form, JoinedMemory, MemoryDump, MemoryPiece, mtb_values};
+use tracewalk_input::capture::dump::{Form, JoinedMemory, MemoryDump, MemoryPiece};
+use tracewalk_input::capture::mtb_values;
 use tracewalk_input::capture::{Buffer, Capture, Container, Protocol, SourceDescription};
 use tracewalk_input::image::{Image, ImageKind, Memory};
 use tracewalk_input::{Origin, Stated};
@@ -17,7 +18,6 @@ use tracewalk_input::{Origin, Stated};
 use crate::error::OpenError;
 use crate::infer;
 use crate::model::Dumped;
-use crate::mtb;
 use crate::notice::NoticeKind;
 use crate::observer::{Observer, Say};
 
@@ -171,7 +171,7 @@ fn trace_pieces(
         return Err(OpenError::SeveralPieces { file, pieces, container: container.value });
     }
     let source = buffer.sources.iter().find(|source| source.protocol == Protocol::Mtb);
-    if let Some(registers) = source.and_then(mtb::registers) {
+    if let Some(registers) = source.and_then(|source| source.registers.mtb()) {
         let found = by_registers(dump, registers, program);
         return found.ok_or(OpenError::NoBuffer { file, registers });
     }

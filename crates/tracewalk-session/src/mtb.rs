@@ -22,7 +22,7 @@ pub(crate) fn carrier(
     program: &Program,
     observer: &dyn Observer,
 ) -> Result<Carrier, OpenError> {
-    let layout = match registers(source) {
+    let layout = match source.registers.mtb() {
         Some(registers) => by_registers(dump, registers, program, observer)?,
         None => by_evidence(dump, narrowing(source), program, observer)?,
     };
@@ -30,13 +30,6 @@ pub(crate) fn carrier(
     Ok(Carrier::Stretches(
         stretches.map(|piece| Stretch { bytes: piece.bytes, continues: piece.continues }).collect(),
     ))
-}
-
-/// The registers, where those are known without which the others say nothing.
-pub(crate) fn registers(source: &SourceDescription) -> Option<Registers> {
-    let register = |name| source.registers.get(name);
-    let (position, master) = (register("MTB_POSITION")?, register("MTB_MASTER")?);
-    Some(Registers { position, master, flow: register("MTB_FLOW"), base: register("MTB_BASE") })
 }
 
 fn by_registers(

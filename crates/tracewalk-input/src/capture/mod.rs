@@ -58,7 +58,7 @@ pub use error::{CaptureError, CaptureErrorKind};
 use format::Given;
 pub use format::{Format, Holds};
 pub use formats::files;
-pub use registers::Registers;
+pub use registers::{Registers, mtb_values};
 pub use source::{ParseSourceError, Protocol, SourceDescription};
 pub use unused::Unused;
 use wire::WireOptions;

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use tracewalk::protocol::mtb;
+
 use super::error::{CaptureError, CaptureErrorKind};
 use super::ini;
 use crate::cpu::UsualRegisters;
@@ -104,6 +106,13 @@ pub(super) fn meant_by(key: &str) -> String {
 /// The registers of a Micro Trace Buffer, as `registers.txt` and the options name them.
 pub(crate) const MTB: [&str; 4] = ["MTB_POSITION", "MTB_MASTER", "MTB_FLOW", "MTB_BASE"];
 
+/// The values of an MTB's registers that are known, by those names.
+pub fn mtb_values(registers: mtb::Registers) -> impl Iterator<Item = (&'static str, u32)> {
+    let mtb::Registers { position, master, flow, base } = registers;
+    let values = [Some(position), Some(master), flow, base];
+    MTB.into_iter().zip(values).filter_map(|(name, value)| Some((name, value?)))
+}
+
 /// Register values by Arm's names in upper case (`ETMCR`, `MTB_POSITION`), each with who says so.
 ///
 /// A register that nobody gave is absent, which is not the same as 0.
@@ -115,6 +124,13 @@ impl Registers {
     #[must_use]
     pub const fn new() -> Self {
         Self(BTreeMap::new())
+    }
+
+    /// The registers of an MTB; `None` without those without which the others say nothing.
+    #[must_use]
+    pub fn mtb(&self) -> Option<mtb::Registers> {
+        let [position, master, flow, base] = MTB.map(|name| self.get(name));
+        Some(mtb::Registers { position: position?, master: master?, flow, base })
     }
 
     /// The value of the register with this name, in any case.

@@ -109,6 +109,15 @@ impl Framer {
         self.sync.take(byte)
     }
 
+    /// Takes new bytes where it is not known where frames start, none of which ends an FSYNC.
+    pub(super) fn pass_over_all(&mut self, bytes: &[u8]) {
+        for &byte in bytes.last_chunk::<3>().map_or(bytes, |last| last) {
+            self.sync.take(byte);
+        }
+        self.position += bytes.len() as u64;
+        self.taken = self.position;
+    }
+
     /// A frame starts at the next byte, whatever came before.
     pub(super) fn start_frame(&mut self) {
         self.partial.clear();

@@ -8,7 +8,7 @@ use tracewalk::protocol::mtb::{Config, Registers};
 
 use super::{JoinedMemory, MemoryDump, MemoryPiece};
 use crate::capture::error::CaptureError;
-use crate::capture::registers as register_values;
+use crate::capture::registers::{self as register_values, mtb_values};
 use crate::origin::Origin;
 
 /// VTOR, the register that says where the table of vectors is (ARMv6-M Architecture Reference Manual, DDI 0419E, B3.2.5).
@@ -92,18 +92,6 @@ impl MemoryPiece {
         self.address
             .is_some_and(|address| matches!(address.get(), 0..=0x1fff_ffff | 0x6000_0000..=0x9fff_ffff))
     }
-}
-
-/// The values of an MTB's registers that are known, by the names that descriptions give them.
-pub fn mtb_values(registers: Registers) -> impl Iterator<Item = (&'static str, u32)> {
-    let Registers { position, master, flow, base } = registers;
-    let values = [
-        ("MTB_POSITION", Some(position)),
-        ("MTB_MASTER", Some(master)),
-        ("MTB_FLOW", flow),
-        ("MTB_BASE", base),
-    ];
-    values.into_iter().filter_map(|(name, value)| Some((name, value?)))
 }
 
 /// How much of a trace buffer is there, least first.

@@ -45,7 +45,6 @@ use crate::file::LONGEST_CAPTURE;
 use crate::records::{Assembly, Flaws, MemoryProblem, RecordForm};
 use crate::text::decode;
 
-pub use findings::mtb_values;
 pub use joined::JoinedMemory;
 pub use memory::{Damage, Form, MemoryDump, MemoryPiece, OtherLines};
 pub use problem::DumpProblem;

@@ -156,10 +156,29 @@ impl RecoveringDeframer {
                 return taken * FRAME_BYTES;
             }
         }
+        let passed = self.take_unframed(input, sink);
+        if passed != 0 {
+            return passed;
+        }
         let Some(&byte) = input.first() else { return 0 };
         let at = self.deframer.framer.advance();
         self.take_byte(byte, at, sink);
         1
+    }
+
+    /// Takes what comes while frames are searched for, up to where it is time to look or an FSYNC may end. Answers how many
+    /// bytes.
+    fn take_unframed(&mut self, input: &[u8], sink: &mut impl FrameSink) -> usize {
+        let Some(search) = &mut self.search else { return 0 };
+        let room = search.room();
+        let bytes = input.get(..room).unwrap_or(input);
+        let bytes = bytes.split(|byte| *byte == FSYNC[3]).next().unwrap_or_default();
+        if !bytes.is_empty() {
+            search.take_all(bytes, self.deframer.framer.position());
+            self.deframer.framer.pass_over_all(bytes);
+            self.go_on_searching(false, sink);
+        }
+        bytes.len()
     }
 
     /// The fast path: takes frames as long as they are in order, and hands out all but the newest ones from where they

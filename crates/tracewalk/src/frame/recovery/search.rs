@@ -56,13 +56,32 @@ impl Search {
 
     /// Takes the next byte, and forgets the oldest ones if there is need.
     pub(super) fn take(&mut self, byte: u8, at: u64) {
+        self.make_room();
+        self.bytes.push(byte);
+        self.places.push(at);
+    }
+
+    /// How many bytes may be taken together before it is time to look.
+    pub(super) fn room(&mut self) -> usize {
+        if self.skip.is_some() {
+            return 0;
+        }
+        self.make_room();
+        (self.looked_at + Self::STEP).min(Self::MOST) - self.bytes.len()
+    }
+
+    /// Takes bytes for which there is [`Search::room`], and which stand one after the other from a place on.
+    pub(super) fn take_all(&mut self, bytes: &[u8], place: u64) {
+        self.bytes.extend_from_slice(bytes);
+        self.places.extend((place..).take(bytes.len()));
+    }
+
+    fn make_room(&mut self) {
         if self.bytes.len() >= Self::MOST {
             self.bytes.drain(..Self::STEP);
             self.places.drain(..Self::STEP);
             self.looked_at = self.looked_at.saturating_sub(Self::STEP);
         }
-        self.bytes.push(byte);
-        self.places.push(at);
     }
 
     /// Looks for frames when there are enough new bytes.
