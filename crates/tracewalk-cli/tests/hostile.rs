@@ -396,12 +396,18 @@ fn noise(path: &Path, megabytes: usize) {
     }
 }
 
-/// What the command may hold besides mapped files, in KiB: the shell limits it.
+/// What the command may hold besides mapped files, in KiB: the shell limits it, and its processor time to 5 s.
 const MOST_PRIVATE: &str = "65536";
 
 fn in_little_memory(arguments: &[&str], temporary: &Path) -> (Option<i32>, String) {
     let output = std::process::Command::new("sh")
-        .args(["-c", "ulimit -d $1; shift; exec \"$@\"", "sh", MOST_PRIVATE, env!("CARGO_BIN_EXE_tracewalk")])
+        .args([
+            "-c",
+            "ulimit -t 5; ulimit -d $1; shift; exec \"$@\"",
+            "sh",
+            MOST_PRIVATE,
+            env!("CARGO_BIN_EXE_tracewalk"),
+        ])
         .args(arguments)
         .args(MESSAGES)
         .env("TMPDIR", temporary)
@@ -415,7 +421,7 @@ fn in_little_memory(arguments: &[&str], temporary: &Path) -> (Option<i32>, Strin
 fn guessing_takes_little_memory_however_long_the_file_is_and_leaves_nothing() {
     let (folder, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = folder.path().join("noise.bin");
-    noise(&file, 256);
+    noise(&file, 1024);
     let refused = Some(2);
     for command in ["info", "flow", "packets"] {
         let (status, stderr) = in_little_memory(&[command, file.to_str().unwrap()], temporary.path());

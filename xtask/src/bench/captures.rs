@@ -264,7 +264,7 @@ impl Case {
     }
 }
 
-fn read(file: &Path) -> Result<Vec<u8>, String> {
+pub(super) fn read(file: &Path) -> Result<Vec<u8>, String> {
     fs::read(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 

@@ -7,6 +7,7 @@ mod captures;
 mod document;
 mod firmware;
 mod interpreter;
+mod junk;
 mod measure;
 mod record;
 mod rows;

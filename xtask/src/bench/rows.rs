@@ -48,7 +48,7 @@ type Measure = fn(&Tools, &Captures, Options) -> Result<Vec<Row>, String>;
 
 /// All of it, in the order of the table.
 pub(super) const MEASURES: &[Measure] =
-    &[results, flow, analyses, threads, packets, frames, text, memory, mtb];
+    &[results, flow, analyses, threads, packets, frames, junk, text, memory, mtb];
 
 fn seconds(seconds: f64) -> String {
     format!("{seconds:.3} s")
@@ -61,7 +61,12 @@ fn per_megabyte(seconds: f64, bytes: u64) -> Option<f64> {
 /// Two threads have to pay on captures longer than this.
 const LONG: u64 = 20_000_000;
 
-fn tracewalk(tools: &Tools, command: &str, options: &[&str], capture: &Path) -> Result<Run, String> {
+pub(super) fn tracewalk(
+    tools: &Tools,
+    command: &str,
+    options: &[&str],
+    capture: &Path,
+) -> Result<Run, String> {
     let mut arguments = vec![OsString::from(command)];
     arguments.extend(options.iter().map(OsString::from));
     arguments.push(capture.into());
@@ -266,6 +271,14 @@ fn frames(tools: &Tools, captures: &Captures, _: Options) -> Result<Vec<Row>, St
         if !(copying / speed).is_finite() {
             return Err(format!("found no speeds in {said:?}"));
         }
+    }
+    Ok(rows)
+}
+
+fn junk(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
+    let mut rows = Vec::new();
+    for capture in captures.decoded.iter().filter(|capture| capture.container == "frames") {
+        rows.extend(super::junk::rows(tools, capture, options)?);
     }
     Ok(rows)
 }

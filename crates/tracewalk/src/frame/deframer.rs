@@ -109,7 +109,7 @@ impl Deframer {
         let mut input = input;
         while let Some((&byte, rest)) = input.split_first() {
             let frames = match self.unsynchronised {
-                None => Framer::without_sync(self.framer.whole_frames(input)),
+                None => self.framer.without_sync(self.framer.whole_frames(input)),
                 Some(_) => &[],
             };
             if frames.is_empty() {

@@ -136,10 +136,15 @@ impl Framer {
         self.is_port && decided && self.partial.frame().has_sync_byte()
     }
 
-    /// The frames in front of the first one with a byte of synchronisation.
-    pub(super) fn without_sync(frames: &[[u8; FRAME_BYTES]]) -> &[[u8; FRAME_BYTES]] {
-        let has_sync_byte = |bytes| Frame::new(bytes).has_sync_byte();
-        let count = frames.iter().position(has_sync_byte).unwrap_or(frames.len());
+    /// Whether a frame may have synchronisation in it: on a port a part of an FSYNC, in a buffer nothing but a barrier.
+    pub(super) fn may_be_sync(&self, bytes: &[u8; FRAME_BYTES]) -> bool {
+        let frame = Frame::new(bytes);
+        if self.is_port { frame.has_sync_byte() } else { frame.is_barrier() }
+    }
+
+    /// The frames in front of the first one with synchronisation in it.
+    pub(super) fn without_sync<'a>(&self, frames: &'a [[u8; FRAME_BYTES]]) -> &'a [[u8; FRAME_BYTES]] {
+        let count = frames.iter().position(|bytes| self.may_be_sync(bytes)).unwrap_or(frames.len());
         frames.get(..count).unwrap_or_default()
     }
 }

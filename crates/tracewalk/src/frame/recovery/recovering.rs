@@ -184,7 +184,8 @@ impl RecoveringDeframer {
     /// The fast path: takes frames as long as they are in order, and hands out all but the newest ones from where they
     /// lie; returns how many it took.
     fn take_frames(&mut self, frames: &[[u8; FRAME_BYTES]], sink: &mut impl FrameSink) -> usize {
-        let usual = self.watch.look_at(frames);
+        let framer = &self.deframer.framer;
+        let usual = self.watch.look_at(frames, |bytes| framer.may_be_sync(bytes));
         if usual == 0 {
             return self.take_deciding_frames(frames, sink);
         }
@@ -206,7 +207,7 @@ impl RecoveringDeframer {
     fn take_deciding_frames(&mut self, frames: &[[u8; FRAME_BYTES]], sink: &mut impl FrameSink) -> usize {
         let missing = (self.watch.next + DECIDING_FRAMES).saturating_sub(self.held.end());
         let missing = usize::try_from(missing).unwrap_or(usize::MAX);
-        let deciding = super::super::framer::Framer::without_sync(frames.get(..missing).unwrap_or(frames));
+        let deciding = self.deframer.framer.without_sync(frames.get(..missing).unwrap_or(frames));
         if !deciding.is_empty() {
             self.held.extend(deciding, self.deframer.framer.position());
             self.deframer.framer.step_over(deciding);

@@ -78,14 +78,18 @@ impl Watch {
         watch
     }
 
-    /// Looks at the next frames. Returns how many are in order; the one behind them is doubtful or has a byte in it that
-    /// may be synchronisation.
-    pub(super) fn look_at(&mut self, frames: &[[u8; FRAME_BYTES]]) -> usize {
+    /// Looks at the next frames. Returns how many are in order; the one behind them is doubtful or may have synchronisation in
+    /// it.
+    pub(super) fn look_at(
+        &mut self,
+        frames: &[[u8; FRAME_BYTES]],
+        may_be_sync: impl Fn(&[u8; FRAME_BYTES]) -> bool,
+    ) -> usize {
         let mut rest = frames;
         loop {
             rest = rest.get(self.unremarkable_frames(rest)..).unwrap_or_default();
             match rest {
-                [bytes, behind @ ..] if !Frame::new(bytes).has_sync_byte() && !self.look(bytes) => {
+                [bytes, behind @ ..] if !may_be_sync(bytes) && !self.look(bytes) => {
                     rest = behind;
                 }
                 _ => return frames.len() - rest.len(),
