@@ -7,7 +7,8 @@ use tracewalk::protocol::mtb::order::{Dump, Layout, Piece};
 use tracewalk::protocol::mtb::{Magic, PACKET_BYTES};
 
 use super::entry::{Entry, PACKET, PACKET_SCORE, Pair};
-use super::{Ending, Evidence, Narrowing, Reading};
+use super::evidence::{Ending, Evidence};
+use super::model::{Narrowing, Reading};
 
 /// The smallest buffer, in packets.
 pub(super) const SMALLEST_BUFFER: usize = 2;
