@@ -7,7 +7,7 @@
 //!
 //! Cancelled instructions do not appear here: `lower` holds an instruction back until nothing can cancel it any more.
 
-use crate::ids::{Address, ContextId, Exception, Location, Privilege, Vmid};
+use crate::ids::{Address, ContextId, Exception, ExceptionLevel, Location, Privilege, Vmid};
 
 /// One step of the story that the trace tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +75,8 @@ pub enum Directive {
     /// handler starts here, in that handler: its exception was taken instead (tail-chaining). The trace does not tell
     /// which; the vector table does.
     Resume(Location),
-    /// A transaction failed: what was executed since its start took no effect. A [`Directive::Continue`] says where execution goes on.
-    TransactionFailed,
+    /// A transaction began or ended. After [`Transaction::Failed`] a [`Directive::Continue`] says where execution goes on.
+    Transaction(Transaction),
     /// A new context ID, for the instructions from here on.
     ContextId(ContextId),
     /// A new virtual machine, for the instructions from here on.
@@ -92,6 +92,10 @@ pub enum Directive {
     Cycles(u64),
     /// The trigger condition occurred.
     Trigger,
+    /// Events that the trace unit was set up to report occurred: a bit for each, bit 0 for event 0.
+    Events(u8),
+    /// The program wrote a value into the trace.
+    Instrumentation(Instrumentation),
     /// A data access of the last load or store.
     Data(Transfer),
     /// The value of an earlier access, which was still pending.
@@ -109,6 +113,42 @@ pub enum Directive {
     Lost,
     /// As [`Directive::Lost`], where trace ends inside a packet: nothing is wrong with what came before.
     Cut,
+}
+
+/// What became of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Transaction {
+    /// It begins: what is executed from here on takes effect only if it is committed.
+    Started,
+    /// One was under way when the trace could first be followed.
+    UnderWay,
+    /// The outermost one ended, and took effect.
+    Committed,
+    /// It failed: what was executed since its start took no effect.
+    Failed,
+}
+
+impl Transaction {
+    /// A short name, as the line formats print it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::UnderWay => "under_way",
+            Self::Committed => "committed",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// A value that the program wrote into the trace, by an instruction for that (TRCIT).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Instrumentation {
+    /// The exception level that wrote it.
+    pub level: ExceptionLevel,
+    /// The value.
+    pub value: u64,
 }
 
 /// Why tracing begins.

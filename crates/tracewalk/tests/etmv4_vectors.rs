@@ -149,14 +149,14 @@ fn their_line(line: &str) -> Option<String> {
             Some(format!("exception {number} ret {}", address(returns)))
         }
         ["no_memory", at] => Some(format!("no_memory {}", address(at))),
-        ["exception_return"] | ["Q", ..] => Some(line.to_owned()),
+        ["exception_return"] | ["Q" | "event" | "transaction", ..] => Some(line.to_owned()),
         [at, "E" | "N" | "."] if u64::from_str_radix(at, 16).is_ok() => Some(line.to_owned()),
         _ => None,
     }
 }
 
 fn our_line(line: &str) -> Option<String> {
-    (!matches!(line, "trace_on" | "timestamp" | "transaction failure")).then(|| line.to_owned())
+    (!matches!(line, "trace_on" | "timestamp")).then(|| line.to_owned())
 }
 
 /// Vectors whose bytes contradict their image, which flow reports, and how many of the last expected lines it does not reach.

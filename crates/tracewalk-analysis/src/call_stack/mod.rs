@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 use std::collections::VecDeque;
 
+use tracewalk::directive::Transaction;
 use tracewalk::flow::{Block, BranchKind, Element, Ending, EventKind, GapReason};
 use tracewalk::ids::Address;
 use tracewalk::isa::Return;
@@ -161,6 +162,11 @@ impl<M> CallStack<M> {
                 EventKind::Timestamp(_)
                 | EventKind::Cycles(_)
                 | EventKind::Trigger
+                | EventKind::Events(_)
+                | EventKind::Instrumentation(_)
+                | EventKind::Transaction(
+                    Transaction::Started | Transaction::UnderWay | Transaction::Committed,
+                )
                 | EventKind::ClockChanged
                 | EventKind::Data(_) => {}
                 // A kind that is not known here may change which functions run.

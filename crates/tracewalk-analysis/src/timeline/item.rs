@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tracewalk::directive::BeginReason;
+use tracewalk::directive::{BeginReason, Instrumentation, Transaction};
 use tracewalk::flow::GapReason;
 use tracewalk::ids::Exception;
 use tracewalk::protocol::itm::ExceptionAction;
@@ -162,6 +162,12 @@ pub enum Finish {
 pub enum Mark {
     /// The trace unit's trigger condition occurred.
     Trigger,
+    /// Events that the trace unit was set up to report occurred: a bit for each.
+    Events(u8),
+    /// The program wrote this into the trace.
+    Instrumentation(Instrumentation),
+    /// A transaction began or ended.
+    Transaction(Transaction),
     /// The program wrote this.
     Text(String),
     /// An ITM reports this of an exception; `None` is thread mode.

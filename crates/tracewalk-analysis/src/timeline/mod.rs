@@ -230,11 +230,13 @@ impl Timeline {
                         self.axis.timestamp(self.recorder.tracks.now.count, time, sink);
                     }
                 }
-                EventKind::Trigger => {
-                    let mark = Change::Mark { track: Track::Events, mark: Mark::Trigger };
-                    self.recorder.tracks.changes.push((self.recorder.tracks.now, mark));
-                }
-                _ => {
+                EventKind::Trigger => self.mark(Mark::Trigger),
+                EventKind::Events(events) => self.mark(Mark::Events(events)),
+                EventKind::Instrumentation(written) => self.mark(Mark::Instrumentation(written)),
+                kind => {
+                    if let EventKind::Transaction(transaction) = kind {
+                        self.mark(Mark::Transaction(transaction));
+                    }
                     let count = Count { count: cycles - self.recorder.untold.min(cycles), takes };
                     self.recorder.note(Deed::Passes(count));
                     self.recorder.pass(cycles);
@@ -243,6 +245,12 @@ impl Timeline {
             },
         }
         self.give(sink);
+    }
+
+    /// The trace unit reports something between the last instruction and the next one.
+    fn mark(&mut self, mark: Mark) {
+        let tracks = &mut self.recorder.tracks;
+        tracks.changes.push((tracks.now, Change::Mark { track: Track::Events, mark }));
     }
 
     /// An ITM told something, between the last element and the next one: by what the capture tells first.

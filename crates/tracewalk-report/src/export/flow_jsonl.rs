@@ -199,6 +199,20 @@ fn event(object: &mut Object<'_>, kind: EventKind, interrupts: &Interrupts) {
             object.number("cycles", count);
         }
         EventKind::Trigger => object.text("element", "trigger"),
+        EventKind::Events(events) => {
+            object.text("element", "event");
+            object.number("event", events.into());
+        }
+        EventKind::Instrumentation(written) => {
+            object.text("element", "instrumentation");
+            object.number("exception_level", written.level.number().into());
+            // All 64 bits, which readers of JSON numbers may round.
+            object.text("value", &format!("{:#018x}", written.value));
+        }
+        EventKind::Transaction(transaction) => {
+            object.text("element", "transaction");
+            object.text("state", transaction.name());
+        }
         EventKind::Data(transfer) => data(object, &transfer),
         // Better named by its text than left out.
         other => {

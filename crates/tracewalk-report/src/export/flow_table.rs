@@ -183,6 +183,15 @@ impl<R> FlowTable<R> {
             EventKind::Timestamp(value) => Row { timestamp: Some(value), ..row("timestamp") },
             EventKind::Cycles(count) => Row { cycles: Some(count), ..row("cycles") },
             EventKind::Trigger => row("trigger"),
+            EventKind::Events(events) => Row { value: Some(events.into()), ..row("event") },
+            EventKind::Instrumentation(written) => Row {
+                exception_level: Some(written.level.number().into()),
+                value: Some(written.value),
+                ..row("instrumentation")
+            },
+            EventKind::Transaction(transaction) => {
+                Row { reason: Some(transaction.name()), ..row("transaction") }
+            }
             EventKind::Data(transfer) => data(&transfer),
             // Better named by its text than left out.
             other => Row { message: Some(other.to_string()), ..row("other") },

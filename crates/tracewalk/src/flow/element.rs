@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::directive::{BeginReason, TransferValue};
+use crate::directive::{BeginReason, Instrumentation, Transaction, TransferValue};
 use crate::ids::{Address, ContextId, Exception, Isa, Location, Privilege, SecurityState, Vmid};
 use crate::isa::{Return, Unclassified};
 use crate::span::Span;
@@ -111,8 +111,8 @@ pub enum EventKind {
     },
     /// The instruction before this returned from an exception.
     ExceptionReturn,
-    /// A transaction failed: what was executed since its start took no effect.
-    TransactionFailed,
+    /// A transaction began or ended.
+    Transaction(Transaction),
     /// The context of the instructions from here on.
     Context {
         /// The context ID, where it was traced.
@@ -131,6 +131,10 @@ pub enum EventKind {
     Cycles(u64),
     /// The trigger condition occurred.
     Trigger,
+    /// Events that the trace unit was set up to report occurred: a bit for each, bit 0 for event 0.
+    Events(u8),
+    /// The program wrote a value into the trace.
+    Instrumentation(Instrumentation),
     /// An access to memory.
     Data(DataTransfer),
 }
@@ -380,7 +384,10 @@ impl fmt::Display for EventKind {
                 handler.map_or(Ok(()), |handler| write!(f, ", handler {handler}"))
             }
             Self::ExceptionReturn => f.write_str("exception return"),
-            Self::TransactionFailed => f.write_str("transaction failed"),
+            Self::Transaction(Transaction::Started) => f.write_str("transaction started"),
+            Self::Transaction(Transaction::UnderWay) => f.write_str("inside a transaction"),
+            Self::Transaction(Transaction::Committed) => f.write_str("transaction committed"),
+            Self::Transaction(Transaction::Failed) => f.write_str("transaction failed"),
             Self::Context { context_id, vmid, privilege } => {
                 f.write_str("context")?;
                 if let Some(context_id) = context_id {
@@ -399,6 +406,16 @@ impl fmt::Display for EventKind {
             Self::Cycles(1) => f.write_str("1 cycle"),
             Self::Cycles(cycles) => write!(f, "{cycles} cycles"),
             Self::Trigger => f.write_str("trigger"),
+            Self::Events(events) => {
+                let numbers = (0..u8::BITS).filter(|number| events >> number & 1 != 0);
+                f.write_str("event")?;
+                numbers.enumerate().try_for_each(|(index, number)| {
+                    write!(f, "{}{number}", if index == 0 { " " } else { ", " })
+                })
+            }
+            Self::Instrumentation(Instrumentation { level, value }) => {
+                write!(f, "instrumentation {value:#x} from {level}")
+            }
             Self::Data(data) => data.fmt(f),
         }
     }

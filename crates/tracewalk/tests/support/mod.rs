@@ -6,7 +6,7 @@ pub(crate) mod snapshots;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
-use tracewalk::directive::TransferValue;
+use tracewalk::directive::{Transaction, TransferValue};
 use tracewalk::flow::{Block, Element, Ending, Engine, EventKind, GapReason};
 use tracewalk::ids::{Address, Location};
 use tracewalk::isa;
@@ -128,7 +128,20 @@ pub(crate) fn flow(config: &SourceConfig, bytes: &[u8], program: &Program, size:
                 };
                 listing.push(format!("data {:?} {value}", transfer.address));
             }
-            EventKind::TransactionFailed => listing.push("transaction failure".into()),
+            EventKind::Transaction(transaction) => listing.push(
+                match transaction {
+                    Transaction::Started => "transaction start",
+                    Transaction::UnderWay => "transaction in_transaction",
+                    Transaction::Committed => "transaction commit",
+                    Transaction::Failed => "transaction failure",
+                    other => other.name(),
+                }
+                .into(),
+            ),
+            EventKind::Events(events) => listing.push(format!("event {events}")),
+            EventKind::Instrumentation(written) => {
+                listing.push(format!("instrumentation {} {:x}", written.level.number(), written.value));
+            }
             // The vectors do not list them.
             _ => {}
         },

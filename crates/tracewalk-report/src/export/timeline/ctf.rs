@@ -53,6 +53,9 @@ enum EventClass {
     Trigger,
     Text,
     ItmException,
+    Event,
+    Instrumentation,
+    Transaction,
 }
 
 /// CTF 1.8.3, 5.1: the first word of a packet.
@@ -72,6 +75,9 @@ impl EventClass {
             Self::Trigger => 8,
             Self::Text => 9,
             Self::ItmException => 10,
+            Self::Event => 11,
+            Self::Instrumentation => 12,
+            Self::Transaction => 13,
         }
     }
 
@@ -86,7 +92,7 @@ impl EventClass {
 }
 
 /// The names of the events, in the order of their numbers.
-const EVENTS: [&str; 11] = [
+const EVENTS: [&str; 14] = [
     "function_begin",
     "function_end",
     "exception_begin",
@@ -98,6 +104,9 @@ const EVENTS: [&str; 11] = [
     "trigger",
     "text",
     "itm_exception",
+    "event",
+    "instrumentation",
+    "transaction",
 ];
 
 impl fmt::Debug for CommonTraceFormat<'_> {
@@ -202,6 +211,9 @@ impl Stream {
             Change::Mark { track, mark } => {
                 let class = match mark {
                     Mark::Trigger => EventClass::Trigger,
+                    Mark::Events(_) => EventClass::Event,
+                    Mark::Instrumentation(_) => EventClass::Instrumentation,
+                    Mark::Transaction(_) => EventClass::Transaction,
                     Mark::Text(_) => EventClass::Text,
                     Mark::Exception(..) => EventClass::ItmException,
                 };

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use tracewalk::flow::EventKind;
 use tracewalk::ids::Exception;
 
 use tracewalk_analysis::Code;
@@ -54,6 +55,13 @@ impl Names {
     pub(super) fn mark<'mark>(&self, mark: &'mark Mark) -> (&'static str, Cow<'mark, str>) {
         match mark {
             Mark::Trigger => ("trigger", "trigger".into()),
+            Mark::Events(events) => ("event", EventKind::Events(*events).to_string().into()),
+            Mark::Instrumentation(written) => {
+                ("instrumentation", EventKind::Instrumentation(*written).to_string().into())
+            }
+            Mark::Transaction(transaction) => {
+                ("transaction", EventKind::Transaction(*transaction).to_string().into())
+            }
             Mark::Text(text) => ("text", text.into()),
             Mark::Exception(exception, action) => {
                 let name = exception.map_or_else(|| "thread mode".to_owned(), |of| self.exception(Some(of)));

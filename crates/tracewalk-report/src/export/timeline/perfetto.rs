@@ -144,8 +144,19 @@ const CAPTURE: u64 = 1 << 63;
 const PACKET_HEADER: u8 = 0b0000_1010;
 
 /// Event categories: what a span is, and where its times come from.
-const CATEGORIES: [&str; 8] =
-    ["function", "exception", "task", "gap", "trigger", "text", "interpolated", "estimated"];
+const CATEGORIES: [&str; 11] = [
+    "function",
+    "exception",
+    "task",
+    "gap",
+    "trigger",
+    "text",
+    "interpolated",
+    "estimated",
+    "event",
+    "instrumentation",
+    "transaction",
+];
 
 impl<W: Write> PerfettoTrace<W> {
     /// Writes to `out`.

@@ -12,7 +12,7 @@ mod places;
 mod runs;
 mod unseen;
 
-use crate::directive::{Directive, Transfer};
+use crate::directive::{Directive, Transaction, Transfer};
 use crate::program::Program;
 
 use super::data::DataState;
@@ -91,8 +91,8 @@ impl Execution {
             Directive::Synchronised => self.synchronised(report),
             Directive::Lost => self.lose(true, report),
             Directive::Cut => self.lose(false, report),
-            Directive::TransactionFailed => {
-                self.event(EventKind::TransactionFailed, report);
+            Directive::Transaction(Transaction::Failed) => {
+                self.event(EventKind::Transaction(Transaction::Failed), report);
                 self.jump(Place::Pending(Pending::Handler));
             }
             Directive::ExceptionReturn
@@ -100,6 +100,9 @@ impl Execution {
             | Directive::Timestamp(_)
             | Directive::Cycles(_)
             | Directive::Trigger
+            | Directive::Events(_)
+            | Directive::Instrumentation(_)
+            | Directive::Transaction(_)
             | Directive::ContextId(_)
             | Directive::Vmid(_)
             | Directive::Privilege(_) => {
@@ -174,6 +177,12 @@ pub(super) const fn event_kind(directive: Directive) -> Option<EventKind> {
         Directive::Timestamp(time) => Some(EventKind::Timestamp(time)),
         Directive::Cycles(cycles) => Some(EventKind::Cycles(cycles)),
         Directive::Trigger => Some(EventKind::Trigger),
+        Directive::Events(events) => Some(EventKind::Events(events)),
+        Directive::Instrumentation(instrumentation) => Some(EventKind::Instrumentation(instrumentation)),
+        // A failed one moves execution.
+        Directive::Transaction(
+            transaction @ (Transaction::Started | Transaction::UnderWay | Transaction::Committed),
+        ) => Some(EventKind::Transaction(transaction)),
         _ => None,
     }
 }

@@ -17,7 +17,8 @@ mod emission;
 mod memo;
 mod queue;
 
-use crate::ids::Profile;
+use crate::directive::{Instrumentation, Transaction};
+use crate::ids::{ExceptionLevel, Profile};
 use crate::protocol::synchronisation::Tracking;
 use crate::protocol::{Emit, Loss, Lower};
 use crate::span::Span;
@@ -35,6 +36,8 @@ use queue::Queue;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lowering {
     is_m_profile: bool,
+    /// Events count even before the first trace info packet.
+    is_ete: bool,
     transaction_start_is_p0: bool,
     greatest_speculation: u64,
     tracking: Tracking,
@@ -59,6 +62,7 @@ impl Lowering {
     pub fn new(config: &Config) -> Self {
         Self {
             is_m_profile: config.profile == Profile::M,
+            is_ete: config.is_ete(),
             transaction_start_is_p0: config.transaction_start_is_p0,
             greatest_speculation: u64::from(config.greatest_speculation),
             tracking: Tracking::Unsynchronised,
@@ -92,9 +96,25 @@ impl Lowering {
             Packet::FunctionReturn => self.p0(Element::Nothing, span, emit)?,
             Packet::PeReset => self.p0(Element::Reset, span, emit)?,
             Packet::TransactionStart if self.transaction_start_is_p0 => {
-                self.p0(Element::Nothing, span, emit)?;
+                self.p0(Element::TransactionStart, span, emit)?;
             }
-            Packet::TransactionFailure => self.follower(Element::TransactionFailure, span, emit)?,
+            Packet::TransactionStart => {
+                self.follower(Element::Transaction(Transaction::Started), span, emit)?;
+            }
+            Packet::TransactionCommit => {
+                self.follower(Element::Transaction(Transaction::Committed), span, emit)?;
+            }
+            Packet::TransactionFailure => {
+                self.follower(Element::Transaction(Transaction::Failed), span, emit)?;
+            }
+            Packet::Event(events) => self.follower(Element::Events(*events), span, emit)?,
+            Packet::Instrumentation(packet) => {
+                // Two bits hold every level there is.
+                if let Some(level) = ExceptionLevel::new(packet.exception_level) {
+                    let instrumentation = Instrumentation { level, value: packet.value };
+                    self.follower(Element::Instrumentation(instrumentation), span, emit)?;
+                }
+            }
             Packet::TraceOn => {
                 let overflowed = core::mem::take(&mut self.overflowed);
                 self.follower(Element::TraceOn { overflowed }, span, emit)?;
@@ -124,15 +144,11 @@ impl Lowering {
             Packet::ASync
             | Packet::TraceInfo(_)
             | Packet::BranchFutureFlush
-            | Packet::Instrumentation(_)
-            | Packet::TransactionStart
-            | Packet::TransactionCommit
             | Packet::DataSynchronisation(_)
             | Packet::ConditionalInstruction(_)
             | Packet::ConditionalFlush
             | Packet::ConditionalResult(_)
             | Packet::Ignore
-            | Packet::Event(_)
             | Packet::TimestampMarker => {}
         }
         Ok(())
@@ -262,6 +278,9 @@ impl Lowering {
         if self.tracking != Tracking::Known {
             self.tracking = Tracking::Known;
             self.queue.begin(packet.speculation);
+            if self.is_ete && packet.is_in_transaction() {
+                self.follower(Element::Transaction(Transaction::UnderWay), span, emit)?;
+            }
         }
         self.follower(Element::TraceInfo, span, emit)
     }
@@ -279,6 +298,9 @@ impl Lower for Lowering {
             }
             (_, Tracking::Unsynchronised | Tracking::Lost) => Ok(()),
             (Packet::TraceInfo(trace_info), _) => self.trace_info(trace_info, span, emit),
+            (Packet::Event(events), Tracking::InStep) if self.is_ete => {
+                self.follower(Element::Events(*events), span, emit)
+            }
             (_, Tracking::InStep) => Ok(()),
             (packet, Tracking::Known) => self.packet(packet, span, emit),
         };

@@ -88,6 +88,15 @@ pub struct TraceInfo {
     pub commit_window: Option<u64>,
 }
 
+impl TraceInfo {
+    /// ETE: whether a transaction is under way.
+    #[must_use]
+    pub const fn is_in_transaction(&self) -> bool {
+        const IN_TRANSACTION: u64 = 0b0100_0000;
+        self.info & IN_TRANSACTION != 0
+    }
+}
+
 /// A timestamp packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamp {

@@ -1,5 +1,6 @@
 //! What the trace says, one element after the other.
 
+use crate::directive::{Instrumentation, Transaction};
 use crate::ids::Address;
 use crate::protocol::etmv4::address::{AddressUnit, SentAddress};
 use crate::protocol::etmv4::packet::Context;
@@ -26,6 +27,8 @@ pub(super) enum Element {
     },
     /// Execution went straight to this instruction, which was executed or taken.
     Source(Place),
+    /// A transaction begins, where that is a P0 element.
+    TransactionStart,
     /// A P0 element that flow need not know.
     Nothing,
     /// Where execution goes on.
@@ -36,7 +39,9 @@ pub(super) enum Element {
     },
     TraceInfo,
     ExceptionReturn,
-    TransactionFailure,
+    Transaction(Transaction),
+    Events(u8),
+    Instrumentation(Instrumentation),
     Timestamp(u64),
     Cycles(u64),
 }
@@ -44,7 +49,10 @@ pub(super) enum Element {
 impl Element {
     /// Whether it happened whatever is cancelled.
     pub(super) const fn is_certain(self) -> bool {
-        matches!(self, Self::Timestamp(_) | Self::Cycles(_))
+        matches!(
+            self,
+            Self::Timestamp(_) | Self::Cycles(_) | Self::Events(_) | Self::Instrumentation(_)
+        )
     }
 }
 

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::directive::{BeginReason, Directive, Handler, PreferredReturn, RunEnd};
+use crate::directive::{BeginReason, Directive, Handler, PreferredReturn, RunEnd, Transaction};
 use crate::ids::{
     Address, ContextId, Exception, ExceptionLevel, Isa, Location, Privilege, Profile, SecurityState, Vmid,
 };
@@ -139,7 +139,15 @@ impl Emission {
             }
             Element::TraceInfo => self.is_proof = true,
             Element::ExceptionReturn => self.out(Directive::ExceptionReturn, span, emit),
-            Element::TransactionFailure => self.out(Directive::TransactionFailed, span, emit),
+            Element::TransactionStart => {
+                self.begin_p0(emit);
+                self.out(Directive::Transaction(Transaction::Started), span, emit);
+            }
+            Element::Transaction(transaction) => self.out(Directive::Transaction(transaction), span, emit),
+            Element::Events(events) => self.out(Directive::Events(events), span, emit),
+            Element::Instrumentation(instrumentation) => {
+                self.out(Directive::Instrumentation(instrumentation), span, emit);
+            }
             Element::Timestamp(time) => self.out(Directive::Timestamp(time), span, emit),
             Element::Cycles(cycles) => {
                 // They were spent on the last P0 element, and on what came before it since the last count.
