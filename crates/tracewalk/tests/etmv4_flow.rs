@@ -145,6 +145,30 @@ fn cycles_and_timestamps_are_those_of_the_records() {
 }
 
 #[test]
+fn events_instrumentation_and_transactions_are_as_many_as_recorded() {
+    let Some(folders) = folders() else { return };
+    let holding = ["event_test", "ete-ite-instr", "tme_simple", "tme_tcancel"];
+    let folders = folders.iter().filter(|folder| holding.iter().any(|name| folder.ends_with(name)));
+    let mut all = [0; 3];
+    for session in folders.flat_map(|folder| sessions(folder)) {
+        let mut found = [0; 3];
+        for element in elements(&session, Engine::Graph, session.bytes.len().max(1)) {
+            let Element::Event(event) = element else { continue };
+            match event.kind {
+                EventKind::Events(_) => found[0] += 1,
+                EventKind::Instrumentation(_) => found[1] += 1,
+                EventKind::Transaction(_) => found[2] += 1,
+                _ => {}
+            }
+        }
+        let recorded = ["EVENT", "INSTRUMENTATION", "MEMTRANS"].map(|kind| session.recorded(kind));
+        assert_eq!(found, recorded, "{}", session.name);
+        all.iter_mut().zip(found).for_each(|(all, found)| *all += found);
+    }
+    assert!(all.iter().all(|count| *count > 0), "each kind should be in a capture: {all:?}");
+}
+
+#[test]
 fn the_walk_and_any_cut_give_the_same() {
     let Some(folders) = folders() else { return };
     for session in folders.iter().flat_map(|folder| sessions(folder)) {

@@ -7,8 +7,8 @@ use crate::samples::{
     block, call, event, exception, gap, interrupted, irq, nested_interrupts, page, pages, returns,
     tail_chained_interrupts, taken, within as at,
 };
-use tracewalk::directive::BeginReason;
-use tracewalk::ids::{Address, ContextId, Exception, Isa, Location, Privilege};
+use tracewalk::directive::{BeginReason, Instrumentation, Transaction};
+use tracewalk::ids::{Address, ContextId, Exception, ExceptionLevel, Isa, Location, Privilege};
 use tracewalk::program::Scope;
 use tracewalk::protocol::itm::ExceptionAction;
 
@@ -243,6 +243,11 @@ fn triggers_and_texts_are_marks() {
     timeline.element(&event(EventKind::Trigger), CaptureOffset(0), &mut sink);
     timeline.itm(&ItmEvent::Text { port: 0, bytes: b"hello".to_vec() }, &mut sink);
     timeline.itm(&entered(0), &mut sink);
+    // What the trace unit reports leaves open which functions run.
+    let written = Instrumentation { level: ExceptionLevel::El0, value: u64::MAX };
+    timeline.element(&event(EventKind::Events(0b101)), CaptureOffset(0), &mut sink);
+    timeline.element(&event(EventKind::Instrumentation(written)), CaptureOffset(0), &mut sink);
+    timeline.element(&event(EventKind::Transaction(Transaction::Started)), CaptureOffset(0), &mut sink);
     let reported = |exception| Mark::Exception(exception, ExceptionAction::Entered);
     assert_eq!(
         marks,
@@ -251,6 +256,9 @@ fn triggers_and_texts_are_marks() {
             (2, Mark::Trigger),
             (2, Mark::Text("hello".to_owned())),
             (2, reported(None)),
+            (2, Mark::Events(0b101)),
+            (2, Mark::Instrumentation(written)),
+            (2, Mark::Transaction(Transaction::Started)),
         ]
     );
 }

@@ -282,6 +282,7 @@ fn gap(object: &mut Object<'_>, gap: &Gap) {
 mod tests {
     use super::*;
     use serde_json::{Value, json};
+    use tracewalk::directive::{Instrumentation, Transaction};
     use tracewalk::flow::Ending;
     use tracewalk::ids::{Address, ContextId, Isa, SecurityState};
     use tracewalk::isa::Return;
@@ -332,6 +333,26 @@ mod tests {
                 "v": 1, "offset": 7, "id": 2, "element": "context", "context_id": 0x1234,
                 "security": "non_secure",
             }),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_a_trace_unit_reports_keeps_all_its_bits() {
+        let level = ExceptionLevel::new(2).unwrap();
+        let written = Instrumentation { level, value: u64::MAX };
+        let found = objects(&[
+            samples::event(EventKind::Events(0b1010)),
+            samples::event(EventKind::Instrumentation(written)),
+            samples::event(EventKind::Transaction(Transaction::Failed)),
+        ]);
+        let expected = [
+            json!({ "v": 1, "offset": 7, "id": 2, "element": "event", "event": 10 }),
+            json!({
+                "v": 1, "offset": 7, "id": 2, "element": "instrumentation", "exception_level": 2,
+                "value": "0xffffffffffffffff",
+            }),
+            json!({ "v": 1, "offset": 7, "id": 2, "element": "transaction", "state": "failed" }),
         ];
         assert_eq!(found, expected);
     }

@@ -189,6 +189,14 @@ impl Session {
         }
     }
 
+    /// How many elements of this kind OpenCSD's decode has.
+    pub(crate) fn recorded(&self, kind: &str) -> u64 {
+        let text = std::fs::read_to_string(&self.totals).expect("a file of the corpus");
+        let totals = serde_json::from_str::<Value>(&text).expect("totals.json is JSON");
+        let file = self.runs.file_name().expect("a file").to_string_lossy().replace(".gz", "");
+        totals[&file]["elements"][kind].as_u64().unwrap_or(0)
+    }
+
     /// What was executed, in lines.
     pub(crate) fn runs(&self) -> String {
         if self.runs.extension().is_some_and(|extension| extension == "gz") {

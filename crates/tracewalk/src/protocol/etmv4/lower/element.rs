@@ -49,10 +49,7 @@ pub(super) enum Element {
 impl Element {
     /// Whether it happened whatever is cancelled.
     pub(super) const fn is_certain(self) -> bool {
-        matches!(
-            self,
-            Self::Timestamp(_) | Self::Cycles(_) | Self::Events(_) | Self::Instrumentation(_)
-        )
+        matches!(self, Self::Timestamp(_) | Self::Cycles(_) | Self::Events(_) | Self::Instrumentation(_))
     }
 }
 
