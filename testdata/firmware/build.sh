@@ -111,3 +111,10 @@ crash crash-m3 -mcpu=cortex-m3 -mthumb
 crash crash-m4 -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16
 crash unproven-m0 -DOWN_HARD_FAULT_HANDLER -mcpu=cortex-m0plus -mthumb
 crash unproven-m3 -DOWN_HARD_FAULT_HANDLER -mcpu=cortex-m3 -mthumb
+
+# Threads and a handler that compute in floating point; it starts itself.
+float="-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16"
+compile "$build/float-m4-main.o" $float crash/float.c
+compile "$build/float-m4-work.o" $float common/work.c
+$cc $float $link -Wl,--no-undefined -T crash/crash.ld -o crash/float-m4.elf \
+    "$build/float-m4-main.o" "$build/float-m4-work.o" -lgcc

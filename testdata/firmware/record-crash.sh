@@ -15,7 +15,8 @@ generate() {
 }
 
 kinds=(null-pointer return-address unaligned divide stack-overflow undefined bus-fault missing-handler wild-jump watchdog)
-unproven=(overwritten unsaved cleared)
+unproven=(overwritten unsaved cleared escalated)
+float=(thread-divide handler-return thread-bus-fault thread-undefined)
 
 # crash NAME PROGRAM NUMBER: runs it up to the first instruction of the handler that it ends in, and those of whose causes
 # nothing is left some way into it
@@ -31,6 +32,7 @@ crash() {
     overwritten) stop=report rounds=1500 ;;
     unsaved) saved='x/148wx 0x20000000\n' ;;
     cleared) stop=report rounds=2 ;;
+    thread-* | handler-return) saved=${saved/180/256} stop=${stop% Default_Handler*} ;;
     esac
     {
         printf 'set pagination off\nset confirm off\nset style enabled off\nset print address on\nset height 0\n'
@@ -41,12 +43,19 @@ crash() {
         for handler in $stop; do printf 'break *%s\n' "$handler"; done
         if [ $rounds -gt 0 ]; then printf 'ignore 1 %d\n' "$rounds"; fi
         printf 'continue\nset logging file %s\nset logging enabled on\n' "$work/gdb.log"
-        printf "$saved"'set logging enabled off\nkill\n'
+        printf "$saved"'set logging enabled off\n'
+        if [ "$program" = float-m4 ]; then
+            # QEMU does not show GDB the process stack pointer: an instruction reads it, when the record is complete.
+            printf 'shell cp %s %s\nset $pc = read_process_stack\nstepi\nset logging enabled on\n' "$work/qemu.log" "$work/kept.log"
+            printf 'printf "psp            0x%%x\\n", $r0\nset logging enabled off\nshell mv %s %s.kept\n' "$work/kept.log" "$work/qemu.log"
+        fi
+        printf 'kill\n'
     } >"$work/script.gdb"
     rm -f "$work/gdb.log"
     QEMU_AUDIO_DRV=none timeout 120 gdb-multiarch -nx -batch "crash/$program.elf" -x "$work/script.gdb" >"$work/out" 2>&1 || true
     # Where QEMU ends before it has answered `kill`, GDB complains.
     grep -q "^0x20000240" "$work/gdb.log" || { cat "$work/out" >&2; exit 2; }
+    if [ -e "$work/qemu.log.kept" ]; then mv "$work/qemu.log.kept" "$work/qemu.log"; fi
     generate record --elf "crash/$program.elf" --log "$work/qemu.log" --output "crash/$name.record"
 }
 
@@ -79,13 +88,16 @@ trace() {
 }
 
 if [ $# -eq 0 ]; then
-    set -- "${kinds[@]/#/m0-}" "${kinds[@]/#/m3-}" "${kinds[@]/#/m4-}" "${unproven[@]/#/m0-}" "${unproven[@]/#/m3-}"
+    set -- "${kinds[@]/#/m0-}" "${kinds[@]/#/m3-}" "${kinds[@]/#/m4-}" "${unproven[@]/#/m0-}" "${unproven[@]/#/m3-}" "${float[@]/#/m4-}"
 fi
 for name in "$@"; do
     core=${name%%-*}
-    for program in crash unproven; do
-        all=("${kinds[@]}")
-        if [ $program = unproven ]; then all=("${unproven[@]}"); fi
+    for program in crash unproven float; do
+        case $program in
+        crash) all=("${kinds[@]}") ;;
+        unproven) all=("${unproven[@]}") ;;
+        float) all=("${float[@]}") ;;
+        esac
         for number in "${!all[@]}"; do
             if [ "${all[number]}" = "${name#*-}" ]; then
                 crash "$name" "$program-$core" "$number"

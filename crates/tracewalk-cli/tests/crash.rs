@@ -1,6 +1,6 @@
 //! `crash` against crashes that were recorded in an emulator: what it claims, what proves it, and that it claims nothing else.
 
-mod truth;
+pub(crate) mod truth;
 
 use std::path::{Path, PathBuf};
 
@@ -179,6 +179,44 @@ fn no_cause_is_claimed_of_crashes_whose_cause_cannot_be_proven() {
             assert!(!found["last"].as_array().unwrap().is_empty(), "{name}: {found:#}");
         }
     }
+}
+
+/// A supervisor call that may not be taken ends in a HardFault at the load after it, which the bus never refused.
+#[test]
+fn an_escalated_call_is_not_held_against_the_instruction_after_it() {
+    for name in ["m0-escalated", "m3-escalated"] {
+        let found = crash(&arguments(name));
+        let (number, taken_at) = Truth::read(name).last_taken();
+        assert_eq!((number, &found["fault"]["number"]), (3, &3.into()), "{name}: {found:#}");
+        assert_eq!(found["at"]["address"], format!("0x{taken_at:08x}"), "{name}: {found:#}");
+        assert!(!found["registers"].is_null(), "{name}: {found:#}");
+        assert_eq!(found["cause"], Value::Null, "{name}: {found:#}");
+    }
+}
+
+/// Each value of `EXC_RETURN` beside 0xffffffe9: threads and a handler, with floating-point registers on the stack and without.
+#[test]
+fn causes_are_named_on_both_stacks_with_and_without_floating_point_frames() {
+    for (name, kind, exception, stacked_at) in [
+        ("m4-thread-divide", "divide_by_zero", 6, "0x20000130"),
+        ("m4-handler-return", "corrupted_return", 3, "0x200002a8"),
+        ("m4-thread-bus-fault", "bad_access", 5, "0x20000130"),
+        ("m4-thread-undefined", "undefined_instruction", 6, "0x20000178"),
+    ] {
+        let found = crash(&arguments(name));
+        let truth = Truth::read(name);
+        assert_eq!(truth.last_taken().0, exception, "{name}");
+        assert_eq!(found["fault"]["number"], exception, "{name}: {found:#}");
+        assert_eq!(found["registers_at"], stacked_at, "{name}: {found:#}");
+        assert_eq!(found["cause"]["kind"], kind, "{name}: {found:#}");
+        let proof = found["cause"]["proof"].as_array().unwrap();
+        assert!(proof.len() >= 3, "{name}: {proof:#?}");
+        proof.iter().for_each(|entry| truth.check(entry));
+    }
+    // Where the return address was follows from the size of the frame.
+    let cause = crash(&arguments("m4-handler-return"))["cause"].clone();
+    assert_eq!(cause["saved_by"]["function"], "label", "{cause:#}");
+    assert_eq!(cause["overwritten_by"]["function"], "label", "{cause:#}");
 }
 
 /// The lines of a crash's log that are kept.

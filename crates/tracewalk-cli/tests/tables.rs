@@ -268,8 +268,7 @@ fn crashes_are_tables() {
         let case = entry.unwrap().path();
         let log = case.join("crash.log").display().to_string();
         let name = case.file_name().unwrap().to_str().unwrap().to_owned();
-        let core = name.split('-').next().unwrap();
-        let image = example("../firmware/crash").join(format!("crash-{core}.elf")).display().to_string();
+        let image = super::crash::truth::program(&name).display().to_string();
         let described = case.join("capture.toml");
         let mut arguments = vec!["crash".to_owned(), "-q".to_owned()];
         match described.exists() {

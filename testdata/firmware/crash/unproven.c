@@ -1,7 +1,7 @@
 /*
- * Three crashes whose cause cannot be seen in the trace and what is saved with it, for a Cortex-M0+ and a Cortex-M3. Each is a
- * load from an address that was read from the timer, where nothing is. Whoever starts the program writes the number of one
- * into `scenario` first.
+ * Four crashes whose cause cannot be seen in the trace and what is saved with it, for a Cortex-M0+ and a Cortex-M3. Three are a
+ * load from an address that was read from the timer, where nothing is; of the last the instruction where the exception is
+ * taken is innocent. Whoever starts the program writes the number of one into `scenario` first.
  */
 #include "cortex-m.h"
 
@@ -12,6 +12,8 @@ enum scenario {
     UNSAVED_REGISTERS,
     /* The handler clears the fault status, and the registers are its own when the processor is stopped. */
     CLEARED_STATUS,
+    /* A supervisor call where interrupts are masked becomes a HardFault, taken at the next instruction: a sound access to a device. */
+    ESCALATED_CALL,
 };
 
 #define SCB_CFSR REGISTER(0xe000ed28)
@@ -31,6 +33,15 @@ static uint32_t NOINLINE read_sensor(void)
     register uint32_t at __asm__("r4") = 0x90000000 | (SYST_CVR & 0xfff0);
     uint32_t value;
     __asm__ volatile("ldr %0, [%1]\n\tmovs %1, #0" : "=l"(value), "+l"(at));
+    return value;
+}
+
+static uint32_t NOINLINE ask_kernel(void)
+{
+    /* The timer's control register: nobody prints it, and the image has nothing there. */
+    register uint32_t timer __asm__("r3") = 0xe000e010;
+    uint32_t value;
+    __asm__ volatile("cpsid i\n\tsvc #0\n\tldr %0, [%1]" : "=l"(value) : "l"(timer) : "memory");
     return value;
 }
 
@@ -69,6 +80,8 @@ int main(void)
     SYST_CVR = 0;
     SYST_CSR = 5;
     work(3);
+    if (scenario == ESCALATED_CALL)
+        checksum += ask_kernel();
     checksum += read_sensor();
     work(1);
     return 0;

@@ -153,10 +153,21 @@ impl Look<'_> {
     }
 }
 
-/// Whether a store is one that the address `to` at the word `at` may come from.
+/// Whether a store is one that the address `to` at the word `at` may come from: nothing that is known of it speaks against that.
 fn is_of(store: &Store, at: u32, to: Address) -> bool {
-    match (store.bytes, store.address) {
-        (4, Some(place)) if place == at => store.value.is_some_and(|value| Address::from(value & !1) == to),
-        (bytes, _) => bytes < 4,
+    let Some(place) = store.address else { return store.bytes < 4 };
+    if store.bytes == 4 {
+        return place == at && store.value.is_some_and(|value| Address::from(value & !1) == to);
     }
+    let wanted = to.low_word().to_le_bytes();
+    store.value.is_none_or(|value| {
+        let stored = value.to_le_bytes().into_iter().take(usize::from(store.bytes));
+        (0_u32..).zip(stored).all(|(offset, stored)| {
+            let index = place.wrapping_add(offset).wrapping_sub(at);
+            let known = usize::try_from(index).ok().and_then(|index| wanted.get(index));
+            // The address has no Thumb bit.
+            let apart = if index == 0 { !1 } else { !0 };
+            known.is_none_or(|known| (known ^ stored) & apart == 0)
+        })
+    })
 }

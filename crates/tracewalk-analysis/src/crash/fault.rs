@@ -6,7 +6,7 @@ use tracewalk::isa::{self, Raises};
 use super::evidence::{Cause, CauseKind, Evidence, Holder, Role};
 use super::look::{Look, frame_word, instruction};
 use super::replay::{Replay, Step};
-use super::state::{self, CPUID};
+use super::state::{self, CPUID, MPU_CTRL};
 use super::thumb::{Base, Effect, Operand, Transfer};
 
 /// What the run-time ABI calls for a division by zero (IHI 0043E, 5.3.1).
@@ -33,6 +33,9 @@ impl Look<'_> {
     pub(super) fn fault(&self, replay: &Replay) -> Option<Cause> {
         let at = self.taken.returns_to?;
         self.code.symbols.function(at)?;
+        if self.may_be_escalated_call(at, replay) {
+            return None;
+        }
         let code = self.code.program.code(at)?;
         let known = isa::classify(code, at, Isa::T32).ok()?;
         let bytes = code.get(..usize::from(known.bytes))?.to_vec();
@@ -64,6 +67,15 @@ impl Look<'_> {
         }?;
         cause.proof.push(faulting);
         Some(cause)
+    }
+
+    /// Whether an SVC may have run last. Where its exception cannot be taken it becomes a HardFault, at the instruction after it,
+    /// which did nothing wrong (DDI 0419E, B1.5.6; DDI 0403E, B1.5.11).
+    fn may_be_escalated_call(&self, at: Address, replay: &Replay) -> bool {
+        const SVC: u8 = 0xdf;
+        let before = at.low_word().wrapping_sub(2);
+        let is_call = matches!(self.code.program.code(Address::from(before)), Some([_, SVC, ..]));
+        is_call && replay.steps.last().is_none_or(|last| last.at == before)
     }
 
     /// UDF. In the function that is called for divisions by zero it is there for that.
@@ -154,8 +166,14 @@ impl Look<'_> {
         let kind = if address % accessed.bytes != 0 {
             CauseKind::Unaligned { at, address: Some(place) }
         } else {
+            // Where a Cortex-M0+ has memory protection, that may have refused it as well.
+            let is_protected = self.snapshot.word(MPU_CTRL).is_some_and(|control| control & 1 == 1);
             let is_known = self.code.program.holds(place) || self.snapshot.holds(address);
-            (!is_known).then_some(CauseKind::BusFault { at, address: place, store: accessed.store })?
+            (!is_known && !is_protected).then_some(CauseKind::BusFault {
+                at,
+                address: place,
+                store: accessed.store,
+            })?
         };
         Some(Cause { kind, proof })
     }

@@ -29,6 +29,7 @@ pub struct StackedFrame {
 /// Where the System Control Block's registers are (DDI 0403E, table B3-4).
 pub(super) const CPUID: u32 = 0xe000_ed00;
 pub(super) const VTOR: u32 = 0xe000_ed08;
+pub(super) const MPU_CTRL: u32 = 0xe000_ed94;
 const CFSR: u32 = 0xe000_ed28;
 const HFSR: u32 = 0xe000_ed2c;
 const MMFAR: u32 = 0xe000_ed34;

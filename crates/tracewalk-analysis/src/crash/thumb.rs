@@ -9,6 +9,10 @@ pub(super) const SP: u8 = 13;
 pub(super) const LR: u8 = 14;
 pub(super) const PC: u8 = 15;
 
+/// Instead of a core register, in a transfer of a floating-point register, whose value is not followed: no instruction stores
+/// the program counter, and none that loads this one branches.
+const FLOATING: u8 = PC;
+
 /// What an instruction does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Effect {
@@ -331,6 +335,12 @@ fn wide(at: u32, first: u32, second: u32) -> Effect {
             if back { effect.writing_back(base, by) } else { effect }
         }
         _ if first & 0xfe40 == 0xe840 => double(at, first, second),
+        _ if first & 0xfe00 == 0xec00 && second & 0x0e00 == 0x0a00 => floating_transfer(at, first, second),
+        _ if first & 0xff00 == 0xee00 && second & 0x0e00 == 0x0a00 => {
+            // VMOV and VMRS to a core register; VMRS to the flags. Everything else stays among the other registers.
+            let to_core = first & 0x10 != 0 && second & 0x10 != 0 && register(second, 12) != PC;
+            if to_core { Effect::write(register(second, 12), Source::Unknown) } else { Effect::default() }
+        }
         _ if first & 0xfe00 == 0xea00 => {
             let amount = field(second, 12, 3) << 2 | field(second, 6, 2);
             let operand = match field(second, 4, 2) {
@@ -358,6 +368,49 @@ fn wide(at: u32, first: u32, second: u32) -> Effect {
         _ if first & 0xff80 == 0xfb80 => {
             let writes = vec![(register(second, 12), Source::Unknown), (to, Source::Unknown)];
             Effect { writes, ..Effect::default() }
+        }
+        _ => Effect::opaque(),
+    }
+}
+
+/// A6.6 and A6.7: VLDR, VLDM, VPOP and their stores; VMOV of two core registers.
+fn floating_transfer(at: u32, first: u32, second: u32) -> Effect {
+    let (base, words) = (register(first, 0), second & 0xff);
+    let (load, back, up) = (field(first, 4, 1) == 1, field(first, 5, 1) == 1, field(first, 7, 1) == 1);
+    let (before, is_double) = (field(first, 8, 1) == 1, field(second, 8, 1) == 1);
+    let bytes = 4 * words;
+    let of = |place, from: u32, words: u32| {
+        let transfers = (0..words).map(|index| Transfer {
+            base: place,
+            offset: Operand::Constant(from.wrapping_add(4 * index)),
+            bytes: 4,
+            register: FLOATING,
+        });
+        let transfers = transfers.collect::<Vec<_>>();
+        if load {
+            Effect { loads: transfers, ..Effect::default() }
+        } else {
+            Effect { stores: transfers, ..Effect::default() }
+        }
+    };
+    match (before, up, back) {
+        (true, _, false) => {
+            let place =
+                if base == PC { Base::Constant(at.wrapping_add(4) & !3) } else { Base::Register(base) };
+            of(place, if up { bytes } else { bytes.wrapping_neg() }, if is_double { 2 } else { 1 })
+        }
+        (false, false, false) if first & 0x40 != 0 => {
+            let registers = if load { vec![register(second, 12), base] } else { Vec::new() };
+            let writes = registers.into_iter().map(|register| (register, Source::Unknown)).collect();
+            Effect { writes, ..Effect::default() }
+        }
+        // FLDMX and FSTMX have an odd number of words.
+        _ if words > 32 || base == PC || (is_double && words % 2 == 1) => Effect::opaque(),
+        (false, true, false) => of(Base::Register(base), 0, words),
+        (false, true, true) => of(Base::Register(base), 0, words).writing_back(base, bytes),
+        (true, false, true) => {
+            let down = bytes.wrapping_neg();
+            of(Base::Register(base), down, words).writing_back(base, down)
         }
         _ => Effect::opaque(),
     }
@@ -546,6 +599,31 @@ mod tests {
         assert_eq!(effect(&[0x98, 0x47]).branches_to, Some(3));
         assert_eq!(effect(&[0x98, 0x47]).writes, [(LR, Source::Constant(0x103))]);
         assert_eq!(effect(&[0xb1, 0xfb, 0xf2, 0xf0]).divides_by, Some(2));
-        assert!(effect(&[0x2d, 0xed, 0x02, 0x8b]).opaque);
+        // ldc p1, c8, [r2]
+        assert!(effect(&[0x92, 0xed, 0x00, 0x81]).opaque);
+    }
+
+    /// By the words of an assembler: `arm-none-eabi-objdump -d` of testdata/firmware/crash/float-m4.elf has most of them.
+    #[test]
+    fn floating_point_keeps_to_its_registers() {
+        // vmul.f32 s0, s0, s15; vmov s15, r2; vmrs APSR_nzcv, fpscr
+        for code in [[0x20, 0xee, 0x27, 0x0a], [0x07, 0xee, 0x90, 0x2a], [0xf1, 0xee, 0x10, 0xfa]] {
+            assert_eq!(effect(&code), Effect::default());
+        }
+        // vmov r1, s15; vmov r2, r3, d0
+        assert_eq!(effect(&[0x17, 0xee, 0x90, 0x1a]).writes, [(1, Source::Unknown)]);
+        let both = [(2, Source::Unknown), (3, Source::Unknown)];
+        assert_eq!(effect(&[0x53, 0xec, 0x10, 0x2b]).writes, both);
+        // vldr s0, [r3, #16]; vstr s0, [r4, #16]
+        let load = effect(&[0x93, 0xed, 0x04, 0x0a]);
+        assert_eq!((load.loads[0].base, load.loads[0].offset), (Base::Register(3), Operand::Constant(16)));
+        assert_eq!((load.loads.len(), load.writes.len()), (1, 0));
+        assert_eq!(effect(&[0x84, 0xed, 0x04, 0x0a]).stores[0].base, Base::Register(4));
+        // vpush {d8}; vpop {d8}
+        let sum = |by| (SP, Source::Computed(Operation::Add, SP, Operand::Constant(by)));
+        let push = effect(&[0x2d, 0xed, 0x02, 0x8b]);
+        assert_eq!((push.stores.len(), push.stores[0].offset), (2, Operand::Constant(8_u32.wrapping_neg())));
+        assert_eq!(push.writes, [sum(8_u32.wrapping_neg())]);
+        assert_eq!(effect(&[0xbd, 0xec, 0x02, 0x8b]).writes, [sum(8)]);
     }
 }

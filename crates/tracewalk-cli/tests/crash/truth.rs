@@ -30,7 +30,11 @@ pub(crate) fn crashes() -> PathBuf {
 /// The program of a crash, by the crash's name.
 pub(crate) fn program(name: &str) -> PathBuf {
     let (core, kind) = name.split_once('-').unwrap();
-    let program = if matches!(kind, "overwritten" | "unsaved" | "cleared") { "unproven" } else { "crash" };
+    let program = match kind {
+        "overwritten" | "unsaved" | "cleared" | "escalated" => "unproven",
+        "thread-divide" | "handler-return" | "thread-bus-fault" | "thread-undefined" => "float",
+        _ => "crash",
+    };
     crashes().join(format!("../firmware/crash/{program}-{core}.elf"))
 }
 
