@@ -79,6 +79,8 @@ fn crashes_end_in_the_exception_that_ends_them() {
         ("m3", "unaligned", 6),
         ("m3", "missing-handler", 21),
         ("m3", "watchdog", 1),
+        ("m4", "null-pointer", 3),
+        ("m4", "unaligned", 6),
     ] {
         let elf = elf::read(&std::fs::read(folder.join(format!("crash-{core}.elf"))).unwrap()).unwrap();
         let record = std::fs::read_to_string(folder.join(format!("{core}-{kind}.record"))).unwrap();
