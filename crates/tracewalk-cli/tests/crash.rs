@@ -381,6 +381,27 @@ fn damage_of_the_evidence_takes_the_claim_away() {
     assert_eq!(found["cause"], Value::Null, "{found:#}");
 }
 
+/// Trace that ends long before the crash: only the registers know of it, and what the trace has is not the way there.
+#[test]
+fn a_path_that_does_not_lead_to_the_fault_is_not_shown_as_if_it_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let case = crashes().join("m3-divide");
+    std::fs::copy(case.join("capture.toml"), file("capture.toml")).unwrap();
+    let trace = std::fs::read(case.join("trace.bin")).unwrap();
+    std::fs::write(file("trace.bin"), &trace[..208]).unwrap();
+    let arguments = [file("capture.toml"), "--dump".into(), case.join("crash.log"), "--image".into()];
+    let mut arguments = [vec!["crash".into()], arguments.to_vec()].concat();
+    arguments.push(program("m3-divide"));
+    let found = crash(&arguments);
+    assert_eq!((&found["fault"]["number"], &found["cause"]), (&3.into(), &Value::Null), "{found:#}");
+    assert!(found["missing"].as_array().unwrap().contains(&"path".into()), "{found:#}");
+    for empty in ["path", "last", "stack"] {
+        assert_eq!(found[empty].as_array().map(Vec::len), Some(0), "{found:#}");
+    }
+    assert_eq!(found["at"]["address"], Value::Null, "{found:#}");
+}
+
 /// Every bit of the packets that show another crash: what is claimed is what is claimed of the whole buffer, or nothing.
 #[test]
 fn no_damaged_bit_makes_another_claim() {

@@ -141,3 +141,32 @@ fn a_snapshot_directory_that_is_written_reads_the_same() {
         assert_eq!(registers(written), registers(snapshot), "{name}");
     }
 }
+
+/// What a program wrote to its trace, and its transactions, are in the flow and on the timeline where the packets have them.
+#[test]
+fn instrumentation_and_transactions_are_in_flow_and_on_the_timeline() {
+    let Some(folder) = corpus("etm4") else { return };
+    let objects = |command: &str, name: &str| {
+        let capture = folder.join(name);
+        let outcome = run([command, capture.to_str().unwrap(), "-q", "--format", "jsonl"]);
+        let object = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+        outcome.stdout.lines().map(object).collect::<Vec<_>>()
+    };
+    let of = |objects: &[serde_json::Value], field: &str, kind: &str, value: &str| {
+        let is = |object: &&serde_json::Value| object[field] == kind;
+        objects.iter().filter(is).map(|object| object[value].clone()).collect::<Vec<_>>()
+    };
+    let (packets, flow) = (objects("packets", "ete-ite-instr"), objects("flow", "ete-ite-instr"));
+    let written = of(&packets, "packet", "instrumentation", "value");
+    assert_eq!(written, [0xffff, 0xf_ffff]);
+    let values = of(&flow, "element", "instrumentation", "value");
+    assert_eq!(values, ["0x000000000000ffff", "0x00000000000fffff"]);
+    assert_eq!(of(&flow, "element", "instrumentation", "exception_level"), [1, 1]);
+    let capture = folder.join("ete-ite-instr");
+    let timeline = run(["timeline", capture.to_str().unwrap(), "-q", "--format", "csv"]);
+    assert_eq!(timeline.stdout.lines().filter(|line| line.contains(",events,instrumentation,")).count(), 2);
+    for (name, ended) in [("tme_simple", "committed"), ("tme_tcancel", "failed")] {
+        let states = of(&objects("flow", name), "element", "transaction", "state");
+        assert_eq!(states, ["started", ended], "{name}");
+    }
+}

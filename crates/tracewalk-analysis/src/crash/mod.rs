@@ -171,6 +171,18 @@ impl CrashRecorder {
             before: pieces,
             states_return: false,
         };
+        let handler = handlers::vector(&self.code, snapshot, number).map(|(_, handler)| handler);
+        let steps = look.steps();
+        // Trace that ends elsewhere may have ended long before the fault.
+        let function = |at: Address| self.code.symbols.function(at).map(|function| function.start);
+        let ends_in = steps.last().and_then(|last| function(Address::from(last.at)));
+        let halted = snapshot.registers[15].map(Address::from);
+        let shows_handler =
+            [handler, halted].into_iter().flatten().any(|at| ends_in.is_some() && function(at) == ends_in);
+        let (path, last) = match shows_handler {
+            true => (trail::folded(pieces), look::listed(&steps)),
+            false => (Vec::new(), Vec::new()),
+        };
         let status = snapshot.fault_status();
         let is_baseline = snapshot.is_baseline() == Some(true);
         let missing = [
@@ -183,12 +195,12 @@ impl CrashRecorder {
             exception: look.exception,
             numbered_by_registers: true,
             at: None,
-            handler: handlers::vector(&self.code, snapshot, number).map(|(_, handler)| handler),
+            handler,
             status: status.registers(),
             frame: None,
             stack: Vec::new(),
-            path: trail::folded(pieces),
-            last: look::listed(&look.steps()),
+            path,
+            last,
             cause: None,
             missing: missing.into_iter().filter(|(_, is)| *is).map(|(missing, _)| missing).collect(),
         })
