@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::support::{Outcome, corpus, example, run};
+use super::support::{Outcome, corpus, example, mentions, run};
 use truth::{Truth, crashes, program};
 
 /// What a crash is, the line that caused it, and the exception.
@@ -379,6 +379,24 @@ fn damage_of_the_evidence_takes_the_claim_away() {
     std::fs::write(&file, damaged.collect::<String>()).unwrap();
     let found = crash(&["crash".into(), file, "--image".into(), program("m0-null-pointer")]);
     assert_eq!(found["cause"], Value::Null, "{found:#}");
+}
+
+/// Half of the buffer, without the newest packets: they may have been anything.
+#[test]
+fn where_the_newest_packets_are_missing_nobody_knows_how_it_ended() {
+    let (_folder, file) = log("m0-null-pointer", |line| {
+        let address =
+            line.strip_prefix("0x20001").and_then(|rest| u32::from_str_radix(rest.get(..3)?, 16).ok());
+        address.is_none_or(|address| address < 0x200)
+    });
+    let arguments = ["crash".into(), file, "--image".into(), program("m0-null-pointer")];
+    let outcome = run(&arguments);
+    assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+    // One stretch, in the order of the addresses.
+    assert!(mentions(&outcome.stderr, "512 0x20001200 0x200013ff"), "{}", outcome.stderr);
+    let found = crash(&arguments);
+    assert_eq!((&found["whole"], &found["cause"]), (&Value::Bool(false), &Value::Null), "{found:#}");
+    assert_eq!(crash(&self::arguments("m0-null-pointer"))["whole"], Value::Null);
 }
 
 /// Trace that ends long before the crash: only the registers know of it, and what the trace has is not the way there.

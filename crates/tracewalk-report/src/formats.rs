@@ -682,7 +682,7 @@ mod tests {
                 (find(INTERRUPTS, name).unwrap().make)(&mut out, &report, look).unwrap();
             }
             "crash" => {
-                let report = CrashReport { sources: Vec::new(), complete };
+                let report = CrashReport { sources: Vec::new(), complete, whole: true };
                 (find(CRASH, name).unwrap().make)(&mut out, &report, look, "crashes").unwrap();
             }
             "diff" => {

@@ -123,9 +123,22 @@ fn refuse_zeros(dump: Dump<'_>, mut packets: impl Iterator<Item = Range<usize>>)
 
 fn say_missing(layout: &Layout, are_addresses: bool, observer: &dyn Observer) {
     if !layout.missing.is_empty() {
-        let (missing, newest) = (layout.missing.clone(), layout.lost_newest);
+        let (missing, newest) = (joined(layout.missing.clone()), layout.lost_newest);
         observer.say(NoticeKind::MtbIncomplete { missing, are_addresses, newest });
     }
+}
+
+/// The same stretches in order, those that touch as one: where the newest packet meets the oldest is no gap.
+fn joined(mut stretches: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    stretches.sort_by_key(|stretch| stretch.start);
+    let mut joined = Vec::<Range<u64>>::new();
+    for stretch in stretches {
+        match joined.last_mut() {
+            Some(last) if stretch.start <= last.end => last.end = last.end.max(stretch.end),
+            _ => joined.push(stretch),
+        }
+    }
+    joined
 }
 
 /// What one register says, where the other one is not known.

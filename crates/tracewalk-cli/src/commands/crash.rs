@@ -43,7 +43,8 @@ fn run(args: &Crash, messages: &Messages) -> Result<(), Failure> {
         total.add(&outcome.statistics);
         Ok::<(), Failure>(())
     })?;
-    let report = CrashReport { sources: recording.finish(&snapshot), complete: messages.complete() };
+    let (complete, whole) = (messages.complete(), !messages.failed());
+    let report = CrashReport { sources: recording.finish(&snapshot), complete, whole };
     let markdown = || formats::find(formats::CRASH, "markdown");
     let format = args.markdown.then(markdown).flatten().unwrap_or(args.format);
     let output = args.output.as_deref();

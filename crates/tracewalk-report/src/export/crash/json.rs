@@ -27,8 +27,10 @@ pub fn write_crash_json(out: &mut dyn Write, report: &CrashReport, _: Look) -> i
         if !others.is_empty() {
             fields.insert("others".to_owned(), others.into());
         }
-        if !report.complete {
-            fields.insert("complete".to_owned(), Value::Bool(false));
+        for (field, is) in [("complete", report.complete), ("whole", report.whole)] {
+            if !is {
+                fields.insert(field.to_owned(), Value::Bool(false));
+            }
         }
     }
     serde_json::to_writer(&mut *out, &document)?;

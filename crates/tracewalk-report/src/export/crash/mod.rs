@@ -20,4 +20,6 @@ pub struct CrashReport {
     pub sources: Vec<(Section, Option<Crash>)>,
     /// Whether every capture was decoded to its end.
     pub complete: bool,
+    /// Whether no part of the trace is missing or unreadable, so that it ends where execution did.
+    pub whole: bool,
 }

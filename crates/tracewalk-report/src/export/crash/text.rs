@@ -20,7 +20,7 @@ pub fn write_crash_text(out: &mut dyn Write, report: &CrashReport, look: Look) -
             writeln!(out, "{head}{section}{head:#}")?;
         }
         let Some(crash) = crash else {
-            writeln!(out, "The trace does not end in a fault, a reset or an exception without a handler.")?;
+            wrapped(no_crash(report)).iter().try_for_each(|line| writeln!(out, "{line}"))?;
             continue;
         };
         for Part { title, lines, columns } in parts(&section.code, crash) {
@@ -43,12 +43,22 @@ pub fn write_crash_text(out: &mut dyn Write, report: &CrashReport, look: Look) -
     Ok(())
 }
 
+/// What is said of a source whose trace shows no crash.
+const fn no_crash(report: &CrashReport) -> &'static str {
+    if report.whole && report.complete {
+        "The trace does not end in a fault, a reset or an exception without a handler."
+    } else {
+        "How the program ended is not known: parts of the trace are missing or cannot be read. What is there does not end in a \
+         fault, a reset or an exception without a handler."
+    }
+}
+
 /// Writes the report as Markdown.
 pub fn write_crash_markdown(out: &mut dyn Write, report: &CrashReport, _: Look) -> io::Result<()> {
     for (section, crash) in &report.sources {
         writeln!(out, "## Crash, {section}\n")?;
         let Some(crash) = crash else {
-            writeln!(out, "The trace does not end in a fault, a reset or an exception without a handler.\n")?;
+            writeln!(out, "{}\n", no_crash(report))?;
             continue;
         };
         for Part { title, lines, columns } in parts(&section.code, crash) {
