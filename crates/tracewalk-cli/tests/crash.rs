@@ -263,6 +263,27 @@ fn what_the_trace_cannot_prove_is_not_claimed() {
     assert_eq!(found["cause"], Value::Null, "{found:#}");
 }
 
+/// QEMU has no faults that come late. What the registers of one say: the bus refused an access of an instruction before, and BFAR
+/// has no address.
+#[test]
+fn a_fault_that_came_late_is_not_held_against_the_instruction_where_it_came() {
+    for name in ["m3-bus-fault", "m3-divide", "m3-unaligned", "m4-thread-bus-fault"] {
+        let text = std::fs::read_to_string(crashes().join(name).join("crash.log")).unwrap();
+        let status = text.lines().find(|line| line.starts_with("0xe000ed20:")).unwrap();
+        let mut words = status.split('\t').collect::<Vec<_>>();
+        words[3] = "0x00000400";
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("crash.log");
+        std::fs::write(&file, text.replace(status, &words.join("\t"))).unwrap();
+        let mut arguments = arguments(name);
+        arguments[3] = file;
+        let found = crash(&arguments);
+        let status = found["fault"]["status"][0]["fields"].to_string();
+        assert!(status.contains("IMPRECISERR"), "{name}: {found:#}");
+        assert_eq!(found["cause"], Value::Null, "{name}: {found:#}");
+    }
+}
+
 /// Fault status of another fault than the trace shows, as where somebody printed it later.
 #[test]
 fn registers_that_contradict_the_trace_prove_nothing() {
