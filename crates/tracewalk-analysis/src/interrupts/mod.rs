@@ -77,10 +77,12 @@ pub struct ActivityRecorder {
     recent: usize,
     open: Few<SpanId, Open>,
     /// Exceptions from outside that run, the innermost last.
-    interrupts: Vec<SpanId>,
+    interrupts: Vec<Interrupt>,
+    /// How long those ran that wait for their task.
+    suspended: Few<SpanId, u64>,
     task: Option<Task>,
-    /// How long each context ran.
-    clocks: Few<Context, u64>,
+    /// How long each task ran.
+    tasks: Few<Option<Task>, u64>,
     now: u64,
     /// Counts the stretches of unknown length.
     epoch: u64,
@@ -100,8 +102,16 @@ struct Record {
     last: Option<(u64, u64)>,
 }
 
+/// An exception from outside that runs.
+#[derive(Clone, Copy, Debug)]
+struct Interrupt {
+    id: SpanId,
+    /// How long it ran itself.
+    clock: u64,
+}
+
 /// What has a clock of its own, that stands while something else runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Context {
     Task(Option<Task>),
     Interrupt(SpanId),
@@ -195,8 +205,9 @@ impl ActivityRecorder {
             recent: 0,
             open: Few::default(),
             interrupts: Vec::new(),
+            suspended: Few::default(),
             task: None,
-            clocks: Few::default(),
+            tasks: Few::default(),
             now: 0,
             epoch: 0,
             gap_began: 0,
@@ -269,15 +280,28 @@ impl ActivityRecorder {
     fn pass(&mut self, now: u64) {
         let passed = now.saturating_sub(self.now);
         self.now = now;
-        let context = self.context();
-        match self.clocks.get_mut(&context) {
-            Some(clock) => *clock += passed,
-            None => self.clocks.insert(context, passed),
+        match self.interrupts.last_mut() {
+            Some(interrupt) => interrupt.clock += passed,
+            None => match self.tasks.get_mut(&self.task) {
+                Some(clock) => *clock += passed,
+                None => self.tasks.insert(self.task, passed),
+            },
         }
     }
 
     fn context(&self) -> Context {
-        self.interrupts.last().map_or(Context::Task(self.task), |id| Context::Interrupt(*id))
+        self.interrupts.last().map_or(Context::Task(self.task), |interrupt| Context::Interrupt(interrupt.id))
+    }
+
+    /// What a context's clock shows; `None` where it has not run, or has ended.
+    fn clock(&mut self, context: Context) -> Option<u64> {
+        match context {
+            Context::Task(task) => self.tasks.get_mut(&task).copied(),
+            Context::Interrupt(id) => {
+                let running = self.interrupts.iter().rfind(|interrupt| interrupt.id == id);
+                running.map(|interrupt| interrupt.clock).or_else(|| self.suspended.get_mut(&id).copied())
+            }
+        }
     }
 
     fn begin(&mut self, span: &Span) {
@@ -286,7 +310,10 @@ impl ActivityRecorder {
             _ => false,
         };
         if span.start == Start::Resumed {
-            self.interrupts.extend(interrupt.then_some(span.id));
+            if interrupt {
+                let clock = self.suspended.remove(&span.id).unwrap_or(0);
+                self.interrupts.push(Interrupt { id: span.id, clock });
+            }
             return;
         }
         let key = match span.what {
@@ -300,9 +327,13 @@ impl ActivityRecorder {
             Track::Task(task) => Context::Task(Some(task)),
             _ => self.context(),
         };
-        self.interrupts.extend(interrupt.then_some(span.id));
         let since = (span.start == Start::Here).then_some(self.now);
-        let clock = self.clocks.get_mut(&context).map_or(0, |clock| *clock);
+        let clock = if interrupt {
+            self.interrupts.push(Interrupt { id: span.id, clock: 0 });
+            0
+        } else {
+            self.clock(context).unwrap_or(0)
+        };
         let number = self.record(key);
         self.open.insert(span.id, Open { record: number, since, context, clock, epoch: self.epoch });
         let (now, epoch, unit) = (self.now, self.epoch, self.unit);
@@ -321,18 +352,15 @@ impl ActivityRecorder {
     }
 
     fn end(&mut self, id: SpanId, finish: Finish) {
-        if let Some(index) = self.interrupts.iter().rposition(|interrupt| *interrupt == id) {
-            self.interrupts.remove(index);
-        }
+        let running = self.interrupts.iter().rposition(|interrupt| interrupt.id == id);
+        let own = running.map(|index| self.interrupts.remove(index).clock);
         if finish == Finish::Suspended {
+            own.into_iter().for_each(|clock| self.suspended.insert(id, clock));
             return;
         }
+        let own = own.or_else(|| self.suspended.remove(&id));
         let Some(open) = self.open.remove(&id) else { return };
-        let clock = if open.context == Context::Interrupt(id) {
-            self.clocks.remove(&open.context)
-        } else {
-            self.clocks.get_mut(&open.context).map(|clock| *clock)
-        };
+        let clock = if open.context == Context::Interrupt(id) { own } else { self.clock(open.context) };
         let (now, epoch, unit) = (self.now, self.epoch, self.unit);
         // A handler has at least one instruction: how long it took where none was followed is not known, which is not 0.
         let nothing_ran = |since: u64| unit == Unit::Instructions && now <= since;

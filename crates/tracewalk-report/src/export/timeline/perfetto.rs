@@ -144,7 +144,7 @@ const CAPTURE: u64 = 1 << 63;
 const PACKET_HEADER: u8 = 0b0000_1010;
 
 /// Event categories: what a span is, and where its times come from.
-const CATEGORIES: [&str; 11] = [
+const CATEGORIES: [&str; 12] = [
     "function",
     "exception",
     "task",
@@ -156,6 +156,7 @@ const CATEGORIES: [&str; 11] = [
     "event",
     "instrumentation",
     "transaction",
+    "itm_exception",
 ];
 
 impl<W: Write> PerfettoTrace<W> {
@@ -340,5 +341,36 @@ impl<W: Write> TimelineExport for PerfettoTrace<W> {
             self.cut()?;
         }
         self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracewalk::directive::{Instrumentation, Transaction};
+    use tracewalk::ids::{Exception, ExceptionLevel};
+    use tracewalk::protocol::itm::ExceptionAction;
+    use tracewalk_analysis::timeline::Mark;
+
+    use super::*;
+
+    #[test]
+    fn every_mark_has_a_category() {
+        let names = Names::new(Arc::new(Code::unknown()));
+        let marks = [
+            Mark::Trigger,
+            Mark::Events(0b0101),
+            Mark::Instrumentation(Instrumentation { level: ExceptionLevel::new(1).unwrap(), value: 7 }),
+            Mark::Transaction(Transaction::Failed),
+            Mark::Text("hello".to_owned()),
+            Mark::Exception(Some(Exception::M(15)), ExceptionAction::Entered),
+        ];
+        for mark in &marks {
+            let (kind, _) = names.mark(mark);
+            let [number] = *categories(Some(kind), Certainty::Exact) else { panic!("{kind}: no category") };
+            assert_eq!(
+                number.checked_sub(1).and_then(|index| CATEGORIES.get(usize::try_from(index).unwrap())),
+                Some(&kind)
+            );
+        }
     }
 }
