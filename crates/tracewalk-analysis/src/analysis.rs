@@ -6,9 +6,10 @@
 
 use std::io;
 
-use tracewalk::flow::{Element, KeptPassage, Placing, Totals};
-use tracewalk::span::CaptureOffset;
+use tracewalk::flow::{Element, Placing, Totals};
+use tracewalk::span::{CaptureOffset, StreamOffset};
 
+use crate::log::{Content, Named};
 use crate::record::FlowRecord;
 use crate::sink::{Join, Nothing, Part, Sink};
 use crate::{InDoubt, Statistics};
@@ -39,6 +40,11 @@ pub trait Analysis {
         true
     }
 
+    /// Whether passages that often follow one another may come to [`Analysis::passage`] as one.
+    fn takes_groups(&self) -> bool {
+        false
+    }
+
     /// What parts of the section that has begun are made from, and how they grow; `None` if this analysis takes elements in order
     /// alone.
     fn part(&self) -> Option<(Self::Part, Growth)>;
@@ -64,18 +70,20 @@ pub trait Analysis {
     }
 }
 
-/// Elements that come again and again, in order: blocks, exceptions, returns from exceptions, and cycles.
+/// Elements that come again and again, in order: blocks, exceptions, returns from exceptions, and cycles. They are a passage, or a
+/// group: passages that often follow one another.
 #[derive(Clone, Copy, Debug)]
 pub struct Repeated<'a> {
-    passage: &'a KeptPassage,
+    /// What numbers stand for.
+    named: &'a [Named],
     key: (u32, u32),
     placing: Placing,
 }
 
 impl<'a> Repeated<'a> {
-    /// This passage, placed. Equal ones have equal keys: the set of its number, and its number.
-    pub(crate) const fn new(passage: &'a KeptPassage, key: (u32, u32), placing: Placing) -> Self {
-        Self { passage, key, placing }
+    /// What has this number, placed. Equal ones have equal keys: the set of its number, and its number.
+    pub(crate) const fn new(named: &'a [Named], key: (u32, u32), placing: Placing) -> Self {
+        Self { named, key, placing }
     }
 
     /// Of which set its number is. A new set begins when many numbers were given out.
@@ -103,18 +111,42 @@ impl<'a> Repeated<'a> {
     /// How much there is in it.
     #[inline]
     #[must_use]
-    pub const fn totals(&self) -> Totals {
-        self.passage.totals()
+    pub fn totals(&self) -> Totals {
+        self.content().map_or(Totals::default(), |named| named.totals)
+    }
+
+    /// The passages of a group, in order; `None` of what is one passage.
+    #[must_use]
+    pub fn members(&self) -> Option<impl Iterator<Item = Self> + use<'a>> {
+        let Self { named, key: (set, _), placing } = *self;
+        let Content::Group(members) = &self.content()?.content else { return None };
+        let at = move |after| Placing::at(StreamOffset(placing.origin().0 + u64::from(after)));
+        Some(members.iter().map(move |member| Self::new(named, (set, member.number), at(member.after))))
     }
 
     /// The elements.
     pub fn elements(&self) -> impl Iterator<Item = Element> + use<'a> {
-        self.passage.placed(self.placing).elements()
+        let alone = if self.members().is_none() { Some(*self) } else { None };
+        let members = self.members().into_iter().flatten();
+        alone.into_iter().chain(members).flat_map(Self::own_elements)
     }
 
     /// The elements as records, for one that does not ask for their places.
     pub fn records(&self) -> impl Iterator<Item = FlowRecord> + use<'a> {
         self.elements().map(|element| FlowRecord { element, at: CaptureOffset(0) })
+    }
+
+    fn content(&self) -> Option<&'a Named> {
+        self.named.get(self.key.1 as usize)
+    }
+
+    /// Those of a passage.
+    fn own_elements(self) -> impl Iterator<Item = Element> + use<'a> {
+        let passage = self.content().and_then(|named| match &named.content {
+            Content::Passage(passage) => Some(passage.placed(self.placing)),
+            Content::Group(_) => None,
+        });
+        passage.into_iter().flat_map(|passage| passage.elements())
     }
 }
 
@@ -163,6 +195,11 @@ pub trait FlowSink: Sink<FlowRecord> {
     fn needs_places(&self) -> bool {
         true
     }
+
+    /// As [`Analysis::takes_groups`].
+    fn takes_groups(&self) -> bool {
+        false
+    }
 }
 
 impl<S: FlowSink + ?Sized> FlowSink for Box<S> {
@@ -172,6 +209,10 @@ impl<S: FlowSink + ?Sized> FlowSink for Box<S> {
 
     fn needs_places(&self) -> bool {
         (**self).needs_places()
+    }
+
+    fn takes_groups(&self) -> bool {
+        (**self).takes_groups()
     }
 }
 
@@ -202,6 +243,10 @@ impl Analysis for InOrder<'_> {
 
     fn needs_places(&self) -> bool {
         self.0.needs_places()
+    }
+
+    fn takes_groups(&self) -> bool {
+        self.0.takes_groups()
     }
 
     fn part(&self) -> Option<(NoPart, Growth)> {

@@ -5,10 +5,12 @@
 //! one thread            each by its number, or its elements one by one                                  Reader
 //! ```
 //!
-//! Where the same runs again and again the notes are eight bytes for each passage, and whoever follows the calls may remember
-//! what a number did. What a number stands for is the same for all threads. Numbers are limited; when they are used up, what has
+//! Where the same runs again and again the notes are eight bytes for each passage, or for a [group](groups) of them, and whoever
+//! follows the calls may remember what a number did. What a number stands for is the same for all threads. Numbers are limited; when they are used up, what has
 //! none is noted as it is, until new ones are given out.
 
+mod groups;
+mod named;
 mod numbers;
 mod reader;
 
@@ -19,8 +21,11 @@ use tracewalk::span::{CaptureOffset, Span, StreamOffset};
 
 use crate::quick::QuickMap;
 use crate::sink::Part;
+use groups::{Groups, Growing};
+use named::Entry;
 use numbers::{ById, Numbers};
 
+pub(crate) use named::{Content, Named};
 pub use numbers::Numbering;
 pub use reader::Reader;
 
@@ -28,8 +33,9 @@ pub use reader::Reader;
 #[derive(Debug)]
 pub struct Log {
     numbering: Arc<Numbering>,
-    /// Whether it is noted where each element stands in the capture, and not only gaps and proofs. Passages are then taken apart.
-    with_places: bool,
+    noting: Noting,
+    /// The passages and blocks since the last group, or since what is none.
+    growing: Growing,
     known: Box<Known>,
     /// Where the first passage or block begins.
     base: Option<StreamOffset>,
@@ -42,6 +48,17 @@ pub struct Log {
     newest: StreamOffset,
 }
 
+/// How much is noted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noting {
+    /// Where each element stands in the capture, and not only gaps and proofs. Passages are then taken apart.
+    Places,
+    /// Passages.
+    Passages,
+    /// Passages, and those that often follow one another as one.
+    Groups,
+}
+
 /// What is noted as it is.
 #[derive(Clone, Copy, Debug)]
 struct Other {
@@ -51,28 +68,13 @@ struct Other {
     at: CaptureOffset,
 }
 
-/// What was noted.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    /// A passage's number, or one of the two below.
-    number: u32,
-    /// Where it begins, from the base on; or which of the others it is.
-    at: u32,
-}
-
-impl Entry {
-    /// Neither a passage nor a block with a number: the next one of [`Log::others`].
-    const OTHER: u32 = u32::MAX;
-    /// A passage with a number that something was waited for: the next one of [`Log::waiting`].
-    const WAITING: u32 = u32::MAX - 1;
-}
-
 /// What a thread knows of the numbers.
 #[derive(Debug)]
 struct Known {
     numbers: Arc<Numbers>,
     passages: ById,
     blocks: QuickMap<BlockContent, u32>,
+    groups: Groups,
     /// Set where there are no more numbers.
     is_full: bool,
 }
@@ -94,15 +96,16 @@ impl std::hash::Hash for BlockContent {
 impl Log {
     /// Nothing is noted yet.
     #[must_use]
-    pub fn new(with_places: bool) -> Self {
-        Self::of(Arc::new(Numbering::default()), with_places)
+    pub fn new(noting: Noting) -> Self {
+        Self::of(Arc::new(Numbering::default()), noting)
     }
 
-    fn of(numbering: Arc<Numbering>, with_places: bool) -> Self {
+    fn of(numbering: Arc<Numbering>, noting: Noting) -> Self {
         let known = Box::new(Known::of(numbering.current()));
         Self {
             numbering,
-            with_places,
+            noting,
+            growing: Growing::default(),
             known,
             base: None,
             entries: Vec::new(),
@@ -119,13 +122,37 @@ impl Log {
         let (Some(number), Ok(at)) = (number, u32::try_from(at.0.wrapping_sub(base.0))) else { return false };
         self.entries.push(Entry { number, at });
         self.newest = StreamOffset(base.0 + u64::from(at));
+        if self.noting == Noting::Groups && self.growing.takes(number, self.entries.len()) {
+            self.end_group();
+        }
         true
+    }
+
+    /// Puts one entry in the place of those of a group that is known.
+    #[inline(never)]
+    fn end_group(&mut self) {
+        let Self { entries, growing, known, .. } = self;
+        let members = entries.get(growing.start..).unwrap_or_default();
+        if let Some(number) = known.groups.number(*growing, members, &known.numbers)
+            && let Some(first) = members.first()
+        {
+            let group = Entry { number, at: first.at };
+            entries.truncate(growing.start);
+            entries.push(group);
+        }
+        self.break_group();
+    }
+
+    /// What comes now is in another group than what came.
+    fn break_group(&mut self) {
+        self.growing = Growing::from(self.entries.len());
     }
 
     #[cold]
     fn other(&mut self, element: &Element, at: CaptureOffset) {
         let entry = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
         self.entries.push(Entry { number: Entry::OTHER, at: 0 });
+        self.break_group();
         self.others.push(Other { entry, element: *element, at });
         self.newest = self.newest.max(element.span().start);
     }
@@ -143,6 +170,7 @@ impl Log {
         match number {
             Some(number) if placing.waits() => {
                 self.entries.push(Entry { number: Entry::WAITING, at: 0 });
+                self.break_group();
                 self.waiting.push((number, placing));
                 self.newest = placing.origin();
             }
@@ -155,13 +183,13 @@ impl Log {
 /// A copy is another thread's: it knows nothing yet.
 impl Clone for Log {
     fn clone(&self) -> Self {
-        Self::of(Arc::clone(&self.numbering), self.with_places)
+        Self::of(Arc::clone(&self.numbering), self.noting)
     }
 }
 
 impl Part for Log {
     fn lend(&mut self) -> Self {
-        let mut next = Self::of(Arc::clone(&self.numbering), self.with_places);
+        let mut next = Self::of(Arc::clone(&self.numbering), self.noting);
         if Arc::ptr_eq(&next.known.numbers, &self.known.numbers) {
             std::mem::swap(&mut next.known, &mut self.known);
         }
@@ -177,20 +205,20 @@ impl Part for Log {
         if let Element::Block(block) = element {
             let number = self.known.block(block);
             if self.note(number, block.span.start) {
-                if self.with_places {
+                if self.noting == Noting::Places {
                     self.places.push(at());
                 }
                 return;
             }
         }
         let is_mark = matches!(element, Element::Gap(_) | Element::Proof(_));
-        let at = if self.with_places || is_mark { at() } else { CaptureOffset(0) };
+        let at = if self.noting == Noting::Places || is_mark { at() } else { CaptureOffset(0) };
         self.other(element, at);
     }
 
     #[inline]
     fn passage(&mut self, passage: &Passage<'_>, mut at: impl FnMut(StreamOffset) -> CaptureOffset) {
-        if self.with_places {
+        if self.noting == Noting::Places {
             passage.elements().for_each(|element| self.element(&element, || at(element.span().start)));
             return;
         }
@@ -208,7 +236,13 @@ impl Part for Log {
 
 impl Known {
     fn of(numbers: Arc<Numbers>) -> Self {
-        Self { numbers, passages: ById::default(), blocks: QuickMap::default(), is_full: false }
+        Self {
+            numbers,
+            passages: ById::default(),
+            blocks: QuickMap::default(),
+            groups: Groups::default(),
+            is_full: false,
+        }
     }
 
     /// The number of a passage; `None` if it is not plain, or there are no more numbers.

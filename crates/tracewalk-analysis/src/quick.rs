@@ -17,6 +17,12 @@ pub(crate) const fn mix(value: u64) -> u64 {
     product ^ product >> 32
 }
 
+/// What stands for a hash in a table of what was seen once. It is never 0.
+#[inline]
+pub(crate) const fn tag_of(hash: u64) -> u32 {
+    (hash >> 32) as u32 | 1
+}
+
 impl Hasher for QuickHasher {
     fn write(&mut self, bytes: &[u8]) {
         for chunk in bytes.chunks(8) {

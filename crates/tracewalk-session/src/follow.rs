@@ -11,7 +11,7 @@ use tracewalk::source::SourceConfig;
 use tracewalk::span::{CaptureOffset, StreamOffset};
 use tracewalk_analysis::analysis::{Analysis, End, Growth};
 use tracewalk_analysis::drive::{Follower, Gathered, Input, NoProgress, Spread};
-use tracewalk_analysis::log::{Log, Reader};
+use tracewalk_analysis::log::{Log, Noting, Reader};
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::{Part, Sink};
 use tracewalk_analysis::{
@@ -219,7 +219,12 @@ impl<'a> Following<'a> {
         let needs_places = analysis.needs_places();
         let spread = spread.growing(if needs_places { Growth::LongLines } else { Growth::Lines });
         let mut reader = Reader::new(self.trust.doubtful);
-        let empty = InFile { part: Log::new(needs_places), buffer: seen.buffer };
+        let noting = match (needs_places, analysis.takes_groups()) {
+            (true, _) => Noting::Places,
+            (false, false) => Noting::Passages,
+            (false, true) => Noting::Groups,
+        };
+        let empty = InFile { part: Log::new(noting), buffer: seen.buffer };
         follower.flow_parts(input, spread, &empty, |part| {
             seen.part(&part);
             reader.part(part.part.part, analysis)

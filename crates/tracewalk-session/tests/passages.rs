@@ -80,6 +80,10 @@ impl Analysis for Items {
         false
     }
 
+    fn takes_groups(&self) -> bool {
+        true
+    }
+
     fn part(&self) -> Option<(NoPart, Growth)> {
         None
     }

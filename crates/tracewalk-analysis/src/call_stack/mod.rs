@@ -42,7 +42,7 @@ use stack::{Next, Parked, Stack};
 pub use frame::{
     Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece, Task, Unobserved,
 };
-pub use remembered::{Known, Learning, Remembered};
+pub use remembered::{Known, Learning, LearningGroup, Remembered};
 
 /// Follows calls, returns, exceptions and tasks, and tells an [`Observer`].
 #[derive(Debug)]

@@ -4,6 +4,8 @@
 //! (state of the stack, number of the elements) → state after them, frames left and entered, the observer's effect
 //! ```
 //!
+//! Several that follow one another are known as a group, by what each of them does: nobody follows their elements again.
+//!
 //! What elements do depends on the [state](super::shape) of the stack and on nothing else, as long as no task is switched and no
 //! frame is lost or found again. Where one of these may be, [`CallStack`] says so, and nothing is
 //! remembered. So it is learned by following the elements one by one, once.
@@ -11,7 +13,7 @@
 use super::CallStack;
 use super::frame::Frame;
 use super::shape::{ShapeId, Shapes};
-use crate::quick::mix;
+use crate::quick::{mix, tag_of};
 
 /// What repeated elements do to a stack. The observer gives each frame a mark, `M`, and computes an effect, `E`, for the
 /// elements.
@@ -31,6 +33,11 @@ pub struct Remembered<M, E> {
     found: u64,
     /// How many times not to look, because too little was found.
     asleep: u64,
+    /// The steps of the group that is learned.
+    group: Option<Vec<u32>>,
+    /// Groups that were asked for once; empty before the first.
+    asked: Box<[u32]>,
+    group_weight: usize,
 }
 
 /// What is known of some elements in a state: a place in the table.
@@ -41,6 +48,14 @@ pub struct Known(usize);
 #[derive(Clone, Copy, Debug)]
 pub struct Learning {
     before: Option<ShapeId>,
+    number: u32,
+    depth: usize,
+}
+
+/// A group whose members are taken one by one, and what is known of the stack before them.
+#[derive(Clone, Copy, Debug)]
+pub struct LearningGroup {
+    before: ShapeId,
     number: u32,
     depth: usize,
 }
@@ -64,6 +79,8 @@ struct Step<M, E> {
     changes_more: bool,
     /// The frames that come.
     entered: Box<[Frame<M>]>,
+    /// For a group: the steps of which it consists, that are counted with it.
+    members: Box<[u32]>,
     effect: E,
 }
 
@@ -77,6 +94,10 @@ impl Slot {
 /// More steps than this are not remembered.
 const MOST_STEPS: usize = 1 << 16;
 const FIRST_SLOTS: usize = 1 << 10;
+/// What groups consist of, and what their effects do, is no more than this.
+const MOST_GROUP_WEIGHT: usize = 1 << 17;
+/// How many groups are remembered as asked for: a power of two.
+const ASKED: usize = 1 << 12;
 
 /// Learning an effect costs as much as finding one this many times.
 const WORTH: u64 = 4;
@@ -94,6 +115,9 @@ impl<M, E> Default for Remembered<M, E> {
             steps: Vec::new(),
             found: 0,
             asleep: 0,
+            group: None,
+            asked: Box::default(),
+            group_weight: 0,
         }
     }
 }
@@ -167,6 +191,9 @@ impl<M: Copy, E> Remembered<M, E> {
         slot.count += 1;
         self.here = Some(slot.next);
         self.found += 1;
+        if let Some(steps) = &mut self.group {
+            steps.push(slot.step & !Slot::SIMPLE);
+        }
         if slot.step & Slot::SIMPLE == 0
             && let Some(step) = self.steps.get(slot.step as usize)
         {
@@ -208,7 +235,56 @@ impl<M: Copy, E> Remembered<M, E> {
         let entered = calls.stack.frames.range(depth - left..).copied().collect::<Box<[_]>>();
         let changes_more = !self.shapes.differ_in_frames(before, next);
         let is_simple = is_simple && left == 0 && entered.is_empty() && !changes_more;
-        self.steps.push(Step { left, changes_more, entered, effect });
+        self.steps.push(Step { left, changes_more, entered, members: Box::default(), effect });
+        let step = if is_simple { step | Slot::SIMPLE } else { step };
+        self.insert(Slot { key: key_of(before, number), next, step, count: 0 });
+    }
+
+    /// The members of a group come next, of which [`Remembered::find`] knows nothing; `None` if it is not to be remembered.
+    pub fn begin_group(&mut self, calls: &CallStack<M>, (set, number): (u32, u32)) -> Option<LearningGroup> {
+        let before = self.here.filter(|_| set == self.set && self.group_weight < MOST_GROUP_WEIGHT)?;
+        let key = key_of(before, number);
+        if self.asked.is_empty() {
+            self.asked = vec![0; ASKED].into();
+        }
+        // What comes for the first time may be the last one of its kind.
+        let asked = self.asked.get_mut(slot_of(key) % ASKED)?;
+        let tag = tag_of(mix(key));
+        if std::mem::replace(asked, tag) != tag {
+            return None;
+        }
+        self.group = Some(Vec::new());
+        Some(LearningGroup { before, number, depth: calls.stack.frames.len() })
+    }
+
+    /// They came. Remembers them as a group if each of them was known. Its effect is what is not done by doing, or counting, theirs;
+    /// `weight` says how much memory it takes, in words.
+    pub fn end_group(
+        &mut self,
+        calls: &CallStack<M>,
+        learning: LearningGroup,
+        members: usize,
+        effect: Option<(E, bool, usize)>,
+    ) {
+        let LearningGroup { before, number, depth } = learning;
+        let steps = self.group.take().filter(|steps| steps.len() == members);
+        let (Some(steps), Some(next), Some((effect, is_simple, weight))) = (steps, self.here, effect) else {
+            return;
+        };
+        let Ok(step) = u32::try_from(self.steps.len()) else { return };
+        let (mut now, mut fewest) = (depth, depth);
+        for step in steps.iter().filter_map(|step| self.steps.get(*step as usize)) {
+            now = now.saturating_sub(step.left);
+            fewest = fewest.min(now);
+            now += step.entered.len();
+        }
+        let entered =
+            calls.stack.frames.range(fewest.min(calls.stack.frames.len())..).copied().collect::<Box<[_]>>();
+        let changes_more = !self.shapes.differ_in_frames(before, next);
+        let left = depth - fewest;
+        let is_simple = is_simple && left == 0 && entered.is_empty() && !changes_more;
+        self.group_weight += steps.len() / 2 + entered.len() * size_of::<Frame<M>>() / 8 + weight;
+        self.steps.push(Step { left, changes_more, entered, members: steps.into(), effect });
         let step = if is_simple { step | Slot::SIMPLE } else { step };
         self.insert(Slot { key: key_of(before, number), next, step, count: 0 });
     }
@@ -216,6 +292,7 @@ impl<M: Copy, E> Remembered<M, E> {
     /// Something else happens to the stack next.
     #[inline]
     pub fn disturb(&mut self, calls: &mut CallStack<M>) {
+        self.group = None;
         if let Some(next) = self.here.take().and_then(|here| self.shapes.next(here)) {
             calls.next = next;
         }
@@ -234,15 +311,27 @@ impl<M: Copy, E> Remembered<M, E> {
         self.slots.fill(Slot::FREE);
         (self.used, self.found, self.set) = (0, 0, set);
         self.steps.clear();
+        self.group_weight = 0;
+        self.asked = Box::default();
         self.asleep = if is_worth { 0 } else { SLEEP };
     }
 
     /// How often each was done since the last time, and what the observer made of it.
     pub fn take_counts(&mut self, mut take: impl FnMut(u64, &E)) {
-        for slot in self.slots.iter_mut().filter(|slot| slot.count > 0) {
-            if let Some(step) = self.steps.get((slot.step & !Slot::SIMPLE) as usize) {
-                take(std::mem::take(&mut slot.count), &step.effect);
+        let mut counts = vec![0; self.steps.len()];
+        let mut add = |step: u32, count: u64| {
+            if let Some(sum) = counts.get_mut(step as usize) {
+                *sum += count;
             }
+        };
+        for slot in self.slots.iter_mut().filter(|slot| slot.count > 0) {
+            let (step, count) = (slot.step & !Slot::SIMPLE, std::mem::take(&mut slot.count));
+            add(step, count);
+            let members = self.steps.get(step as usize).map_or(&[][..], |step| &step.members);
+            members.iter().for_each(|member| add(*member, count));
+        }
+        for (count, step) in counts.into_iter().zip(&self.steps).filter(|(count, _)| *count > 0) {
+            take(count, &step.effect);
         }
     }
 

@@ -94,6 +94,10 @@ impl Analysis for Measuring {
         self.window.needs_places()
     }
 
+    fn takes_groups(&self) -> bool {
+        true
+    }
+
     fn part(&self) -> Option<(NoPart, Growth)> {
         None
     }

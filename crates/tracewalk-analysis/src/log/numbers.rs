@@ -1,8 +1,10 @@
 //! Numbers for passages and blocks, the same for all threads.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tracewalk::flow::KeptPassage;
+
+use super::named::{Member, Named};
 
 use crate::quick::{QuickMap, mix};
 
@@ -18,16 +20,21 @@ pub(super) struct Numbers(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    numbers: QuickMap<Arc<KeptPassage>, u32>,
-    /// By number.
-    passages: Vec<Arc<KeptPassage>>,
+    passages: QuickMap<Arc<KeptPassage>, u32>,
+    groups: QuickMap<Arc<[Member]>, u32>,
+    /// What the numbers stand for.
+    named: Vec<Named>,
     elements: usize,
+    members: usize,
     is_full: bool,
 }
 
 /// More passages than this, or elements in them, get no numbers.
 const MOST_PASSAGES: usize = 1 << 16;
 const MOST_ELEMENTS: usize = 1 << 17;
+/// More groups than this, or members of them, get none either.
+const MOST_GROUPS: usize = 1 << 15;
+const MOST_MEMBERS: usize = 1 << 18;
 
 impl Numbering {
     /// Those that are given out now.
@@ -43,30 +50,57 @@ impl Numbering {
 impl Numbers {
     /// The number of a passage; `None` where there are no more.
     pub(super) fn number(&self, passage: KeptPassage) -> Option<u32> {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = table.numbers.get(&passage) {
+        let mut table = self.lock();
+        if let Some(known) = table.passages.get(&passage) {
             return Some(*known);
         }
         if table.passages.len() >= MOST_PASSAGES || table.elements + passage.len() > MOST_ELEMENTS {
             table.is_full = true;
             return None;
         }
-        let number = u32::try_from(table.passages.len()).ok()?;
         table.elements += passage.len();
         let passage = Arc::new(passage);
-        table.passages.push(Arc::clone(&passage));
-        table.numbers.insert(passage, number);
+        let number = table.name(Named::passage(Arc::clone(&passage)))?;
+        table.passages.insert(passage, number);
+        Some(number)
+    }
+
+    /// The number of passages that follow one another; `None` where there are no more.
+    pub(super) fn group(&self, members: &[Member]) -> Option<u32> {
+        let mut table = self.lock();
+        if let Some(known) = table.groups.get(members) {
+            return Some(*known);
+        }
+        if table.groups.len() >= MOST_GROUPS || table.members + members.len() > MOST_MEMBERS {
+            return None;
+        }
+        table.members += members.len();
+        let members = Arc::<[Member]>::from(members);
+        let number = Named::group(Arc::clone(&members), &table.named).and_then(|named| table.name(named))?;
+        table.groups.insert(members, number);
         Some(number)
     }
 
     /// Adds those that `known` has not yet.
-    pub(super) fn update(&self, known: &mut Vec<Arc<KeptPassage>>) {
-        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.extend(table.passages.iter().skip(known.len()).cloned());
+    pub(super) fn update(&self, known: &mut Vec<Named>) {
+        let table = self.lock();
+        known.extend(table.named.iter().skip(known.len()).cloned());
     }
 
     fn is_full(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_full
+        self.lock().is_full
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    fn name(&mut self, named: Named) -> Option<u32> {
+        let number = u32::try_from(self.named.len()).ok()?;
+        self.named.push(named);
+        Some(number)
     }
 }
 

@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use tracewalk::flow::{Element, KeptPassage, Placing};
+use tracewalk::flow::{Element, Placing};
 use tracewalk::span::StreamOffset;
 
+use super::named::{Entry, Named, PASSAGE};
 use super::numbers::Numbers;
-use super::{Entry, Log, Other};
+use super::{Log, Other};
 use crate::analysis::{Analysis, Repeated};
 use crate::record::FlowRecord;
 use crate::{Doubt, DoubtChange, Doubtful, Trusted};
@@ -36,7 +37,7 @@ pub struct Reader {
 struct Names {
     numbers: Arc<Numbers>,
     generation: u32,
-    passages: Vec<Arc<KeptPassage>>,
+    named: Vec<Named>,
 }
 
 /// A log that is read.
@@ -57,8 +58,6 @@ enum Note<'a> {
     Record(FlowRecord),
 }
 
-/// Nothing that a passage says stands as far behind where it begins.
-const PASSAGE: u64 = 64;
 /// How far before the newest byte a loss may begin that is found there.
 const LATE: u64 = 1 << 14;
 
@@ -137,7 +136,7 @@ impl Reader {
     fn hand_on_old<A: Analysis>(&mut self, analysis: &mut A) -> io::Result<()> {
         let Some(newest) = self.waiting.back().map(|notes| notes.log.newest) else { return Ok(()) };
         let certain = newest.0.saturating_sub(Doubt::REACH + LATE);
-        let is_old = |notes: &Notes| notes.log.newest.0 + PASSAGE < certain;
+        let is_old = |notes: &Notes| notes.log.newest.0 + u64::from(PASSAGE) < certain;
         while self.waiting.front().is_some_and(is_old) {
             self.hand_on_first(usize::MAX, |_| true, analysis)?;
         }
@@ -169,12 +168,12 @@ impl Reader {
         let Self { waiting, names, trusted, weighs, .. } = self;
         let Some(notes) = waiting.front_mut() else { return Ok(true) };
         let known = names.iter().find(|names| names.generation == notes.generation);
-        let passages = known.map_or(&[][..], |names| &names.passages);
+        let named = known.map_or(&[][..], |names| &names.named);
         let end = entry.min(notes.log.entries.len());
         while notes.entry < end {
             // Nearly everything is a passage where nothing is in doubt.
             if !*weighs && notes.log.places.is_empty() {
-                let all = notes.hand_on_passages(end, passages, &is_allowed, analysis)?;
+                let all = notes.hand_on_passages(end, named, &is_allowed, analysis)?;
                 if !all {
                     return Ok(false);
                 }
@@ -182,7 +181,7 @@ impl Reader {
                     break;
                 }
             }
-            let Some((note, ends)) = notes.peek(passages) else { break };
+            let Some((note, ends)) = notes.peek(named) else { break };
             if !is_allowed(ends) {
                 return Ok(false);
             }
@@ -215,11 +214,11 @@ impl Reader {
             });
             self.generations += 1;
             let numbers = Arc::clone(numbers);
-            self.names.push(Names { numbers, generation: self.generations, passages: Vec::new() });
+            self.names.push(Names { numbers, generation: self.generations, named: Vec::new() });
             self.names.len() - 1
         });
         self.names.get_mut(index).map_or(0, |names| {
-            names.numbers.update(&mut names.passages);
+            names.numbers.update(&mut names.named);
             names.generation
         })
     }
@@ -231,19 +230,19 @@ impl Notes {
     fn hand_on_passages<A: Analysis>(
         &mut self,
         end: usize,
-        passages: &[Arc<KeptPassage>],
+        named: &[Named],
         is_allowed: impl Fn(StreamOffset) -> bool,
         analysis: &mut A,
     ) -> io::Result<bool> {
         let base = self.log.base.map_or(0, |base| base.0);
         for Entry { number, at } in self.log.entries.get(self.entry..end).unwrap_or_default() {
             // The other entries have numbers that no passage has.
-            let Some(passage) = passages.get(*number as usize) else { break };
+            let Some(Named { reach, .. }) = named.get(*number as usize) else { break };
             let origin = StreamOffset(base + u64::from(*at));
-            if !is_allowed(StreamOffset(origin.0 + PASSAGE)) {
+            if !is_allowed(StreamOffset(origin.0 + u64::from(*reach))) {
                 return Ok(false);
             }
-            analysis.passage(&Repeated::new(passage, (self.generation, *number), Placing::at(origin)))?;
+            analysis.passage(&Repeated::new(named, (self.generation, *number), Placing::at(origin)))?;
             self.entry += 1;
         }
         Ok(true)
@@ -251,7 +250,7 @@ impl Notes {
 
     /// The next note, and a place that nothing of it begins behind.
     #[inline]
-    fn peek<'a>(&self, passages: &'a [Arc<KeptPassage>]) -> Option<(Note<'a>, StreamOffset)> {
+    fn peek<'a>(&self, named: &'a [Named]) -> Option<(Note<'a>, StreamOffset)> {
         let Entry { number, at } = *self.log.entries.get(self.entry)?;
         let (number, placing) = match number {
             Entry::OTHER => {
@@ -265,9 +264,9 @@ impl Notes {
                 (number, Placing::at(StreamOffset(base + u64::from(at))))
             }
         };
-        let passage = passages.get(number as usize)?;
-        let ends = StreamOffset(placing.origin().0 + PASSAGE);
-        let repeated = Repeated::new(passage, (self.generation, number), placing);
+        let reach = named.get(number as usize)?.reach;
+        let ends = StreamOffset(placing.origin().0 + u64::from(reach));
+        let repeated = Repeated::new(named, (self.generation, number), placing);
         if let Some(at) = self.log.places.get(self.place) {
             let element = repeated.elements().next()?;
             return Some((Note::Record(FlowRecord { element, at: *at }), ends));

@@ -62,6 +62,10 @@ impl Analysis for Profiling {
         self.window.needs_places()
     }
 
+    fn takes_groups(&self) -> bool {
+        true
+    }
+
     fn part(&self) -> Option<(NoPart, Growth)> {
         None
     }

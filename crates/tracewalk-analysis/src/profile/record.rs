@@ -30,7 +30,7 @@ pub struct Profiler {
 }
 
 /// What a passage costs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Charges {
     /// What each piece of code costs.
     pieces: Box<[(EntryId, Cost)]>,
@@ -43,6 +43,8 @@ struct Charges {
     cycle_counts: u64,
     /// The cycles that are counted behind the last block.
     waiting: u64,
+    /// Whether it is a group's: its members are charged beside, with what each cost in no other place.
+    is_group: bool,
 }
 
 /// Cycles that the passage does not tell, and that its blocks take.
@@ -131,6 +133,8 @@ struct Recorder {
     charged: u64,
     /// Set while a passage is learned.
     noted: Option<Noted>,
+    /// Set while a group is learned: what its passages are charged for cycles that were counted before them.
+    extras: Option<Vec<(EntryId, Cost)>>,
 }
 
 impl Profiler {
@@ -154,6 +158,7 @@ impl Profiler {
                 block: Cost::default(),
                 charged: 0,
                 noted: None,
+                extras: None,
             },
         }
     }
@@ -172,6 +177,9 @@ impl Profiler {
         let before = pending.map(|pending| Before { pending, waited: repeated.waited_cycles() });
         let Some(before) = before else { return self.follow_all(repeated) };
         let Some(known) = self.remembered.find(&mut self.calls, key(repeated), NodeId::number) else {
+            if repeated.members().is_some() {
+                return self.learn_group(repeated, before);
+            }
             return self.learn(repeated, before);
         };
         if before == Before::NOTHING && self.remembered.is_simple(known) && !self.recorder.interval.measures()
@@ -180,7 +188,9 @@ impl Profiler {
             self.meter.pass(0);
             return self.remembered.go(known, &mut self.calls);
         }
-        let charges = self.remembered.effect(known).filter(|charges| charges.take(before));
+        let measures = self.recorder.interval.measures();
+        let charges = self.remembered.effect(known);
+        let charges = charges.filter(|charges| charges.take(before) && !(charges.is_group && measures));
         let Some(charges) = charges else { return self.follow_all(repeated) };
         self.recorder.repeat(charges, before);
         self.meter.pass(charges.waiting);
@@ -201,10 +211,31 @@ impl Profiler {
         }
     }
 
-    /// Takes the elements of a passage one by one.
+    /// Takes the elements of a passage, or the members of a group, one by one.
     #[cold]
     fn follow_all(&mut self, repeated: &Repeated<'_>) {
-        repeated.elements().for_each(|element| self.element(&element, CaptureOffset(0)));
+        match repeated.members() {
+            Some(members) => members.for_each(|member| self.passage(&member)),
+            None => repeated.elements().for_each(|element| self.element(&element, CaptureOffset(0))),
+        }
+    }
+
+    /// Takes the members of a group that is not known one by one, and remembers what they are.
+    #[inline(never)]
+    fn learn_group(&mut self, repeated: &Repeated<'_>, before: Before) {
+        let is_plain = before == Before::NOTHING && !self.recorder.interval.measures();
+        let learning = is_plain.then(|| self.remembered.begin_group(&self.calls, key(repeated))).flatten();
+        let Some(learning) = learning else { return self.follow_all(repeated) };
+        self.recorder.extras = Some(Vec::new());
+        self.follow_all(repeated);
+        let extras = self.recorder.extras.take().unwrap_or_default();
+        let charges = self.meter.waiting().map(|waiting| {
+            let weight = extras.len() * size_of::<(EntryId, Cost)>() / 8;
+            let charges = Charges { pieces: extras.into(), is_group: true, waiting, ..Charges::default() };
+            (charges, waiting == 0, weight)
+        });
+        let members = repeated.members().map_or(0, Iterator::count);
+        self.remembered.end_group(&self.calls, learning, members, charges);
     }
 
     /// Follows a passage that is not known, and remembers what it costs.
@@ -231,7 +262,8 @@ impl Profiler {
         let waiting = self.meter.waiting().filter(|_| now.0 == counted.0);
         let charges = waiting.and_then(|waiting| {
             let (pieces, calls) = (pieces.into(), calls.into());
-            let mut charges = Charges { pieces, calls, pending, waited, cycle_counts, waiting };
+            let mut charges =
+                Charges { pieces, calls, pending, waited, cycle_counts, waiting, is_group: false };
             charges.leave_out(before).then_some((charges, cycle_counts == 0 && waiting == 0))
         });
         self.remembered.end_learning(&mut self.calls, learning, charges, NodeId::number);
@@ -348,7 +380,11 @@ impl Recorder {
         for (index, (entry, cost)) in charges.pieces.iter().enumerate() {
             let extra = charges.extra(index, before);
             if extra > 0 {
-                self.profile.spend(*entry, Cost { cycles: extra, ..Cost::default() });
+                let cost = Cost { cycles: extra, ..Cost::default() };
+                self.profile.spend(*entry, cost);
+                if let Some(extras) = &mut self.extras {
+                    extras.push((*entry, cost));
+                }
             }
             if measures {
                 self.interval.ran(Owner::Entry(*entry), cost.cycles + extra, cost.instructions);

@@ -71,6 +71,8 @@ struct Recorder {
     untold: u64,
     /// Set while a passage is learned.
     noted: Option<Vec<Deed>>,
+    /// Set while a group is learned.
+    group: Option<Vec<Deed>>,
 }
 
 impl Timeline {
@@ -97,6 +99,7 @@ impl Timeline {
                 begun: false,
                 untold: 0,
                 noted: None,
+                group: None,
             },
             axis: Axis::new(scale.unit),
             is_whole: *window == Window::default(),
@@ -126,6 +129,9 @@ impl Timeline {
         let Some(before) = before else { return self.take_all(repeated, sink) };
         let key = (repeated.set(), repeated.number());
         let Some(known) = self.remembered.find(&mut self.calls, key, |_| 0) else {
+            if repeated.members().is_some() {
+                return self.learn_group(repeated, before, sink);
+            }
             return self.learn(repeated, before, sink);
         };
         let Some(deeds) = self.remembered.effect(known).filter(|deeds| deeds.take(before)) else {
@@ -163,9 +169,36 @@ impl Timeline {
         self.phase == Phase::Inside && self.windowed.ahead(repeated) == Some(Phase::Inside)
     }
 
-    /// Takes the elements of a passage one by one.
+    /// Takes the elements of a passage, or the members of a group, one by one.
+    #[inline(never)]
     fn take_all(&mut self, repeated: &Repeated<'_>, sink: &mut impl FnMut(Item)) {
-        repeated.elements().for_each(|element| self.element(&element, CaptureOffset(0), sink));
+        match repeated.members() {
+            Some(members) => members.for_each(|member| self.passage(&member, sink)),
+            None => {
+                repeated.elements().for_each(|element| self.element(&element, CaptureOffset(0), sink));
+            }
+        }
+    }
+
+    /// Takes the members of a group that is not known one by one, and remembers what they do.
+    #[inline(never)]
+    fn learn_group(&mut self, repeated: &Repeated<'_>, before: Before, sink: &mut impl FnMut(Item)) {
+        let key = (repeated.set(), repeated.number());
+        let is_plain = before == Before::NOTHING;
+        let learning = is_plain.then(|| self.remembered.begin_group(&self.calls, key)).flatten();
+        let Some(learning) = learning else { return self.take_all(repeated, sink) };
+        self.recorder.group = Some(Vec::new());
+        self.take_all(repeated, sink);
+        let list = self.recorder.group.take().unwrap_or_default();
+        let waiting = self.meter.waiting().filter(|_| self.phase == Phase::Inside);
+        let effect = waiting.map(|waiting| {
+            let weight = list.len() * size_of::<Deed>() / 8;
+            let deeds = Deeds::of_group(list, waiting);
+            let runs_only = deeds.runs_only();
+            (deeds, runs_only, weight)
+        });
+        let members = repeated.members().map_or(0, Iterator::count);
+        self.remembered.end_group(&self.calls, learning, members, effect);
     }
 
     /// Takes the elements of a passage that is not known one by one, and remembers what they do.
@@ -349,7 +382,10 @@ impl Recorder {
     /// Does what a passage that is known does. `marking` has the marks of the frames that go, and of the one under them; without
     /// functions, of exceptions' frames alone, for the others have the same.
     fn repeat(&mut self, deeds: &Deeds, before: Before, marking: &mut Marking) {
-        let before = if self.by_cycles { before } else { Before { pending: 0, waited: 0 } };
+        let before = if self.by_cycles { before } else { Before::NOTHING };
+        if let Some(group) = &mut self.group {
+            deeds.list.iter().for_each(|deed| repeated::push(group, deed.placed(before)));
+        }
         for deed in &deeds.list {
             match *deed {
                 Deed::Ran(Count { count, takes }) => {

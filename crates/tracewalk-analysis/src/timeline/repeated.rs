@@ -67,6 +67,8 @@ pub(super) struct Takers {
 }
 
 impl Before {
+    pub(super) const NOTHING: Self = Self { pending: 0, waited: 0 };
+
     /// How many of them are taken.
     pub(super) const fn taken(self, takes: Takes) -> u64 {
         let pending = if takes.pending { self.pending } else { 0 };
@@ -95,12 +97,37 @@ impl Takers {
     }
 }
 
+impl Deed {
+    /// What it does where these cycles were counted before.
+    pub(super) const fn placed(self, before: Before) -> Self {
+        const fn all(count: Count, before: Before) -> Count {
+            Count { count: count.count + before.taken(count.takes), takes: Takes::NOTHING }
+        }
+        match self {
+            Self::Ran(count) => Self::Ran(all(count, before)),
+            Self::Begins(count, instructions) => Self::Begins(all(count, before), instructions),
+            Self::Passes(count) => Self::Passes(all(count, before)),
+            Self::Piece(_) | Self::Ends | Self::Enters(..) | Self::Leaves(_) => self,
+        }
+    }
+}
+
+impl Takes {
+    const NOTHING: Self = Self { pending: false, waited: false };
+}
+
 impl Deeds {
+    /// What the members of a group do, one after the other.
+    pub(super) fn of_group(list: Vec<Deed>, waiting: u64) -> Self {
+        let changes_marks = changes_marks(&list);
+        Self { list: list.into(), waiting, changes_marks, takes_pending: false, takes_waited: false }
+    }
+
     /// What was noted, and what is left after it; `None` if it is not known what takes the cycles before it.
     pub(super) fn of(noted: &[Deed], takers: Takers, (waiting, before): (u64, Before)) -> Option<Self> {
         let Takers { pending, waited, .. } = takers;
         let list = shorter(noted);
-        let changes_marks = list.iter().any(|deed| matches!(deed, Deed::Enters(..) | Deed::Leaves(_)));
+        let changes_marks = changes_marks(&list);
         let deeds = Self { list, waiting, changes_marks, takes_pending: pending, takes_waited: waited };
         deeds.take(before).then_some(deeds)
     }
@@ -139,7 +166,12 @@ fn shorter(noted: &[Deed]) -> Box<[Deed]> {
     list.into()
 }
 
-fn push(list: &mut Vec<Deed>, deed: Deed) {
+fn changes_marks(list: &[Deed]) -> bool {
+    list.iter().any(|deed| matches!(deed, Deed::Enters(..) | Deed::Leaves(_)))
+}
+
+/// Adds another deed.
+pub(super) fn push(list: &mut Vec<Deed>, deed: Deed) {
     match (deed, list.last_mut()) {
         (Deed::Ran(count), Some(Deed::Ran(before))) => {
             before.count += count.count;

@@ -49,6 +49,18 @@ impl FlowSink for CallsOnly {
             self.remembered.go(known, &mut self.calls);
             return Ok(());
         }
+        if let Some(members) = repeated.members() {
+            let learning = self.remembered.begin_group(&self.calls, key);
+            let mut count = 0;
+            for member in members {
+                self.passage(&member)?;
+                count += 1;
+            }
+            if let Some(learning) = learning {
+                self.remembered.end_group(&self.calls, learning, count, Some(((), true, 0)));
+            }
+            return Ok(());
+        }
         if self.remembered.is_full(repeated.set()) {
             self.remembered.forget(repeated.set(), &mut self.calls);
         }
@@ -62,5 +74,9 @@ impl FlowSink for CallsOnly {
 
     fn needs_places(&self) -> bool {
         false
+    }
+
+    fn takes_groups(&self) -> bool {
+        true
     }
 }

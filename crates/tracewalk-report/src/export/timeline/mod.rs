@@ -149,6 +149,10 @@ impl Analysis for &mut Timelines<'_> {
         self.window.needs_places()
     }
 
+    fn takes_groups(&self) -> bool {
+        true
+    }
+
     fn part(&self) -> Option<(NoPart, Growth)> {
         None
     }
