@@ -47,6 +47,9 @@ impl<K: Eq + Hash, V> Few<K, V> {
 
     #[inline]
     pub(super) fn remove(&mut self, key: &K) -> Option<V> {
+        if let Some((_, value)) = self.newest.pop_if(|(known, _)| known == key) {
+            return Some(value);
+        }
         match self.newest.iter().rposition(|(known, _)| known == key) {
             Some(index) => Some(self.newest.remove(index).1),
             None if self.older.is_empty() => None,

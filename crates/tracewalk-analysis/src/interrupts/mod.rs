@@ -73,16 +73,17 @@ pub struct ActivityRecorder {
     /// What was found, and which of it is whose.
     records: Vec<Record>,
     numbers: QuickMap<Key, usize>,
-    /// The record that was looked up last.
-    recent: usize,
+    /// The records that were looked up last.
+    recent: [usize; 2],
     open: Few<SpanId, Open>,
     /// Exceptions from outside that run, the innermost last.
     interrupts: Vec<Interrupt>,
     /// How long those ran that wait for their task.
     suspended: Few<SpanId, u64>,
     task: Option<Task>,
-    /// How long each task ran.
-    tasks: Few<Option<Task>, u64>,
+    /// How long it ran, and how long each of the others did.
+    clock: u64,
+    tasks: QuickMap<Option<Task>, u64>,
     now: u64,
     /// Counts the stretches of unknown length.
     epoch: u64,
@@ -202,12 +203,13 @@ impl ActivityRecorder {
             functions,
             records: Vec::new(),
             numbers: QuickMap::default(),
-            recent: 0,
+            recent: [0; 2],
             open: Few::default(),
             interrupts: Vec::new(),
             suspended: Few::default(),
             task: None,
-            tasks: Few::default(),
+            clock: 0,
+            tasks: QuickMap::default(),
             now: 0,
             epoch: 0,
             gap_began: 0,
@@ -219,7 +221,7 @@ impl ActivityRecorder {
         self.pass(item.at.ticks);
         match &item.change {
             Change::Begin(span) => match span.what {
-                What::Task(task) => self.task = Some(task),
+                What::Task(task) => self.change_task(task),
                 What::Gap(why) => {
                     self.gap_began = self.now;
                     // How long tracing was lost is never known but by time.
@@ -266,26 +268,42 @@ impl ActivityRecorder {
     /// Which record something has.
     #[inline]
     fn record(&mut self, key: Key) -> usize {
-        if self.records.get(self.recent).is_none_or(|record| record.key != key) {
-            let Self { records, numbers, .. } = self;
-            self.recent = *numbers.entry(key).or_insert_with(|| {
-                records.push(Record::of(key));
-                records.len() - 1
-            });
+        let is_its = |number: &&usize| self.records.get(**number).is_some_and(|record| record.key == key);
+        match self.recent.iter().find(is_its) {
+            Some(number) => *number,
+            None => self.look_up(key),
         }
-        self.recent
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, key: Key) -> usize {
+        let Self { records, numbers, .. } = self;
+        let number = *numbers.entry(key).or_insert_with(|| {
+            records.push(Record::of(key));
+            records.len() - 1
+        });
+        self.recent = [number, self.recent[0]];
+        number
     }
 
     /// Time passes for what runs.
+    #[inline]
     fn pass(&mut self, now: u64) {
         let passed = now.saturating_sub(self.now);
         self.now = now;
         match self.interrupts.last_mut() {
             Some(interrupt) => interrupt.clock += passed,
-            None => match self.tasks.get_mut(&self.task) {
-                Some(clock) => *clock += passed,
-                None => self.tasks.insert(self.task, passed),
-            },
+            None => self.clock += passed,
+        }
+    }
+
+    /// Another task runs, or the same one again.
+    fn change_task(&mut self, task: Task) {
+        let task = Some(task);
+        if task != self.task {
+            let clock = self.tasks.remove(&task).unwrap_or(0);
+            self.tasks.insert(self.task, std::mem::replace(&mut self.clock, clock));
+            self.task = task;
         }
     }
 
@@ -296,7 +314,8 @@ impl ActivityRecorder {
     /// What a context's clock shows; `None` where it has not run, or has ended.
     fn clock(&mut self, context: Context) -> Option<u64> {
         match context {
-            Context::Task(task) => self.tasks.get_mut(&task).copied(),
+            Context::Task(task) if task == self.task => Some(self.clock),
+            Context::Task(task) => self.tasks.get(&task).copied(),
             Context::Interrupt(id) => {
                 let running = self.interrupts.iter().rfind(|interrupt| interrupt.id == id);
                 running.map(|interrupt| interrupt.clock).or_else(|| self.suspended.get_mut(&id).copied())
@@ -351,9 +370,19 @@ impl ActivityRecorder {
         }
     }
 
+    /// How long an exception from outside ran itself, if it runs.
+    #[inline]
+    fn end_interrupt(&mut self, id: SpanId) -> Option<u64> {
+        let innermost = self.interrupts.pop_if(|interrupt| interrupt.id == id);
+        let ended = innermost.or_else(|| {
+            let index = self.interrupts.iter().rposition(|interrupt| interrupt.id == id)?;
+            Some(self.interrupts.remove(index))
+        });
+        ended.map(|interrupt| interrupt.clock)
+    }
+
     fn end(&mut self, id: SpanId, finish: Finish) {
-        let running = self.interrupts.iter().rposition(|interrupt| interrupt.id == id);
-        let own = running.map(|index| self.interrupts.remove(index).clock);
+        let own = self.end_interrupt(id);
         if finish == Finish::Suspended {
             own.into_iter().for_each(|clock| self.suspended.insert(id, clock));
             return;

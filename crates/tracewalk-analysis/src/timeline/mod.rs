@@ -13,6 +13,7 @@ mod axis;
 mod item;
 mod repeated;
 mod scale;
+mod spans;
 mod tracks;
 
 use std::sync::Arc;
@@ -22,17 +23,16 @@ use tracewalk::ids::Exception;
 use tracewalk::protocol::itm::Packet;
 use tracewalk::span::CaptureOffset;
 
-use super::call_stack::{
-    CallStack, Entry, Evidence, Frame, FrameKind, FunctionId, Left, Observer, Piece, Remembered, Task,
-};
-use super::clock::{CycleMeter, Spent, share};
+use super::call_stack::{CallStack, Frame, Remembered};
+use super::clock::{CycleMeter, Spent};
 use super::window::{Phase, Window, Windowed};
 use crate::Code;
 use crate::analysis::Repeated;
 use crate::itm::ItmEvent;
 use axis::{Axis, Place};
-use repeated::{Before, Count, Deed, Deeds, Marking, Marks, Takers, Takes};
-use tracks::Tracks;
+use repeated::{Before, Deed, Deeds, Marking, Marks, Takers, Takes};
+use spans::Recorder;
+use tracks::RowId;
 
 pub use item::{Certainty, Change, Finish, Item, Mark, Moment, Span, SpanId, Start, Track, Unknown, What};
 pub use scale::{Probe, Scale};
@@ -52,29 +52,6 @@ pub struct Timeline {
     marking: Marking,
 }
 
-#[derive(Debug)]
-struct Recorder {
-    tracks: Tracks,
-    task: Task,
-    /// Whether places are counted in cycles.
-    by_cycles: bool,
-    /// Whether functions have spans.
-    functions: bool,
-    /// Of the block that runs: where it ends, and how many instructions are left of it.
-    block_end: u64,
-    block_rest: u64,
-    /// The exception whose handler's frame is being taken over.
-    replaced: Option<(SpanId, Track)>,
-    /// Whether anything has run.
-    begun: bool,
-    /// How many of the cycles of the next element were counted before the passage that is learned.
-    untold: u64,
-    /// Set while a passage is learned.
-    noted: Option<Vec<Deed>>,
-    /// Set while a group is learned.
-    group: Option<Vec<Deed>>,
-}
-
 impl Timeline {
     /// Nothing has run yet. Only what is in the window is given out; spans that reach over its ends are cut there.
     #[must_use]
@@ -88,19 +65,7 @@ impl Timeline {
             windowed,
             // What an ITM told before anything ran belongs to a window that begins with the trace.
             phase: if window.from.is_none() { Phase::Inside } else { Phase::Before },
-            recorder: Recorder {
-                tracks: Tracks::default(),
-                task,
-                by_cycles: scale.counts_cycles,
-                functions: true,
-                block_end: 0,
-                block_rest: 0,
-                replaced: None,
-                begun: false,
-                untold: 0,
-                noted: None,
-                group: None,
-            },
+            recorder: Recorder::new(task, scale.counts_cycles),
             axis: Axis::new(scale.unit),
             is_whole: *window == Window::default(),
             remembered: Remembered::default(),
@@ -111,7 +76,7 @@ impl Timeline {
     /// The same without spans of functions: exceptions, tasks and gaps alone. Nothing may have run yet.
     #[must_use]
     pub const fn without_functions(mut self) -> Self {
-        self.recorder.functions = false;
+        self.recorder.spans.functions = false;
         self
     }
 
@@ -141,26 +106,26 @@ impl Timeline {
         if !self.is_whole {
             self.windowed.pass(repeated);
         }
+        let axis = &mut self.axis;
+        let out = &mut |place, change| axis.push(place, change, sink);
         if !deeds.changes_marks {
-            self.recorder.repeat(deeds, before, &mut self.marking);
-            self.remembered.go(known, &mut self.calls);
-            return self.give(sink);
+            self.recorder.repeat(deeds, before, &mut self.marking, out);
+            return self.remembered.go(known, &mut self.calls);
         }
         let (left, recorder) = (self.remembered.left(known), &mut self.recorder);
-        let functions = recorder.functions;
+        let functions = recorder.spans.functions;
         let is_marked = |frame: &&Frame<Marks>| functions || frame.mark.exception.is_some();
         let leaving = self.calls.frames().rev().take(left).filter(is_marked);
         self.marking.marks.clear();
         self.marking.marks.extend(leaving.map(|frame| frame.mark));
         self.marking.marks.reverse();
         self.marking.under = self.calls.frames().rev().nth(left).map(|frame| frame.mark);
-        recorder.repeat(deeds, before, &mut self.marking);
+        recorder.repeat(deeds, before, &mut self.marking, out);
         self.remembered.go(known, &mut self.calls);
         let frames = self.calls.frames_mut().rev().filter(|frame| is_marked(&&**frame));
         // Below the last mark no frame is looked for.
         let marks = self.marking.marks.iter().rev();
         marks.zip(frames).for_each(|(mark, frame)| frame.mark = *mark);
-        self.give(sink);
     }
 
     /// Whether a passage is in the window, as what came before it is.
@@ -213,10 +178,10 @@ impl Timeline {
         let mut takers = Takers::default();
         for element in repeated.elements() {
             let takes = takers.element(&element);
-            self.recorder.untold = if self.recorder.by_cycles { before.taken(takes) } else { 0 };
+            self.recorder.spans.untold = if self.recorder.spans.by_cycles { before.taken(takes) } else { 0 };
             self.take(&element, CaptureOffset(0), takes, sink);
         }
-        self.recorder.untold = 0;
+        self.recorder.spans.untold = 0;
         let noted = self.recorder.noted.take().unwrap_or_default();
         let waiting = self.meter.waiting().filter(|_| self.phase == Phase::Inside);
         let deeds = waiting.and_then(|waiting| Deeds::of(&noted, takers, (waiting, before)));
@@ -234,33 +199,30 @@ impl Timeline {
         let cycles = spent.map_or(0, Spent::cycles);
         match element {
             Element::Block(block) => {
-                let count = if self.recorder.by_cycles { cycles } else { block.instructions.into() };
-                self.recorder.block_end = self.recorder.tracks.now.count.saturating_add(count);
-                self.recorder.block_rest = block.instructions.into();
-                let count = Count { count: count - self.recorder.untold.min(count), takes };
-                self.recorder.note(Deed::Begins(count, block.instructions.into()));
+                let instructions = block.instructions.into();
+                let count = if self.recorder.spans.by_cycles { cycles } else { instructions };
+                self.recorder.begin_block(count, instructions, takes);
                 self.follow(element);
                 self.recorder.end_block();
-                self.recorder.note(Deed::Ends);
             }
             Element::Proof(_) => {}
             Element::Gap(gap) => {
                 self.follow(element);
                 self.gap(Unknown::Gap(gap.reason), sink);
-                self.recorder.pass(cycles);
+                self.recorder.spans.pass(cycles);
             }
             Element::Event(event) => match event.kind {
                 EventKind::TraceOn(reason) => {
                     self.follow(element);
-                    if self.recorder.begun {
+                    if self.recorder.spans.begun {
                         self.gap(Unknown::Untraced(reason), sink);
                     }
-                    self.recorder.pass(cycles);
+                    self.recorder.spans.pass(cycles);
                 }
                 EventKind::Timestamp(time) => {
                     self.give(sink);
                     if time != 0 {
-                        self.axis.timestamp(self.recorder.tracks.now.count, time, sink);
+                        self.axis.timestamp(self.recorder.spans.tracks.now.count, time, sink);
                     }
                 }
                 EventKind::Trigger => self.mark(Mark::Trigger),
@@ -270,9 +232,7 @@ impl Timeline {
                     if let EventKind::Transaction(transaction) = kind {
                         self.mark(Mark::Transaction(transaction));
                     }
-                    let count = Count { count: cycles - self.recorder.untold.min(cycles), takes };
-                    self.recorder.note(Deed::Passes(count));
-                    self.recorder.pass(cycles);
+                    self.recorder.pass(cycles, takes);
                     self.follow(element);
                 }
             },
@@ -282,8 +242,8 @@ impl Timeline {
 
     /// The trace unit reports something between the last instruction and the next one.
     fn mark(&mut self, mark: Mark) {
-        let tracks = &mut self.recorder.tracks;
-        tracks.changes.push((tracks.now, Change::Mark { track: Track::Events, mark }));
+        let now = self.recorder.spans.tracks.now;
+        self.recorder.mark(now, Change::Mark { track: Track::Events, mark });
     }
 
     /// An ITM told something, between the last element and the next one: by what the capture tells first.
@@ -299,8 +259,8 @@ impl Timeline {
             }
             _ => return,
         };
-        let now = Place { certainty: Certainty::Estimated, ..self.recorder.tracks.now };
-        self.recorder.tracks.changes.push((now, Change::Mark { track, mark }));
+        let now = Place { certainty: Certainty::Estimated, ..self.recorder.spans.tracks.now };
+        self.recorder.mark(now, Change::Mark { track, mark });
         self.give(sink);
     }
 
@@ -313,10 +273,10 @@ impl Timeline {
     /// The trace ends here.
     pub fn finish(&mut self, sink: &mut impl FnMut(Item)) {
         let cycles = self.meter.finish().map_or(0, Spent::cycles);
-        self.recorder.pass(cycles);
+        self.recorder.spans.pass(cycles);
         self.calls.finish(&mut self.recorder);
-        for track in [Track::Running, Track::Gaps] {
-            self.recorder.tracks.end_all(track, Finish::Lost);
+        for row in [RowId::RUNNING, RowId::GAPS] {
+            self.recorder.end_all(row, Finish::Lost);
         }
         self.give(sink);
         self.axis.flush(sink);
@@ -331,10 +291,10 @@ impl Timeline {
         let recorder = &mut self.recorder;
         let code_is_missing = matches!(why, Unknown::Gap(GapReason::NoCode(_) | GapReason::Undecodable(..)));
         if !code_is_missing {
-            recorder.tracks.end_all(Track::Running, Finish::Lost);
+            recorder.end_all(RowId::RUNNING, Finish::Lost);
         }
-        if !recorder.tracks.is_open(Track::Gaps) {
-            recorder.tracks.begin(Track::Gaps, What::Gap(why), Start::Here);
+        if !recorder.spans.tracks.is_open(RowId::GAPS) {
+            recorder.begin(RowId::GAPS, What::Gap(why));
         }
         // What a contradiction hides has no length: the trace goes on at once.
         if !matches!(why, Unknown::Gap(GapReason::Contradiction(_))) {
@@ -346,13 +306,13 @@ impl Timeline {
     /// The next element is in this part of the trace.
     fn enter(&mut self, phase: Phase, sink: &mut impl FnMut(Item)) {
         let before = std::mem::replace(&mut self.phase, phase);
-        let now = self.recorder.tracks.now;
+        let now = self.recorder.spans.tracks.now;
         if before == Phase::Before && phase == Phase::Inside {
-            for span in self.recorder.tracks.spans() {
+            for span in self.recorder.spans.tracks.spans() {
                 self.axis.push(now, Change::Begin(Span { start: Start::Clipped, ..span }), sink);
             }
         } else if before == Phase::Inside && phase == Phase::After {
-            for Span { id, track, .. } in self.recorder.tracks.spans().into_iter().rev() {
+            for Span { id, track, .. } in self.recorder.spans.tracks.spans().into_iter().rev() {
                 self.axis.push(now, Change::End { id, track, finish: Finish::Clipped }, sink);
             }
         }
@@ -360,172 +320,15 @@ impl Timeline {
 
     #[inline]
     fn give(&mut self, sink: &mut impl FnMut(Item)) {
-        if self.recorder.tracks.changes.is_empty() {
+        if self.recorder.changes.is_empty() {
             return;
         }
         if self.phase != Phase::Inside {
-            self.recorder.tracks.changes.clear();
+            self.recorder.changes.clear();
         }
-        for (place, change) in self.recorder.tracks.changes.drain(..) {
+        for (place, change) in self.recorder.changes.drain(..) {
             self.axis.push(place, change, sink);
         }
-    }
-}
-
-impl Recorder {
-    fn note(&mut self, deed: Deed) {
-        if let Some(noted) = &mut self.noted {
-            noted.push(deed);
-        }
-    }
-
-    /// Does what a passage that is known does. `marking` has the marks of the frames that go, and of the one under them; without
-    /// functions, of exceptions' frames alone, for the others have the same.
-    fn repeat(&mut self, deeds: &Deeds, before: Before, marking: &mut Marking) {
-        let before = if self.by_cycles { before } else { Before::NOTHING };
-        if let Some(group) = &mut self.group {
-            deeds.list.iter().for_each(|deed| repeated::push(group, deed.placed(before)));
-        }
-        for deed in &deeds.list {
-            match *deed {
-                Deed::Ran(Count { count, takes }) => {
-                    self.begin_running();
-                    self.block_end = self.tracks.now.count.saturating_add(count + before.taken(takes));
-                    self.end_block();
-                }
-                Deed::Begins(Count { count, takes }, instructions) => {
-                    self.block_end = self.tracks.now.count.saturating_add(count + before.taken(takes));
-                    self.block_rest = instructions;
-                }
-                Deed::Piece(instructions) => self.run_piece(instructions),
-                Deed::Ends => {
-                    self.end_block();
-                }
-                Deed::Passes(Count { count, takes }) => self.pass(count + before.taken(takes)),
-                Deed::Enters(kind, function, entry) => {
-                    let track = marking.top().map(|mark| mark.track);
-                    let marks = self.enter_frame(track, (kind, function), entry);
-                    marking.marks.push(marks);
-                }
-                Deed::Leaves(how) => {
-                    if let Some(marks) = marking.marks.pop() {
-                        self.leave_frame(marks, how);
-                    }
-                }
-            }
-        }
-    }
-
-    /// The block that runs has ended.
-    const fn end_block(&mut self) {
-        self.tracks.now = Place { count: self.block_end, certainty: Certainty::Exact };
-        self.begun = true;
-    }
-
-    /// Instructions run here.
-    fn begin_running(&mut self) {
-        if !self.tracks.is_open(Track::Running) {
-            self.tracks.begin(Track::Running, What::Task(self.task), Start::Here);
-        }
-        if self.tracks.is_open(Track::Gaps) {
-            self.tracks.end_all(Track::Gaps, Finish::Returned);
-        }
-    }
-
-    /// So many instructions of the block run.
-    fn run_piece(&mut self, instructions: u64) {
-        self.begin_running();
-        let rest = self.block_end.saturating_sub(self.tracks.now.count);
-        self.tracks.now.count += share(rest, 0, instructions, self.block_rest);
-        self.block_rest = self.block_rest.saturating_sub(instructions);
-        let is_counted = self.block_rest == 0 || !self.by_cycles;
-        self.tracks.now.certainty = if is_counted { Certainty::Exact } else { Certainty::Interpolated };
-    }
-
-    fn leave_frame(&mut self, marks: Marks, how: Left) {
-        let Marks { track, function, exception } = marks;
-        if self.functions {
-            self.tracks.end(function, track, how.into());
-        }
-        match (exception, how) {
-            (None, _) => {}
-            (Some(exception), Left::Replaced) => self.replaced = Some(exception),
-            (Some((id, track)), _) => self.tracks.end(id, track, how.into()),
-        }
-    }
-
-    /// Cycles passed without any instruction that is known.
-    fn pass(&mut self, cycles: u64) {
-        if self.by_cycles {
-            self.tracks.now.count = self.tracks.now.count.saturating_add(cycles);
-            self.tracks.now.certainty = Certainty::Exact;
-        }
-    }
-
-    fn enter_frame(&mut self, below: Option<Track>, frame: (FrameKind, FunctionId), entry: Entry) -> Marks {
-        let (kind, function) = frame;
-        let start = match entry {
-            Entry::Found | Entry::Regained => Start::Earlier,
-            Entry::Called | Entry::TailCalled | Entry::Joined | Entry::Interrupting => Start::Here,
-        };
-        let replaced = self.replaced.take();
-        let exception = match kind {
-            FrameKind::Exception(interruption) => Some(replaced.unwrap_or_else(|| {
-                let track = Track::Exception(interruption.exception);
-                (self.tracks.begin(track, What::Exception(interruption), start), track)
-            })),
-            FrameKind::Root | FrameKind::Call { .. } => None,
-        };
-        if !self.functions {
-            return Marks { exception, ..Marks::NONE };
-        }
-        let track = match (exception, below) {
-            (Some((_, track)), _) => track,
-            (None, Some(below)) => below,
-            (None, None) => self.tracks.of_task(self.task),
-        };
-        let function = self.tracks.begin(track, What::Function { function, entry }, start);
-        Marks { track, function, exception }
-    }
-}
-
-impl Observer for Recorder {
-    type Mark = Marks;
-
-    fn enter(
-        &mut self,
-        below: Option<&mut Frame<Marks>>,
-        kind: FrameKind,
-        function: FunctionId,
-        entry: Entry,
-    ) -> Marks {
-        if self.functions || kind.is_exception() {
-            self.note(Deed::Enters(kind, function, entry));
-        }
-        self.enter_frame(below.map(|below| below.mark.track), (kind, function), entry)
-    }
-
-    fn regain(&mut self, below: Option<&mut Frame<Marks>>, frame: &mut Frame<Marks>) {
-        let below = below.map(|below| below.mark.track);
-        frame.mark = self.enter_frame(below, (frame.kind, frame.function), Entry::Regained);
-    }
-
-    fn run(&mut self, _: &mut Frame<Marks>, piece: &Piece) {
-        self.note(Deed::Piece(piece.instructions.into()));
-        self.run_piece(piece.instructions.into());
-    }
-
-    fn leave(&mut self, frame: &mut Frame<Marks>, _: Option<&mut Frame<Marks>>, how: Left) {
-        if self.functions || frame.mark.exception.is_some() {
-            self.note(Deed::Leaves(how));
-        }
-        self.leave_frame(frame.mark, how);
-    }
-
-    fn switch(&mut self, from: Task, to: Task, _: Evidence) {
-        self.tracks.end_all(Track::Running, Finish::Suspended);
-        self.tracks.switch(from, to);
-        self.task = to;
     }
 }
 

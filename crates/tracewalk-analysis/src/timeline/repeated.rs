@@ -2,7 +2,8 @@
 
 use tracewalk::flow::{Element, EventKind};
 
-use super::item::{SpanId, Track};
+use super::item::SpanId;
+use super::tracks::RowId;
 use crate::call_stack::{Entry, FrameKind, FunctionId, Left};
 
 /// What a passage does, in order.
@@ -186,15 +187,15 @@ pub(super) fn push(list: &mut Vec<Deed>, deed: Deed) {
 /// What is remembered of a running function.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks {
-    pub(super) track: Track,
+    pub(super) row: RowId,
     pub(super) function: SpanId,
     /// The exception that its frame handles.
-    pub(super) exception: Option<(SpanId, Track)>,
+    pub(super) exception: Option<(SpanId, RowId)>,
 }
 
 impl Marks {
     /// Those of a frame that has no span.
-    pub(super) const NONE: Self = Self { track: Track::Running, function: SpanId(0), exception: None };
+    pub(super) const NONE: Self = Self { row: RowId::RUNNING, function: SpanId(0), exception: None };
 }
 
 /// The marks of frames that come and go while deeds are done.

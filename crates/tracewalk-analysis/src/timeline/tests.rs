@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::Position;
+use crate::call_stack::Task;
 use crate::clock::Unit;
 use crate::samples::{
     block, call, event, exception, gap, interrupted, irq, nested_interrupts, page, pages, returns,

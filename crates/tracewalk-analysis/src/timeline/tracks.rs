@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use tracewalk::ids::Exception;
+
 use super::axis::Place;
 use super::item::{Change, Finish, Span, SpanId, Start, Track, What};
 use crate::call_stack::Task;
@@ -14,25 +16,24 @@ use crate::quick::QuickMap;
 const MOST_TASKS: usize = 1024;
 
 /// The open spans.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Tracks {
     /// Each track with its open spans, in the order in which tracks were first used.
     rows: Vec<Row>,
-    index: QuickMap<Track, usize>,
-    /// The row that was used last.
-    recent: usize,
-    /// Whether something is open on the tracks that are asked about all the time.
-    is_running: bool,
-    is_in_gap: bool,
+    index: QuickMap<Track, RowId>,
+    /// The rows of the exceptions that were looked for last.
+    recent: [(Option<Exception>, RowId); 2],
     /// Spans of exceptions that wait for their task.
     waiting: HashMap<Task, Vec<Span>>,
     tasks: BTreeSet<Task>,
     last: SpanId,
     /// Where what changes happens.
     pub(super) now: Place,
-    /// What changed and was not taken yet.
-    pub(super) changes: Vec<(Place, Change)>,
 }
+
+/// A track's place among those that were used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RowId(u32);
 
 /// The open spans of a track.
 #[derive(Debug)]
@@ -41,58 +42,91 @@ struct Row {
     spans: Vec<Span>,
 }
 
+impl RowId {
+    pub(super) const RUNNING: Self = Self(0);
+    pub(super) const GAPS: Self = Self(1);
+    const NONE: Self = Self(u32::MAX);
+}
+
+impl Default for Tracks {
+    fn default() -> Self {
+        let mut tracks = Self {
+            rows: Vec::new(),
+            index: QuickMap::default(),
+            recent: [(None, RowId::NONE); 2],
+            waiting: HashMap::new(),
+            tasks: BTreeSet::new(),
+            last: SpanId::default(),
+            now: Place::default(),
+        };
+        // In the order of their numbers.
+        for track in [Track::Running, Track::Gaps] {
+            tracks.new_row(track);
+        }
+        tracks
+    }
+}
+
 impl Tracks {
-    /// The track of a task's functions.
-    pub(super) fn of_task(&mut self, task: Task) -> Track {
+    /// The row of a task's functions.
+    pub(super) fn row_of_task(&mut self, task: Task) -> RowId {
         if self.tasks.len() >= MOST_TASKS && !self.tasks.contains(&task) {
-            return Track::OtherTasks;
+            return self.row(Track::OtherTasks);
         }
         self.tasks.insert(task);
-        Track::Task(task)
+        self.row(Track::Task(task))
     }
 
-    pub(super) fn begin(&mut self, track: Track, what: What, start: Start) -> SpanId {
+    /// Begins a span, inside those that are open there.
+    #[inline]
+    pub(super) fn begin(
+        &mut self,
+        row: RowId,
+        what: What,
+        start: Start,
+        out: &mut impl FnMut(Place, Change),
+    ) -> SpanId {
         self.last.0 += 1;
-        self.open_span(Span { id: self.last, track, what, start });
+        let Some(row) = self.rows.get_mut(row.0 as usize) else { return self.last };
+        let span = Span { id: self.last, track: row.track, what, start };
+        row.spans.push(span);
+        out(self.now, Change::Begin(span));
         self.last
     }
 
     /// Ends a span, and what is open inside it; nothing where it has ended.
-    pub(super) fn end(&mut self, id: SpanId, track: Track, finish: Finish) {
+    #[inline]
+    pub(super) fn end(
+        &mut self,
+        id: SpanId,
+        row: RowId,
+        finish: Finish,
+        out: &mut impl FnMut(Place, Change),
+    ) {
         let now = self.now;
-        let Some(open) = self.row(track).and_then(|row| self.rows.get_mut(row)) else { return };
-        let open = &mut open.spans;
-        let Some(index) = open.iter().rposition(|span| span.id == id) else {
+        let Some(Row { track, spans }) = self.rows.get_mut(row.0 as usize) else { return };
+        let track = *track;
+        if spans.pop_if(|innermost| innermost.id == id).is_some() {
+            return out(now, Change::End { id, track, finish });
+        }
+        let Some(index) = spans.iter().rposition(|span| span.id == id) else {
             // Its task does not run: it was cut there.
             self.waiting.values_mut().for_each(|spans| spans.retain(|span| span.id != id));
             return;
         };
-        while open.len() > index + 1
-            && let Some(inner) = open.pop()
+        while spans.len() > index + 1
+            && let Some(inner) = spans.pop()
         {
-            self.changes.push((now, Change::End { id: inner.id, track, finish: Finish::Lost }));
+            out(now, Change::End { id: inner.id, track, finish: Finish::Lost });
         }
-        open.pop();
-        let is_open = !open.is_empty();
-        self.note(track, is_open);
-        self.changes.push((now, Change::End { id, track, finish }));
+        spans.pop();
+        out(now, Change::End { id, track, finish });
     }
 
     /// Whether something is open there.
-    pub(super) fn is_open(&self, track: Track) -> bool {
-        match track {
-            Track::Running => self.is_running,
-            Track::Gaps => self.is_in_gap,
-            _ => self.spans_of(track).is_some_and(|open| !open.is_empty()),
-        }
-    }
-
-    const fn note(&mut self, track: Track, is_open: bool) {
-        match track {
-            Track::Running => self.is_running = is_open,
-            Track::Gaps => self.is_in_gap = is_open,
-            _ => {}
-        }
+    #[inline]
+    pub(super) fn is_open(&self, row: RowId) -> bool {
+        self.rows.get(row.0 as usize).is_some_and(|row| !row.spans.is_empty())
     }
 
     /// Everything that is open, the outer spans first.
@@ -103,14 +137,15 @@ impl Tracks {
     }
 
     /// Ends everything that is open on a track.
-    pub(super) fn end_all(&mut self, track: Track, finish: Finish) {
-        if let Some(outermost) = self.spans_of(track).and_then(|open| open.first()).map(|span| span.id) {
-            self.end(outermost, track, finish);
+    pub(super) fn end_all(&mut self, row: RowId, finish: Finish, out: &mut impl FnMut(Place, Change)) {
+        let outermost = self.rows.get(row.0 as usize).and_then(|row| row.spans.first());
+        if let Some(outermost) = outermost.map(|span| span.id) {
+            self.end(outermost, row, finish, out);
         }
     }
 
     /// Another task runs. Exceptions that have not returned belong to the one before, and go on with it.
-    pub(super) fn switch(&mut self, from: Task, to: Task) {
+    pub(super) fn switch(&mut self, from: Task, to: Task, out: &mut impl FnMut(Place, Change)) {
         let mut cut = Vec::new();
         for Row { track, spans } in &mut self.rows {
             if matches!(track, Track::Exception(_)) {
@@ -118,47 +153,48 @@ impl Tracks {
             }
         }
         cut.sort_by_key(|span| span.id);
-        let ends = cut.iter().rev();
         let now = self.now;
-        self.changes.extend(
-            ends.map(|span| (now, Change::End { id: span.id, track: span.track, finish: Finish::Suspended })),
-        );
+        for Span { id, track, .. } in cut.iter().rev().copied() {
+            out(now, Change::End { id, track, finish: Finish::Suspended });
+        }
         if !cut.is_empty() && self.waiting.len() < MOST_TASKS {
             self.waiting.insert(from, cut);
         }
         for span in self.waiting.remove(&to).unwrap_or_default() {
-            self.open_span(Span { start: Start::Resumed, ..span });
+            let (row, span) = (self.row(span.track), Span { start: Start::Resumed, ..span });
+            if let Some(row) = self.rows.get_mut(row.0 as usize) {
+                row.spans.push(span);
+            }
+            out(now, Change::Begin(span));
         }
     }
 
-    fn open_span(&mut self, span: Span) {
-        self.note(span.track, true);
-        let row = self.row(span.track).unwrap_or_else(|| self.new_row(span.track));
-        if let Some(row) = self.rows.get_mut(row) {
-            row.spans.push(span);
-        }
-        self.changes.push((self.now, Change::Begin(span)));
-    }
-
-    /// Which row a track has, if it was used before.
+    /// The row of an exception.
     #[inline]
-    fn row(&mut self, track: Track) -> Option<usize> {
-        if self.rows.get(self.recent).is_none_or(|row| row.track != track) {
-            self.recent = *self.index.get(&track)?;
+    pub(super) fn row_of_exception(&mut self, exception: Option<Exception>) -> RowId {
+        let known = self.recent.iter().find(|(known, row)| *known == exception && *row != RowId::NONE);
+        match known {
+            Some((_, row)) => *row,
+            None => self.look_up(exception),
         }
-        Some(self.recent)
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, exception: Option<Exception>) -> RowId {
+        let row = self.row(Track::Exception(exception));
+        self.recent = [(exception, row), self.recent[0]];
+        row
+    }
+
+    fn row(&mut self, track: Track) -> RowId {
+        self.index.get(&track).copied().unwrap_or_else(|| self.new_row(track))
     }
 
     #[cold]
-    fn new_row(&mut self, track: Track) -> usize {
-        self.recent = self.rows.len();
+    fn new_row(&mut self, track: Track) -> RowId {
+        let row = RowId(u32::try_from(self.rows.len()).unwrap_or(u32::MAX));
         self.rows.push(Row { track, spans: Vec::new() });
-        self.index.insert(track, self.recent);
-        self.recent
-    }
-
-    fn spans_of(&self, track: Track) -> Option<&[Span]> {
-        let row = self.index.get(&track)?;
-        self.rows.get(*row).map(|row| &*row.spans)
+        self.index.insert(track, row);
+        row
     }
 }

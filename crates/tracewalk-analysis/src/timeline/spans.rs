@@ -1,0 +1,284 @@
+//! The spans of what runs: functions and exceptions as frames come and go, tasks, and how far execution has come.
+
+use super::axis::Place;
+use super::item::{Certainty, Change, Finish, SpanId, Start, What};
+use super::repeated::{self, Before, Count, Deed, Deeds, Marking, Marks};
+use super::tracks::{RowId, Tracks};
+use crate::call_stack::{Entry, Evidence, Frame, FrameKind, FunctionId, Left, Observer, Piece, Task};
+use crate::clock::share;
+
+/// Makes spans of what a call stack observes. What changes is collected, or given out at once where a passage is repeated.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    pub(super) spans: Spans,
+    /// What changed and was not taken yet.
+    pub(super) changes: Vec<(Place, Change)>,
+    /// Set while a passage is learned.
+    pub(super) noted: Option<Vec<Deed>>,
+    /// Set while a group is learned.
+    pub(super) group: Option<Vec<Deed>>,
+}
+
+/// The spans that are open, and where execution has come to.
+#[derive(Debug)]
+pub(super) struct Spans {
+    pub(super) tracks: Tracks,
+    task: Task,
+    /// Whether places are counted in cycles.
+    pub(super) by_cycles: bool,
+    /// Whether functions have spans.
+    pub(super) functions: bool,
+    /// Of the block that runs: where it ends, and how many instructions are left of it.
+    block_end: u64,
+    block_rest: u64,
+    /// The exception whose handler's frame is being taken over.
+    replaced: Option<(SpanId, RowId)>,
+    /// Whether anything has run.
+    pub(super) begun: bool,
+    /// How many of the cycles of the next element were counted before the passage that is learned.
+    pub(super) untold: u64,
+}
+
+impl Recorder {
+    /// Nothing has run yet.
+    pub(super) fn new(task: Task, by_cycles: bool) -> Self {
+        let spans = Spans {
+            tracks: Tracks::default(),
+            task,
+            by_cycles,
+            functions: true,
+            block_end: 0,
+            block_rest: 0,
+            replaced: None,
+            begun: false,
+            untold: 0,
+        };
+        Self { spans, changes: Vec::new(), noted: None, group: None }
+    }
+
+    pub(super) fn note(&mut self, deed: Deed) {
+        if let Some(noted) = &mut self.noted {
+            noted.push(deed);
+        }
+    }
+
+    /// The block that runs has ended.
+    pub(super) fn end_block(&mut self) {
+        self.spans.end_block();
+        self.note(Deed::Ends);
+    }
+
+    /// A block of so many instructions begins, that counts so much.
+    pub(super) fn begin_block(&mut self, count: u64, instructions: u64, takes: repeated::Takes) {
+        let untold = self.spans.untold.min(count);
+        self.spans.begin_block(count, instructions);
+        self.note(Deed::Begins(Count { count: count - untold, takes }, instructions));
+    }
+
+    /// Cycles passed without any instruction that is known.
+    pub(super) fn pass(&mut self, cycles: u64, takes: repeated::Takes) {
+        self.note(Deed::Passes(Count { count: cycles - self.spans.untold.min(cycles), takes }));
+        self.spans.pass(cycles);
+    }
+
+    /// Something without a length happens.
+    pub(super) fn mark(&mut self, place: Place, change: Change) {
+        self.changes.push((place, change));
+    }
+
+    /// Ends everything that is open on a track.
+    pub(super) fn end_all(&mut self, row: RowId, finish: Finish) {
+        let Self { spans, changes, .. } = self;
+        spans.tracks.end_all(row, finish, &mut |place, change| changes.push((place, change)));
+    }
+
+    /// Begins a span on a track that has none.
+    pub(super) fn begin(&mut self, row: RowId, what: What) {
+        let Self { spans, changes, .. } = self;
+        spans.tracks.begin(row, what, Start::Here, &mut |place, change| changes.push((place, change)));
+    }
+
+    /// Does what a passage that is known does. `marking` has the marks of the frames that go, and of the one under them; without
+    /// functions, of exceptions' frames alone, for the others have the same.
+    #[inline]
+    pub(super) fn repeat(
+        &mut self,
+        deeds: &Deeds,
+        before: Before,
+        marking: &mut Marking,
+        out: &mut impl FnMut(Place, Change),
+    ) {
+        let before = if self.spans.by_cycles { before } else { Before::NOTHING };
+        if let Some(group) = &mut self.group {
+            deeds.list.iter().for_each(|deed| repeated::push(group, deed.placed(before)));
+        }
+        self.spans.repeat(&deeds.list, before, marking, out);
+    }
+}
+
+impl Spans {
+    fn repeat(
+        &mut self,
+        deeds: &[Deed],
+        before: Before,
+        marking: &mut Marking,
+        out: &mut impl FnMut(Place, Change),
+    ) {
+        for deed in deeds {
+            match deed {
+                Deed::Ran(Count { count, takes }) => {
+                    self.begin_running(out);
+                    self.block_end = self.tracks.now.count.saturating_add(count + before.taken(*takes));
+                    self.end_block();
+                }
+                Deed::Begins(Count { count, takes }, instructions) => {
+                    self.begin_block(count + before.taken(*takes), *instructions);
+                }
+                Deed::Piece(instructions) => self.run_piece(*instructions, out),
+                Deed::Ends => self.end_block(),
+                Deed::Passes(Count { count, takes }) => self.pass(count + before.taken(*takes)),
+                Deed::Enters(kind, function, entry) => {
+                    let row = marking.top().map(|mark| mark.row);
+                    let marks = self.enter_frame(row, (kind, *function), *entry, out);
+                    marking.marks.push(marks);
+                }
+                Deed::Leaves(how) => {
+                    if let Some(marks) = marking.marks.pop() {
+                        self.leave_frame(&marks, *how, out);
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn begin_block(&mut self, count: u64, instructions: u64) {
+        self.block_end = self.tracks.now.count.saturating_add(count);
+        self.block_rest = instructions;
+    }
+
+    #[inline]
+    const fn end_block(&mut self) {
+        self.tracks.now = Place { count: self.block_end, certainty: Certainty::Exact };
+        self.begun = true;
+    }
+
+    /// Instructions run here.
+    #[inline]
+    fn begin_running(&mut self, out: &mut impl FnMut(Place, Change)) {
+        if !self.tracks.is_open(RowId::RUNNING) {
+            self.tracks.begin(RowId::RUNNING, What::Task(self.task), Start::Here, out);
+        }
+        if self.tracks.is_open(RowId::GAPS) {
+            self.tracks.end_all(RowId::GAPS, Finish::Returned, out);
+        }
+    }
+
+    /// So many instructions of the block run.
+    fn run_piece(&mut self, instructions: u64, out: &mut impl FnMut(Place, Change)) {
+        self.begin_running(out);
+        let rest = self.block_end.saturating_sub(self.tracks.now.count);
+        self.tracks.now.count += share(rest, 0, instructions, self.block_rest);
+        self.block_rest = self.block_rest.saturating_sub(instructions);
+        let is_counted = self.block_rest == 0 || !self.by_cycles;
+        self.tracks.now.certainty = if is_counted { Certainty::Exact } else { Certainty::Interpolated };
+    }
+
+    fn leave_frame(&mut self, marks: &Marks, how: Left, out: &mut impl FnMut(Place, Change)) {
+        let Marks { row, function, exception } = *marks;
+        if self.functions {
+            self.tracks.end(function, row, how.into(), out);
+        }
+        match (exception, how) {
+            (None, _) => {}
+            (Some(exception), Left::Replaced) => self.replaced = Some(exception),
+            (Some((id, row)), _) => self.tracks.end(id, row, how.into(), out),
+        }
+    }
+
+    pub(super) const fn pass(&mut self, cycles: u64) {
+        if self.by_cycles {
+            self.tracks.now.count = self.tracks.now.count.saturating_add(cycles);
+            self.tracks.now.certainty = Certainty::Exact;
+        }
+    }
+
+    fn enter_frame(
+        &mut self,
+        below: Option<RowId>,
+        (kind, function): (&FrameKind, FunctionId),
+        entry: Entry,
+        out: &mut impl FnMut(Place, Change),
+    ) -> Marks {
+        let start = match entry {
+            Entry::Found | Entry::Regained => Start::Earlier,
+            Entry::Called | Entry::TailCalled | Entry::Joined | Entry::Interrupting => Start::Here,
+        };
+        let replaced = self.replaced.take();
+        let exception = match kind {
+            FrameKind::Exception(interruption) => Some(replaced.unwrap_or_else(|| {
+                let row = self.tracks.row_of_exception(interruption.exception);
+                (self.tracks.begin(row, What::Exception(*interruption), start, out), row)
+            })),
+            FrameKind::Root | FrameKind::Call { .. } => None,
+        };
+        if !self.functions {
+            return Marks { exception, ..Marks::NONE };
+        }
+        let row = match (exception, below) {
+            (Some((_, row)), _) => row,
+            (None, Some(below)) => below,
+            (None, None) => self.tracks.row_of_task(self.task),
+        };
+        let function = self.tracks.begin(row, What::Function { function, entry }, start, out);
+        Marks { row, function, exception }
+    }
+}
+
+impl Observer for Recorder {
+    type Mark = Marks;
+
+    fn enter(
+        &mut self,
+        below: Option<&mut Frame<Marks>>,
+        kind: FrameKind,
+        function: FunctionId,
+        entry: Entry,
+    ) -> Marks {
+        if self.spans.functions || kind.is_exception() {
+            self.note(Deed::Enters(kind, function, entry));
+        }
+        let Self { spans, changes, .. } = self;
+        let below = below.map(|below| below.mark.row);
+        spans.enter_frame(below, (&kind, function), entry, &mut |place, change| changes.push((place, change)))
+    }
+
+    fn regain(&mut self, below: Option<&mut Frame<Marks>>, frame: &mut Frame<Marks>) {
+        let Self { spans, changes, .. } = self;
+        let (below, entry) = (below.map(|below| below.mark.row), Entry::Regained);
+        let out = &mut |place, change| changes.push((place, change));
+        frame.mark = spans.enter_frame(below, (&frame.kind, frame.function), entry, out);
+    }
+
+    fn run(&mut self, _: &mut Frame<Marks>, piece: &Piece) {
+        self.note(Deed::Piece(piece.instructions.into()));
+        let Self { spans, changes, .. } = self;
+        spans.run_piece(piece.instructions.into(), &mut |place, change| changes.push((place, change)));
+    }
+
+    fn leave(&mut self, frame: &mut Frame<Marks>, _: Option<&mut Frame<Marks>>, how: Left) {
+        if self.spans.functions || frame.mark.exception.is_some() {
+            self.note(Deed::Leaves(how));
+        }
+        let Self { spans, changes, .. } = self;
+        spans.leave_frame(&frame.mark, how, &mut |place, change| changes.push((place, change)));
+    }
+
+    fn switch(&mut self, from: Task, to: Task, _: Evidence) {
+        let Self { spans, changes, .. } = self;
+        let out = &mut |place, change| changes.push((place, change));
+        spans.tracks.end_all(RowId::RUNNING, Finish::Suspended, out);
+        spans.tracks.switch(from, to, out);
+        spans.task = to;
+    }
+}
