@@ -95,7 +95,7 @@ impl Slot {
 const MOST_STEPS: usize = 1 << 16;
 const FIRST_SLOTS: usize = 1 << 10;
 /// What groups consist of, and what their effects do, is no more than this.
-const MOST_GROUP_WEIGHT: usize = 1 << 17;
+const MOST_GROUP_WEIGHT: usize = 1 << 20;
 /// How many groups are remembered as asked for: a power of two.
 const ASKED: usize = 1 << 12;
 

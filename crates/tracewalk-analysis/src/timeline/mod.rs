@@ -10,7 +10,9 @@
 //! has. Items come in the order of the axis, so that writers keep no more than what is open.
 
 mod axis;
+mod deed;
 mod item;
+mod prepared;
 mod repeated;
 mod scale;
 mod spans;
@@ -30,7 +32,8 @@ use crate::Code;
 use crate::analysis::Repeated;
 use crate::itm::ItmEvent;
 use axis::{Axis, Place};
-use repeated::{Before, Deed, Deeds, Marking, Marks, Takers, Takes};
+use deed::{Before, Marking, Marks, Takers, Takes};
+use repeated::Deeds;
 use spans::Recorder;
 use tracks::RowId;
 
@@ -109,7 +112,7 @@ impl Timeline {
         let axis = &mut self.axis;
         let out = &mut |place, change| axis.push(place, change, sink);
         if !deeds.changes_marks {
-            self.recorder.repeat(deeds, before, &mut self.marking, out);
+            deeds.repeat(&mut self.recorder, before, &mut self.marking, out);
             return self.remembered.go(known, &mut self.calls);
         }
         let (left, recorder) = (self.remembered.left(known), &mut self.recorder);
@@ -120,7 +123,7 @@ impl Timeline {
         self.marking.marks.extend(leaving.map(|frame| frame.mark));
         self.marking.marks.reverse();
         self.marking.under = self.calls.frames().rev().nth(left).map(|frame| frame.mark);
-        recorder.repeat(deeds, before, &mut self.marking, out);
+        deeds.repeat(recorder, before, &mut self.marking, out);
         self.remembered.go(known, &mut self.calls);
         let frames = self.calls.frames_mut().rev().filter(|frame| is_marked(&&**frame));
         // Below the last mark no frame is looked for.
@@ -157,9 +160,8 @@ impl Timeline {
         let list = self.recorder.group.take().unwrap_or_default();
         let waiting = self.meter.waiting().filter(|_| self.phase == Phase::Inside);
         let effect = waiting.map(|waiting| {
-            let weight = list.len() * size_of::<Deed>() / 8;
-            let deeds = Deeds::of_group(list, waiting);
-            let runs_only = deeds.runs_only();
+            let deeds = Deeds::of_group(list, waiting, &self.recorder.spans);
+            let (runs_only, weight) = (deeds.runs_only(), deeds.weight());
             (deeds, runs_only, weight)
         });
         let members = repeated.members().map_or(0, Iterator::count);

@@ -1,8 +1,8 @@
 //! The spans of what runs: functions and exceptions as frames come and go, tasks, and how far execution has come.
 
 use super::axis::Place;
+use super::deed::{Before, Count, Deed, Marking, Marks, Takes};
 use super::item::{Certainty, Change, Finish, SpanId, Start, What};
-use super::repeated::{self, Before, Count, Deed, Deeds, Marking, Marks};
 use super::tracks::{RowId, Tracks};
 use crate::call_stack::{Entry, Evidence, Frame, FrameKind, FunctionId, Left, Observer, Piece, Task};
 use crate::clock::share;
@@ -69,14 +69,14 @@ impl Recorder {
     }
 
     /// A block of so many instructions begins, that counts so much.
-    pub(super) fn begin_block(&mut self, count: u64, instructions: u64, takes: repeated::Takes) {
+    pub(super) fn begin_block(&mut self, count: u64, instructions: u64, takes: Takes) {
         let untold = self.spans.untold.min(count);
         self.spans.begin_block(count, instructions);
         self.note(Deed::Begins(Count { count: count - untold, takes }, instructions));
     }
 
     /// Cycles passed without any instruction that is known.
-    pub(super) fn pass(&mut self, cycles: u64, takes: repeated::Takes) {
+    pub(super) fn pass(&mut self, cycles: u64, takes: Takes) {
         self.note(Deed::Passes(Count { count: cycles - self.spans.untold.min(cycles), takes }));
         self.spans.pass(cycles);
     }
@@ -97,55 +97,62 @@ impl Recorder {
         let Self { spans, changes, .. } = self;
         spans.tracks.begin(row, what, Start::Here, &mut |place, change| changes.push((place, change)));
     }
-
-    /// Does what a passage that is known does. `marking` has the marks of the frames that go, and of the one under them; without
-    /// functions, of exceptions' frames alone, for the others have the same.
-    #[inline]
-    pub(super) fn repeat(
-        &mut self,
-        deeds: &Deeds,
-        before: Before,
-        marking: &mut Marking,
-        out: &mut impl FnMut(Place, Change),
-    ) {
-        let before = if self.spans.by_cycles { before } else { Before::NOTHING };
-        if let Some(group) = &mut self.group {
-            deeds.list.iter().for_each(|deed| repeated::push(group, deed.placed(before)));
-        }
-        self.spans.repeat(&deeds.list, before, marking, out);
-    }
 }
 
 impl Spans {
-    fn repeat(
+    /// The same kind with nothing in it but that something runs, to try deeds.
+    pub(super) fn trial(&self) -> Self {
+        let mut tracks = Tracks::default();
+        tracks.begin(RowId::RUNNING, What::Task(self.task), Start::Here, &mut |_, _| {});
+        let Self { task, by_cycles, functions, .. } = *self;
+        let (block_end, block_rest, replaced, begun, untold) = (0, 0, None, true, 0);
+        Self { tracks, task, by_cycles, functions, block_end, block_rest, replaced, begun, untold }
+    }
+
+    /// Whether something runs, and nothing is in between, as where deeds are tried.
+    pub(super) fn is_usual(&self) -> bool {
+        self.tracks.is_open(RowId::RUNNING) && !self.tracks.is_open(RowId::GAPS) && self.replaced.is_none()
+    }
+
+    /// Does one thing after the other. `marking` has the marks of the frames that go, and of the one under them.
+    pub(super) fn repeat(
         &mut self,
         deeds: &[Deed],
         before: Before,
         marking: &mut Marking,
         out: &mut impl FnMut(Place, Change),
     ) {
-        for deed in deeds {
-            match deed {
-                Deed::Ran(Count { count, takes }) => {
-                    self.begin_running(out);
-                    self.block_end = self.tracks.now.count.saturating_add(count + before.taken(*takes));
-                    self.end_block();
-                }
-                Deed::Begins(Count { count, takes }, instructions) => {
-                    self.begin_block(count + before.taken(*takes), *instructions);
-                }
-                Deed::Piece(instructions) => self.run_piece(*instructions, out),
-                Deed::Ends => self.end_block(),
-                Deed::Passes(Count { count, takes }) => self.pass(count + before.taken(*takes)),
-                Deed::Enters(kind, function, entry) => {
-                    let row = marking.top().map(|mark| mark.row);
-                    let marks = self.enter_frame(row, (kind, *function), *entry, out);
-                    marking.marks.push(marks);
-                }
-                Deed::Leaves(how) => {
-                    if let Some(marks) = marking.marks.pop() {
-                        self.leave_frame(&marks, *how, out);
-                    }
+        deeds.iter().for_each(|deed| self.repeat_one(deed, before, marking, out));
+    }
+
+    #[inline]
+    pub(super) fn repeat_one(
+        &mut self,
+        deed: &Deed,
+        before: Before,
+        marking: &mut Marking,
+        out: &mut impl FnMut(Place, Change),
+    ) {
+        match deed {
+            Deed::Ran(Count { count, takes }) => {
+                self.begin_running(out);
+                self.block_end = self.tracks.now.count.saturating_add(count + before.taken(*takes));
+                self.end_block();
+            }
+            Deed::Begins(Count { count, takes }, instructions) => {
+                self.begin_block(count + before.taken(*takes), *instructions);
+            }
+            Deed::Piece(instructions) => self.run_piece(*instructions, out),
+            Deed::Ends => self.end_block(),
+            Deed::Passes(Count { count, takes }) => self.pass(count + before.taken(*takes)),
+            Deed::Enters(kind, function, entry) => {
+                let row = marking.top().map(|mark| mark.row);
+                let marks = self.enter_frame(row, (kind, *function), *entry, out);
+                marking.marks.push(marks);
+            }
+            Deed::Leaves(how) => {
+                if let Some(marks) = marking.marks.pop() {
+                    self.leave_frame(&marks, *how, out);
                 }
             }
         }

@@ -77,6 +77,24 @@ impl Tracks {
         self.row(Track::Task(task))
     }
 
+    /// The name of the span that began last.
+    #[inline]
+    pub(super) const fn last(&self) -> SpanId {
+        self.last
+    }
+
+    /// So many spans began and ended.
+    #[inline]
+    pub(super) const fn pass(&mut self, spans: u64) {
+        self.last.0 += spans;
+    }
+
+    /// The track of a row.
+    #[inline]
+    pub(super) fn track(&self, row: Option<RowId>) -> Track {
+        row.and_then(|row| self.rows.get(row.0 as usize)).map_or(Track::Running, |row| row.track)
+    }
+
     /// Begins a span, inside those that are open there.
     #[inline]
     pub(super) fn begin(
@@ -186,7 +204,8 @@ impl Tracks {
         row
     }
 
-    fn row(&mut self, track: Track) -> RowId {
+    /// The row of any track.
+    pub(super) fn row(&mut self, track: Track) -> RowId {
         self.index.get(&track).copied().unwrap_or_else(|| self.new_row(track))
     }
 

@@ -1,0 +1,170 @@
+//! What elements do to a timeline, one thing after the other.
+
+use tracewalk::flow::{Element, EventKind};
+
+use super::item::SpanId;
+use super::tracks::RowId;
+use crate::call_stack::{Entry, FrameKind, FunctionId, Left};
+
+/// A thing that is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Deed {
+    /// Blocks of one piece each run, one after the other.
+    Ran(Count),
+    /// A block of several pieces begins, and so many instructions.
+    Begins(Count, u64),
+    /// A piece of it runs.
+    Piece(u64),
+    /// It ends.
+    Ends,
+    /// Cycles pass in which nothing ran.
+    Passes(Count),
+    /// A frame is entered.
+    Enters(FrameKind, FunctionId, Entry),
+    /// The innermost one is left.
+    Leaves(Left),
+}
+
+/// How much is counted, and whether it takes what was counted before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Count {
+    pub(super) count: u64,
+    pub(super) takes: Takes,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Takes {
+    pending: bool,
+    waited: bool,
+}
+
+/// Cycles that a passage does not tell, and that its elements take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Before {
+    /// They were counted, and nothing has taken them.
+    pub(super) pending: u64,
+    /// They were waited for by what takes the first cycles that the passage counts.
+    pub(super) waited: u64,
+}
+
+/// Finds out which elements take the cycles before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Takers {
+    pub(super) pending: bool,
+    pub(super) waited: bool,
+    counts: bool,
+}
+
+impl Before {
+    pub(super) const NOTHING: Self = Self { pending: 0, waited: 0 };
+
+    /// How many of them are taken.
+    pub(super) const fn taken(self, takes: Takes) -> u64 {
+        let pending = if takes.pending { self.pending } else { 0 };
+        let waited = if takes.waited { self.waited } else { 0 };
+        pending + waited
+    }
+}
+
+impl Takers {
+    /// What the next element takes.
+    pub(super) fn element(&mut self, element: &Element) -> Takes {
+        match element {
+            Element::Block(_) => {}
+            Element::Event(event) => match event.kind {
+                EventKind::Exception { .. } => {}
+                EventKind::Cycles(_) => {
+                    self.counts = true;
+                    return Takes::default();
+                }
+                _ => return Takes::default(),
+            },
+            Element::Gap(_) | Element::Proof(_) => return Takes::default(),
+        }
+        let waited = self.counts && !std::mem::replace(&mut self.waited, self.counts);
+        Takes { pending: !std::mem::replace(&mut self.pending, true), waited }
+    }
+}
+
+impl Deed {
+    /// What it does where these cycles were counted before.
+    pub(super) const fn placed(self, before: Before) -> Self {
+        const fn all(count: Count, before: Before) -> Count {
+            Count { count: count.count + before.taken(count.takes), takes: Takes::NOTHING }
+        }
+        match self {
+            Self::Ran(count) => Self::Ran(all(count, before)),
+            Self::Begins(count, instructions) => Self::Begins(all(count, before), instructions),
+            Self::Passes(count) => Self::Passes(all(count, before)),
+            Self::Piece(_) | Self::Ends | Self::Enters(..) | Self::Leaves(_) => self,
+        }
+    }
+}
+
+impl Takes {
+    pub(super) const NOTHING: Self = Self { pending: false, waited: false };
+}
+
+/// The same with blocks of one piece as one deed, one deed for those that follow one another, and none that do nothing.
+pub(super) fn shorter(noted: &[Deed]) -> Box<[Deed]> {
+    let mut list: Vec<Deed> = Vec::new();
+    let mut rest = noted;
+    while let Some((first, behind)) = rest.split_first() {
+        rest = behind;
+        let Deed::Begins(count, _) = *first else {
+            push(&mut list, *first);
+            continue;
+        };
+        let end = behind.iter().position(|deed| *deed == Deed::Ends).unwrap_or(behind.len());
+        let (block, after) = behind.split_at(end);
+        if block.iter().filter(|deed| matches!(deed, Deed::Piece(_))).count() != 1 {
+            list.push(*first);
+            continue;
+        }
+        let as_one = |deed: &Deed| if matches!(deed, Deed::Piece(_)) { Deed::Ran(count) } else { *deed };
+        block.iter().for_each(|deed| push(&mut list, as_one(deed)));
+        rest = after.get(1..).unwrap_or_default();
+    }
+    list.into()
+}
+
+/// Adds another deed.
+pub(super) fn push(list: &mut Vec<Deed>, deed: Deed) {
+    match (deed, list.last_mut()) {
+        (Deed::Ran(count), Some(Deed::Ran(before))) => {
+            before.count += count.count;
+            before.takes.pending |= count.takes.pending;
+            before.takes.waited |= count.takes.waited;
+        }
+        (Deed::Passes(count), _) if count == Count::default() => {}
+        _ => list.push(deed),
+    }
+}
+
+/// What is remembered of a running function.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Marks {
+    pub(super) row: RowId,
+    pub(super) function: SpanId,
+    /// The exception that its frame handles.
+    pub(super) exception: Option<(SpanId, RowId)>,
+}
+
+impl Marks {
+    /// Those of a frame that has no span.
+    pub(super) const NONE: Self = Self { row: RowId::RUNNING, function: SpanId(0), exception: None };
+}
+
+/// The marks of frames that come and go while deeds are done.
+#[derive(Debug, Default)]
+pub(super) struct Marking {
+    pub(super) marks: Vec<Marks>,
+    pub(super) under: Option<Marks>,
+}
+
+impl Marking {
+    /// The innermost one's.
+    pub(super) fn top(&self) -> Option<Marks> {
+        self.marks.last().copied().or(self.under)
+    }
+}

@@ -1,0 +1,177 @@
+//! What a group does that is over when the group is: frames that it enters and leaves again, as items that only have to be placed.
+
+use super::axis::Place;
+use super::deed::{Before, Count, Deed, Marking, Marks, Takes};
+use super::item::{Change, Finish, Span, SpanId, Start, Track, What};
+use super::spans::Spans;
+use super::tracks::RowId;
+use crate::call_stack::{FrameKind, Left};
+
+/// What a group does, in order.
+#[derive(Debug)]
+pub(super) enum Part {
+    Deed(Deed),
+    Prepared(Prepared),
+}
+
+/// Deeds that leave nothing open and end nothing that was open before.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    items: Box<[Ready]>,
+    /// How many spans begin.
+    spans: u64,
+    /// How much is counted.
+    count: u64,
+}
+
+/// A change, from where the deeds begin.
+#[derive(Debug)]
+struct Ready {
+    at: Place,
+    change: ReadyChange,
+    /// Whether it is on the track of the frame that was the innermost one before.
+    is_outer: bool,
+}
+
+#[derive(Debug)]
+enum ReadyChange {
+    Begin { id: u64, track: Track, what: What, start: Start },
+    End { id: u64, track: Track, finish: Finish },
+}
+
+impl Part {
+    /// Deeds, with what can be prepared.
+    pub(super) fn of(list: &[Deed], spans: &Spans) -> Box<[Self]> {
+        let mut parts = Vec::new();
+        let mut at = 0;
+        while let Some(deed) = list.get(at) {
+            let mut end = at;
+            while let Some(behind) = unit(list, end) {
+                end = behind;
+            }
+            let whole = list.get(at..end).unwrap_or_default();
+            if whole.iter().any(|deed| matches!(deed, Deed::Enters(..)))
+                && let Some(prepared) = Prepared::of(whole, spans)
+            {
+                parts.push(Self::Prepared(prepared));
+            } else if whole.is_empty() {
+                parts.push(Self::Deed(*deed));
+                end = at + 1;
+            } else {
+                parts.extend(whole.iter().copied().map(Self::Deed));
+            }
+            at = end;
+        }
+        parts.into()
+    }
+
+    /// Does it.
+    #[inline]
+    pub(super) fn repeat(
+        &self,
+        spans: &mut Spans,
+        marking: &mut Marking,
+        out: &mut impl FnMut(Place, Change),
+    ) {
+        match self {
+            Self::Deed(deed) => spans.repeat_one(deed, Before::NOTHING, marking, out),
+            Self::Prepared(prepared) => prepared.give(spans, marking.top().map(|marks| marks.row), out),
+        }
+    }
+
+    /// Whether frames come or go that have marks of their own, or the innermost one's is asked for.
+    pub(super) fn needs_marks(&self) -> bool {
+        match self {
+            Self::Deed(deed) => matches!(deed, Deed::Enters(..) | Deed::Leaves(_)),
+            Self::Prepared(prepared) => prepared.items.iter().any(|ready| ready.is_outer),
+        }
+    }
+
+    /// How much memory it takes, in words.
+    pub(super) fn weight(&self) -> usize {
+        let prepared = match self {
+            Self::Deed(_) => 0,
+            Self::Prepared(prepared) => prepared.items.len() * size_of::<Ready>(),
+        };
+        (size_of::<Self>() + prepared) / 8
+    }
+}
+
+/// Where deeds end that begin at a place, and in which what is entered is left; `None` where there are none.
+fn unit(list: &[Deed], at: usize) -> Option<usize> {
+    let is_plain = |count: &Count| count.takes == Takes::NOTHING;
+    match list.get(at)? {
+        Deed::Ran(count) | Deed::Passes(count) => is_plain(count).then_some(at + 1),
+        Deed::Begins(count, _) => {
+            let rest = list.get(at + 1..)?;
+            let pieces = rest.iter().take_while(|deed| matches!(deed, Deed::Piece(_))).count();
+            (is_plain(count) && rest.get(pieces) == Some(&Deed::Ends)).then_some(at + pieces + 2)
+        }
+        Deed::Enters(kind, ..) => {
+            // Another frame takes over the exception of one that was replaced.
+            let takes_over = at > 0 && list.get(at - 1) == Some(&Deed::Leaves(Left::Replaced));
+            if takes_over || *kind == FrameKind::Root {
+                return None;
+            }
+            let mut end = at + 1;
+            loop {
+                if let Deed::Leaves(how) = list.get(end)? {
+                    let goes_on = kind.is_exception() && *how == Left::Replaced;
+                    return (!goes_on).then_some(end + 1);
+                }
+                end = unit(list, end)?;
+            }
+        }
+        Deed::Piece(_) | Deed::Ends | Deed::Leaves(_) => None,
+    }
+}
+
+impl Prepared {
+    /// Does the deeds where nothing else is open, to see what comes of them.
+    fn of(deeds: &[Deed], spans: &Spans) -> Option<Self> {
+        let mut trial = spans.trial();
+        // No frame has a span there.
+        let outer = trial.tracks.row(Track::OtherTasks);
+        let first = trial.tracks.last();
+        let mut marking = Marking { under: Some(Marks { row: outer, ..Marks::NONE }), ..Marking::default() };
+        let mut items = Vec::new();
+        let mut is_known = true;
+        trial.repeat(deeds, Before::NOTHING, &mut marking, &mut |at, change| {
+            let (change, track) = match change {
+                Change::Begin(Span { id, track, what, start }) => {
+                    (ReadyChange::Begin { id: id.0 - first.0, track, what, start }, track)
+                }
+                Change::End { id, track, finish } => {
+                    (ReadyChange::End { id: id.0 - first.0, track, finish }, track)
+                }
+                Change::Mark { .. } => return is_known = false,
+            };
+            items.push(Ready { at, change, is_outer: track == Track::OtherTasks });
+        });
+        let is_over = is_known && marking.marks.is_empty();
+        let (spans, count) = (trial.tracks.last().0 - first.0, trial.tracks.now.count);
+        is_over.then_some(Self { items: items.into(), spans, count })
+    }
+
+    /// Places what is prepared. `outer` is the row of the innermost frame.
+    #[inline]
+    pub(super) fn give(&self, spans: &mut Spans, outer: Option<RowId>, out: &mut impl FnMut(Place, Change)) {
+        let (first, from) = (spans.tracks.last().0, spans.tracks.now.count);
+        let outer = spans.tracks.track(outer);
+        for Ready { at, change, is_outer } in &self.items {
+            let place = Place { count: from.saturating_add(at.count), ..*at };
+            let on = |track: Track| if *is_outer { outer } else { track };
+            let change = match *change {
+                ReadyChange::Begin { id, track, what, start } => {
+                    Change::Begin(Span { id: SpanId(first + id), track: on(track), what, start })
+                }
+                ReadyChange::End { id, track, finish } => {
+                    Change::End { id: SpanId(first + id), track: on(track), finish }
+                }
+            };
+            out(place, change);
+        }
+        spans.tracks.pass(self.spans);
+        spans.tracks.now = Place { count: from.saturating_add(self.count), ..Place::default() };
+    }
+}
