@@ -82,13 +82,19 @@ impl Axis {
         }
     }
 
-    /// Something happened.
-    #[inline]
+    /// Something happened. Where its place is known at once, the item is made where the change is: one that is written in parts and
+    /// copied whole is waited for.
+    #[inline(always)]
     pub(super) fn push(&mut self, place: Place, change: Change, sink: &mut impl FnMut(Item)) {
-        if !self.by_time {
+        if self.by_time {
+            self.wait(place, change, sink);
+        } else {
             self.give(Moment { ticks: place.count, certainty: place.certainty }, change, sink);
-            return;
         }
+    }
+
+    #[inline(never)]
+    fn wait(&mut self, place: Place, change: Change, sink: &mut impl FnMut(Item)) {
         if self.waiting.len() >= MOST_WAITING {
             self.flush(sink);
         }
@@ -161,7 +167,7 @@ impl Axis {
         self.unknown_behind = self.unknown_behind.map(|_| 0);
     }
 
-    #[inline]
+    #[inline(always)]
     fn give(&mut self, moment: Moment, change: Change, sink: &mut impl FnMut(Item)) {
         self.last = self.last.max(moment.ticks);
         sink(Item { at: Moment { ticks: self.last, ..moment }, change });

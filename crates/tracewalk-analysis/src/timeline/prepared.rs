@@ -161,15 +161,15 @@ impl Prepared {
         for Ready { at, change, is_outer } in &self.items {
             let place = Place { count: from.saturating_add(at.count), ..*at };
             let on = |track: Track| if *is_outer { outer } else { track };
-            let change = match *change {
+            match *change {
                 ReadyChange::Begin { id, track, what, start } => {
-                    Change::Begin(Span { id: SpanId(first + id), track: on(track), what, start })
+                    let span = Span { id: SpanId(first + id), track: on(track), what, start };
+                    out(place, Change::Begin(span));
                 }
                 ReadyChange::End { id, track, finish } => {
-                    Change::End { id: SpanId(first + id), track: on(track), finish }
+                    out(place, Change::End { id: SpanId(first + id), track: on(track), finish });
                 }
-            };
-            out(place, change);
+            }
         }
         spans.tracks.pass(self.spans);
         spans.tracks.now = Place { count: from.saturating_add(self.count), ..Place::default() };
