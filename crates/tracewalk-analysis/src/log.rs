@@ -5,9 +5,9 @@
 //! one thread            each by its number, or its elements one by one                                  Reader
 //! ```
 //!
-//! Where the same runs again and again the notes are eight bytes for each passage, or for a [group](groups) of them, and whoever
-//! follows the calls may remember what a number did. What a number stands for is the same for all threads. Numbers are limited; when they are used up, what has
-//! none is noted as it is, until new ones are given out.
+//! Where the same runs again and again the notes are eight bytes for each passage, or for a group of them, and whoever follows the calls
+//! may remember what a number did. What a number stands for is the same for all threads. Numbers are limited; when they are used up,
+//! what has none is noted as it is, until new ones are given out.
 
 mod groups;
 mod named;
