@@ -50,6 +50,16 @@ pub struct Windowed {
     cycles: u64,
     time: Option<u64>,
     at: Option<CaptureOffset>,
+    touched: Touched,
+}
+
+/// In which passages something happens that an end of the window waits for.
+#[derive(Clone, Debug, Default)]
+struct Touched {
+    /// Of which set the numbers are.
+    set: u32,
+    /// By number; `None` where nobody has looked.
+    known: Vec<Option<bool>>,
 }
 
 /// How often something happened that was to happen.
@@ -94,7 +104,8 @@ impl Window {
         let bound = |place: &Option<Place>| place.as_ref().map(|place| Bound::new(place, code));
         let (from, to) = (bound(&self.from), bound(&self.to));
         let code = CodeInContext::new(Arc::clone(code));
-        Windowed { from, to, code, phase: Phase::Before, instructions: 0, cycles: 0, time: None, at: None }
+        let (phase, touched) = (Phase::Before, Touched::default());
+        Windowed { from, to, code, phase, instructions: 0, cycles: 0, time: None, at: None, touched }
     }
 
     /// Its ends.
@@ -144,6 +155,21 @@ impl Bound {
         *times += u64::from(happens);
     }
 
+    /// Whether something happens in an element, at its start or further on.
+    fn touches(&self, element: &Element, code: &CodeInContext) -> bool {
+        let Self::Happening { watched, .. } = self else { return false };
+        match (element, watched) {
+            (Element::Block(block), Watched::Instructions { .. }) => {
+                self.first_of(&(block.start.get()..block.end.get())).is_some()
+            }
+            (Element::Event(event), Watched::Exception(name)) => match event.kind {
+                EventKind::Exception { exception, .. } => name.is(exception, &code.whole().interrupts),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
     fn happened(&self) -> Option<Happened> {
         match self {
             Self::Position(_) => None,
@@ -190,15 +216,18 @@ impl Windowed {
         self.phase
     }
 
-    /// Where all of these elements are, if that is the same for them and ends of the window do not divide them.
+    /// Where all of these elements are, if that is the same for them, ends of the window do not divide them, and nothing happens in them
+    /// that these wait for.
     #[inline]
     #[must_use]
-    pub fn ahead(&self, repeated: &Repeated<'_>) -> Option<Phase> {
+    pub fn ahead(&mut self, repeated: &Repeated<'_>) -> Option<Phase> {
         let instructions = self.instructions + u64::from(repeated.totals().instructions);
         // An element at the very end would be beyond it.
         let is_before = |bound: &Bound| match bound {
             Bound::Position(Position::Instructions(count)) => instructions < *count,
-            Bound::Position(_) | Bound::Happening { .. } => false,
+            Bound::Position(_) => false,
+            // It has not happened yet, and what comes is not it.
+            Bound::Happening { .. } => true,
         };
         let phase = match self.phase {
             Phase::Before if self.from.as_ref().is_some_and(is_before) => Phase::Before,
@@ -206,9 +235,30 @@ impl Windowed {
             Phase::After => Phase::After,
             Phase::Before | Phase::Inside => return None,
         };
-        // What happens is counted, for whoever asks how often it did.
-        let counts = |bound: &Option<Bound>| matches!(bound, Some(Bound::Happening { .. }));
-        (!counts(&self.from) && !counts(&self.to)).then_some(phase)
+        let waits = |bound: &Option<Bound>| matches!(bound, Some(Bound::Happening { .. }));
+        // What happens is counted behind the window as well, for whoever asks how often it did.
+        let is_touched = (waits(&self.from) || waits(&self.to)) && self.touches(repeated);
+        (!is_touched).then_some(phase)
+    }
+
+    /// Whether something happens in these elements that an end of the window waits for.
+    fn touches(&mut self, repeated: &Repeated<'_>) -> bool {
+        let number = repeated.number() as usize;
+        if self.touched.set != repeated.set() {
+            self.touched = Touched { set: repeated.set(), known: Vec::new() };
+        }
+        if let Some(Some(known)) = self.touched.known.get(number) {
+            return *known;
+        }
+        let Self { from, to, code, touched, .. } = self;
+        let bounds = || [&*from, &*to].into_iter().flatten();
+        let is_touched =
+            repeated.elements().any(|element| bounds().any(|bound| bound.touches(&element, code)));
+        if touched.known.len() <= number {
+            touched.known.resize(number + 1, None);
+        }
+        touched.known[number] = Some(is_touched);
+        is_touched
     }
 
     /// Takes elements of which [`Windowed::ahead`] says where they are.
@@ -301,6 +351,7 @@ impl Windowed {
         if self.code.element(element) {
             let view = self.code.view();
             [&mut self.from, &mut self.to].into_iter().flatten().for_each(|bound| bound.change_view(view));
+            self.touched.known.clear();
         }
         // What opens the window does not end it as well.
         let ends = self.phase == Phase::Inside || self.from.is_none();

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use proptest::prelude::*;
 use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
 use tracewalk_analysis::clock::Unit;
 use tracewalk_analysis::interrupts::Measuring;
+use tracewalk_analysis::place::{ExceptionName, Happening, Place, Position};
 use tracewalk_analysis::profile::Profiling;
 use tracewalk_analysis::record::FlowRecord;
 use tracewalk_analysis::sink::Sink;
@@ -44,13 +46,14 @@ impl<A: Analysis> Analysis for OneByOne<A> {
 /// All items of a timeline.
 struct Items {
     scale: Scale,
+    window: Window,
     timeline: Option<Timeline>,
     items: Vec<Item>,
 }
 
 impl Sink<FlowRecord> for Items {
     fn section(&mut self, section: &Section) -> io::Result<()> {
-        self.timeline = Some(Timeline::new(Arc::clone(&section.code), &self.scale, &Window::default()));
+        self.timeline = Some(Timeline::new(Arc::clone(&section.code), &self.scale, &self.window));
         Ok(())
     }
 
@@ -138,17 +141,43 @@ where
     }
 }
 
-fn check_all(capture: &Path, threads: &[u16]) {
-    check(capture, threads, || Profiling::new(Window::default()));
+fn check_all(capture: &Path, threads: &[u16], window: &Window) {
+    check(capture, threads, || Profiling::new(window.clone()));
     for unit in [Unit::Instructions, Unit::Cycles, Unit::Time] {
-        let counts_cycles = unit == Unit::Cycles;
-        let scale = Scale { unit, counts_cycles, frequency: None };
-        let measuring = |functions| move || Measuring::new(scale, Window::default(), functions);
-        check(capture, threads, measuring(true));
-        check(capture, threads, measuring(false));
-        check_exceptions(capture, measuring);
-        check(capture, threads, || Items { scale, timeline: None, items: Vec::new() });
+        check_unit(capture, threads, window, unit);
     }
+}
+
+fn check_unit(capture: &Path, threads: &[u16], window: &Window, unit: Unit) {
+    let scale = Scale { unit, counts_cycles: unit == Unit::Cycles, frequency: None };
+    let measuring = |functions| {
+        let window = window.clone();
+        move || Measuring::new(scale, window.clone(), functions)
+    };
+    check(capture, threads, measuring(true));
+    check(capture, threads, measuring(false));
+    check_exceptions(capture, measuring);
+    check(capture, threads, || items(scale, window));
+}
+
+fn items(scale: Scale, window: &Window) -> Items {
+    Items { scale, window: window.clone(), timeline: None, items: Vec::new() }
+}
+
+/// The whole, and parts of it that end at positions, functions and exceptions.
+fn windows() -> [Window; 5] {
+    let position = |count| Some(Place::Position(Position::Instructions(count)));
+    let nth = |nth: u64, what| Some(Place::Happening { what, nth: NonZeroU64::new(nth).expect("not zero") });
+    let function = |name: &str| Happening::Function { name: name.to_owned(), offset: 0 };
+    // Each of the programs has some of these.
+    let interrupt = || Happening::Exception(ExceptionName::Any);
+    [
+        Window::default(),
+        Window { from: position(300), to: position(4000) },
+        Window { from: nth(3, function("next_random")), to: nth(1, function("interpret")) },
+        Window { from: nth(2, interrupt()), to: nth(9, interrupt()) },
+        Window { from: nth(1, function("crc32")), to: nth(30, function("ascending")) },
+    ]
 }
 
 /// Whether functions are measured does not show in what is measured of exceptions.
@@ -182,7 +211,18 @@ fn with_trace(example: &Path, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> tempfi
 #[test]
 fn whole_captures_are_the_same_by_passages_and_by_elements() {
     for example in examples() {
-        check_all(&example.join("capture.toml"), &[1, 2, 3, 7]);
+        check_all(&example.join("capture.toml"), &[1, 2, 3, 7], &Window::default());
+    }
+}
+
+#[test]
+fn parts_of_captures_are_the_same_by_passages_and_by_elements() {
+    for window in &windows()[1..] {
+        for example in examples() {
+            let capture = example.join("capture.toml");
+            check(&capture, &[2], || Profiling::new(window.clone()));
+            check_unit(&capture, &[2], window, Unit::Instructions);
+        }
     }
 }
 
@@ -200,17 +240,25 @@ fn long_captures_are_the_same_on_any_number_of_threads() {
             long
         });
         let capture = folder.path().join("capture.toml");
-        check_how(&capture, &[2, 3, 7], &[Doubtful::Drop], || Profiling::new(Window::default()));
+        for (window, threads) in windows().iter().zip([&[2, 3, 7][..], &[3], &[2], &[7], &[3]]) {
+            check_how(&capture, threads, &[Doubtful::Drop], || Profiling::new(window.clone()));
+            let scale = Scale { unit: Unit::Instructions, counts_cycles: false, frequency: None };
+            let measuring = || Measuring::new(scale, window.clone(), true);
+            check_how(&capture, &threads[..1], &[Doubtful::Drop], measuring);
+            check_how(&capture, &threads[..1], &[Doubtful::Drop], || items(scale, window));
+        }
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(8) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(16) })]
 
     #[test]
     fn damaged_captures_are_the_same_by_passages_and_by_elements(
         flips in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6),
         (from, bytes) in (any::<usize>(), 0_usize..80),
+        window in proptest::sample::select(windows().to_vec()),
+        unit in proptest::sample::select(vec![Unit::Instructions, Unit::Cycles, Unit::Time]),
     ) {
         for example in examples() {
             let folder = with_trace(&example, |mut trace| {
@@ -222,7 +270,9 @@ proptest! {
                 trace.drain(from..(from + bytes).min(trace.len()));
                 trace
             });
-            check_all(&folder.path().join("capture.toml"), &[1, 2]);
+            let capture = folder.path().join("capture.toml");
+            check(&capture, &[1, 2], || Profiling::new(window.clone()));
+            check_unit(&capture, &[1, 2], &window, unit);
         }
     }
 }

@@ -200,7 +200,7 @@ impl Profiler {
 
     /// Whether a passage is in the window, as what came before it is.
     #[inline(never)]
-    fn is_inside(&self, repeated: &Repeated<'_>) -> bool {
+    fn is_inside(&mut self, repeated: &Repeated<'_>) -> bool {
         self.recorder.phase == Phase::Inside && self.windowed.ahead(repeated) == Some(Phase::Inside)
     }
 

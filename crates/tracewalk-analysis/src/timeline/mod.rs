@@ -133,7 +133,7 @@ impl Timeline {
 
     /// Whether a passage is in the window, as what came before it is.
     #[inline(never)]
-    fn is_ahead_inside(&self, repeated: &Repeated<'_>) -> bool {
+    fn is_ahead_inside(&mut self, repeated: &Repeated<'_>) -> bool {
         self.phase == Phase::Inside && self.windowed.ahead(repeated) == Some(Phase::Inside)
     }
 

@@ -170,7 +170,13 @@ const fn is_counted(position: Position) -> bool {
 impl<A: Analysis> Watched<A> {
     fn whole(&mut self, record: FlowRecord) -> io::Result<()> {
         self.holds_something |= self.windowed.element(&record.element, record.at) == Phase::Inside;
-        if let (Some(section), Element::Event(event)) = (&self.section, &record.element)
+        self.see(&record.element);
+        self.analysis.sink().record(record)
+    }
+
+    /// Takes note of exceptions.
+    fn see(&mut self, element: &Element) {
+        if let (Some(section), Element::Event(event)) = (&self.section, element)
             && let EventKind::Exception { exception: Some(exception), .. } = event.kind
         {
             let name = section.code.interrupts.name_or_number(exception);
@@ -178,7 +184,6 @@ impl<A: Analysis> Watched<A> {
                 self.exceptions.insert(name.into_owned());
             }
         }
-        self.analysis.sink().record(record)
     }
 }
 
@@ -250,6 +255,9 @@ impl<A: Analysis> Analysis for Watched<A> {
         };
         self.windowed.pass(repeated);
         self.holds_something |= phase == Phase::Inside;
+        if self.section.is_some() {
+            repeated.elements().for_each(|element| self.see(&element));
+        }
         self.analysis.passage(repeated)
     }
 
