@@ -149,7 +149,7 @@ impl FrameKind {
 }
 
 /// How a function is entered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Entry {
     /// It ran already when it was first seen.
     Found,

@@ -101,7 +101,7 @@ pub enum Track {
 }
 
 /// What lasts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum What {
     /// A function.
     Function {
@@ -119,7 +119,7 @@ pub enum What {
 }
 
 /// Why execution is not known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unknown {
     /// It could not be followed.
     Gap(GapReason),
@@ -128,7 +128,7 @@ pub enum Unknown {
 }
 
 /// How a span begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Start {
     /// It begins here.
     Here,
@@ -141,7 +141,7 @@ pub enum Start {
 }
 
 /// How a span ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Finish {
     /// It returned, or is over.
     Returned,

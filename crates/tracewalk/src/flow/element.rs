@@ -177,7 +177,7 @@ pub struct Proof {
 }
 
 /// Why execution could not be followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum GapReason {
     /// Execution reached code that no image holds.
@@ -202,7 +202,7 @@ pub enum GapReason {
 }
 
 /// A way in which trace and image disagree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Contradiction {
     /// The trace says that this instruction's condition failed, but it has none.

@@ -102,7 +102,7 @@ pub enum Direction {
 }
 
 /// Why bytes are not an instruction that can be classified.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Unclassified {
     /// The bytes end inside the instruction.

@@ -2,14 +2,18 @@
 //!
 //! Only the messages and fields that a timeline needs are written out here. Names are interned: each is in the file once
 //! for each source.
+
+mod messages;
+mod written;
+
 use std::sync::Arc;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::rc::Rc;
 
-use prost::Message;
-
+use self::messages::{Annotation, Descriptor, Event, Interned, Name, Packet, Process};
+use self::written::{Content, Written};
 use super::TimelineExport;
 use super::names::{Names, details, kind, rank, title};
 use crate::words::CUT;
@@ -22,6 +26,7 @@ pub struct PerfettoTrace<W> {
     out: W,
     sources: u32,
     source: Source,
+    /// What is not written out yet.
     buffer: Vec<u8>,
     /// The last time on the axis, in nanoseconds.
     last: u64,
@@ -36,93 +41,7 @@ struct Source {
     names: Names,
     tracks: HashMap<Track, u64>,
     interned: HashMap<Rc<str>, u64>,
-}
-
-/// `TracePacket`.
-#[derive(Clone, PartialEq, Message)]
-struct Packet {
-    #[prost(uint64, optional, tag = "8")]
-    timestamp: Option<u64>,
-    #[prost(uint32, optional, tag = "10")]
-    trusted_packet_sequence_id: Option<u32>,
-    #[prost(message, optional, tag = "11")]
-    track_event: Option<Event>,
-    #[prost(message, optional, tag = "12")]
-    interned_data: Option<Interned>,
-    #[prost(uint32, optional, tag = "13")]
-    sequence_flags: Option<u32>,
-    #[prost(message, optional, tag = "60")]
-    track_descriptor: Option<Descriptor>,
-}
-
-/// `TrackEvent`.
-#[derive(Clone, PartialEq, Message)]
-struct Event {
-    #[prost(uint64, repeated, packed = "false", tag = "3")]
-    category_iids: Vec<u64>,
-    #[prost(message, repeated, tag = "4")]
-    debug_annotations: Vec<Annotation>,
-    #[prost(int32, optional, tag = "9")]
-    r#type: Option<i32>,
-    #[prost(uint64, optional, tag = "10")]
-    name_iid: Option<u64>,
-    #[prost(uint64, optional, tag = "11")]
-    track_uuid: Option<u64>,
-    #[prost(string, optional, tag = "23")]
-    name: Option<String>,
-}
-
-/// `DebugAnnotation`.
-#[derive(Clone, PartialEq, Message)]
-struct Annotation {
-    #[prost(string, optional, tag = "6")]
-    string_value: Option<String>,
-    #[prost(string, optional, tag = "10")]
-    name: Option<String>,
-}
-
-/// `InternedData`.
-#[derive(Clone, PartialEq, Message)]
-struct Interned {
-    #[prost(message, repeated, tag = "1")]
-    event_categories: Vec<Name>,
-    #[prost(message, repeated, tag = "2")]
-    event_names: Vec<Name>,
-}
-
-/// `EventCategory` and `EventName`.
-#[derive(Clone, PartialEq, Message)]
-struct Name {
-    #[prost(uint64, optional, tag = "1")]
-    iid: Option<u64>,
-    #[prost(string, optional, tag = "2")]
-    name: Option<String>,
-}
-
-/// `TrackDescriptor`.
-#[derive(Clone, PartialEq, Message)]
-struct Descriptor {
-    #[prost(uint64, optional, tag = "1")]
-    uuid: Option<u64>,
-    #[prost(string, optional, tag = "2")]
-    name: Option<String>,
-    #[prost(message, optional, tag = "3")]
-    process: Option<Process>,
-    #[prost(uint64, optional, tag = "5")]
-    parent_uuid: Option<u64>,
-    #[prost(int32, optional, tag = "11")]
-    child_ordering: Option<i32>,
-    #[prost(int32, optional, tag = "12")]
-    sibling_order_rank: Option<i32>,
-}
-
-/// `ProcessDescriptor`.
-#[derive(Clone, PartialEq, Message)]
-struct Process {
-    #[prost(int32, optional, tag = "1")]
-    pid: Option<i32>,
-    #[prost(string, optional, tag = "6")]
-    process_name: Option<String>,
+    written: Written,
 }
 
 /// `TrackEvent.Type`.
@@ -140,8 +59,8 @@ const EXPLICIT: i32 = 3;
 /// The track of the capture; the tracks of sources have smaller numbers.
 const CAPTURE: u64 = 1 << 63;
 
-/// The field of `Trace` that packets are.
-const PACKET_HEADER: u8 = 0b0000_1010;
+/// How much is written out at once, in bytes.
+const MUCH: usize = 64 << 10;
 
 /// Event categories: what a span is, and where its times come from.
 const CATEGORIES: [&str; 12] = [
@@ -167,16 +86,25 @@ impl<W: Write> PerfettoTrace<W> {
     }
 
     fn send(&mut self, packet: Packet) -> io::Result<()> {
+        let packet = self.of_source(packet);
+        written::append(&packet, &mut self.buffer)?;
+        self.write_out()
+    }
+
+    /// The packet as one of this source.
+    fn of_source(&self, packet: Packet) -> Packet {
         let flags = packet.sequence_flags.unwrap_or(NEEDS_INCREMENTAL_STATE);
-        let packet = Packet {
-            trusted_packet_sequence_id: Some(self.source.number),
-            sequence_flags: Some(flags),
-            ..packet
-        };
-        self.buffer.clear();
-        self.buffer.push(PACKET_HEADER);
-        packet.encode_length_delimited(&mut self.buffer)?;
-        self.out.write_all(&self.buffer)
+        Packet { trusted_packet_sequence_id: Some(self.source.number), sequence_flags: Some(flags), ..packet }
+    }
+
+    /// Writes out what waits, once it is much.
+    #[inline]
+    fn write_out(&mut self) -> io::Result<()> {
+        if self.buffer.len() >= MUCH {
+            self.out.write_all(&self.buffer)?;
+            self.buffer.clear();
+        }
+        Ok(())
     }
 
     /// A mark on a track of its own, after all that was decoded.
@@ -215,6 +143,48 @@ impl<W: Write> PerfettoTrace<W> {
         self.send(Packet { track_descriptor: Some(descriptor), ..Packet::default() })?;
         Ok(uuid)
     }
+
+    /// The event that an item is, and the name that it is the first to have.
+    fn event(&mut self, item: &Item) -> io::Result<(Event, Option<Interned>)> {
+        let (track, mut event, interned) = match &item.change {
+            Change::Begin(span) => {
+                let name = self.source.names.span(&span.what);
+                let (name_iid, interned) = self.source.intern(&name);
+                let notes = details(&span.what).into_iter();
+                let notes = notes.chain(span.start.note().map(|note| ("start", note.to_owned())));
+                let event = Event {
+                    r#type: Some(SLICE_BEGIN),
+                    name_iid: Some(name_iid),
+                    category_iids: categories(Some(kind(&span.what)), item.at.certainty),
+                    debug_annotations: notes.map(|(name, note)| annotation(name, note)).collect(),
+                    ..Event::default()
+                };
+                (span.track, event, interned)
+            }
+            Change::End { track, finish, .. } => {
+                let certainty = item.at.certainty.name().map(|name| ("end_time", name));
+                let notes = finish.note().map(|note| ("end", note)).into_iter().chain(certainty);
+                let event = Event {
+                    r#type: Some(SLICE_END),
+                    debug_annotations: notes.map(|(name, note)| annotation(name, note.to_owned())).collect(),
+                    ..Event::default()
+                };
+                (*track, event, None)
+            }
+            Change::Mark { track, mark } => {
+                let (kind, name) = self.source.names.mark(mark);
+                let event = Event {
+                    r#type: Some(INSTANT),
+                    name: Some(name.into_owned()),
+                    category_iids: categories(Some(kind), item.at.certainty),
+                    ..Event::default()
+                };
+                (*track, event, None)
+            }
+        };
+        event.track_uuid = Some(self.track(track)?);
+        Ok((event, interned))
+    }
 }
 
 impl Source {
@@ -225,6 +195,7 @@ impl Source {
             names: Names::new(code),
             tracks: HashMap::new(),
             interned: HashMap::new(),
+            written: Written::default(),
         }
     }
 
@@ -289,57 +260,33 @@ impl<W: Write> TimelineExport for PerfettoTrace<W> {
     }
 
     fn item(&mut self, item: &Item) -> io::Result<()> {
-        let (track, mut event, interned) = match &item.change {
-            Change::Begin(span) => {
-                let name = self.source.names.span(&span.what);
-                let (name_iid, interned) = self.source.intern(&name);
-                let notes = details(&span.what).into_iter();
-                let notes = notes.chain(span.start.note().map(|note| ("start", note.to_owned())));
-                let event = Event {
-                    r#type: Some(SLICE_BEGIN),
-                    name_iid: Some(name_iid),
-                    category_iids: categories(Some(kind(&span.what)), item.at.certainty),
-                    debug_annotations: notes.map(|(name, note)| annotation(name, note)).collect(),
-                    ..Event::default()
-                };
-                (span.track, event, interned)
-            }
-            Change::End { track, finish, .. } => {
-                let certainty = item.at.certainty.name().map(|name| ("end_time", name));
-                let notes = finish.note().map(|note| ("end", note)).into_iter().chain(certainty);
-                let event = Event {
-                    r#type: Some(SLICE_END),
-                    debug_annotations: notes.map(|(name, note)| annotation(name, note.to_owned())).collect(),
-                    ..Event::default()
-                };
-                (*track, event, None)
-            }
-            Change::Mark { track, mark } => {
-                let (kind, name) = self.source.names.mark(mark);
-                let event = Event {
-                    r#type: Some(INSTANT),
-                    name: Some(name.into_owned()),
-                    category_iids: categories(Some(kind), item.at.certainty),
-                    ..Event::default()
-                };
-                (*track, event, None)
-            }
-        };
-        event.track_uuid = Some(self.track(track)?);
         let at = self.source.nanoseconds(item.at);
         self.last = self.last.max(at);
-        self.send(Packet {
-            timestamp: Some(at),
-            track_event: Some(event),
-            interned_data: interned,
-            ..Packet::default()
-        })
+        let content = Content::of(item);
+        if let Some(bytes) = content.as_ref().and_then(|content| self.source.written.get(content)) {
+            written::append_at(at, bytes, &mut self.buffer);
+            return self.write_out();
+        }
+        let (event, interned) = self.event(item)?;
+        let packet = self.of_source(Packet { track_event: Some(event), ..Packet::default() });
+        // A name is said once.
+        let Some(interned_data) = interned else {
+            let bytes = written::without_time(&packet);
+            written::append_at(at, &bytes, &mut self.buffer);
+            if let Some(content) = content {
+                self.source.written.keep(content, bytes);
+            }
+            return self.write_out();
+        };
+        self.send(Packet { timestamp: Some(at), interned_data: Some(interned_data), ..packet })
     }
 
     fn finish(&mut self, complete: bool) -> io::Result<()> {
         if !complete {
             self.cut()?;
         }
+        self.out.write_all(&self.buffer)?;
+        self.buffer.clear();
         self.out.flush()
     }
 }
