@@ -10,6 +10,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
 use tracewalk_analysis::clock::Unit;
+use tracewalk_analysis::coverage::{Conditions, Part as Covered, RecordedPart, Recorder};
 use tracewalk_analysis::interrupts::Measuring;
 use tracewalk_analysis::place::{ExceptionName, Happening, Place, Position};
 use tracewalk_analysis::profile::Profiling;
@@ -38,8 +39,52 @@ impl<A: Analysis> Analysis for OneByOne<A> {
         match part {}
     }
 
+    fn weighs_doubt(&self) -> bool {
+        self.0.weighs_doubt()
+    }
+
     fn finish(self, end: &End) -> A::Found {
         self.0.finish(end)
+    }
+}
+
+/// What ran of a source.
+struct Covering(Recorder);
+
+impl Sink<FlowRecord> for Covering {
+    fn section(&mut self, _: &Section) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn record(&mut self, record: FlowRecord) -> io::Result<()> {
+        self.0.element(&record.element);
+        Ok(())
+    }
+}
+
+impl Analysis for Covering {
+    type Part = RecordedPart;
+    type Found = Covered;
+
+    fn sink(&mut self) -> &mut dyn Sink<FlowRecord> {
+        self
+    }
+
+    fn part(&self) -> Option<(RecordedPart, Growth)> {
+        Some((self.0.part(), Growth::Bounded))
+    }
+
+    fn join(&mut self, part: RecordedPart) -> io::Result<()> {
+        self.0.join(part);
+        Ok(())
+    }
+
+    fn weighs_doubt(&self) -> bool {
+        true
+    }
+
+    fn finish(self, end: &End) -> Covered {
+        self.0.finish("a capture", "a source", "a protocol", end.statistics.bytes)
     }
 }
 
@@ -141,7 +186,15 @@ where
     }
 }
 
+fn check_coverage(capture: &Path, threads: &[u16]) {
+    for doubtful in [Doubtful::Drop, Doubtful::Keep] {
+        let covering = || Covering(Recorder::new(Conditions::OfEvery, doubtful));
+        check_how(capture, threads, &[doubtful], covering);
+    }
+}
+
 fn check_all(capture: &Path, threads: &[u16], window: &Window) {
+    check_coverage(capture, threads);
     check(capture, threads, || Profiling::new(window.clone()));
     for unit in [Unit::Instructions, Unit::Cycles, Unit::Time] {
         check_unit(capture, threads, window, unit);
@@ -226,19 +279,32 @@ fn parts_of_captures_are_the_same_by_passages_and_by_elements() {
     }
 }
 
+/// A capture again and again, up to so many bytes, with damage in them.
+fn long(example: &Path, bytes: usize) -> tempfile::TempDir {
+    with_trace(example, |once| {
+        let mut long = once.repeat(bytes / once.len());
+        for at in [long.len() / 7, long.len() / 3, long.len() / 2] {
+            long[at] ^= 0x10;
+            long.drain(at + 1000..at + 1037);
+        }
+        long
+    })
+}
+
+#[test]
+fn coverage_of_long_captures_is_the_same_on_any_number_of_threads() {
+    // Segments of what is only counted are long, and less than four of them are for one thread.
+    for example in &examples()[..2] {
+        let folder = long(example, 5 << 20);
+        let covering = || Covering(Recorder::new(Conditions::OfEvery, Doubtful::Drop));
+        check_how(&folder.path().join("capture.toml"), &[1, 2, 7], &[Doubtful::Drop], covering);
+    }
+}
+
 #[test]
 fn long_captures_are_the_same_on_any_number_of_threads() {
     for example in examples().iter().filter(|example| !example.ends_with("m0-crash-mtb")) {
-        // Some segments, with damage in them.
-        let folder = with_trace(example, |bytes| {
-            let times = (700 << 10) / bytes.len();
-            let mut long = bytes.repeat(times);
-            for at in [long.len() / 7, long.len() / 3, long.len() / 2] {
-                long[at] ^= 0x10;
-                long.drain(at + 1000..at + 1037);
-            }
-            long
-        });
+        let folder = long(example, 700 << 10);
         let capture = folder.path().join("capture.toml");
         for (window, threads) in windows().iter().zip([&[2, 3, 7][..], &[3], &[2], &[7], &[3]]) {
             check_how(&capture, threads, &[Doubtful::Drop], || Profiling::new(window.clone()));
@@ -271,6 +337,7 @@ proptest! {
                 trace
             });
             let capture = folder.path().join("capture.toml");
+            check_coverage(&capture, &[1, 2]);
             check(&capture, &[1, 2], || Profiling::new(window.clone()));
             check_unit(&capture, &[1, 2], &window, unit);
         }

@@ -2,7 +2,7 @@
 
 use super::blocks::Packed;
 
-/// A passage's number among those that are counted: that of its first block.
+/// A passage's number among those whose blocks are known together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PassageNumber(pub(super) u32);
 

@@ -1,6 +1,13 @@
 //! Counting passages: blocks that flow gives together, again and again.
+//!
+//! ```text
+//! a thread    where a passage's count is, by its number in flow           PassageCounter: from part to part
+//! a part      how often each passage came                                 PassageCounts
+//! the whole   the sum of the parts; at the end the blocks of each         PassageSums
+//! all three   which blocks a passage has, by its number in coverage       Contents
+//! ```
 
-use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tracewalk::flow::{Element, EventKind, Passage};
 use tracewalk::span::StreamOffset;
@@ -8,17 +15,54 @@ use tracewalk::span::StreamOffset;
 use super::blocks::{BlockCounter, Packed};
 use super::once::{Once, PassageNumber, PassageOnce};
 
-/// Counts passages, and at the end the blocks in them.
+/// Counts passages, for one part after the other.
 ///
-/// A table with a place for each passage, looked for from where its number leads on. Most of what runs is in passages, so
+/// A table with a place for each passage, looked for from where its number in flow leads on. Most of what runs is in passages, so
 /// that one addition counts several blocks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PassageCounter {
     /// A power of two long, at most half full; empty before the first passage.
     slots: Vec<Slot>,
     used: usize,
+    /// Where the passages are that have a count.
+    counted: Vec<u32>,
+    contents: Shared,
+}
+
+/// How often each passage came in a part.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PassageCounts {
+    counts: Vec<(PassageNumber, u64)>,
+    contents: Shared,
+}
+
+/// How often each passage came in all parts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PassageSums(Vec<Sums>);
+
+/// The sums of passages whose blocks are known together.
+#[derive(Clone, Debug, Default)]
+struct Sums {
+    /// By number.
+    counts: Vec<u64>,
+    contents: Shared,
+}
+
+/// Which blocks passages have: what is in it stays as it is.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    passages: Vec<Content>,
     /// The blocks of all passages, one passage's behind the other's.
     blocks: Vec<BlockOfPassage>,
+}
+
+type Shared = Arc<Mutex<Contents>>;
+
+/// A passage.
+#[derive(Clone, Copy, Debug)]
+struct Content {
+    first: u32,
+    blocks: u32,
 }
 
 /// A block in a passage.
@@ -32,26 +76,25 @@ struct BlockOfPassage {
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// The passage's number, or [`NO_PASSAGE`].
+    /// The passage's number in flow, or [`NO_PASSAGE`].
     id: u64,
     count: u64,
     number: PassageNumber,
-    blocks: u32,
-}
-
-/// Passages by their numbers.
-pub(super) struct ByNumber<'a> {
-    counter: &'a PassageCounter,
-    slots: HashMap<PassageNumber, u32>,
 }
 
 /// What no passage has for a number: nobody remembers so many elements.
 const NO_PASSAGE: u64 = u64::MAX;
 
-const FREE: Slot = Slot { id: NO_PASSAGE, count: 0, number: PassageNumber(0), blocks: 0 };
+const FREE: Slot = Slot { id: NO_PASSAGE, count: 0, number: PassageNumber(0) };
 
 /// How many slots the first table has.
 const FIRST_SLOTS: usize = 1 << 8;
+
+/// With so many blocks a thread begins anew: 2 MiB of them.
+const MOST_BLOCKS: usize = 1 << 16;
+
+/// Of so many beginnings the passages are summed up; those of others become counts of blocks.
+const MOST_SUMS: usize = 4;
 
 impl PassageCounter {
     /// Counts a passage; `None` where there is more in it than blocks and what does not matter to coverage.
@@ -64,7 +107,7 @@ impl PassageCounter {
         let id = passage.id().number();
         let first = stirred(id) & self.slots.len().wrapping_sub(1);
         match self.slots.get_mut(first) {
-            Some(slot) if slot.id == id => {
+            Some(slot) if slot.id == id && slot.count > 0 => {
                 slot.count += 1;
                 Some(slot.number)
             }
@@ -72,11 +115,16 @@ impl PassageCounter {
         }
     }
 
-    /// The same where it is not in its first slot.
+    /// The same where it is not in its first slot, or has no count.
     #[inline(never)]
     fn count_behind(&mut self, passage: &Passage<'_>) -> Option<PassageNumber> {
-        match self.find(passage.id().number()) {
-            Some(slot) if slot.id != NO_PASSAGE => {
+        let id = passage.id().number();
+        let at = self.find(id);
+        match self.slots.get_mut(at) {
+            Some(slot) if slot.id == id => {
+                if slot.count == 0 {
+                    self.counted.push(u32::try_from(at).ok()?);
+                }
                 slot.count += 1;
                 Some(slot.number)
             }
@@ -84,15 +132,15 @@ impl PassageCounter {
         }
     }
 
-    /// The slot of a passage, or the free one where it belongs.
-    fn find(&mut self, id: u64) -> Option<&mut Slot> {
+    /// Where the slot of a passage is, or the free one where it belongs. Without slots it is behind the last.
+    fn find(&self, id: u64) -> usize {
         let last = self.slots.len().wrapping_sub(1);
         let mut at = stirred(id) & last;
         // There are free slots, so that this ends.
-        while ![id, NO_PASSAGE].contains(&self.slots.get(at)?.id) {
+        while self.slots.get(at).is_some_and(|slot| ![id, NO_PASSAGE].contains(&slot.id)) {
             at = (at + 1) & last;
         }
-        self.slots.get_mut(at)
+        at
     }
 
     #[cold]
@@ -105,16 +153,153 @@ impl PassageCounter {
         if passage.elements().any(is_more) {
             return None;
         }
-        let number = PassageNumber(u32::try_from(self.blocks.len()).ok()?);
         if self.used * 2 >= self.slots.len() {
-            let length = (self.slots.len() * 2).max(FIRST_SLOTS);
-            let old = std::mem::replace(&mut self.slots, vec![FREE; length]);
-            for slot in old.into_iter().filter(|slot| slot.id != NO_PASSAGE) {
-                if let Some(place) = self.find(slot.id) {
-                    *place = slot;
-                }
+            self.grow();
+        }
+        let number = lock(&self.contents).add(passage)?;
+        let id = passage.id().number();
+        let at = self.find(id);
+        *self.slots.get_mut(at)? = Slot { id, count: 1, number };
+        self.counted.push(u32::try_from(at).ok()?);
+        self.used += 1;
+        Some(number)
+    }
+
+    fn grow(&mut self) {
+        let length = (self.slots.len() * 2).max(FIRST_SLOTS);
+        let old = std::mem::replace(&mut self.slots, vec![FREE; length]);
+        self.counted.clear();
+        for slot in old.into_iter().filter(|slot| slot.id != NO_PASSAGE) {
+            let at = self.find(slot.id);
+            if let Some(place) = self.slots.get_mut(at) {
+                *place = slot;
+            }
+            if slot.count > 0 {
+                self.counted.extend(u32::try_from(at));
             }
         }
+    }
+
+    /// These passages were counted once too often.
+    pub(super) fn take_back(&mut self, passages: &[PassageNumber]) {
+        if passages.is_empty() {
+            return;
+        }
+        let mut often = vec![0; lock(&self.contents).passages.len()];
+        for number in passages {
+            if let Some(often) = often.get_mut(number.0 as usize) {
+                *often += 1;
+            }
+        }
+        // What is left without a count stays where it is looked for.
+        for at in &self.counted {
+            let Some(slot) = self.slots.get_mut(*at as usize) else { continue };
+            if let Some(often) = often.get(slot.number.0 as usize) {
+                slot.count = slot.count.saturating_sub(*often);
+            }
+        }
+        let Self { slots, counted, .. } = self;
+        counted.retain(|at| slots.get(*at as usize).is_some_and(|slot| slot.count > 0));
+    }
+
+    /// Which blocks the passages have.
+    pub(super) fn contents(&self) -> MutexGuard<'_, Contents> {
+        lock(&self.contents)
+    }
+
+    /// What was counted since the last time.
+    pub(super) fn take_counts(&mut self) -> PassageCounts {
+        let mut counts = Vec::with_capacity(self.counted.len());
+        for at in self.counted.drain(..) {
+            if let Some(slot) = self.slots.get_mut(at as usize) {
+                counts.push((slot.number, std::mem::take(&mut slot.count)));
+            }
+        }
+        PassageCounts { counts, contents: Arc::clone(&self.contents) }
+    }
+
+    /// What it has learned, without counts, for the next part; what is too much is forgotten.
+    pub(super) fn lend(&mut self) -> Self {
+        let lent = std::mem::take(self);
+        let is_full = lock(&lent.contents).blocks.len() >= MOST_BLOCKS;
+        if is_full { Self::default() } else { lent }
+    }
+}
+
+impl PassageCounts {
+    /// Adds what was counted without having been taken from where it was.
+    pub(super) fn or(self, left: &mut PassageCounter) -> Self {
+        if left.counted.is_empty() { self } else { left.take_counts() }
+    }
+
+    /// Which blocks the passages have.
+    pub(super) fn contents(&self) -> MutexGuard<'_, Contents> {
+        lock(&self.contents)
+    }
+}
+
+impl PassageSums {
+    /// Adds the counts of the next part, but one for each of `once`. What is too much is counted as blocks; answers how many instructions
+    /// these have.
+    pub(super) fn add(
+        &mut self,
+        part: &PassageCounts,
+        once: impl Iterator<Item = PassageNumber>,
+        blocks: &mut BlockCounter,
+    ) -> u64 {
+        let is_same = |sums: &Sums| Arc::ptr_eq(&sums.contents, &part.contents);
+        let (mut sums, mut instructions) = (Sums::default(), 0);
+        if let Some(at) = self.0.iter().position(is_same) {
+            sums = self.0.remove(at);
+        } else {
+            sums.contents = Arc::clone(&part.contents);
+            if self.0.len() >= MOST_SUMS {
+                instructions = self.0.remove(0).count_blocks(blocks);
+            }
+        }
+        for (number, count) in &part.counts {
+            let at = number.0 as usize;
+            if sums.counts.len() <= at {
+                sums.counts.resize(at + 1, 0);
+            }
+            if let Some(sum) = sums.counts.get_mut(at) {
+                *sum += count;
+            }
+        }
+        for number in once {
+            if let Some(sum) = sums.counts.get_mut(number.0 as usize) {
+                *sum = sum.saturating_sub(1);
+            }
+        }
+        // The last that was added to stays longest.
+        self.0.push(sums);
+        instructions
+    }
+
+    /// Counts the blocks of all passages; answers how many instructions they have.
+    pub(super) fn count_blocks(self, blocks: &mut BlockCounter) -> u64 {
+        self.0.into_iter().map(|sums| sums.count_blocks(blocks)).sum()
+    }
+}
+
+impl Sums {
+    fn count_blocks(self, blocks: &mut BlockCounter) -> u64 {
+        let contents = lock(&self.contents);
+        let mut instructions = 0;
+        for (number, count) in (0..).map(PassageNumber).zip(self.counts).filter(|(_, count)| *count > 0) {
+            for block in contents.blocks_in(number) {
+                blocks.add(block.once.block, count);
+                instructions += count * u64::from(block.once.instructions);
+            }
+        }
+        instructions
+    }
+}
+
+impl Contents {
+    fn add(&mut self, passage: &Passage<'_>) -> Option<PassageNumber> {
+        let number = PassageNumber(u32::try_from(self.passages.len()).ok()?);
+        let first = u32::try_from(self.blocks.len()).ok()?;
         self.blocks.extend(passage.elements().filter_map(|element| match element {
             Element::Block(block) => {
                 let start = block.span.start.0;
@@ -125,67 +310,82 @@ impl PassageCounter {
             }
             Element::Event(_) | Element::Gap(_) | Element::Proof(_) => None,
         }));
-        let blocks = passage.totals().blocks;
-        let id = passage.id().number();
-        *self.find(id)? = Slot { id, count: 1, number, blocks };
-        self.used += 1;
+        self.passages.push(Content { first, blocks: passage.totals().blocks });
         Some(number)
     }
 
-    /// Counts the blocks of all passages; answers how many instructions they have.
-    pub(super) fn count_blocks(&self, counter: &mut BlockCounter) -> u64 {
-        let mut instructions = 0;
-        for slot in self.slots.iter().filter(|slot| slot.id != NO_PASSAGE && slot.count > 0) {
-            for block in self.blocks_in(slot) {
-                counter.add(block.once.block, slot.count);
-                instructions += slot.count * u64::from(block.once.instructions);
-            }
-        }
-        instructions
+    fn blocks_in(&self, passage: PassageNumber) -> &[BlockOfPassage] {
+        let Some(Content { first, blocks }) = self.passages.get(passage.0 as usize) else { return &[] };
+        self.blocks.get(*first as usize..(first + blocks) as usize).unwrap_or_default()
     }
 
-    /// These passages were counted once too often.
-    pub(super) fn take_back(&mut self, passages: &[PassageNumber]) {
-        let slots = self.by_number(passages.is_empty()).slots;
-        for slot in passages.iter().filter_map(|number| slots.get(number)) {
-            if let Some(slot) = self.slots.get_mut(*slot as usize) {
-                slot.count = slot.count.saturating_sub(1);
-            }
-        }
-    }
-
-    /// The passages by their numbers; none where nobody looks.
-    pub(super) fn by_number(&self, nobody_looks: bool) -> ByNumber<'_> {
-        let slots = if nobody_looks { &[][..] } else { &self.slots };
-        let numbered = (0_u32..).zip(slots).filter(|(_, slot)| slot.id != NO_PASSAGE);
-        ByNumber { counter: self, slots: numbered.map(|(index, slot)| (slot.number, index)).collect() }
-    }
-
-    fn blocks_in(&self, slot: &Slot) -> &[BlockOfPassage] {
-        let first = slot.number.0 as usize;
-        self.blocks.get(first..first + slot.blocks as usize).unwrap_or_default()
-    }
-}
-
-impl ByNumber<'_> {
     /// The blocks of a passage that began at `at`, and where the trace that proves each begins.
     pub(super) fn blocks_of(
         &self,
         passage: PassageOnce,
         at: StreamOffset,
     ) -> impl Iterator<Item = (StreamOffset, Once)> + '_ {
-        let slot = self.slots.get(&passage.number);
-        let slot = slot.and_then(|slot| self.counter.slots.get(*slot as usize));
-        let blocks = slot.map_or(&[][..], |slot| self.counter.blocks_in(slot));
-        blocks.iter().map(move |block| {
+        self.blocks_in(passage.number).iter().map(move |block| {
             let waited = if block.offset < 0 { passage.waited.into() } else { 0 };
             (StreamOffset((at.0 - waited).wrapping_add_signed(block.offset)), block.once)
         })
     }
 }
 
+fn lock(contents: &Shared) -> MutexGuard<'_, Contents> {
+    // What is in it stays whole whatever happens to who adds.
+    contents.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Where a passage's slot is looked for, but for the table's length.
 #[inline(always)]
 const fn stirred(id: u64) -> usize {
     (id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coverage::Conditions;
+    use crate::samples::{block, taken};
+
+    /// Passages of a block each, in a part of its own: the first so often, the next one more.
+    fn part(first: u32, often: u64) -> PassageCounts {
+        let mut contents = Contents::default();
+        let mut counts = Vec::new();
+        for index in 0..3 {
+            let Element::Block(block) = block(first + index * 4, first + index * 4 + 4, taken()) else {
+                unreachable!("block() makes a block")
+            };
+            let once = Once { block: Packed::of(&block), instructions: 2 };
+            contents.blocks.push(BlockOfPassage { once, offset: 0 });
+            contents.passages.push(Content { first: index, blocks: 1 });
+            counts.push((PassageNumber(index), often + u64::from(index)));
+        }
+        PassageCounts { counts, contents: Arc::new(Mutex::new(contents)) }
+    }
+
+    #[test]
+    fn sums_are_the_same_however_many_threads_began_anew() {
+        let parts = (0..10_u32).map(|at| part(0x100 + at % 4 * 0x10, u64::from(at) + 1)).collect::<Vec<_>>();
+        let order = [0, 1, 2, 3, 0, 4, 5, 6, 1, 7, 8, 9, 0, 2, 9];
+        let (mut sums, mut blocks, mut instructions) = (PassageSums::default(), BlockCounter::default(), 0);
+        let (mut expected, mut expected_instructions) = (BlockCounter::default(), 0);
+        for part in order.map(|at| &parts[at]) {
+            let once = std::iter::once(PassageNumber(1));
+            instructions += sums.add(part, once, &mut blocks);
+            assert!(sums.0.len() <= MOST_SUMS);
+            for (number, count) in &part.counts {
+                let count = count - u64::from(number.0 == 1);
+                let known = part.contents();
+                for block in known.blocks_in(*number) {
+                    expected.add(block.once.block, count);
+                    expected_instructions += count * 2;
+                }
+            }
+        }
+        instructions += sums.count_blocks(&mut blocks);
+        assert_eq!(instructions, expected_instructions);
+        assert_eq!(blocks.finish(Conditions::OfEvery), expected.finish(Conditions::OfEvery));
+    }
 }

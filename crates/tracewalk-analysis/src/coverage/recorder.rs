@@ -101,6 +101,14 @@ impl Recorder {
 }
 
 impl sink::Part for RecordedPart {
+    fn lend(&mut self) -> Self {
+        Self { counts: self.counts.lend(), ..Self::new(self.doubtful) }
+    }
+
+    fn learn(&mut self, lent: &mut Self) {
+        self.counts.learn(&mut lent.counts);
+    }
+
     fn begin(&mut self, doubting: Doubting) {
         self.doubt = doubting.doubt();
         self.note_state();

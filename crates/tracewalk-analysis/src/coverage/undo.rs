@@ -5,14 +5,19 @@ use tracewalk::span::StreamOffset;
 
 use super::blocks::BlockCounter;
 use super::once::{Once, PassageOnce};
-use super::passages::PassageCounter;
+use super::passages::{PassageCounter, PassageCounts, PassageSums};
 use crate::{Doubt, Doubtful};
 
 /// Counts blocks, alone and in passages.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     pub(super) blocks: BlockCounter,
+    /// What a thread counts, and has learned.
     passages: PassageCounter,
+    /// What a thread counted, without what it has learned.
+    counts: PassageCounts,
+    /// Of parts that were joined.
+    sums: PassageSums,
     /// Of the blocks that are not in passages.
     instructions: u64,
 }
@@ -46,25 +51,44 @@ impl Counts {
         true
     }
 
+    /// Nothing counted, with what was learned of passages.
+    pub(super) fn lend(&mut self) -> Self {
+        Self { passages: self.passages.lend(), ..Self::default() }
+    }
+
+    /// Takes back what was learned of passages.
+    pub(super) fn learn(&mut self, lent: &mut Self) {
+        lent.counts = lent.passages.take_counts();
+        self.passages = std::mem::take(&mut lent.passages);
+    }
+
     /// Adds what was counted behind this, and may have to be taken back.
     pub(super) fn join(&mut self, next: Self, next_log: UndoLog, log: &mut UndoLog) {
+        let Self { blocks, mut passages, counts, sums: _, instructions } = next;
+        let counts = counts.or(&mut passages);
         for (at, once) in next_log.blocks.0 {
             log.blocks.push(at, once);
         }
-        let known = next.passages.by_number(next_log.passages.0.is_empty());
-        for (at, passage) in next_log.passages.0 {
-            for (at, once) in known.blocks_of(passage, at) {
+        // What may have to be taken back is counted block by block.
+        let known = counts.contents();
+        for (at, passage) in &next_log.passages.0 {
+            for (at, once) in known.blocks_of(*passage, *at) {
+                self.blocks.add(once.block, 1);
+                self.instructions += u64::from(once.instructions);
                 log.blocks.push(at, once);
             }
         }
-        self.blocks.join(next.blocks);
-        self.instructions += next.instructions + next.passages.count_blocks(&mut self.blocks);
+        drop(known);
+        self.blocks.join(blocks);
+        let once = next_log.passages.0.iter().map(|(_, passage)| passage.number);
+        self.instructions += instructions + self.sums.add(&counts, once, &mut self.blocks);
     }
 
     /// The blocks, with those in passages, and their instructions.
     pub(super) fn finish(self) -> (BlockCounter, u64) {
-        let Self { mut blocks, passages, instructions } = self;
-        let in_passages = passages.count_blocks(&mut blocks);
+        let Self { mut blocks, mut passages, counts, mut sums, instructions } = self;
+        let counts = counts.or(&mut passages);
+        let in_passages = sums.add(&counts, std::iter::empty(), &mut blocks) + sums.count_blocks(&mut blocks);
         (blocks, instructions + in_passages)
     }
 }
@@ -88,7 +112,7 @@ impl UndoLog {
                 counts.instructions -= u64::from(once.instructions);
             }
         }
-        let known = counts.passages.by_number(self.passages.0.is_empty());
+        let known = counts.passages.contents();
         let mut taken_back = Vec::new();
         for (at, passage) in self.passages.0.drain(..) {
             let is_in_doubt = |(at, _): &(StreamOffset, Once)| *at >= since;
@@ -102,6 +126,7 @@ impl UndoLog {
                 }
             }
         }
+        drop(known);
         counts.passages.take_back(&taken_back);
         in_doubt
     }
