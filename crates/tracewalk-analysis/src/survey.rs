@@ -36,16 +36,24 @@ pub struct Survey {
     /// What the trace alone puts in doubt, without a program.
     pub doubts: Doubts,
     doubting: Doubting,
+    /// The kinds that were seen, until they are put in order.
+    kinds: Vec<(&'static str, u64)>,
 }
+
+/// The packet that says the time, and its field.
+const TIMESTAMP: &str = "timestamp";
 
 impl Survey {
     /// Takes the next packet.
     pub fn packet(&mut self, record: &PacketRecord<'_>) {
         match record.content {
             PacketItem::Packet(packet) => {
-                *self.packets.entry(packet.name()).or_default() += 1;
+                let name = packet.name();
+                self.count(name);
                 self.first_sync.get_or_insert(record.at);
-                packet.fields(&mut |name, field| self.field(name, field));
+                if name == TIMESTAMP {
+                    packet.fields(&mut |name, field| self.field(name, field));
+                }
             }
             PacketItem::Unsynchronised if self.first_sync.is_none() => {
                 self.unsynchronised += record.bytes.len() as u64;
@@ -55,8 +63,16 @@ impl Survey {
         }
     }
 
+    /// There are few kinds, and each has one name: where that lies tells them apart.
+    fn count(&mut self, name: &'static str) {
+        match self.kinds.iter_mut().find(|(known, _)| std::ptr::eq(*known, name)) {
+            Some((_, count)) => *count += 1,
+            None => self.kinds.push((name, 1)),
+        }
+    }
+
     fn field(&mut self, name: &str, field: Field<'_>) {
-        if let ("timestamp", Field::Number(time)) = (name, field)
+        if let (TIMESTAMP, Field::Number(time)) = (name, field)
             && time != 0
         {
             let first = self.timestamps.map_or(time, |(first, _)| first);
@@ -87,6 +103,10 @@ impl Survey {
     pub fn finish(mut self, statistics: Statistics, capture: CaptureOffset) -> Self {
         let end = StreamOffset(statistics.bytes);
         self.doubting.at_end(end, capture).into_iter().for_each(|stretch| self.doubts.add(stretch));
+        // The same word may lie in two places.
+        for (name, count) in std::mem::take(&mut self.kinds) {
+            *self.packets.entry(name).or_default() += count;
+        }
         Self { statistics, ..self }
     }
 }

@@ -7,7 +7,8 @@ pub trait Describe {
     /// The packet's name in the line formats, like `i_sync`.
     fn name(&self) -> &'static str;
 
-    /// Calls `visit` with each field's name and value, in a fixed order. Absent fields are not visited.
+    /// Calls `visit` with each field's name and value, in a fixed order. Absent fields are not visited. The field
+    /// `timestamp` is that of packets with this name alone.
     fn fields(&self, visit: &mut dyn FnMut(&'static str, Field<'_>));
 }
 
