@@ -5,8 +5,9 @@
 //! takes elements, or [passages](Part::passage) (the stretches that repeat) at once. Where segments are cut does not show in the answer.
 
 use std::io;
+use std::sync::Arc;
 
-use tracewalk::flow::{Element, Placing, Totals};
+use tracewalk::flow::{Element, KeptPassage, Placing, Totals};
 use tracewalk::span::{CaptureOffset, StreamOffset};
 
 use crate::log::{Content, Named};
@@ -136,6 +137,18 @@ impl<'a> Repeated<'a> {
         self.elements().map(|element| FlowRecord { element, at: CaptureOffset(0) })
     }
 
+    /// The same to be kept: `None` of a group, whose passages can be.
+    #[must_use]
+    pub fn keep(&self) -> Option<Kept> {
+        match &self.content()?.content {
+            Content::Passage(passage) => {
+                let waited = self.placing.waits().then(|| Box::new(self.placing));
+                Some(Kept { passage: Arc::clone(passage), origin: self.placing.origin(), waited })
+            }
+            Content::Group(_) => None,
+        }
+    }
+
     fn content(&self) -> Option<&'a Named> {
         self.named.get(self.key.1 as usize)
     }
@@ -147,6 +160,30 @@ impl<'a> Repeated<'a> {
             Content::Group(_) => None,
         });
         passage.into_iter().flat_map(|passage| passage.elements())
+    }
+}
+
+/// A [`Repeated`] passage that outlives the call that handed it out.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    passage: Arc<KeptPassage>,
+    origin: StreamOffset,
+    /// How it is placed, if something was waited for: many are kept, and most have waited for nothing.
+    waited: Option<Box<Placing>>,
+}
+
+impl Kept {
+    /// How much there is in it.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.passage.totals()
+    }
+
+    /// The elements as records, for one that does not ask for their places.
+    pub fn records(&self) -> impl Iterator<Item = FlowRecord> + '_ {
+        let placing = self.waited.as_deref().copied().unwrap_or_else(|| Placing::at(self.origin));
+        let elements = self.passage.placed(placing).elements();
+        elements.map(|element| FlowRecord { element, at: CaptureOffset(0) })
     }
 }
 

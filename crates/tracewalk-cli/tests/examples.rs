@@ -124,27 +124,34 @@ fn the_output_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn the_last_instructions_are_the_end_of_all_of_them() {
-    let capture = example("m3-etmv3/capture.toml");
-    let instructions = |extra: &[&str]| {
-        let arguments = ["flow", capture.to_str().unwrap()].into_iter().chain(extra.iter().copied());
-        let listing = run(arguments).stdout;
-        let is_instruction = |line: &&str| line.starts_with(|first: char| first.is_ascii_hexdigit());
+    for name in ["m3-etmv3", "a7-etmv3", "a15-pft", "a53-etmv4", "m0-crash-mtb"] {
+        let capture = example(&format!("{name}/capture.toml"));
+        let flow = |extra: &[&str]| {
+            run(["flow", capture.to_str().unwrap()].into_iter().chain(extra.iter().copied())).stdout
+        };
         // The notes behind an instruction depend on the one before it.
-        let without_note =
-            |line: &str| line.split("  ;").next().unwrap_or(line).trim_end().trim_start().to_owned();
-        listing
-            .lines()
-            .filter(is_instruction)
-            .map(|line| without_note(line).replace("  ", " "))
-            .collect::<Vec<_>>()
-    };
-    let squeeze = |lines: &[String]| {
-        lines.iter().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
-    };
-    let all = instructions(&[]);
-    let last = instructions(&["--last", "37"]);
-    assert_eq!(last.len(), 37);
-    assert_eq!(squeeze(&last), squeeze(&all[all.len() - 37..]));
+        let without_note = |line: &str| {
+            let line = line.split("  ;").next().unwrap_or(line);
+            line.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let is_instruction = |line: &&str| line.starts_with(|first: char| first.is_ascii_hexdigit());
+        let listed = |text: &str| text.lines().filter(is_instruction).map(without_note).collect::<Vec<_>>();
+        let cycles_in = |text: &str| {
+            let told = text.lines().filter_map(|line| line.trim().strip_prefix("· ")?.split_once(" cycle"));
+            told.filter_map(|(number, _)| number.parse::<u64>().ok()).sum::<u64>()
+        };
+        let all = listed(&flow(&[]));
+        for count in (1..30).chain([100, 333, 800]) {
+            let last = flow(&["--last", &count.to_string()]);
+            assert_eq!(listed(&last), all[all.len() - count..], "{name}");
+            // Objects are handed on one by one, the listing takes what comes again at once.
+            let objects = flow(&["--last", &count.to_string(), "--format", "jsonl"]);
+            let cycles = objects.lines().filter_map(|line| {
+                serde_json::from_str::<serde_json::Value>(line).unwrap()["cycles"].as_u64()
+            });
+            assert_eq!(cycles_in(&last), cycles.sum::<u64>(), "{name}: {count}");
+        }
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use tracewalk::span::CaptureOffset;
 
 use super::tail::Tail;
 use tracewalk_analysis::Section;
-use tracewalk_analysis::analysis::FlowSink;
+use tracewalk_analysis::analysis::{FlowSink, Repeated};
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::Sink;
 
@@ -71,6 +71,11 @@ impl<E: Sink<FlowRecord>> Sink<FlowRecord> for LastInstructions<E> {
 }
 
 impl<E: FlowSink> FlowSink for LastInstructions<E> {
+    fn passage(&mut self, repeated: &Repeated<'_>) -> io::Result<()> {
+        self.tail.passage(repeated);
+        Ok(())
+    }
+
     fn needs_places(&self) -> bool {
         self.inner.needs_places()
     }

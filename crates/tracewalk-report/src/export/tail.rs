@@ -9,6 +9,7 @@ use tracewalk::flow::{Block, Element, Event, EventKind};
 use tracewalk::ids::Location;
 use tracewalk::isa::classify;
 
+use tracewalk_analysis::analysis::Repeated;
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 use tracewalk_analysis::sink::Sink;
 use tracewalk_analysis::{Code, CodeInContext, Doubting, Section};
@@ -58,6 +59,35 @@ impl Tail {
         self.drop_old();
     }
 
+    /// Takes a passage: blocks, exceptions and their returns, and cycles.
+    pub(super) fn passage(&mut self, repeated: &Repeated<'_>) {
+        if let Some(members) = repeated.members() {
+            members.for_each(|member| self.passage(&member));
+        } else if let Some(kept) = repeated.keep().filter(|kept| kept.totals().instructions > 0) {
+            let kept = Held::Passage(kept);
+            self.holding += kept.instructions();
+            self.held.push_back(kept);
+            self.drop_old();
+        } else {
+            repeated.records().for_each(|record| self.record(record));
+        }
+    }
+
+    /// Takes passages apart, so that the first one is dropped up to the first instruction that is kept.
+    fn take_apart(&mut self) {
+        self.holding = 0;
+        for held in std::mem::take(&mut self.held) {
+            match held {
+                Held::Passage(passage) => passage.records().for_each(|record| self.record(record)),
+                other => {
+                    self.holding += other.instructions();
+                    self.held.push_back(other);
+                    self.drop_old();
+                }
+            }
+        }
+    }
+
     /// Takes what an ITM told.
     pub(super) fn itm(&mut self, record: &ItmRecord) {
         self.held.push_back(Held::Itm(Box::new(record.clone())));
@@ -68,9 +98,12 @@ impl Tail {
     fn drop_old(&mut self) {
         while let Some(oldest) = self.held.front() {
             let count = oldest.instructions();
-            let kept = self.holding - count < self.instructions
-                // What happened in front of the first instruction that is kept.
-                || (count == 0 && self.holding == self.instructions && self.instructions != 0);
+            let behind = self.holding - count;
+            let kept = behind < self.instructions
+                // What happened in front of the first instruction that is kept, which may be the end of a passage.
+                || ((count == 0 || matches!(oldest, Held::Passage(_)))
+                    && behind == self.instructions
+                    && self.instructions != 0);
             if kept && self.held.len() <= MOST_RECORDS {
                 break;
             }
@@ -93,6 +126,7 @@ impl Tail {
 
     /// Hands on what is held.
     pub(super) fn release(&mut self, sink: &mut impl Sink<FlowRecord>) -> io::Result<()> {
+        self.take_apart();
         sink.go_on(std::mem::take(&mut self.doubting));
         let mut code = self.section.take().map(|section| CodeInContext::new(section.code));
         if let (Some(code), Some(context)) = (&mut code, self.context.take()) {
@@ -108,6 +142,7 @@ impl Tail {
                 }
                 Held::Block(block) => block.into(),
                 Held::Other(record) => *record,
+                Held::Passage(_) => continue,
             };
             if let Some(code) = &mut code {
                 code.element(&record.element);

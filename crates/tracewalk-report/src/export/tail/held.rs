@@ -3,6 +3,7 @@
 use tracewalk::flow::{Block, Element, Ending, Gap, GapReason};
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::span::{CaptureOffset, Span};
+use tracewalk_analysis::analysis::Kept;
 use tracewalk_analysis::record::{FlowRecord, ItmRecord};
 
 /// Something that is held back.
@@ -12,6 +13,8 @@ pub(super) enum Held {
     Block(HeldBlock),
     Other(Box<FlowRecord>),
     Itm(Box<ItmRecord>),
+    /// Several blocks, and what stands between them.
+    Passage(Kept),
 }
 
 /// A block of which addresses are distances from the first.
@@ -39,15 +42,16 @@ impl Held {
                 _ => 0,
             },
             Self::Itm(_) => 0,
+            Self::Passage(passage) => u64::from(passage.totals().instructions),
         }
     }
 
-    /// The piece of flow that it is.
+    /// The piece of flow that it is; a passage is several.
     pub(super) fn into_flow(self) -> Option<FlowRecord> {
         match self {
             Self::Block(block) => Some(block.into()),
             Self::Other(record) => Some(*record),
-            Self::Itm(_) => None,
+            Self::Itm(_) | Self::Passage(_) => None,
         }
     }
 }
