@@ -30,6 +30,7 @@ pub mod call_stack;
 pub mod clock;
 mod contexts;
 mod contradictions;
+pub mod counts;
 pub mod coverage;
 pub mod crash;
 pub mod diff;

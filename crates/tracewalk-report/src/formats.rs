@@ -7,6 +7,7 @@ use std::io::{self, Write};
 
 use tracewalk_analysis::Window;
 use tracewalk_analysis::analysis::FlowSink;
+use tracewalk_analysis::counts::CountsReport;
 use tracewalk_analysis::coverage::{Difference, ProgramInput, Report, Tracefile};
 use tracewalk_analysis::record::PacketRecord;
 use tracewalk_analysis::sink::{Join, Nothing, Sink};
@@ -19,11 +20,12 @@ use crate::export::{
     CrashReport, DiffReport, ExportItm, Files, FlowJsonl, FlowTable, InterruptReport, ItmJsonl, ItmTables,
     ItmText, Listing, ListingOptions, PacketTable, PacketsJsonl, PacketsText, PerfettoTrace, ProfileReport,
     ProfileTextOptions, Runs, StimulusBytes, TableCsv, TablesJson, TimelineExport, TimelineTable,
-    TimelineText, write_call_chains, write_callgrind, write_chain_rows, write_cobertura, write_coverage_html,
-    write_coverage_json, write_coverage_text, write_crash_json, write_crash_markdown, write_crash_text,
-    write_diff_json, write_diff_text, write_firefox, write_flamegraph, write_folded, write_interrupts_json,
-    write_interrupts_text, write_lcov, write_pprof, write_profile_text, write_speedscope, write_table_csv,
-    write_tables, write_tables_json,
+    TimelineText, write_autofdo, write_bolt, write_call_chains, write_callgrind, write_chain_rows,
+    write_cobertura, write_counts_text, write_coverage_html, write_coverage_json, write_coverage_text,
+    write_crash_json, write_crash_markdown, write_crash_text, write_diff_json, write_diff_text,
+    write_firefox, write_flamegraph, write_folded, write_interrupts_json, write_interrupts_text, write_lcov,
+    write_pprof, write_profgen, write_profile_text, write_speedscope, write_table_csv, write_tables,
+    write_tables_json,
 };
 
 /// An output format.
@@ -137,6 +139,46 @@ impl CoverageAnswer<'_> {
         self.report.files.iter().map(|file| path(&file.name)).collect()
     }
 }
+
+/// Writes how often what ran: all of it, or the table of this name.
+pub type WriteCounts = fn(&mut dyn Write, &CountsReport<'_>, &'static str) -> io::Result<()>;
+
+/// The formats of counts that are of one binary, for the tools that optimise it.
+pub const PGO: &[Format<WriteCounts>] = &[PROFGEN, BOLT, AUTOFDO];
+
+/// The formats of counts.
+pub const COUNTS: &[Format<WriteCounts>] = &[
+    format(
+        "text",
+        "What was kept at each step from the trace to the counts, for people",
+        |out, report, _| write_counts_text(out, report),
+    ),
+    format("csv", "One table, with commas (docs/formats.md)", |out, report, table| {
+        one_table(out, &report.tables(), table, report.complete)
+    }),
+    format("json", "The tables as one JSON document (docs/formats.md)", |out, report, _| {
+        write_tables_json(out, &report.tables(), report.complete)
+    }),
+    PROFGEN,
+    BOLT,
+    AUTOFDO,
+    format("none", "Count everything and print nothing", |_, _, _| Ok(())),
+];
+
+const PROFGEN: Format<WriteCounts> = format(
+    "profgen",
+    "An unsymbolised profile for llvm-profgen, which makes one for clang",
+    |out, report, _| write_profgen(out, report),
+);
+const BOLT: Format<WriteCounts> = format(
+    "bolt",
+    "Pre-aggregated branches for perf2bolt, which makes a profile for llvm-bolt",
+    |out, report, _| write_bolt(out, report),
+);
+const AUTOFDO: Format<WriteCounts> =
+    format("autofdo", "Text for AutoFDO's create_llvm_prof and create_gcov", |out, report, _| {
+        write_autofdo(out, report)
+    });
 
 /// Writes how long exceptions took.
 pub type WriteInterrupts = fn(&mut dyn Write, &InterruptReport, Look) -> io::Result<()>;

@@ -11,6 +11,7 @@ mod config;
 mod contents;
 mod contexts;
 mod correct;
+mod counted;
 mod covered;
 mod ending;
 mod error;

@@ -62,6 +62,15 @@ pub struct Outcome<T> {
     pub complete: bool,
 }
 
+impl<T> Outcome<T> {
+    /// The same with another answer, that is made of the answer and the program.
+    pub(crate) fn map<U>(self, make: impl FnOnce(T, &Code) -> U) -> Outcome<U> {
+        let Self { found, statistics, losses, code, itms, notices, ended_at, complete } = self;
+        let found = make(found, &code);
+        Outcome { found, statistics, losses, code, itms, notices, ended_at, complete }
+    }
+}
+
 /// What of a source could not be decoded or followed.
 #[derive(Clone, Debug, Default)]
 pub struct Losses {

@@ -6,6 +6,7 @@ mod callgrind;
 mod calls_only;
 mod calls_table;
 mod cobertura;
+mod counts;
 mod coverage_base;
 #[cfg(feature = "full")]
 mod coverage_html;
@@ -29,6 +30,7 @@ mod lcov;
 mod light;
 mod packets_jsonl;
 mod packets_table;
+mod pgo;
 #[cfg(feature = "full")]
 mod pprof;
 mod profile;
@@ -44,6 +46,7 @@ pub use callgrind::write_callgrind;
 pub use calls_only::CallsOnly;
 pub use calls_table::{CallTable, write_chain_rows};
 pub use cobertura::write_cobertura;
+pub use counts::write_counts_text;
 pub use coverage_base::read_coverage_json;
 #[cfg(feature = "full")]
 pub use coverage_html::write_coverage_html;
@@ -66,6 +69,7 @@ pub use lcov::{TracefileError, TracefileErrorKind, read_lcov, write_lcov};
 pub use light::{PerfettoTrace, write_coverage_html, write_firefox, write_pprof};
 pub use packets_jsonl::PacketsJsonl;
 pub use packets_table::PacketTable;
+pub use pgo::{write_autofdo, write_bolt, write_profgen};
 #[cfg(feature = "full")]
 pub use pprof::write_pprof;
 pub use profile::{ProfileReport, ProfileTable, best_unit};

@@ -1,0 +1,209 @@
+//! Counting blocks and branches, and passages of them at once.
+
+use std::collections::HashMap;
+
+use tracewalk::flow::{Element, EventKind};
+use tracewalk::ids::Address;
+
+use super::{Branch, Counts, Range, Way};
+use crate::analysis::Repeated;
+
+/// Counts what runs in one context.
+#[derive(Debug, Default)]
+pub(super) struct Counter {
+    tally: Tally,
+    /// The branch that was taken last, if the next block is where it led to.
+    taken: Option<Taken>,
+    /// The set that passages' numbers are of.
+    set: u32,
+    /// What is known of passages, by number.
+    passages: Vec<Option<Box<Learned>>>,
+}
+
+/// What was counted.
+#[derive(Debug, Default)]
+struct Tally {
+    ranges: HashMap<Range, u64>,
+    branches: HashMap<Branch, u64>,
+    instructions: u64,
+    untold: u64,
+}
+
+/// A branch that was taken, and not yet followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Taken {
+    from: Address,
+    way: Way,
+}
+
+/// What a passage does, and how often it came.
+#[derive(Debug, Default)]
+struct Learned {
+    count: u64,
+    /// The branches that led into it, each with how often.
+    entered: Vec<(Taken, u64)>,
+    /// Where the branch before it led to; `None` if something else comes first.
+    first: Option<Address>,
+    /// What it does by itself.
+    ranges: Vec<(Range, u64)>,
+    branches: Vec<(Branch, u64)>,
+    instructions: u64,
+    untold: u64,
+    /// The branch that it ends with.
+    taken: Option<Taken>,
+}
+
+/// So many branches are noted to lead into a passage, before they become counts of their own.
+const MOST_ENTERED: usize = 8;
+
+impl Counter {
+    /// Takes the next element.
+    pub(super) fn element(&mut self, element: &Element) {
+        self.tally.element(element, &mut self.taken);
+    }
+
+    /// The trace does not tell where the branch before led to.
+    pub(super) fn cut(&mut self) {
+        self.tally.cut(&mut self.taken);
+    }
+
+    /// Takes the elements of a passage. There has to be a block in it.
+    pub(super) fn passage(&mut self, repeated: &Repeated<'_>) {
+        if self.set != repeated.set() {
+            self.settle();
+            self.set = repeated.set();
+        }
+        let number = repeated.number() as usize;
+        if self.passages.len() <= number {
+            self.passages.resize_with(number + 1, || None);
+        }
+        let Some(place) = self.passages.get_mut(number) else { return };
+        let learned = place.get_or_insert_with(|| Box::new(Learned::of(repeated)));
+        learned.count += 1;
+        if let Some(taken) = self.taken {
+            learned.enter(taken, &mut self.tally);
+        }
+        self.taken = learned.taken;
+    }
+
+    /// Turns what passages were counted into counts of their own, and forgets the passages.
+    fn settle(&mut self) {
+        for learned in std::mem::take(&mut self.passages).into_iter().flatten() {
+            learned.settle(&mut self.tally);
+        }
+    }
+
+    /// What was counted, to the end of the trace.
+    pub(super) fn finish(mut self) -> Counts {
+        self.cut();
+        self.settle();
+        let Tally { ranges, branches, instructions, untold } = self.tally;
+        let (ranges, branches) = (ranges.into_iter().collect(), branches.into_iter().collect());
+        Counts { ranges, branches, instructions, untold }
+    }
+}
+
+impl Tally {
+    fn element(&mut self, element: &Element, taken: &mut Option<Taken>) {
+        match element {
+            Element::Block(block) => {
+                if let Some(Taken { from, way }) = taken.take() {
+                    self.branch(Branch { from, to: block.start, way }, 1);
+                }
+                self.range(Range::of(block), 1);
+                self.instructions += u64::from(block.instructions);
+                match Way::of(block.ending) {
+                    Some(way) if way.is_taken() => *taken = Some(Taken { from: block.last, way }),
+                    Some(way) => self.branch(Branch { from: block.last, to: block.end, way }, 1),
+                    None => {}
+                }
+            }
+            Element::Event(event) => {
+                if is_elsewhere(&event.kind) {
+                    self.cut(taken);
+                }
+            }
+            Element::Gap(_) => self.cut(taken),
+            Element::Proof(_) => {}
+        }
+    }
+
+    fn cut(&mut self, taken: &mut Option<Taken>) {
+        self.untold += u64::from(taken.take().is_some());
+    }
+
+    fn range(&mut self, range: Range, count: u64) {
+        let sum = self.ranges.entry(range).or_default();
+        *sum = sum.saturating_add(count);
+    }
+
+    fn branch(&mut self, branch: Branch, count: u64) {
+        let sum = self.branches.entry(branch).or_default();
+        *sum = sum.saturating_add(count);
+    }
+}
+
+impl Learned {
+    /// What a passage does.
+    fn of(repeated: &Repeated<'_>) -> Self {
+        let (mut tally, mut taken) = (Tally::default(), None);
+        let mut first = None;
+        for element in repeated.elements() {
+            match (&element, first) {
+                (Element::Block(block), None) => first = Some(Some(block.start)),
+                (Element::Event(event), None) if is_elsewhere(&event.kind) => first = Some(None),
+                (Element::Gap(_), None) => first = Some(None),
+                _ => {}
+            }
+            tally.element(&element, &mut taken);
+        }
+        let Tally { ranges, branches, instructions, untold } = tally;
+        Self {
+            first: first.flatten(),
+            ranges: ranges.into_iter().collect(),
+            branches: branches.into_iter().collect(),
+            instructions,
+            untold,
+            taken,
+            ..Self::default()
+        }
+    }
+
+    /// This branch led into it.
+    fn enter(&mut self, taken: Taken, tally: &mut Tally) {
+        if let Some((_, count)) = self.entered.iter_mut().find(|(known, _)| *known == taken) {
+            *count += 1;
+            return;
+        }
+        if self.entered.len() >= MOST_ENTERED {
+            self.settle_entered(tally);
+        }
+        self.entered.push((taken, 1));
+    }
+
+    fn settle_entered(&mut self, tally: &mut Tally) {
+        for (Taken { from, way }, count) in self.entered.drain(..) {
+            match self.first {
+                Some(to) => tally.branch(Branch { from, to, way }, count),
+                None => tally.untold += count,
+            }
+        }
+    }
+
+    fn settle(mut self, tally: &mut Tally) {
+        self.settle_entered(tally);
+        for (range, count) in self.ranges {
+            tally.range(range, count.saturating_mul(self.count));
+        }
+        for (branch, count) in self.branches {
+            tally.branch(branch, count.saturating_mul(self.count));
+        }
+        tally.instructions += self.instructions * self.count;
+        tally.untold += self.untold * self.count;
+    }
+}
+
+/// Whether what runs behind it is somewhere else than where the branch before led to.
+const fn is_elsewhere(event: &EventKind) -> bool {
+    matches!(event, EventKind::TraceOn(_) | EventKind::Exception { .. } | EventKind::ExceptionReturn)
+}

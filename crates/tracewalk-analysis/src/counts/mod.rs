@@ -1,0 +1,116 @@
+//! Counts: how often each stretch of a program ran, and how often each branch was taken.
+//!
+//! That is what compilers and linkers take to optimise a program by how it ran. Counts of several runs are added up.
+
+mod analysis;
+mod collected;
+mod counter;
+mod report;
+mod saved;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tracewalk::flow::{Block, BranchKind, Ending};
+use tracewalk::ids::{Address, Isa};
+use tracewalk::isa::Return;
+
+pub use analysis::Counting;
+pub use collected::{Binary, CountedBinary, CountedSource, Split};
+pub use report::{CountsReport, ReportedBinary};
+
+/// What ran in one context.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// How often each range ran.
+    pub ranges: BTreeMap<Range, u64>,
+    /// How often execution went each way from each branch.
+    pub branches: BTreeMap<Branch, u64>,
+    /// How many instructions ran.
+    pub instructions: u64,
+    /// How many branches were taken to a place that the trace does not tell, or were interrupted before it.
+    pub untold: u64,
+}
+
+/// Instructions that ran one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Range {
+    /// The first instruction.
+    pub first: Address,
+    /// The last instruction.
+    pub last: Address,
+    /// The instruction set of all of them.
+    pub isa: Isa,
+    /// How many they are.
+    pub instructions: u32,
+}
+
+/// A way that execution went from a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Branch {
+    /// The branch.
+    pub from: Address,
+    /// The instruction that ran next.
+    pub to: Address,
+    /// How it got there.
+    pub way: Way,
+}
+
+/// How execution got from a branch to the next instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// The branch was taken, and is neither a call nor a return.
+    Jump,
+    /// It was taken, and left its return address in the link register.
+    Call,
+    /// It was taken, and is a return from a function by its form.
+    Return,
+    /// It was not taken.
+    NotTaken,
+}
+
+impl Way {
+    /// The way that a block's ending is; `None` if it is no branch within the program.
+    const fn of(ending: Ending) -> Option<Self> {
+        match ending {
+            Ending::Interrupted
+            | Ending::ConditionFailed
+            | Ending::Branch { kind: BranchKind::Barrier, .. }
+            | Ending::Branch { taken: true, returns: Some(Return::Exception), .. } => None,
+            Ending::Branch { taken: false, .. } => Some(Self::NotTaken),
+            Ending::Branch { returns: Some(Return::Function), .. } => Some(Self::Return),
+            Ending::Branch { link: true, .. } => Some(Self::Call),
+            Ending::Branch { .. } => Some(Self::Jump),
+        }
+    }
+
+    /// A short name that stays what it is.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Jump => "jump",
+            Self::Call => "call",
+            Self::Return => "return",
+            Self::NotTaken => "not_taken",
+        }
+    }
+
+    /// Whether the branch was taken.
+    #[must_use]
+    pub const fn is_taken(self) -> bool {
+        !matches!(self, Self::NotTaken)
+    }
+}
+
+impl Range {
+    const fn of(block: &Block) -> Self {
+        Self { first: block.start, last: block.last, isa: block.isa, instructions: block.instructions }
+    }
+}
+
+/// Adds to a count.
+fn add<Key: Ord>(counts: &mut BTreeMap<Key, u64>, key: Key, count: u64) {
+    let sum = counts.entry(key).or_default();
+    *sum = sum.saturating_add(count);
+}

@@ -1,0 +1,118 @@
+//! Counts as tables.
+
+use tracewalk::ids::Address;
+
+use super::collected::CountedBinary;
+use crate::table::{Cell, Column, Kind, Table, Tabular};
+
+/// What was counted of several binaries.
+#[derive(Clone, Debug)]
+pub struct CountsReport<'a> {
+    /// The binaries.
+    pub binaries: Vec<ReportedBinary<'a>>,
+    /// Whether every capture was decoded to its end.
+    pub complete: bool,
+}
+
+/// A binary, and what was counted of it.
+#[derive(Clone, Debug)]
+pub struct ReportedBinary<'a> {
+    /// What makes it itself: its build ID, or the hash of its code.
+    pub id: String,
+    /// The names of its files; empty where it is known by its ID alone.
+    pub name: String,
+    /// What was counted.
+    pub found: &'a CountedBinary,
+}
+
+impl CountsReport<'_> {
+    /// The names of the tables.
+    pub const TABLES: [&'static str; 3] = ["ranges", "branches", "sources"];
+
+    fn table(
+        &self,
+        name: &'static str,
+        columns: impl IntoIterator<Item = Column>,
+        rows: impl Fn(&CountedBinary) -> Vec<Vec<Cell>>,
+    ) -> Table {
+        let binary = ["id", "binary"].map(|name| Column::new(name, Kind::Text));
+        let mut table = Table::new(name, 1, binary.into_iter().chain(columns));
+        for ReportedBinary { id, name, found } in &self.binaries {
+            for row in rows(found) {
+                table.push([Cell::Text(id.clone()), Cell::Text(name.clone())].into_iter().chain(row));
+            }
+        }
+        table
+    }
+}
+
+impl Tabular for CountsReport<'_> {
+    fn tables(&self) -> Vec<Table> {
+        let column = |name: &'static str, kind| Column::new(name, kind);
+        let counts = |name: &'static str, unit| Column::new(name, Kind::Integer).of(unit);
+        let ranges = [
+            column("first", Kind::Address),
+            column("last", Kind::Address),
+            column("isa", Kind::Text),
+            counts("instructions", "instructions"),
+            column("count", Kind::Integer),
+        ];
+        let ranges = self.table("ranges", ranges, |found| {
+            let row = |(range, count): (&super::Range, &u64)| {
+                vec![
+                    Cell::Address(range.first),
+                    Cell::Address(range.last),
+                    Cell::Text(range.isa.word().to_owned()),
+                    Cell::Integer(range.instructions.into()),
+                    Cell::Integer(*count),
+                ]
+            };
+            found.ranges.iter().map(row).collect()
+        });
+        let branches = [
+            column("from", Kind::Address),
+            column("to", Kind::Address),
+            column("way", Kind::Text),
+            column("count", Kind::Integer),
+        ];
+        let branches = self.table("branches", branches, |found| {
+            let address = |address: Option<Address>| address.map_or(Cell::Unknown, Cell::Address);
+            let branches = found.branches.iter().map(|((from, to, way), count)| {
+                vec![address(*from), address(*to), Cell::Text(way.name().to_owned()), Cell::Integer(*count)]
+            });
+            branches.collect()
+        });
+        let sources = [
+            column("capture", Kind::Text),
+            column("source", Kind::Text),
+            column("protocol", Kind::Text),
+            counts("bytes", "bytes"),
+            counts("packets", "packets"),
+            column("malformed", Kind::Integer),
+            counts("followed", "instructions"),
+            column("gaps", Kind::Integer),
+            counts("left_out", "instructions"),
+            counts("untold", "branches"),
+            counts("counted", "instructions"),
+        ];
+        let sources = self.table("sources", sources, |found| {
+            let sources = found.sources.iter().map(|source| {
+                let texts = [&source.capture, &source.source, &source.protocol];
+                let integers = [
+                    source.bytes,
+                    source.packets,
+                    source.malformed,
+                    source.followed,
+                    source.gaps,
+                    source.left_out,
+                    source.untold,
+                    source.counted,
+                ];
+                let texts = texts.map(|text| Cell::Text(text.clone()));
+                texts.into_iter().chain(integers.map(Cell::Integer)).collect()
+            });
+            sources.collect()
+        });
+        vec![ranges, branches, sources]
+    }
+}
