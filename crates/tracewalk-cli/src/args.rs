@@ -3,6 +3,7 @@
 mod arrival;
 mod built_in;
 mod capture;
+mod counts;
 mod coverage;
 mod crash;
 mod diff;
@@ -36,6 +37,7 @@ use window::{AroundArgs, WindowArgs};
 
 pub(crate) use built_in::{Pattern, pattern_text};
 pub(crate) use capture::CaptureArgs;
+pub(crate) use counts::{CountArgs, Counts, Pgo};
 pub(crate) use coverage::{Coverage, Limit, Measure, Merge};
 pub(crate) use crash::Crash;
 pub(crate) use diff::Diff;
@@ -138,6 +140,7 @@ impl Cli {
             Command::Flow(args) => args.format.name == "text",
             Command::Crash(args) => args.format.name == "text",
             Command::Calls(args) => args.format.name == "text",
+            Command::Counts(args) => args.format.is_none_or(|format| format.name == "text"),
             Command::Coverage(args) => args.format.is_none_or(|format| format.name == "text"),
             Command::Profile(args) => args.format.is_none_or(|format| format.name == "text"),
             Command::Interrupts(args) => args.format.is_none_or(|format| format.name == "text"),
@@ -145,6 +148,7 @@ impl Cli {
             Command::Timeline(args) => args.format.name == "text",
             // What an ITM sent may be anything, and is most often watched.
             Command::Itm(_)
+            | Command::Pgo(_)
             | Command::Merge(_)
             | Command::Describe(_)
             | Command::Snapshot(_)
@@ -194,7 +198,13 @@ pub(crate) enum Command {
     /// Report what differs between two captures of one program: where their paths part, functions, coverage.
     #[command(after_long_help = diff::DIFF_EXAMPLES)]
     Diff(Box<Diff>),
-    /// Put saved coverage, profiles or figures of interrupts of several runs together.
+    /// Count how often each stretch and branch of a program ran.
+    #[command(after_help = EXIT_STATUS, after_long_help = counts::COUNTS_EXAMPLES)]
+    Counts(Box<Counts>),
+    /// Write what compilers and linkers take to optimise a program by how it ran.
+    #[command(after_help = EXIT_STATUS, after_long_help = counts::PGO_EXAMPLES)]
+    Pgo(Box<Pgo>),
+    /// Put saved coverage, profiles, counts or figures of interrupts of several runs together.
     Merge(Merge),
     /// Write a capture.toml that says all that the options say and that was found out.
     #[command(after_help = EXIT_STATUS)]
@@ -223,6 +233,8 @@ impl Command {
             Self::Timeline(args) => &**args,
             Self::Interrupts(args) => &**args,
             Self::Diff(args) => &**args,
+            Self::Counts(args) => &**args,
+            Self::Pgo(args) => &**args,
             Self::Merge(args) => args,
             Self::Describe(args) => args,
             Self::Snapshot(args) => args,

@@ -6,7 +6,7 @@ use tracewalk::program::Program;
 use tracewalk_analysis::Code;
 use tracewalk_analysis::counts::{Binary, CountedBinary, CountedSource, Counting, Split};
 use tracewalk_analysis::programs::ProgramId;
-use tracewalk_input::image::{ImageError, Memory, VisibleImage};
+use tracewalk_input::image::{Image, ImageError, Memory, VisibleImage};
 
 use crate::error::RunError;
 use crate::model::Source;
@@ -33,9 +33,10 @@ impl Session {
             return Err(RunError::NoProgram);
         }
         let outcome = self.run_observed(source, how, Counting::default(), observer)?;
-        let followed = images.iter().map(|image| followed(image, &outcome.code));
-        let programs = followed.collect::<Result<Vec<_>, ImageError>>()?;
         let binaries = images.iter().map(binary).collect::<Vec<_>>();
+        let files = images.iter().map(File::of).collect::<Vec<_>>();
+        let followed = files.iter().map(|file| file.followed(&outcome.code));
+        let programs = followed.collect::<Result<Vec<_>, ImageError>>()?;
         let counted = CountedSource {
             capture: name.to_owned(),
             source: source.id.map_or_else(|| "-".to_owned(), |id| id.to_string()),
@@ -44,7 +45,9 @@ impl Session {
         };
         Ok(outcome.map(|(counts, left_out), code| {
             let counted = CountedSource { left_out, ..counted };
-            programs.into_iter().zip(Split::new(&code.program, &binaries).counts(&counts, &counted)).collect()
+            let counts = Split::new(&code.program, &binaries).counts(&counts, &counted);
+            let linked = counts.into_iter().zip(&files).map(|(found, file)| file.linked(found));
+            programs.into_iter().zip(linked).collect()
         }))
     }
 }
@@ -59,19 +62,37 @@ fn binary(visible: &VisibleImage) -> Binary {
     Binary { scope: *scope, stretches: stretches.collect() }
 }
 
-/// A binary as a program of its own: `code` is the whole that was followed.
-fn followed(visible: &VisibleImage, code: &Arc<Code>) -> Result<FollowedProgram, ImageError> {
-    let image = &visible.image;
-    let id = match &image.build_id {
-        Some(id) => ProgramId::of(&Program::new(), [Some(id.as_slice())]),
-        None => ProgramId::of(&alone(visible)?, [None]),
-    };
-    Ok(FollowedProgram { id, ..FollowedProgram::of_scope(Arc::clone(code), &[Arc::clone(image)]) })
+/// The file that an image is of.
+struct File<'a> {
+    visible: &'a VisibleImage,
+    /// The image as a linker made it, where it was mapped somewhere else.
+    linked: Option<Image>,
 }
 
-/// A program that consists of one image.
-fn alone(visible: &VisibleImage) -> Result<Program, ImageError> {
-    let mut memory = Memory::default();
-    memory.add(Arc::clone(&visible.image))?;
-    Ok(memory.program)
+impl<'a> File<'a> {
+    fn of(visible: &'a VisibleImage) -> Self {
+        Self { visible, linked: visible.image.linked() }
+    }
+
+    /// The file as a program of its own: `code` is the whole that was followed.
+    fn followed(&self, code: &Arc<Code>) -> Result<FollowedProgram, ImageError> {
+        let image = &self.visible.image;
+        let linked = self.linked.as_ref().unwrap_or(image);
+        let id = match &linked.build_id {
+            Some(id) => ProgramId::of(&Program::new(), [Some(id.as_slice())]),
+            None => {
+                let mut memory = Memory::default();
+                memory.add(Arc::new(linked.clone()))?;
+                ProgramId::of(&memory.program, [None])
+            }
+        };
+        Ok(FollowedProgram { id, ..FollowedProgram::of_scope(Arc::clone(code), &[Arc::clone(image)]) })
+    }
+
+    /// Counts with the addresses that the file's own names have.
+    fn linked(&self, found: CountedBinary) -> CountedBinary {
+        let Some(linked) = &self.linked else { return found };
+        let base = linked.segments.first().map(|first| first.address);
+        CountedBinary { base, ..found.moved(|address| self.visible.image.address_in(linked, address)) }
+    }
 }

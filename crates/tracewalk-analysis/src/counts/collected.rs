@@ -128,6 +128,26 @@ impl<'a> Split<'a> {
     }
 }
 
+impl CountedBinary {
+    /// The same where every address is another one. What has none is left out.
+    #[must_use]
+    pub fn moved(self, to: impl Fn(Address) -> Option<Address>) -> Self {
+        let mut moved = Self { sources: self.sources, base: self.base.and_then(&to), ..Self::default() };
+        for (range, count) in self.ranges {
+            if let Some((first, last)) = to(range.first).zip(to(range.last)) {
+                add(&mut moved.ranges, Range { first, last, ..range }, count);
+            }
+        }
+        for ((from, target, way), count) in self.branches {
+            let branch = (from.and_then(&to), target.and_then(&to), way);
+            if (branch.0, branch.1) != (None, None) {
+                add(&mut moved.branches, branch, count);
+            }
+        }
+        moved
+    }
+}
+
 impl Merge for CountedBinary {
     fn merge(&mut self, other: Self) {
         for source in other.sources {

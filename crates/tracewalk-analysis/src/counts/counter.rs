@@ -42,8 +42,8 @@ struct Learned {
     count: u64,
     /// The branches that led into it, each with how often.
     entered: Vec<(Taken, u64)>,
-    /// Where the branch before it led to; `None` if something else comes first.
-    first: Option<Address>,
+    /// What becomes of the branch before it.
+    first: After,
     /// What it does by itself.
     ranges: Vec<(Range, u64)>,
     branches: Vec<(Branch, u64)>,
@@ -51,6 +51,20 @@ struct Learned {
     untold: u64,
     /// The branch that it ends with.
     taken: Option<Taken>,
+}
+
+/// What an element says of where the branch before it led to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum After {
+    /// Nothing.
+    #[default]
+    Same,
+    /// It led to here.
+    At(Address),
+    /// It was a return from an exception, which is no way through the program.
+    Returned,
+    /// It is not told.
+    Untold,
 }
 
 /// So many branches are noted to lead into a passage, before they become counts of their own.
@@ -118,13 +132,16 @@ impl Tally {
                     None => {}
                 }
             }
-            Element::Event(event) => {
-                if is_elsewhere(&event.kind) {
-                    self.cut(taken);
+            _ => match After::of(element) {
+                After::Same => {}
+                After::At(to) => {
+                    if let Some(Taken { from, way }) = taken.take() {
+                        self.branch(Branch { from, to, way }, 1);
+                    }
                 }
-            }
-            Element::Gap(_) => self.cut(taken),
-            Element::Proof(_) => {}
+                After::Returned => *taken = None,
+                After::Untold => self.cut(taken),
+            },
         }
     }
 
@@ -147,19 +164,16 @@ impl Learned {
     /// What a passage does.
     fn of(repeated: &Repeated<'_>) -> Self {
         let (mut tally, mut taken) = (Tally::default(), None);
-        let mut first = None;
+        let mut first = After::Same;
         for element in repeated.elements() {
-            match (&element, first) {
-                (Element::Block(block), None) => first = Some(Some(block.start)),
-                (Element::Event(event), None) if is_elsewhere(&event.kind) => first = Some(None),
-                (Element::Gap(_), None) => first = Some(None),
-                _ => {}
+            if first == After::Same {
+                first = After::of(&element);
             }
             tally.element(&element, &mut taken);
         }
         let Tally { ranges, branches, instructions, untold } = tally;
         Self {
-            first: first.flatten(),
+            first,
             ranges: ranges.into_iter().collect(),
             branches: branches.into_iter().collect(),
             instructions,
@@ -184,8 +198,9 @@ impl Learned {
     fn settle_entered(&mut self, tally: &mut Tally) {
         for (Taken { from, way }, count) in self.entered.drain(..) {
             match self.first {
-                Some(to) => tally.branch(Branch { from, to, way }, count),
-                None => tally.untold += count,
+                After::At(to) => tally.branch(Branch { from, to, way }, count),
+                After::Returned => {}
+                After::Same | After::Untold => tally.untold += count,
             }
         }
     }
@@ -203,7 +218,19 @@ impl Learned {
     }
 }
 
-/// Whether what runs behind it is somewhere else than where the branch before led to.
-const fn is_elsewhere(event: &EventKind) -> bool {
-    matches!(event, EventKind::TraceOn(_) | EventKind::Exception { .. } | EventKind::ExceptionReturn)
+impl After {
+    fn of(element: &Element) -> Self {
+        match element {
+            Element::Block(block) => Self::At(block.start),
+            Element::Gap(_) => Self::Untold,
+            Element::Proof(_) => Self::Same,
+            Element::Event(event) => match event.kind {
+                // The instruction that the branch led to has not run: that is where the handler returns to.
+                EventKind::Exception { preferred_return: Some(to), .. } => Self::At(to),
+                EventKind::Exception { preferred_return: None, .. } | EventKind::TraceOn(_) => Self::Untold,
+                EventKind::ExceptionReturn => Self::Returned,
+                _ => Self::Same,
+            },
+        }
+    }
 }

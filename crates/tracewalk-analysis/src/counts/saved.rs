@@ -49,6 +49,8 @@ impl Save for CountedBinary {
 
     type Lines = NoLines;
 
+    const NEEDS_PROGRAM: bool = false;
+
     fn save_items(&self, out: &mut Saving<'_>) -> io::Result<()> {
         if let Some(base) = self.base {
             out.item(&Item::Base(base))?;

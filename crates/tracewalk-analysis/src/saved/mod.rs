@@ -43,6 +43,9 @@ pub trait Save: Merge {
     /// The newest version of its files.
     const NEWEST: u32 = VERSION;
 
+    /// Whether the program has to be at hand when it is reported.
+    const NEEDS_PROGRAM: bool = true;
+
     /// The version of a file that it can stand in: older releases read what they know.
     fn version(&self) -> u32 {
         VERSION

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use tracewalk::plain::Plain;
 use tracewalk::program::Program;
+use tracewalk_analysis::counts::CountedBinary;
 use tracewalk_analysis::coverage::ProgramCoverage;
 use tracewalk_analysis::interrupts::ProgramActivities;
 use tracewalk_analysis::profile::ProgramProfiles;
@@ -28,7 +29,8 @@ use tracewalk_session::{FollowedProgram, Session, interrupts};
 const LONGEST_TEXT: u64 = 256 << 20;
 
 /// What `--save` writes, and `merge` puts together.
-const KINDS: [&str; 3] = [ProgramCoverage::KIND, ProgramProfiles::KIND, ProgramActivities::KIND];
+const KINDS: [&str; 4] =
+    [ProgramCoverage::KIND, ProgramProfiles::KIND, ProgramActivities::KIND, CountedBinary::KIND];
 
 /// What is found, as far as it has been gathered.
 #[derive(Debug)]
@@ -135,7 +137,7 @@ impl<'a, T: Save> Gathered<'a, T> {
     pub(super) fn save(&self, file: &Path, messages: &Messages) -> Result<(), Failure> {
         write_to(Some(file), |out| self.found.save(out))?;
         for (id, program) in &self.found.programs {
-            if matches!(id, ProgramId::Code(_)) && !program.images.is_empty() {
+            if T::NEEDS_PROGRAM && matches!(id, ProgramId::Code(_)) && !program.images.is_empty() {
                 messages.note("known_by_memory", format_args!(
                     "{}: an image has no build ID, so that the program is known by all of its memory; report it with --image for \
                      each of {}",

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use tracewalk_analysis::counts::CountedBinary;
 use tracewalk_analysis::coverage::ProgramCoverage;
 use tracewalk_analysis::interrupts::ProgramActivities;
 use tracewalk_analysis::profile::ProgramProfiles;
@@ -42,6 +43,7 @@ fn run(args: &Merge, messages: &Messages) -> Result<(), Failure> {
         )),
         Some(kind) if kind == ProgramProfiles::KIND => merge::<ProgramProfiles>(args, messages),
         Some(kind) if kind == ProgramActivities::KIND => merge::<ProgramActivities>(args, messages),
+        Some(kind) if kind == CountedBinary::KIND => merge::<CountedBinary>(args, messages),
         Some(_) => merge::<ProgramCoverage>(args, messages),
         None => {
             // It may be that it cannot be read at all.
@@ -49,7 +51,7 @@ fn run(args: &Merge, messages: &Messages) -> Result<(), Failure> {
             Err(Failure::input(
                 "not_saved",
                 format!("{}: is nothing that was saved", first.display()),
-                "give files that --save of `tracewalk coverage`, `profile` or `interrupts` wrote",
+                "give files that --save of `tracewalk coverage`, `profile`, `interrupts` or `counts` wrote",
             ))
         }
     }

@@ -2,6 +2,7 @@
 
 mod calls;
 mod copies;
+mod counts;
 mod coverage;
 mod crash;
 mod describe;

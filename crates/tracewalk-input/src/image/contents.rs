@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use tracewalk::ids::{Address, Location};
 
 use super::attributes::Attributes;
+use super::elf;
 use crate::bytes::Bytes;
 use crate::records::RecordForm;
 
@@ -81,6 +82,24 @@ impl Image {
             ImageForm::Elf64 => Some((Width::Bits64, &self.bytes)),
             ImageForm::Records(_) | ImageForm::Raw => None,
         }
+    }
+
+    /// The ELF file as a linker made it, if these are its bytes as a system mapped them into memory.
+    #[must_use]
+    pub fn linked(&self) -> Option<Self> {
+        let is_mapped = self.form == ImageForm::Raw;
+        is_mapped.then(|| elf::read(&self.file, &self.bytes).ok()).flatten()
+    }
+
+    /// Where the byte at `address` is in another image of the same file; `None` where it is in none of its segments.
+    #[must_use]
+    pub fn address_in(&self, other: &Self, address: Address) -> Option<Address> {
+        let segment = self.segment_at(address)?;
+        let offset = usize::try_from(address.offset_from(segment.address)?).ok()?;
+        let in_file = segment.range.start + offset;
+        let segment = other.segments.iter().find(|segment| segment.range.contains(&in_file))?;
+        let offset = u64::try_from(in_file - segment.range.start).ok()?;
+        segment.address.get().checked_add(offset).map(Address::new)
     }
 
     /// The segment that has a byte at `address`.

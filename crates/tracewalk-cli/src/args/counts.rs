@@ -1,0 +1,92 @@
+//! The options of `counts` and `pgo`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use tracewalk_analysis::counts::CountsReport;
+use tracewalk_report::formats::{self, Format, WriteCounts};
+
+use super::built_in;
+use super::profile::FollowArgs;
+use super::work::WorkArgs;
+
+pub(crate) const COUNTS_EXAMPLES: &str = "\
+Examples:
+  tracewalk counts capture.toml
+      what was kept at each step from the trace to the counts, and what was not
+  tracewalk counts capture.toml --format csv --table branches
+      each branch, where it led to, and how often
+  tracewalk counts run1.bin --image fw.elf --save run1.twcounts
+  tracewalk merge run1.twcounts run2.twcounts -o all.twcounts
+  tracewalk counts all.twcounts --format json
+      runs on several boards, put together later
+
+Exit status:
+  0  everything was decoded
+  2  something could not be read, or the trace had malformed parts or gaps;
+     what could be decoded is counted all the same";
+
+pub(crate) const PGO_EXAMPLES: &str = "\
+Examples:
+  tracewalk pgo capture.toml -o fw.prof
+  llvm-profgen --unsymbolized-profile=fw.prof --use-offset=0 --binary=fw.elf -o fw.afdo
+  clang -O2 -fprofile-sample-use=fw.afdo …
+      a program that the compiler optimises by how it ran
+  tracewalk pgo capture.toml --binary server --format bolt -o server.preagg
+  perf2bolt -pa -p server.preagg -o server.fdata server
+      the same behind the linker, for 64-bit programs
+
+Exit status:
+  0  everything was decoded
+  2  something could not be read, or the trace had malformed parts or gaps;
+     what could be decoded is counted all the same";
+
+/// What is counted, and of what.
+#[derive(Args, Debug)]
+pub(crate) struct CountArgs {
+    #[command(flatten)]
+    pub(crate) follow: FollowArgs,
+
+    /// Further captures: their counts are added up. Files saved by --save can stand in the place of captures.
+    #[arg(value_name = "CAPTURE", value_hint = ValueHint::AnyPath)]
+    pub(crate) more: Vec<PathBuf>,
+
+    /// Only the binary with this file name or build ID.
+    #[arg(long, value_name = "NAME", help_heading = "Selection")]
+    pub(crate) binary: Option<String>,
+
+    /// Where to write the output; standard output without it.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Counts {
+    #[command(flatten)]
+    pub(crate) count: CountArgs,
+
+    /// The output format; `text` without it, or nothing with --save.
+    #[arg(long, value_parser = built_in::listed(formats::COUNTS), help_heading = "Output")]
+    pub(crate) format: Option<&'static Format<WriteCounts>>,
+
+    /// The table that --format csv writes.
+    #[arg(long, value_name = "TABLE", value_parser = built_in::table(&CountsReport::TABLES), default_value = CountsReport::TABLES[0], help_heading = "Output")]
+    pub(crate) table: &'static str,
+
+    /// Save the counts, to be merged and written later.
+    #[arg(long, value_name = "FILE.twcounts", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) save: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Pgo {
+    #[command(flatten)]
+    pub(crate) count: CountArgs,
+
+    /// The output format.
+    #[arg(long, value_parser = built_in::listed(formats::PGO), default_value = formats::PGO[0].name, help_heading = "Output")]
+    pub(crate) format: &'static Format<WriteCounts>,
+}
