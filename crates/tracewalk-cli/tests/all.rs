@@ -6,6 +6,7 @@ mod captures;
 mod cli;
 mod contexts;
 mod corpus;
+mod counts;
 mod coverage;
 mod coverage_by_run;
 mod coverage_formats;

@@ -12,6 +12,8 @@ fn help_is_what_it_was() {
     assert_data_eq!(run(["packets", "--help"]).stdout, file!["help/packets.txt"]);
     assert_data_eq!(run(["flow", "--help"]).stdout, file!["help/flow.txt"]);
     assert_data_eq!(run(["coverage", "--help"]).stdout, file!["help/coverage.txt"]);
+    assert_data_eq!(run(["counts", "--help"]).stdout, file!["help/counts.txt"]);
+    assert_data_eq!(run(["pgo", "--help"]).stdout, file!["help/pgo.txt"]);
     assert_data_eq!(run(["profile", "--help"]).stdout, file!["help/profile.txt"]);
     assert_data_eq!(run(["calls", "--help"]).stdout, file!["help/calls.txt"]);
     assert_data_eq!(run(["timeline", "--help"]).stdout, file!["help/timeline.txt"]);

@@ -141,7 +141,7 @@ impl CoverageAnswer<'_> {
 }
 
 /// Writes how often what ran: all of it, or the table of this name.
-pub type WriteCounts = fn(&mut dyn Write, &CountsReport<'_>, &'static str) -> io::Result<()>;
+pub type WriteCounts = fn(&mut dyn Write, &CountsReport<'_>, Look, &'static str) -> io::Result<()>;
 
 /// The formats of counts that are of one binary, for the tools that optimise it.
 pub const PGO: &[Format<WriteCounts>] = &[PROFGEN, BOLT, AUTOFDO];
@@ -151,32 +151,32 @@ pub const COUNTS: &[Format<WriteCounts>] = &[
     format(
         "text",
         "What was kept at each step from the trace to the counts, for people",
-        |out, report, _| write_counts_text(out, report),
+        |out, report, look, _| write_counts_text(out, report, look),
     ),
-    format("csv", "One table, with commas (docs/formats.md)", |out, report, table| {
+    format("csv", "One table, with commas (docs/formats.md)", |out, report, _, table| {
         one_table(out, &report.tables(), table, report.complete)
     }),
-    format("json", "The tables as one JSON document (docs/formats.md)", |out, report, _| {
+    format("json", "The tables as one JSON document (docs/formats.md)", |out, report, _, _| {
         write_tables_json(out, &report.tables(), report.complete)
     }),
     PROFGEN,
     BOLT,
     AUTOFDO,
-    format("none", "Count everything and print nothing", |_, _, _| Ok(())),
+    format("none", "Count everything and print nothing", |_, _, _, _| Ok(())),
 ];
 
 const PROFGEN: Format<WriteCounts> = format(
     "profgen",
     "An unsymbolised profile for llvm-profgen, which makes one for clang",
-    |out, report, _| write_profgen(out, report),
+    |out, report, _, _| write_profgen(out, report),
 );
 const BOLT: Format<WriteCounts> = format(
     "bolt",
     "Pre-aggregated branches for perf2bolt, which makes a profile for llvm-bolt",
-    |out, report, _| write_bolt(out, report),
+    |out, report, _, _| write_bolt(out, report),
 );
 const AUTOFDO: Format<WriteCounts> =
-    format("autofdo", "Text for AutoFDO's create_llvm_prof and create_gcov", |out, report, _| {
+    format("autofdo", "Text for AutoFDO's create_llvm_prof and create_gcov", |out, report, _, _| {
         write_autofdo(out, report)
     });
 
@@ -542,6 +542,7 @@ pub fn registries() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
         ("packets", listed(PACKETS)),
         ("itm", listed(ITM)),
         ("coverage", listed(COVERAGE)),
+        ("counts", listed(COUNTS)),
         ("profile", listed(PROFILE)),
         ("calls", listed(CALLS)),
         ("timeline", listed(TIMELINE)),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tracewalk_analysis::analysis::{Analysis, End, Growth, NoPart, Repeated};
 use tracewalk_analysis::clock::Unit;
+use tracewalk_analysis::counts::Counting;
 use tracewalk_analysis::coverage::{Conditions, Part as Covered, RecordedPart, Recorder};
 use tracewalk_analysis::interrupts::Measuring;
 use tracewalk_analysis::place::{ExceptionName, Happening, Place, Position};
@@ -195,6 +196,7 @@ fn check_coverage(capture: &Path, threads: &[u16]) {
 
 fn check_all(capture: &Path, threads: &[u16], window: &Window) {
     check_coverage(capture, threads);
+    check(capture, threads, Counting::default);
     check(capture, threads, || Profiling::new(window.clone()));
     for unit in [Unit::Instructions, Unit::Cycles, Unit::Time] {
         check_unit(capture, threads, window, unit);
@@ -306,6 +308,7 @@ fn long_captures_are_the_same_on_any_number_of_threads() {
     for example in examples().iter().filter(|example| !example.ends_with("m0-crash-mtb")) {
         let folder = long(example, 700 << 10);
         let capture = folder.path().join("capture.toml");
+        check_how(&capture, &[1, 2, 7], &[Doubtful::Drop], Counting::default);
         for (window, threads) in windows().iter().zip([&[2, 3, 7][..], &[3], &[2], &[7], &[3]]) {
             check_how(&capture, threads, &[Doubtful::Drop], || Profiling::new(window.clone()));
             let scale = Scale { unit: Unit::Instructions, counts_cycles: false, frequency: None };
@@ -338,6 +341,7 @@ proptest! {
             });
             let capture = folder.path().join("capture.toml");
             check_coverage(&capture, &[1, 2]);
+            check(&capture, &[1, 2], Counting::default);
             check(&capture, &[1, 2], || Profiling::new(window.clone()));
             check_unit(&capture, &[1, 2], &window, unit);
         }

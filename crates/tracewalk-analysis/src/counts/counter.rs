@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tracewalk::flow::{Element, EventKind};
-use tracewalk::ids::Address;
+use tracewalk::ids::{Address, Exception};
 
 use super::{Branch, Counts, Range, Way};
 use crate::analysis::Repeated;
@@ -227,8 +227,10 @@ impl After {
             Element::Event(event) => match event.kind {
                 // The instruction that the branch led to has not run: that is where the handler returns to.
                 EventKind::Exception { preferred_return: Some(to), .. } => Self::At(to),
-                EventKind::Exception { preferred_return: None, .. } | EventKind::TraceOn(_) => Self::Untold,
-                EventKind::ExceptionReturn => Self::Returned,
+                // In M profile an exception may take the place of another one's return.
+                EventKind::Exception { exception: Some(Exception::M(_) | Exception::MType(_)), .. }
+                | EventKind::ExceptionReturn => Self::Returned,
+                EventKind::Exception { .. } | EventKind::TraceOn(_) => Self::Untold,
                 _ => Self::Same,
             },
         }

@@ -14,7 +14,7 @@ use crate::args::{CountArgs, Counts, Pgo};
 use crate::failure::Failure;
 use crate::messages::Messages;
 use crate::open;
-use crate::output::{Destination, write_to};
+use crate::output::{Destination, look_for, write_to};
 use crate::task::{Reads, Task};
 
 impl Task for Counts {
@@ -105,7 +105,8 @@ impl CountArgs {
         if formats::find(formats::PGO, format.name).is_some() {
             of_one_binary(&mut report, format.name)?;
         }
-        write_to(self.output.as_deref(), |out| (format.make)(out, &report, table))
+        let output = self.output.as_deref();
+        write_to(output, |out| (format.make)(out, &report, look_for(output), table))
     }
 
     /// What was counted of the binaries that are wanted.

@@ -4,33 +4,38 @@ use std::io::{self, Write};
 
 use tracewalk_analysis::counts::{CountedSource, CountsReport, ReportedBinary};
 
-use crate::counted;
+use crate::layout::without_middle;
+use crate::{Look, counted};
 
 /// Writes for each binary what was counted of it, and of each source what became of its bytes.
-pub fn write_counts_text(out: &mut dyn Write, report: &CountsReport<'_>) -> io::Result<()> {
+pub fn write_counts_text(out: &mut dyn Write, report: &CountsReport<'_>, look: Look) -> io::Result<()> {
+    let mut line = |indent: usize, text: &str| {
+        let columns = look.width.map_or(usize::MAX, |width| width.saturating_sub(indent));
+        writeln!(out, "{:indent$}{}", "", without_middle(text, columns))
+    };
     for (index, ReportedBinary { id, name, found }) in report.binaries.iter().enumerate() {
         if index > 0 {
-            writeln!(out)?;
+            line(0, "")?;
         }
         let name = if name.is_empty() { "no name" } else { name };
-        writeln!(out, "{name} ({id})")?;
+        line(0, &format!("{name} ({id})"))?;
         let taken = found.branches.keys().filter(|(.., way)| way.is_taken()).count() as u64;
-        writeln!(
-            out,
-            "  {} and {} that were taken",
-            counted(found.ranges.len() as u64, "range"),
-            counted(taken, "branch"),
-        )?;
+        let (ranges, taken) = (counted(found.ranges.len() as u64, "range"), counted(taken, "branch"));
+        line(2, &format!("{ranges} and {taken} that were taken"))?;
         for source in &found.sources {
-            write_source(out, source)?;
+            let CountedSource { capture, source: id, protocol, .. } = source;
+            line(2, &format!("source {id}, {protocol}, of {capture}"))?;
+            for (step, kept) in steps(source) {
+                line(4, &format!("{step:<11}  {kept}"))?;
+            }
         }
     }
     Ok(())
 }
 
-fn write_source(out: &mut dyn Write, source: &CountedSource) -> io::Result<()> {
-    let CountedSource { capture, source: id, protocol, bytes, packets, malformed, .. } = source;
-    writeln!(out, "  source {id}, {protocol}, of {capture}")?;
+/// What was kept of a source at each step, and what was lost.
+fn steps(source: &CountedSource) -> [(&'static str, String); 4] {
+    let CountedSource { bytes, packets, malformed, .. } = source;
     let steps = [
         ("trace", counted(*bytes, "byte"), String::new()),
         ("packets", counted(*packets, "packet"), lost(*malformed, "malformed stretch", "")),
@@ -50,7 +55,7 @@ fn write_source(out: &mut dyn Write, source: &CountedSource) -> io::Result<()> {
             lost(source.followed.saturating_sub(source.counted), "instruction", " in other binaries"),
         ),
     ];
-    steps.into_iter().try_for_each(|(step, kept, lost)| writeln!(out, "    {step:<11}  {kept}{lost}"))
+    steps.map(|(step, kept, lost)| (step, kept + &lost))
 }
 
 /// What was lost at a step, if something was.

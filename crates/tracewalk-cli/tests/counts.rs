@@ -1,0 +1,327 @@
+//! Counts against the emulator's records, against another decoder, and as the tools take them that they are for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{copied_example, corpus, example, has, run};
+
+const EXAMPLES: [&str; 5] = ["m3-etmv3", "a7-etmv3", "a15-pft", "a53-etmv4", "m33-etmv4"];
+
+fn capture(name: &str) -> String {
+    example(name).join("capture.toml").to_str().unwrap().to_owned()
+}
+
+/// What a command prints that has nothing to complain about.
+fn printed(arguments: &[&str]) -> String {
+    let outcome = run(arguments.iter().chain(&["--quiet"]));
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (0, ""), "{arguments:?}");
+    outcome.stdout
+}
+
+/// The rows of a table of `counts`, by the names of the columns.
+fn rows(arguments: &[&str], table: &str) -> Vec<BTreeMap<String, String>> {
+    let csv = printed(&[&["counts"], arguments, &["--format", "csv", "--table", table]].concat());
+    let mut lines = csv.lines();
+    let names = lines.next().unwrap().split(',').map(str::to_owned).collect::<Vec<_>>();
+    lines.map(|line| names.iter().cloned().zip(line.split(',').map(str::to_owned)).collect()).collect()
+}
+
+fn address(text: &str) -> u64 {
+    u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap()
+}
+
+/// What the record of an emulator says: how often each of these instructions ran, and how often a branch was taken to each place.
+#[derive(Debug, Default, PartialEq)]
+struct Truth {
+    passes: BTreeMap<u64, u64>,
+    taken: BTreeMap<u64, u64>,
+    /// How often a branch was taken to where there is no program.
+    nowhere: u64,
+}
+
+impl Truth {
+    /// Reads `runs.txt`; passes are counted of these instructions.
+    fn of(runs: &Path, instructions: &BTreeSet<u64>) -> Self {
+        let mut truth = Self::default();
+        // Where the run before ended, if the next line follows from it.
+        let mut ended = None;
+        for line in std::fs::read_to_string(runs).unwrap().lines() {
+            match *line.split(' ').collect::<Vec<_>>() {
+                ["R", start, end, _] => {
+                    let (start, end) = (address(start), address(end));
+                    if ended.is_some() {
+                        *truth.taken.entry(start).or_default() += 1;
+                    }
+                    for at in instructions.range(start..end) {
+                        *truth.passes.entry(*at).or_default() += 1;
+                    }
+                    ended = Some(end);
+                }
+                // An exception before the instruction that a branch led to: the handler returns there.
+                // An undefined instruction, at which the run ends, is where its handler returns to.
+                ["X", "9", _] => ended = None,
+                ["X", _, to] => {
+                    let branched = ended.take().zip((to != "-").then(|| address(to)));
+                    if let Some((_, to)) = branched.filter(|(ended, to)| ended != to) {
+                        *truth.taken.entry(to).or_default() += 1;
+                    }
+                }
+                _ => ended = None,
+            }
+        }
+        let nowhere = truth.taken.extract_if(.., |to, _| !instructions.contains(to));
+        truth.nowhere = nowhere.map(|(_, count)| count).sum();
+        truth
+    }
+}
+
+/// What a capture's counts say, and of which instructions.
+fn counted(arguments: &[&str]) -> (Truth, BTreeSet<u64>) {
+    let ranges = rows(arguments, "ranges")
+        .into_iter()
+        .map(|row| (address(&row["first"]), address(&row["last"]), row["count"].parse::<u64>().unwrap()));
+    let ranges = ranges.collect::<Vec<_>>();
+    let instructions = ranges.iter().flat_map(|(first, last, _)| [*first, *last]).collect::<BTreeSet<_>>();
+    let mut truth = Truth::default();
+    for (first, last, count) in ranges {
+        for at in instructions.range(first..=last) {
+            *truth.passes.entry(*at).or_default() += count;
+        }
+    }
+    for row in rows(arguments, "branches").iter().filter(|row| row["way"] != "not_taken") {
+        let count = row["count"].parse::<u64>().unwrap();
+        match row["to"].as_str() {
+            "" => truth.nowhere += count,
+            // A branch to the very next instruction ends no run.
+            to if address(to) == address(&row["from"]) + 2 => {}
+            to => *truth.taken.entry(address(to)).or_default() += count,
+        }
+    }
+    (truth, instructions)
+}
+
+#[test]
+fn counts_are_those_of_the_emulators_record() {
+    for name in EXAMPLES {
+        let capture = capture(name);
+        let (found, instructions) = counted(&[&capture]);
+        assert_eq!(found, Truth::of(&example(name).join("runs.txt"), &instructions), "{name}");
+        assert!(instructions.len() > 100 && found.taken.len() > 50, "{name}");
+    }
+}
+
+#[test]
+fn the_same_is_printed_with_any_number_of_threads() {
+    for name in EXAMPLES {
+        let print = |threads| printed(&["counts", &capture(name), "--format", "json", "--threads", threads]);
+        let one = print("1");
+        for threads in ["2", "3", "7"] {
+            assert_eq!(print(threads), one, "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_is_saved_apart_and_merged_is_what_is_counted_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let [one, other, both, merged] = ["one", "other", "both", "merged"].map(file);
+    let [a, b] = ["a15-pft", "a53-etmv4"].map(capture);
+    for (inputs, file) in [(vec![&a], &one), (vec![&b], &other), (vec![&a, &b], &both)] {
+        let inputs = inputs.into_iter().map(String::as_str).collect::<Vec<_>>();
+        assert_eq!(printed(&[&["counts"], &inputs[..], &["--save", file]].concat()), "");
+    }
+    printed(&["merge", &other, &one, "-o", &merged]);
+    assert_eq!(std::fs::read(&merged).unwrap(), std::fs::read(&both).unwrap());
+    // No program is asked for.
+    for (command, format) in [("counts", "json"), ("counts", "text"), ("pgo", "profgen"), ("pgo", "bolt")] {
+        let print = |inputs: &[&str]| printed(&[&[command], inputs, &["--format", format]].concat());
+        assert_eq!(print(&[&merged]), print(&[&a, &b]), "{command} {format}");
+    }
+    // Of both, each counts.
+    let count = |arguments: &[&str]| {
+        let counts = rows(arguments, "ranges").into_iter().map(|row| row["count"].parse::<u64>().unwrap());
+        counts.sum::<u64>()
+    };
+    assert_eq!(count(&[&merged]), count(&[&a]) + count(&[&b]));
+}
+
+#[test]
+fn damaged_captures_count_the_same_on_any_number_of_threads() {
+    for name in EXAMPLES {
+        let folder = tempfile::tempdir().unwrap();
+        let copy = copied_example(name, folder.path());
+        let file = folder.path().join("trace.bin");
+        let mut trace = std::fs::read(&file).unwrap();
+        for part in 1..5 {
+            let at = trace.len() * part / 5 + part;
+            trace[at] ^= 0x41;
+        }
+        std::fs::write(&file, trace).unwrap();
+        let print = |threads| run(["counts", &copy, "--quiet", "--format", "json", "--threads", threads]);
+        let (one, three) = (print("1"), print("3"));
+        assert_eq!((one.status, &one.stdout), (three.status, &three.stdout), "{name}");
+        assert!(one.stdout.contains("\"count\""), "{name}");
+    }
+}
+
+#[test]
+fn what_cannot_be_written_is_said_by_kind() {
+    let (m3, a15) = (capture("m3-etmv3"), capture("a15-pft"));
+    for (arguments, kind) in [
+        (vec!["pgo", &m3, "--binary", "other.elf"], "no_such_binary"),
+        (vec!["pgo", &m3, &a15], "several_binaries"),
+        (vec!["counts", &m3, "--format", "bolt", "--binary", "a9.elf"], "no_such_binary"),
+    ] {
+        let outcome = run(arguments.iter().chain(&["--messages", "json"]));
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{arguments:?}");
+        assert!(
+            outcome.stderr.contains(&format!("\"kind\":\"{kind}\"")),
+            "{arguments:?}: {}",
+            outcome.stderr
+        );
+    }
+    let chosen = printed(&["pgo", &m3, &a15, "--binary", "m3.elf"]);
+    assert_eq!(chosen, printed(&["pgo", &m3]));
+}
+
+/// A real capture of a Linux process (its source in the corpus' README), with a program and two libraries where the loader put them.
+fn process(folder: &Path) -> Vec<String> {
+    let at = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let images = [("aaaadd370000", "fib"), ("ffff9d470000", "ld-2.31.so"), ("ffff9d2fd000", "libc-2.31.so")];
+    let mut arguments = vec![at("trace1/cstrace.bin")];
+    for (address, name) in images {
+        arguments.extend(["--image".to_owned(), format!("0x{address}:{}", at(name))]);
+    }
+    arguments
+}
+
+/// A branch by the name of its binary and its addresses in memory, and how often it was taken.
+type Taken = BTreeMap<(u64, u64), u64>;
+
+#[test]
+fn perf_lists_the_branches_that_are_counted() {
+    let Some(folder) = corpus("linux/ricsec/tests/fib") else { return };
+    let Some(list) = corpus("linux/made/ricsec-fib-etmv4.branches.txt") else { return };
+    let process = process(&folder);
+    let process = process.iter().map(String::as_str).collect::<Vec<_>>();
+    // These three files are linked so that what is executed has its offset in the file for its address.
+    let bases =
+        [("fib", 0xaaaa_dd37_0000), ("ld-2.31.so", 0xffff_9d47_0000), ("libc-2.31.so", 0xffff_9d2f_d000)];
+    let bases = BTreeMap::from(bases);
+    let mut found = Taken::new();
+    for row in rows(&process, "branches") {
+        if row["way"] != "not_taken" && !row["from"].is_empty() && !row["to"].is_empty() {
+            let base = bases[row["binary"].as_str()];
+            let branch = (base + address(&row["from"]), base + address(&row["to"]));
+            *found.entry(branch).or_default() += row["count"].parse::<u64>().unwrap();
+        }
+    }
+    let file = |at: u64| bases.values().filter(|base| **base <= at).max();
+    let mut expected = Taken::new();
+    for line in std::fs::read_to_string(list).unwrap().lines() {
+        let (from, to) = line.split_once(' ').unwrap();
+        let (from, to) = (address(from), address(to));
+        if from != 0 && to != 0 && file(from) == file(to) {
+            *expected.entry((from, to)).or_default() += 1;
+        }
+    }
+    // perf has no branch where an exception came before the instruction that it led to, and the trace says where that is.
+    let mut interrupted = 0;
+    for (branch, count) in &found {
+        let listed = expected.remove(branch).unwrap_or_default();
+        assert!(listed <= *count, "{branch:x?}: perf lists {listed}, and {count} are counted");
+        interrupted += count - listed;
+    }
+    assert!(expected.is_empty(), "not counted: {expected:x?}");
+    let flow = printed(&[&["flow"], &process[..], &["--format", "jsonl"]].concat());
+    let elements = flow.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let is_of_flow = |element: &Value| {
+        ["range", "exception", "trace_on", "gap"].iter().any(|kind| element["element"] == *kind)
+    };
+    let elements = elements.filter(is_of_flow).collect::<Vec<_>>();
+    let file_of = |address_of: &Value| file(address(address_of.as_str().unwrap()));
+    let is_interrupted = |pair: &&[Value]| {
+        pair[0]["branch"]["taken"] == true
+            && pair[1]["element"] == "exception"
+            && file_of(&pair[0]["start"]) == file_of(&pair[1]["preferred_return"])
+    };
+    assert_eq!(interrupted, elements.windows(2).filter(is_interrupted).count() as u64);
+}
+
+/// What a tool prints that ends well.
+fn tool(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    assert!(output.status.success(), "{program} {arguments:?}: {text}");
+    text
+}
+
+#[test]
+fn llvm_profgen_gives_functions_and_calls_their_counts() {
+    if !has("llvm-profgen-22") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for (name, elf) in [("a15-pft", "a9.elf"), ("m3-etmv3", "m3.elf")] {
+        let (counts, profile) = (file("counts"), file("profile"));
+        printed(&["pgo", &capture(name), "-o", &counts]);
+        let binary = format!("--binary={}", example(name).join(elf).display());
+        let input = format!("--unsymbolized-profile={counts}");
+        tool("llvm-profgen-22", &[&input, "--use-offset=0", &binary, "--format=text", "-o", &profile]);
+        let profile = std::fs::read_to_string(&profile).unwrap();
+        // `name:all samples:samples of its head`: how often it was called by branches.
+        let heads = profile.lines().filter(|line| !line.starts_with(' ')).map(|line| {
+            let mut fields = line.rsplit(':');
+            let head = fields.next().unwrap().parse::<u64>().unwrap();
+            (fields.nth(1).unwrap().to_owned(), head)
+        });
+        let heads = heads.collect::<BTreeMap<_, _>>();
+        // What the record says of how often branches led to their first instructions.
+        let (_, instructions) = counted(&[&capture(name)]);
+        let truth = Truth::of(&example(name).join("runs.txt"), &instructions);
+        let symbols = tool("nm", &[example(name).join(elf).to_str().unwrap()]);
+        let branches = rows(&[&capture(name)], "branches");
+        let mut compared = 0;
+        for line in symbols.lines() {
+            let [at, "t" | "T", symbol] = *line.split_whitespace().collect::<Vec<_>>() else { continue };
+            let Some(head) = heads.get(symbol) else { continue };
+            let at = address(at) & !1;
+            // A branch to the very next instruction ends no run of the record.
+            let is_told = !branches
+                .iter()
+                .any(|row| row["to"] == format!("{at:#010x}") && address(&row["from"]) + 2 == at);
+            if is_told {
+                assert_eq!(*head, truth.taken.get(&at).copied().unwrap_or_default(), "{symbol}");
+                compared += 1;
+            }
+        }
+        assert!(compared >= 5, "{name}: {profile}");
+    }
+}
+
+#[test]
+fn bolt_finds_no_trace_that_contradicts_the_program() {
+    let Some(folder) = corpus("linux/ricsec/tests/fib") else { return };
+    if !has("perf2bolt-22") {
+        return;
+    }
+    let written = tempfile::tempdir().unwrap();
+    let file = |name: &str| written.path().join(name).to_str().unwrap().to_owned();
+    let (counts, data, optimised) = (file("counts"), file("fdata"), file("optimised"));
+    let process = process(&folder);
+    let process = process.iter().map(String::as_str).collect::<Vec<_>>();
+    let options = ["--binary", "fib", "--format", "bolt", "-o", &counts];
+    printed(&[&["pgo"], &process[..], &options].concat());
+    let elf = folder.join("fib").to_str().unwrap().to_owned();
+    let said = tool("perf2bolt-22", &["-pa", "-p", &counts, "-o", &data, &elf]);
+    assert!(said.contains("traces mismatching disassembled function contents: 0 (0.0%)"), "{said}");
+    assert!(said.contains("out of range traces involving unknown regions: 0 (0.0%)"), "{said}");
+    let said = tool("llvm-bolt-22", &[&elf, "-data", &data, "-reorder-blocks=ext-tsp", "-o", &optimised]);
+    assert!(said.contains("have non-empty execution profile"), "{said}");
+}
