@@ -310,6 +310,12 @@ fn llvm_profgen_gives_functions_and_calls_their_counts() {
     }
 }
 
+/// The first number behind the colon of the line that has a word in it.
+fn figure(said: &str, word: &str) -> Option<u64> {
+    let line = said.lines().find(|line| line.contains(word))?;
+    line.rsplit_once(": ")?.1.split(' ').next()?.parse().ok()
+}
+
 #[test]
 fn bolt_finds_no_trace_that_contradicts_the_program() {
     let Some(folder) = corpus("linux/ricsec/tests/fib") else { return };
@@ -325,8 +331,10 @@ fn bolt_finds_no_trace_that_contradicts_the_program() {
     printed(&[&["pgo"], &process[..], &options].concat());
     let elf = folder.join("fib").to_str().unwrap().to_owned();
     let said = tool("perf2bolt-22", &["-pa", "-p", &counts, "-o", &data, &elf]);
-    assert!(said.contains("traces mismatching disassembled function contents: 0 (0.0%)"), "{said}");
-    assert!(said.contains("out of range traces involving unknown regions: 0 (0.0%)"), "{said}");
+    // What it could not use, by the words of the lines that count it.
+    for word in ["mismatching", "unknown"] {
+        assert_eq!(figure(&said, word), Some(0), "{said}");
+    }
     let said = tool("llvm-bolt-22", &[&elf, "-data", &data, "-reorder-blocks=ext-tsp", "-o", &optimised]);
-    assert!(said.contains("have non-empty execution profile"), "{said}");
+    assert!(figure(&said, "non-empty") >= Some(5), "{said}");
 }

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use tracewalk::ids::{Address, Location};
 
 use super::attributes::Attributes;
-use super::elf;
 use crate::bytes::Bytes;
 use crate::records::RecordForm;
 
@@ -82,13 +81,6 @@ impl Image {
             ImageForm::Elf64 => Some((Width::Bits64, &self.bytes)),
             ImageForm::Records(_) | ImageForm::Raw => None,
         }
-    }
-
-    /// The ELF file as a linker made it, if these are its bytes as a system mapped them into memory.
-    #[must_use]
-    pub fn linked(&self) -> Option<Self> {
-        let is_mapped = self.form == ImageForm::Raw;
-        is_mapped.then(|| elf::read(&self.file, &self.bytes).ok()).flatten()
     }
 
     /// Where the byte at `address` is in another image of the same file; `None` where it is in none of its segments.

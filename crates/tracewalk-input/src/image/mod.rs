@@ -108,6 +108,13 @@ impl Image {
             }
         }
     }
+
+    /// The ELF file as a linker made it, if these are its bytes as a system mapped them into memory.
+    #[must_use]
+    pub fn linked(&self) -> Option<Self> {
+        let is_mapped = self.form == ImageForm::Raw;
+        is_mapped.then(|| elf::read(&self.file, &self.bytes).ok()).flatten()
+    }
 }
 
 impl ImageLoader {
