@@ -582,7 +582,12 @@ mod tests {
 
     /// Formats that cannot say it, those that write nothing, and what the command writes itself.
     #[cfg(feature = "full")]
-    const CUT_DOES_NOT_SHOW: [(&str, &str); 25] = [
+    const CUT_DOES_NOT_SHOW: [(&str, &str); 30] = [
+        ("counts", "csv"),
+        ("counts", "profgen"),
+        ("counts", "bolt"),
+        ("counts", "autofdo"),
+        ("counts", "none"),
         ("crash", "csv"),
         ("flow", "csv"),
         ("info", "text"),
@@ -723,6 +728,10 @@ mod tests {
             "interrupts" => {
                 let report = InterruptReport { scale, sources: Vec::new(), programs: Vec::new(), complete };
                 (find(INTERRUPTS, name).unwrap().make)(&mut out, &report, look).unwrap();
+            }
+            "counts" => {
+                let report = CountsReport { binaries: Vec::new(), complete };
+                (find(COUNTS, name).unwrap().make)(&mut out, &report, look, "ranges").unwrap();
             }
             "crash" => {
                 let report = CrashReport { sources: Vec::new(), complete, whole: true };

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use tracewalk_analysis::counts::{CountedSource, CountsReport, ReportedBinary};
 
 use crate::layout::without_middle;
+use crate::words::CUT;
 use crate::{Look, counted};
 
 /// Writes for each binary what was counted of it, and of each source what became of its bytes.
@@ -30,7 +31,7 @@ pub fn write_counts_text(out: &mut dyn Write, report: &CountsReport<'_>, look: L
             }
         }
     }
-    Ok(())
+    if report.complete { Ok(()) } else { line(0, CUT) }
 }
 
 /// What was kept of a source at each step, and what was lost.
