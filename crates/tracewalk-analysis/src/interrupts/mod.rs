@@ -6,6 +6,7 @@
 //!
 //! What was cut is counted, and in no duration: by a gap, or because its beginning or its end lies outside the trace.
 
+mod again;
 mod analysis;
 mod collected;
 mod few;
@@ -24,8 +25,9 @@ use tracewalk::ids::Exception;
 use super::InDoubt;
 use super::call_stack::{FunctionId, Task};
 use super::clock::Unit;
-use super::timeline::{Change, Finish, Item, Span, SpanId, Start, Track, Unknown, What};
+use super::timeline::{Again, Change, Finish, Item, Span, SpanId, Start, TakeItems, Track, Unknown, What};
 use crate::quick::QuickMap;
+use again::Effects;
 use few::Few;
 use lengths::Gathering;
 
@@ -88,6 +90,7 @@ pub struct ActivityRecorder {
     /// Counts the stretches of unknown length.
     epoch: u64,
     gap_began: u64,
+    effects: Effects,
 }
 
 /// What is being found of an exception or a function.
@@ -137,17 +140,34 @@ struct Open {
     epoch: u64,
 }
 
+impl TakeItems for ActivityRecorder {
+    fn item(&mut self, item: Item) {
+        self.take(&item);
+    }
+
+    fn again(&mut self, again: &Again<'_>) {
+        if !self.take_again(again) {
+            again.items().for_each(|item| self.take(&item));
+        }
+    }
+}
+
 impl Activity {
     /// Adds what was found elsewhere.
     pub fn merge(&mut self, other: &Self) {
-        let add = |sum: &mut u64, more| *sum = sum.saturating_add(more);
+        self.add_counts(other, 1);
+        self.with_preemption.merge(&other.with_preemption);
+        self.without_preemption.merge(&other.without_preemption);
+        self.inter_arrival.merge(&other.inter_arrival);
+    }
+
+    /// Adds what was counted elsewhere as many times, without lengths.
+    fn add_counts(&mut self, other: &Self, times: u64) {
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more.saturating_mul(times));
         add(&mut self.count, other.count);
         add(&mut self.tail_chained, other.tail_chained);
         add(&mut self.preempting, other.preempting);
         add(&mut self.cut, other.cut);
-        self.with_preemption.merge(&other.with_preemption);
-        self.without_preemption.merge(&other.without_preemption);
-        self.inter_arrival.merge(&other.inter_arrival);
     }
 }
 
@@ -184,6 +204,16 @@ impl Record {
         }
     }
 
+    /// Another of its kind begins where its beginning is seen.
+    #[inline]
+    fn begins(&mut self, now: u64, epoch: u64, unit: Unit) {
+        let last = self.last.replace((now, epoch));
+        let nothing_ran = last.is_some_and(|(last, _)| unit == Unit::Instructions && now <= last);
+        if let Some((last, _)) = last.filter(|(_, last_epoch)| *last_epoch == epoch && !nothing_ran) {
+            self.inter_arrival.add(now.saturating_sub(last));
+        }
+    }
+
     fn finish(self) -> Activity {
         Activity {
             with_preemption: self.with_preemption.finish(),
@@ -213,11 +243,12 @@ impl ActivityRecorder {
             now: 0,
             epoch: 0,
             gap_began: 0,
+            effects: Effects::default(),
         }
     }
 
     /// Takes the timeline's next item.
-    pub fn item(&mut self, item: &Item) {
+    fn take(&mut self, item: &Item) {
         self.pass(item.at.ticks);
         match &item.change {
             Change::Begin(span) => match span.what {
@@ -252,7 +283,8 @@ impl ActivityRecorder {
 
     /// What was found.
     #[must_use]
-    pub fn finish(self) -> Activities {
+    pub fn finish(mut self) -> Activities {
+        self.add_effects();
         let mut found = Activities::default();
         for record in self.records {
             let key = record.key;
@@ -357,16 +389,12 @@ impl ActivityRecorder {
         self.open.insert(span.id, Open { record: number, since, context, clock, epoch: self.epoch });
         let (now, epoch, unit) = (self.now, self.epoch, self.unit);
         let Some(record) = self.records.get_mut(number).filter(|_| since.is_some()) else { return };
-        let last = record.last.replace((now, epoch));
-        let nothing_ran = last.is_some_and(|(last, _)| unit == Unit::Instructions && now <= last);
+        record.begins(now, epoch, unit);
         let activity = &mut record.counts;
         activity.count += 1;
         activity.preempting += u64::from(preempting);
         if let What::Exception(it) = span.what {
             activity.tail_chained += u64::from(it.chained);
-        }
-        if let Some((last, _)) = last.filter(|(_, last_epoch)| *last_epoch == epoch && !nothing_ran) {
-            record.inter_arrival.add(now.saturating_sub(last));
         }
     }
 

@@ -1,10 +1,10 @@
 //! What repeated elements do to a timeline, to be done again at once.
 
-use super::axis::Place;
+use super::axis::Placer;
 use super::deed::{self, Before, Deed, Marking, Takers, shorter};
-use super::item::Change;
 use super::prepared::Part;
 use super::spans::{Recorder, Spans};
+use super::take::TakeItems;
 
 /// What a passage does, in order.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Deeds {
 
 impl Deeds {
     /// What the members of a group do, one after the other.
-    pub(super) fn of_group(list: Vec<Deed>, waiting: u64, spans: &Spans) -> Self {
+    pub(super) fn of_group(list: Vec<Deed>, waiting: u64, spans: &mut Spans) -> Self {
         let parts = Part::of(&list, spans);
         let changes_marks = parts.iter().any(Part::needs_marks);
         let list = list.into();
@@ -63,7 +63,7 @@ impl Deeds {
         recorder: &mut Recorder,
         before: Before,
         marking: &mut Marking,
-        out: &mut impl FnMut(Place, Change),
+        out: &mut Placer<'_, impl TakeItems>,
     ) {
         let Recorder { spans, group, .. } = recorder;
         let before = if spans.by_cycles { before } else { Before::NOTHING };
@@ -71,7 +71,7 @@ impl Deeds {
             self.list.iter().for_each(|deed| deed::push(group, deed.placed(before)));
         }
         if self.parts.is_empty() || !spans.is_usual() {
-            spans.repeat(&self.list, before, marking, out);
+            spans.repeat(&self.list, before, marking, &mut |place, change| out.change(place, change));
         } else {
             self.parts.iter().for_each(|part| part.repeat(spans, marking, out));
         }
