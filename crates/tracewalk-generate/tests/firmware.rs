@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use tracewalk::ids::Address;
+use tracewalk::ids::{Address, Isa};
 use tracewalk::isa::Class;
 use tracewalk_generate::elf::{self, Elf};
 use tracewalk_generate::path::{Path, Step};
 use tracewalk_generate::record::Record;
 
-const PROGRAMS: [&str; 9] = ["m3", "a9", "m0-crash", "m0", "m4", "jumps", "a15", "rust-m3", "rust-a9"];
+const PROGRAMS: [&str; 10] =
+    ["m3", "a9", "m0-crash", "m0", "m4", "jumps", "a15", "a53", "rust-m3", "rust-a9"];
 
 fn load(name: &str) -> (Elf, Record) {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/firmware").join(name);
@@ -37,6 +38,7 @@ fn interrupts_hit_the_programs_at_many_places() {
         ("m4", 15),
         ("jumps", 15),
         ("a15", 8),
+        ("a53", 20),
         ("rust-m3", 12),
     ] {
         let (_, record) = load(name);
@@ -59,7 +61,7 @@ fn every_program_executes_thousands_of_instructions_of_both_outcomes() {
         let (elf, record) = load(name);
         let path = Path::expand(&record, &elf.program).unwrap();
         let instructions = path.instructions().count();
-        assert!((5_000..40_000).contains(&instructions), "{name}: {instructions}");
+        assert!((5_000..50_000).contains(&instructions), "{name}: {instructions}");
         let failed = path.instructions().filter(|executed| !executed.passed).count();
         assert!(failed * 50 > instructions, "{name}: {failed} of {instructions} failed their condition");
         assert!(path.steps.iter().any(|step| matches!(step, Step::ExceptionReturn)), "{name}");
@@ -119,7 +121,7 @@ fn execution_goes_where_the_instructions_say() {
                 }
                 Step::Exception(taken) => expected = Some(taken.handler),
                 Step::ExceptionReturn => expected = None,
-                Step::Access(_) | Step::ContextId(_) => {}
+                Step::Access(_) | Step::ContextId(_) | Step::State(_) => {}
             }
         }
     }
@@ -163,8 +165,45 @@ fn exceptions_return_to_the_preferred_return_address() {
                         assert_eq!(at, executed.address, "{name}");
                     }
                 }
-                Step::Access(_) | Step::ContextId(_) => {}
+                Step::Access(_) | Step::ContextId(_) | Step::State(_) => {}
             }
         }
     }
+}
+
+/// QEMU says the exception level apart from the exceptions and returns that change it.
+#[test]
+fn exception_levels_change_as_exceptions_and_returns_do() {
+    let (elf, record) = load("a53");
+    let path = Path::expand(&record, &elf.program).unwrap();
+    let mut level = 3;
+    let mut changed_by = None::<&Step>;
+    let mut levels = [0; 4];
+    let mut sets = Vec::new();
+    for step in path.steps.iter().skip(1) {
+        match step {
+            Step::State(state) => {
+                match changed_by {
+                    Some(Step::Exception(_)) => assert!(state.level > level, "{state:?}"),
+                    Some(Step::ExceptionReturn) => assert!(state.level < level, "{state:?}"),
+                    step => panic!("{step:?}"),
+                }
+                assert_eq!(state.non_secure, state.level < 3);
+                level = state.level;
+            }
+            Step::Instruction(executed) => {
+                levels[usize::from(level)] += 1;
+                sets.push((level, executed.isa));
+            }
+            _ => {}
+        }
+        if !matches!(step, Step::Access(_) | Step::ContextId(_)) {
+            changed_by = Some(step);
+        }
+    }
+    assert!(levels.iter().all(|&instructions| instructions > 20), "{levels:?}");
+    sets.sort();
+    sets.dedup();
+    let at_0 = [Isa::A32, Isa::T32, Isa::A64].map(|isa| (0, isa));
+    assert_eq!(sets, [&at_0[..], &[1, 2, 3].map(|level| (level, Isa::A64))].concat());
 }
