@@ -114,6 +114,16 @@ done
 $cc64 $link -static -no-pie -Wl,-z,max-page-size=4096 -T a53/a53.ld -o a53/a53.elf \
     "$build/a53-startup.o" "$build/a53-main.o" "$build/a53-work.o" "$build/a53-task.o"
 
+# Two halves, of which the Non-secure one has the work once more under other names.
+m33="-mcpu=cortex-m33 -mthumb -mfloat-abi=soft"
+compile "$build/m33-startup.o" $m33 m33/startup.s
+compile "$build/m33-secure.o" $m33 m33/secure.c
+compile "$build/m33-work.o" $m33 common/work.c
+compile "$build/m33-nonsecure.o" $m33 m33/nonsecure.c -include m33/nonsecure.h
+compile "$build/m33-nonsecure-work.o" $m33 common/work.c -include m33/nonsecure.h
+$cc $m33 $link -T m33/m33.ld -o m33/m33.elf "$build/m33-startup.o" "$build/m33-secure.o" "$build/m33-work.o" \
+    "$build/m33-nonsecure.o" "$build/m33-nonsecure-work.o" -lgcc
+
 # The ten crashes, for a Cortex-M0+, a Cortex-M3, and a Cortex-M4 whose floating-point unit is in use; and three whose cause
 # nobody can prove. crash PROGRAM-CORE FLAGS...
 crash() {

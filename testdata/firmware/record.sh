@@ -25,7 +25,7 @@ generate() {
     cargo run --quiet --package tracewalk-generate -- "$@"
 }
 
-[ $# -gt 0 ] || set -- m3 a9 m0-crash m0 m4 jumps a15 a53 rust-m3 rust-a9 rev-old rev-new
+[ $# -gt 0 ] || set -- m3 a9 m0-crash m0 m4 jumps a15 a53 m33 rust-m3 rust-a9 rev-old rev-new
 for name in "$@"; do
     log=$work/$name.log
     case $name in
@@ -65,6 +65,9 @@ for name in "$@"; do
         done
         cmp "$work/cortex-a57.record" "$work/cortex-a53.record"
         log=$work/cortex-a53.log
+        ;;
+    m33)
+        emulate "$log" -M mps2-an505 -kernel m33/m33.elf -plugin "$work/accesses.so,limit=60000"
         ;;
     rust-m3)
         emulate "$log" -M mps2-an385 -kernel rust-m3/rust-m3.elf -plugin "$work/accesses.so,limit=60000"

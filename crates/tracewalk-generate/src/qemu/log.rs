@@ -27,6 +27,8 @@ pub(super) enum Event {
     VectorNumber(u16),
     /// M profile: the handler's address.
     HandlerLoaded(Address),
+    /// M profile: the SG instruction at this address was executed, of which the log says nothing else.
+    Gateway(Address),
     /// M profile: another exception takes the place of the return.
     TailChaining,
     /// M profile: the return from an exception was made.
@@ -110,12 +112,17 @@ pub(super) fn event(line: &str, entered: &mut Option<Entered>) -> Option<Option<
     if let Some(rest) = line.strip_prefix("...with ELR ") {
         return Some(hexadecimal(rest).map(Event::ReturnAddress));
     }
-    if let Some(rest) = line.strip_prefix("...taking pending nonsecure exception ") {
+    let pending = line.strip_prefix("...taking pending nonsecure exception ");
+    if let Some(rest) = pending.or_else(|| line.strip_prefix("...taking pending secure exception ")) {
         return Some(rest.parse().ok().map(Event::VectorNumber));
     }
     if let Some(rest) = line.strip_prefix("...loaded new PC ") {
         // Bit 0 of a vector is the Thumb bit.
         return Some(hexadecimal(rest).map(|vector| Event::HandlerLoaded(vector.aligned_for(Isa::T32))));
+    }
+    // `...really an SG instruction at 0x10010000, executing it`
+    if let Some(rest) = line.strip_prefix("...really an SG instruction at ") {
+        return Some(rest.split(',').next().and_then(hexadecimal).map(Event::Gateway));
     }
     // `Loaded reset SP 0x20000260 PC 0xc1 from vector table`
     if let Some(rest) = line.strip_prefix("Loaded reset SP ") {

@@ -249,6 +249,7 @@ impl<'a> Reader<'a> {
             }
             Event::VectorNumber(number) => self.number = number,
             Event::HandlerLoaded(handler) => self.enter_m_handler(handler),
+            Event::Gateway(address) => self.pass_gateway(address),
             Event::Reset(start) => self.reset(start)?,
             Event::TailChaining => {
                 self.path.steps.push(Step::ExceptionReturn);
@@ -379,6 +380,16 @@ impl<'a> Reader<'a> {
         };
         self.resumes_at = self.settle(&origin)?;
         Ok(())
+    }
+
+    /// QEMU executes SG where another processor fetches it: as an exception that is none.
+    fn pass_gateway(&mut self, address: Address) {
+        let executed = Executed { address, isa: Isa::T32, bytes: 4, passed: true };
+        self.path.steps.push(Step::Instruction(executed));
+        self.last = Some(address);
+        self.next = Some(executed.end());
+        self.stack_pointer = None;
+        self.resumes_at = None;
     }
 
     fn enter_m_handler(&mut self, handler: Address) {
