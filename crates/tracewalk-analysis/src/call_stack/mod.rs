@@ -17,6 +17,7 @@
 //!
 //! No frame is invented: each one was entered in the trace, or is the outermost and was found running.
 
+mod checkpoint;
 mod exceptions;
 mod frame;
 mod functions;
@@ -39,6 +40,7 @@ use frame::CellId;
 use functions::{Functions, Pieces, Special};
 use stack::{Next, Parked, Stack};
 
+pub use checkpoint::CallStackCheckpoint;
 pub use frame::{
     Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece, Task, Unobserved,
 };

@@ -93,15 +93,20 @@ fn sections<E: FileHeader<Endian = object::LittleEndian>>(
     if file.section_by_name(".debug_info").is_none() {
         return Ok(None);
     }
-    let room = (bytes.len() as u64).saturating_mul(MOST_EXPANSION).saturating_add(LEAST_ROOM);
-    let room = most.map_or(room, |most| room.min(most));
+    let room = room(bytes, most);
     let mut left = room;
     let sections = DwarfSections::load(|id| Ok::<_, String>((id, section(&file, id, &mut left)?)))?;
     Ok(Some((sections, room - left)))
 }
 
+/// How many bytes a file's debugging sections may have together.
+pub(super) fn room(bytes: &[u8], most: Option<u64>) -> u64 {
+    let room = (bytes.len() as u64).saturating_mul(MOST_EXPANSION).saturating_add(LEAST_ROOM);
+    most.map_or(room, |most| room.min(most))
+}
+
 /// The bytes of a debugging section, uncompressed, for which there has to be room; none where there is no such section.
-fn section<E: FileHeader<Endian = object::LittleEndian>>(
+pub(super) fn section<E: FileHeader<Endian = object::LittleEndian>>(
     file: &ElfFile<'_, E>,
     id: SectionId,
     room: &mut u64,
