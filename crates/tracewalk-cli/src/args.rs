@@ -8,6 +8,7 @@ mod coverage;
 mod crash;
 mod diff;
 mod effective;
+mod gdb;
 mod numbers;
 mod place;
 mod profile;
@@ -42,6 +43,7 @@ pub(crate) use coverage::{Coverage, Limit, Measure, Merge};
 pub(crate) use crash::Crash;
 pub(crate) use diff::Diff;
 pub(crate) use effective::effective;
+pub(crate) use gdb::{Begin, Gdb};
 pub(crate) use profile::{Calls, CostChoice, DoubtfulChoice, Fold, FollowArgs, Profile, ProfileRows};
 pub(crate) use timeline::{Interrupts, Timeline};
 pub(crate) use when::{MessageFormat, When};
@@ -148,6 +150,7 @@ impl Cli {
             Command::Timeline(args) => args.format.name == "text",
             // What an ITM sent may be anything, and is most often watched.
             Command::Itm(_)
+            | Command::Gdb(_)
             | Command::Pgo(_)
             | Command::Merge(_)
             | Command::Describe(_)
@@ -204,6 +207,9 @@ pub(crate) enum Command {
     /// Write what compilers and linkers take to optimise a program by how it ran.
     #[command(after_help = EXIT_STATUS, after_long_help = counts::PGO_EXAMPLES)]
     Pgo(Box<Pgo>),
+    /// Let GDB walk through what was executed, forwards and backwards.
+    #[command(after_long_help = gdb::GDB_EXAMPLES)]
+    Gdb(Box<Gdb>),
     /// Put saved coverage, profiles, counts or figures of interrupts of several runs together.
     Merge(Merge),
     /// Write a capture.toml that says all that the options say and that was found out.
@@ -235,6 +241,7 @@ impl Command {
             Self::Diff(args) => &**args,
             Self::Counts(args) => &**args,
             Self::Pgo(args) => &**args,
+            Self::Gdb(args) => &**args,
             Self::Merge(args) => args,
             Self::Describe(args) => args,
             Self::Snapshot(args) => args,

@@ -169,9 +169,7 @@ impl<'i> Cursor<'i> {
     /// looked at: a block's other instructions.
     pub fn next_element(&mut self) -> bool {
         let within = self.within;
-        if let Some(placed) = self.elements.get(self.element) {
-            self.within = steps(&placed.element).saturating_sub(1);
-        }
+        self.to_last_of_element();
         let moved = self.step();
         if !moved {
             self.within = within;
@@ -179,14 +177,16 @@ impl<'i> Cursor<'i> {
         moved
     }
 
-    /// Goes back to the last step of the element before; answers whether there is one, else the cursor stays.
-    pub fn previous_element(&mut self) -> bool {
-        let within = std::mem::take(&mut self.within);
-        let moved = self.step_back();
-        if !moved {
-            self.within = within;
+    /// Goes to the first step of the element that it is on.
+    pub const fn to_first_of_element(&mut self) {
+        self.within = 0;
+    }
+
+    /// Goes to the last step of the element that it is on.
+    pub fn to_last_of_element(&mut self) {
+        if let Some(placed) = self.elements.get(self.element) {
+            self.within = steps(&placed.element).saturating_sub(1);
         }
-        moved
     }
 
     /// Goes to the step of this number, from 0. Answers whether there is one; else the cursor stays.

@@ -60,6 +60,28 @@ fn read_class<E: FileHeader<Endian = LittleEndian>>(
     })
 }
 
+/// Where the program has variables, by the file's sections: addresses whose bytes in the file are only what they begin with.
+pub(super) fn variables(width: Width, data: &[u8]) -> Vec<Range<u64>> {
+    match width {
+        Width::Bits32 => variables_in::<FileHeader32<LittleEndian>>(data),
+        Width::Bits64 => variables_in::<FileHeader64<LittleEndian>>(data),
+    }
+}
+
+fn variables_in<E: FileHeader<Endian = LittleEndian>>(data: &[u8]) -> Vec<Range<u64>> {
+    let sections = E::parse(data).and_then(|header| header.sections(ENDIAN, data));
+    let Ok(sections) = sections else { return Vec::new() };
+    let is_variable = |section: &&E::SectionHeader| {
+        let flags = section.sh_flags(ENDIAN);
+        flags.contains(elf::SHF_ALLOC) && flags.contains(elf::SHF_WRITE)
+    };
+    let range = |section: &E::SectionHeader| {
+        let start: u64 = section.sh_addr(ENDIAN).into();
+        start..start.saturating_add(section.sh_size(ENDIAN).into())
+    };
+    sections.iter().filter(is_variable).map(range).collect()
+}
+
 pub(crate) fn malformed(error: object::read::Error) -> ImageErrorKind {
     ImageErrorKind::Malformed(error.to_string())
 }
