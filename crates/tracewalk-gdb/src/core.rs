@@ -49,7 +49,6 @@ pub(crate) struct Core<'i> {
 pub(crate) struct State {
     /// The number of the step.
     pub(crate) step: u64,
-    pub(crate) location: Location,
     /// The frames, outermost first.
     pub(crate) levels: Vec<Level>,
     pub(crate) task: Task,
@@ -301,7 +300,7 @@ impl<'i> Core<'i> {
         self.calls.go_on_from(&before);
         let mut machine = Machine::of(self.unwinder, &levels, location);
         machine.registers.insert(self.unwinder.architecture.step(), step);
-        Some(State { step, location, levels, task, machine, is_halted: false })
+        Some(State { step, levels, task, machine, is_halted: false })
     }
 
     /// Calls `each` with the functions that were called from the frame of this depth between two steps: with the step at which each

@@ -30,8 +30,9 @@ pub(crate) struct Level {
 /// The instruction set's bit in a return address.
 const THUMB: u64 = 1;
 
-/// xPSR with nothing but the bit that M profile always has.
-const XPSR: u64 = 1 << 24;
+/// The instruction set's bit in xPSR, which M profile always has, and in CPSR.
+const XPSR_T: u64 = 1 << 24;
+const CPSR_T: u64 = 1 << 5;
 
 /// What M profile's link register holds in a handler: a return to Handler or Thread mode on the main stack, without a frame of the
 /// floating-point unit (DDI 0403E, B1.5.8).
@@ -86,6 +87,7 @@ impl Machine {
             }
         }
         needed.insert(unwinder.architecture.program_counter(), pc.address.get());
+        needed.extend(status(unwinder.architecture, levels, pc).map(|value| (unwinder.architecture.status(), value)));
         machine.registers = needed;
         machine
     }
@@ -143,7 +145,7 @@ impl Machine {
         }
         if let Some(address) = returns_to {
             self.store(architecture, base.wrapping_add(0x18), address.get());
-            self.store(architecture, base.wrapping_add(0x1c), XPSR);
+            self.store(architecture, base.wrapping_add(0x1c), XPSR_T);
         }
     }
 
@@ -172,6 +174,18 @@ fn return_address(
             Some(if exceptions > 0 { TO_HANDLER } else { TO_THREAD })
         }
         FrameKind::Exception(interruption) => interruption.returns_to.map(thumb),
+    }
+}
+
+/// The status register with what is known of it: the instruction set and, in M profile, the exception. GDB 13 unwinds no frame
+/// without it ("Register 25 is not available"), and a register cannot be available in part. AArch64 does without.
+fn status(architecture: Architecture, levels: &[Level], pc: Location) -> Option<u64> {
+    match architecture {
+        Architecture::M => {
+            Some(XPSR_T | handled(levels).map_or(0, |exception| u64::from(exception.number())))
+        }
+        Architecture::A32 => Some(if pc.isa.is_thumb() { CPSR_T } else { 0 }),
+        Architecture::A64 => None,
     }
 }
 
