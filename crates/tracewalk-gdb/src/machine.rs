@@ -70,7 +70,7 @@ impl Machine {
         for (index, level) in levels.iter().enumerate() {
             let cfa = level.frame.mark.cfa(unwinder, level.at);
             let caller = index.checked_sub(1).and_then(|outer| levels.get(outer));
-            let returns_to = return_address(unwinder.architecture, level, caller, exceptions);
+            let returns_to = return_address(unwinder, level, caller, exceptions);
             exceptions += u32::from(level.frame.kind.is_exception());
             machine.enter(unwinder, (level, cfa), returns_to, &mut needed);
             match levels.get(index + 1).map(|inner| inner.frame.kind) {
@@ -157,18 +157,24 @@ impl Machine {
 }
 
 /// What a function returns to, as the link register had it when the function began; so many exceptions enclose its caller.
+///
+/// Of the outermost known function nobody knows it. Without a link register GDB ends a backtrace in an error ("PC not available")
+/// instead of a frame, and editors show none at all. A function that has pushed nothing seems to have called itself: GDB finds the
+/// same frame again, and says that the backtrace ends.
 fn return_address(
-    architecture: Architecture,
+    unwinder: &Unwinder,
     level: &Level,
     caller: Option<&Level>,
     exceptions: u32,
 ) -> Option<u64> {
+    let architecture = unwinder.architecture;
+    let is_plain = unwinder.stack_pointer(0, level.at) == 0;
     let thumb = |address: Address| {
-        let is_thumb = caller.and_then(|caller| caller.frame.mark.isa).is_some_and(Isa::is_thumb);
+        let is_thumb = caller.unwrap_or(level).frame.mark.isa.is_some_and(Isa::is_thumb);
         address.get() | if is_thumb { THUMB } else { 0 }
     };
     match level.frame.kind {
-        FrameKind::Root => None,
+        FrameKind::Root => is_plain.then(|| thumb(level.at)),
         FrameKind::Call { returns_to, .. } => returns_to.map(thumb),
         FrameKind::Exception(_) if architecture == Architecture::M => {
             Some(if exceptions > 0 { TO_HANDLER } else { TO_THREAD })
