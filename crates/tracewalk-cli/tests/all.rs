@@ -20,6 +20,7 @@ mod dstream;
 mod dumps;
 mod etmv4;
 mod examples;
+mod gdb;
 mod guessing;
 mod hostile;
 mod hostile_elf;

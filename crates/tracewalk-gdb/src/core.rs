@@ -358,7 +358,13 @@ fn beginning(here: &Here<'_>, location: Location, code: &Code) -> Element {
             let within = here.step - here.before.steps;
             let instructions = u32::try_from(within + 1).unwrap_or(u32::MAX);
             let end = code.behind(location);
-            Element::Block(Block { end, instructions, last: location.address, ending: Ending::Interrupted, ..*block })
+            Element::Block(Block {
+                end,
+                instructions,
+                last: location.address,
+                ending: Ending::Interrupted,
+                ..*block
+            })
         }
         Element::Event(event) => no_code(location, event.span),
         Element::Gap(_) | Element::Proof(_) => *here.element,

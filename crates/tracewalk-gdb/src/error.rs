@@ -52,7 +52,10 @@ impl fmt::Display for GdbError {
             Self::Run(error) => error.fmt(f),
             Self::Nothing => f.write_str("nothing was executed, as far as the trace can be followed"),
             Self::Differs { followed, indexed } => {
-                write!(f, "found {indexed} steps in the second pass over the trace, expected {followed} as in the first")
+                write!(
+                    f,
+                    "found {indexed} steps in the second pass over the trace, expected {followed} as in the first"
+                )
             }
             Self::NoStep { step, steps } => write!(f, "found {steps} steps, expected step {step} among them"),
             Self::Listen { address, error } => write!(f, "cannot listen on {address}: {error}"),

@@ -87,7 +87,9 @@ impl Machine {
             }
         }
         needed.insert(unwinder.architecture.program_counter(), pc.address.get());
-        needed.extend(status(unwinder.architecture, levels, pc).map(|value| (unwinder.architecture.status(), value)));
+        needed.extend(
+            status(unwinder.architecture, levels, pc).map(|value| (unwinder.architecture.status(), value)),
+        );
         machine.registers = needed;
         machine
     }

@@ -159,11 +159,10 @@ mod tests {
     #[test]
     fn the_manuals_packets_are_read() {
         assert_eq!(requests(b"+$g#67"), [Request::Packet(b"g".to_vec())]);
-        assert_eq!(requests(b"$OK#9a-\x03"), [
-            Request::Packet(b"OK".to_vec()),
-            Request::Again,
-            Request::Interrupt
-        ]);
+        assert_eq!(
+            requests(b"$OK#9a-\x03"),
+            [Request::Packet(b"OK".to_vec()), Request::Again, Request::Interrupt]
+        );
         assert_eq!(packet(b"OK"), b"$OK#9a");
     }
 
@@ -173,10 +172,10 @@ mod tests {
         assert_eq!(requests(b"$g#xx$g#67"), [Request::Damaged, Request::Packet(b"g".to_vec())]);
         assert_eq!(requests(b"$m12$g#67"), [Request::Packet(b"g".to_vec())]);
         let long = packet(&vec![b'a'; LONGEST + 1]);
-        assert_eq!(requests(&[&*long, b"$g#67"].concat()), [
-            Request::Damaged,
-            Request::Packet(b"g".to_vec())
-        ]);
+        assert_eq!(
+            requests(&[&*long, b"$g#67"].concat()),
+            [Request::Damaged, Request::Packet(b"g".to_vec())]
+        );
     }
 
     proptest! {

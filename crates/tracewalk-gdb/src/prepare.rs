@@ -75,8 +75,11 @@ fn follow(
     observer: &dyn Observer,
 ) -> Result<Prepared, GdbError> {
     let images = session.images(source)?;
-    let follow =
-        Follow { trust: Trust { image: options.trust_image, ..Trust::default() }, threads: 1, ..Follow::default() };
+    let follow = Follow {
+        trust: Trust { image: options.trust_image, ..Trust::default() },
+        threads: 1,
+        ..Follow::default()
+    };
     let code = session.code(source, follow.names.as_deref(), observer)?;
     let architecture = architecture(source, &images);
     let frames = CallFrames::of(images.iter().map(|visible| &*visible.image));

@@ -81,7 +81,8 @@ impl Architecture {
 
     /// The description that GDB asks for (GDB manual, "Target Descriptions").
     pub(crate) fn description(self) -> String {
-        let mut xml = String::from("<?xml version=\"1.0\"?>\n<!DOCTYPE target SYSTEM \"gdb-target.dtd\">\n<target>\n");
+        let mut xml =
+            String::from("<?xml version=\"1.0\"?>\n<!DOCTYPE target SYSTEM \"gdb-target.dtd\">\n<target>\n");
         let (name, feature) = match self {
             Self::M => ("arm", "org.gnu.gdb.arm.m-profile"),
             Self::A32 => ("arm", "org.gnu.gdb.arm.core"),
@@ -95,7 +96,10 @@ impl Architecture {
             }
             let (name, kind) = self.name(number);
             let bits = bytes * 8;
-            let _ = writeln!(xml, "<reg name=\"{name}\" bitsize=\"{bits}\" regnum=\"{number}\" type=\"{kind}\"/>");
+            let _ = writeln!(
+                xml,
+                "<reg name=\"{name}\" bitsize=\"{bits}\" regnum=\"{number}\" type=\"{kind}\"/>"
+            );
         }
         let _ = writeln!(
             xml,

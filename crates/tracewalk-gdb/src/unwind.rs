@@ -95,7 +95,9 @@ impl Unwinder {
     fn distance(&self, address: Address) -> u64 {
         match self.row(address) {
             Some(row) if row.register == self.architecture.stack_pointer() => row.offset.unsigned_abs(),
-            Some(_) => self.frames.depth(address).unwrap_or_default().next_multiple_of(8).saturating_add(LOCALS),
+            Some(_) => {
+                self.frames.depth(address).unwrap_or_default().next_multiple_of(8).saturating_add(LOCALS)
+            }
             None => 0,
         }
     }

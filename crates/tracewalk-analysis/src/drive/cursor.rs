@@ -156,8 +156,8 @@ impl<'i> Cursor<'i> {
             return true;
         }
         let before = self.elements.iter().enumerate().take(self.element).rev();
-        let found = before.map(|(index, placed)| (index, steps(&placed.element), placed.before));
-        if let Some((index, count, before)) = found.filter(|(_, count, _)| *count > 0).next() {
+        let mut found = before.map(|(index, placed)| (index, steps(&placed.element), placed.before));
+        if let Some((index, count, before)) = found.find(|(_, count, _)| *count > 0) {
             (self.element, self.within, self.before) = (index, count - 1, before);
             return true;
         }

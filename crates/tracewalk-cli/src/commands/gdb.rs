@@ -68,10 +68,13 @@ mod served {
             Event::Refused(peer) => {
                 ("refused", format!("sent a debugger from {peer} away: another one is connected"))
             }
-            Event::Left(peer) => ("left", format!("the debugger from {peer} has left; the next one can connect")),
-            Event::Vanished(peer) => {
-                ("vanished", format!("the debugger from {peer} is gone without a word; the next one can connect"))
+            Event::Left(peer) => {
+                ("left", format!("the debugger from {peer} has left; the next one can connect"))
             }
+            Event::Vanished(peer) => (
+                "vanished",
+                format!("the debugger from {peer} is gone without a word; the next one can connect"),
+            ),
             _ => ("debugger", format!("{event:?}")),
         }
     }
@@ -80,10 +83,13 @@ mod served {
         let (kind, hint) = match &error {
             GdbError::Nothing => ("nothing_executed", "tracewalk info says what is in the capture"),
             GdbError::NoStep { .. } => ("no_step", "give --at a number below that, or first or last"),
-            GdbError::Listen { .. } => ("listen", "end what listens there, or choose another port with --listen"),
-            GdbError::Differs { .. } => {
-                ("passes_differ", "if nobody writes to the capture this is a mistake of tracewalk: please report it")
+            GdbError::Listen { .. } => {
+                ("listen", "end what listens there, or choose another port with --listen")
             }
+            GdbError::Differs { .. } => (
+                "passes_differ",
+                "if nobody writes to the capture this is a mistake of tracewalk: please report it",
+            ),
             _ => ("streams", "let GDB start it: target remote | tracewalk gdb … --stdio"),
         };
         match error {

@@ -49,7 +49,8 @@ impl Dialogue<'_, '_> {
     fn description(&mut self, place: &[u8]) -> Option<String> {
         let description = self.core().unwinder.architecture.description();
         let (offset, length) = split(place, b',')?;
-        let (offset, length) = (usize::try_from(number(offset)?).ok()?, usize::try_from(number(length)?).ok()?);
+        let (offset, length) =
+            (usize::try_from(number(offset)?).ok()?, usize::try_from(number(length)?).ok()?);
         let end = offset.saturating_add(length.min(LONGEST / 2)).min(description.len());
         let piece = description.get(offset.min(end)..end)?;
         let more = if end < description.len() { 'm' } else { 'l' };

@@ -47,7 +47,11 @@ pub(super) fn find(core: &mut Core<'_>, name: &str, direction: Direction) -> Str
         core.seek_step(mark);
     }
     let when = if direction == Direction::Forward { "after" } else { "before" };
-    arrived(core, found, &format!("{} does not begin {when} this place", tracewalk::plain::plain(name.into())))
+    arrived(
+        core,
+        found,
+        &format!("{} does not begin {when} this place", tracewalk::plain::plain(name.into())),
+    )
 }
 
 /// Where functions of a name begin, in every view of the program.

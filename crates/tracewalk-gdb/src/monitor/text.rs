@@ -86,7 +86,8 @@ fn origin(core: &Core<'_>, level: &Level) -> String {
         FrameKind::Root => format!("seen from step {began} on"),
         FrameKind::Call { .. } => format!("called, began at step {began}"),
         FrameKind::Exception(interruption) => {
-            let name = interruption.exception.map(|exception| core.code.interrupts.describe(exception).to_string());
+            let name =
+                interruption.exception.map(|exception| core.code.interrupts.describe(exception).to_string());
             format!("{}, taken at step {began}", name.as_deref().unwrap_or("an exception"))
         }
     }

@@ -143,8 +143,13 @@ fn row<'a, S: UnwindSection<Slice<'a>>>(table: &Table, section: &S, address: u64
         });
         let Register(return_register) = cie.return_address_register();
         let is_outermost = row.register(Register(return_register)) == Some(RegisterRule::Undefined);
-        found =
-            Some(FrameRow { register: register.0, offset, saved: saved.collect(), return_register, is_outermost });
+        found = Some(FrameRow {
+            register: register.0,
+            offset,
+            saved: saved.collect(),
+            return_register,
+            is_outermost,
+        });
         false
     })?;
     found
