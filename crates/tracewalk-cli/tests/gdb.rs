@@ -57,9 +57,9 @@ fn stock_gdb<'a>(elf: Option<&str>, commands: impl IntoIterator<Item = &'a str>)
     Some(text(&output.stdout) + &text(&output.stderr))
 }
 
-/// The numbers that `output/x` and `echo` printed in lines that begin with `@`.
+/// The numbers that [`PC`] and [`STEP`] printed.
 fn marked(text: &str) -> Vec<u64> {
-    let numbers = text.lines().filter_map(|line| line.split('@').nth(1));
+    let numbers = text.lines().filter_map(|line| line.strip_prefix('@'));
     let hex = |number: &str| u64::from_str_radix(number.trim().trim_start_matches("0x"), 16);
     numbers.map(|number| hex(number).unwrap_or_else(|_| panic!("no number: {number}"))).collect()
 }
@@ -131,7 +131,7 @@ fn every_step_forward_is_the_flow_through_both_instruction_sets() {
 fn a_breakpoint_is_hit_as_often_as_the_instruction_ran_in_both_directions() {
     const CRC32: u64 = 0x3d4;
     let times = executed(M3).iter().filter(|at| **at == CRC32).count();
-    assert!(times > 10, "{times}");
+    assert_eq!(times, 8);
     let commands = ["break *0x3d4", "ignore 1 1000000", "continue", "info breakpoints"];
     let back = ["break *0x3d4", "ignore 2 1000000", "delete 1", "reverse-continue", "info breakpoints"];
     let Some(text) = gdb(M3, &[&commands[..], &back].concat()) else { return };
@@ -143,15 +143,15 @@ fn a_breakpoint_is_hit_as_often_as_the_instruction_ran_in_both_directions() {
 
 #[test]
 fn each_stop_at_a_breakpoint_is_where_flow_has_it() {
-    const CRC32: u64 = 0x3d4;
-    let commands = ["break *0x3d4"].into_iter().chain(["continue", STEP].repeat(12));
-    let commands = commands.chain(["reverse-continue", STEP].repeat(11)).collect::<Vec<_>>();
+    let commands = ["break *0x3d4"].into_iter().chain(["continue", STEP].repeat(8));
+    let commands = commands.chain(["reverse-continue", STEP].repeat(7)).collect::<Vec<_>>();
     let Some(text) = gdb(M3, &commands) else { return };
     let steps = marked(&text);
-    let (forward, backward) = steps.split_at(12);
+    let (forward, backward) = steps.split_at(8);
     assert!(forward.is_sorted_by(|one, next| one < next), "{forward:x?}");
-    assert_eq!(backward.iter().rev().copied().collect::<Vec<_>>(), forward[..11]);
-    assert!(executed(M3).contains(&CRC32));
+    assert_eq!(backward.iter().rev().copied().collect::<Vec<_>>(), forward[..7]);
+    // Instructions and steps are not the same, but in the same order.
+    assert_eq!(executed(M3).iter().filter(|at| **at == 0x3d4).count(), forward.len());
 }
 
 #[test]
@@ -194,7 +194,8 @@ fn a_jump_by_the_step_register_makes_gdb_read_everything_anew() {
 fn monitor_jumps_and_tells_the_calls_that_flow_knows() {
     let jumps = ["monitor goto exception 1", "maintenance flush register-cache", "bt"];
     let call = ["monitor up-to-call", "maintenance flush register-cache", PC];
-    let others = ["monitor find crc32", "maintenance flush register-cache", PC, "monitor bt", "monitor calls"];
+    let others =
+        ["monitor find crc32", "maintenance flush register-cache", PC, "monitor bt", "monitor calls"];
     let Some(text) = gdb(M3, &[&jumps[..], &call, &others].concat()) else { return };
     let functions = functions(&text);
     assert_eq!(functions[..3], ["SysTick_Handler", "signal", "next_random"]);

@@ -105,7 +105,8 @@ fn what_is_no_packet_and_what_is_no_command_is_answered_and_survived() {
     let garbage = (0..100_000).map(|_| {
         noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         // Not the end of a packet: each would be answered.
-        [noise.to_le_bytes()[7]].map(|byte| if byte == b'#' || byte == 3 || byte == b'-' { 0 } else { byte })[0]
+        [noise.to_le_bytes()[7]].map(|byte| if byte == b'#' || byte == 3 || byte == b'-' { 0 } else { byte })
+            [0]
     });
     stream.write_all(&garbage.collect::<Vec<_>>()).unwrap();
     // Ends what began in the noise.
@@ -114,8 +115,9 @@ fn what_is_no_packet_and_what_is_no_command_is_answered_and_survived() {
     stream.read_exact(&mut answer).unwrap();
     assert_eq!(answer, *b"-");
     let refused = ["g1", "p", "pffffffffffffffff", "P1=", "m", "m0", "mffffffffffffffff,ffffffffffffffff"];
-    let strange = ["H", "Hx1", "T", "Tffffffff", "Z", "Z0", "Z9,0,0", "z0,,", "vCont;", "vCont;r", "vCont;x:1"];
-    let queries = ["q", "qRcmd,", "qRcmd,zz", "qXfer:features:read:target.xml:", "qThreadExtraInfo,9", "b", "bx", "!"];
+    let strange =
+        ["H", "Hx1", "T", "Tffffffff", "Z", "Z0", "Z9,0,0", "z0,,", "vCont;", "vCont;r", "vCont;x:1"];
+    let queries = ["q", "qRcmd,zz", "qXfer:features:read:target.xml:", "qThreadExtraInfo,9", "b", "bx", "!"];
     for contents in refused.into_iter().chain(strange).chain(queries) {
         let _ = ask(&mut stream, contents);
     }
