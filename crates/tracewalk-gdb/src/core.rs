@@ -92,12 +92,12 @@ impl<'i> Core<'i> {
             state: None,
         };
         core.handler = core.last_handler();
-        if !core.to_end(Direction::Forward) {
+        if !core.go_to_end(Direction::Forward) {
             return None;
         }
         core.moved = core.real_distance();
         core.state = None;
-        core.to_end(Direction::Backward);
+        core.go_to_end(Direction::Backward);
         Some(core)
     }
 
@@ -195,9 +195,9 @@ impl<'i> Core<'i> {
     }
 
     /// Goes to the first or last place. Answers whether there is one.
-    pub(crate) fn to_end(&mut self, direction: Direction) -> bool {
+    pub(crate) fn go_to_end(&mut self, direction: Direction) -> bool {
         self.is_behind = false;
-        let found = walk::to_end(&mut self.cursor, &self.code, direction, self.index.totals().steps);
+        let found = walk::go_to_end(&mut self.cursor, &self.code, direction, self.index.totals().steps);
         self.is_behind = direction == Direction::Forward && self.handler.is_some();
         found || self.is_behind
     }
@@ -205,7 +205,7 @@ impl<'i> Core<'i> {
     /// Goes to the place of a step, or the next one. Answers whether there is one.
     pub(crate) fn seek_step(&mut self, step: u64) -> bool {
         if step == self.index.totals().steps && self.handler.is_some() {
-            return self.to_end(Direction::Forward);
+            return self.go_to_end(Direction::Forward);
         }
         let found = walk::seek_step(&mut self.cursor, &self.code, step);
         self.is_behind &= !found;
@@ -228,7 +228,7 @@ impl<'i> Core<'i> {
         self.is_behind = false;
         let is_last = self.cursor.current().is_some_and(|here| here.step + 1 == self.index.totals().steps);
         if is_last && self.handler.is_some() {
-            return self.to_end(Direction::Forward);
+            return self.go_to_end(Direction::Forward);
         }
         // The exception itself is a place if it interrupted code that nobody has.
         self.cursor.step();

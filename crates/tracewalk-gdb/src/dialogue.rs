@@ -5,6 +5,7 @@
 
 mod queries;
 mod resume;
+mod running;
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use crate::memory;
 use crate::packet::{Request, hex, number, packet, unhex};
 use crate::registers::Register;
 
-pub(crate) use resume::Running;
+use running::Running;
 
 /// A conversation with one GDB.
 pub(crate) struct Dialogue<'c, 'i> {

@@ -3,7 +3,7 @@
 //! Threads only read bytes and accept connections; everything else happens in the thread that called [`serve`].
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{AddrParseError, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -24,6 +24,17 @@ pub enum Listen {
     Tcp(SocketAddr),
     /// One has started this process, and speaks through standard input and output.
     Streams,
+}
+
+impl Listen {
+    /// Where debuggers come from over the network: an address and a port.
+    ///
+    /// # Errors
+    ///
+    /// If the text is none.
+    pub fn tcp(text: &str) -> Result<Self, AddrParseError> {
+        text.parse().map(Self::Tcp)
+    }
 }
 
 /// Something that happened to the server.
@@ -127,8 +138,8 @@ fn begin(cores: &mut [Core<'_>], at: At) -> Result<(), GdbError> {
     }
     for core in cores {
         let found = match at {
-            At::First => core.to_end(Direction::Backward),
-            At::Last => core.to_end(Direction::Forward),
+            At::First => core.go_to_end(Direction::Backward),
+            At::Last => core.go_to_end(Direction::Forward),
             At::Step(step) => core.seek_step(step),
         };
         if let (false, At::Step(step)) = (found, at) {

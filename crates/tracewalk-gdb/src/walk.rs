@@ -91,7 +91,7 @@ pub(crate) fn step(cursor: &mut Cursor<'_>, code: &Code, direction: Direction) -
 }
 
 /// Goes to the first or last place. Answers whether there is one.
-pub(crate) fn to_end(cursor: &mut Cursor<'_>, code: &Code, direction: Direction, steps: u64) -> bool {
+pub(crate) fn go_to_end(cursor: &mut Cursor<'_>, code: &Code, direction: Direction, steps: u64) -> bool {
     let to = match direction {
         Direction::Forward => steps.saturating_sub(1),
         Direction::Backward => 0,

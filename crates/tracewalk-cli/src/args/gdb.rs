@@ -1,6 +1,5 @@
 //! The options of `gdb`.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -43,7 +42,7 @@ pub(crate) struct Gdb {
 
     /// The address that debuggers connect to; port 0 takes a free one. Everybody who reaches it can read the program.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1234", help_heading = "Debugger")]
-    pub(crate) listen: SocketAddr,
+    pub(crate) listen: String,
 
     /// Speak with the debugger through standard input and output, for GDB's `target remote | COMMAND`.
     #[arg(long, conflicts_with = "listen", help_heading = "Debugger")]

@@ -36,6 +36,11 @@ fn run(args: &Gdb, messages: &Messages) -> Result<(), Failure> {
 
     use crate::args::Begin;
 
+    let listen = if args.stdio { Ok(Listen::Streams) } else { Listen::tcp(&args.listen) };
+    let listen = listen.map_err(|error| {
+        let problem = format!("--listen {}: {error}", args.listen);
+        Failure::input("no_address", problem, "give an address and a port, such as 127.0.0.1:1234")
+    })?;
     let mut session = crate::open::whole_trace(&args.capture, messages)?;
     let at = match args.at {
         Begin::First => At::First,
@@ -43,7 +48,6 @@ fn run(args: &Gdb, messages: &Messages) -> Result<(), Failure> {
         Begin::Step(step) => At::Step(step),
     };
     let options = Options { at, trust_image: args.trust_image, dump: args.dump.clone() };
-    let listen = if args.stdio { Listen::Streams } else { Listen::Tcp(args.listen) };
     serve(&mut session, &options, listen, messages, &mut |event| {
         let (kind, text) = served::sentence(event);
         messages.note(kind, text);

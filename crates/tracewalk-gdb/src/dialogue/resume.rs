@@ -1,27 +1,9 @@
 //! Going on and back: steps, searches for breakpoints, and why they stopped.
 
-use std::collections::BTreeSet;
-
-use tracewalk::ids::Address;
-
+use super::running::{Running, What};
 use super::{Dialogue, REFUSED, UNKNOWN, split};
 use crate::packet::number;
 use crate::walk::{Direction, Search};
-
-/// What runs until it comes to something, some steps at a time.
-#[derive(Clone, Debug)]
-pub(crate) struct Running {
-    core: usize,
-    what: What,
-}
-
-#[derive(Clone, Debug)]
-enum What {
-    /// Until a breakpoint.
-    Continue(Direction, BTreeSet<Address>),
-    /// Until the address is none of these, or has a breakpoint.
-    Range { start: u64, end: u64 },
-}
 
 /// Steps in a range that are done before something else may be asked.
 const SLICE: u32 = 1 << 12;

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use tracewalk::ids::Address;
 use tracewalk_analysis::Position;
 
-use super::{Goal, text};
+use super::command::Goal;
+use super::text;
 use crate::core::Core;
 use crate::walk::{Direction, Search};
 
@@ -15,8 +16,8 @@ const READ_ANEW: &str = "GDB shows the place after `flushregs`\n";
 pub(super) fn go(core: &mut Core<'_>, goal: Goal) -> String {
     let totals = core.index().totals();
     let (found, what) = match goal {
-        Goal::First => (core.to_end(Direction::Backward), "no place".to_owned()),
-        Goal::Last => (core.to_end(Direction::Forward), "no place".to_owned()),
+        Goal::First => (core.go_to_end(Direction::Backward), "no place".to_owned()),
+        Goal::Last => (core.go_to_end(Direction::Forward), "no place".to_owned()),
         Goal::Step(step) => (core.seek_step(step), format!("no step {step}: there are {}", core.steps())),
         Goal::Time(_) if totals.time == 0 => (false, "the trace has no timestamps".to_owned()),
         Goal::Time(time) => {

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use tracewalk::ids::{Address, Location};
 
 use super::attributes::Attributes;
-use super::elf;
 use crate::bytes::Bytes;
 use crate::records::RecordForm;
 
@@ -82,12 +81,6 @@ impl Image {
             ImageForm::Elf64 => Some((Width::Bits64, &self.bytes)),
             ImageForm::Records(_) | ImageForm::Raw => None,
         }
-    }
-
-    /// Where the program has variables, as far as an ELF file's sections say it: what a segment has there is only what they begin with.
-    #[must_use]
-    pub fn variables(&self) -> Vec<Range<u64>> {
-        self.elf_file().map_or_else(Vec::new, |(width, bytes)| elf::variables(width, bytes))
     }
 
     /// Where the byte at `address` is in another image of the same file; `None` where it is in none of its segments.

@@ -109,6 +109,12 @@ impl Image {
         }
     }
 
+    /// Where the program has variables, as far as an ELF file's sections say it: what a segment has there is only what they begin with.
+    #[must_use]
+    pub fn variables(&self) -> Vec<Range<u64>> {
+        self.elf_file().map_or_else(Vec::new, |(width, bytes)| elf::variables(width, bytes))
+    }
+
     /// The ELF file as a linker made it, if these are its bytes as a system mapped them into memory.
     #[must_use]
     pub fn linked(&self) -> Option<Self> {
