@@ -32,6 +32,7 @@ mod outputs;
 mod pager;
 mod passages;
 mod pictures;
+mod perf;
 mod places;
 mod profile_formats;
 mod profile_truth;

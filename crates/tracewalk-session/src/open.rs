@@ -15,7 +15,7 @@ use crate::observer::{Notices, Observer, Say};
 use crate::place::place_image;
 use crate::request::{Policy, Request};
 use crate::session::Session;
-use crate::{arrange, belonging, memory, options, report, strict};
+use crate::{arrange, belonging, memory, options, recorded, report, strict};
 
 impl Session {
     /// Opens a capture, and infers what the request does not state. Returns what is worth knowing about it as well.
@@ -56,6 +56,10 @@ impl Session {
                 strict::check_wires(buffer)?;
             }
             report::wires(buffer, observer);
+        }
+        if let Some(recorded) = capture.recorded.clone() {
+            capture.images.extend(recorded::images(&recorded, &request.stated.binaries, observer));
+            recorded::say(&recorded, observer);
         }
         capture.images.extend(request.images.iter().cloned());
         belonging::check_said(&request.stated, &capture, &memory)?;

@@ -19,6 +19,9 @@ use crate::session::Session;
 /// Refuses files that are certainly no trace, and were probably meant as something else.
 pub(crate) fn refuse_wrong_files(capture: &Capture, memory: &[Option<MemoryDump>]) -> Result<(), OpenError> {
     for (buffer, memory) in capture.buffers.iter().zip(memory) {
+        if buffer.parts.is_some() {
+            continue;
+        }
         let (file, format) = (buffer.file.clone(), Capture::format_of(&buffer.bytes));
         match format.holds {
             Holds::PerfData => return Err(OpenError::PerfData(file)),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use tracewalk::ids::{Address, TraceId};
 use tracewalk_input::MemoryLimit;
+use tracewalk_input::capture::perf::BinaryPlaces;
 use tracewalk_input::capture::wire::WireOptions;
 use tracewalk_input::capture::{Container, SourceDescription};
 use tracewalk_input::image::ImageRequest;
@@ -65,6 +66,8 @@ pub struct Statements {
     pub dump_address: Option<Address>,
     /// How a recording of a logic analyser is read.
     pub wires: WireOptions,
+    /// Where the files are that ran on a machine that perf recorded.
+    pub binaries: BinaryPlaces,
     /// The sources.
     pub sources: Vec<SourceDescription>,
     /// What is known of an MTB.

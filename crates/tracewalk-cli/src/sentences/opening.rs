@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
+use tracewalk::plain::Plain;
 use tracewalk_input::capture::dump::{Damage, MemoryDump};
+use tracewalk_input::capture::perf::{Binary, NoBinary, TraceCounts};
 use tracewalk_input::capture::stream::{End, Place};
 use tracewalk_input::capture::{CaptureError, CaptureErrorKind};
 use tracewalk_session::mtb_order::Ending;
@@ -23,6 +25,24 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
     use NoticeKind as K;
     Some(match &notice.kind {
         K::EntryLeftOut(problem) => format!("{problem}; it is left out"),
+        K::BinaryMissing(binary) => binary_missing(binary),
+        K::ModulesLeftOut(modules) => format!(
+            "no code of {} is known: the kernel changes a module when it loads it, so that its file is not what ran",
+            counted(*modules, "kernel module")
+        ),
+        K::TraceNotRecorded(counts) => trace_not_recorded(*counts),
+        K::MappingsMixed(count) => format!(
+            "{} took the place of others after the last change that can be told apart; what ran before and after is mixed",
+            counted(*count, "mapping")
+        ),
+        K::RecordsCut { at: None } => "the file ends in the middle of a record: its end was not written".to_owned(),
+        K::RecordsCut { at: Some(at) } => {
+            format!("there is no record at {at:#x} of the file; what follows it is not read")
+        }
+        K::RecordsLost(count) => format!(
+            "the kernel dropped {}: mappings or processes may be missing; record with a larger buffer (-m)",
+            counted(*count, "record")
+        ),
         K::InterruptLeftOut(problem) => format!("{problem}; {}", problem.hint()),
         K::InterruptsUnused { file } => format!(
             "{}: names the interrupts of M profile, and none of that is in the capture; leave out --svd",
@@ -325,4 +345,43 @@ fn stream_ended(place: &Place, end: &End, received: u64, cut: u64) -> String {
             format!("{error}, after {received}; what had come is decoded; {hint}")
         }
     }
+}
+
+/// Why code of a mapped file is not known.
+fn binary_missing(binary: &Binary) -> String {
+    let Binary { name, build_id, file } = binary;
+    let name = Plain(name);
+    let id = build_id.map_or_else(String::new, |id| format!(" (build-id {id})"));
+    match file {
+        Ok(file) => format!("{name}: {} is used", Plain(file.display())),
+        Err(NoBinary::OtherBuildId { file, found }) => {
+            let has = if found.is_empty() { "no build-id".to_owned() } else { format!("build-id {found}") };
+            let file = Plain(file.display());
+            format!("{name}{id} ran, and {file} has {has}: it is another program, and is not used")
+        }
+        Err(NoBinary::NoFile) => format!("{name} ran, and no file has its code"),
+        Err(NoBinary::TooManyProcesses) => {
+            format!("{name} is left out of some processes: there are more than can have a program of their own")
+        }
+        Err(_) => format!("{name}{id} ran, and was not found; give its directory with --symfs or --debug-dir"),
+    }
+}
+
+/// What of the trace is not in a recording.
+fn trace_not_recorded(counts: TraceCounts) -> String {
+    let mut words = Vec::new();
+    if counts.missing > 0 {
+        let (missing, bytes) = (counts.missing, counted(counts.missing_bytes, "byte"));
+        words.push(format!("{bytes} of {} were never written to the file", counted(missing, "record")));
+    }
+    if counts.truncated > 0 {
+        words.push(format!("a full buffer lost trace {}", counted(counts.truncated, "time")));
+    }
+    if counts.partial > 0 {
+        words.push(format!("{} have gaps", counted(counts.partial, "record")));
+    }
+    if counts.bytes == 0 {
+        words.push("the file holds no trace".to_owned());
+    }
+    format!("{}; record with a larger buffer (-m ,SIZE), or less", words.join(", "))
 }

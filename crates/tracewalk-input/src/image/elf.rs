@@ -5,6 +5,7 @@ use std::path::Path;
 
 use object::LittleEndian;
 use object::elf::{self, FileHeader32, FileHeader64};
+use object::Object;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable};
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::plain::plain;
@@ -299,6 +300,11 @@ fn entry<E: FileHeader<Endian = LittleEndian>>(header: &E) -> Option<Location> {
 }
 
 /// The contents of the note that identifies a build (`NT_GNU_BUILD_ID`).
+/// The build-id of an ELF file, whatever else it is.
+pub(crate) fn build_id_of(data: &[u8]) -> Option<Vec<u8>> {
+    object::File::parse(data).ok()?.build_id().ok()?.map(<[u8]>::to_vec)
+}
+
 fn build_id<E: FileHeader<Endian = LittleEndian>>(
     sections: &SectionTable<'_, E>,
     data: &[u8],

@@ -1,0 +1,156 @@
+//! perf.data files, real and made: what is counted of them is what other decoders count.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::support::{assert_same_runs, comparable, corpus, run, run_with_notices};
+
+fn linux(path: &str) -> Option<String> {
+    Some(corpus(&format!("linux/{path}"))?.to_str().unwrap().to_owned())
+}
+
+/// What a command prints that succeeds.
+fn printed(arguments: &[&str]) -> String {
+    let outcome = run(arguments.iter().chain(&["--quiet"]));
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (0, ""), "{arguments:?}");
+    outcome.stdout
+}
+
+/// A list of AutoFDO's text, by what is counted.
+type List = BTreeMap<String, u64>;
+
+/// Ranges and branches of AutoFDO's text: each list has its number of lines before it.
+fn autofdo(text: &str) -> (List, List) {
+    let mut lines = text.lines();
+    let mut list = || {
+        let count = lines.next().unwrap().parse::<usize>().unwrap();
+        let of = |line: &str| {
+            let (what, count) = line.rsplit_once(':').unwrap();
+            (what.to_owned(), count.parse().unwrap())
+        };
+        lines.by_ref().take(count).map(of).collect::<List>()
+    };
+    let ranges = list();
+    list();
+    (ranges, list())
+}
+
+/// Where simpleperf does not say where an indirect branch went, it says 0.
+fn direct(branches: &List, expected: &List) -> List {
+    let indirect = expected.keys().filter_map(|branch| branch.strip_suffix("->0"));
+    let indirect = indirect.collect::<Vec<_>>();
+    let is_direct = |branch: &str| !indirect.iter().any(|from| branch.split("->").next() == Some(from));
+    branches.iter().filter(|(branch, _)| is_direct(branch)).map(|(name, count)| (name.clone(), *count)).collect()
+}
+
+#[test]
+fn a_phone_s_and_a_model_s_trace_count_as_simpleperf_counts_them() {
+    let (Some(symfs), Some(truth)) = (linux("simpleperf/symfs"), linux("simpleperf/perf_inject.data")) else {
+        return;
+    };
+    let expected = autofdo(&std::fs::read_to_string(truth).unwrap());
+    for name in ["perf_etm", "fixed/perf_etm", "perf_with_unformatted_trace", "fixed/perf_with_unformatted_trace"] {
+        let file = linux(&format!("simpleperf/{name}.data")).unwrap();
+        let text = printed(&["pgo", &file, "--symfs", &symfs, "--format", "autofdo"]);
+        let found = autofdo(&text);
+        assert_eq!(found.0, expected.0, "{name}");
+        assert_eq!(direct(&found.1, &expected.1), direct(&expected.1, &expected.1), "{name}");
+    }
+}
+
+#[test]
+fn made_files_run_as_the_captures_that_they_were_made_of() {
+    let Some(symfs) = linux("made/symfs") else { return };
+    for (name, source) in [
+        ("a15-ptm-raw", "real/tc2-ptm-rstk-t32/runs-02.txt"),
+        ("a7-etmv3-raw", "synthetic/mix-a7-etmv3-original/runs.txt"),
+    ] {
+        let file = linux(&format!("made/{name}.data")).unwrap();
+        let found = run(["flow", &file, "--symfs", &symfs, "--format", "runs", "--quiet"]);
+        let expected = std::fs::read_to_string(corpus(source).unwrap()).unwrap();
+        assert_same_runs(&comparable(&found.stdout), &comparable(&expected));
+    }
+}
+
+/// How often each branch is taken, by its last instruction and its target.
+fn branches(runs: &str) -> BTreeMap<(u64, u64), u64> {
+    let hex = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap();
+    let mut branches = BTreeMap::new();
+    let mut ended = None;
+    for line in runs.lines() {
+        match *line.split(' ').collect::<Vec<_>>() {
+            ["R", start, end, ..] => {
+                let start = hex(start);
+                // What goes on behind a branch that was not taken is no branch.
+                if let Some(from) = ended.filter(|from| from + 4 != start) {
+                    *branches.entry((from, start)).or_default() += 1;
+                }
+                ended = Some(hex(end) - 4);
+            }
+            _ => ended = None,
+        }
+    }
+    branches
+}
+
+#[test]
+fn made_etmv4_takes_the_branches_that_perf_found() {
+    let Some(symfs) = linux("made/symfs") else { return };
+    for name in ["juno-uname-etmv4", "ricsec-fib-etmv4"] {
+        let file = linux(&format!("made/{name}.data")).unwrap();
+        let outcome = run(["flow", &file, "--symfs", &symfs, "--format", "runs", "--quiet"]);
+        let found = branches(&outcome.stdout);
+        let text = std::fs::read_to_string(linux(&format!("made/{name}.branches.txt")).unwrap()).unwrap();
+        let mut expected = BTreeMap::<(u64, u64), u64>::new();
+        for line in text.lines() {
+            let (from, to) = line.split_once(' ').unwrap();
+            let number = |text| u64::from_str_radix(text, 16).unwrap();
+            // Trace begins and ends there.
+            if let (from @ 1.., to @ 1..) = (number(from), number(to)) {
+                *expected.entry((from, to)).or_default() += 1;
+            }
+        }
+        let differ = expected.iter().filter(|(branch, count)| found.get(branch) != Some(count)).count();
+        println!("{name}: {} branches, {differ} differ", expected.len());
+        assert!(differ == 0, "{name}: {differ} of {} differ", expected.len());
+    }
+}
+
+#[test]
+fn a_recording_whose_trace_was_lost_ends_in_a_sentence() {
+    let Some(file) = linux("simpleperf/perf_with_missing_aux_data.data") else { return };
+    for command in ["info", "counts", "flow"] {
+        let outcome = run_with_notices([command, &file]);
+        assert!(outcome.has("trace_not_recorded"), "{command}");
+    }
+}
+
+#[test]
+fn another_program_is_not_used() {
+    let Some(file) = linux("simpleperf/perf_etm.data") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let own = corpus("linux/simpleperf/symfs/data/local/tmp/etm_test_loop").unwrap();
+    let mut bytes = std::fs::read(own).unwrap();
+    let id = [0x0c, 0x9a, 0x20, 0xbf];
+    let at = bytes.windows(4).position(|window| window == id).unwrap();
+    bytes[at] ^= 0xff;
+    std::fs::write(folder.path().join("etm_test_loop"), bytes).unwrap();
+    let outcome = run_with_notices(["counts", &file, "--symfs", folder.path().to_str().unwrap()]);
+    assert!(outcome.has("binary_missing"));
+}
+
+#[test]
+fn binaries_are_found_by_build_id() {
+    let Some(file) = linux("simpleperf/perf_etm.data") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let own = corpus("linux/simpleperf/symfs/data/local/tmp/etm_test_loop").unwrap();
+    let place = folder.path().join(".build-id/0c/9a20bf9f5dfd6fd0c7a2c6a03f3cb5");
+    let id = std::fs::read(&own).unwrap();
+    let at = id.windows(4).position(|window| window == [0x0c, 0x9a, 0x20, 0xbf]).unwrap();
+    let hex = id[at + 1..at + 16].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let place = place.with_file_name(hex.trim_end_matches("00"));
+    std::fs::create_dir_all(&place).unwrap();
+    std::fs::copy(own, Path::new(&place).join("elf")).unwrap();
+    let text = printed(&["pgo", &file, "--debug-dir", folder.path().to_str().unwrap(), "--format", "autofdo"]);
+    assert!(!autofdo(&text).0.is_empty());
+}
