@@ -15,6 +15,7 @@ mod profile;
 mod recording;
 mod request;
 mod timeline;
+mod view;
 mod when;
 mod window;
 mod work;
@@ -46,6 +47,7 @@ pub(crate) use effective::effective;
 pub(crate) use gdb::{Begin, Gdb};
 pub(crate) use profile::{Calls, CostChoice, DoubtfulChoice, Fold, FollowArgs, Profile, ProfileRows};
 pub(crate) use timeline::{Interrupts, Timeline};
+pub(crate) use view::{BeginAt, View};
 pub(crate) use when::{MessageFormat, When};
 pub(crate) use work::WorkArgs;
 
@@ -152,6 +154,7 @@ impl Cli {
             Command::Itm(_)
             | Command::Gdb(_)
             | Command::Pgo(_)
+            | Command::View(_)
             | Command::Merge(_)
             | Command::Describe(_)
             | Command::Snapshot(_)
@@ -210,6 +213,9 @@ pub(crate) enum Command {
     /// Let GDB walk through what was executed, forwards and backwards.
     #[command(after_long_help = gdb::GDB_EXAMPLES)]
     Gdb(Box<Gdb>),
+    /// Show a recording in the browser: when what ran, source and instructions, calls, forwards and backwards.
+    #[command(after_help = EXIT_STATUS, after_long_help = view::VIEW_EXAMPLES)]
+    View(Box<View>),
     /// Put saved coverage, profiles, counts or figures of interrupts of several runs together.
     Merge(Merge),
     /// Write a capture.toml that says all that the options say and that was found out.
@@ -242,6 +248,7 @@ impl Command {
             Self::Counts(args) => &**args,
             Self::Pgo(args) => &**args,
             Self::Gdb(args) => &**args,
+            Self::View(args) => &**args,
             Self::Merge(args) => args,
             Self::Describe(args) => args,
             Self::Snapshot(args) => args,

@@ -48,4 +48,5 @@ mod svd;
 mod tables;
 mod terminal;
 mod timeline;
+mod view;
 mod widths;

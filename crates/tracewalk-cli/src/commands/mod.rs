@@ -22,6 +22,7 @@ mod profile;
 mod shell;
 mod snapshot;
 mod timeline;
+mod view;
 mod window;
 
 use std::io::Write as _;

@@ -1,0 +1,84 @@
+//! What the page asks for, and who answers.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::figures::Counts;
+use crate::find;
+use crate::prepare::At;
+use crate::recording::Recording;
+use crate::source;
+
+/// What is asked for. What a question does not need is not looked at.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Query {
+    /// The number of the source.
+    pub(crate) source: usize,
+    pub(crate) step: u64,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    pub(crate) count: u64,
+    /// How many pixels there are.
+    pub(crate) width: u64,
+    pub(crate) address: Option<String>,
+    pub(crate) file: Option<String>,
+    /// By what to move, or what to look for.
+    pub(crate) what: String,
+    /// Whether to move or look backwards.
+    pub(crate) back: bool,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// Nobody knows the question.
+    Question,
+    /// What it is about does not exist.
+    Nothing,
+}
+
+/// A capture that can be asked.
+pub(crate) struct View<'i> {
+    pub(crate) name: String,
+    pub(crate) recordings: Vec<Recording<'i>>,
+    pub(crate) counts: &'i Counts,
+    pub(crate) at: At,
+}
+
+impl View<'_> {
+    /// Answers a question.
+    pub(crate) fn answer(&mut self, question: &str, query: &Query) -> Result<Value, Refusal> {
+        if question == "capture" {
+            return Ok(self.capture());
+        }
+        let recording = self.recordings.get_mut(query.source).ok_or(Refusal::Nothing)?;
+        let counts = self.counts;
+        match question {
+            "rows" => Ok(recording.rows(query.from, query.count)),
+            "here" => recording.here(query.step).ok_or(Refusal::Nothing),
+            "timeline" => Ok(recording.timeline(query.from, query.to, query.width)),
+            "move" => Ok(find::go(recording, query)),
+            "find" => Ok(find::find(recording, query)),
+            "function" => source::function(recording, counts, query).ok_or(Refusal::Nothing),
+            "file" => source::file(counts, query).ok_or(Refusal::Nothing),
+            "costs" => serde_json::to_value(recording.costs).map_err(|_| Refusal::Nothing),
+            "texts" => Ok(recording.texts()),
+            _ => Err(Refusal::Question),
+        }
+    }
+
+    /// What is in the capture.
+    fn capture(&self) -> Value {
+        let first = self.recordings.iter().position(|recording| recording.totals().steps > 0).unwrap_or(0);
+        let steps = self.recordings.get(first).map_or(0, |recording| recording.totals().steps);
+        let sources = self.recordings.iter().map(Recording::summary).collect::<Vec<_>>();
+        json!({
+            "name": self.name,
+            "version": env!("CARGO_PKG_VERSION"),
+            "sources": sources,
+            "source": first,
+            "step": self.at.step(steps),
+        })
+    }
+}
