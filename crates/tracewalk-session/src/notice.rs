@@ -163,8 +163,10 @@ pub struct WrongImage {
 pub enum NoticeKind {
     /// An entry of the description is unusable and was left out.
     EntryLeftOut(CaptureError),
-    /// The code of a file that ran is not known.
-    BinaryMissing(Box<Binary>),
+    /// A file that ran has another build-id here, and is not used.
+    OtherBinary(Box<Binary>),
+    /// The code of files that were mapped is not known.
+    BinariesMissing(Vec<Binary>),
     /// The code of so many kernel modules is not known: what runs is not in their files.
     ModulesLeftOut(u64),
     /// Trace was made that is not in the recording, or there is none.

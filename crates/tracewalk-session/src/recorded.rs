@@ -13,14 +13,18 @@ pub(crate) fn images(
     observer: &dyn Observer,
 ) -> Vec<ImageRequest> {
     let (images, binaries) = recorded.images(places);
-    let mut modules = 0;
+    let (mut modules, mut missing) = (0, Vec::new());
     for binary in binaries {
         match binary.file {
             Ok(_) => {}
             // A kernel has hundreds.
             Err(NoBinary::Module) => modules += 1,
-            Err(_) => observer.say(NoticeKind::BinaryMissing(Box::new(binary))),
+            Err(NoBinary::OtherBuildId { .. }) => observer.say(NoticeKind::OtherBinary(Box::new(binary))),
+            Err(_) => missing.push(binary),
         }
+    }
+    if !missing.is_empty() {
+        observer.say(NoticeKind::BinariesMissing(missing));
     }
     if modules > 0 {
         observer.say(NoticeKind::ModulesLeftOut(modules));

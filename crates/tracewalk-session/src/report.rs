@@ -202,7 +202,10 @@ pub(crate) fn other_sources(
             observer.say_at(place(id), NoticeKind::Undescribed { id, bytes, reads_as: None });
         }
     }
-    for source in sources {
+    // A recording names the units of all CPUs, of which a program runs on some.
+    let is_recording = buffer.parts.is_some();
+    for source in sources.iter().filter(|source| !is_recording || source.origin == Origin::Option("--source"))
+    {
         let Some(id) = source.id.filter(|id| !frames.sources.contains_key(id)) else { continue };
         // A description names every trace unit of a chip, a caller only those that are meant.
         observer.say(match source.origin == Origin::Option("--source") {

@@ -25,7 +25,8 @@ pub(super) fn sentence(notice: &Notice) -> Option<String> {
     use NoticeKind as K;
     Some(match &notice.kind {
         K::EntryLeftOut(problem) => format!("{problem}; it is left out"),
-        K::BinaryMissing(binary) => binary_missing(binary),
+        K::OtherBinary(binary) => other_binary(binary),
+        K::BinariesMissing(binaries) => binaries_missing(binaries),
         K::ModulesLeftOut(modules) => format!(
             "no code of {} is known: the kernel changes a module when it loads it, so that its file is not what ran",
             counted(*modules, "kernel module")
@@ -347,24 +348,46 @@ fn stream_ended(place: &Place, end: &End, received: u64, cut: u64) -> String {
     }
 }
 
-/// Why code of a mapped file is not known.
-fn binary_missing(binary: &Binary) -> String {
-    let Binary { name, build_id, file } = binary;
-    let name = Plain(name);
-    let id = build_id.map_or_else(String::new, |id| format!(" (build-id {id})"));
-    match file {
-        Ok(file) => format!("{name}: {} is used", Plain(file.display())),
+/// A file that has another build-id than the one that ran.
+fn other_binary(binary: &Binary) -> String {
+    let id = binary.build_id.map_or_else(String::new, |id| format!(" (build-id {id})"));
+    let found = match &binary.file {
+        Err(NoBinary::OtherBuildId { file, found }) if found.is_empty() => {
+            format!("{} has no build-id", Plain(file.display()))
+        }
         Err(NoBinary::OtherBuildId { file, found }) => {
-            let has = if found.is_empty() { "no build-id".to_owned() } else { format!("build-id {found}") };
-            let file = Plain(file.display());
-            format!("{name}{id} ran, and {file} has {has}: it is another program, and is not used")
+            format!("{} has build-id {found}", Plain(file.display()))
         }
-        Err(NoBinary::NoFile) => format!("{name} ran, and no file has its code"),
-        Err(NoBinary::TooManyProcesses) => {
-            format!("{name} is left out of some processes: there are more than can have a program of their own")
-        }
-        Err(_) => format!("{name}{id} ran, and was not found; give its directory with --symfs or --debug-dir"),
+        _ => "no file has it".to_owned(),
+    };
+    format!("{}{id} ran, and {found}: it is another program, and is not used", Plain(&binary.name))
+}
+
+/// Files that were mapped, and whose code is not known.
+fn binaries_missing(binaries: &[Binary]) -> String {
+    const NAMED: usize = 4;
+    let is_absent = |binary: &&Binary| matches!(binary.file, Err(NoBinary::NotFound));
+    let (absent, others) = binaries.iter().partition::<Vec<_>, _>(is_absent);
+    let named = |binaries: &[&Binary]| {
+        let mut words =
+            binaries.iter().take(NAMED).map(|binary| Plain(&binary.name).to_string()).collect::<Vec<_>>();
+        words.extend(
+            binaries.len().checked_sub(NAMED).filter(|more| *more > 0).map(|more| format!("{more} more")),
+        );
+        words.join(", ")
+    };
+    let mut sentences = Vec::new();
+    if !absent.is_empty() {
+        sentences.push(format!(
+            "{} not found: {}; give the directory with --symfs or --debug-dir",
+            counted(absent.len() as u64, "mapped file"),
+            named(&absent)
+        ));
     }
+    if !others.is_empty() {
+        sentences.push(format!("no file has the code of {}", named(&others)));
+    }
+    sentences.join("; ")
 }
 
 /// What of the trace is not in a recording.

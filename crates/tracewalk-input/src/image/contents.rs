@@ -92,9 +92,10 @@ impl Image {
         let linked = self.linked()?;
         let mapped = self.segments.first()?;
         // The mapping may begin with what is no code, and end before the code does.
-        let part = linked.segments.iter().find(|part| {
-            part.range.start < mapped.range.end && mapped.range.start < part.range.end
-        })?;
+        let part = linked
+            .segments
+            .iter()
+            .find(|part| part.range.start < mapped.range.end && mapped.range.start < part.range.end)?;
         let place = |segment: &Segment| segment.address.get().wrapping_sub(segment.range.start as u64);
         let (width, _) = linked.elf_file()?;
         Some((width, &self.bytes, place(mapped).wrapping_sub(place(part))))

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use object::LittleEndian;
 use object::elf::{self, FileHeader32, FileHeader64};
-use object::Object;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable};
+use object::{Object, ObjectSegment};
 use tracewalk::ids::{Address, Isa, Location};
 use tracewalk::plain::plain;
 
@@ -303,6 +303,11 @@ fn entry<E: FileHeader<Endian = LittleEndian>>(header: &E) -> Option<Location> {
 /// The build-id of an ELF file, whatever else it is.
 pub(crate) fn build_id_of(data: &[u8]) -> Option<Vec<u8>> {
     object::File::parse(data).ok()?.build_id().ok()?.map(<[u8]>::to_vec)
+}
+
+/// The address of the first segment that is loaded.
+pub(super) fn first_loaded(data: &[u8]) -> Option<u64> {
+    object::File::parse(data).ok()?.segments().next().map(|segment| segment.address())
 }
 
 fn build_id<E: FileHeader<Endian = LittleEndian>>(

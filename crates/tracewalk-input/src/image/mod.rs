@@ -115,6 +115,13 @@ impl Image {
         self.elf_file().map_or_else(Vec::new, |(width, bytes)| elf::variables(width, bytes))
     }
 
+    /// Where an ELF file's first segment is loaded by its own addresses: tools count addresses from there. Segments of an image begin
+    /// behind the headers.
+    #[must_use]
+    pub fn load_address(&self) -> Option<Address> {
+        elf::first_loaded(&self.bytes).map(Address::new)
+    }
+
     /// The ELF file as a linker made it, if these are its bytes as a system mapped them into memory.
     #[must_use]
     pub fn linked(&self) -> Option<Self> {

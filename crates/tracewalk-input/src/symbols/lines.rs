@@ -122,7 +122,13 @@ impl SourceLines {
                 let file = named.and_then(|(file, _)| intern(&mut self.names, file));
                 if let (Ok(bytes), Some(file), Some(line)) = (u32::try_from(bytes), file, location.line) {
                     let column = location.column.filter(|&column| column != 0);
-                    rows.push(LineRow { start: Address::new(start.wrapping_add(debugging.moved)), bytes, file, line, column });
+                    rows.push(LineRow {
+                        start: Address::new(start.wrapping_add(debugging.moved)),
+                        bytes,
+                        file,
+                        line,
+                        column,
+                    });
                 }
             }
         }
@@ -176,7 +182,8 @@ impl SourceLines {
         let lines = holders().find(|lines| lines.debugging.is_some()).or_else(|| holders().next())?;
         let mut frames = Vec::new();
         if let Some(debugging) = &lines.debugging
-            && let Ok(mut found) = debugging.context.find_frames(address.get().wrapping_sub(debugging.moved)).skip_all_loads()
+            && let Ok(mut found) =
+                debugging.context.find_frames(address.get().wrapping_sub(debugging.moved)).skip_all_loads()
         {
             while let Ok(Some(frame)) = found.next() {
                 let location = frame.location.as_ref();

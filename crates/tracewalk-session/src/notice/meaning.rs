@@ -49,7 +49,8 @@ impl NoticeKind {
             K::StreamEnded { end: End::Closed, cut: 1.., .. }
             | K::StreamEnded { end: End::Failed(_) | End::Stopped, .. } => Severity::Incomplete,
             K::StreamEnded { .. } => Severity::Note,
-            K::BinaryMissing(_)
+            K::OtherBinary(_)
+            | K::BinariesMissing(_)
             | K::ModulesLeftOut(_)
             | K::MappingsMixed(_)
             | K::EntryLeftOut(_)
@@ -151,7 +152,7 @@ impl NoticeKind {
             | K::CodeMissing { .. }
             | K::CodeUndecodable { .. }
             | K::Contradictions { .. } => Remedy::Image,
-            K::BinaryMissing(_) => Remedy::Binaries,
+            K::OtherBinary(_) | K::BinariesMissing(_) => Remedy::Binaries,
             K::SourcesMissing { .. } => Remedy::SourceDirectories,
             K::ImageMoved { .. } => Remedy::ImageAddress,
             K::ContextAbsent { .. } => Remedy::ImageContext,
@@ -196,7 +197,8 @@ impl NoticeKind {
         use NoticeKind as K;
         match self {
             K::EntryLeftOut(_) => "entry_left_out",
-            K::BinaryMissing(_) => "binary_missing",
+            K::OtherBinary(_) => "other_binary",
+            K::BinariesMissing(_) => "binaries_missing",
             K::ModulesLeftOut(_) => "modules_left_out",
             K::TraceNotRecorded(_) => "trace_not_recorded",
             K::MappingsMixed(_) => "mappings_mixed",

@@ -126,7 +126,12 @@ fn mapped(file: &Path, mapping: &Mapping) -> Option<ImageKind> {
     let bytes = std::fs::metadata(file).ok()?.len();
     let length = bytes.checked_sub(mapping.offset)?.min(mapping.length);
     let address = Address::new(mapping.start);
-    (length > 0).then_some(ImageKind::Raw { address, offset: mapping.offset, length: Some(length), space: None })
+    (length > 0).then_some(ImageKind::Raw {
+        address,
+        offset: mapping.offset,
+        length: Some(length),
+        space: None,
+    })
 }
 
 struct Finder<'a> {

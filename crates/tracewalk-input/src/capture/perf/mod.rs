@@ -25,12 +25,12 @@ mod units;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::Arrangement;
 use super::container::{Blocks, Container};
 use super::contents::{Buffer, Capture};
 use super::error::{CaptureError, CaptureErrorKind};
 use super::format::{Format, Given, Holds, refuse_options};
 use super::wire::WireOptions;
-use super::Arrangement;
 use crate::bytes::Bytes;
 use crate::file;
 use crate::origin::{Origin, Stated};
@@ -148,9 +148,9 @@ impl Recorded {
         let mut all = self.epochs.iter().flat_map(|epoch| epoch.spaces.keys()).copied().collect::<Vec<_>>();
         all.sort_unstable();
         all.dedup();
-        all.into_iter().filter(|pid| *pid != KERNEL).map(|pid| {
-            (pid, self.process_names.get(&pid).map_or("", |name| self.names.get(*name)))
-        })
+        all.into_iter()
+            .filter(|pid| *pid != KERNEL)
+            .map(|pid| (pid, self.process_names.get(&pid).map_or("", |name| self.names.get(*name))))
     }
 }
 

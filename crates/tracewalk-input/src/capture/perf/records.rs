@@ -223,7 +223,10 @@ impl Records {
         let &Record { at, kind, misc, bytes, trace } = record;
         let kept = self.aux.len() + self.buffers.len() + self.changes.len() + self.hardware_ids.len();
         if kept >= MOST_KEPT {
-            return Err(PerfProblem::TooMany { what: "records of mappings, processes and trace", most: MOST_KEPT });
+            return Err(PerfProblem::TooMany {
+                what: "records of mappings, processes and trace",
+                most: MOST_KEPT,
+            });
         }
         match kind {
             MMAP | MMAP2 | COMM | EXIT | FORK => {
@@ -289,7 +292,8 @@ impl Records {
         let trailer = self.trailer(bytes);
         self.has_times |= trailer.time.is_some();
         let when = (trailer.time.unwrap_or(0), self.count);
-        if let (Some(offset), Some(size), Some(flags)) = (u64_at(bytes, 8), u64_at(bytes, 16), u64_at(bytes, 24))
+        if let (Some(offset), Some(size), Some(flags)) =
+            (u64_at(bytes, 8), u64_at(bytes, 16), u64_at(bytes, 24))
         {
             self.aux.push(Aux { when, offset, size, flags, trailer });
         }

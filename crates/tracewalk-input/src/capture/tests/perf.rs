@@ -104,7 +104,8 @@ impl Perf {
 
     fn attr(&self, size: usize) -> Vec<u8> {
         let all = [0; 8].map(|_| 0_u8);
-        let mut attr = [halves(&[PMU, u32::try_from(size).unwrap()]), words(&[self.config, 1, SAMPLE, 4])].concat();
+        let mut attr =
+            [halves(&[PMU, u32::try_from(size).unwrap()]), words(&[self.config, 1, SAMPLE, 4])].concat();
         attr.extend(words(&[1 << 18]));
         attr.extend(all);
         attr.resize(size, 0);
@@ -240,10 +241,7 @@ fn a_sink_has_ids_of_its_own() {
 
 #[test]
 fn a_snapshot_ends_at_its_offset() {
-    let perf = Perf::new(0)
-        .etmv4(0, 0x10)
-        .aux((1024, 16, 2), (7, 1, 0))
-        .trace(1016, (7, 0), b"89abcdef");
+    let perf = Perf::new(0).etmv4(0, 0x10).aux((1024, 16, 2), (7, 1, 0)).trace(1016, (7, 0), b"89abcdef");
     assert_eq!(parts(&perf.open()), [(None, vec![b"89abcdef".to_vec()])]);
 }
 
@@ -309,10 +307,7 @@ fn another_program_at_the_same_address_is_another_program_from_then_on() {
     let core = |number: u8| format!("mappings {number}");
     assert_eq!(
         parts(&capture),
-        [
-            (Some(core(1)), vec![b"old_".to_vec()]),
-            (Some(core(2)), vec![b"new_".to_vec(), b"more".to_vec()]),
-        ]
+        [(Some(core(1)), vec![b"old_".to_vec()]), (Some(core(2)), vec![b"new_".to_vec(), b"more".to_vec()]),]
     );
     let image = |number, name: &str| (vec![core(number)], name.to_owned(), 0x1000, Scope::EVERYWHERE);
     assert_eq!(images(&capture, &root), [image(1, "old"), image(2, "new")]);
