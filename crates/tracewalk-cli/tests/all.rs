@@ -47,6 +47,7 @@ mod support;
 mod svd;
 mod tables;
 mod terminal;
+mod threads;
 mod timeline;
 mod view;
 mod widths;

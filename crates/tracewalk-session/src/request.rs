@@ -26,6 +26,9 @@ pub struct Request {
     pub policy: Policy,
     /// How much memory may be used.
     pub limit: MemoryLimit,
+    /// How many bytes a segment has that one thread decodes; `None` for what is quickest. It is there for tests, for which a capture of
+    /// some kilobytes should have many segments. Nothing that comes out depends on it.
+    pub segment: Option<usize>,
 }
 
 impl Request {

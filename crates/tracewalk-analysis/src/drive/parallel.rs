@@ -50,10 +50,11 @@ impl Spread {
         Self { segment: if self.threads <= 1 { SEGMENT_ALONE } else { SEGMENT_OF_COUNTS }, ..self }
     }
 
-    /// For parts that grow so.
+    /// For parts that grow so. A size that somebody chose stays.
     #[must_use]
     pub const fn growing(self, growth: Growth) -> Self {
         match growth {
+            _ if self.segment != SEGMENT => self,
             Growth::Bounded => self.for_counts(),
             Growth::Lines => self,
             Growth::LongLines => Self { segment: SEGMENT_OF_LONG_LINES, ..self },

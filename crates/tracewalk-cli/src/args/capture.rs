@@ -73,6 +73,10 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "SIZE", help_heading = "Capture")]
     pub(crate) memory: Option<MemoryLimit>,
 
+    /// How many bytes one thread decodes at a time: for tests, so that a short capture has many segments.
+    #[arg(long, value_name = "BYTES", hide = true, value_parser = clap::value_parser!(u32).range(256..))]
+    pub(crate) segment: Option<u32>,
+
     #[command(flatten)]
     pub(crate) arrival: ArrivalArgs,
 

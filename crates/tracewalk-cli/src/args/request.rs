@@ -39,6 +39,7 @@ impl CaptureArgs {
             ids: self.ids.clone(),
             policy: if self.strict { Policy::Strict } else { Policy::Infer },
             limit: self.memory.unwrap_or_default(),
+            segment: self.segment.and_then(|bytes| usize::try_from(bytes).ok()),
         }
     }
 }
