@@ -22,6 +22,7 @@ mod exceptions;
 mod frame;
 mod functions;
 mod remembered;
+mod retold;
 mod shape;
 mod stack;
 mod tasks;
@@ -45,6 +46,7 @@ pub use frame::{
     Entry, Evidence, Frame, FrameKind, FunctionId, Interruption, Left, Observer, Piece, Task, Unobserved,
 };
 pub use remembered::{Known, Learning, LearningGroup, Remembered};
+pub use retold::Retold;
 
 /// Follows calls, returns, exceptions and tasks, and tells an [`Observer`].
 #[derive(Debug)]
