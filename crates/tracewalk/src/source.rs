@@ -36,6 +36,8 @@ mod memo;
 mod packet_stream;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod waiting_tests;
 
 pub use chain::PacketCounts;
 pub use checkpoint::Checkpoint;
