@@ -6,6 +6,7 @@
 #[path = "gdb/server.rs"]
 mod server;
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::support::{example, has, mentions, run};
@@ -33,7 +34,7 @@ fn gdb(recording: Recording, commands: &[&str]) -> Option<String> {
         recording.at
     );
     // Debian's GDB takes any program for one of Linux, whose frames below 0x8000 it does not look at.
-    let before = ["set pagination off", "set confirm off", "set osabi none", "set width 0", &connect];
+    let before = ["set osabi none", &connect];
     stock_gdb(recording.elf_path().as_deref(), before.into_iter().chain(commands.iter().copied()))
 }
 
@@ -49,7 +50,9 @@ fn stock_gdb<'a>(elf: Option<&str>, commands: impl IntoIterator<Item = &'a str>)
     }
     let mut gdb = Command::new("gdb-multiarch");
     gdb.args(["-nx", "-batch"]).args(elf);
-    for command in commands {
+    // Else it asks again when the server takes longer to begin, as on a busy machine.
+    let before = ["set remotetimeout 100", "set pagination off", "set confirm off", "set width 0"];
+    for command in before.into_iter().chain(commands) {
         gdb.args(["-ex", command]);
     }
     let output = gdb.output().expect("GDB runs");
@@ -241,4 +244,28 @@ fn each_core_is_a_thread_and_moves_by_itself() {
     assert!(jumped >= 500 && back < jumped && begin < 500, "{text}");
     assert_eq!((stays, other), (begin, back));
     assert!(next > begin, "{text}");
+}
+
+/// The picture in `docs/stepping-backwards.md`: GDB's own terminal view, in tmux (tests/gdb/tui.py).
+#[test]
+fn the_picture_of_the_terminal_view_is_what_gdb_shows() {
+    if !has("gdb-multiarch") || Command::new("tmux").arg("-V").output().is_err() || !has("python3") {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let repository = folder.join("../..").canonicalize().unwrap();
+    let server = assert_cmd::cargo::cargo_bin!("tracewalk");
+    let mut command = Command::new("python3");
+    command.arg(folder.join("tests/gdb/tui.py")).arg(server).arg(&repository);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let file = repository.join("docs/pictures/gdb-tui.svg");
+    if std::env::var_os("PICTURES").is_some_and(|value| value == "overwrite") {
+        std::fs::write(&file, &output.stdout).unwrap();
+    }
+    let expected = std::fs::read(&file).unwrap();
+    assert!(
+        expected == output.stdout,
+        "draw it again: PICTURES=overwrite cargo test -p tracewalk-cli --features full --test all gdb::"
+    );
 }

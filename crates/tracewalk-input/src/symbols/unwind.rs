@@ -222,3 +222,34 @@ fn functions<'a, S: UnwindSection<Slice<'a>>>(section: &S, bases: &BaseAddresses
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::image::ImageKind;
+
+    fn example(elf: &str) -> CallFrames {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/examples").join(elf);
+        let bytes = std::fs::read(&file).unwrap();
+        CallFrames::of([&Image::from_bytes(&file, &ImageKind::Addressed, bytes).unwrap()])
+    }
+
+    /// By `arm-none-eabi-readelf --debug-dump=frames`.
+    #[test]
+    fn rows_are_what_readelf_prints() {
+        let frames = example("m3-etmv3/m3.elf");
+        let row = |address| frames.row(Address::new(address)).unwrap();
+        let begin = row(0x244);
+        assert_eq!((begin.register, begin.offset, begin.return_register), (13, 0, 14));
+        assert!(begin.saved.is_empty());
+        let saved = row(0x248);
+        assert_eq!((saved.offset, saved.saved.len()), (36, 9));
+        assert_eq!((saved.saved[&4], saved.saved[&11], saved.saved[&14]), (-36, -8, -4));
+        assert_eq!((row(0x27c).offset, row(0x35e).offset, row(0x360).offset), (56, 56, 36));
+        assert_eq!(frames.depth(Address::new(0x244)), Some(56));
+        // The table of vectors.
+        assert_eq!(frames.row(Address::new(0)), None);
+    }
+}
