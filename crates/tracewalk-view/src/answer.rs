@@ -60,8 +60,9 @@ impl View<'_> {
             "timeline" => Ok(recording.timeline(query.from, query.to, query.width)),
             "move" => Ok(find::go(recording, query)),
             "find" => Ok(find::find(recording, query)),
-            "function" => source::function(recording, counts, query).ok_or(Refusal::Nothing),
-            "file" => source::file(counts, query).ok_or(Refusal::Nothing),
+            // What is not there is null: a page that asks for it has done nothing wrong.
+            "function" => Ok(source::function(recording, counts, query).unwrap_or_default()),
+            "file" => Ok(source::file(counts, query).unwrap_or_default()),
             "costs" => serde_json::to_value(recording.costs).map_err(|_| Refusal::Nothing),
             "texts" => Ok(recording.texts()),
             _ => Err(Refusal::Question),

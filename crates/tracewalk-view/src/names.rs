@@ -10,7 +10,7 @@ use tracewalk_report::disassembly::Disassembler;
 
 /// An address as the page has it.
 pub(crate) fn hex(address: Address) -> String {
-    format!("0x{address}")
+    address.to_string()
 }
 
 /// The address that the page names.

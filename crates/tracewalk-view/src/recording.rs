@@ -125,6 +125,7 @@ impl<'i> Recording<'i> {
             (element, _) => *element,
         };
         let (at, totals, context) = (here.at.0, here.before, here.context);
+        let instructions = here.instruction.map_or(totals.instructions, |instruction| instruction.number);
         self.calls.element(&element, &mut Began(start));
         let task = self.calls.task().to_string();
         let mut frames = self.calls.frames().map(|frame| self.frame(frame)).collect::<Vec<_>>();
@@ -143,7 +144,7 @@ impl<'i> Recording<'i> {
             "task": task,
             "context": context,
             "before": {
-                "instructions": totals.instructions,
+                "instructions": instructions,
                 "exceptions": totals.exceptions,
                 "cycles": totals.cycles,
                 "time": totals.time,

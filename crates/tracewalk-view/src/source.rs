@@ -71,7 +71,8 @@ pub(crate) fn file(counts: &Counts, query: &Query) -> Option<Value> {
 
 /// The file of a name, as debug information has it. Only such files are read.
 pub(crate) fn file_named(name: &str, counts: &Counts) -> Option<Value> {
-    let file = counts.report.files.iter().find(|file| file.name == name)?;
+    let wanted = steps(name);
+    let file = counts.report.files.iter().find(|file| file.name == name || steps(&file.name) == wanted)?;
     let text = counts.text(name);
     let text = text.as_deref().map(String::from_utf8_lossy);
     let lines = text.as_deref().map(|text| {
@@ -84,4 +85,17 @@ pub(crate) fn file_named(name: &str, counts: &Counts) -> Option<Value> {
         "lines": lines,
         "counts": counted.collect::<Vec<_>>(),
     }))
+}
+
+/// The folders of a file's name and the name: compilers write the same file in several ways.
+fn steps(name: &str) -> Vec<&str> {
+    let mut steps = Vec::new();
+    for step in name.split(['/', '\\']) {
+        match step {
+            "." => {}
+            ".." if steps.last().is_some_and(|last| !matches!(*last, "" | "..")) => _ = steps.pop(),
+            step => steps.push(step),
+        }
+    }
+    steps
 }

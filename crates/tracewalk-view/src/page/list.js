@@ -86,8 +86,8 @@ function listen_list() {
   bar.addEventListener("pointerdown", event => { bar.setPointerCapture(event.pointerId); drag(event); });
   bar.addEventListener("pointermove", event => { if (event.buttons & 1) drag(event); });
   on("place", () => {
-    const { row, before } = state.here;
-    $("where").textContent = `step ${show(state.step)} of ${show(summary().steps)}` + (row.number == null ? "" : ` · instruction ${show(before.instructions == null ? row.number : row.number)}`);
+    const { row } = state.here;
+    $("where").textContent = `step ${show(state.step)} of ${show(summary().steps)}` + (row.number == null ? "" : ` · instruction ${show(row.number)}`);
     scroll_to(state.step);
   });
   on("source", () => { list.top = 0; });
