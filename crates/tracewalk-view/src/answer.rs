@@ -1,42 +1,14 @@
-//! What the page asks for, and who answers.
+//! Who answers what the page asks for.
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::figures::Counts;
 use crate::find;
 use crate::prepare::At;
+use crate::query::{Query, Refusal};
 use crate::recording::Recording;
 use crate::source;
-
-/// What is asked for. What a question does not need is not looked at.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Query {
-    /// The number of the source.
-    pub(crate) source: usize,
-    pub(crate) step: u64,
-    pub(crate) from: u64,
-    pub(crate) to: u64,
-    pub(crate) count: u64,
-    /// How many pixels there are.
-    pub(crate) width: u64,
-    pub(crate) address: Option<String>,
-    pub(crate) file: Option<String>,
-    /// By what to move, or what to look for.
-    pub(crate) what: String,
-    /// Whether to move or look backwards.
-    pub(crate) back: bool,
-}
-
-/// Why there is no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// Nobody knows the question.
-    Question,
-    /// What it is about does not exist.
-    Nothing,
-}
+use crate::timeline;
 
 /// A capture that can be asked.
 pub(crate) struct View<'i> {
@@ -57,7 +29,7 @@ impl View<'_> {
         match question {
             "rows" => Ok(recording.rows(query.from, query.count)),
             "here" => recording.here(query.step).ok_or(Refusal::Nothing),
-            "timeline" => Ok(recording.timeline(query.from, query.to, query.width)),
+            "timeline" => Ok(timeline::of(recording, query.from, query.to, query.width)),
             "move" => Ok(find::go(recording, query)),
             "find" => Ok(find::find(recording, query)),
             // What is not there is null: a page that asks for it has done nothing wrong.

@@ -19,8 +19,6 @@ pub enum ViewError {
         /// What the system says.
         error: io::Error,
     },
-    /// The address can be reached from other machines.
-    NotLoopback(SocketAddr),
     /// The system has no random numbers for the token.
     NoToken,
     /// The server could not be started, or the page not be written.
@@ -36,9 +34,6 @@ impl fmt::Display for ViewError {
         match self {
             Self::Nothing => f.write_str("nothing executes in the capture"),
             Self::Listen { address, error } => write!(f, "cannot listen on {address}: {error}"),
-            Self::NotLoopback(address) => {
-                write!(f, "{address} can be reached from other machines, and the page shows the program")
-            }
             Self::NoToken => f.write_str("the system has no random numbers for the page's token"),
             Self::Io(error) => write!(f, "cannot serve the page: {error}"),
             Self::Open(error) => error.fmt(f),

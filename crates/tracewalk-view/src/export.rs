@@ -9,15 +9,17 @@ use miniz_oxide::deflate::compress_to_vec;
 use serde_json::{Value, json};
 use tracewalk_session::{Observer, Session};
 
-use crate::answer::{Query, View};
+use crate::answer::View;
 use crate::error::ViewError;
 use crate::names::address;
 use crate::page::{EXPORTED_POLICY, HEAD, HTML, SCRIPTS, STYLE};
 use crate::prepare::{At, Coming, Options, prepare};
+use crate::query::Query;
 use crate::recording::Recording;
 use crate::serve::index;
 use crate::shown::Row;
 use crate::source::{file_named, function_at};
+use crate::timeline;
 
 /// Which part of each source is written.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +95,7 @@ fn data(view: &mut View<'_>, excerpt: Excerpt) -> Value {
             "from": from,
             "to": to,
             "rows": rows,
-            "timeline": recording.timeline(from, to, u64::MAX),
+            "timeline": timeline::of(recording, from, to, u64::MAX),
             "costs": recording.costs,
             "texts": recording.texts(),
             "functions": functions.into_values().collect::<Vec<_>>(),

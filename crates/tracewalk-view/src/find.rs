@@ -10,8 +10,8 @@ use tracewalk::span::CaptureOffset;
 use tracewalk_analysis::Position;
 use tracewalk_analysis::place::{ExceptionName, Found, Happening, Unknown};
 
-use crate::answer::Query;
 use crate::names::address;
+use crate::query::Query;
 use crate::recording::Recording;
 use crate::shown::{row, seen};
 

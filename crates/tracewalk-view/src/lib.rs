@@ -21,6 +21,7 @@ mod names;
 mod overview;
 mod page;
 mod prepare;
+mod query;
 mod recording;
 mod serve;
 mod shown;

@@ -14,7 +14,6 @@ use crate::names::{Names, hex};
 use crate::overview::Overview;
 use crate::prepare::PreparedSource;
 use crate::shown::{Row, row, seen};
-use crate::timeline;
 
 /// One source.
 pub(crate) struct Recording<'i> {
@@ -200,11 +199,6 @@ impl<'i> Recording<'i> {
     /// The calls have been followed with this element, too.
     pub(crate) const fn followed_to(&mut self, step: u64) {
         self.followed = step;
-    }
-
-    /// A picture of some steps.
-    pub(crate) fn timeline(&mut self, from: u64, to: u64, width: u64) -> Value {
-        timeline::of(self, from, to, width)
     }
 
     /// What ITMs sent.

@@ -1,6 +1,6 @@
 //! The server: gives out the page, and passes questions to the thread that has the recordings.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -19,18 +19,19 @@ use tokio::sync::oneshot;
 use tracewalk_analysis::drive::FlowIndex;
 use tracewalk_session::{Observer, Session};
 
-use crate::answer::{Query, Refusal, View};
+use crate::answer::View;
 use crate::error::ViewError;
 use crate::guard::{Denial, Guard};
 use crate::page::{HEAD, HTML, POLICY, SCRIPTS, STYLE};
 use crate::prepare::{At, Coming, Options, PreparedSource, prepare};
+use crate::query::{Query, Refusal};
 use crate::recording::Recording;
 
 /// Where the page is, and where it begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// The address on this machine; port 0 takes a free one.
-    pub listen: SocketAddr,
+    /// The port on this machine; 0 takes a free one.
+    pub port: u16,
     /// The place that is shown first.
     pub at: At,
 }
@@ -65,11 +66,10 @@ pub fn serve(
     observer: &dyn Observer,
     listening: &mut dyn FnMut(&str),
 ) -> Result<(), ViewError> {
-    if !place.listen.ip().is_loopback() {
-        return Err(ViewError::NotLoopback(place.listen));
-    }
-    let listen = |error| ViewError::Listen { address: place.listen, error };
-    let listener = TcpListener::bind(place.listen).map_err(listen)?;
+    // No other machine reaches this address.
+    let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, place.port));
+    let listen = |error| ViewError::Listen { address: wanted, error };
+    let listener = TcpListener::bind(wanted).map_err(listen)?;
     let address = listener.local_addr().map_err(listen)?;
     listener.set_nonblocking(true).map_err(listen)?;
     let token = token()?;

@@ -5,9 +5,9 @@ use tracewalk::ids::Address;
 use tracewalk_analysis::Code;
 use tracewalk_analysis::coverage::Report;
 
-use crate::answer::Query;
 use crate::figures::{Counts, state};
 use crate::names::{address, hex, text};
+use crate::query::Query;
 use crate::recording::Recording;
 
 /// A function with more instructions is shown around the place.

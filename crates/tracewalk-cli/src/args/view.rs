@@ -1,6 +1,5 @@
 //! The options of `view`.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -30,16 +29,16 @@ pub(crate) struct View {
     #[arg(long, value_name = "PLACE", default_value = "first", help_heading = "Page")]
     pub(crate) at: BeginAt,
 
-    /// The address on this machine that the browser connects to; port 0 takes a free one.
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", help_heading = "Page")]
-    pub(crate) listen: SocketAddr,
+    /// The port of this machine that the browser connects to; 0 takes a free one.
+    #[arg(long, value_name = "PORT", default_value_t = 0, help_heading = "Page")]
+    pub(crate) port: u16,
 
     /// Print the page's address without opening it in the browser.
     #[arg(long, help_heading = "Page")]
     pub(crate) no_open: bool,
 
     /// Write the page with the data of a window to one file, and serve nothing. The place of --at is in the middle of the window.
-    #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath, conflicts_with_all = ["listen", "no_open"], help_heading = "Output")]
+    #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath, conflicts_with_all = ["port", "no_open"], help_heading = "Output")]
     pub(crate) export: Option<PathBuf>,
 
     /// How many steps of each source --export writes: instructions, events and gaps; at most 1048576.

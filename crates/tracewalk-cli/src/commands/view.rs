@@ -59,7 +59,7 @@ fn run(args: &View, messages: &Messages) -> Result<(), Failure> {
             write_page(&mut session, &options, excerpt, messages, out).map_err(shown::failure)
         });
     }
-    let place = Place { listen: args.listen, at };
+    let place = Place { port: args.port, at };
     serve(&mut session, &options, place, messages, &mut |address| {
         // Whoever reads it knows that it is there, and has what nobody else knows.
         let mut out = standard_output();
@@ -85,9 +85,8 @@ mod shown {
         let (kind, hint) = match &error {
             ViewError::Nothing => ("nothing_executed", "tracewalk info says what is in the capture"),
             ViewError::Listen { .. } => {
-                ("listen", "end what listens there, or leave out --listen to take a free port")
+                ("listen", "end what listens there, or leave out --port to take a free port")
             }
-            ViewError::NotLoopback(_) => ("not_loopback", "listen on 127.0.0.1, or use --export"),
             _ => ("page", "use --export, which needs no server"),
         };
         match error {

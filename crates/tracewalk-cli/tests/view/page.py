@@ -106,7 +106,7 @@ def use(browser, url):
     second = search(browser, "crc32")
     expect(second, entered, "the next entry from the call")
     # Other things that can be searched for.
-    expect(here_after(browser, "0x" + row["address"][2:])["address"], row["address"], "an address")
+    expect(here_after(browser, row["address"])["address"], row["address"], "an address")
     found = here_after(browser, f"{row['file'].split('/')[-1]}:{row['line']}")
     expect(found["line"], row["line"], "a line")
     expect(here_after(browser, "100")["number"], 100, "an instruction")
