@@ -67,14 +67,8 @@ fn an_exported_page_is_the_same_page() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("crash.html");
     let capture = example("m0-crash-mtb/capture.toml");
-    let outcome = run([
-        "view".as_ref(),
-        capture.as_os_str(),
-        "--at".as_ref(),
-        "last".as_ref(),
-        "--export".as_ref(),
-        file.as_os_str(),
-    ]);
+    let (capture, written) = (capture.to_str().unwrap(), file.to_str().unwrap());
+    let outcome = run(["view", capture, "--at", "last", "--export", written]);
     assert!(file.is_file(), "{}", outcome.stderr);
     let page = std::fs::read_to_string(&file).unwrap();
     assert!(!page.contains("<script src") && !page.contains("<link rel=\"stylesheet\""));
