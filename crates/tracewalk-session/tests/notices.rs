@@ -10,6 +10,7 @@ use tracewalk_analysis::Code;
 use tracewalk_analysis::analysis::InOrder;
 use tracewalk_analysis::drive::Progress;
 use tracewalk_analysis::sink::Nothing;
+use tracewalk_input::capture::CaptureErrorKind;
 use tracewalk_session::{
     Arrival, Begin, Follow, Notice, NoticeKind, Notices, Observer, OpenError, Policy, Remedy, Request,
     RunError, Session, Severity,

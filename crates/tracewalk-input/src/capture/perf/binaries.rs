@@ -200,11 +200,20 @@ impl Finder<'_> {
 
     /// Where directories by build-id have a file.
     fn cached(&self, id: &BuildId) -> Vec<PathBuf> {
+        // Zeros at the end may belong to it.
+        let lengths = [id.known().len(), 16, 20].map(|bytes| 2 * bytes);
         let id = id.to_string();
-        let Some((first, rest)) = id.split_at_checked(2) else { return Vec::new() };
+        let names =
+            lengths.into_iter().filter(|length| *length >= id.len()).map(|length| format!("{id:0<length$}"));
+        let places = names.filter_map(|name| Some(PathBuf::from(name.get(..2)?).join(name.get(2..)?)));
+        let places = places.collect::<std::collections::BTreeSet<_>>();
         let of = |dir: &PathBuf| {
-            let folder = dir.join(".build-id").join(first);
-            [folder.join(rest).join("elf"), folder.join(rest), folder.join(format!("{rest}.debug"))]
+            let dir = dir.join(".build-id");
+            let files = |place: &PathBuf| {
+                let file = dir.join(place);
+                [file.join("elf"), file.clone(), file.with_extension("debug")]
+            };
+            places.iter().flat_map(files).collect::<Vec<_>>()
         };
         self.places.debug_dirs.iter().flat_map(of).collect()
     }
