@@ -145,7 +145,7 @@ fn a_recording_whose_trace_was_lost_ends_in_a_sentence() {
     let Some(file) = linux("simpleperf/perf_with_missing_aux_data.data") else { return };
     for command in ["info", "counts", "flow"] {
         let outcome = run_with_notices([command, &file]);
-        assert!(outcome.has("trace_not_recorded"), "{command}");
+        assert!(outcome.1.has("trace_not_recorded"), "{command}");
     }
 }
 
@@ -160,7 +160,7 @@ fn another_program_is_not_used() {
     bytes[at] ^= 0xff;
     std::fs::write(folder.path().join("etm_test_loop"), bytes).unwrap();
     let outcome = run_with_notices(["counts", &file, "--symfs", folder.path().to_str().unwrap()]);
-    assert!(outcome.has("other_binary"));
+    assert!(outcome.1.has("other_binary"));
 }
 
 #[test]

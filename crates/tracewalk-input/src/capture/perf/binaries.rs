@@ -8,7 +8,7 @@ use tracewalk::program::Scope;
 
 use super::maps::{BuildId, KERNEL, Mapping};
 use super::parts::processes;
-use super::{ContextTrace, Recorded};
+use super::recorded::{ContextTrace, Recorded};
 use crate::file;
 use crate::image::elf::build_id_of;
 use crate::image::{ImageKind, ImageRequest};

@@ -19,10 +19,10 @@ mod header;
 mod maps;
 mod parts;
 mod problem;
+mod recorded;
 mod records;
 mod units;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::Arrangement;
@@ -35,15 +35,17 @@ use crate::bytes::Bytes;
 use crate::file;
 use crate::origin::{Origin, Stated};
 use header::{Header, MAGIC, SWAPPED_MAGIC};
-use maps::{Epoch, KERNEL, Processes};
+use maps::Processes;
 use parts::{Group, Packing, Parts};
-use records::{Names, Records};
+use recorded::ProgramOf;
+use records::Records;
 use units::Units;
 
 pub use binaries::{Binary, BinaryPlaces, NoBinary};
 pub use maps::BuildId;
 pub use parts::TraceCounts;
 pub use problem::PerfProblem;
+pub use recorded::{ContextTrace, Recorded};
 
 /// What perf and simpleperf record, as a file or as a directory with one.
 pub(super) const FORMAT: Format = Format {
@@ -64,94 +66,6 @@ fn is_one(head: &[u8]) -> bool {
 
 fn is_directory(path: &Path) -> bool {
     path.is_dir() && is_one(&Given::at(&path.join(DATA), &[]).head)
-}
-
-/// What a recording says beside its trace.
-#[derive(Debug)]
-pub struct Recorded {
-    /// The file.
-    pub file: PathBuf,
-    /// The command that recorded it.
-    pub command: Vec<String>,
-    /// The version of the kernel.
-    pub os_release: Option<String>,
-    /// The machine's architecture, in `uname`'s words.
-    pub arch: Option<String>,
-    /// Whether simpleperf wrote it.
-    pub is_simpleperf: bool,
-    /// The CPUs that have a trace unit.
-    pub cpus: Vec<u64>,
-    /// How trace says which process it is of.
-    pub contexts: ContextTrace,
-    /// What became of trace.
-    pub trace: TraceCounts,
-    /// How many records of other kinds the kernel dropped.
-    pub lost_records: u64,
-    /// Whether the file ends in the middle of a record.
-    pub is_cut: bool,
-    /// Where the file has something that is no record; what follows is not read.
-    pub damaged_at: Option<u64>,
-    /// Whether records say when they were made.
-    pub has_times: bool,
-    names: Names,
-    build_ids: Vec<(String, BuildId)>,
-    epochs: Vec<Epoch>,
-    /// The process of each thread.
-    threads: BTreeMap<u32, u32>,
-    process_names: BTreeMap<u32, u32>,
-    /// The programs that trace is decoded with, and what each is called if there are several.
-    programs: Vec<(ProgramOf, Option<String>)>,
-    /// The kernel's code as it ran.
-    kcore: Option<PathBuf>,
-}
-
-/// Which program a part of the trace is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct ProgramOf {
-    epoch: usize,
-    process: Option<u32>,
-}
-
-/// How trace says which process it is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContextTrace {
-    /// It does not.
-    None,
-    /// The context ID is the thread's number.
-    ContextId,
-    /// The VMID is, where the kernel is its own hypervisor.
-    Vmid,
-}
-
-impl ContextTrace {
-    /// By the bits that the user asked for and those that the units were set up with.
-    fn of(config: u64, units: &Units) -> Self {
-        let all = |bits: u32| {
-            let mut values = units.units.iter().filter_map(|unit| unit.register("TRCCONFIGR"));
-            values.any(|value| value & bits == bits)
-        };
-        // The kernel's own word is the units' (TRCCONFIGR bit 6: context ID; 7 and 15: EL2's as VMID). perf writes its own form of them.
-        if config >> 15 & 1 == 1 || all(1 << 15 | 1 << 7) {
-            Self::Vmid
-        } else if config >> 14 & 1 == 1 || all(1 << 6) {
-            // An ETMv3's or PTM's ID is of an address space as well, which nothing here names.
-            Self::ContextId
-        } else {
-            Self::None
-        }
-    }
-}
-
-impl Recorded {
-    /// The processes that had code mapped, by number and name.
-    pub fn processes(&self) -> impl Iterator<Item = (u32, &str)> {
-        let mut all = self.epochs.iter().flat_map(|epoch| epoch.spaces.keys()).copied().collect::<Vec<_>>();
-        all.sort_unstable();
-        all.dedup();
-        all.into_iter()
-            .filter(|pid| *pid != KERNEL)
-            .map(|pid| (pid, self.process_names.get(&pid).map_or("", |name| self.names.get(*name))))
-    }
 }
 
 fn open(given: &Given, wires: &WireOptions) -> Result<Capture, CaptureError> {

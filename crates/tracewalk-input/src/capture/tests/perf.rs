@@ -6,8 +6,6 @@ use tracewalk::program::Scope;
 
 use super::*;
 use crate::capture::perf::{BinaryPlaces, ContextTrace, PerfProblem, Recorded};
-use crate::fixtures::TemporaryDirectory;
-use crate::image::ImageKind;
 
 /// `IP | TID | TIME | CPU | IDENTIFIER`.
 const SAMPLE: u64 = 0x1 | 0x2 | 0x4 | 0x80 | 0x1_0000;
@@ -249,7 +247,7 @@ fn a_snapshot_ends_at_its_offset() {
 fn images(capture: &Capture, root: &TemporaryDirectory) -> Vec<(Vec<String>, String, u64, Scope)> {
     let places = BinaryPlaces { symfs: Some(root.path().to_owned()), ..BinaryPlaces::default() };
     let (images, _) = recorded(capture).images(&places);
-    let image = |image: crate::image::ImageRequest| {
+    let image = |image: ImageRequest| {
         let ImageKind::Raw { address, .. } = image.kind else { panic!("{image:?}") };
         let name = image.file.file_name().unwrap().to_string_lossy().into_owned();
         (image.cores, name, address.get(), image.scope)
