@@ -170,7 +170,11 @@ impl Prepared {
 
     /// The changes, from where the deeds begin. `last` is the name of the span before theirs, `outer` the track of the innermost frame.
     #[inline]
-    pub(super) fn items(&self, last: SpanId, outer: Track) -> impl Iterator<Item = (Place, Change)> + use<'_> {
+    pub(super) fn items(
+        &self,
+        last: SpanId,
+        outer: Track,
+    ) -> impl Iterator<Item = (Place, Change)> + use<'_> {
         self.items.iter().map(move |Ready { at, change, is_outer }| {
             let on = |track: Track| if *is_outer { outer } else { track };
             let change = match *change {
