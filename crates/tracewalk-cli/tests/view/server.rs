@@ -107,7 +107,8 @@ fn garbage_and_clients_that_vanish_disturb_nobody() {
 #[test]
 fn two_pages_are_answered_side_by_side() {
     let served = Served::of("m3-etmv3");
-    let steps = served.ask("capture")["sources"][0]["steps"].as_u64().unwrap();
+    // No more rows come at once.
+    let steps = served.ask("capture")["sources"][0]["steps"].as_u64().unwrap().min(4096);
     let all = served.ask(&format!("rows?from=0&count={steps}"));
     std::thread::scope(|scope| {
         for client in 0..4_u64 {
