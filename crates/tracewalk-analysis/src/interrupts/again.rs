@@ -3,53 +3,10 @@
 //! Such items end all that they begin. What they add depends on which clock runs where they begin and on nothing else, apart from how
 //! long ago something of the same kind began last: that is looked at each time.
 
+use super::effects::{Added, Effect, OfRecord, Which};
 use super::lengths::Gathering;
-use super::{Activity, ActivityRecorder, Interrupt, Record};
-use crate::quick::QuickMap;
+use super::{ActivityRecorder, Interrupt, Record};
 use crate::timeline::{Again, SpanId, Track};
-
-/// What is known of items that come again.
-#[derive(Debug, Default)]
-pub(super) struct Effects {
-    known: QuickMap<Which, Effect>,
-}
-
-/// Which items, and what runs where they begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Which {
-    number: u64,
-    outer: Track,
-    /// Whether `outer` is the track of the task that runs.
-    is_running: bool,
-    is_in_interrupt: bool,
-}
-
-/// What items add.
-#[derive(Debug)]
-struct Effect {
-    /// `None` if more than what they begin depends on them.
-    added: Option<Added>,
-    times: u64,
-}
-
-#[derive(Debug)]
-struct Added {
-    of: Box<[OfRecord]>,
-    /// How long what ran before them runs meanwhile.
-    outer: u64,
-    /// From the first item to the last.
-    length: u64,
-}
-
-/// What they add to one record.
-#[derive(Debug)]
-struct OfRecord {
-    record: usize,
-    /// Where the first and the last beginning is that was seen, from the first item on.
-    begins: Option<(u64, u64)>,
-    counts: Activity,
-    lengths: [Box<[u64]>; 3],
-}
 
 /// Effects of more items than these are not remembered.
 const MOST: usize = 1 << 14;

@@ -6,9 +6,11 @@
 //!
 //! What was cut is counted, and in no duration: by a gap, or because its beginning or its end lies outside the trace.
 
+mod activity;
 mod again;
 mod analysis;
 mod collected;
+mod effects;
 mod few;
 mod itm;
 mod lengths;
@@ -17,7 +19,6 @@ mod saved_lines;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
 use tracewalk::directive::BeginReason;
 use tracewalk::flow::GapReason;
 use tracewalk::ids::Exception;
@@ -27,10 +28,11 @@ use super::call_stack::{FunctionId, Task};
 use super::clock::Unit;
 use super::timeline::{Again, Change, Finish, Item, Span, SpanId, Start, TakeItems, Track, Unknown, What};
 use crate::quick::QuickMap;
-use again::Effects;
+use effects::Effects;
 use few::Few;
 use lengths::Gathering;
 
+pub use activity::Activity;
 pub use analysis::{Measuring, Reported};
 pub use collected::{AllActivities, Measured, ProgramActivities};
 pub use itm::seen_by_itm;
@@ -45,26 +47,6 @@ pub struct Activities {
     pub functions: BTreeMap<FunctionId, Activity>,
     /// Instructions in doubt.
     pub in_doubt: InDoubt,
-}
-
-/// How often something happened, and how long it took.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Activity {
-    /// How often it began.
-    pub count: u64,
-    /// How often it took the place of another exception's return.
-    pub tail_chained: u64,
-    /// How often it interrupted another exception's handler.
-    pub preempting: u64,
-    /// How often it is not in the durations: its beginning or its end was not seen, or something in between.
-    pub cut: u64,
-    /// From its beginning to its end.
-    pub with_preemption: Lengths,
-    /// The same, without interrupts and tasks that ran in between.
-    pub without_preemption: Lengths,
-    /// From one beginning to the next, where everything between them is known.
-    pub inter_arrival: Lengths,
 }
 
 /// Finds out how long exceptions and functions of a timeline took.
@@ -149,25 +131,6 @@ impl TakeItems for ActivityRecorder {
         if !self.take_again(again) {
             again.items().for_each(|item| self.take(&item));
         }
-    }
-}
-
-impl Activity {
-    /// Adds what was found elsewhere.
-    pub fn merge(&mut self, other: &Self) {
-        self.add_counts(other, 1);
-        self.with_preemption.merge(&other.with_preemption);
-        self.without_preemption.merge(&other.without_preemption);
-        self.inter_arrival.merge(&other.inter_arrival);
-    }
-
-    /// Adds what was counted elsewhere as many times, without lengths.
-    fn add_counts(&mut self, other: &Self, times: u64) {
-        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more.saturating_mul(times));
-        add(&mut self.count, other.count);
-        add(&mut self.tail_chained, other.tail_chained);
-        add(&mut self.preempting, other.preempting);
-        add(&mut self.cut, other.cut);
     }
 }
 

@@ -13,18 +13,10 @@
 use std::collections::VecDeque;
 
 use super::item::{Certainty, Change, Item, Moment, SpanId, Track};
+use super::place::Place;
 use super::prepared::Prepared;
 use super::take::{Again, TakeItems};
 use crate::clock::Unit;
-
-/// A place in the trace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
-    /// What was counted up to here: cycles, or instructions.
-    pub(super) count: u64,
-    /// Whether the count is known here, or only somewhere before and somewhere behind.
-    pub(super) certainty: Certainty,
-}
 
 /// Finds out when something was.
 #[derive(Debug)]

@@ -12,6 +12,7 @@
 mod axis;
 mod deed;
 mod item;
+mod place;
 mod prepared;
 mod repeated;
 mod scale;
@@ -32,8 +33,9 @@ use super::window::{Phase, Window, Windowed};
 use crate::Code;
 use crate::analysis::Repeated;
 use crate::itm::ItmEvent;
-use axis::{Axis, Place, Placer};
+use axis::{Axis, Placer};
 use deed::{Before, Marking, Marks, Takers, Takes};
+use place::Place;
 use repeated::Deeds;
 use spans::Recorder;
 use tracks::RowId;

@@ -1,11 +1,9 @@
 //! What a group does that is over when the group is: frames that it enters and leaves again, as items that only have to be placed.
 
-use super::axis::{Place, Placer};
 use super::deed::{Before, Count, Deed, Marking, Marks, Takes};
 use super::item::{Change, Finish, Span, SpanId, Start, Track, What};
+use super::place::Place;
 use super::spans::Spans;
-use super::take::TakeItems;
-use super::tracks::RowId;
 use crate::call_stack::{FrameKind, Left};
 
 /// What a group does, in order.
@@ -22,9 +20,9 @@ pub(super) struct Prepared {
     pub(super) number: u64,
     items: Box<[Ready]>,
     /// How many spans begin.
-    spans: u64,
+    pub(super) spans: u64,
     /// How much is counted.
-    count: u64,
+    pub(super) count: u64,
 }
 
 /// A change, from where the deeds begin.
@@ -66,23 +64,6 @@ impl Part {
             at = end;
         }
         parts.into()
-    }
-
-    /// Does it.
-    #[inline]
-    pub(super) fn repeat(
-        &self,
-        spans: &mut Spans,
-        marking: &mut Marking,
-        out: &mut Placer<'_, impl TakeItems>,
-    ) {
-        match self {
-            Self::Deed(deed) => {
-                let out = &mut |place, change| out.change(place, change);
-                spans.repeat_one(deed, Before::NOTHING, marking, out);
-            }
-            Self::Prepared(prepared) => prepared.give(spans, marking.top().map(|marks| marks.row), out),
-        }
     }
 
     /// Whether frames come or go that have marks of their own, or the innermost one's is asked for.
@@ -157,15 +138,6 @@ impl Prepared {
         let is_over = is_known && marking.marks.is_empty();
         let (spans, count) = (trial.tracks.last().0 - first.0, trial.tracks.now.count);
         is_over.then(|| Self { number: usual.next_prepared(), items: items.into(), spans, count })
-    }
-
-    /// Hands on what is prepared. `outer` is the row of the innermost frame.
-    #[inline]
-    pub(super) fn give(&self, spans: &mut Spans, outer: Option<RowId>, out: &mut Placer<'_, impl TakeItems>) {
-        let from = spans.tracks.now.count;
-        out.prepared(self, (spans.tracks.last(), spans.tracks.track(outer)), from);
-        spans.tracks.pass(self.spans);
-        spans.tracks.now = Place { count: from.saturating_add(self.count), ..Place::default() };
     }
 
     /// The changes, from where the deeds begin. `last` is the name of the span before theirs, `outer` the track of the innermost frame.

@@ -2,6 +2,7 @@
 
 use super::axis::Placer;
 use super::deed::{self, Before, Deed, Marking, Takers, shorter};
+use super::place::Place;
 use super::prepared::Part;
 use super::spans::{Recorder, Spans};
 use super::take::TakeItems;
@@ -73,12 +74,29 @@ impl Deeds {
         if self.parts.is_empty() || !spans.is_usual() {
             spans.repeat(&self.list, before, marking, &mut |place, change| out.change(place, change));
         } else {
-            self.parts.iter().for_each(|part| part.repeat(spans, marking, out));
+            self.parts.iter().for_each(|part| repeat(part, spans, marking, out));
         }
     }
 
     /// Whether nothing is done but that blocks run.
     pub(super) fn runs_only(&self) -> bool {
         matches!(*self.list, [Deed::Ran(_)])
+    }
+}
+
+/// Does a part of a group.
+#[inline]
+fn repeat(part: &Part, spans: &mut Spans, marking: &mut Marking, out: &mut Placer<'_, impl TakeItems>) {
+    match part {
+        Part::Deed(deed) => {
+            spans.repeat_one(deed, Before::NOTHING, marking, &mut |place, change| out.change(place, change));
+        }
+        Part::Prepared(prepared) => {
+            let from = spans.tracks.now.count;
+            let outer = spans.tracks.track(marking.top().map(|marks| marks.row));
+            out.prepared(prepared, (spans.tracks.last(), outer), from);
+            spans.tracks.pass(prepared.spans);
+            spans.tracks.now = Place { count: from.saturating_add(prepared.count), ..Place::default() };
+        }
     }
 }

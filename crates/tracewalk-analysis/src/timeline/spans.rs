@@ -1,8 +1,8 @@
 //! The spans of what runs: functions and exceptions as frames come and go, tasks, and how far execution has come.
 
-use super::axis::Place;
 use super::deed::{Before, Count, Deed, Marking, Marks, Takes};
 use super::item::{Certainty, Change, Finish, SpanId, Start, What};
+use super::place::Place;
 use super::tracks::{RowId, Tracks};
 use crate::call_stack::{Entry, Evidence, Frame, FrameKind, FunctionId, Left, Observer, Piece, Task};
 use crate::clock::share;
