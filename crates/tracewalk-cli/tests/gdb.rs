@@ -68,9 +68,9 @@ fn marked(text: &str) -> Vec<u64> {
 }
 
 /// Prints the program counter for [`marked`].
-const PC: &str = "printf \"@%x\\n\", $pc";
+const PC: &str = "printf \"\\n@%x\\n\", $pc";
 /// Prints the number of the step.
-const STEP: &str = "printf \"@%x\\n\", $step";
+const STEP: &str = "printf \"\\n@%x\\n\", $step";
 
 /// The functions of a backtrace, innermost first; `?` for one without a name.
 fn functions(text: &str) -> Vec<String> {
