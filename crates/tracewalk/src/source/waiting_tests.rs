@@ -89,7 +89,7 @@ fn any_config() -> impl Strategy<Value = SourceConfig> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
     fn what_waits_for_counts_and_commits_means_the_same_again(
