@@ -10,7 +10,7 @@
 use crate::ids::{Address, ContextId, Exception, ExceptionLevel, Location, Privilege, Vmid};
 
 /// One step of the story that the trace tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Directive {
     /// Tracing begins: nothing is known of what ran before. The address is absent where instructions are not traced.

@@ -36,8 +36,6 @@ mod memo;
 mod packet_stream;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod waiting_tests;
 
 pub use chain::PacketCounts;
 pub use checkpoint::Checkpoint;

@@ -93,7 +93,7 @@ fn any_config() -> impl Strategy<Value = SourceConfig> {
     ]
 }
 
-pub(super) fn elements(
+fn elements(
     config: &SourceConfig,
     engine: Engine,
     bytes: &[u8],

@@ -5,37 +5,25 @@ use crate::protocol::synchronisation::Synchronisation;
 use crate::span::StreamOffset;
 
 use super::super::address::AddressRegisters;
-use super::super::config::Config;
 use super::super::packet::{Context, Packet};
-use super::{Compression, Decoder};
-
-/// What decoding repeatable packets depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Decoded {
-    /// The addresses that were sent last.
-    addresses: AddressRegisters,
-    /// What every cycle count has beside what is sent. No repeatable packet changes it, but others do while windows are remembered.
-    threshold: u64,
-}
+use super::Decoder;
 
 impl MemoState for Decoder {
-    type State = Decoded;
+    /// The addresses that were sent last.
+    type State = AddressRegisters;
 
-    fn state(&self, _at: StreamOffset) -> Option<Decoded> {
-        let Compression { addresses, timestamp: _, threshold } = self.compression;
-        (self.synchronisation == Synchronisation::InStep).then_some(Decoded { addresses, threshold })
+    fn state(&self, _at: StreamOffset) -> Option<AddressRegisters> {
+        (self.synchronisation == Synchronisation::InStep).then_some(self.compression.addresses)
     }
 
-    fn resume(&mut self, state: &Decoded, _at: StreamOffset) {
+    fn resume(&mut self, state: &AddressRegisters, _at: StreamOffset) {
         self.synchronisation = Synchronisation::InStep;
-        self.compression.addresses = state.addresses;
-        self.compression.threshold = state.threshold;
+        self.compression.addresses = *state;
     }
 }
 
 impl MemoDecode for Decoder {
-    /// Atoms, and what comes after them up to the next address: an exception, a context; atoms, counts of cycles and speculation in
-    /// between where there are any.
+    /// Atoms, and what comes after them up to the next address: an exception, a context.
     #[inline]
     fn window(&self, word: u64) -> u64 {
         const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
@@ -45,8 +33,7 @@ impl MemoDecode for Decoder {
             return u64::MAX;
         }
         let first = others.trailing_zeros() & !0b111;
-        let between = Between::of(&self.config);
-        let end = first + 8 * after_atoms(word >> first, (u64::BITS - first) / 8, between);
+        let end = first + 8 * after_atoms(word >> first, (u64::BITS - first) / 8);
         if end == 0 { 0 } else { u64::MAX >> (u64::BITS - end) }
     }
 
@@ -55,14 +42,7 @@ impl MemoDecode for Decoder {
         // What is visible of the program follows from the two that are not.
         let is_the_same = |context: Context| context.context_id.is_none() && context.vmid.is_none();
         match packet {
-            Packet::Atom(_)
-            | Packet::Exception(_)
-            | Packet::ExceptionReturn
-            | Packet::Context(None)
-            | Packet::CycleCount(_)
-            | Packet::Commit(_)
-            | Packet::Cancel(_)
-            | Packet::Mispredict(_) => true,
+            Packet::Atom(_) | Packet::Exception(_) | Packet::ExceptionReturn | Packet::Context(None) => true,
             Packet::Address(address) => address.context.is_none_or(is_the_same),
             Packet::Context(Some(context)) => is_the_same(*context),
             _ => false,
@@ -70,38 +50,16 @@ impl MemoDecode for Decoder {
     }
 }
 
-/// Which packets come between the atoms of a window.
-#[derive(Clone, Copy)]
-struct Between {
-    /// Cycle counts and speculation come at all.
-    any: bool,
-    /// Cycle counts of format 1 have a number of commits before the count.
-    commits: bool,
-}
-
-impl Between {
-    #[inline]
-    const fn of(config: &Config) -> Self {
-        let any = config.cycle_counting || config.greatest_speculation > 0;
-        Self { any, commits: config.cycle_counts_commit }
-    }
-}
-
 /// How many of the first `most` bytes of `word` belong to the window that atoms have begun: whole packets up to an address. An
 /// exception belongs to it with its address only.
 #[inline]
-fn after_atoms(word: u64, most: u32, between: Between) -> u32 {
+fn after_atoms(word: u64, most: u32) -> u32 {
     /// C of a byte that another one may follow; in a context, that a context ID does.
     const CONTINUES: u64 = 0x80;
     const HAS_VMID: u64 = 0x40;
     let byte = |index: u32| word.checked_shr(8 * index).unwrap_or(0) & 0xff;
     // Whether a context has one byte.
     let is_short = |at: u32| byte(at) & (CONTINUES | HAS_VMID) == 0;
-    // The length of a number that begins there; too long if it does not end in the word.
-    let number = |at: u32| {
-        let ends = !word.checked_shr(8 * at).unwrap_or(0) & 0x8080_8080_8080_8080;
-        ends.trailing_zeros() / 8 + 1
-    };
     let (mut end, mut whole, mut waits_for_address) = (0, 0, false);
     loop {
         let header = byte(end);
@@ -113,15 +71,6 @@ fn after_atoms(word: u64, most: u32, between: Between) -> u32 {
             0x07 | 0x80 => (1, false),
             0x81 if is_short(end + 1) => (2, false),
             0x06 => (2 + u32::from(byte(end + 1) & CONTINUES != 0), false),
-            _ if !between.any => return whole,
-            0xc0.. | 0x10..=0x1f | 0x30..=0x3f => (1, false),
-            0x0c | 0x0d => (2, false),
-            0x0e | 0x0f => {
-                let commit = if between.commits { number(end + 1) } else { 0 };
-                let count = if header == 0x0e { number(end + 1 + commit) } else { 0 };
-                (1 + commit + count, false)
-            }
-            0x2d..=0x2f => (1 + number(end + 1), false),
             _ => return whole,
         };
         end += length;

@@ -6,7 +6,7 @@ use crate::protocol::etmv4::address::{AddressUnit, SentAddress};
 use crate::protocol::etmv4::packet::Context;
 
 /// Something that the trace says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Element {
     /// A P0 instruction.
     Atom {

@@ -10,7 +10,7 @@ use crate::protocol::Emit;
 use crate::protocol::etmv4::address::AddressUnit;
 use crate::protocol::etmv4::config::Config;
 use crate::protocol::etmv4::packet::Context;
-use crate::span::{Span, StreamOffset};
+use crate::span::Span;
 
 use super::element::{Element, Place};
 
@@ -37,20 +37,16 @@ pub(super) struct Emission {
     held: Vec<(Directive, Span)>,
 }
 
-/// What repeatable packets depend on and change.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// What repeatable packets depend on and change, while no directive is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Settled {
     is_64_bit: bool,
     privilege: Option<Privilege>,
     address: Option<Place>,
-    held: Vec<(Directive, Span)>,
 }
 
 /// The most directives that are held for a cycle count. More only come without any P0 element between them.
 const MOST_HELD: usize = 64;
-
-/// The most directives that are part of a state. Many states are kept, and an atom with its address and context needs no more.
-const MOST_PUT_ASIDE: usize = 8;
 
 /// TYPE of a reset.
 const RESET: u16 = 0;
@@ -75,34 +71,15 @@ impl Emission {
     }
 
     /// The state; `None` while it is one that few packets leave behind.
-    pub(super) fn settled(&self, at: StreamOffset) -> Option<Settled> {
-        let Self {
-            profile: _,
-            is_64_bit,
-            privilege,
-            context_id: _,
-            vmid: _,
-            address,
-            has_begun,
-            is_proof,
-            holds: _,
-            held,
-        } = self;
-        let is_settled = *has_begun && !is_proof && held.len() <= MOST_PUT_ASIDE;
-        is_settled.then(|| Settled {
-            is_64_bit: *is_64_bit,
-            privilege: *privilege,
-            address: *address,
-            held: held.iter().map(|(directive, span)| (*directive, span.relative_to(at))).collect(),
-        })
+    pub(super) fn settled(&self) -> Option<Settled> {
+        let is_settled = self.has_begun && !self.is_proof && self.held.is_empty();
+        let Self { is_64_bit, privilege, address, .. } = *self;
+        is_settled.then_some(Settled { is_64_bit, privilege, address })
     }
 
     /// Goes on in this state, behind repeatable packets.
-    pub(super) fn resume(&mut self, state: &Settled, at: StreamOffset) {
-        let Settled { is_64_bit, privilege, address, held } = state;
-        (self.is_64_bit, self.privilege, self.address) = (*is_64_bit, *privilege, *address);
-        self.held.clear();
-        self.held.extend(held.iter().map(|(directive, span)| (*directive, span.placed_behind(at))));
+    pub(super) const fn resume(&mut self, Settled { is_64_bit, privilege, address }: Settled) {
+        (self.is_64_bit, self.privilege, self.address) = (is_64_bit, privilege, address);
     }
 
     /// A P0 instruction.

@@ -1,14 +1,13 @@
 //! What the trace says, until it is certain.
 
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use crate::span::{Span, StreamOffset};
+use crate::span::Span;
 
 use super::element::{Element, Impossible};
 
 /// An element in the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
     element: Element,
     span: Span,
@@ -25,16 +24,6 @@ pub(super) struct Queue {
     unseen: u64,
 }
 
-/// What a short queue holds, put aside. Spans are relative.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Waiting {
-    entries: Box<[Entry]>,
-    unseen: u64,
-}
-
-/// The most entries of a queue that is put aside. Many are kept, and longer ones seldom come again.
-const MOST_PUT_ASIDE: usize = 16;
-
 /// The most entries. No trace unit holds so many P0 elements, and memory is bounded.
 const LONGEST: usize = 1 << 16;
 
@@ -42,23 +31,6 @@ impl Queue {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.unseen == 0
-    }
-
-    /// What it holds; `None` if that is much.
-    pub(super) fn waiting(&self, at: StreamOffset) -> Option<Waiting> {
-        let Self { entries, p0: _, unseen } = self;
-        let aside = |entry: &Entry| Entry { span: entry.span.relative_to(at), ..*entry };
-        (entries.len() <= MOST_PUT_ASIDE)
-            .then(|| Waiting { entries: entries.iter().map(aside).collect(), unseen: *unseen })
-    }
-
-    /// Holds what was put aside.
-    pub(super) fn resume(&mut self, waiting: &Waiting, at: StreamOffset) {
-        self.entries.clear();
-        let placed = |entry: &Entry| Entry { span: entry.span.placed_behind(at), ..*entry };
-        self.entries.extend(waiting.entries.iter().map(placed));
-        self.p0 = waiting.entries.iter().map(|entry| u64::from(entry.is_p0)).sum();
-        self.unseen = waiting.unseen;
     }
 
     /// The number of P0 elements.
