@@ -43,12 +43,14 @@ def press(browser, key):
     before = browser.evaluate("[state.step, going]")
     browser.key(key)
     browser.wait(f"going > {before[1]} || $('said').textContent", f"anything after {key}")
+    browser.wait(f"state.step !== {before[0]} || $('said').textContent", f"another place after {key}")
     settle(browser)
     return step(browser)
 
 
 def go(browser, to):
     browser.evaluate(f"go({to})")
+    browser.wait(f"state.step === {to}", f"step {to}")
     settle(browser)
 
 
@@ -136,9 +138,7 @@ def use(browser, url):
     assert abs(step(browser) - wanted) <= browser.evaluate("(state.to - state.from) / 50"), "the place under the pointer"
     all_panes_agree(browser)
     # The list has all steps, and draws few.
-    browser.key("End")
-    settle(browser)
-    expect(step(browser), steps - 1, "the last step")
+    expect(press(browser, "End"), steps - 1, "the last step")
     assert browser.evaluate("document.querySelectorAll('#rows .row').length") < 120
     # A link names the place.
     go(browser, 1234)
@@ -192,9 +192,7 @@ def large(browser, url):
         browser.key("+")
     settle(browser)
     expect(browser.evaluate("$('lanes').dataset.exact"), "true", "a picture of a part")
-    browser.key("End")
-    settle(browser)
-    expect(step(browser), steps - 1, "the last step")
+    expect(press(browser, "End"), steps - 1, "the last step")
 
 
 def exported(browser, url):

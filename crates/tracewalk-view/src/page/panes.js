@@ -85,7 +85,7 @@ function mark(at, near, is_before) {
     made?.classList.add(is_before ? "past" : "current");
     const box = made?.closest(".code");
     if (!box) continue;
-    const [top, bottom] = [made.offsetTop - box.offsetTop, made.offsetTop - box.offsetTop + made.offsetHeight];
+    const [top, bottom] = [made.offsetTop, made.offsetTop + made.offsetHeight];
     if (top < box.scrollTop + 30 || bottom > box.scrollTop + box.clientHeight - 30) box.scrollTop = top - box.clientHeight / 2;
   }
 }
