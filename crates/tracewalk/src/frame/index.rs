@@ -397,7 +397,8 @@ impl Indexer {
     ///     indexer.push(&frames, &mut places);
     /// }
     /// let (index, ..) = indexer.finish(&mut places);
-    /// assert_eq!(places.0, [1001, 501]);
+    /// // The bytes, and what fills the frame.
+    /// assert_eq!(places.0, [1001, 1006, 501, 506]);
     /// assert_eq!(index.bytes_of(id), 8);
     /// ```
     pub fn skip_to(&mut self, at: CaptureOffset, sink: &mut impl FrameSink) {
