@@ -84,7 +84,8 @@ fn the_documentations_pictures_can_be_taken() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::of("m3-etmv3");
+    let (capture, sources) = (example("m3-etmv3/capture.toml"), example("../firmware"));
+    let served = Served::start([capture, "--source-dir".into(), sources]);
     visit("pictures", &served.url(), Some(folder.path()));
     let overwrite = std::env::var_os("PICTURES").is_some_and(|value| value == "overwrite");
     for name in ["view.png", "view-dark.png", "view-narrow.png"] {
