@@ -7,11 +7,14 @@ use tracewalk_analysis::CodeInContext;
 use tracewalk_analysis::call_stack::FunctionId;
 use tracewalk_analysis::quick::QuickMap;
 
+/// A source file and a line of it.
+type Line = (Rc<str>, u32);
+
 /// Names and lines of one program's functions.
 #[derive(Debug, Default)]
 pub(super) struct FunctionNames {
     names: QuickMap<FunctionId, Rc<str>>,
-    places: QuickMap<(FunctionId, Option<Address>), Option<(Rc<str>, u32)>>,
+    places: QuickMap<(FunctionId, Option<Address>), Option<Line>>,
 }
 
 /// More functions, and places, are not kept.
