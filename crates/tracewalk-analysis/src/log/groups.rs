@@ -151,7 +151,8 @@ mod tests {
         for group in &named {
             let Content::Group(members) = &group.content else { continue };
             let mut all = members.iter().map(|member| &named[member.number as usize]);
-            let (blocks, last) = (all.clone().map(|member| member.totals.blocks).sum::<u32>(), all.next_back());
+            let (blocks, last) =
+                (all.clone().map(|member| member.totals.blocks).sum::<u32>(), all.next_back());
             let last = last.expect("a group has members");
             assert_eq!(group.reach, members.last().expect("a group has members").after + last.reach);
             assert_eq!(group.totals.blocks, blocks);

@@ -136,12 +136,12 @@ impl Perf {
     }
 
     fn open(&self) -> Capture {
-        open(self.file(136)).unwrap()
+        open(&self.file(136)).unwrap()
     }
 }
 
-fn open(file: Vec<u8>) -> Result<Capture, PerfProblem> {
-    let opened = Capture::read_from("perf.data".as_ref(), file.as_slice(), &WireOptions::default());
+fn open(file: &[u8]) -> Result<Capture, PerfProblem> {
+    let opened = Capture::read_from("perf.data".as_ref(), file, &WireOptions::default());
     opened.map_err(|error| match error.kind {
         CaptureErrorKind::Perf(problem) => problem,
         other => panic!("{other:?}"),
@@ -180,7 +180,7 @@ fn each_aux_record_is_a_part_of_its_own_in_the_order_of_time() {
         .trace(0, (7, 0), b"0123456789abcdef")
         .trace(0, (7, 1), b"wxyz____");
     for file in [perf.file(64), perf.file(112), perf.file(136), perf.pipe()] {
-        let capture = open(file).unwrap();
+        let capture = open(&file).unwrap();
         let expected = [b"01234567".to_vec(), b"wxyz".to_vec(), b"89abcdef".to_vec()];
         assert_eq!(parts(&capture), [(None, expected.to_vec())]);
         let counts = recorded(&capture).trace;
@@ -240,7 +240,7 @@ fn a_sink_has_ids_of_its_own() {
     assert_eq!(of(0), [("CPU 0".to_owned(), 0x21), ("CPU 1".to_owned(), 0x22)]);
     assert_eq!(of(1), [("CPU 2".to_owned(), 0x21)]);
     let later = Perf::new(0).etmv4(0, 0x10).hardware_id(0, 1 << 60);
-    assert_eq!(open(later.file(112)).unwrap_err(), PerfProblem::HardwareId { major: 1 });
+    assert_eq!(open(&later.file(112)).unwrap_err(), PerfProblem::HardwareId { major: 1 });
 }
 
 #[test]
@@ -360,12 +360,12 @@ fn compressed_records_are_read_wherever_their_stream_is_cut() {
         let at = file.windows(info.len()).position(|window| window == info).unwrap();
         let mut file = file;
         file[at..at + 4].copy_from_slice(&68_u32.to_le_bytes());
-        let capture = open(file).unwrap();
+        let capture = open(&file).unwrap();
         assert_eq!(parts(&capture), parts(&plain.open()));
         assert_eq!(recorded(&capture).processes().count(), 1);
     }
     let broken = Perf { records: record(81, 0, b"no zstd"), ..Perf::new(0) };
-    assert!(matches!(open(broken.file(112)), Err(PerfProblem::Compressed { .. })));
+    assert!(matches!(open(&broken.file(112)), Err(PerfProblem::Compressed { .. })));
 }
 
 #[test]
@@ -380,13 +380,13 @@ fn a_recording_may_be_a_directory() {
 
 #[test]
 fn what_cannot_be_is_refused_or_left_out() {
-    assert_eq!(open(b"2ELIFREP\0\0\0\0".to_vec()).unwrap_err(), PerfProblem::BigEndian);
-    assert!(matches!(open(b"PERFILE2".to_vec()), Err(PerfProblem::Header { .. })));
+    assert_eq!(open(b"2ELIFREP\0\0\0\0").unwrap_err(), PerfProblem::BigEndian);
+    assert!(matches!(open(b"PERFILE2"), Err(PerfProblem::Header { .. })));
     let perf = Perf::new(0).etmv4(0, 0x10).aux((0, u64::MAX, 0), (7, 1, 0)).aux((u64::MAX, 4, 0), (7, 2, 0));
     let file = perf.trace(u64::MAX - 1, (7, 0), b"zero").file(112);
     // What is shorter does not say that it is one.
     for end in b"PERFILE2".len()..file.len() {
-        if let Ok(capture) = open(file[..end].to_vec()) {
+        if let Ok(capture) = open(&file[..end]) {
             for buffer in &capture.buffers {
                 let parts = buffer.parts.iter().flat_map(|parts| parts.iter());
                 parts.for_each(|part| assert!(part.end <= buffer.bytes.len()));
@@ -398,7 +398,7 @@ fn what_cannot_be_is_refused_or_left_out() {
     let info = spe.info();
     let at = file.windows(info.len()).position(|window| window == info).unwrap();
     file[at + 8] = 4;
-    assert_eq!(open(file).unwrap_err(), PerfProblem::NoCoreSight { kind: Some(4) });
+    assert_eq!(open(&file).unwrap_err(), PerfProblem::NoCoreSight { kind: Some(4) });
 }
 
 #[test]
@@ -406,5 +406,5 @@ fn more_mappings_than_any_recording_has_are_refused() {
     let mut perf = Perf::new(0).etmv4(0, 0x10);
     let one = Perf::new(0).mapped(1, 0, 0x1000, 0x1000, "/bin/old").records;
     perf.records = one.repeat((1 << 20) + 1);
-    assert!(matches!(open(perf.file(112)), Err(PerfProblem::TooMany { .. })));
+    assert!(matches!(open(&perf.file(112)), Err(PerfProblem::TooMany { .. })));
 }

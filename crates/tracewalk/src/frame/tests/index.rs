@@ -185,7 +185,9 @@ fn frames_of_several_parts_are_those_of_each_part() {
         frames
     };
     // More damaged parts than deframers are kept, and in another order than in the capture.
-    let parts = (0..300).map(|seed: u16| part(seed as u8, seed % 7 != 3)).collect::<Vec<_>>();
+    let parts = (0..300)
+        .map(|seed: u16| part(u8::try_from(seed % 256).unwrap_or_default(), seed % 7 != 3))
+        .collect::<Vec<_>>();
     let mut capture = Vec::from([0xa5; 37]);
     let mut starts = Vec::new();
     for part in &parts {
