@@ -158,7 +158,7 @@ fn exceptions_took_as_many_cycles_as_the_generators_own_counter_says() {
             path
         };
         let capture = file("trace.bin", &trace.bytes);
-        let times = file("times.txt", trace.times_text(&firmware.path).as_bytes());
+        let times = file("times.txt", trace.times_text(&firmware.path.steps).as_bytes());
         let source = setup.option();
         let arguments =
             [text(&capture), "--container", "raw", "--source", &source, "--image", text(&firmware.file)];

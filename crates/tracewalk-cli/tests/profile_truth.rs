@@ -287,7 +287,7 @@ fn assert_cycles(python: &Path, program: &str, setup: &Setup, contexts: bool) {
     let folder = tempfile::tempdir().unwrap();
     let (bytes, counts) = (folder.path().join("trace.bin"), folder.path().join("cycles.txt"));
     std::fs::write(&bytes, &trace.bytes).unwrap();
-    std::fs::write(&counts, trace.times_text(&firmware.path)).unwrap();
+    std::fs::write(&counts, trace.times_text(&firmware.path.steps)).unwrap();
     let option = setup.option();
     let capture = [
         bytes.to_str().unwrap(),

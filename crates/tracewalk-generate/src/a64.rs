@@ -5,7 +5,7 @@ use tracewalk::program::Program;
 
 use crate::elf::Elf;
 use crate::firmware::Firmware;
-use crate::record::Profile;
+use crate::record::{Numbers, Profile};
 use crate::wander::Wander;
 
 /// Two stretches of code: one in the lower half of addresses, one in the upper half, as user and kernel have it.
@@ -45,7 +45,7 @@ pub fn firmware(seed: u32) -> Firmware {
         steps: STEPS,
     };
     let path = wander.path(&mut random);
-    Firmware { elf: Elf { program, profile: Profile::Ar }, path }
+    Firmware { elf: Elf { program, profile: Profile::Ar, numbers: Numbers::Types }, path }
 }
 
 /// An instruction that does not leave its stretch by itself.

@@ -59,12 +59,18 @@ pub struct Capture {
 }
 
 /// The name of the file of trace bytes.
-const TRACE_FILE: &str = "trace.bin";
+pub const TRACE_FILE: &str = "trace.bin";
 
 impl Capture {
     /// `capture.toml` and the trace bytes. The images are named, but not among the files.
     #[must_use]
     pub fn files(&self, images: &[&str]) -> Vec<File> {
+        vec![self.description(images), File { name: TRACE_FILE.to_owned(), bytes: self.bytes.clone() }]
+    }
+
+    /// `capture.toml` alone, for trace bytes that are in [`TRACE_FILE`] already.
+    #[must_use]
+    pub fn description(&self, images: &[&str]) -> File {
         let container = match self.container {
             Container::Frames => "frames",
             Container::Raw => "raw",
@@ -86,7 +92,7 @@ impl Capture {
         for image in images {
             let _ = writeln!(toml, "\n[[image]]\nfile = \"{image}\"");
         }
-        vec![text_file("capture.toml", toml), File { name: TRACE_FILE.to_owned(), bytes: self.bytes.clone() }]
+        text_file("capture.toml", toml)
     }
 
     /// A snapshot folder as DS-5 writes it and OpenCSD reads it. `minor_version` is that of the trace unit's architecture;
@@ -138,12 +144,21 @@ impl Capture {
     }
 }
 
+/// The name of the file with what decoding should print.
+pub const RUNS_FILE: &str = "runs.txt";
+
+/// What stands before the runs of the only source.
+#[must_use]
+pub fn runs_head(id: Option<TraceId>) -> String {
+    let source = id.map_or("-".to_owned(), |id| format!("{:02x}", id.get()));
+    format!("# tracewalk runs 1\nS {source}\nO\n")
+}
+
 /// What `tracewalk flow --format runs` should print for a source that told this.
 #[must_use]
 pub fn runs_file(id: Option<TraceId>, profile: Profile, told: &Path) -> File {
-    let source = id.map_or("-".to_owned(), |id| format!("{:02x}", id.get()));
     let runs = Record::of_path(profile, told).runs().to_string();
-    text_file("runs.txt", format!("# tracewalk runs 1\nS {source}\nO\n{runs}"))
+    text_file(RUNS_FILE, format!("{}{runs}", runs_head(id)))
 }
 
 fn text_file(name: &str, text: String) -> File {

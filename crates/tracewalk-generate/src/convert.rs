@@ -46,33 +46,62 @@ impl std::error::Error for ExpandError {}
 impl Path {
     /// The path that `record` describes, with the sizes of its instructions from what each context sees of `program`.
     pub fn expand(record: &Record, program: &Program) -> Result<Self, ExpandError> {
+        let mut expander = Expander::new(program);
         let mut steps = Vec::new();
-        let mut seen = program;
-        let mut lines = record.lines.iter().peekable();
-        while let Some(line) = lines.next() {
-            match line {
-                Line::Run(run) => {
-                    let mut details = Vec::new();
-                    while let Some(detail) = lines.peek().and_then(|line| detail(line)) {
-                        details.push(detail);
-                        lines.next();
-                    }
-                    expand_run(run, &details, seen, &mut steps)?;
-                    for (_, step) in &details {
-                        if let Step::ContextId(context_id) = step {
-                            seen = program.view(program.view_in(Some(*context_id), None));
-                        }
-                    }
-                }
-                Line::Exception(taken) => steps.push(Step::Exception(*taken)),
-                Line::ExceptionReturn => steps.push(Step::ExceptionReturn),
-                Line::State(state) => steps.push(Step::State(*state)),
-                Line::Access { instruction, .. } | Line::ContextId { instruction, .. } => {
-                    return Err(ExpandError::NotInRun { at: *instruction });
-                }
+        for line in &record.lines {
+            expander.line(line.clone(), &mut steps)?;
+        }
+        expander.finish(&mut steps)?;
+        Ok(Self { steps })
+    }
+}
+
+/// Makes a path of a record's lines, one by one.
+#[derive(Clone, Debug)]
+pub struct Expander<'a> {
+    program: &'a Program,
+    /// What of the program the current context sees.
+    seen: &'a Program,
+    /// The last run, and what its instructions did: more may follow.
+    run: Option<(Run, Vec<(Address, Step)>)>,
+}
+
+impl<'a> Expander<'a> {
+    /// In front of the first line.
+    #[must_use]
+    pub const fn new(program: &'a Program) -> Self {
+        Self { program, seen: program, run: None }
+    }
+
+    /// Takes the next line, and appends the steps that are certain now.
+    pub fn line(&mut self, line: Line, steps: &mut Vec<Step>) -> Result<(), ExpandError> {
+        if let Some((at, step)) = detail(&line) {
+            let (_, details) = self.run.as_mut().ok_or(ExpandError::NotInRun { at })?;
+            details.push((at, step));
+            return Ok(());
+        }
+        self.finish(steps)?;
+        match line {
+            Line::Run(run) => self.run = Some((run, Vec::new())),
+            Line::Exception(taken) => steps.push(Step::Exception(taken)),
+            Line::ExceptionReturn => steps.push(Step::ExceptionReturn),
+            Line::State(state) => steps.push(Step::State(state)),
+            // Details, which were taken above.
+            Line::Access { .. } | Line::ContextId { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// No line follows: appends the steps of the last run.
+    pub fn finish(&mut self, steps: &mut Vec<Step>) -> Result<(), ExpandError> {
+        let Some((run, details)) = self.run.take() else { return Ok(()) };
+        expand_run(&run, &details, self.seen, steps)?;
+        for (_, step) in &details {
+            if let Step::ContextId(context_id) = step {
+                self.seen = self.program.view(self.program.view_in(Some(*context_id), None));
             }
         }
-        Ok(Self { steps })
+        Ok(())
     }
 }
 
@@ -80,51 +109,71 @@ impl Record {
     /// The compact form of a path.
     #[must_use]
     pub fn of_path(profile: Profile, path: &Path) -> Self {
+        let mut compactor = Compactor::default();
         let mut lines = Vec::new();
-        let mut current = None::<Run>;
-        // What instructions of the current run did: to be written behind it.
-        let mut details = Vec::new();
-        let mut last = Address::default();
         for step in &path.steps {
-            match step {
-                Step::Instruction(executed) => {
-                    if !current
-                        .as_ref()
-                        .is_some_and(|run| run.end == executed.address && run.isa == executed.isa)
-                    {
-                        lines.extend(current.take().map(Line::Run));
-                        lines.append(&mut details);
-                    }
-                    let run = current.get_or_insert_with(|| Run {
-                        start: executed.address,
-                        end: executed.address,
-                        isa: executed.isa,
-                        failed: Vec::new(),
-                    });
-                    run.end = executed.end();
-                    if !executed.passed {
-                        run.failed.push(executed.address);
-                    }
-                    last = executed.address;
+            compactor.step(step, &mut lines);
+        }
+        compactor.finish(&mut lines);
+        Self { profile, lines }
+    }
+}
+
+/// Makes a record's lines of a path's steps, one by one.
+#[derive(Clone, Debug, Default)]
+pub struct Compactor {
+    run: Option<Run>,
+    /// What instructions of the run did: to be written behind it.
+    details: Vec<Line>,
+    last: Address,
+}
+
+impl Compactor {
+    /// Takes the next step, and appends the lines that are certain now.
+    pub fn step(&mut self, step: &Step, lines: &mut Vec<Line>) {
+        match step {
+            Step::Instruction(executed) => {
+                let goes_on = |run: &Run| run.end == executed.address && run.isa == executed.isa;
+                if !self.run.as_ref().is_some_and(goes_on) {
+                    self.finish(lines);
                 }
-                Step::Access(access) => details.push(Line::Access { instruction: last, access: *access }),
-                Step::ContextId(context_id) => {
-                    details.push(Line::ContextId { instruction: last, context_id: *context_id });
+                let run = self.run.get_or_insert_with(|| Run {
+                    start: executed.address,
+                    end: executed.address,
+                    isa: executed.isa,
+                    failed: Vec::new(),
+                });
+                run.end = executed.end();
+                if !executed.passed {
+                    run.failed.push(executed.address);
                 }
-                Step::Exception(_) | Step::ExceptionReturn | Step::State(_) => {
-                    lines.extend(current.take().map(Line::Run));
-                    lines.append(&mut details);
-                    lines.push(match step {
-                        Step::Exception(taken) => Line::Exception(*taken),
-                        Step::State(state) => Line::State(*state),
-                        _ => Line::ExceptionReturn,
-                    });
-                }
+                self.last = executed.address;
+            }
+            Step::Access(access) => {
+                self.details.push(Line::Access { instruction: self.last, access: *access });
+            }
+            Step::ContextId(context_id) => {
+                self.details.push(Line::ContextId { instruction: self.last, context_id: *context_id });
+            }
+            Step::Exception(taken) => {
+                self.finish(lines);
+                lines.push(Line::Exception(*taken));
+            }
+            Step::ExceptionReturn => {
+                self.finish(lines);
+                lines.push(Line::ExceptionReturn);
+            }
+            Step::State(state) => {
+                self.finish(lines);
+                lines.push(Line::State(*state));
             }
         }
-        lines.extend(current.map(Line::Run));
-        lines.append(&mut details);
-        Self { profile, lines }
+    }
+
+    /// No step follows: appends the lines of the last run.
+    pub fn finish(&mut self, lines: &mut Vec<Line>) {
+        lines.extend(self.run.take().map(Line::Run));
+        lines.append(&mut self.details);
     }
 }
 

@@ -8,7 +8,7 @@ use object::{Endianness, FileKind};
 use tracewalk::ids::Address;
 use tracewalk::program::Program;
 
-use crate::record::Profile;
+use crate::record::{Numbers, Profile};
 
 /// A program and who runs it.
 pub struct Elf {
@@ -16,6 +16,8 @@ pub struct Elf {
     pub program: Program,
     /// The processor's profile.
     pub profile: Profile,
+    /// Whose numbers a record of it uses for exceptions.
+    pub numbers: Numbers,
 }
 
 /// Reads the loaded segments of an ARM or AArch64 file.
@@ -27,12 +29,13 @@ pub fn read(bytes: &[u8]) -> Result<Elf, Box<dyn Error>> {
                 return Err("found a 64-bit ELF file that is not for AArch64".into());
             }
             // M profile has no such files.
-            Ok(Elf { program: program(&file)?, profile: Profile::Ar })
+            Ok(Elf { program: program(&file)?, profile: Profile::Ar, numbers: Numbers::Types })
         }
         _ => {
             let file = ElfFile::<FileHeader32<Endianness>>::parse(bytes)?;
             let profile = profile(&file)?.ok_or("no build attribute says the architecture profile")?;
-            Ok(Elf { program: program(&file)?, profile })
+            let numbers = if profile == Profile::M { Numbers::M } else { Numbers::Ar };
+            Ok(Elf { program: program(&file)?, profile, numbers })
         }
     }
 }

@@ -5,10 +5,9 @@ use std::error::Error;
 use tracewalk::ids::Vmid;
 use tracewalk::protocol::etmv4 as protocol;
 use tracewalk_generate::arguments::Arguments;
-use tracewalk_generate::capture::File;
-use tracewalk_generate::etmv4::{ContextPlace, Options, encode};
+use tracewalk_generate::etmv4::{ContextPlace, Options, stream};
 
-use crate::generate::{AllRegisters, Input, Keys, pauses, source_files, source_id, synchronise_every};
+use crate::generate::{AllRegisters, Input, Keys, Unit, pauses, source_files, source_id, synchronise_every};
 
 /// Flags that are bits of TRCCONFIGR.
 const FLAGS: [(&str, u32); 5] = [
@@ -22,11 +21,7 @@ const FLAGS: [(&str, u32); 5] = [
 /// The VMID that is sent where any is.
 const THE_VMID: Vmid = Vmid(1);
 
-pub(crate) fn files(
-    input: &Input,
-    keys: &Keys,
-    mut arguments: Arguments,
-) -> Result<Vec<File>, Box<dyn Error>> {
+pub(crate) fn files(input: &Input, keys: &Keys, mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     let id = source_id(&mut arguments)?;
     let cpu = keys.cpu()?;
     let core = protocol::Core::named(cpu).ok_or_else(|| format!("\"{cpu}\" has no known ETMv4 or ETE"))?;
@@ -78,7 +73,6 @@ pub(crate) fn files(
         late_addresses: arguments.flag("--late-addresses"),
         ..usual
     };
-    let trace = encode(&input.path, &input.elf.program, &config, &options)?;
     let registers = AllRegisters {
         given: named(given).filter(|(name, _)| *name != "TRCTRACEIDR").map(lower_case).collect(),
         all: named(all).collect(),
@@ -87,7 +81,9 @@ pub(crate) fn files(
     let minor = match config.version() {
         protocol::Version::Etmv4(minor) | protocol::Version::Ete(minor) => minor,
     };
-    source_files(input, "etmv4", cpu, minor, &registers, &trace, arguments)
+    let stream = stream(&input.elf.program, &config, &options);
+    let unit = Unit { protocol: "etmv4", cpu, minor_version: minor, registers };
+    source_files(input, &unit, stream, arguments)
 }
 
 /// Registers by the names that snapshots have for them.

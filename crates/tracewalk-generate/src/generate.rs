@@ -6,14 +6,15 @@ use tracewalk::frame::FormatterOptions;
 use tracewalk::ids::{Address, TraceId};
 use tracewalk::protocol::SecurityBits;
 use tracewalk::protocol::{etmv3 as etmv3_protocol, mtb as mtb_protocol, pft as pft_protocol};
-use tracewalk_generate::capture::{self, Capture, Container, File, Unit};
+use tracewalk_generate::capture::{self, Capture, Container, File};
 use tracewalk_generate::container::{self, SourceBytes};
 use tracewalk_generate::elf::Elf;
-use tracewalk_generate::path::Path;
-use tracewalk_generate::trace::{Pauses, Trace};
+use tracewalk_generate::stream::Stream;
+use tracewalk_generate::trace::Pauses;
 use tracewalk_generate::{etmv3, mtb, pft};
 
-use crate::files::write;
+use crate::files::{read_path, write};
+use crate::told::{Told, encode};
 use tracewalk_generate::arguments::{Arguments, number};
 
 /// The trace ID where none is given.
@@ -25,17 +26,42 @@ const USUAL_MTB_BASE: u32 = 0x2000_0000;
 
 /// What is to be traced.
 pub(crate) struct Input {
-    pub(crate) path: Path,
+    /// The file of what was executed.
+    pub(crate) record: String,
     pub(crate) elf: Elf,
     /// The ELF file's name without its folder, and its bytes.
     pub(crate) image: File,
+    /// Where the capture goes.
+    pub(crate) folder: String,
+}
+
+impl Input {
+    /// The name of a file of the capture, whose folder is there then.
+    pub(crate) fn output(&self, name: &str) -> Result<String, String> {
+        let folder = &self.folder;
+        std::fs::create_dir_all(folder).map_err(|error| format!("{folder}: {error}"))?;
+        Ok(format!("{folder}/{name}"))
+    }
+
+    fn write(&self, files: &[File]) -> Result<(), String> {
+        files.iter().try_for_each(|file| write(&self.output(&file.name)?, &file.bytes))
+    }
+}
+
+/// A trace unit, and all that decoding its trace depends on.
+pub(crate) struct Unit<'a> {
+    pub(crate) protocol: &'static str,
+    pub(crate) cpu: &'a str,
+    /// That of the trace unit's architecture.
+    pub(crate) minor_version: u8,
+    pub(crate) registers: AllRegisters,
 }
 
 pub(crate) fn etmv3_files(
     input: &Input,
     keys: &Keys,
     mut arguments: Arguments,
-) -> Result<Vec<File>, Box<dyn Error>> {
+) -> Result<(), Box<dyn Error>> {
     let id = source_id(&mut arguments)?;
     let cpu = keys.cpu()?;
     let core = etmv3_protocol::Core::named(cpu).ok_or_else(|| format!("\"{cpu}\" has no known ETMv3"))?;
@@ -68,24 +94,13 @@ pub(crate) fn etmv3_files(
         pauses: pauses(&mut arguments)?,
         trigger_every: arguments.number("--triggers")?.map(u64::from),
     };
-    let trace = etmv3::encode(&input.path, &input.elf.program, &config, &options)?;
     let usual = core.registers();
-    source_files(
-        input,
-        "etmv3",
-        cpu,
-        config.minor_version(),
-        &set.or(usual.etmidr, usual.etmccer),
-        &trace,
-        arguments,
-    )
+    let registers = set.or(usual.etmidr, usual.etmccer);
+    let unit = Unit { protocol: "etmv3", cpu, minor_version: config.minor_version(), registers };
+    source_files(input, &unit, etmv3::stream(&input.elf.program, &config, &options), arguments)
 }
 
-pub(crate) fn pft_files(
-    input: &Input,
-    keys: &Keys,
-    mut arguments: Arguments,
-) -> Result<Vec<File>, Box<dyn Error>> {
+pub(crate) fn pft_files(input: &Input, keys: &Keys, mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     let id = source_id(&mut arguments)?;
     let cpu = keys.cpu()?;
     let core = pft_protocol::Core::named(cpu).ok_or_else(|| format!("\"{cpu}\" has no known PTM"))?;
@@ -108,17 +123,14 @@ pub(crate) fn pft_files(
         pauses: pauses(&mut arguments)?,
         trigger_every: arguments.number("--triggers")?.map(u64::from),
     };
-    let trace = pft::encode(&input.path, &input.elf.program, &config, &options)?;
     let usual = core.registers();
-    let version = u8::from(config.version() == pft_protocol::Version::V1_1);
-    source_files(input, "pft", cpu, version, &set.or(usual.etmidr, usual.etmccer), &trace, arguments)
+    let registers = set.or(usual.etmidr, usual.etmccer);
+    let minor_version = u8::from(config.version() == pft_protocol::Version::V1_1);
+    let unit = Unit { protocol: "pft", cpu, minor_version, registers };
+    source_files(input, &unit, pft::stream(&input.elf.program, &config, &options), arguments)
 }
 
-pub(crate) fn mtb_files(
-    input: &Input,
-    keys: &Keys,
-    mut arguments: Arguments,
-) -> Result<Vec<File>, Box<dyn Error>> {
+pub(crate) fn mtb_files(input: &Input, keys: &Keys, mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     if keys.cpu.is_some() || !keys.registers.is_empty() {
         return Err("--protocol mtb has no keys".into());
     }
@@ -132,7 +144,9 @@ pub(crate) fn mtb_files(
         ..mtb::Options::new(size, base)
     };
     arguments.finish()?;
-    let buffer = mtb::encode(&input.path, &input.elf.program, &options)?;
+    // What the oldest packet in the buffer says is known only at the end.
+    let path = read_path(&input.record, &input.elf)?;
+    let buffer = mtb::encode(&path, &input.elf.program, &options)?;
     let mut registers =
         vec![("mtb_position", buffer.registers.position), ("mtb_master", buffer.registers.master)];
     registers.extend(buffer.registers.flow.map(|value| ("mtb_flow", value)));
@@ -140,13 +154,13 @@ pub(crate) fn mtb_files(
     let lines = registers.iter().map(|(name, value)| format!("{}=0x{value:08x}\n", name.to_uppercase()));
     let lines = lines.collect::<String>();
     let registers = registers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    let unit = Unit { protocol: "mtb", cpu: None, id: None, registers };
+    let unit = capture::Unit { protocol: "mtb", cpu: None, id: None, registers };
     let capture = Capture { container: Container::Mtb, unit, itm: None, bytes: buffer.bytes };
     let mut files = capture.files(&[&input.image.name]);
     files.push(input.image.clone());
     files.push(File { name: "registers.txt".to_owned(), bytes: lines.into_bytes() });
     files.push(capture::runs_file(None, input.elf.profile, &buffer.told));
-    Ok(files)
+    Ok(input.write(&files)?)
 }
 
 /// The registers that a source was set up with.
@@ -206,58 +220,62 @@ pub(crate) struct AllRegisters {
     pub(crate) id: TraceId,
 }
 
-/// The files of a capture of one source's trace.
+/// Writes the capture of one source's trace. Only trace bytes that go into frames or a snapshot are in memory as a whole.
 pub(crate) fn source_files(
     input: &Input,
-    protocol: &'static str,
-    cpu: &str,
-    minor_version: u8,
-    registers: &AllRegisters,
-    trace: &Trace,
+    unit: &Unit<'_>,
+    stream: Stream<'_>,
     mut arguments: Arguments,
-) -> Result<Vec<File>, Box<dyn Error>> {
+) -> Result<(), Box<dyn Error>> {
+    let id = unit.registers.id;
     let snapshot = arguments.flag("--snapshot");
-    if let Some(file) = arguments.optional("--times")? {
-        write(&file, trace.times_text(&input.path).as_bytes())?;
-    }
-    let unit = Unit {
-        protocol,
-        cpu: Some(cpu.to_owned()),
-        id: Some(registers.id),
-        registers: registers.given.clone(),
+    let times = arguments.optional("--times")?;
+    let with_runs = !arguments.flag("--without-runs");
+    let itm = itm(&mut arguments)?;
+    let container = match arguments.optional("--container")?.as_deref() {
+        None | Some("frames") => Container::Frames,
+        Some("raw") if itm.is_some() => return Err("--itm: only frames can hold another source".into()),
+        Some("raw") => Container::Raw,
+        Some(other) => return Err(format!("--container: \"{other}\" is not frames or raw").into()),
     };
-    let capture = contain(unit, registers.id, trace, &mut arguments)?;
+    let count = arguments.optional("--count")?;
     arguments.finish()?;
-    let mut files = if snapshot {
-        capture.snapshot(&input.elf.program, minor_version, &registers.all)
-    } else {
-        let mut files = capture.files(&[&input.image.name]);
-        files.push(input.image.clone());
-        files
+    let runs_file = with_runs.then(|| input.output(capture::RUNS_FILE)).transpose()?;
+    let mut told = Told::create(runs_file.as_deref(), id, times.as_deref())?;
+    let as_it_comes = container == Container::Raw && !snapshot;
+    let trace_file = as_it_comes.then(|| input.output(capture::TRACE_FILE)).transpose()?;
+    let bytes = encode((&input.record, &input.elf), stream, trace_file.as_deref(), &mut told)?;
+    if let Some(file) = count {
+        write(&file, format!("{}\n", told.instructions()).as_bytes())?;
+    }
+    told.finish()?;
+    let itm_id = itm.as_ref().map(|itm| itm.id);
+    let bytes = match container {
+        Container::Frames => {
+            let sources = [SourceBytes { id, bytes }].into_iter().chain(itm).collect::<Vec<_>>();
+            container::frames(&sources, FormatterOptions::default())
+        }
+        Container::Raw | Container::Mtb => bytes,
     };
-    files.push(capture::runs_file(Some(registers.id), input.elf.profile, &trace.told));
-    Ok(files)
+    let registers = unit.registers.given.clone();
+    let described =
+        capture::Unit { protocol: unit.protocol, cpu: Some(unit.cpu.to_owned()), id: Some(id), registers };
+    let capture = Capture { container, unit: described, itm: itm_id, bytes };
+    let image = input.image.name.as_str();
+    if snapshot {
+        let files = capture.snapshot(&input.elf.program, unit.minor_version, &unit.registers.all);
+        return Ok(input.write(&files)?);
+    }
+    let mut files = if as_it_comes { vec![capture.description(&[image])] } else { capture.files(&[image]) };
+    files.push(input.image.clone());
+    Ok(input.write(&files)?)
 }
 
-/// What the trace unit told, in the container that is asked for, with an ITM beside it where one is asked for.
-fn contain(unit: Unit, id: TraceId, trace: &Trace, arguments: &mut Arguments) -> Result<Capture, String> {
-    let mut sources = vec![SourceBytes { id, bytes: trace.bytes.clone() }];
-    let mut itm = None;
-    if let Some(told) = arguments.optional("--itm")? {
-        let (id, text) = told.split_once(':').ok_or("--itm: expected ID:TEXT")?;
-        let id = trace_id(number("--itm", id)?)?;
-        sources.push(SourceBytes { id, bytes: container::itm_text(text) });
-        itm = Some(id);
-    }
-    let (container, bytes) = match arguments.optional("--container")?.as_deref() {
-        None | Some("frames") => {
-            (Container::Frames, container::frames(&sources, FormatterOptions::default()))
-        }
-        Some("raw") if itm.is_some() => return Err("--itm: only frames can hold another source".to_owned()),
-        Some("raw") => (Container::Raw, trace.bytes.clone()),
-        Some(other) => return Err(format!("--container: \"{other}\" is not frames or raw")),
-    };
-    Ok(Capture { container, unit, itm, bytes })
+/// The ITM beside the trace, if one is asked for.
+fn itm(arguments: &mut Arguments) -> Result<Option<SourceBytes>, String> {
+    let Some(told) = arguments.optional("--itm")? else { return Ok(None) };
+    let (id, text) = told.split_once(':').ok_or("--itm: expected ID:TEXT")?;
+    Ok(Some(SourceBytes { id: trace_id(number("--itm", id)?)?, bytes: container::itm_text(text) }))
 }
 
 pub(crate) fn synchronise_every(

@@ -48,6 +48,7 @@ pub mod pft;
 pub mod qemu;
 pub mod record;
 mod story;
+pub mod stream;
 pub mod tarmac;
 mod time;
 pub mod trace;

@@ -5,18 +5,18 @@ mod dispatch;
 mod etmv4_files;
 mod files;
 mod generate;
+mod told;
 
 use std::error::Error;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::Write;
 use std::process::ExitCode;
 
-use files::{read_elf, read_record, write};
+use files::{Output, PIECE, each_line, each_line_of_record, read_elf, write};
 use tracewalk_generate::arguments::Arguments;
-use tracewalk_generate::elf::Elf;
-use tracewalk_generate::path::Path;
+use tracewalk_generate::convert::Compactor;
+use tracewalk_generate::path::Step;
 use tracewalk_generate::qemu::LogReader;
-use tracewalk_generate::record::{Profile, Record};
+use tracewalk_generate::record::{Profile, Record, head};
 use tracewalk_generate::tarmac;
 
 const USAGE: &str = "\
@@ -40,6 +40,8 @@ usage: tracewalk-generate record --elf FILE --log FILE --output FILE
            --snapshot            write a snapshot folder for OpenCSD instead of capture.toml
            --synchronise BYTES   between periodic synchronisations; 0 for only one; 1024 if not given
            --timestamps N        a timestamp every N instructions
+           --without-runs        do not write runs.txt, which is many times as long as the trace
+           --count FILE          write how many instructions the trace tells
            --times FILE          write how many cycles had passed behind each step of the record
            --pauses TRACED:UNTRACED[:REASON]
                                  switch tracing off after so many steps of the path, for so many; REASON is enabled,
@@ -86,8 +88,11 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         Some(("record", rest)) => record(Arguments::new(rest)),
         Some(("capture", rest)) => dispatch::run(Arguments::new(rest)),
         Some(("runs", [file])) => {
-            print!("{}", read_record(file)?.runs());
-            Ok(())
+            let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+            each_line_of_record(file, |line| {
+                write!(out, "{}", line.runs()).map_err(|error| error.to_string())
+            })?;
+            Ok(out.flush()?)
         }
         Some(("help" | "--help" | "-h", _)) => {
             print!("{USAGE}");
@@ -97,6 +102,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     }
 }
 
+/// Neither the log, some hundred bytes for each instruction, nor the path need fit into memory, and the log may be a pipe.
 fn record(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     if let Some(file) = arguments.optional("--tarmac")? {
         return record_tarmac(&file, arguments);
@@ -106,9 +112,27 @@ fn record(mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
     let output = arguments.required("--output")?;
     arguments.finish()?;
     let elf = read_elf(&elf_file)?;
-    let path = read_log(&log_file, &elf).map_err(|error| format!("{log_file}: {error}"))?;
-    write(&output, Record::of_path(elf.profile, &path).to_string().as_bytes())?;
-    Ok(())
+    let mut reader = LogReader::new(elf.profile, &elf.program);
+    let mut compactor = Compactor::default();
+    let mut out = Output::create(&output)?;
+    out.print(&head(elf.numbers))?;
+    let mut unread = 0;
+    each_line(&log_file, |line| {
+        let more = reader.line(line).map_err(|error| error.to_string())?;
+        unread += 1;
+        // Lines are no fewer than steps.
+        if unread == PIECE {
+            unread = 0;
+            put_down(&reader.take(), &mut compactor, &mut out)?;
+        }
+        Ok(more)
+    })?;
+    let rest = reader.finish().map_err(|error| format!("{log_file}: {error}"))?;
+    put_down(&rest.steps, &mut compactor, &mut out)?;
+    let mut lines = Vec::new();
+    compactor.finish(&mut lines);
+    lines.iter().try_for_each(|line| out.print(&format_args!("{line}\n")))?;
+    Ok(out.finish()?)
 }
 
 fn record_tarmac(file: &str, mut arguments: Arguments) -> Result<(), Box<dyn Error>> {
@@ -121,16 +145,9 @@ fn record_tarmac(file: &str, mut arguments: Arguments) -> Result<(), Box<dyn Err
     Ok(())
 }
 
-/// Reads a log that need not fit into memory, and may be a pipe.
-fn read_log(file: &str, elf: &Elf) -> Result<Path, Box<dyn Error>> {
-    let mut log = BufReader::with_capacity(1 << 20, File::open(file)?);
-    let mut reader = LogReader::new(elf.profile, &elf.program);
-    let mut line = Vec::new();
-    while log.read_until(b'\n', &mut line)? > 0 {
-        if !reader.line(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']))? {
-            break;
-        }
-        line.clear();
-    }
-    Ok(reader.finish()?)
+/// Writes steps as the lines that are certain with them.
+fn put_down(steps: &[Step], compactor: &mut Compactor, out: &mut Output) -> Result<(), String> {
+    let mut lines = Vec::new();
+    steps.iter().for_each(|step| compactor.step(step, &mut lines));
+    lines.iter().try_for_each(|line| out.print(&format_args!("{line}\n")))
 }

@@ -99,16 +99,18 @@ const TO_THREAD_PROCESS_STACK: Address = Address::new(0xffff_fffd);
 
 /// Runs `path` past an MTB that was switched on before its first instruction.
 pub fn encode(path: &Path, program: &Program, options: &Options) -> Result<Buffer, EncodeError> {
+    let mut story = Story::new(program);
+    story.add(&path.steps);
     let mut unit = Unit {
         options,
-        story: Story::new(path, program),
+        story,
         active: Vec::new(),
         returning: None,
         recording: Recording::Starts,
         packets: Vec::new(),
         told: Vec::new(),
     };
-    for (index, step) in unit.story.steps() {
+    for (index, step) in path.steps.iter().enumerate() {
         unit.switch(index);
         match step {
             Step::Instruction(_) => unit.instruction(index, step)?,

@@ -23,6 +23,7 @@ use tracewalk::protocol::pft::{
 
 use crate::path::{Executed, Path, Step, Taken};
 use crate::story::{Story, Went};
+use crate::stream::{self, Stream};
 use crate::time::Clock;
 use crate::trace::{EncodeError, Pauses, Trace, Tracing, truncated};
 
@@ -66,28 +67,16 @@ pub fn encode(
     config: &Config,
     options: &Options,
 ) -> Result<Trace, EncodeError> {
-    let mut unit = Unit::new(path, program, config, options);
-    for (index, step) in unit.story.steps() {
-        if unit.is_paused(index, step)? {
-            unit.trace.times.push(unit.clock.now());
-            continue;
-        }
-        let more = match step {
-            Step::Instruction(executed) => unit.instruction(index, executed)?,
-            Step::Access(_) | Step::State(_) => true,
-            Step::ContextId(context_id) => unit.context_id(*context_id)?,
-            Step::Exception(taken) => unit.exception(index, taken)?,
-            Step::ExceptionReturn => unit.exception_return(step)?,
-        };
-        if !more {
-            break;
-        }
-        unit.trace.times.push(unit.clock.now());
-    }
-    unit.flush()?;
-    unit.trace.told.steps.truncate(unit.proven);
-    unit.trace.cycles = unit.cycles_sent;
-    Ok(unit.trace)
+    let mut stream = stream(program, config, options);
+    stream.add(&path.steps);
+    stream.finish()?;
+    Ok(stream.take())
+}
+
+/// The same of a path that comes piece by piece.
+#[must_use]
+pub fn stream<'a>(program: &'a Program, config: &'a Config, options: &'a Options) -> Stream<'a> {
+    Stream::new(Unit::new(program, config, options))
 }
 
 struct Unit<'a> {
@@ -96,6 +85,8 @@ struct Unit<'a> {
     options: &'a Options,
     encoder: Encoder,
     trace: Trace,
+    /// How many of the trace's bytes were taken.
+    taken: usize,
     /// How many of the told steps the trace proves: those up to the last waypoint.
     proven: usize,
     clock: Clock,
@@ -120,33 +111,15 @@ struct Unit<'a> {
     restarts: Option<ISyncReason>,
 }
 
-impl<'a> Unit<'a> {
-    fn new(path: &'a Path, program: &'a Program, config: &'a Config, options: &'a Options) -> Self {
-        Self {
-            story: Story::new(path, program),
-            config,
-            options,
-            encoder: Encoder::new(config),
-            trace: Trace::default(),
-            proven: 0,
-            clock: Clock::default(),
-            cycles_sent: 0,
-            atoms: None,
-            behind_waypoint: None,
-            run_start: Location::new(Address::new(0), Isa::A32),
-            return_stack: Vec::new(),
-            context_id: ContextId(0),
-            synchronised_at: None,
-            instructions_since_timestamp: 0,
-            instructions_since_trigger: 0,
-            paused: false,
-            restarts: None,
-        }
+impl<'a> stream::Unit<'a> for Unit<'a> {
+    fn story(&mut self) -> &mut Story<'a> {
+        &mut self.story
     }
 
-    /// Whether the step is one that is not traced. Where a pause begins, what ran since the last waypoint is lost.
+    /// Where a pause begins, what ran since the last waypoint is lost.
     fn is_paused(&mut self, index: usize, step: &Step) -> Result<bool, EncodeError> {
-        let tracing = Pauses::at(self.options.pauses, self.story.all(), index, self.paused);
+        let steps = (self.story.before(index), step);
+        let tracing = Pauses::at(self.options.pauses, steps, index, self.paused);
         self.paused = matches!(tracing, Tracing::Ends | Tracing::Off);
         if tracing == Tracing::Ends {
             self.flush()?;
@@ -164,6 +137,63 @@ impl<'a> Unit<'a> {
             self.context_id = truncated(*context_id, self.config.context_id_size().bytes());
         }
         Ok(self.paused)
+    }
+
+    fn encode(&mut self, index: usize, step: &Step) -> Result<bool, EncodeError> {
+        match step {
+            Step::Instruction(executed) => self.instruction(index, executed),
+            Step::Access(_) | Step::State(_) => Ok(true),
+            Step::ContextId(context_id) => self.context_id(*context_id),
+            Step::Exception(taken) => self.exception(index, taken),
+            Step::ExceptionReturn => self.exception_return(step),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.clock.now()
+    }
+
+    fn finish(&mut self) -> Result<(), EncodeError> {
+        self.flush()?;
+        self.trace.told.steps.truncate(self.proven);
+        self.trace.cycles = self.cycles_sent;
+        Ok(())
+    }
+
+    fn take(&mut self) -> Trace {
+        self.taken = self.position();
+        self.trace.take(std::mem::take(&mut self.proven))
+    }
+}
+
+impl<'a> Unit<'a> {
+    fn new(program: &'a Program, config: &'a Config, options: &'a Options) -> Self {
+        Self {
+            story: Story::new(program),
+            config,
+            options,
+            encoder: Encoder::new(config),
+            trace: Trace::default(),
+            taken: 0,
+            proven: 0,
+            clock: Clock::default(),
+            cycles_sent: 0,
+            atoms: None,
+            behind_waypoint: None,
+            run_start: Location::new(Address::new(0), Isa::A32),
+            return_stack: Vec::new(),
+            context_id: ContextId(0),
+            synchronised_at: None,
+            instructions_since_timestamp: 0,
+            instructions_since_trigger: 0,
+            paused: false,
+            restarts: None,
+        }
+    }
+
+    /// How long the trace is.
+    const fn position(&self) -> usize {
+        self.taken + self.trace.bytes.len()
     }
 
     /// Encodes an instruction; false where the path ends before its target is known.
@@ -314,11 +344,11 @@ impl<'a> Unit<'a> {
         let reason = match (self.synchronised_at, self.options.synchronise_every) {
             (None, _) => ISyncReason::Enabled,
             _ if let Some(reason) = self.restarts.take() => reason,
-            (Some(at), Some(every)) if self.trace.bytes.len() - at >= every => ISyncReason::Periodic,
+            (Some(at), Some(every)) if self.position() - at >= every => ISyncReason::Periodic,
             _ => return Ok(()),
         };
         self.send(&Packet::ASync)?;
-        self.synchronised_at = Some(self.trace.bytes.len());
+        self.synchronised_at = Some(self.position());
         self.trace.starts += usize::from(reason != ISyncReason::Periodic);
         let cycles = self.config.cycle_accurate() && reason != ISyncReason::Periodic;
         self.send(&Packet::ISync(ISync {

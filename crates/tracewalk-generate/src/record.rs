@@ -142,22 +142,12 @@ const HEADER: &str = "# tracewalk record 1";
 impl Record {
     /// Reads a record.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
-        let at = |line: usize| move |kind| ParseError { line, kind };
-        let mut lines = text.lines().zip(1..);
-        if lines.next().is_none_or(|(line, _)| line != HEADER) {
-            return Err(at(1)(ParseErrorKind::NotARecord));
+        let mut reader = RecordReader::default();
+        let mut lines = Vec::new();
+        for line in text.lines() {
+            lines.extend(reader.line(line)?);
         }
-        let numbers = match lines.next() {
-            Some(("P m", _)) => Numbers::M,
-            Some(("P ar", _)) => Numbers::Ar,
-            Some(("P a64", _)) => Numbers::Types,
-            _ => return Err(at(2)(ParseErrorKind::NoProfile)),
-        };
-        let lines = lines
-            .map(|(line, number)| parse_line(line, numbers).map_err(at(number)))
-            .collect::<Result<_, _>>()?;
-        let profile = if matches!(numbers, Numbers::M) { Profile::M } else { Profile::Ar };
-        Ok(Self { profile, lines })
+        Ok(Self { profile: reader.finish()?, lines })
     }
 
     /// The record in the `runs` format of `tracewalk flow`, without the lines that name a source.
@@ -167,84 +157,139 @@ impl Record {
     }
 }
 
-impl Display for Record {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{HEADER}")?;
-        let has_type =
-            |line: &Line| matches!(line, Line::Exception(Taken { exception: Exception::ArType(_), .. }));
-        let profile = match self.profile {
-            Profile::M => "m",
-            Profile::Ar if self.lines.iter().any(has_type) => "a64",
-            Profile::Ar => "ar",
-        };
-        writeln!(f, "P {profile}")?;
-        for line in &self.lines {
-            match line {
-                Line::Run(run) => {
-                    write!(f, "R {} {} {}", Hex(run.start), Hex(run.end), run.isa.word())?;
-                    for failed in &run.failed {
-                        write!(f, " !{}", Hex(*failed))?;
-                    }
-                    writeln!(f)?;
-                }
-                Line::Access { instruction, access } => {
-                    let direction = if access.store { 'w' } else { 'r' };
-                    write!(
-                        f,
-                        "D {} {} {} {direction}",
-                        Hex(*instruction),
-                        Hex(access.address),
-                        access.bytes
-                    )?;
-                    match access.value {
-                        Some(value) => writeln!(f, " {value:x}")?,
-                        None => writeln!(f, " -")?,
-                    }
-                }
-                Line::ContextId { instruction, context_id } => {
-                    writeln!(f, "C {} {:x}", Hex(*instruction), context_id.0)?;
-                }
-                Line::Exception(taken) => {
-                    write_exception(f, taken)?;
-                    writeln!(f, " {}", Hex(taken.handler))?;
-                }
-                Line::ExceptionReturn => writeln!(f, "T")?,
-                Line::State(state) => {
-                    writeln!(f, "L {}{}", state.level, if state.non_secure { " ns" } else { "" })?;
-                }
+/// Reads a record line by line: that of a long run need not fit into memory.
+#[derive(Clone, Debug, Default)]
+pub struct RecordReader {
+    /// The line that was read last, from 1.
+    line: usize,
+    numbers: Option<Numbers>,
+}
+
+impl RecordReader {
+    /// Reads the next line; the first two are the record's head.
+    pub fn line(&mut self, text: &str) -> Result<Option<Line>, ParseError> {
+        self.line += 1;
+        let line = self.line;
+        let at = |kind| ParseError { line, kind };
+        match (line, self.numbers) {
+            (1, _) if text == HEADER => Ok(None),
+            (1, _) => Err(at(ParseErrorKind::NotARecord)),
+            (_, None) => {
+                self.numbers = match text {
+                    "P m" => Some(Numbers::M),
+                    "P ar" => Some(Numbers::Ar),
+                    "P a64" => Some(Numbers::Types),
+                    _ => return Err(at(ParseErrorKind::NoProfile)),
+                };
+                Ok(None)
             }
+            (_, Some(numbers)) => parse_line(text, numbers).map(Some).map_err(at),
         }
-        Ok(())
+    }
+
+    /// The record ends here; whose exception numbers it uses.
+    pub fn finish(&self) -> Result<Profile, ParseError> {
+        let missing = if self.line == 0 { ParseErrorKind::NotARecord } else { ParseErrorKind::NoProfile };
+        let numbers = self.numbers.ok_or(ParseError { line: self.line + 1, kind: missing })?;
+        Ok(if matches!(numbers, Numbers::M) { Profile::M } else { Profile::Ar })
     }
 }
 
 /// Whose numbers a record's exceptions have.
-#[derive(Clone, Copy)]
-enum Numbers {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbers {
+    /// M profile's.
     M,
+    /// The trace unit's codes of A and R profile.
     Ar,
-    /// Those of ETMv4.
+    /// Those of ETMv4, for AArch64.
     Types,
 }
 
-/// A record in the `runs` format, to be printed.
+/// The lines that a record begins with.
+#[must_use]
+pub fn head(numbers: Numbers) -> String {
+    let profile = match numbers {
+        Numbers::M => "m",
+        Numbers::Ar => "ar",
+        Numbers::Types => "a64",
+    };
+    format!("{HEADER}\nP {profile}\n")
+}
+
+impl Display for Record {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let has_type =
+            |line: &Line| matches!(line, Line::Exception(Taken { exception: Exception::ArType(_), .. }));
+        let numbers = match self.profile {
+            Profile::M => Numbers::M,
+            Profile::Ar if self.lines.iter().any(has_type) => Numbers::Types,
+            Profile::Ar => Numbers::Ar,
+        };
+        f.write_str(&head(numbers))?;
+        self.lines.iter().try_for_each(|line| writeln!(f, "{line}"))
+    }
+}
+
+impl Display for Line {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Run(run) => {
+                write!(f, "R {} {} {}", Hex(run.start), Hex(run.end), run.isa.word())?;
+                run.failed.iter().try_for_each(|failed| write!(f, " !{}", Hex(*failed)))
+            }
+            Self::Access { instruction, access } => {
+                let direction = if access.store { 'w' } else { 'r' };
+                write!(f, "D {} {} {} {direction}", Hex(*instruction), Hex(access.address), access.bytes)?;
+                match access.value {
+                    Some(value) => write!(f, " {value:x}"),
+                    None => write!(f, " -"),
+                }
+            }
+            Self::ContextId { instruction, context_id } => {
+                write!(f, "C {} {:x}", Hex(*instruction), context_id.0)
+            }
+            Self::Exception(taken) => {
+                write_exception(f, taken)?;
+                write!(f, " {}", Hex(taken.handler))
+            }
+            Self::ExceptionReturn => write!(f, "T"),
+            Self::State(state) => {
+                write!(f, "L {}{}", state.level, if state.non_secure { " ns" } else { "" })
+            }
+        }
+    }
+}
+
+impl Line {
+    /// The line in the `runs` format, with its end; nothing where that has no such line.
+    #[must_use]
+    pub const fn runs(&self) -> Runs<'_, Self> {
+        Runs(self)
+    }
+}
+
+/// A record, or a line of one, in the `runs` format, to be printed.
 #[derive(Clone, Copy, Debug)]
-pub struct Runs<'a>(&'a Record);
+pub struct Runs<'a, T = Record>(&'a T);
 
 impl Display for Runs<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        for line in &self.0.lines {
-            match line {
-                Line::Run(run) => writeln!(f, "R {} {} {}", Hex(run.start), Hex(run.end), run.isa.word())?,
-                Line::Exception(taken) => {
-                    write_exception(f, taken)?;
-                    writeln!(f)?;
-                }
-                Line::ExceptionReturn => writeln!(f, "T")?,
-                Line::Access { .. } | Line::ContextId { .. } | Line::State(_) => {}
+        self.0.lines.iter().try_for_each(|line| write!(f, "{}", Runs(line)))
+    }
+}
+
+impl Display for Runs<'_, Line> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Line::Run(run) => writeln!(f, "R {} {} {}", Hex(run.start), Hex(run.end), run.isa.word()),
+            Line::Exception(taken) => {
+                write_exception(f, taken)?;
+                writeln!(f)
             }
+            Line::ExceptionReturn => writeln!(f, "T"),
+            Line::Access { .. } | Line::ContextId { .. } | Line::State(_) => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -1,15 +1,28 @@
 //! A path with its program at hand: what an encoder asks about the steps around the one that it stands at.
+//!
+//! Steps come in and go out, so that a path need not fit into memory: whoever encodes piece by piece keeps [`AHEAD`] steps
+//! behind the one that it stands at, and [`BEFORE`] in front of it.
 
 use tracewalk::ids::{Address, ContextId, Isa, Location, Profile};
 use tracewalk::isa::{self, Class, Instruction};
 use tracewalk::program::Program;
 
-use crate::path::{Executed, Path, State, Step, Taken};
+use crate::path::{Executed, State, Step, Taken};
 use crate::trace::EncodeError;
 
-#[derive(Clone, Copy, Debug)]
+/// How many steps are looked at behind the one that is encoded: the next instruction, behind a few exceptions, or the next
+/// time that an address is executed.
+pub(crate) const AHEAD: usize = 1 << 16;
+
+/// How many are looked at in front of it: the last instruction.
+pub(crate) const BEFORE: usize = 1 << 10;
+
+#[derive(Clone, Debug)]
 pub(crate) struct Story<'a> {
-    path: &'a Path,
+    /// The steps that are at hand.
+    steps: Vec<Step>,
+    /// How many came before them.
+    gone: usize,
     program: &'a Program,
     /// What of the program the current context sees.
     seen: &'a Program,
@@ -27,21 +40,43 @@ pub(crate) enum Went {
 }
 
 impl<'a> Story<'a> {
-    pub(crate) fn new(path: &'a Path, program: &'a Program) -> Self {
-        Self { path, program, seen: program }
+    /// In front of the first step.
+    pub(crate) fn new(program: &'a Program) -> Self {
+        Self { steps: Vec::new(), gone: 0, program, seen: program }
+    }
+
+    /// The next steps of the path.
+    pub(crate) fn add(&mut self, steps: &[Step]) {
+        self.steps.extend_from_slice(steps);
+    }
+
+    /// How many steps the path has, as far as it came.
+    pub(crate) const fn len(&self) -> usize {
+        self.gone + self.steps.len()
+    }
+
+    /// Lets go of what is not looked at any more when the step at `index` is next. Moving the rest has to pay.
+    pub(crate) fn forget_before(&mut self, index: usize) {
+        let done = index.saturating_sub(self.gone + BEFORE).min(self.steps.len());
+        if done > AHEAD {
+            self.steps.drain(..done);
+            self.gone += done;
+        }
+    }
+
+    /// The step at `index`, if it is at hand.
+    pub(crate) fn step(&self, index: usize) -> Option<&Step> {
+        self.steps.get(index.checked_sub(self.gone)?)
+    }
+
+    /// The step before the one at `index`.
+    pub(crate) fn before(&self, index: usize) -> Option<&Step> {
+        self.step(index.checked_sub(1)?)
     }
 
     /// Another context ID holds from here on.
     pub(crate) fn enter(&mut self, context_id: ContextId) {
         self.seen = self.program.view(self.program.view_in(Some(context_id), None));
-    }
-
-    pub(crate) fn all(&self) -> &'a [Step] {
-        &self.path.steps
-    }
-
-    pub(crate) fn steps(&self) -> impl Iterator<Item = (usize, &'a Step)> + use<'a> {
-        self.path.steps.iter().enumerate()
     }
 
     /// What the program says about an instruction that was executed.
@@ -70,8 +105,13 @@ impl<'a> Story<'a> {
 
     /// Whether the instruction that is the step at `index` returned from an exception.
     pub(crate) fn returns(&self, index: usize) -> bool {
-        let next = self.steps_behind(index).find(|(_, step)| happens(step));
-        matches!(next, Some((_, Step::ExceptionReturn)))
+        matches!(self.next_event(index), Some(Step::ExceptionReturn))
+    }
+
+    /// What happened behind the step at `index`, apart from what its instruction did.
+    fn next_event(&self, index: usize) -> Option<&Step> {
+        let mut behind = self.steps_behind(index).map(|(_, step)| step);
+        behind.find(|step| happens(step))
     }
 
     /// The state that an exception or a return from one, the step at `index`, leads to, if the path says it.
@@ -87,12 +127,11 @@ impl<'a> Story<'a> {
 
     /// Whether an exception comes directly behind the instruction that is the step at `index`.
     pub(crate) fn is_interrupted(&self, index: usize) -> bool {
-        let next = self.steps_behind(index).find(|(_, step)| happens(step));
-        matches!(next, Some((_, Step::Exception(_))))
+        matches!(self.next_event(index), Some(Step::Exception(_)))
     }
 
     /// The first instruction executed behind the step at `index`.
-    pub(crate) fn next_executed(&self, index: usize) -> Option<&'a Executed> {
+    pub(crate) fn next_executed(&self, index: usize) -> Option<&Executed> {
         self.steps_behind(index).find_map(|(_, step)| match step {
             Step::Instruction(executed) => Some(executed),
             _ => None,
@@ -107,7 +146,7 @@ impl<'a> Story<'a> {
     /// The first instruction of the handler of the exception that is the step at `index`.
     pub(crate) fn handler(&self, index: usize, taken: &Taken) -> Location {
         let entered = self.next_executed(index).filter(|executed| executed.address == taken.handler);
-        let before = || self.path.steps.iter().take(index).rev().find_map(executed);
+        let before = || self.steps_before(index).find_map(|(_, step)| executed(step));
         let usual = match taken.exception.profile() {
             Profile::M => Isa::T32,
             Profile::Ar if before().is_some_and(|executed| executed.isa == Isa::A64) => Isa::A64,
@@ -120,7 +159,7 @@ impl<'a> Story<'a> {
     /// it: where the instruction before did not branch to a computed address that tells, or the exception whose handler
     /// begins there, or else the instruction that is executed there later or was before, or the one executed last.
     fn isa_at(&self, index: usize, address: Address) -> Isa {
-        let before = self.path.steps.iter().enumerate().take(index).rev();
+        let before = self.steps_before(index);
         let last = before.clone().find_map(|(_, step)| executed(step));
         let directly = before.clone().find(|(_, step)| happens(step));
         match directly {
@@ -146,8 +185,16 @@ impl<'a> Story<'a> {
         there.or(last).map_or(Isa::default(), |executed| executed.isa)
     }
 
-    fn steps_behind(&self, index: usize) -> impl Iterator<Item = (usize, &'a Step)> + Clone + use<'a> {
-        self.path.steps.iter().enumerate().skip(index + 1)
+    /// What comes behind the step at `index`, with its place in the path.
+    fn steps_behind(&self, index: usize) -> impl Iterator<Item = (usize, &Step)> + Clone {
+        let behind = self.steps.iter().skip((index + 1).saturating_sub(self.gone));
+        ((index + 1).max(self.gone)..).zip(behind)
+    }
+
+    /// What came before the step at `index`, the newest first, with its place in the path.
+    fn steps_before(&self, index: usize) -> impl Iterator<Item = (usize, &Step)> + Clone {
+        let before = self.steps.get(..index.saturating_sub(self.gone)).unwrap_or(&self.steps);
+        (0..index).rev().zip(before.iter().rev())
     }
 }
 

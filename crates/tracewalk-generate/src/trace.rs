@@ -24,12 +24,12 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// A line for each step of the path that it was made from: what it was, and how many cycles had passed behind it.
+    /// A line for each of the steps that it was made from: what it was, and how many cycles had passed behind it.
     ///
     /// `I ADDRESS CYCLES` for an instruction, `X NUMBER RETURN CYCLES` for an exception, `T CYCLES` for a return.
     #[must_use]
-    pub fn times_text(&self, path: &Path) -> String {
-        let lines = path.steps.iter().zip(&self.times).filter_map(|(step, cycles)| match step {
+    pub fn times_text<'a>(&self, steps: impl IntoIterator<Item = &'a Step>) -> String {
+        let lines = steps.into_iter().zip(&self.times).filter_map(|(step, cycles)| match step {
             Step::Instruction(executed) => Some(format!("I {:x} {cycles}\n", executed.address)),
             Step::Exception(taken) => {
                 let number = taken.exception.number();
@@ -101,13 +101,16 @@ pub(crate) enum Tracing {
 }
 
 impl Pauses {
-    /// What the step at `index` is, where tracing was on or off before it.
-    pub(crate) fn at(pauses: Option<Self>, steps: &[Step], index: usize, off: bool) -> Tracing {
+    /// What the step at `index` is, where tracing was on or off before it. `steps` are the one before it and itself.
+    pub(crate) fn at(
+        pauses: Option<Self>,
+        steps: (Option<&Step>, &Step),
+        index: usize,
+        off: bool,
+    ) -> Tracing {
         let Some(pauses) = pauses else { return Tracing::On };
         let wanted = index % (pauses.traced + pauses.untraced).max(1) >= pauses.traced;
-        let before = index.checked_sub(1).and_then(|before| steps.get(before));
-        let between =
-            matches!((before, steps.get(index)), (Some(Step::Instruction(_)), Some(Step::Instruction(_))));
+        let between = matches!(steps, (Some(Step::Instruction(_)), Step::Instruction(_)));
         match (off, wanted) {
             (false, true) if between => Tracing::Ends,
             (true, false) if between => Tracing::Begins,

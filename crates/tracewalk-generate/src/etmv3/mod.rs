@@ -23,6 +23,7 @@ use tracewalk::protocol::etmv3::{
 
 use crate::path::{Access, Executed, Path, Step, Taken};
 use crate::story::{Story, Went};
+use crate::stream::{self, Stream};
 use crate::time::Clock;
 use crate::trace::{EncodeError, Pauses, Trace, Tracing, truncated};
 use p_headers::Pending;
@@ -82,29 +83,16 @@ pub fn encode(
     config: &Config,
     options: &Options,
 ) -> Result<Trace, EncodeError> {
-    let mut unit = Unit::new(path, program, config, options);
-    for (index, step) in unit.story.steps() {
-        if unit.is_paused(index, step)? {
-            unit.trace.times.push(unit.clock.now());
-            continue;
-        }
-        let more = match step {
-            Step::Instruction(executed) => unit.instruction(index, executed)?,
-            Step::Access(access) => unit.access(access)?,
-            Step::ContextId(context_id) => unit.context_id(*context_id)?,
-            Step::Exception(taken) => unit.exception(index, taken)?,
-            Step::ExceptionReturn => unit.exception_return(step)?,
-            Step::State(_) => true,
-        };
-        if !more {
-            break;
-        }
-        unit.trace.times.push(unit.clock.now());
-    }
-    unit.finish_instruction()?;
-    unit.flush()?;
-    unit.trace.cycles = unit.clock.now();
-    Ok(unit.trace)
+    let mut stream = stream(program, config, options);
+    stream.add(&path.steps);
+    stream.finish()?;
+    Ok(stream.take())
+}
+
+/// The same of a path that comes piece by piece.
+#[must_use]
+pub fn stream<'a>(program: &'a Program, config: &'a Config, options: &'a Options) -> Stream<'a> {
+    Stream::new(Unit::new(program, config, options))
 }
 
 /// How many atoms are collected while nothing else has to be sent.
@@ -116,6 +104,8 @@ struct Unit<'a> {
     options: &'a Options,
     encoder: Encoder,
     trace: Trace,
+    /// How many of the trace's bytes were taken.
+    taken: usize,
     clock: Clock,
     /// Atoms that are not sent yet.
     atoms: Vec<Pending>,
@@ -130,6 +120,8 @@ struct Unit<'a> {
     instructions_since_trigger: u64,
     /// Whether tracing is switched off.
     paused: bool,
+    /// Whether the path has ended.
+    finished: bool,
     /// Why tracing begins again with the next instruction, and the load or store that is in progress then.
     restarts: Option<(ISyncReason, Option<Executed>)>,
     /// Where the next transfer of the last load or store lies if it is contiguous; `None` for its first transfer.
@@ -140,33 +132,13 @@ struct Unit<'a> {
     last: Option<Location>,
 }
 
-impl<'a> Unit<'a> {
-    fn new(path: &'a Path, program: &'a Program, config: &'a Config, options: &'a Options) -> Self {
-        Self {
-            story: Story::new(path, program),
-            config,
-            options,
-            encoder: Encoder::new(config),
-            trace: Trace::default(),
-            clock: Clock::default(),
-            atoms: Vec::new(),
-            cycles_sent: 0,
-            target: None,
-            context_id: ContextId(0),
-            synchronised_at: None,
-            instructions_since_timestamp: 0,
-            instructions_since_trigger: 0,
-            paused: false,
-            restarts: None,
-            next_transfer: None,
-            whole_data_address: true,
-            last: None,
-        }
+impl<'a> stream::Unit<'a> for Unit<'a> {
+    fn story(&mut self) -> &mut Story<'a> {
+        &mut self.story
     }
 
-    /// Whether the step is one that is not traced.
     fn is_paused(&mut self, index: usize, step: &Step) -> Result<bool, EncodeError> {
-        let steps = self.story.all();
+        let steps = (self.story.before(index), step);
         let tracing = Pauses::at(self.options.pauses, steps, index, self.paused);
         self.paused = matches!(tracing, Tracing::Ends | Tracing::Off);
         if tracing == Tracing::Ends {
@@ -189,10 +161,72 @@ impl<'a> Unit<'a> {
         Ok(self.paused)
     }
 
+    fn encode(&mut self, index: usize, step: &Step) -> Result<bool, EncodeError> {
+        match step {
+            Step::Instruction(executed) => self.instruction(index, executed),
+            Step::Access(access) => self.access(access),
+            Step::ContextId(context_id) => self.context_id(*context_id),
+            Step::Exception(taken) => self.exception(index, taken),
+            Step::ExceptionReturn => self.exception_return(step),
+            Step::State(_) => Ok(true),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.clock.now()
+    }
+
+    fn finish(&mut self) -> Result<(), EncodeError> {
+        self.finish_instruction()?;
+        self.flush()?;
+        self.trace.cycles = self.clock.now();
+        self.finished = true;
+        Ok(())
+    }
+
+    fn take(&mut self) -> Trace {
+        self.taken = self.position();
+        // A return may be cancelled by what comes next.
+        let undecided = usize::from(!self.finished);
+        self.trace.take(self.trace.told.steps.len().saturating_sub(undecided))
+    }
+}
+
+impl<'a> Unit<'a> {
+    fn new(program: &'a Program, config: &'a Config, options: &'a Options) -> Self {
+        Self {
+            story: Story::new(program),
+            config,
+            options,
+            encoder: Encoder::new(config),
+            trace: Trace::default(),
+            taken: 0,
+            clock: Clock::default(),
+            atoms: Vec::new(),
+            cycles_sent: 0,
+            target: None,
+            context_id: ContextId(0),
+            synchronised_at: None,
+            instructions_since_timestamp: 0,
+            instructions_since_trigger: 0,
+            paused: false,
+            finished: false,
+            restarts: None,
+            next_transfer: None,
+            whole_data_address: true,
+            last: None,
+        }
+    }
+
+    /// How long the trace is.
+    const fn position(&self) -> usize {
+        self.taken + self.trace.bytes.len()
+    }
+
     /// The load or store before the step at `index`, if it may still be in progress there. With data trace its transfers
     /// would have to follow.
     fn in_progress(&self, index: usize) -> Result<Option<Executed>, EncodeError> {
-        let before = index.checked_sub(1).and_then(|before| self.story.all().get(before));
+        let before = self.story.before(index);
         let Some(Step::Instruction(executed)) = before else { return Ok(None) };
         let instruction = self.story.instruction(executed)?;
         let accesses = instruction.access.is_some() && !instruction.is_branch() && executed.passed;
@@ -431,11 +465,11 @@ impl<'a> Unit<'a> {
                 in_progress = load;
                 reason
             }
-            (Some(at), Some(every)) if self.trace.bytes.len() - at >= every => ISyncReason::Periodic,
+            (Some(at), Some(every)) if self.position() - at >= every => ISyncReason::Periodic,
             _ => return Ok(()),
         };
         self.send(&Packet::ASync)?;
-        self.synchronised_at = Some(self.trace.bytes.len());
+        self.synchronised_at = Some(self.position());
         self.whole_data_address = true;
         // A load in progress is told for itself; tracing begins with it, and again behind it.
         self.trace.starts +=

@@ -30,6 +30,7 @@ use tracewalk::protocol::etmv4::{
 
 use crate::path::{Executed, Path, Step, Taken};
 use crate::story::{Story, Went};
+use crate::stream::{self, Stream};
 use crate::trace::{EncodeError, Pauses, Trace, Tracing};
 pub use options::{ContextPlace, Options};
 use sender::Sender;
@@ -45,33 +46,16 @@ pub fn encode(
     config: &Config,
     options: &Options,
 ) -> Result<Trace, EncodeError> {
-    let mut unit = Unit::new(path, program, config, options);
-    for (index, step) in unit.story.steps() {
-        if unit.is_paused(index, step)? {
-            unit.trace.times.push(unit.sender.clock.now());
-            continue;
-        }
-        let more = match step {
-            Step::Instruction(executed) => unit.instruction(index, executed)?,
-            Step::Access(_) => true,
-            Step::State(state) => {
-                unit.states.change(*state);
-                true
-            }
-            Step::ContextId(context_id) => unit.context_id(*context_id),
-            Step::Exception(taken) => unit.exception(index, taken)?,
-            Step::ExceptionReturn => unit.exception_return()?,
-        };
-        if !more {
-            break;
-        }
-        unit.trace.times.push(unit.sender.clock.now());
-    }
-    unit.sender.commit_all()?;
-    unit.trace.told.steps.truncate(unit.proven);
-    unit.trace.cycles = unit.sender.cycles_sent;
-    unit.trace.bytes = unit.sender.bytes;
-    Ok(unit.trace)
+    let mut stream = stream(program, config, options);
+    stream.add(&path.steps);
+    stream.finish()?;
+    Ok(stream.take())
+}
+
+/// The same of a path that comes piece by piece.
+#[must_use]
+pub fn stream<'a>(program: &'a Program, config: &'a Config, options: &'a Options) -> Stream<'a> {
+    Stream::new(Unit::new(program, config, options))
 }
 
 struct Unit<'a> {
@@ -81,6 +65,8 @@ struct Unit<'a> {
     options: &'a Options,
     sender: Sender<'a>,
     trace: Trace,
+    /// How many of the trace's bytes were taken.
+    taken: usize,
     /// How many of the told steps the trace proves: those up to the last P0 element.
     proven: usize,
     /// Whether an instruction was executed since the last P0 element.
@@ -129,35 +115,15 @@ impl Since {
     }
 }
 
-impl<'a> Unit<'a> {
-    fn new(path: &'a Path, program: &'a Program, config: &'a Config, options: &'a Options) -> Self {
-        Self {
-            story: Story::new(path, program),
-            rules: config.rules(),
-            config,
-            options,
-            sender: Sender::new(config, options),
-            trace: Trace::default(),
-            proven: 0,
-            is_inside_run: false,
-            run_start: Location::new(Address::new(0), Isa::A32),
-            run_length: 0,
-            unanswered: false,
-            returns_to: None,
-            late_address: false,
-            return_stack: Vec::new(),
-            context_id: ContextId(0),
-            states: States::new(config.profile(), options.non_secure),
-            synchronised_at: None,
-            since: Since::default(),
-            paused: false,
-            restarts: None,
-        }
+impl<'a> stream::Unit<'a> for Unit<'a> {
+    fn story(&mut self) -> &mut Story<'a> {
+        &mut self.story
     }
 
-    /// Whether the step is one that is not traced. Where a pause begins, what ran since the last P0 element is lost.
+    /// Where a pause begins, what ran since the last P0 element is lost.
     fn is_paused(&mut self, index: usize, step: &Step) -> Result<bool, EncodeError> {
-        let tracing = Pauses::at(self.options.pauses, self.story.all(), index, self.paused);
+        let steps = (self.story.before(index), step);
+        let tracing = Pauses::at(self.options.pauses, steps, index, self.paused);
         self.paused = matches!(tracing, Tracing::Ends | Tracing::Off);
         if tracing == Tracing::Ends {
             self.sender.commit_all()?;
@@ -181,6 +147,70 @@ impl<'a> Unit<'a> {
             }
         }
         Ok(self.paused)
+    }
+
+    fn encode(&mut self, index: usize, step: &Step) -> Result<bool, EncodeError> {
+        match step {
+            Step::Instruction(executed) => self.instruction(index, executed),
+            Step::Access(_) => Ok(true),
+            Step::State(state) => {
+                self.states.change(*state);
+                Ok(true)
+            }
+            Step::ContextId(context_id) => Ok(self.context_id(*context_id)),
+            Step::Exception(taken) => self.exception(index, taken),
+            Step::ExceptionReturn => self.exception_return(),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.sender.clock.now()
+    }
+
+    fn finish(&mut self) -> Result<(), EncodeError> {
+        self.sender.commit_all()?;
+        self.trace.told.steps.truncate(self.proven);
+        self.trace.cycles = self.sender.cycles_sent;
+        Ok(())
+    }
+
+    fn take(&mut self) -> Trace {
+        self.taken = self.position();
+        self.trace.bytes = std::mem::take(&mut self.sender.bytes);
+        self.trace.take(std::mem::take(&mut self.proven))
+    }
+}
+
+impl<'a> Unit<'a> {
+    fn new(program: &'a Program, config: &'a Config, options: &'a Options) -> Self {
+        Self {
+            story: Story::new(program),
+            rules: config.rules(),
+            config,
+            options,
+            sender: Sender::new(config, options),
+            trace: Trace::default(),
+            taken: 0,
+            proven: 0,
+            is_inside_run: false,
+            run_start: Location::new(Address::new(0), Isa::A32),
+            run_length: 0,
+            unanswered: false,
+            returns_to: None,
+            late_address: false,
+            return_stack: Vec::new(),
+            context_id: ContextId(0),
+            states: States::new(config.profile(), options.non_secure),
+            synchronised_at: None,
+            since: Since::default(),
+            paused: false,
+            restarts: None,
+        }
+    }
+
+    /// How long the trace is.
+    const fn position(&self) -> usize {
+        self.taken + self.sender.bytes.len()
     }
 
     /// Encodes an instruction; false where the path ends before its target is known.
@@ -441,7 +471,7 @@ impl<'a> Unit<'a> {
         let begins = match (self.synchronised_at, self.options.synchronise_every) {
             (None, _) => true,
             _ if restarts.is_some() => true,
-            (Some(at), Some(every)) if self.sender.bytes.len() - at >= every => false,
+            (Some(at), Some(every)) if self.position() - at >= every => false,
             _ => return Ok(()),
         };
         match restarts {
@@ -450,7 +480,7 @@ impl<'a> Unit<'a> {
             _ => {}
         }
         self.sender.synchronise()?;
-        self.synchronised_at = Some(self.sender.bytes.len());
+        self.synchronised_at = Some(self.position());
         self.run_start = next;
         self.return_stack.clear();
         if begins {

@@ -13,6 +13,7 @@
 
 mod condition;
 mod log;
+mod steps;
 
 use std::fmt::{self, Display, Formatter};
 
@@ -23,6 +24,7 @@ use tracewalk::program::Program;
 use crate::path::{Executed, Path, State, Step, Taken};
 use crate::record::Profile;
 use log::{Entered, Event};
+use steps::{MOST_HELD, Steps};
 
 /// Why a log cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +54,16 @@ pub enum LogErrorKind {
         /// QEMU's number for it.
         number: u32,
     },
+    /// Another instruction was executed than the one before leads to, and the log has nothing in between: QEMU ran several
+    /// instructions at once, or without `-d int`.
+    Discontinuous {
+        /// The instruction that should have come.
+        expected: Address,
+        /// The one that did.
+        found: Address,
+    },
+    /// An exception returned that was taken so long ago that its steps were given out without a return address.
+    ReturnTooLate,
     /// The handler's link register does not name the instruction that was logged.
     WrongLink {
         /// The instruction that should have been named.
@@ -78,6 +90,15 @@ impl Display for LogError {
             LogErrorKind::NoCode { at } => write!(f, "{at} was executed, where the program has no code"),
             LogErrorKind::UnknownException { number } => {
                 write!(f, "exception {number} of QEMU is not known here")
+            }
+            LogErrorKind::Discontinuous { expected, found } => {
+                write!(
+                    f,
+                    "{found} was executed where {expected} should have been; run QEMU with -singlestep -d exec,nochain,int,cpu"
+                )
+            }
+            LogErrorKind::ReturnTooLate => {
+                write!(f, "an exception returns that was taken more than {MOST_HELD} steps ago")
             }
             LogErrorKind::WrongLink { expected, found } => {
                 write!(f, "the exception came from {expected}, but its link register says {found}")
@@ -124,7 +145,13 @@ impl<'a> LogReader<'a> {
         self.instructions
     }
 
-    /// The log ends here. What was executed.
+    /// Gives out the steps that are certain. Steps from the oldest exception on whose return address only its return will show
+    /// are kept, up to about a million; whoever never asks gets all of them at the end.
+    pub fn take(&mut self) -> Vec<Step> {
+        self.reader.path.take()
+    }
+
+    /// The log ends here. What was executed and not given out yet.
     pub fn finish(mut self) -> Result<Path, LogError> {
         if self.instructions == 0 {
             let without =
@@ -134,7 +161,7 @@ impl<'a> LogReader<'a> {
         if !self.ended {
             self.reader.commit().map_err(|kind| LogError { line: self.line, kind })?;
         }
-        Ok(self.reader.path)
+        Ok(Path { steps: self.reader.path.steps })
     }
 
     const fn error(&self, kind: LogErrorKind) -> LogError {
@@ -172,7 +199,7 @@ struct Entering {
 struct Reader<'a> {
     profile: Profile,
     program: &'a Program,
-    path: Path,
+    path: Steps,
     /// The instruction logged last, until it is known whether it ran, and the steps that it makes.
     pending: Option<(Entered, Vec<Step>)>,
     /// The last instruction that ran, and nothing has happened since.
@@ -194,12 +221,12 @@ struct Reader<'a> {
     /// The stack pointer behind the last instruction that ran, where it was an indirect branch.
     stack_pointer: Option<u32>,
     /// M profile: for each active exception, the steps whose preferred return address its return will show.
-    active: Vec<Vec<usize>>,
+    active: Vec<Vec<u64>>,
     /// M profile: steps whose preferred return address is where execution goes on now.
-    resuming: Vec<usize>,
+    resuming: Vec<u64>,
     /// M profile: steps whose preferred return address will be shown by the return to this stack pointer. A handler may
     /// switch tasks, and then return to another one.
-    interrupted: Vec<(u32, usize)>,
+    interrupted: Vec<(u32, u64)>,
 }
 
 impl<'a> Reader<'a> {
@@ -207,7 +234,7 @@ impl<'a> Reader<'a> {
         Self {
             profile,
             program,
-            path: Path::default(),
+            path: Steps::default(),
             pending: None,
             last: None,
             next: None,
@@ -272,6 +299,7 @@ impl<'a> Reader<'a> {
 
     fn enter(&mut self, entered: Entered) -> Result<bool, LogErrorKind> {
         self.commit()?;
+        self.follows(&entered)?;
         if let Some(entering) = self.entering.take() {
             self.enter_ar_handler(&entering, &entered)?;
         }
@@ -282,11 +310,11 @@ impl<'a> Reader<'a> {
             self.state = Some(state);
         }
         let back = matches!(self.path.steps.last(), Some(Step::ExceptionReturn));
-        let here = |&mut (stack_pointer, _): &mut (u32, usize)| back && stack_pointer == entered.word(13);
+        let here = |&mut (stack_pointer, _): &mut (u32, u64)| back && stack_pointer == entered.word(13);
         self.resuming.extend(self.interrupted.extract_if(.., here).map(|(_, step)| step));
         for step in self.resuming.drain(..) {
-            if let Some(Step::Exception(taken)) = self.path.steps.get_mut(step) {
-                taken.preferred_return = Some(entered.address);
+            if !self.path.resume(step, entered.address) {
+                return Err(LogErrorKind::ReturnTooLate);
             }
         }
         // An endless loop is where a program without an operating system ends.
@@ -294,6 +322,15 @@ impl<'a> Reader<'a> {
         self.stopped_at = None;
         self.pending = Some((entered, Vec::new()));
         Ok(!ended)
+    }
+
+    /// Where nothing happened since the last instruction, the one that it leads to comes next.
+    fn follows(&self, entered: &Entered) -> Result<(), LogErrorKind> {
+        let expected = self.next.filter(|_| self.last.is_some());
+        match expected.filter(|&expected| expected != entered.address) {
+            None => Ok(()),
+            Some(expected) => Err(LogErrorKind::Discontinuous { expected, found: entered.address }),
+        }
     }
 
     /// The pending instruction ran.
@@ -356,11 +393,14 @@ impl<'a> Reader<'a> {
 
     /// Before the first instruction a reset is the beginning. Another one is an exception that nothing returns from.
     fn reset(&mut self, start: Address) -> Result<(), LogErrorKind> {
-        if self.path.steps.is_empty() && self.pending.is_none() {
+        if self.path.len() == 0 && self.pending.is_none() {
             return Ok(());
         }
         self.resumes_at = self.settle(&Origin::Between)?;
-        self.active.clear();
+        // Nothing returns from these any more.
+        for step in self.active.drain(..).flatten() {
+            self.path.release(step);
+        }
         self.number = RESET;
         self.tail_chaining = false;
         self.enter_m_handler(start);
@@ -393,7 +433,7 @@ impl<'a> Reader<'a> {
     }
 
     fn enter_m_handler(&mut self, handler: Address) {
-        let step = self.path.steps.len();
+        let step = self.path.len();
         let known = self.resumes_at.take();
         let preferred_return = if self.tail_chaining { None } else { known };
         let exception = Exception::M(self.number);
@@ -403,8 +443,14 @@ impl<'a> Reader<'a> {
             let mut unknown = std::mem::take(&mut self.resuming);
             match (known, self.stack_pointer.take()) {
                 (Some(_), _) => {}
-                (None, Some(stack_pointer)) => self.interrupted.push((stack_pointer, step)),
-                (None, None) => unknown.push(step),
+                (None, Some(stack_pointer)) => {
+                    self.path.hold(step);
+                    self.interrupted.push((stack_pointer, step));
+                }
+                (None, None) => {
+                    self.path.hold(step);
+                    unknown.push(step);
+                }
             }
             self.active.push(unknown);
         }
@@ -530,5 +576,14 @@ mod tests {
         assert_eq!(kind(&trace(0x100)), Err((1, LogErrorKind::NoRegisters)));
         assert_eq!(kind("IN: main\n"), Err((1, LogErrorKind::NoInstructions)));
         assert_eq!(kind(""), Err((0, LogErrorKind::NoInstructions)));
+    }
+
+    /// Blocks of several instructions, blocks that were chained, and an exception without `-d int`: each leaves something out.
+    #[test]
+    fn a_log_that_leaves_instructions_out_is_refused() {
+        let log = format!("{}{REGISTERS}{}{REGISTERS}", trace(0x100), trace(0x104));
+        let (expected, found) = (Address::new(0x102), Address::new(0x104));
+        let error = LogError { line: 8, kind: LogErrorKind::Discontinuous { expected, found } };
+        assert_eq!(read(&log), Err(error));
     }
 }
