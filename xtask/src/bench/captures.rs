@@ -182,7 +182,7 @@ impl Captures {
         corpus: &Path,
         folder: &Path,
         generator: &Path,
-        options: Options,
+        options: &Options,
     ) -> Result<Self, String> {
         let decoded = CASES.iter().map(|case| case.make(corpus, folder, options));
         let mut decoded = decoded.collect::<Result<Vec<_>, _>>()?;
@@ -200,7 +200,7 @@ impl Captures {
 }
 
 impl Case {
-    fn make(&self, corpus: &Path, folder: &Path, options: Options) -> Result<Capture, String> {
+    fn make(&self, corpus: &Path, folder: &Path, options: &Options) -> Result<Capture, String> {
         let source = corpus.join(self.folder);
         let repeated = folder.join(self.name);
         let (repeats, bytes) = self.snapshot(&source, &repeated, options.capture_bytes())?;

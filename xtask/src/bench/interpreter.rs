@@ -17,14 +17,38 @@ const LUA: &str = "lua-5.4.8";
 /// How many instructions are listed, at most.
 const LISTED: u64 = 1_000_000;
 
-/// What the interpreter's trace unit is: a name, the options of the generator, and what OpenCSD's harness is given.
-const UNITS: &[(&str, &[&str], &[&str])] = &[
-    ("lua", &[], &["etmv3,0x10,0x0,0x4114f250,0x18541800"]),
-    ("lua, cycle-accurate", &["--cycle-accurate"], &["etmv3,0x10,0x1000,0x4114f250,0x18541800"]),
+/// What the interpreter is traced by.
+struct Unit {
+    name: &'static str,
+    /// The options of the generator.
+    arguments: &'static [&'static str],
+    /// What OpenCSD's harness is given.
+    sources: &'static [&'static str],
+    /// Why OpenCSD counts other instructions, where it does.
+    differs: Option<&'static str>,
+}
+
+/// A Cortex-M3's ETMv3 cannot count cycles; the ETMv4 of a Cortex-M33, which has all of its instructions, can.
+const UNITS: &[Unit] = &[
+    Unit {
+        name: "lua",
+        arguments: &["--protocol", "etmv3,cpu=cortex-m3"],
+        sources: &["etmv3,0x10,0x0,0x4114f250,0x18541800"],
+        differs: None,
+    },
+    Unit {
+        name: "lua, cycle-accurate",
+        arguments: &["--protocol", "etmv4,cpu=cortex-m33", "--cycle-accurate"],
+        sources: &["etmv4,0x10,0x11,0x280006e1,0x4100f421,0x4"],
+        differs: Some("OpenCSD 1.3.3 reads ETMv4 of M profile otherwise than 1.8.0"),
+    },
 ];
 
+/// The file with how many instructions the emulator executed, as far as the trace tells them.
+const COUNT: &str = "instructions.txt";
+
 /// Makes the captures in `folder`, or finds them there from before.
-pub(super) fn captures(folder: &Path, generator: &Path, options: Options) -> Result<Vec<Capture>, String> {
+pub(super) fn captures(folder: &Path, generator: &Path, options: &Options) -> Result<Vec<Capture>, String> {
     let instructions = options.interpreter_instructions();
     let whole = make(folder, generator, instructions)?;
     // The listing has a line for each instruction.
@@ -33,10 +57,12 @@ pub(super) fn captures(folder: &Path, generator: &Path, options: Options) -> Res
     let mut objcopy = Command::new("arm-none-eabi-objcopy");
     objcopy.args(["-O", "binary"]).arg(folder.join("lua/lua.elf")).arg(&image);
     output(&mut objcopy)?;
-    let captures = UNITS.iter().zip(whole).zip(short).map(|((&(name, _, source), whole), short)| {
+    let captures = UNITS.iter().zip(whole).zip(short).map(|((unit, whole), short)| {
         let trace = whole.join("trace.bin");
+        let count = read(&whole.join(COUNT))?;
+        let known = count.trim().parse().map_err(|_| format!("found {count:?}, expected a number"))?;
         Ok(Capture {
-            name,
+            name: unit.name,
             once: whole.join("capture.toml"),
             repeated: whole.join("capture.toml"),
             repeats: 1,
@@ -48,9 +74,9 @@ pub(super) fn captures(folder: &Path, generator: &Path, options: Options) -> Res
             container: "raw",
             address: "0x0",
             image: image.clone(),
-            sources: source,
-            known: None,
-            differs: None,
+            sources: unit.sources,
+            known: Some(known),
+            differs: unit.differs,
             flow_goal: None,
             has_goal: false,
         })
@@ -58,7 +84,8 @@ pub(super) fn captures(folder: &Path, generator: &Path, options: Options) -> Res
     captures.collect()
 }
 
-/// The captures of a run of so many instructions, one for each of [`UNITS`].
+/// The captures of a run of so many instructions, one for each of [`UNITS`]. Only the record of a long run is as large as its
+/// trace many times over (five bytes for each instruction), and it is here only until both captures are made.
 fn make(folder: &Path, generator: &Path, instructions: u64) -> Result<Vec<PathBuf>, String> {
     let folders = (0..UNITS.len()).map(|unit| folder.join(format!("lua-{instructions}-{unit}")));
     let folders = folders.collect::<Vec<_>>();
@@ -70,13 +97,12 @@ fn make(folder: &Path, generator: &Path, instructions: u64) -> Result<Vec<PathBu
     let elf = build(&work)?;
     let record = work.join("lua.record");
     emulate(&work, (&elf, &record), generator, instructions)?;
-    for ((_, arguments, _), made) in UNITS.iter().zip(&folders) {
+    for (unit, made) in UNITS.iter().zip(&folders) {
         let mut encode = Command::new(generator);
-        encode.arg("capture").arg("--record").arg(&record).arg("--elf").arg(&elf).args(*arguments);
-        encode.args(["--protocol", "etmv3,cpu=cortex-m3", "--container", "raw", "--output"]).arg(made);
-        output(&mut encode)?;
-        // As long as the trace, many times over, and of no use here.
-        let _ = fs::remove_file(made.join("runs.txt"));
+        encode.arg("capture").arg("--record").arg(&record).arg("--elf").arg(&elf).args(unit.arguments);
+        create(made)?;
+        encode.args(["--container", "raw", "--without-runs", "--count"]).arg(made.join(COUNT));
+        output(encode.arg("--output").arg(made))?;
     }
     let _ = fs::remove_file(&record);
     Ok(folders)

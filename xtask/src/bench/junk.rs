@@ -16,7 +16,7 @@ type Next = fn(&mut u64) -> u8;
 const KINDS: [(&str, Next); 3] = [("random bytes", random), ("zeros", |_| 0), ("0xff", |_| 0xff)];
 
 /// For each kind what a byte of it takes beside a byte of trace. Only frames have to find out what is none.
-pub(super) fn rows(tools: &Tools, capture: &Capture, options: Options) -> Result<Vec<Row>, String> {
+pub(super) fn rows(tools: &Tools, capture: &Capture, options: &Options) -> Result<Vec<Row>, String> {
     let folder = capture.repeated.with_extension("junk");
     let trace_name = capture.trace_once.file_name().ok_or("found a capture without a name")?;
     copy_all_but(&capture.repeated, &folder, trace_name)?;

@@ -44,11 +44,21 @@ impl fmt::Display for Row {
     }
 }
 
-type Measure = fn(&Tools, &Captures, Options) -> Result<Vec<Row>, String>;
+type Measure = fn(&Tools, &Captures, &Options) -> Result<Vec<Row>, String>;
 
-/// All of it, in the order of the table.
-pub(super) const MEASURES: &[Measure] =
-    &[results, flow, analyses, threads, packets, frames, junk, text, memory, mtb];
+/// All of it, in the order of the table, by the names that `--only` takes.
+pub(super) const MEASURES: &[(&str, Measure)] = &[
+    ("results", results),
+    ("flow", flow),
+    ("answer", analyses),
+    ("threads", threads),
+    ("packets", packets),
+    ("frames", frames),
+    ("junk", junk),
+    ("text", text),
+    ("memory", memory),
+    ("mtb", mtb),
+];
 
 fn seconds(seconds: f64) -> String {
     format!("{seconds:.3} s")
@@ -91,7 +101,7 @@ fn opencsd(tools: &Tools, mode: &str, capture: &Capture, repeats: u64) -> Result
 }
 
 /// No row of its own: what is decoded has to be right before its speed means anything.
-fn results(tools: &Tools, captures: &Captures, _: Options) -> Result<Vec<Row>, String> {
+fn results(tools: &Tools, captures: &Captures, _: &Options) -> Result<Vec<Row>, String> {
     const FLOW: [&str; 3] = ["--format", "none", "--stats"];
     for capture in &captures.decoded {
         let ours = stated(&tracewalk(tools, "flow", &FLOW, &capture.once)?, "instructions")?;
@@ -121,18 +131,19 @@ fn results(tools: &Tools, captures: &Captures, _: Options) -> Result<Vec<Row>, S
     Ok(Vec::new())
 }
 
-fn flow(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
+fn flow(tools: &Tools, captures: &Captures, options: &Options) -> Result<Vec<Row>, String> {
     let ours = ["--format", "none", "--stats", "--threads", "1"];
     beside_opencsd(tools, captures, options, ("flow", &ours), |capture| capture.flow_goal)
 }
 
 /// Every answer beside the bare flow of the same run, on what repeats and on what does not, with one thread. What has no
 /// format without writing is written into a file.
-fn analyses(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
+fn analyses(tools: &Tools, captures: &Captures, options: &Options) -> Result<Vec<Row>, String> {
     const COMMANDS: &[(&str, &str, Option<f64>)] = &[
         ("coverage", "json", Some(1.0 / 1.3)),
         ("profile", "none", Some(1.0 / 3.0)),
-        ("calls", "json", Some(1.0 / 3.0)),
+        ("calls", "none", Some(1.0 / 3.0)),
+        ("counts", "none", None),
         ("interrupts", "none", Some(1.0 / 3.0)),
         ("timeline", "none", Some(1.0 / 3.0)),
     ];
@@ -148,7 +159,7 @@ fn analyses(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<
 
 fn beside_flow(
     tools: &Tools,
-    options: Options,
+    options: &Options,
     name: &str,
     (capture, bytes): (&Path, u64),
     commands: &[(&'static str, &'static str, Option<f64>)],
@@ -175,7 +186,7 @@ fn beside_flow(
     Ok(rows.collect())
 }
 
-fn packets(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
+fn packets(tools: &Tools, captures: &Captures, options: &Options) -> Result<Vec<Row>, String> {
     let ours = ["--format", "none", "--stats", "--threads", "1"];
     beside_opencsd(tools, captures, options, ("packets", &ours), |capture| capture.has_goal.then_some(3.0))
 }
@@ -183,7 +194,7 @@ fn packets(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<R
 fn beside_opencsd(
     tools: &Tools,
     captures: &Captures,
-    options: Options,
+    options: &Options,
     (mode, arguments): (&'static str, &[&str]),
     goal: impl Fn(&Capture) -> Option<f64>,
 ) -> Result<Vec<Row>, String> {
@@ -210,7 +221,7 @@ fn beside_opencsd(
 
 /// By processor time, because the clock on the wall measures everybody's work: two threads take as long as the busiest one
 /// of the program needs, and no less than half of what all need.
-fn threads(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
+fn threads(tools: &Tools, captures: &Captures, options: &Options) -> Result<Vec<Row>, String> {
     const COMMANDS: [(&str, &str); 7] = [
         ("flow", "none"),
         ("flow", "runs"),
@@ -248,7 +259,7 @@ fn threads(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<R
     Ok(rows)
 }
 
-fn frames(tools: &Tools, captures: &Captures, _: Options) -> Result<Vec<Row>, String> {
+fn frames(tools: &Tools, captures: &Captures, _: &Options) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     let formatted = captures.decoded.iter().filter(|capture| capture.container == "frames");
     let formatted = formatted.map(|capture| capture.trace_once.clone());
@@ -284,7 +295,7 @@ fn frames(tools: &Tools, captures: &Captures, _: Options) -> Result<Vec<Row>, St
     Ok(rows)
 }
 
-fn junk(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
+fn junk(tools: &Tools, captures: &Captures, options: &Options) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     for capture in captures.decoded.iter().filter(|capture| capture.container == "frames") {
         rows.extend(super::junk::rows(tools, capture, options)?);
@@ -293,7 +304,7 @@ fn junk(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>
 }
 
 /// Text into a file. `trc_pkt_lister` writes more of it for the same; it has no shorter form.
-fn text(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
+fn text(tools: &Tools, captures: &Captures, options: &Options) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     for capture in captures.decoded.iter().filter(|capture| capture.has_goal) {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
@@ -338,7 +349,7 @@ const REMEMBERING: [(&str, &str, bool); 11] = [
     ("timeline", "csv", false),
 ];
 
-fn memory(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
+fn memory(tools: &Tools, captures: &Captures, options: &Options) -> Result<Vec<Row>, String> {
     let Captures { large, large_bytes, large_code, .. } = captures;
     let limit = (64 << 20) + 2 * large_code;
     let mut rows = Vec::new();
@@ -368,7 +379,7 @@ fn memory(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Ro
 }
 
 /// A small dump and a large program, the whole command.
-fn mtb(tools: &Tools, captures: &Captures, options: Options) -> Result<Vec<Row>, String> {
+fn mtb(tools: &Tools, captures: &Captures, options: &Options) -> Result<Vec<Row>, String> {
     let dump = &captures.mtb;
     let Firmware { elf, addresses } = Firmware::build(&dump.join("program.elf"), &tools.folder)?;
     let registers = dump.join("registers.txt");

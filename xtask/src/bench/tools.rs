@@ -24,7 +24,7 @@ pub(super) struct Tools {
 
 impl Tools {
     /// Builds what is ours, unless it is `built`, and finds the rest.
-    pub(super) fn build(folder: &Path, options: Options) -> Result<Self, String> {
+    pub(super) fn build(folder: &Path, options: &Options) -> Result<Self, String> {
         let root = workspace();
         // Where no time counts, what the tests have built is enough.
         let (profile, built_in) = if options.short { ("test", "debug") } else { ("release", "release") };
